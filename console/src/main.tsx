@@ -14,8 +14,12 @@ function start(): void {
   const place = document.querySelector("#console")!;
   const root = createRoot(place, {
     onUncaughtError(error) {
-      root.unmount();
-      createRoot(place).render(<Broken error={error} />);
+      console.error(error);
+      // React cannot take a page away while it draws it
+      setTimeout(() => {
+        root.unmount();
+        createRoot(place).render(<Broken error={error} />);
+      });
     },
   });
   const queries = createQueryClient();

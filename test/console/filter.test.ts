@@ -30,6 +30,8 @@ test.each([
 test.each([
   "hello",
   "colour:red",
+  "constructor:red",
+  "constructor>1",
   "status:abc",
   "cost:1",
   "cost>-1",

@@ -210,6 +210,8 @@ describe.skipIf(program === null)("hostile text in the console", () => {
         ...hostile.slice(0, 3).map(({ traceId }) => `/acme/site/calls?open=${traceId}`),
         "/acme/-/usage?by=end_user,model",
         "/acme/-/usage?by=model",
+        "/acme/-/usage?by=constructor&range=constructor",
+        "/acme/site/calls?range=constructor&q=constructor:x",
         ...Object.values(CORPUS).map(
           (text) => `/acme/site/calls?q=${encodeURIComponent(text.slice(0, 1000).replaceAll(/[\ud800-\udfff]/g, ""))}`,
         ),

@@ -114,7 +114,10 @@ export async function openConsole(
       await page.evaluate(`history.pushState(null, "", ${JSON.stringify(href)})`);
     },
     settled: () =>
-      until(async () => underWay.size === 0 && (await page.evaluate<boolean>(IS_WHOLE)), `${page.url()} is whole`),
+      until(
+        async () => underWay.size === 0 && (await page.evaluate<boolean>(IS_WHOLE)),
+        () => `${page.url()} is whole; under way: ${[...underWay].map((request) => request.url()).join(", ")}`,
+      ),
     async signIn(token) {
       await page.getByLabel("Personal access token").fill(token);
       await page.keyboard.press("Enter");

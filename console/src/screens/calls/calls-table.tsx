@@ -144,7 +144,8 @@ function Row({ call, index, isOpen, isNarrow, showsProject, href, tokenNames, op
 /** The token that called by its name, its user, and the end user whom the client names. */
 function Who({ call, tokenNames }: Pick<RowProps, "call" | "tokenNames">) {
   const { user_id: user, token_id: token, end_user: endUser } = call;
-  const caller = token === null ? user : (tokenNames[token] ?? user ?? token);
+  const caller =
+    token === null ? user : ((Object.hasOwn(tokenNames, token) ? tokenNames[token] : null) ?? user ?? token);
   const texts = [...new Set([caller, user, endUser])].flatMap((text) => (text === null ? [] : [visibleText(text)]));
   return (
     <span className="cut who" title={texts.join(", ")}>

@@ -111,9 +111,9 @@ function wrong(text: string, name: string, problem: string): Term {
 
 function equalTo(name: string, value: string): ReturnType<Translate> {
   if (name.startsWith(META)) return [["metadata", new URLSearchParams([[name.slice(META.length), value]]).toString()]];
-  const translate = EQUAL[name];
+  const translate = Object.hasOwn(EQUAL, name) ? EQUAL[name] : undefined;
   if (translate === undefined)
-    return name in BOUNDS
+    return Object.hasOwn(BOUNDS, name)
       ? `${name} takes a number: ${name}>1`
       : `Calls have no ${name}. There are: ${FILTER_NAMES.join(", ")}.`;
   const found = translate(value);
@@ -121,7 +121,7 @@ function equalTo(name: string, value: string): ReturnType<Translate> {
 }
 
 function bounded(name: string, operator: ">" | "<", value: string): readonly (readonly [string, string])[] | string {
-  const bound = BOUNDS[name];
+  const bound = Object.hasOwn(BOUNDS, name) ? BOUNDS[name] : undefined;
   if (bound === undefined) return `${name} is not a number; write ${name}:${value}`;
   const parameter = operator === ">" ? bound.above : bound.below;
   if (parameter === null) return `${name} can be asked for with > only.`;

@@ -20,6 +20,6 @@ export function rangeOf(read: (name: string) => string | null, nowMs: number): T
   const [fromMs, toMs] = [Date.parse(read("from") ?? ""), Date.parse(read("to") ?? "")];
   if (fromMs < toMs) return { fromMs, toMs, name: null };
   const name = read("range") ?? DEFAULT_RANGE;
-  const known = name in RANGES ? name : DEFAULT_RANGE;
+  const known = Object.hasOwn(RANGES, name) ? name : DEFAULT_RANGE;
   return { fromMs: nowMs - RANGES[known]!.ms, toMs: null, name: known };
 }

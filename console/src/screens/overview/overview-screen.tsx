@@ -60,6 +60,13 @@ export function OverviewScreen() {
           retry={() => void today.refetch()}
         />
       )}
+      {any.error !== null && (
+        <Problem
+          what="Whether there was a call before could not be read."
+          error={any.error}
+          retry={() => void any.refetch()}
+        />
+      )}
       {today.data === undefined && today.error === null && <Pending what="The figures of the last day" lines={2} />}
       {today.data?.totals != null && (
         <section aria-label="The last 24 hours">

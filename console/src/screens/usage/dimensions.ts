@@ -16,6 +16,6 @@ const DEFAULT = ["project", "model"];
 
 /** Of the URL: at most two that exist. */
 export function dimensionsOf(text: string | null): readonly string[] {
-  const known = (text ?? "").split(",").filter((name) => name in DIMENSIONS);
+  const known = (text ?? "").split(",").filter((name) => Object.hasOwn(DIMENSIONS, name));
   return known.length === 0 ? DEFAULT : [...new Set(known)].slice(0, 2);
 }
