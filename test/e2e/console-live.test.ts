@@ -107,6 +107,22 @@ describe.skipIf(program === null)("the live list of calls", () => {
     await Promise.all([rowOf(page, shared).waitFor(), rowOf(other, shared).waitFor()]);
   });
 
+  test("a page that is hidden ends the stream, and reads what it has missed when it is seen again", async () => {
+    const { page } = await signedIn("/default/default/calls?live=1");
+    await page.locator("button.live.open").waitFor();
+    const turn = (state: "hidden" | "visible") =>
+      page.evaluate<void>(
+        `Object.defineProperty(document, "visibilityState", { configurable: true, get: () => "${state}" }); document.dispatchEvent(new Event("visibilitychange"))`,
+      );
+    const ended = page.waitForEvent("requestfailed", (request) => request.url().includes("/admin/events"));
+    await turn("hidden");
+    await ended;
+    await page.locator("button.live.off").waitFor();
+    const missed = await say("while nobody looks");
+    await turn("visible");
+    await rowOf(page, missed).waitFor();
+  });
+
   test("switching it off ends the stream", async () => {
     const { page } = await signedIn("/default/default/calls?live=1");
     await page.locator("button.live.open").waitFor();
