@@ -222,6 +222,8 @@ const FIXED: Readonly<Record<string, Requirement>> = {
   // It shows what the calls and the routes show that the same caller may list.
   simulateTenantRoute: { reach: "tenant", role: "viewer" },
   simulateProjectRoute: { reach: "project", role: "viewer" },
+  simulateTenantPolicy: { reach: "tenant", role: "viewer" },
+  simulateProjectPolicy: { reach: "project", role: "viewer" },
   listTenantLimitStates: { reach: "tenant", role: "viewer" },
   readTenantLimitState: { reach: "tenant", role: "viewer" },
   listTenantProviderHealth: { reach: "tenant", role: "viewer" },

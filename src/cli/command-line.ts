@@ -107,6 +107,7 @@ function createProgram(setCode: (code: number) => void, launcher: Launcher): Com
     setCode,
   );
   addRouteSimulate(program.commands.find((command) => command.name() === "route")!);
+  addPolicySimulate(program.commands.find((command) => command.name() === "policy")!);
   for (const [word, noun] of [
     ["route", "routes"],
     ["policy", "policies"],
@@ -338,6 +339,21 @@ function addProviderCommands(providers: Command, setCode: (code: number) => void
   target(providers.command("undrain").description("end a drain before its time"))
     .option("--tenant <id>", "tenant (default: default)")
     .action(async (name, options) => (await import("./admin/providers.ts")).undrain(name, options, readEnvironment()));
+}
+
+/** Added to the commands of the admin API for policies. */
+function addPolicySimulate(policies: Command): void {
+  gatewayOptions(
+    policies
+      .command("simulate")
+      .description("show which of the last calls a policy would deny, as it is and with a change")
+      .argument("<name>"),
+  )
+    .option("--tenant <id>", "tenant (default: default)")
+    .option("--project <id>", "project, instead of the tenant")
+    .option("-f, --file <file>", "the policy as it would become, as YAML or JSON; - is standard input")
+    .option("--calls <n>", "how many calls, the newest (default: 1000)", positiveNumber)
+    .action(async (name, options) => (await import("./admin/policies.ts")).simulate(name, options, readEnvironment()));
 }
 
 /** Added to the commands of the admin API for routes and policies. */

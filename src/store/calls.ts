@@ -266,6 +266,7 @@ export interface RecordedCall extends Pick<
   | "userId"
   | "endUser"
   | "stream"
+  | "route"
   | "provider"
   | "model"
   | "status"

@@ -60,7 +60,8 @@ async function recordsOf(db: Db, rows: readonly FoundRow[]): Promise<ReadonlyMap
 }
 
 function recordedCall(record: CallRecord): RecordedCall {
-  const { traceId, operation, projectId, tokenId, userId, endUser, stream, provider, model, status, code } = record;
+  const { traceId, operation, projectId, tokenId, userId, endUser, stream, route, provider, model, status, code } =
+    record;
   const { messages, usage, metadata, policies, totalMs, firstContentMs, modelAsked } = record;
   return {
     traceId,
@@ -71,6 +72,7 @@ function recordedCall(record: CallRecord): RecordedCall {
     userId,
     endUser,
     stream,
+    route,
     provider,
     model,
     status,

@@ -41,6 +41,7 @@ const EXAMPLE_BODIES: Readonly<Record<string, (place: ConfigurationScope) => unk
     route: { targets: ["sandbox:echo"] },
     faults: [{ target: "sandbox:*", kind: "dead" }],
   }),
+  PolicySimulationRequest: () => ({ policy: { rule: "request.stream" } }),
   NewPolicy: () => ({ name: "fresh", rule: "request.stream" }),
   PolicyChange: () => ({ message: "No streams." }),
   NewLimit: () => ({ name: "fresh", metric: "requests", window: "minute", limit: 10, scope: { user: "*" } }),

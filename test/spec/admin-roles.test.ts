@@ -163,6 +163,8 @@ const OTHERS: Readonly<Record<string, Role | "own" | "operator">> = {
   listProjectDrafts: VIEWER,
   simulateTenantRoute: VIEWER,
   simulateProjectRoute: VIEWER,
+  simulateTenantPolicy: VIEWER,
+  simulateProjectPolicy: VIEWER,
   readTenantUsage: VIEWER,
   readProjectUsage: VIEWER,
   listTenantCalls: VIEWER,

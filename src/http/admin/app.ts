@@ -26,6 +26,7 @@ import { routeSimulationOperations } from "./route-simulation.ts";
 import { SESSION_OPERATIONS } from "./sessions.ts";
 import { DRAIN_OPERATIONS } from "./drains.ts";
 import { objectVersionOperations } from "./object-versions.ts";
+import { policySimulationOperations } from "./policy-simulation.ts";
 import { providerHealthOperations } from "./provider-health.ts";
 import { providerTestOperations } from "./provider-test.ts";
 import { openReportReads } from "./report-reads.ts";
@@ -85,6 +86,7 @@ export function adminOperations(
       policies: objectVersionOperations("policies", reads),
     }),
     ...routeSimulationOperations(reads, configured, clock),
+    ...policySimulationOperations(reads, configured, clock),
     ...draftOperations(() => store!.drafts, configured),
     ...historyOperations({ rules, dependencies }),
     ...auditOperations(auditSigner),

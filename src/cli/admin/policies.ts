@@ -1,0 +1,41 @@
+// `dragoman policy simulate`: which of the last calls a policy would deny, as it is and with a change.
+import type { Environment } from "../../config/environment.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { printJson, printLine, printTable } from "../output.ts";
+import { type GatewayFlags, openAdminClient } from "./client.ts";
+import { type InputFlags, readInput } from "./input.ts";
+import { cell } from "./nouns.ts";
+import { placePath, type PlaceFlags } from "./run.ts";
+
+export interface SimulatePolicyFlags extends GatewayFlags, PlaceFlags, Pick<InputFlags, "file"> {
+  readonly calls?: number;
+  readonly json?: true;
+}
+
+export async function simulate(name: string, flags: SimulatePolicyFlags, environment: Environment): Promise<void> {
+  const { name: _name, ...policy } = flags.file === undefined ? {} : await readInput(flags);
+  const answer = (await openAdminClient(flags, environment).send(
+    "POST",
+    `${placePath({ place: "either" }, flags)}/policies/${encodeURIComponent(name)}/simulate`,
+    { body: { ...(flags.file !== undefined && { policy }), ...(flags.calls !== undefined && { calls: flags.calls }) } },
+  )) as JsonObject;
+  if (flags.json === true) return printJson(answer);
+  printLine(`${cell(answer, "calls")} calls from ${cell(answer, "from")} to ${cell(answer, "to")}`);
+  for (const title of ["now", "proposed"]) printVerdicts(title, answer[title]);
+  if (!isObject(answer["newly_denied"])) return;
+  printLine(
+    `newly denied: ${cell(answer, "newly_denied.calls")}, newly allowed: ${cell(answer, "newly_allowed.calls")}`,
+  );
+  const who = answer["who"] as readonly JsonObject[];
+  if (who.length === 0) return;
+  printTable(
+    ["PROJECT", "TOKEN", "NEWLY DENIED", "NEWLY ALLOWED"],
+    who.map((row) => ["project_id", "token_id", "newly_denied", "newly_allowed"].map((field) => cell(row, field))),
+  );
+}
+
+function printVerdicts(title: string, verdicts: Json | undefined): void {
+  if (!isObject(verdicts)) return;
+  const [allowed, denied, unknown] = ["allowed", "denied", "unknown"].map((field) => cell(verdicts, field));
+  printLine(`${title}: ${allowed} allowed, ${denied} denied, ${unknown} cannot be judged`);
+}
