@@ -1,0 +1,17 @@
+// A process of its own that writes rows into the audit log of a database until it is killed, and says each that is written:
+// the arguments are the file and the tenant.
+import { LOCAL_ACTOR } from "../../src/store/records.ts";
+import { openSqliteStore } from "../../src/store/sqlite.ts";
+
+const [, , file, tenantId] = process.argv;
+const store = await openSqliteStore({ file: file! });
+for (let row = 0; ; row++) {
+  await store.note(LOCAL_ACTOR, {
+    action: "login",
+    outcome: row % 3 === 0 ? "refused" : "done",
+    kind: "session",
+    tenantId: tenantId!,
+    targetId: `killed ${row}`,
+  });
+  process.stdout.write(".");
+}
