@@ -47,6 +47,7 @@ const READ_BY_SCREENS = [
   "AccessAsOf",
   "TenantClaimList",
   "NewClaim",
+  "CompanyLogins",
 ];
 
 const HEAD = `// The answers of the admin API that the console reads. \`npm run docs\` writes this file from the OpenAPI document.\n`;

@@ -146,6 +146,7 @@ const FIXED: Readonly<Record<string, Requirement>> = {
   endSession: { reach: "own", role: "viewer" },
   listTenantSessions: { reach: "tenant", role: "admin" },
   endTenantSession: { reach: "tenant", role: "admin" },
+  listTenantLogins: { reach: "tenant", role: "admin" },
   listTenantVersions: { reach: "tenant", role: "viewer" },
   readTenantVersion: { reach: "tenant", role: "viewer" },
   diffTenantVersions: { reach: "tenant", role: "viewer" },

@@ -113,6 +113,16 @@ oidc:
     await page.getByRole("dialog", { name: "The token typed before" }).waitFor();
   });
 
+  test("People says which groups of a company login give which role", async () => {
+    const { page, ...own } = await visiting("/default/-/people?tab=logins", { viewport: { width: 320, height: 800 } });
+    await own.signIn(token);
+    await page.getByRole("heading", { name: "corp" }).waitFor();
+    const row = page.getByRole("row", { name: "groups ai-admins admin none" });
+    await row.waitFor();
+    expect(await own.axe()).toEqual([]);
+    expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+  });
+
   test("a token that is wrong is refused where it was typed", async () => {
     const { page } = await visiting("/");
     await page.getByLabel("Personal access token").fill("dgm_ut_wrong");

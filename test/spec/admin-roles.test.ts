@@ -72,6 +72,7 @@ const OTHERS: Readonly<Record<string, Role | "own" | "operator">> = {
   endSession: "own",
   listTenantSessions: "admin",
   endTenantSession: "admin",
+  listTenantLogins: "admin",
   listTenantVersions: VIEWER,
   readTenantVersion: VIEWER,
   diffTenantVersions: VIEWER,

@@ -361,6 +361,29 @@ export interface Claim {
   readonly token_id: string | null;
 }
 
+export interface CompanyLogin {
+  readonly name: string;
+  readonly issuer: string;
+  /** Whether people log in to the console there. */
+  readonly console: boolean;
+  /** What a token gives in addition to what the database has for its user. */
+  readonly roles: readonly ({
+    /** The claim of the token; dots lead into objects. */
+    readonly claim: string;
+    /** What the claim has to be or to contain; null for any value. */
+    readonly value: string | null;
+    readonly role: "viewer" | "developer" | "maintainer" | "admin" | "owner";
+    /** Null for the role in the whole tenant. */
+    readonly project_id: string | null;
+    readonly permissions: readonly ("byo_endpoint" | "custom_price" | "debug" | "read_content" | "vendor_objects" | "ops")[];
+    readonly operator: boolean;
+  })[];
+}
+
+export interface CompanyLogins {
+  readonly data: readonly CompanyLogin[];
+}
+
 export interface Draft {
   readonly kind: string;
   readonly name: string;

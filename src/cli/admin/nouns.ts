@@ -297,6 +297,16 @@ export const NOUNS: readonly Noun[] = [
     filters: ["user_id"],
   },
   {
+    word: "company-login",
+    many: "company logins with the roles that their claims give",
+    path: "logins",
+    place: "tenant",
+    verbs: ["list"],
+    named: null,
+    isWhole: true,
+    columns: { NAME: "name", ISSUER: "issuer", CONSOLE: "console", ROLES: "roles" },
+  },
+  {
     word: "audit",
     many: "changes and refused attempts",
     path: "audit",

@@ -19,6 +19,7 @@ import { describeKey, keyQuery } from "./key.ts";
 import { KEY_PATHS, OPENAPI_PATHS } from "../paths.ts";
 import { historyOperations } from "./history.ts";
 import { limitStateOperations } from "./limit-states.ts";
+import { LOGIN_OPERATIONS } from "./logins.ts";
 import { logOperations } from "./logs.ts";
 import type { AdminContext, AdminOperation, AdminStore } from "./operation.ts";
 import { type AdminEnv, refuseOtherMethods, serveOperations } from "./admin-request.ts";
@@ -78,6 +79,7 @@ export function adminOperations(
     ...USER_OPERATIONS,
     ...TOKEN_OPERATIONS,
     ...SESSION_OPERATIONS,
+    ...LOGIN_OPERATIONS,
     ...CLAIM_OPERATIONS,
     ...VIEW_OPERATIONS,
     ...configuredOperations(configured, {

@@ -4,15 +4,19 @@ import { useScope } from "../../scope/scope-context.tsx";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { useUrlState } from "../../url-state.ts";
+import { CompanyLoginList } from "./company-logins.tsx";
 import { ProjectRoles } from "./project-roles.tsx";
 import { SessionList } from "./session-list.tsx";
 import { UserList } from "./user-list.tsx";
+
+const VIEWS = { users: UserList, sessions: SessionList, logins: CompanyLoginList } as const;
 
 export function PeopleScreen() {
   const scope = useScope();
   const me = useMe();
   const state = useUrlState();
   const tab = state.get("tab") ?? "users";
+  const View = VIEWS[tab as keyof typeof VIEWS] ?? UserList;
   if (scope.project !== null)
     return (
       <div className="people">
@@ -23,6 +27,7 @@ export function PeopleScreen() {
   const tabs = [
     { name: "users", label: "Users" },
     ...(may(me, scope, "list*Sessions") ? [{ name: "sessions", label: "Sessions" }] : []),
+    ...(may(me, scope, "list*Logins") ? [{ name: "logins", label: "Company logins" }] : []),
   ];
   return (
     <div className="people">
@@ -33,7 +38,7 @@ export function PeopleScreen() {
         chosen={tab}
         choose={(name) => state.set({ tab: name === "users" ? null : name }, { replace: true })}
       >
-        {tab === "users" ? <UserList tenant={scope.tenant!} /> : <SessionList tenant={scope.tenant!} />}
+        <View tenant={scope.tenant!} />
       </Tabs>
     </div>
   );

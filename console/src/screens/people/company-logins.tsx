@@ -1,0 +1,73 @@
+// The company logins of a tenant, and which groups give which roles. They stand in the configuration file, and are changed there.
+import type { CompanyLogins } from "../../api/types.ts";
+import { useRead } from "../../api/use-api.tsx";
+import { Empty } from "../../components/empty.tsx";
+import { Pending } from "../../components/pending.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { TableBox } from "../../components/table-box.tsx";
+import { visibleText } from "../../format/visible-text.ts";
+import { adminPath } from "../../scope/scope.ts";
+
+type Login = CompanyLogins["data"][number];
+
+export function CompanyLoginList({ tenant }: { readonly tenant: string }) {
+  const { data, error, refetch } = useRead<CompanyLogins>(adminPath({ tenant, project: null }, "/logins"));
+  if (error !== null)
+    return <Problem what="The company logins could not be read." error={error} retry={() => void refetch()} />;
+  if (data === undefined) return <Pending what="The company logins" />;
+  if (data.data.length === 0)
+    return (
+      <Empty title="No company login is configured for this tenant">
+        <p>
+          An operator adds an issuer of OpenID Connect to <code>oidc</code> in the configuration file, with the groups
+          that give roles.
+        </p>
+      </Empty>
+    );
+  return data.data.map((login) => <CompanyLogin key={login.name} login={login} />);
+}
+
+function CompanyLogin({ login }: { readonly login: Login }) {
+  return (
+    <section className="call-page">
+      <h2>
+        {visibleText(login.name)} {login.console && <span className="badge">opens the console</span>}
+      </h2>
+      <p className="hint">
+        Of {visibleText(login.issuer)}. The roles are given at each login, in addition to those that the users have
+        here, and are changed in the configuration file.
+      </p>
+      {login.roles.length === 0 ? (
+        <Empty title="No claim gives a role" />
+      ) : (
+        <TableBox label={`Roles by ${login.name}`}>
+          <table>
+            <caption className="unseen">Which claims give which roles</caption>
+            <thead>
+              <tr>
+                <th scope="col">Claim</th>
+                <th scope="col">Value</th>
+                <th scope="col">Role</th>
+                <th scope="col">Permissions</th>
+              </tr>
+            </thead>
+            <tbody>
+              {login.roles.map((grant, index) => (
+                <tr key={index}>
+                  <th scope="row">{visibleText(grant.claim)}</th>
+                  <td>{visibleText(grant.value ?? "any")}</td>
+                  <td>
+                    {grant.role}
+                    {grant.project_id !== null && ` in ${visibleText(grant.project_id)}`}{" "}
+                    {grant.operator && <span className="badge">operator</span>}
+                  </td>
+                  <td>{grant.permissions.join(", ") || "none"}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </TableBox>
+      )}
+    </section>
+  );
+}
