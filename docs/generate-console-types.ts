@@ -35,6 +35,7 @@ const READ_BY_SCREENS = [
   "IssuedToken",
   "ModelList",
   "RouteSimulation",
+  "PolicySimulation",
   "ObjectVersions",
   "Draft",
   "ProviderTest",

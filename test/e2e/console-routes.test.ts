@@ -142,4 +142,17 @@ describe.skipIf(program === null)("the editor of a route", () => {
     await until(async () => (await admin("GET", `${ROUTE}/draft`)).text === null);
     expect((await admin("GET", ROUTE)).retries).toBe(5);
   });
+
+  test("a draft of a policy says whom it would deny", async () => {
+    await admin("POST", "/api/v1/admin/projects/default/policies", { name: "quiet", rule: "request.stream" });
+    const made = await signedIn("/default/default/policies/quiet");
+    const { page } = made;
+    const simulation = page.getByRole("region", { name: "Simulation" });
+    await simulation.getByRole("row", { name: new RegExp(`Allowed ${CALLS}$`) }).waitFor();
+    await page.getByLabel("Deny a call where this holds (CEL)").fill("true");
+    await simulation.getByText(`${CALLS} calls would be newly denied.`).waitFor();
+    await simulation.getByRole("group", { name: "Who loses and who gains" }).waitFor();
+    await page.getByText("Your draft is kept").waitFor();
+    expect(await made.axe()).toEqual([]);
+  });
 });

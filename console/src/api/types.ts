@@ -686,6 +686,57 @@ export interface ObjectVersions {
   readonly as_of: string;
 }
 
+export interface PolicySimulation {
+  readonly policy: string;
+  readonly calls: number;
+  /** Time in UTC. */
+  readonly from: string | null;
+  /** Time in UTC. */
+  readonly to: string | null;
+  /** Calls that are left out, because their details are not kept any more. */
+  readonly without_record: number;
+  /** What the policy of this name really did in these calls. */
+  readonly recorded: {
+    readonly denied: number;
+    readonly would_deny: number;
+    readonly masked: number;
+    readonly failed: number;
+  };
+  /** With the policy as it is; null if there is none yet. */
+  readonly now: {
+    readonly allowed: number;
+    readonly denied: number;
+    /** Calls of which the record does not hold what the policy reads. */
+    readonly unknown: number;
+  } | null;
+  /** With the policy of the request; null if it has none. */
+  readonly proposed: {
+    readonly allowed: number;
+    readonly denied: number;
+    /** Calls of which the record does not hold what the policy reads. */
+    readonly unknown: number;
+  } | null;
+  readonly newly_denied: {
+    readonly calls: number;
+    /** Some of these calls, the newest first. */
+    readonly trace_ids: readonly string[];
+  } | null;
+  readonly newly_allowed: {
+    readonly calls: number;
+    /** Some of these calls, the newest first. */
+    readonly trace_ids: readonly string[];
+  } | null;
+  /** Whose calls these are, those with the most first; at most 20. */
+  readonly who: readonly ({
+    readonly project_id: string | null;
+    readonly token_id: string | null;
+    readonly newly_denied: number;
+    readonly newly_allowed: number;
+  })[];
+  /** Time in UTC. */
+  readonly as_of: string;
+}
+
 export interface ProjectTokenList {
   readonly data: readonly Token[];
   /** Null on the last page. */

@@ -57,7 +57,7 @@ export function SaveDialog({ noun, base, fields, path, failedTests, close, rebas
       setIsBusy(false);
     }
   };
-  const sentences = useSimulated(noun.Simulation === undefined ? null : path, fields);
+  const sentences = useSimulated(noun.plural === "routes" ? path : null, fields);
   const words = (before: Fields): readonly string[] => noun.words?.(before, fields) ?? [];
   return (
     <Modal

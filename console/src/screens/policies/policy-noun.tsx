@@ -2,6 +2,7 @@
 import type { Noun } from "../../configured/noun.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { PolicyForm } from "./policy-form.tsx";
+import { PolicySimulationPanel } from "./policy-simulation-panel.tsx";
 
 export const POLICY_NOUN: Noun = {
   plural: "policies",
@@ -26,4 +27,5 @@ export const POLICY_NOUN: Noun = {
   ],
   Form: PolicyForm,
   isVersioned: true,
+  Simulation: PolicySimulationPanel,
 };

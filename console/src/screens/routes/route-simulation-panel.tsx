@@ -1,22 +1,19 @@
 // Beside the draft of a route: where its last calls would go with it, asked again on each pause in typing and with outages as switches.
-import { useEffect, useState } from "react";
-import { ApiError } from "../../api/api.ts";
+import { useState } from "react";
 import type { RouteSimulation } from "../../api/types.ts";
-import { useApi } from "../../api/use-api.tsx";
 import { MoneyText } from "../../components/money-text.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { TableBox } from "../../components/table-box.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import type { SimulationProps } from "../../configured/noun.ts";
+import { useSimulation } from "../../configured/use-simulation.ts";
 import { withValue } from "../../configured/yaml-text.ts";
 import { wholeCount } from "../../format/count.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { targetsOf } from "./route-targets.ts";
 
 type SimulatedOutcome = NonNullable<RouteSimulation["now"]>;
-
-const PAUSE_MS = 600;
 
 const OUTAGES = {
   down: { label: "is down", fault: { kind: "dead" } },
@@ -28,7 +25,14 @@ type Outage = keyof typeof OUTAGES;
 export function RouteSimulationPanel({ fields, edit, isReadOnly, path, isChanged }: SimulationProps) {
   const [outages, setOutages] = useState<Readonly<Record<string, Outage>>>({});
   const [attempt, setAttempt] = useState(0);
-  const { answer, failure, isStale } = useSimulation(path, isChanged ? fields : null, outages, attempt);
+  const { answer, failure, isStale } = useSimulation<RouteSimulation>(
+    path,
+    {
+      ...(isChanged && { route: fields }),
+      faults: Object.entries(outages).map(([target, outage]) => ({ target, ...OUTAGES[outage].fault })),
+    },
+    attempt,
+  );
   const models = [...new Set(targetsOf(fields).map(({ model }) => model))].filter((model) => model !== "");
   return (
     <section className="panel simulation" aria-label="Simulation">
@@ -85,58 +89,6 @@ export function RouteSimulationPanel({ fields, edit, isReadOnly, path, isChanged
       </div>
     </section>
   );
-}
-
-interface Failed {
-  readonly error: Error;
-  readonly body: string;
-  readonly attempt: number;
-}
-
-interface Simulated {
-  readonly answer: RouteSimulation | null;
-  readonly failure: Error | null;
-  readonly isStale: boolean;
-}
-
-function useSimulation(
-  path: string,
-  fields: object | null,
-  outages: Readonly<Record<string, Outage>>,
-  attempt: number,
-): Simulated {
-  const api = useApi();
-  const body = JSON.stringify({
-    ...(fields !== null && { route: fields }),
-    faults: Object.entries(outages).map(([target, outage]) => ({ target, ...OUTAGES[outage].fault })),
-  });
-  const [found, setFound] = useState<{ readonly answer: RouteSimulation; readonly body: string } | null>(null);
-  const [failed, setFailed] = useState<Failed | null>(null);
-  useEffect(() => {
-    const stop = new AbortController();
-    const ask = async (): Promise<void> => {
-      try {
-        const sent = { body: JSON.parse(body) as object, signal: stop.signal };
-        const answer = await api.send<RouteSimulation>("POST", `${path}/simulate`, sent);
-        setFound({ answer, body });
-        setFailed(null);
-      } catch (error) {
-        // the editor says what is wrong with a draft
-        if (stop.signal.aborted || (error instanceof ApiError && error.status === 400)) return;
-        setFailed({ error: error instanceof Error ? error : new Error(String(error)), body, attempt });
-      }
-    };
-    const timer = setTimeout(() => void ask(), PAUSE_MS);
-    return () => {
-      clearTimeout(timer);
-      stop.abort();
-    };
-  }, [api, path, body, attempt]);
-  return {
-    answer: found?.answer ?? null,
-    failure: failed?.body === body && failed.attempt === attempt ? failed.error : null,
-    isStale: found !== null && found.body !== body,
-  };
 }
 
 function Result({ answer }: { readonly answer: RouteSimulation }) {
