@@ -5,6 +5,7 @@ import type { CallDetail } from "../../api/types.ts";
 import { AsCode } from "../../components/as-code.tsx";
 import { CopyButton } from "../../components/copy-button.tsx";
 import { Menu } from "../../components/menu.tsx";
+import { gatewayAddress } from "../../console-path.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { adminPath, pathIn } from "../../scope/scope.ts";
 import { useScope } from "../../scope/scope-context.tsx";
@@ -52,12 +53,12 @@ function Copies({
   readonly request: RemadeRequest;
   readonly children: ReactNode;
 }) {
-  const { origin } = location;
+  const address = gatewayAddress();
   return (
     <div className="copies">
-      <CopyButton label="curl" text={gatewayCurl(body, origin)} />
-      <CopyButton label="Python" text={pythonCode(body, origin)} />
-      <CopyButton label="TypeScript" text={typescriptCode(body, origin)} />
+      <CopyButton label="curl" text={gatewayCurl(body, address)} />
+      <CopyButton label="Python" text={pythonCode(body, address)} />
+      <CopyButton label="TypeScript" text={typescriptCode(body, address)} />
       {children}
       {lacks.map((lack) => (
         <p key={lack} className="hint">

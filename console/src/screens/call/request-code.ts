@@ -2,14 +2,14 @@
 import { shellQuoted } from "../../format/shell-quoted.ts";
 import type { JsonObject } from "../play/play-request.ts";
 
-export function gatewayCurl(body: JsonObject, origin: string): string {
-  return `curl ${origin}/api/v1/chat/completions \\
+export function gatewayCurl(body: JsonObject, address: string): string {
+  return `curl ${address}/api/v1/chat/completions \\
   -H "Authorization: Bearer $DRAGOMAN_TOKEN" \\
   -H "Content-Type: application/json" \\
   -d ${shellQuoted(JSON.stringify(body))}`;
 }
 
-export function pythonCode(body: JsonObject, origin: string): string {
+export function pythonCode(body: JsonObject, address: string): string {
   const { known, further } = divided(body);
   const members = [
     ...known.map(([name, value]) => `    ${name}=${pythonValue(value)},`),
@@ -18,7 +18,7 @@ export function pythonCode(body: JsonObject, origin: string): string {
   return `import os
 from openai import OpenAI
 
-client = OpenAI(base_url=${pythonValue(`${origin}/api/v1`)}, api_key=os.environ["DRAGOMAN_TOKEN"])
+client = OpenAI(base_url=${pythonValue(`${address}/api/v1`)}, api_key=os.environ["DRAGOMAN_TOKEN"])
 answer = client.chat.completions.create(
 ${members.join("\n")}
 )
@@ -26,10 +26,10 @@ ${body["stream"] === true ? 'for chunk in answer:\n    if chunk.choices:\n      
 `;
 }
 
-export function typescriptCode(body: JsonObject, origin: string): string {
+export function typescriptCode(body: JsonObject, address: string): string {
   return `import OpenAI from "openai";
 
-const client = new OpenAI({ baseURL: ${JSON.stringify(`${origin}/api/v1`)}, apiKey: process.env.DRAGOMAN_TOKEN });
+const client = new OpenAI({ baseURL: ${JSON.stringify(`${address}/api/v1`)}, apiKey: process.env.DRAGOMAN_TOKEN });
 const answer = await client.chat.completions.create(${JSON.stringify(body, null, 2)});
 ${body["stream"] === true ? 'for await (const chunk of answer) process.stdout.write(chunk.choices[0]?.delta.content ?? "");' : "console.log(answer.choices[0].message.content);"}
 `;
