@@ -146,5 +146,8 @@ console.log(text);
 if (process.argv.includes("--write")) {
   const before = readFileSync(PAGE, "utf8");
   const [from, to] = MARKS.map((mark) => before.indexOf(mark)) as [number, number];
-  writeFileSync(PAGE, `${before.slice(0, from + MARKS[0].length)}\n\n${text}\n\n${before.slice(to)}`);
+  writeFileSync(
+    PAGE,
+    `${before.slice(0, from + MARKS[0].length).replace("No run on a quiet machine has been written here yet.\n\n", "")}\n\n${text}\n\n${before.slice(to)}`,
+  );
 }
