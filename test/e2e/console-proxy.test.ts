@@ -62,7 +62,7 @@ oidc:
     for (const { title, path } of CONSOLE_SCREENS) {
       await menu.getByRole("link", { name: title, exact: true }).click();
       await made.settled();
-      expect(new URL(page.url()).pathname).toBe(`/llm/console/default/default${path === "/" ? "" : path}`);
+      expect(new URL(page.url()).pathname).toBe(`/llm/console/default/default${path}`);
       await page.reload();
       await made.settled();
       expect([title, await page.locator("main .problem").count()]).toEqual([title, 0]);
