@@ -21,12 +21,24 @@ const isLong = process.argv.includes("--long");
 const FILE_TIMEOUT_MS = isLong ? 3_600_000 : 600_000;
 /**
  * Files that mostly wait for other processes. Two of them for each core run beside the other files, of which there is
- * one for each core while some of these are left.
+ * one for each core while some of these are left. Tests in a browser are none of them, because it draws each page.
  */
-const WAITS = /^test\/(e2e|packaging)\//;
+const WAITS = /^test\/(e2e\/(?!console-)|packaging\/)/;
+/** Files that start processes, each in a process of its own. */
+const STARTS = /^test\/(e2e|packaging)\//;
 const CORES = availableParallelism();
 /** Started first, in this order, because the run would have to wait for them at its end; each in its own process. */
 const LONGEST: readonly string[] = [
+  "e2e/console-faults",
+  "e2e/console-calls",
+  "e2e/console-hostile",
+  "e2e/console-figures",
+  "e2e/console-roles",
+  "e2e/console-stores",
+  "e2e/console-overview",
+  "e2e/console-call",
+  "e2e/console-audit",
+  "e2e/console-claims",
   "e2e/replica-files",
   "e2e/process",
   "e2e/webhooks",
@@ -168,7 +180,7 @@ function printOutcome(
 
 /** The files of each process. A run of all files lets the small ones of a folder share one. */
 function processesOf(files: readonly string[], isWholeRun: boolean): readonly (readonly string[])[] {
-  const isAlone = (file: string): boolean => !isWholeRun || LONGEST.includes(file) || WAITS.test(file);
+  const isAlone = (file: string): boolean => !isWholeRun || LONGEST.includes(file) || STARTS.test(file);
   const longestFirst = [
     ...LONGEST.filter((file) => files.includes(file)),
     ...files.filter((file) => !LONGEST.includes(file)),

@@ -49,11 +49,13 @@ export function consoleBrowser({ send, origin, headers: always = {} }: BrowserOp
       else cookies.set(name!, value!);
     }
     const text = await response.text();
+    // exports are lines of JSON
+    const isJson = /^application\/json\b/.test(response.headers.get("content-type") ?? "");
     return {
       status: response.status,
       headers: response.headers,
       text,
-      body: text.startsWith("{") ? (JSON.parse(text) as unknown) : null,
+      body: isJson ? (JSON.parse(text) as unknown) : null,
     };
   };
   return { cookies, ask, login: (token) => ask("POST", "/console/api/session", { token }) };
