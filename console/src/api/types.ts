@@ -702,7 +702,7 @@ export interface PolicySimulation {
     readonly masked: number;
     readonly failed: number;
   };
-  /** With the policy as it is; null if there is none yet. */
+  /** What the published policy decides about the calls; null when no such policy is published. */
   readonly now: {
     readonly allowed: number;
     readonly denied: number;
@@ -831,7 +831,7 @@ export interface RouteSimulation {
     readonly failed: number;
     readonly cost_usd: string;
   };
-  /** With the route as it is; null if there is none yet. */
+  /** What becomes of the calls with the published route; null when no such route is published. */
   readonly now: {
     readonly answered: number;
     readonly failed: number;

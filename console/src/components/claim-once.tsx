@@ -11,8 +11,8 @@ export function ClaimOnce({ claim, close }: { readonly claim: NewClaim; readonly
   return (
     <Modal title={`The link for ${visibleText(claim.name)}`}>
       <p>
-        This is the only time that the link is shown. Send it to the person: whoever opens it first and presses the
-        button gets the token, which nobody else sees. It works once, until{" "}
+        This is the only time that the link is shown. Send it to the person who needs the token. The first person who
+        opens it and presses the button receives the token, and no one else can see it. The link works once, until{" "}
         <TimeText at={claim.expires_at} form="day" />.
       </p>
       <pre className="code secret">{claim.link}</pre>

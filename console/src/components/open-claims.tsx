@@ -1,4 +1,4 @@
-// The claim links that nobody has opened yet, each with a way to revoke it.
+// Lists the claim links that have not been used, with a button that revokes each of them.
 import type { Claim, TenantClaimList } from "../api/types.ts";
 import { useRead } from "../api/use-api.tsx";
 import { useWrite } from "../api/use-write.ts";
@@ -27,7 +27,7 @@ export function OpenClaims({ scope }: { readonly scope: Scope }) {
       <h2>Open links</h2>
       <TableBox label="Open links">
         <table>
-          <caption className="unseen">Links that give a token, and that nobody has opened yet</caption>
+          <caption className="unseen">Links that give a token and have not been used</caption>
           <thead>
             <tr>
               <th scope="col">For the token</th>

@@ -30,7 +30,7 @@ interface ObjectEditorProps {
   /** The state that the draft begins with. */
   readonly object: ConfiguredObject;
   readonly path: string;
-  /** The reader's own draft as it was kept; null where there is none, undefined where drafts are not kept. */
+  /** The saved draft of the person who is logged in: null when there is none, undefined for objects without drafts. */
   readonly draft?: string | null;
   /** How many versions others have published since that draft was begun. */
   readonly since?: number;
@@ -124,7 +124,7 @@ export function ObjectEditor({ noun, object, path, draft, since = 0 }: ObjectEdi
 const DRAFT_WORDS: Readonly<Record<DraftState, string>> = {
   none: "",
   saving: "Your draft is being kept.",
-  saved: "Your draft is kept; nobody else sees it.",
+  saved: "Your draft is kept. Only you can see it.",
   unsaved: "Your draft could not be kept. It is in this page only.",
 };
 

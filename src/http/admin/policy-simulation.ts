@@ -46,7 +46,9 @@ const answer = z
     recorded: z
       .strictObject({ denied: count, would_deny: count, masked: count, failed: count })
       .meta({ description: "What the policy of this name really did in these calls." }),
-    now: verdicts.nullable().meta({ description: "With the policy as it is; null if there is none yet." }),
+    now: verdicts.nullable().meta({
+      description: "What the published policy decides about the calls; null when no such policy is published.",
+    }),
     proposed: verdicts.nullable().meta({ description: "With the policy of the request; null if it has none." }),
     newly_denied: z.strictObject({ calls: count, trace_ids: traceIds }).nullable(),
     newly_allowed: z.strictObject({ calls: count, trace_ids: traceIds }).nullable(),

@@ -124,7 +124,9 @@ const answer = z
         cost_usd: z.string(),
       })
       .meta({ description: "What really became of these calls." }),
-    now: outcome.nullable().meta({ description: "With the route as it is; null if there is none yet." }),
+    now: outcome.nullable().meta({
+      description: "What becomes of the calls with the published route; null when no such route is published.",
+    }),
     proposed: outcome.nullable().meta({ description: "With the route of the request; null if it has none." }),
     difference: difference.nullable(),
     tests: z.array(z.strictObject({ name: z.string(), passed: z.boolean(), fault: z.string().nullable() })).meta({
