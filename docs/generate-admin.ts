@@ -42,6 +42,7 @@ export function adminReference(world: DocumentDependencies): string {
   const { paths, components } = openapiDocument(
     adminOperations(world, {
       calls: null,
+      simulations: null,
       contents: null,
       toolServers: noToolServers,
       cache: null,

@@ -57,6 +57,7 @@ export function consoleTypes(world: DocumentDependencies): string {
   const { components } = openapiDocument(
     adminOperations(world, {
       calls: null,
+      simulations: null,
       contents: null,
       toolServers: noToolServers,
       cache: null,

@@ -34,12 +34,14 @@ import { type BatchedObserver, batched } from "./observe/batch.ts";
 import { observers } from "./observe/observer.ts";
 import { tracingOf } from "./observe/tracing.ts";
 import { BUILT_IN_MODELS, providers } from "./providers/registry.ts";
+import { openSimulations } from "./simulation/simulations.ts";
 import type { LoadedConfiguration } from "./snapshot/configuration.ts";
 import type { SnapshotSource } from "./snapshot/source.ts";
 import type { MaybePromise } from "./core/maybe-promise.ts";
 import type { WorkerFiguresView } from "./workers/machine-figures.ts";
 import { auditSigner } from "./store/audit-signature.ts";
 import { noLedger } from "./store/ledger.ts";
+import { databasePlace } from "./store/open-database.ts";
 import type { ProxySettings } from "./wire/http-proxy.ts";
 import { VERSION } from "./core/version.ts";
 import { ArgumentChecks } from "./mcp/tool-arguments.ts";
@@ -255,6 +257,8 @@ async function openListener(
   const { limits, logins, toolServers } = context;
   let isRetiring = false;
   let isEnding = false;
+  const simulations = openSimulations({ place: databasePlace(options) });
+  closing.beside(() => simulations.close());
   const app = createApp({
     clock: systemClock,
     ...(options.hasConsole && {
@@ -290,6 +294,7 @@ async function openListener(
       store,
       limits,
       calls,
+      simulations,
       contents: { ...contents, remove: (place) => contentLog.forget(place).then(() => contents.remove(place)) },
       families: PROVIDER_FAMILIES,
       providers,

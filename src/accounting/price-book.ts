@@ -1,5 +1,6 @@
 // Which price applies to a call. The first that exists is used, in this order: the project's, the tenant's, the
 // operator's, that of the provider's entry in the file, that of the bundled catalogue.
+import { compileGlob } from "../core/glob.ts";
 import { memoizeBounded, memoizePerObject } from "../core/memoization.ts";
 import type { ConfiguredPrice, PriceBook, PriceList, Rates } from "../core/price.ts";
 import type { ProviderSettings } from "../core/snapshot.ts";
@@ -46,9 +47,10 @@ function priceOf(list: PriceList | null | undefined, name: string, nowMs: number
 
 /** Callers choose the names that are asked for, so that the cache needs a bound. */
 const MAX_REMEMBERED = 4096;
-const matchesOf = memoizePerObject(({ exact, globs }: PriceList) =>
-  memoizeBounded(MAX_REMEMBERED, (name: string): readonly ConfiguredPrice[] => [
+const matchesOf = memoizePerObject(({ exact, globs }: PriceList) => {
+  const patterns = globs.map(({ pattern, price }) => ({ matches: compileGlob(pattern), price }));
+  return memoizeBounded(MAX_REMEMBERED, (name: string): readonly ConfiguredPrice[] => [
     ...(exact.get(name) ?? []),
-    ...globs.filter(({ matches }) => matches(name)).map(({ price }) => price),
-  ]),
-);
+    ...patterns.filter(({ matches }) => matches(name)).map(({ price }) => price),
+  ]);
+});

@@ -4,7 +4,6 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { Configured } from "../core/configured.ts";
-import { compileGlob } from "../core/glob.ts";
 import {
   type ConfiguredPrice,
   NO_RATES,
@@ -238,7 +237,7 @@ function listOf(prices: readonly Configured<PriceDocument>[]): PriceList {
     globs: compiled
       .filter(({ model }) => isGlob(model))
       .toSorted((a, b) => literalLength(b.model) - literalLength(a.model))
-      .map(({ model, price }) => ({ matches: compileGlob(model), price })),
+      .map(({ model, price }) => ({ pattern: model, price })),
   };
 }
 

@@ -1,6 +1,8 @@
 // Policies as calls see them (promise 3): named rules that deny a call, and guards that search its text. They are
 // compiled with the snapshot.
 
+import type { Configured } from "./configured.ts";
+
 /** The variables that a rule may use, by name. */
 export const RULE_VARIABLES = ["request", "target", "token", "tenant", "project", "client", "now"] as const;
 export type RuleVariable = (typeof RULE_VARIABLES)[number];
@@ -120,6 +122,8 @@ export interface ProjectPolicies {
 export interface PolicySet {
   /** Returns `null` when the project has no policies. */
   of(tenantId: string, projectId: string): ProjectPolicies | null;
+  /** What the policies of a tenant and its projects are compiled from, so that another thread can compile them too. */
+  sourcesOf(tenantId: string): readonly Configured<object>[];
 }
 
-export const NO_POLICIES: PolicySet = { of: () => null };
+export const NO_POLICIES: PolicySet = { of: () => null, sourcesOf: () => [] };

@@ -83,7 +83,7 @@ export interface ConfiguredPrice {
 export interface PriceList {
   readonly exact: ReadonlyMap<string, readonly ConfiguredPrice[]>;
   /** More specific patterns come first. */
-  readonly globs: readonly { readonly matches: (model: string) => boolean; readonly price: ConfiguredPrice }[];
+  readonly globs: readonly { readonly pattern: string; readonly price: ConfiguredPrice }[];
 }
 
 /**

@@ -92,6 +92,7 @@ export interface AdminSources extends DocumentDependencies {
   readonly calls: AdminContext["calls"];
   /** `null` when no content is stored. */
   readonly contents: AdminContents | null;
+  readonly simulations: AdminContext["simulations"];
   readonly toolServers: ToolServers;
   /** `null` when answers are not kept. */
   readonly cache: Pick<ResponseCache, "purge"> | null;
@@ -282,6 +283,7 @@ function serveAdmin(
         limits: admin.limits,
         calls: admin.calls,
         contents: admin.contents,
+        simulations: admin.simulations,
         toolServers: admin.toolServers,
         targets: async () => (await context.standing()).targets,
         call: (body, { token, projectId }) =>

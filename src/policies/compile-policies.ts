@@ -29,7 +29,10 @@ export function compilePolicies(configured: readonly Configured<PolicyDocument>[
       projectPolicies([...everywhere, ...(ofTenants.get(tenantId) ?? []), ...own]),
     ]),
   );
-  return { of: (tenantId, projectId) => projects.get(projectId) ?? tenants.get(tenantId) ?? common };
+  return {
+    of: (tenantId, projectId) => projects.get(projectId) ?? tenants.get(tenantId) ?? common,
+    sourcesOf: (id) => configured.filter(({ tenantId }) => tenantId === null || tenantId === id),
+  };
 }
 
 function listOf(lists: Map<string, Policy[]>, key: string): Policy[] {

@@ -4,8 +4,8 @@ export interface EventQueue {
   nowMs(): number;
   /** Schedules an event; a time in the past means now. Returns the function that cancels it. */
   at(timeMs: number, happen: () => void): () => void;
-  /** Runs until no event is left, or until `mayGoOn` says no after an event. Returns whether no event is left. */
-  run(mayGoOn: () => boolean): boolean;
+  /** Runs until no event is left. */
+  run(): void;
 }
 
 interface Entry {
@@ -25,15 +25,13 @@ export function openEventQueue(): EventQueue {
       push(heap, entry);
       return () => void (entry.happen = null);
     },
-    run(mayGoOn) {
+    run() {
       for (let next = pop(heap); next !== undefined; next = pop(heap)) {
         // A cancelled event does not advance the time: the run ends with the last event that took place.
         if (next.happen === null) continue;
         nowMs = next.timeMs;
         next.happen();
-        if (!mayGoOn()) return heap.length === 0;
       }
-      return true;
     },
   };
 }

@@ -7,10 +7,10 @@ import type { Principal } from "../core/identity.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Policy, PolicyTarget } from "../core/policy.ts";
 import { DIRECT_ROUTE } from "../core/route.ts";
-import type { Snapshot } from "../core/snapshot.ts";
 import { compilePolicies } from "../policies/compile-policies.ts";
 import type { PolicyDocument } from "../policies/policy-settings.ts";
 import type { RecordedCall } from "../store/calls.ts";
+import type { RecordedToken } from "../store/recorded-calls.ts";
 import { simulatedPrincipal } from "./simulated-call.ts";
 
 export type PolicyVerdict = "allowed" | "denied" | "unknown";
@@ -22,17 +22,19 @@ function unknown(what: string): never {
   throw new NotRecorded(what);
 }
 
+type Tokens = ReadonlyMap<string, RecordedToken>;
 type Placed = Pick<Configured<PolicyDocument>, "name" | "tenantId" | "projectId" | "document">;
 
 export interface ReplayedPolicy {
   readonly tenantId: string;
-  readonly snapshot: Snapshot;
+  /** By id, those of the calls. */
+  readonly tokens: Tokens;
   /** `null` where there is none. */
   readonly policy: Placed | null;
 }
 
 /** Returns what the policy says of each call. A policy that only records allows every call. */
-export function policyVerdicts({ tenantId, snapshot, policy }: ReplayedPolicy): (call: RecordedCall) => PolicyVerdict {
+export function policyVerdicts({ tenantId, tokens, policy }: ReplayedPolicy): (call: RecordedCall) => PolicyVerdict {
   if (policy === null || policy.document.mode === "audit") return () => "allowed";
   const compiled = new Map<string, Policy>();
   return (call) => {
@@ -41,7 +43,7 @@ export function policyVerdicts({ tenantId, snapshot, policy }: ReplayedPolicy): 
     const known = compiled.get(rule ?? "") ?? compiledAs(policy, tenantId, call, rule);
     if (known === null) return "allowed";
     compiled.set(rule ?? "", known);
-    return verdictOf(known, call, tenantId, snapshot);
+    return verdictOf(known, call, tenantId, tokens);
   };
 }
 
@@ -71,7 +73,7 @@ function compiledAs(policy: Placed, tenantId: string, call: RecordedCall, rule: 
   return set.of(tenantId, call.projectId ?? "")?.all[0] ?? null;
 }
 
-function verdictOf(policy: Policy, call: RecordedCall, tenantId: string, snapshot: Snapshot): PolicyVerdict {
+function verdictOf(policy: Policy, call: RecordedCall, tenantId: string, tokens: Tokens): PolicyVerdict {
   const { concerns, concernsTarget, perTarget } = policy;
   if (concerns !== null && !concerns({ tokenId: call.tokenId ?? "", user: call.endUser })) return "allowed";
   const target = targetOf(call);
@@ -82,7 +84,7 @@ function verdictOf(policy: Policy, call: RecordedCall, tenantId: string, snapsho
   const facts = new CallFacts({
     sent: requestOf(call),
     operation: call.operation,
-    principal: principalOf(call, tenantId, snapshot),
+    principal: principalOf(call, tenantId, tokens),
     clientIp: () => unknown("client"),
     now: () => call.timeMs,
   });
@@ -103,7 +105,7 @@ function targetOf({ attempts, route, provider, model }: RecordedCall): PolicyTar
 }
 
 /** A token that is gone has a role that nobody knows any more. */
-function principalOf(call: RecordedCall, tenantId: string, { tokens }: Snapshot): Principal {
+function principalOf(call: RecordedCall, tenantId: string, tokens: Tokens): Principal {
   const token = call.tokenId === null ? undefined : tokens.get(call.tokenId);
   const principal = {
     ...simulatedPrincipal({ tenantId, projectId: call.projectId ?? "" }),

@@ -11,16 +11,23 @@ export interface ProposedRoute {
   readonly projectId: string | null;
   readonly name: string;
   readonly entry: RouteEntry;
-  /** Defaults of a project, or of the tenant, the nearest first. */
-  readonly defaultsOf: (projectId: string | null) => readonly RouteDefaults[];
+  readonly defaults: {
+    readonly ofProjects: ReadonlyMap<string, RouteDefaults>;
+    /** Of the tenant and of all tenants, the nearest first. */
+    readonly wider: readonly RouteDefaults[];
+  };
   /** Projects whose own route of this name replaces the tenant's. */
   readonly ownIn: ReadonlySet<string>;
 }
 
 export function withProposedRoute(
   snapshot: Snapshot,
-  { tenantId, projectId, name, entry, defaultsOf, ownIn }: ProposedRoute,
+  { tenantId, projectId, name, entry, defaults: { ofProjects, wider }, ownIn }: ProposedRoute,
 ): Snapshot {
+  const defaultsOf = (project: string | null): readonly RouteDefaults[] => [
+    ...(project === null ? [] : [ofProjects.get(project) ?? {}]),
+    ...wider,
+  ];
   const seen = (project: string | null): ReadonlyMap<string, Route> =>
     new Map(routesFor(snapshot, { tenantId, projectId: project })).set(
       name,

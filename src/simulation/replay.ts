@@ -14,8 +14,7 @@ import type { RecordedCall } from "../store/calls.ts";
 import { chanceOf } from "./chance.ts";
 import type { Fault } from "./faults.ts";
 import type { ObservedTimes } from "./observed-times.ts";
-import { eachInParts, type Pace } from "./pace.ts";
-import { type CallTrace, openRun } from "./run-calls.ts";
+import { type CallTrace, runCalls } from "./run-calls.ts";
 import { preparedCall, pricesFor, type SimulatedCall, simulatedPrincipal } from "./simulated-call.ts";
 import { createCourses } from "./upstream-course.ts";
 import { SIMULATED_OPERATIONS, type SimulatedOperation, writtenRequest } from "./written-request.ts";
@@ -79,13 +78,13 @@ interface Playable extends SimulatedCall {
   readonly random: () => number;
 }
 
-export async function replay(input: ReplayInput, pace: Pace): Promise<Replay> {
+export function replay(input: ReplayInput): Replay {
   const { calls, seed, times, snapshot } = input;
   const kinds = new Map<string, Kind | Refusal>();
   const playable: Playable[] = [];
   const results: ReplayedCall[] = [];
   const startMs = calls[0]?.timeMs ?? 0;
-  await eachInParts(calls, pace, (recorded, number) => {
+  calls.forEach((recorded, number) => {
     const key = kindKey(recorded);
     const kind = kinds.get(key) ?? kindOf(recorded, input);
     kinds.set(key, kind);
@@ -98,15 +97,13 @@ export async function replay(input: ReplayInput, pace: Pace): Promise<Replay> {
     faults: input.faults.map((fault) => ({ ...fault, from_ms: 0, to_ms: Number.POSITIVE_INFINITY })),
     random: (call) => (call as Playable).random(),
   });
-  const run = openRun({
+  const { calls: traces } = runCalls({
     calls: playable,
     courses,
     limits: snapshot.limits,
     randomOf: (number) => chanceOf(seed + playable[number]!.number),
   });
-  while (!run.advance(() => pace.mayGoOn())) await pace.rest();
-  const traces = run.result().calls;
-  await eachInParts(traces, pace, (trace, index) => {
+  traces.forEach((trace, index) => {
     results[playable[index]!.number] = replayedCall(trace, playable[index]!);
   });
   return { calls: results, targets: targetsOf(playable) };

@@ -99,15 +99,7 @@ interface Running {
   readonly finish: (code: ErrorCode | null) => void;
 }
 
-/** A run that advances in parts, so that it need not occupy its thread for long. */
-export interface OpenRun {
-  /** Runs until `mayGoOn` says no. Returns whether the run has ended. */
-  advance(mayGoOn: () => boolean): boolean;
-  /** Of a run that has ended. */
-  result(): Run;
-}
-
-export function openRun(input: RunInput): OpenRun {
+export function runCalls(input: RunInput): Run {
   const queue = openEventQueue();
   const health = openHealth();
   const world: World = {
@@ -122,21 +114,11 @@ export function openRun(input: RunInput): OpenRun {
   input.calls.forEach((call, number) =>
     queue.at(call.atMs, () => startCall(world, call, input.randomOf(number), (trace) => (traces[number] = trace))),
   );
-  return {
-    advance: (mayGoOn) => queue.run(mayGoOn),
-    result() {
-      const lost = health
-        .snapshot(queue.nowMs())
-        .reduce((sum, { key, inFlight }) => sum + inFlight + world.concurrency.waiting(key), 0);
-      return { calls: traces, health: world.watch.events, endedMs: queue.nowMs(), lost };
-    },
-  };
-}
-
-export function runCalls(input: RunInput): Run {
-  const run = openRun(input);
-  run.advance(() => true);
-  return run.result();
+  queue.run();
+  const lost = health
+    .snapshot(queue.nowMs())
+    .reduce((sum, { key, inFlight }) => sum + inFlight + world.concurrency.waiting(key), 0);
+  return { calls: traces, health: world.watch.events, endedMs: queue.nowMs(), lost };
 }
 
 function startCall(world: World, call: SimulatedCall, random: () => number, done: (trace: CallTrace) => void): void {

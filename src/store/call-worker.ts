@@ -16,7 +16,6 @@ import { moveNewest } from "./earlier-calls.ts";
 import { searchCalls } from "./log-search.ts";
 import { findPlaces } from "./journal-places.ts";
 import type { ShippedPlace } from "./ledger.ts";
-import { recordedCalls } from "./recorded-calls.ts";
 import { unregisterReplica, registerReplica, type Replica } from "./replicas.ts";
 import { openDatabase } from "./sqlite-connection.ts";
 import { sqliteInserts } from "./sqlite-inserts.ts";
@@ -67,7 +66,6 @@ const METHODS = {
   usageTotals: ({ db }: OpenCalls, query: Parameters<typeof usageTotals>[1]) => usageTotals(db, query),
   histogram: ({ db }: OpenCalls, query: Parameters<typeof histogram>[1]) => histogram(db, query),
   facets: ({ db }: OpenCalls, query: Parameters<typeof facets>[1]) => facets(db, query),
-  recordedCalls: ({ db }: OpenCalls, query: Parameters<typeof recordedCalls>[1]) => recordedCalls(db, query),
   spent: ({ db }: OpenCalls, query: Parameters<typeof spent>[1]) => spent(db, query),
   registerReplica: ({ db }: OpenCalls, own: Replica, gone: readonly Pick<Replica, "id" | "beat">[]) =>
     registerReplica(db, own, gone),

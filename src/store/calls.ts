@@ -363,8 +363,6 @@ export interface CallStore extends LedgerSink, ReplicaTable, VendorObjectTable {
   histogram(query: HistogramQuery): Promise<CallHistogram>;
   /** The most frequent values of some dimensions. */
   facets(query: FacetsQuery): Promise<CallFacets>;
-  /** The newest calls of a scope with what is recorded of their requests. */
-  recordedCalls(query: RecordedQuery): Promise<RecordedCalls>;
   /** What has been used since a moment, for accounts that begin with no count. */
   spent(query: SpentQuery): Promise<readonly Spent[]>;
   /**

@@ -2,6 +2,9 @@
 import type { Db } from "./kysely-reader.ts";
 import type { Store } from "./store.ts";
 
+/** Where a database is: a file of SQLite, or the address of PostgreSQL. */
+export type DatabasePlace = { readonly file: string } | { readonly url: string };
+
 export interface Database {
   readonly store: Store;
   /** Closed with the store. Integers are bigints. */

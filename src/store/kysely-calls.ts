@@ -12,7 +12,6 @@ import { moveNewest } from "./earlier-calls.ts";
 import { findPlaces } from "./journal-places.ts";
 import { searchCalls } from "./log-search.ts";
 import { postgresInserts } from "./postgres-inserts.ts";
-import { recordedCalls } from "./recorded-calls.ts";
 import { unregisterReplica, registerReplica } from "./replicas.ts";
 import { bindObjects, boundObjects, pruneObjects } from "./vendor-objects.ts";
 import { spent, usage, usageTotals } from "./usage-reads.ts";
@@ -38,7 +37,6 @@ export function kyselyCalls(
     usageTotals: (query) => usageTotals(reports, query),
     histogram: (query) => histogram(reports, query),
     facets: (query) => facets(reports, query),
-    recordedCalls: (query) => recordedCalls(reports, query),
     spent: (query) => spent(reports, query),
     moveEarlier: () => moveNewest(db, inserts),
     prune: (before) => prune(db, before),

@@ -94,11 +94,13 @@ async function changing<T>(
   { cipher, clock = systemClock, announce }: KyselyStoreOptions,
   actor: Actor,
   work: (writer: Writer) => Promise<T>,
-  { dryRun = false }: ChangeOptions,
+  { dryRun = false, basedOn }: ChangeOptions,
 ): Promise<Changed<T>> {
   try {
     return await beginWriting(db).execute(async (tx) => {
       const counter = await moveRevision(tx);
+      if (basedOn !== undefined && (counter - 1n).toString() !== basedOn)
+        throw new StoreError("moved", "The configuration was changed while this change was prepared. Try again.");
       const atMs = clock.now();
       const { writer, written } = openWriter(tx, { actor, nowMs: atMs, cipher });
       const result = await work(writer);

@@ -9,7 +9,7 @@ import { pathFault } from "../config/path-fault.ts";
 import { openSecretCipher, type SecretCipher } from "../config/secret-cipher.ts";
 import type { CallStore } from "./calls.ts";
 import { databaseFile, dataFolderUnusable, type DataPlace, requireFolders, remainingFiles } from "./data-folder.ts";
-import type { Database } from "./database.ts";
+import type { Database, DatabasePlace } from "./database.ts";
 import type { EventQueue } from "./events.ts";
 import { OWNERS_FOLDER } from "./owner-only.ts";
 import { openSqliteCalls } from "./sqlite-calls.ts";
@@ -90,6 +90,13 @@ async function opened(
     throw error;
   }
   return { ...database, keys, cipher };
+}
+
+export function databasePlace({
+  dataFolder,
+  databaseUrl,
+}: Pick<DatabaseOptions, "dataFolder" | "databaseUrl">): DatabasePlace {
+  return databaseUrl === null ? { file: databaseFile(dataFolder) } : { url: databaseUrl };
 }
 
 /** The calls in the same database, on connections of their own. */

@@ -1,13 +1,16 @@
-// The newest calls of a route or another scope with what is recorded of their requests, for simulations. It runs where
-// reports run, and reads a bounded number of rows and blocks.
+// The newest calls of a route or another scope with what is recorded of their requests, for simulations. It reads a
+// bounded number of rows and blocks.
 import type { Kysely } from "kysely";
 import { someRecordsIn, textOfBlock } from "./call-blocks.ts";
 import type { CallSchema, FoundRow } from "./call-schema.ts";
 import type { RecordedCall, RecordedCalls, RecordedQuery } from "./calls.ts";
 import { searchRows } from "./log-search.ts";
+import type { AccessToken } from "../core/identity.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { CallRecord } from "../core/record.ts";
 import { parseCallRecord } from "../wire/record-json.ts";
+import { plainTokenOf } from "./row-values.ts";
+import type { Schema } from "./schema.ts";
 
 type Db = Kysely<CallSchema>;
 
@@ -97,4 +100,25 @@ function recordedCall(record: CallRecord): RecordedCall {
       totalMs: attempt.totalMs,
     })),
   };
+}
+
+/** What a policy may know of the token of a call. */
+export type RecordedToken = Pick<AccessToken, "kind" | "role" | "permissions">;
+
+const TOKENS_AT_ONCE = 500;
+
+export async function recordedTokens(
+  db: Kysely<Schema>,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, RecordedToken>> {
+  const found = new Map<string, RecordedToken>();
+  for (let at = 0; at < ids.length; at += TOKENS_AT_ONCE) {
+    const rows = await db
+      .selectFrom("access_tokens")
+      .selectAll()
+      .where("id", "in", ids.slice(at, at + TOKENS_AT_ONCE))
+      .execute();
+    for (const row of rows) found.set(row.id, plainTokenOf(row, []));
+  }
+  return found;
 }

@@ -51,7 +51,6 @@ export function openSqliteCalls({ file }: { readonly file: string }): CallStore 
     usageTotals: (query) => reports().ask("usageTotals", query),
     histogram: (query) => reports().ask("histogram", query),
     facets: (query) => reports().ask("facets", query),
-    recordedCalls: (query) => reports().ask("recordedCalls", query),
     spent: (query) => reader.ask("spent", query),
     registerReplica: async (own, gone) => {
       requireFile();

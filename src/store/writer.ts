@@ -141,6 +141,8 @@ export interface Writer extends Reader {
 export interface ChangeOptions {
   /** Runs the change, returns the result, and rolls everything back. */
   readonly dryRun?: boolean;
+  /** What `revision()` returned: StoreError `moved` where anything was changed since then. */
+  readonly basedOn?: string;
 }
 
 export interface Changed<T> {

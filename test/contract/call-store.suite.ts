@@ -17,6 +17,8 @@ import type {
   UsageSums,
 } from "../../src/store/calls.ts";
 import { LATENCY_BOUNDS_MS } from "../../src/store/calls.ts";
+import type { DatabasePlace } from "../../src/store/database.ts";
+import { openRecordedReads } from "../../src/store/recorded-reads.ts";
 import type { LedgerRow, ShippedPlace } from "../../src/store/ledger.ts";
 import type { Replica } from "../../src/store/replicas.ts";
 import { attemptOf, type CallParts, DAY_MS, DAY_ONE, HOUR_MS, newTraceId, recordOf, rowOf } from "./call-records.ts";
@@ -26,18 +28,21 @@ import { vendorObjectSuite } from "./vendor-objects.suite.ts";
 
 export interface CallPlace {
   readonly calls: CallStore;
+  /** Where another connection to it can be opened. */
+  readonly database: DatabasePlace;
   dispose(): Promise<void>;
 }
 
 /** `open` gives an empty store each time. */
 export function callStoreSuite(name: string, open: () => Promise<CallPlace>): void {
   const opened: CallPlace[] = [];
-  const newStore = async (rows: readonly LedgerRow[] = []): Promise<CallStore> => {
+  const newPlace = async (rows: readonly LedgerRow[]): Promise<CallPlace> => {
     const place = await open();
     opened.push(place);
     if (rows.length > 0) await place.calls.ingest(rows);
-    return place.calls;
+    return place;
   };
+  const newStore: NewStore = async (rows = []) => (await newPlace(rows)).calls;
   describe(`${name}: calls`, () => {
     afterAll(async () => void (await Promise.all(opened.map((place) => place.dispose()))));
     onceSuite(newStore);
@@ -52,6 +57,7 @@ export function callStoreSuite(name: string, open: () => Promise<CallPlace>): vo
     placesSuite(newStore);
     vendorObjectSuite(() => newStore());
     recordsSuite(newStore);
+    recordedSuite(newPlace);
   });
 }
 
@@ -876,6 +882,62 @@ function placesSuite(newStore: NewStore): void {
   });
 }
 
+/** What simulations read, which is not part of the port: they read in a thread of their own. */
+function recordedSuite(newPlace: (rows: readonly LedgerRow[]) => Promise<CallPlace>): void {
+  describe("recorded calls", () => {
+    test("of a scope come the newest first, up to a limit, with names and attempts, without hits and explanations", async () => {
+      const attempts = [attemptOf({ provider: "openai", model: "gpt-4o", startMs: 3, totalMs: 90 })];
+      const rows = Array.from({ length: 300 }, (_, index) =>
+        rowOf({
+          startedAtMs: DAY_ONE + index * 60_000,
+          route: index % 3 === 0 ? "chat" : "other",
+          dispositions: { temperature: "native" },
+          metadata: { n: index },
+          attempts,
+        }),
+      );
+      const place = await newPlace([
+        ...rows,
+        rowOf({ route: "chat", explained: true }),
+        rowOf({ route: "chat", cache: { outcome: "hit", key: "k", ageS: 1 } as never }),
+        rowOf({ route: "chat", tenantId: "beta" }),
+      ]);
+      const { calls } = place;
+      const reads = await openRecordedReads(place.database);
+      const found = await reads.calls({ tenantId: "acme", route: "chat", limit: 50 });
+      expect(found.calls.map(({ traceId }) => traceId)).toEqual(
+        rows
+          .filter((_, index) => index % 3 === 0)
+          .map(({ record }) => record.traceId)
+          .toReversed()
+          .slice(0, 50),
+      );
+      expect(found).toMatchObject({ withoutRecord: 0, searchedToMs: null });
+      expect(found.calls[0]).toMatchObject({
+        parameters: ["temperature"],
+        usage: { prompt_tokens: 100 },
+        costNanoUsd: 1000,
+        metadata: { n: 297 },
+        attempts: [{ provider: "openai", model: "gpt-4o", startMs: 3, totalMs: 90, code: null }],
+      });
+      expect((await reads.calls({ tenantId: "acme", route: "chat", limit: 1000 })).calls).toHaveLength(100);
+      const gone = DAY_ONE + 150 * 60_000;
+      while ((await calls.prune({ callsMs: null, detailsMs: gone, placesMs: null })) > 0);
+      expect(await reads.calls({ tenantId: "acme", route: "chat", limit: 1000 })).toMatchObject({
+        calls: { length: 50 },
+        // the hit and the explanation began with the first of them
+        withoutRecord: 51,
+      });
+      expect(await reads.calls({ tenantId: "acme", route: "never", limit: 10 })).toEqual({
+        calls: [],
+        withoutRecord: 0,
+        searchedToMs: null,
+      });
+      await reads.close();
+    });
+  });
+}
+
 function recordsSuite(newStore: NewStore): void {
   describe("records", () => {
     const isWhole = async (calls: CallStore, rows: readonly LedgerRow[]): Promise<void> => {
@@ -895,54 +957,6 @@ function recordsSuite(newStore: NewStore): void {
       await calls.ingest(long);
       await Promise.all(single.slice(0, 10).map((row) => calls.ingest([row])));
       await isWhole(calls, [...single, ...many, ...long]);
-    });
-
-    test("of a scope come the newest first, up to a limit, with names and attempts, without hits and explanations", async () => {
-      const attempts = [attemptOf({ provider: "openai", model: "gpt-4o", startMs: 3, totalMs: 90 })];
-      const rows = Array.from({ length: 300 }, (_, index) =>
-        rowOf({
-          startedAtMs: DAY_ONE + index * 60_000,
-          route: index % 3 === 0 ? "chat" : "other",
-          dispositions: { temperature: "native" },
-          metadata: { n: index },
-          attempts,
-        }),
-      );
-      const calls = await newStore([
-        ...rows,
-        rowOf({ route: "chat", explained: true }),
-        rowOf({ route: "chat", cache: { outcome: "hit", key: "k", ageS: 1 } as never }),
-        rowOf({ route: "chat", tenantId: "beta" }),
-      ]);
-      const found = await calls.recordedCalls({ tenantId: "acme", route: "chat", limit: 50 });
-      expect(found.calls.map(({ traceId }) => traceId)).toEqual(
-        rows
-          .filter((_, index) => index % 3 === 0)
-          .map(({ record }) => record.traceId)
-          .toReversed()
-          .slice(0, 50),
-      );
-      expect(found).toMatchObject({ withoutRecord: 0, searchedToMs: null });
-      expect(found.calls[0]).toMatchObject({
-        parameters: ["temperature"],
-        usage: { prompt_tokens: 100 },
-        costNanoUsd: 1000,
-        metadata: { n: 297 },
-        attempts: [{ provider: "openai", model: "gpt-4o", startMs: 3, totalMs: 90, code: null }],
-      });
-      expect((await calls.recordedCalls({ tenantId: "acme", route: "chat", limit: 1000 })).calls).toHaveLength(100);
-      const gone = DAY_ONE + 150 * 60_000;
-      while ((await calls.prune({ callsMs: null, detailsMs: gone, placesMs: null })) > 0);
-      expect(await calls.recordedCalls({ tenantId: "acme", route: "chat", limit: 1000 })).toMatchObject({
-        calls: { length: 50 },
-        // the hit and the explanation began with the first of them
-        withoutRecord: 51,
-      });
-      expect(await calls.recordedCalls({ tenantId: "acme", route: "never", limit: 10 })).toEqual({
-        calls: [],
-        withoutRecord: 0,
-        searchedToMs: null,
-      });
     });
 
     test("[d11.3] that are past their retention are removed from among later ones, which stay whole", async () => {

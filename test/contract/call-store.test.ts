@@ -45,8 +45,9 @@ async function newFile(): Promise<string> {
 }
 
 callStoreSuite("a SQLite file", async (): Promise<CallPlace> => {
-  const calls = openSqliteCalls({ file: await newFile() });
-  return { calls, dispose: () => calls.close() };
+  const database = { file: await newFile() };
+  const calls = openSqliteCalls(database);
+  return { calls, database, dispose: () => calls.close() };
 });
 
 const postgres = await startPostgres();
@@ -63,8 +64,9 @@ if (postgres !== null) {
   };
   const newDatabase = async (): Promise<string> => await postgres.newDatabase(await (furnished ??= furnish()));
   callStoreSuite("PostgreSQL", async (): Promise<CallPlace> => {
-    const calls = openPostgresCalls({ url: await newDatabase() });
-    return { calls, dispose: () => calls.close() };
+    const database = { url: await newDatabase() };
+    const calls = openPostgresCalls(database);
+    return { calls, database, dispose: () => calls.close() };
   });
 
   describe("PostgreSQL", () => {

@@ -15,6 +15,7 @@ import { openConsoleFiles } from "../../src/http/console/console-files.ts";
 import { BUILT_IN_MODELS, providers } from "../../src/providers/registry.ts";
 import { loadConfiguration } from "../../src/snapshot/configuration.ts";
 import { openSnapshotSource, type SnapshotSource } from "../../src/snapshot/source.ts";
+import { openSimulations } from "../../src/simulation/simulations.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import { auditSigner } from "../../src/store/audit-signature.ts";
 import type { CallStore } from "../../src/store/calls.ts";
@@ -130,6 +131,7 @@ export async function openAdminWorld({
   await store.migrate();
   const calls = database.openCalls();
   const contents = openContentStore({ calls, cipher, now: () => clock.now() });
+  const simulations = openSimulations({ place: database.place });
   const limits = openMemoryLimits({ clock });
   const tokens = await people(store, clock.now());
   const environment: Environment = readEnvironment(variables);
@@ -173,6 +175,7 @@ export async function openAdminWorld({
       limits,
       calls,
       contents,
+      simulations,
       families,
       providers,
       snapshot: () => source.current(),
@@ -219,6 +222,7 @@ export async function openAdminWorld({
     async close() {
       source.close();
       await calls.close();
+      await simulations.close();
       await limits.close();
       await store.close();
       await database.dispose();

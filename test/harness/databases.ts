@@ -6,6 +6,7 @@ import { Database as Sqlite } from "bun:sqlite";
 import type { SecretCipher } from "../../src/config/secret-cipher.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import type { CallStore } from "../../src/store/calls.ts";
+import type { DatabasePlace } from "../../src/store/database.ts";
 import { openPostgresDatabase } from "../../src/store/postgres.ts";
 import { openPostgresCalls } from "../../src/store/postgres-calls.ts";
 import { openSqliteCalls } from "../../src/store/sqlite-calls.ts";
@@ -16,6 +17,7 @@ import { connection, type PostgresServer, startPostgres } from "./postgres-serve
 type Rows = readonly Readonly<Record<string, unknown>>[];
 
 export interface EmptyDatabase {
+  readonly place: DatabasePlace;
   openStore(options: { readonly cipher: SecretCipher; readonly clock: Clock }): Promise<Store>;
   openCalls(): CallStore;
   /** A statement from outside, past the store. */
@@ -38,6 +40,7 @@ export const SQLITE: DatabaseKind = {
     const folder = mkdtempSync(join(tmpdir(), "dragoman-admin-"));
     const file = join(folder, "dragoman.sqlite");
     return Promise.resolve({
+      place: { file },
       openStore: (options) => openSqliteStore({ file, ...options }),
       openCalls: () => openSqliteCalls({ file }),
       read(sql) {
@@ -76,6 +79,7 @@ export async function allDatabases(): Promise<readonly DatabaseKind[]> {
       const url = await newDatabase!();
       const outside = connection(url);
       return {
+        place: { url },
         openStore: (options) => Promise.resolve(openPostgresDatabase({ url, ...options }).store),
         openCalls: () => openPostgresCalls({ url }),
         read: outside.read,

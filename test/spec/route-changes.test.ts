@@ -1,6 +1,7 @@
 // Routes and policies are changed safely: tests block a change that breaks them, a version says who, when and why, going
 // back publishes again, and drafts are kept for each person. Both databases.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import { attemptOf, rowOf } from "../contract/call-records.ts";
 import { type AdminWorld, openAdminWorld, type Told } from "../harness/admin.ts";
 import { allDatabases } from "../harness/databases.ts";
@@ -61,6 +62,66 @@ for (const kind of kinds)
       expect(unknown.body.error.message).toContain('There is no project \\"lab\\" in the tenant.'.replaceAll("\\", ""));
       const empty = await send("PATCH", `${ROUTES}/chat`, { tests: [{ name: "x", expect: {} }] });
       expect(empty.body.error.param).toBe("tests[0].expect");
+    });
+
+    test("tests run before the change is made, and again where something else was changed meanwhile", async () => {
+      let change = async (): Promise<void> => {};
+      let tried = 0;
+      const other = await openAdminWorld({
+        kind,
+        variables: { OPENAI_API_KEY: "k", ANTHROPIC_API_KEY: "k" },
+        between: (store) => ({
+          ...store,
+          async change(actor, work, options) {
+            if (options?.basedOn !== undefined) {
+              tried++;
+              const now = change;
+              change = async () => {};
+              await now();
+            }
+            return await store.change(actor, work, options);
+          },
+        }),
+      });
+      const route = { name: "chat", targets: [A, B], tests: [{ name: "never B", expect: { never: B } }] };
+      const made = (targets: readonly string[], name: string): Promise<Told> =>
+        other.send("acme.admin", "POST", ROUTES, { ...route, targets, name });
+      // a change of something else, after which the tests still hold
+      change = async () => {
+        await other.store.change(LOCAL_ACTOR, async (writer) => {
+          const place = { tenantId: "acme", projectId: null };
+          const document = { targets: [B] };
+          await writer.createResource({ kind: "route", ...place, name: "fast", document });
+        });
+        await other.source.reload();
+      };
+      const first = await made([A], "one");
+      expect([first.status, tried]).toEqual([201, 2]);
+      // and one after which they do not
+      change = async () => {
+        await other.send("acme.admin", "POST", "/api/v1/admin/tenants/acme/policies", {
+          name: "no-a",
+          rule: `target.model == "gpt-4o"`,
+        });
+      };
+      const direct = { name: "A", expect: { target: A } };
+      tried = 0;
+      const failed = await other.send("acme.admin", "POST", ROUTES, { name: "two", targets: [A], tests: [direct] });
+      expect([failed.status, failed.body.error?.param, tried]).toEqual([400, "tests[0]", 2]);
+      expect((await other.send("acme.admin", "GET", `${ROUTES}/two`)).status).toBe(404);
+      // somebody who changes something all the time does not hold up the change for ever
+      const always = async (): Promise<void> => {
+        change = always;
+        await other.store.change(
+          LOCAL_ACTOR,
+          async (writer) => void (await writer.createTenant({ id: `t${++tried}`, name: "t" })),
+        );
+      };
+      change = always;
+      const moved = await made([A], "three");
+      expect([moved.status, moved.body.error?.code]).toEqual([409, "conflict"]);
+      expect(moved.body.error.message).toContain("Try again");
+      await other.close();
     });
 
     test("only an owner overrides a test, with a reason that the audit log keeps", async () => {

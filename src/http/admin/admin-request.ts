@@ -30,6 +30,7 @@ import type {
   AdminOperation,
   AdminReply,
   Answer,
+  Basis,
   WriteOperation,
 } from "./operation.ts";
 import { answeredBefore, keptAnswer, type Repeatable, requestHash } from "./repeats.ts";
@@ -261,19 +262,21 @@ async function change(
   const { id: tokenId } = call.caller.token;
   const before = repeatable === null ? null : await answeredBefore(context.store, tokenId, repeatable);
   if (before !== null) return before;
-  await operation.prepare?.(call);
   try {
-    const { result } = await context.store.change(
-      actor,
-      async (writer) => {
-        if (call.remark !== null) writer.annotate(call.remark);
-        const answer = await operation.run(call, writer);
-        if (repeatable !== null)
-          await writer.keepAnswer(keptAnswer(tokenId, repeatable, replyOf(withoutSecret(answer), call.dryRun)));
-        return replyOf(answer, call.dryRun);
-      },
-      { dryRun: call.dryRun },
-    );
+    const result = await prepared(operation, call, context, async (basis) => {
+      const changed = await context.store.change(
+        actor,
+        async (writer) => {
+          if (call.remark !== null) writer.annotate(call.remark);
+          const answer = await operation.run(call, writer);
+          if (repeatable !== null)
+            await writer.keepAnswer(keptAnswer(tokenId, repeatable, replyOf(withoutSecret(answer), call.dryRun)));
+          return replyOf(answer, call.dryRun);
+        },
+        { dryRun: call.dryRun, ...basis },
+      );
+      return changed.result;
+    });
     if (!call.dryRun) await context.reload();
     return result;
   } catch (thrown) {
@@ -284,6 +287,26 @@ async function change(
         : null;
     if (quicker !== null) return quicker;
     throw thrown;
+  }
+}
+
+const MOST_PREPARATIONS = 5;
+
+/** A change is prepared again where something else was changed meanwhile. */
+async function prepared<T>(
+  operation: WriteOperation,
+  call: AdminCall<unknown, unknown>,
+  { store }: AdminContext,
+  make: (basis: Basis | undefined) => Promise<T>,
+): Promise<T> {
+  for (let turn = 1; ; turn++) {
+    const basis = (await operation.prepare?.(call, store)) ?? undefined;
+    try {
+      return await make(basis);
+    } catch (thrown) {
+      const isMoved = thrown instanceof StoreError && thrown.kind === "moved";
+      if (!isMoved || turn === MOST_PREPARATIONS) throw thrown;
+    }
   }
 }
 

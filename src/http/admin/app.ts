@@ -45,6 +45,7 @@ export function adminOperations(
   {
     calls,
     contents,
+    simulations,
     toolServers,
     cache,
     clock,
@@ -58,6 +59,7 @@ export function adminOperations(
     AdminContext,
     | "calls"
     | "contents"
+    | "simulations"
     | "toolServers"
     | "cache"
     | "clock"
@@ -82,13 +84,13 @@ export function adminOperations(
     ...LOGIN_OPERATIONS,
     ...CLAIM_OPERATIONS,
     ...VIEW_OPERATIONS,
-    ...configuredOperations(configured, {
+    ...configuredOperations(configured, simulations, {
       webhooks: webhookAdminOperations,
       routes: objectVersionOperations("routes", reads),
       policies: objectVersionOperations("policies", reads),
     }),
-    ...routeSimulationOperations(reads, configured, clock),
-    ...policySimulationOperations(reads, configured, clock),
+    ...routeSimulationOperations(simulations, configured),
+    ...policySimulationOperations(simulations, configured),
     ...draftOperations(() => store!.drafts, configured),
     ...historyOperations({ rules, dependencies }),
     ...auditOperations(auditSigner),

@@ -12,11 +12,21 @@ import { requireConfigures } from "../../auth/restriction-grants.ts";
 import type { ConfiguredKind } from "../../core/configured.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
+import type { Simulations } from "../../simulation/simulations.ts";
 import type { Resource } from "../../store/records.ts";
+import type { Reader } from "../../store/reader.ts";
 import type { Writer } from "../../store/writer.ts";
 import { requireAddresses, requireOwnAddresses } from "./documents.ts";
 import type { DocumentRule } from "./document-rule.ts";
-import { type AdminCall, type AdminOperation, type Answer, reading, writing } from "./operation.ts";
+import {
+  type AdminCall,
+  type AdminOperation,
+  type Answer,
+  type Basis,
+  type PreparingStore,
+  reading,
+  writing,
+} from "./operation.ts";
 import { requireUnreferenced } from "./references.ts";
 import { chosenId, requireEtag, dryRunQuery, listOf, noteQuery, overrideQuery } from "./schemas.ts";
 import {
@@ -40,7 +50,8 @@ import {
   listPage,
   listQuery,
 } from "./configured-resources.ts";
-import { type Desired, completed, desiredOf, merged, requireTested, requireValid } from "./desired-document.ts";
+import { type Desired, completed, desiredOf, merged, requireValid } from "./desired-document.ts";
+import { openTestedChanges, type TestedChanges } from "./tested-changes.ts";
 
 type Call = AdminCall<unknown, unknown>;
 
@@ -66,6 +77,7 @@ interface Noun {
   readonly noun: ConfiguredNoun;
   readonly reach: "tenant" | "project";
   readonly rule: DocumentRule;
+  readonly tested: TestedChanges;
   readonly context: ConfiguredContext;
   readonly answered: z.ZodType;
   readonly sent: z.ZodType;
@@ -76,7 +88,7 @@ interface Noun {
 }
 
 /** What the operations on a noun do with the file, and how they answer and write. */
-function nounHandling({ noun, rule, context }: Noun) {
+function nounHandling({ noun, rule, context, tested }: Noun) {
   const { kind } = NOUNS[noun];
   const isSingle = rule.named === "singleton";
   const settingsOfFile = (call: Call): JsonObject =>
@@ -90,24 +102,26 @@ function nounHandling({ noun, rule, context }: Noun) {
     name,
     document: withoutFiled(document, settingsOfFile(call)),
   });
+  const becoming = (call: Call, current: Resource | null, desired: Desired): ReturnType<typeof completed> =>
+    completed(beside(call, desired), rule, current);
   const save = async (call: Call, writer: Writer, want: (current: Resource) => Desired): Promise<Answer> => {
     const current = await requireResource(call, writer, kind, context);
     requireWritable(call.role, { origin: "store", setBy: current.setBy });
     requireEtag(call.ifMatch, current);
-    const { becomes, shown } = completed(beside(call, want(current)), rule, current);
+    const { becomes, shown } = becoming(call, current, want(current));
     requireOwnAddresses(rule, call, current, becomes.document);
     await requireValid(call, rule, becomes, writer);
-    await requireTested(call, rule, becomes, writer);
+    await tested.require(call, becomes, writer);
     return withShown(respond(call, await writer.changeResource(kind, current.id, () => becomes)), shown, call);
   };
   const create = async (call: Call, writer: Writer): Promise<Answer> => {
-    const { becomes, shown } = completed(beside(call, desiredOf(call.body, rule, null)), rule, null);
+    const { becomes, shown } = becoming(call, null, desiredOf(call.body, rule, null));
     const place = call.place!;
     const filed = becomes.name === null ? undefined : fromFile(call, kind, becomes.name, context);
     if (!isSingle && filed !== undefined && isOf(place, filed))
       requireWritable(call.role, { origin: "file", setBy: null });
     await requireValid(call, rule, becomes, writer);
-    await requireTested(call, rule, becomes, writer);
+    await tested.require(call, becomes, writer);
     const owner = { setBy: call.role, byOperator: call.caller.isOperator };
     const created = await writer.createResource({ kind, ...place, ...becomes, ...owner });
     return withShown(respond(call, created, 201), shown, call);
@@ -119,10 +133,12 @@ function nounHandling({ noun, rule, context }: Noun) {
     if (call.ifMatch !== null) throw new GatewayError("etag_mismatch", "There are no settings yet.");
     return { ...(await create({ ...call, body: merged({}, call.body as Json) }, writer)), status: 200 };
   };
-  return { isSingle, settingsOfFile, respond, save, create, orCreate };
+  return { isSingle, settingsOfFile, respond, becoming, save, create, orCreate };
 }
 
 type Operations = Readonly<Record<string, AdminOperation>>;
+/** What a request makes of the object that is there. */
+type Want = (call: Call, current: Resource) => Desired;
 
 function nounOperations(of: Noun): readonly AdminOperation[] {
   const all: Operations = { ...readOperations(of), ...writeOperations(of) };
@@ -180,9 +196,25 @@ function writeOperations(of: Noun): Operations {
   const { noun, reach, rule, context } = of;
   const { one, kind } = NOUNS[noun];
   const { base, item } = pathsOf(of);
-  const { isSingle, save, create, orCreate } = nounHandling(of);
-  const query = z.strictObject({ ...dryRunQuery, ...noteQuery, ...(rule.tested !== undefined && overrideQuery) });
-  const prepare = (call: Call): Promise<void> => requireAddresses(rule, call);
+  const { isSingle, becoming, save, create, orCreate } = nounHandling(of);
+  const query = z.strictObject({ ...dryRunQuery, ...noteQuery, ...(rule.tests !== undefined && overrideQuery) });
+  const replaced: Want = (call, current) => desiredOf(call.body, rule, current);
+  const updated: Want = (call, current) =>
+    desiredOf(merged({ ...current.document, name: current.name }, call.body as Json), rule, current);
+  const preparing =
+    (desired: (call: Call, store: Reader) => Promise<Desired>) =>
+    async (call: Call, store: PreparingStore): Promise<Basis | undefined> => {
+      await requireAddresses(rule, call);
+      return await of.tested.run(call, store, () => desired(call, store));
+    };
+  const changing = (want: Want) => ({
+    prepare: preparing(async (call, store) => {
+      const current = await requireResource(call, store, kind, context);
+      return becoming(call, current, want(call, current)).becomes;
+    }),
+    run: (call: Call, writer: Writer) =>
+      orCreate(call, writer, () => save(call, writer, (current) => want(call, current))),
+  });
   return {
     create: writing({
       ...headOf(of, "create"),
@@ -193,7 +225,7 @@ function writeOperations(of: Noun): Operations {
       body: of.sent,
       described: of.described,
       answer: of.answered,
-      prepare,
+      prepare: preparing((call) => Promise.resolve(becoming(call, null, desiredOf(call.body, rule, null)).becomes)),
       run: create,
     }),
     replace: writing({
@@ -205,9 +237,7 @@ function writeOperations(of: Noun): Operations {
       body: of.sent,
       described: of.fields,
       answer: of.answered,
-      prepare,
-      run: (call, writer) =>
-        orCreate(call, writer, () => save(call, writer, (current) => desiredOf(call.body, rule, current))),
+      ...changing(replaced),
     }),
     update: writing({
       ...headOf(of, "update"),
@@ -217,13 +247,7 @@ function writeOperations(of: Noun): Operations {
       query,
       body: of.patch,
       answer: of.answered,
-      prepare,
-      run: (call, writer) =>
-        orCreate(call, writer, () =>
-          save(call, writer, (current) =>
-            desiredOf(merged({ ...current.document, name: current.name }, call.body as Json), rule, current),
-          ),
-        ),
+      ...changing(updated),
     }),
     delete: writing({
       ...headOf(of, "delete"),
@@ -253,12 +277,14 @@ export type FurtherOperations = Readonly<
 
 export function configuredOperations(
   context: ConfiguredContext,
+  simulations: Simulations | null,
   further: FurtherOperations,
 ): readonly AdminOperation[] {
   return (Object.keys(NOUNS) as ConfiguredNoun[]).flatMap((noun) => {
     const rule = context.rules[noun];
     if (rule === undefined) return [];
     const { schema } = NOUNS[noun];
+    const tested = openTestedChanges(rule, simulations);
     const named =
       rule.named === "singleton"
         ? {}
@@ -275,7 +301,9 @@ export function configuredOperations(
     const answered = answerOf(rule).meta({ id: schema });
     const own = (["tenant", "project"] as const)
       .filter((reach) => reach === "tenant" || mayBelongToProject(noun))
-      .flatMap((reach) => nounOperations({ noun, reach, rule, context, answered, sent, described, fields, patch }));
+      .flatMap((reach) =>
+        nounOperations({ noun, reach, rule, tested, context, answered, sent, described, fields, patch }),
+      );
     return [...own, ...(further[noun]?.(context, answered) ?? [])];
   });
 }

@@ -2,7 +2,6 @@
 import { z } from "zod";
 import { requireConfigures } from "../../auth/restriction-grants.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { formatPath } from "../../config/problem.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { Resource } from "../../store/records.ts";
 import type { Writer } from "../../store/writer.ts";
@@ -110,42 +109,6 @@ export function merged(target: Json | undefined, patch: Json): Json {
     else result.set(key, merged(result.get(key), value));
   }
   return Object.fromEntries(result);
-}
-
-/**
- * Throws `invalid_request` with the tests that do not hold, unless the request overrides them, and `insufficient_role`
- * where the caller may not.
- */
-export async function requireTested(
-  call: Call,
-  rule: DocumentRule,
-  { name, document }: Desired,
-  writer: Writer,
-): Promise<void> {
-  const failed = (await rule.tested?.({ call, name, document, reader: writer })) ?? [];
-  if (failed.length === 0) return;
-  const reason = (call.query as { readonly override_tests?: string }).override_tests;
-  if (reason === undefined) {
-    const { message, param, metadata } = problemsError(failed);
-    throw new GatewayError(
-      "invalid_request",
-      `${message} Nothing was published; an owner can publish it with override_tests and a reason.`,
-      { param, metadata: metadata ?? {} },
-    );
-  }
-  if (call.role !== "owner")
-    throw new GatewayError("insufficient_role", "Only an owner can publish a change whose tests fail.", {
-      param: "override_tests",
-    });
-  writer.note({
-    action: "override_tests",
-    outcome: "done",
-    kind: "route",
-    ...call.place!,
-    targetName: name,
-    note: reason,
-    after: { failed: failed.map(({ path, message }) => ({ path: formatPath(path), message })) },
-  });
 }
 
 /** Throws `insufficient_role`, or `invalid_request` with all problems that the rule of the noun finds. */

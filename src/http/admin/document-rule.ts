@@ -5,6 +5,7 @@ import type { JsonObject } from "../../core/json.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import type { ProviderFamily } from "../../providers/settings.ts";
 import type { Provider } from "../../providers/provider.ts";
+import type { TestQuestion } from "../../simulation/tested-proposal.ts";
 import type { Configuration } from "../../snapshot/configuration.ts";
 import type { Reader } from "../../store/reader.ts";
 import type { Problem } from "./input.ts";
@@ -27,8 +28,8 @@ export interface DocumentRule {
   readonly named: "name" | "id" | "singleton";
   readonly name?: z.ZodType<string>;
   problems(judged: DocumentChange): Promise<readonly Problem[]>;
-  /** What the object's own tests find, which an owner may override with a reason. */
-  tested?(judged: DocumentChange): Promise<readonly Problem[]>;
+  /** The object's own tests, whose failure an owner may override with a reason; `null` where it has none. */
+  tests?(judged: DocumentChange): Promise<TestQuestion | null>;
   /** Paths of fields that hold addresses; checking them may take a DNS lookup. */
   readonly addresses?: readonly string[];
   /** The value that replaces a masked secret during the check, for schemas that do not accept every text. */

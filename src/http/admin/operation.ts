@@ -8,6 +8,7 @@ import type { Clock } from "../../core/clock.ts";
 import type { AccessToken, Role } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
+import type { Simulations } from "../../simulation/simulations.ts";
 import type { TargetStatus } from "../../observe/metrics/metrics.ts";
 import type { ToolServers } from "../../mcp/tool-servers.ts";
 import type { AuditSigner } from "../../store/audit-signature.ts";
@@ -19,7 +20,17 @@ import type { Actor, AuditNote } from "../../store/records.ts";
 import type { Turns } from "./turns.ts";
 import type { Changed, ChangeOptions, Writer } from "../../store/writer.ts";
 
-export interface AdminStore extends Reader {
+/** What is read before a change. */
+export interface PreparingStore extends Reader {
+  revision(): Promise<string>;
+}
+
+/** The revision of the store with which a change was prepared: it is made only while nothing else was changed. */
+export interface Basis {
+  readonly basedOn: string;
+}
+
+export interface AdminStore extends PreparingStore {
   readonly drafts: DraftTable;
   note(actor: Actor, note: AuditNote): Promise<void>;
   change<T>(actor: Actor, work: (writer: Writer) => Promise<T>, options?: ChangeOptions): Promise<Changed<T>>;
@@ -33,14 +44,13 @@ export interface AdminContext {
   readonly store: AdminStore;
   readonly version: string;
   /** `null` when no calls are stored. */
-  readonly calls: Pick<
-    CallStore,
-    "searchCalls" | "findCall" | "usage" | "histogram" | "facets" | "recordedCalls"
-  > | null;
+  readonly calls: Pick<CallStore, "searchCalls" | "findCall" | "usage" | "histogram" | "facets"> | null;
   /** `null` when no content is stored. */
   readonly contents: AdminContents | null;
   /** `null` when no limits are counted in this process. */
   readonly limits: Pick<LimitStore, "status"> | null;
+  /** `null` when no calls are stored. */
+  readonly simulations: Simulations | null;
   readonly toolServers: ToolServers;
   /** The states of targets that this machine knows. */
   targets(): Promise<readonly TargetStatus[]>;
@@ -160,8 +170,11 @@ export interface WriteOperation<
 > extends Described<Body, Query> {
   readonly isApart?: false;
   readonly method: "post" | "put" | "patch" | "delete";
-  /** Runs before the transaction, for work that may take long, such as a DNS lookup. */
-  prepare?(call: AdminCall<z.output<Body>, z.output<Query>>): Promise<void>;
+  /**
+   * Runs before the transaction, for work that may take long, such as a DNS lookup. What returns a basis is run again
+   * where something else was changed meanwhile.
+   */
+  prepare?(call: AdminCall<z.output<Body>, z.output<Query>>, store: PreparingStore): Promise<Basis | undefined | void>;
   run(call: AdminCall<z.output<Body>, z.output<Query>>, writer: Writer): Promise<Answer>;
 }
 /** An operation without the types of its body and query. */

@@ -3,21 +3,17 @@ import { z } from "zod";
 import { nothingThere, placeText } from "../../auth/grants.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { policySchema, type PolicyDocument } from "../../policies/policy-settings.ts";
-import { policyVerdicts, type PolicyVerdict } from "../../simulation/policy-replay.ts";
-import { eachInParts, openPace } from "../../simulation/pace.ts";
-import type { Clock } from "../../core/clock.ts";
-import type { RecordedCall } from "../../store/calls.ts";
+import type { PolicySimulation } from "../../simulation/policy-simulation.ts";
+import type { Simulations } from "../../simulation/simulations.ts";
 import type { Reader } from "../../store/reader.ts";
 import { PLACES } from "./call-shapes.ts";
 import { type ConfiguredContext, fromFile } from "./configured-resources.ts";
 import { problemsError } from "./input.ts";
 import { type AdminCall, type AdminOperation, apart } from "./operation.ts";
-import { type AdminCalls, keptCalls, openGate } from "./report-reads.ts";
+import { keptSimulations } from "./report-reads.ts";
 import { iso, isoOrNull, time } from "./schemas.ts";
 
 const MOST_CALLS = 1000;
-const MOST_EXAMPLES = 5;
-const MOST_GROUPS = 20;
 
 const body = z
   .strictObject({
@@ -69,12 +65,9 @@ const answer = z
 type Call = AdminCall<Body, unknown>;
 
 export function policySimulationOperations(
-  calls: AdminCalls | null,
+  simulations: Simulations | null,
   context: ConfiguredContext,
-  clock: Clock,
 ): readonly AdminOperation[] {
-  const reads = keptCalls(calls);
-  const turn = openGate(1);
   return (["tenant", "project"] as const).map((reach) => {
     const { name: place, base, scopeText } = PLACES[reach];
     return apart({
@@ -91,23 +84,26 @@ export function policySimulationOperations(
         if (document === null && proposed === null)
           throw nothingThere(`policy ${name} in the ${placeText(call.place!)}`);
         if (proposed !== null) await requireStorable(call, store, name, context);
-        return { body: await turn(() => simulated(call, { name, document, proposed }, reads, clock)) };
+        const made = await keptSimulations(simulations).policy({
+          place: call.place!,
+          name,
+          published: document,
+          proposed,
+          limit: call.body.calls,
+        });
+        return { body: shownSimulation(name, made) };
       },
     });
   });
 }
 
-interface Question {
+interface Present {
   readonly name: string;
+  /** `null` where there is none. */
   readonly document: PolicyDocument | null;
-  readonly proposed: PolicyDocument | null;
 }
 
-async function presentPolicy(
-  call: Call,
-  store: Reader,
-  context: ConfiguredContext,
-): Promise<Omit<Question, "proposed">> {
+async function presentPolicy(call: Call, store: Reader, context: ConfiguredContext): Promise<Present> {
   const key = call.params["id"]!;
   const { tenantId, projectId } = call.place!;
   const byId = await store.findResource("policy", key);
@@ -124,69 +120,30 @@ async function requireStorable(call: Call, store: Reader, name: string, { rules 
   if (problems.length > 0) throw problemsError(problems.map((one) => ({ ...one, path: ["policy", ...one.path] })));
 }
 
-interface Judged {
-  readonly call: RecordedCall;
-  readonly before: PolicyVerdict;
-  readonly after: PolicyVerdict;
-}
-
-async function simulated(
-  { body: { calls: limit }, place, snapshot }: Call,
-  { name, document, proposed }: Question,
-  reads: AdminCalls,
-  clock: Clock,
-): Promise<JsonObject> {
-  const { tenantId, projectId } = place!;
-  const found = await reads.recordedCalls({ tenantId, ...(projectId !== null && { projectId }), limit });
-  const placed = (one: PolicyDocument | null) =>
-    policyVerdicts({ tenantId, snapshot, policy: one === null ? null : { name, tenantId, projectId, document: one } });
-  const [now, then] = [placed(document), placed(proposed ?? document)];
-  const judged: Judged[] = [];
-  await eachInParts(found.calls, openPace(clock), (call) => {
-    judged.push({ call, before: now(call), after: then(call) });
-  });
-  const denied = judged.filter(({ before, after }) => before === "allowed" && after === "denied");
-  const allowed = judged.filter(({ before, after }) => before === "denied" && after === "allowed");
+function shownSimulation(policy: string, made: PolicySimulation): JsonObject {
+  const { newlyDenied, newlyAllowed } = made;
   return {
-    policy: name,
-    calls: found.calls.length,
-    from: isoOrNull(found.calls.at(-1)?.timeMs ?? null),
-    to: isoOrNull(found.calls[0]?.timeMs ?? null),
-    without_record: found.withoutRecord,
-    recorded: recordedOutcomes(found.calls, name),
-    now: document === null ? null : counted(judged.map(({ before }) => before)),
-    proposed: proposed === null ? null : counted(judged.map(({ after }) => after)),
-    newly_denied: proposed === null ? null : examplesOf(denied),
-    newly_allowed: proposed === null ? null : examplesOf(allowed),
-    who: whose(denied, allowed),
-    as_of: iso(found.asOfMs),
+    policy,
+    calls: made.calls,
+    from: isoOrNull(made.fromMs),
+    to: isoOrNull(made.toMs),
+    without_record: made.withoutRecord,
+    recorded: { ...made.recorded },
+    now: made.now === null ? null : { ...made.now },
+    proposed: made.proposed === null ? null : { ...made.proposed },
+    newly_denied: newlyDenied === null ? null : shownExamples(newlyDenied),
+    newly_allowed: newlyAllowed === null ? null : shownExamples(newlyAllowed),
+    who: made.who.map((one) => ({
+      project_id: one.projectId,
+      token_id: one.tokenId,
+      newly_denied: one.newlyDenied,
+      newly_allowed: one.newlyAllowed,
+    })),
+    as_of: iso(made.asOfMs),
   };
 }
 
-function counted(all: readonly PolicyVerdict[]): JsonObject {
-  const of = (verdict: PolicyVerdict): number => all.filter((one) => one === verdict).length;
-  return { allowed: of("allowed"), denied: of("denied"), unknown: of("unknown") };
-}
-
-function examplesOf(judged: readonly Judged[]): JsonObject {
-  return { calls: judged.length, trace_ids: judged.slice(0, MOST_EXAMPLES).map(({ call }) => call.traceId) };
-}
-
-function recordedOutcomes(calls: readonly RecordedCall[], name: string): JsonObject {
-  const of = (effect: RecordedCall["policies"][number]["effect"]): number =>
-    calls.filter(({ policies }) => policies.some((one) => one.name === name && one.effect === effect)).length;
-  return { denied: of("denied"), would_deny: of("would_deny"), masked: of("masked"), failed: of("failed") };
-}
-
-function whose(denied: readonly Judged[], allowed: readonly Judged[]): readonly JsonObject[] {
-  const keyOf = ({ call }: Judged): string => JSON.stringify([call.projectId, call.tokenId]);
-  const [losing, gaining] = [Map.groupBy(denied, keyOf), Map.groupBy(allowed, keyOf)];
-  return [...new Set([...losing.keys(), ...gaining.keys()])]
-    .map((key) => {
-      const [project_id, token_id] = JSON.parse(key) as [string | null, string | null];
-      const [lost, gained] = [losing.get(key)?.length ?? 0, gaining.get(key)?.length ?? 0];
-      return { project_id, token_id, newly_denied: lost, newly_allowed: gained };
-    })
-    .toSorted((a, b) => b.newly_denied + b.newly_allowed - a.newly_denied - a.newly_allowed)
-    .slice(0, MOST_GROUPS);
-}
+const shownExamples = ({ calls, traceIds: trace_ids }: NonNullable<PolicySimulation["newlyDenied"]>): JsonObject => ({
+  calls,
+  trace_ids,
+});

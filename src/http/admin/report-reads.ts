@@ -3,25 +3,22 @@
 import { BoundedCache } from "../../core/bounded-cache.ts";
 import type { Clock } from "../../core/clock.ts";
 import { GatewayError } from "../../core/errors.ts";
+import { openGate } from "../../core/gate.ts";
+import type { Simulations } from "../../simulation/simulations.ts";
 import type { CallStore } from "../../store/calls.ts";
 
 /** Readings at once. */
 const MOST_AT_ONCE = 2;
-/** More would wait so long that nobody waits for them any more. */
-const MOST_WAITING = 100;
 const KEPT_MS = 2000;
 const MOST_KEPT = 200;
-/** Recorded calls are what people try several changes on, one after the other. A thousand of them take some 400 KB. */
-const RECORDED_KEPT_MS = 30_000;
-const MOST_RECORDED_KEPT = 8;
 
-type Reads = Pick<CallStore, "searchCalls" | "findCall" | "usage" | "histogram" | "facets" | "recordedCalls">;
+type Reads = Pick<CallStore, "searchCalls" | "findCall" | "usage" | "histogram" | "facets">;
 
 /** When the reading began: what it found is of that time or later. */
 export interface Dated {
   readonly asOfMs: number;
 }
-type Sums = "usage" | "histogram" | "facets" | "recordedCalls";
+type Sums = "usage" | "histogram" | "facets";
 
 /** The calls as the admin API reads them. */
 export type AdminCalls = Pick<Reads, "searchCalls" | "findCall"> & {
@@ -35,14 +32,12 @@ interface Kept {
 
 /** A query contains the scope of its reader, so that readers of different scopes share nothing. */
 export function openReportReads(calls: Reads, clock: Clock): AdminCalls {
-  const turn = openGate(MOST_AT_ONCE);
-  const sums = { kept: new BoundedCache<string, Kept>(MOST_KEPT), forMs: KEPT_MS };
-  const recorded = { kept: new BoundedCache<string, Kept>(MOST_RECORDED_KEPT), forMs: RECORDED_KEPT_MS };
+  const turn = openGate(MOST_AT_ONCE, "Too many reports are being read");
+  const kept = new BoundedCache<string, Kept>(MOST_KEPT);
   const dated =
     <Query extends readonly unknown[], Found extends object>(
       name: Sums,
       read: (...query: Query) => Promise<Found>,
-      { kept, forMs } = sums,
     ): ((...query: Query) => Promise<Found & Dated>) =>
     (...query) => {
       const key = JSON.stringify([name, query]);
@@ -53,7 +48,7 @@ export function openReportReads(calls: Reads, clock: Clock): AdminCalls {
         const asOfMs = clock.now();
         return { ...(await read(...query)), asOfMs };
       });
-      kept.set(key, { endsMs: nowMs + forMs, found });
+      kept.set(key, { endsMs: nowMs + KEPT_MS, found });
       // A fault is not kept.
       found.catch(() => kept.delete(key));
       return found;
@@ -64,29 +59,6 @@ export function openReportReads(calls: Reads, clock: Clock): AdminCalls {
     usage: dated("usage", (page, query) => calls.usage(page, query)),
     histogram: dated("histogram", (query) => calls.histogram(query)),
     facets: dated("facets", (query) => calls.facets(query)),
-    recordedCalls: dated("recordedCalls", (query) => calls.recordedCalls(query), recorded),
-  };
-}
-
-/** Runs work as soon as fewer than `atOnce` others run, in the order in which it came. */
-export function openGate(atOnce: number): <T>(work: () => Promise<T>) => Promise<T> {
-  const waiting: (() => void)[] = [];
-  let running = 0;
-  return async (work) => {
-    if (running >= atOnce) {
-      if (waiting.length >= MOST_WAITING)
-        throw new GatewayError("store_unavailable", "Too many reports are being read at once. Try again.", {
-          headers: { "retry-after": "1" },
-        });
-      await new Promise<void>((resolve) => waiting.push(resolve));
-    } else running++;
-    try {
-      return await work();
-    } finally {
-      const next = waiting.shift();
-      if (next === undefined) running--;
-      else next();
-    }
   };
 }
 
@@ -95,7 +67,11 @@ export function keptCalls(calls: AdminCalls | null): AdminCalls {
   const none = (): never => {
     throw new GatewayError("store_unavailable", "This gateway keeps no calls.");
   };
-  return (
-    calls ?? { searchCalls: none, findCall: none, usage: none, histogram: none, facets: none, recordedCalls: none }
-  );
+  return calls ?? { searchCalls: none, findCall: none, usage: none, histogram: none, facets: none };
+}
+
+/** The same of simulations. */
+export function keptSimulations(simulations: Simulations | null): Simulations {
+  if (simulations === null) throw new GatewayError("store_unavailable", "This gateway keeps no calls.");
+  return simulations;
 }

@@ -1,8 +1,7 @@
-// The configuration as it would be with a route that somebody proposes: what its tests and simulations are tried on.
+// A route that somebody proposes, with what it inherits in its place: what tests and simulations are tried on.
 import type { TenantOrProject } from "../../auth/grants.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
-import type { RouteEntry } from "../../routing/settings.ts";
-import { withProposedRoute } from "../../simulation/proposed-route.ts";
+import type { ProposedRoute } from "../../simulation/proposed-route.ts";
 import type { Reader } from "../../store/reader.ts";
 import type { DocumentDependencies } from "./document-rule.ts";
 import { allOf, routesOfPlace } from "./references.ts";
@@ -25,26 +24,20 @@ export async function projectsWithOwn(
   return new Set(own.map(({ id }) => id));
 }
 
-export interface RouteProposal {
-  readonly name: string;
-  readonly entry: RouteEntry;
-  readonly ownIn: ReadonlySet<string>;
-}
-
-export function proposedSnapshot(
+export function proposedRoute(
   dependencies: DocumentDependencies,
-  snapshot: Snapshot,
+  { projects }: Snapshot,
   place: TenantOrProject,
-  proposal: RouteProposal,
-): Snapshot {
+  proposal: Pick<ProposedRoute, "name" | "entry" | "ownIn">,
+): ProposedRoute {
   const file = dependencies.configuration();
-  return withProposedRoute(snapshot, {
+  const own = [...file.projects].filter(([id]) => projects.get(id)?.tenantId === place.tenantId);
+  return {
     ...place,
     ...proposal,
-    defaultsOf: (projectId) => [
-      ...(projectId === null ? [] : [file.projects.get(projectId)?.defaults ?? {}]),
-      file.tenants.get(place.tenantId)?.defaults ?? {},
-      file.route_defaults,
-    ],
-  });
+    defaults: {
+      ofProjects: new Map(own.map(([id, { defaults }]) => [id, defaults])),
+      wider: [file.tenants.get(place.tenantId)?.defaults ?? {}, file.route_defaults],
+    },
+  };
 }

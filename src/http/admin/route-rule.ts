@@ -12,12 +12,12 @@ import type { RouteScope } from "../../routing/compile-routes.ts";
 import { splitName } from "../../routing/compile-routes.ts";
 import { routeProblems } from "../../routing/route-problems.ts";
 import { type RouteEntry, routeName, routeSchema } from "../../routing/settings.ts";
-import { testResults } from "../../simulation/route-tests.ts";
+import { simulatedConfiguration } from "../../simulation/simulated-configuration.ts";
 import type { Reader } from "../../store/reader.ts";
 import type { DocumentRule, DocumentDependencies, DocumentChange } from "./document-rule.ts";
 import type { Problem } from "./input.ts";
 import { allOf, providerIds, routesOfPlace } from "./references.ts";
-import { projectsWithOwn, proposedSnapshot } from "./route-proposal.ts";
+import { projectsWithOwn, proposedRoute } from "./route-proposal.ts";
 
 export function routeRule(dependencies: DocumentDependencies): DocumentRule {
   return {
@@ -32,18 +32,18 @@ export function routeRule(dependencies: DocumentDependencies): DocumentRule {
         requirePermittedTargets(dependencies, judged, entry);
       return problems;
     },
-    tested: async ({ call, name, document, reader }) => {
+    tests: async ({ call, name, document, reader }) => {
       const entry = routeSchema.parse(document);
       const { tests = [] } = entry;
-      if (tests.length === 0) return [];
+      if (tests.length === 0) return null;
       const place = call.place!;
-      const ownIn = await projectsWithOwn(dependencies, call.snapshot, place, name!, reader);
-      const snapshot = proposedSnapshot(dependencies, call.snapshot, place, { name: name!, entry, ownIn });
-      return testResults(tests, { snapshot, ...place, name: name! }).flatMap(({ name: title, fault }, index) =>
-        fault === null
-          ? []
-          : [{ path: ["tests", index], message: `the test ${JSON.stringify(title)} does not hold. ${fault}` }],
-      );
+      const snapshot = dependencies.snapshot();
+      const ownIn = await projectsWithOwn(dependencies, snapshot, place, name!, reader);
+      return {
+        configuration: simulatedConfiguration(snapshot, place),
+        proposal: proposedRoute(dependencies, snapshot, place, { name: name!, entry, ownIn }),
+        tests,
+      };
     },
   };
 }

@@ -2,43 +2,28 @@
 // document, while targets fail as the request says. It reads what is recorded of calls, and calls no provider.
 import { z } from "zod";
 import { usd } from "../../accounting/price.ts";
-import type { Clock } from "../../core/clock.ts";
 import type { JsonObject } from "../../core/json.ts";
-import type { Snapshot } from "../../core/snapshot.ts";
 import { routesFor } from "../../routing/resolve-route.ts";
 import { type RouteEntry, routeSchema } from "../../routing/settings.ts";
 import type { RouteTest } from "../../routing/test-settings.ts";
-import {
-  type Difference,
-  differenceOf,
-  type Percentiles,
-  type ReplaySums,
-  sumsOf,
-} from "../../simulation/compared-replays.ts";
+import type { Difference, Percentiles, ReplaySums } from "../../simulation/compared-replays.ts";
 import { FAULT_SHAPE, faultFindings } from "../../simulation/faults.ts";
-import { observedTimes } from "../../simulation/observed-times.ts";
-import { openPace } from "../../simulation/pace.ts";
-import { type RouteTestResult, testResults } from "../../simulation/route-tests.ts";
-import { suggestedTests } from "../../simulation/suggested-tests.ts";
-import { canBeSimulated, replay, type ReplayInput, wasAttempted } from "../../simulation/replay.ts";
-import type { RecordedCall } from "../../store/calls.ts";
+import type { RouteQuestion, RouteSimulation } from "../../simulation/route-simulation.ts";
+import type { RouteTestResult } from "../../simulation/route-tests.ts";
+import { simulatedConfiguration } from "../../simulation/simulated-configuration.ts";
+import type { Simulations } from "../../simulation/simulations.ts";
 import type { Reader } from "../../store/reader.ts";
 import { nothingThere, placeText } from "../../auth/grants.ts";
 import { PLACES } from "./call-shapes.ts";
 import { type ConfiguredContext, fromFile } from "./configured-resources.ts";
 import { problemsError } from "./input.ts";
 import { type AdminCall, type AdminOperation, apart } from "./operation.ts";
-import { type AdminCalls, keptCalls, openGate } from "./report-reads.ts";
-import { projectsWithOwn, proposedSnapshot } from "./route-proposal.ts";
+import { keptSimulations } from "./report-reads.ts";
+import { projectsWithOwn, proposedRoute } from "./route-proposal.ts";
 import { iso, isoOrNull, time } from "./schemas.ts";
 
 const MOST_CALLS = 1000;
 const MOST_FAULTS = 20;
-/** A target with fewer recorded answers is looked up among other calls of the tenant or project. */
-const FEW_ANSWERS = 10;
-const OTHER_CALLS = 200;
-const MOST_LOOKED_UP = 5;
-const SEED = 1;
 
 const body = z
   .strictObject({
@@ -142,19 +127,10 @@ const answer = z
 
 type Call = AdminCall<Body, unknown>;
 
-export interface SimulationWorld {
-  readonly calls: AdminCalls;
-  readonly context: ConfiguredContext;
-  readonly clock: Clock;
-}
-
 export function routeSimulationOperations(
-  calls: AdminCalls | null,
+  simulations: Simulations | null,
   context: ConfiguredContext,
-  clock: Clock,
 ): readonly AdminOperation[] {
-  const world: SimulationWorld = { calls: keptCalls(calls), context, clock };
-  const turn = openGate(1);
   return (["tenant", "project"] as const).map((reach) => {
     const { name: place, base, scopeText } = PLACES[reach];
     return apart({
@@ -168,38 +144,33 @@ export function routeSimulationOperations(
       run: async (call, store) => {
         const faults = faultFindings(call.body.faults);
         if (faults.length > 0) throw problemsError(faults);
-        const question = await questionOf(call, store, world);
-        return { body: await turn(() => simulated(question, call, world)) };
+        const question = await questionOf(call, store, context);
+        return { body: shownSimulation(question.name, await keptSimulations(simulations).route(question)) };
       },
     });
   });
 }
 
-interface Question {
-  readonly name: string;
-  readonly now: Snapshot | null;
-  readonly proposed: Snapshot | null;
-  /** Projects whose calls of this name go to a route of their own. */
-  readonly ownIn: ReadonlySet<string>;
-  readonly tests: readonly RouteTest[];
-}
-
 /** Throws `not_found`, and `invalid_request` for a document that could not be stored either. */
-async function questionOf(call: Call, store: Reader, { context }: SimulationWorld): Promise<Question> {
+async function questionOf(call: Call, store: Reader, context: ConfiguredContext): Promise<RouteQuestion> {
   const place = call.place!;
   const name = await routeName(call, store, context);
   const { dependencies } = context;
   const ownIn = await projectsWithOwn(dependencies, call.snapshot, place, name, store);
-  const isThere = routesFor(call.snapshot, place).has(name);
+  const isPublished = routesFor(call.snapshot, place).has(name);
   const entry = call.body.route;
-  if (entry === undefined && !isThere) throw nothingThere(`route ${name} in the ${placeText(place)}`);
+  if (entry === undefined && !isPublished) throw nothingThere(`route ${name} in the ${placeText(place)}`);
   if (entry !== undefined) await requireStorable(call, store, name, entry, context);
   return {
+    configuration: simulatedConfiguration(call.snapshot, place),
+    place,
     name,
-    now: isThere ? call.snapshot : null,
-    proposed: entry === undefined ? null : proposedSnapshot(dependencies, call.snapshot, place, { name, entry, ownIn }),
+    isPublished,
+    proposal: entry === undefined ? null : proposedRoute(dependencies, call.snapshot, place, { name, entry, ownIn }),
     ownIn,
     tests: (entry === undefined ? await presentTests(call, store, name, context) : entry.tests) ?? [],
+    faults: call.body.faults,
+    limit: call.body.calls,
   };
 }
 
@@ -237,104 +208,28 @@ async function presentTests(
   return parsed.success ? parsed.data.tests : [];
 }
 
-async function simulated(question: Question, call: Call, world: SimulationWorld): Promise<JsonObject> {
-  const { name, now, proposed, ownIn } = question;
-  const { tenantId, projectId } = call.place!;
-  const scope = { tenantId, ...(projectId !== null && { projectId }) };
-  const found = await world.calls.recordedCalls({ ...scope, route: name, limit: call.body.calls });
-  const { used, leftOut } = sorted(found.calls, found.withoutRecord, ownIn);
-  const times = observedTimes([...used, ...(await otherAnswers(used, question, call, world))]);
-  const pace = openPace(world.clock);
-  const input: Omit<ReplayInput, "snapshot"> = {
-    calls: used,
-    tenantId,
-    route: name,
-    faults: call.body.faults,
-    times,
-    seed: SEED,
-  };
-  const [before, after] = [
-    now === null ? null : await replay({ ...input, snapshot: now }, pace),
-    proposed === null ? null : await replay({ ...input, snapshot: proposed }, pace),
-  ];
-  const shown = (sums: ReplaySums): JsonObject => shownOutcome(sums, (target) => times.count(target));
-  const tested = { snapshot: (proposed ?? now)!, tenantId, projectId, name };
+function shownSimulation(route: string, made: RouteSimulation): JsonObject {
+  const { calls, fromMs, toMs, leftOut, searchedToMs, recorded, now, proposed, answers, difference: change } = made;
+  const shown = (sums: ReplaySums): JsonObject => shownOutcome(sums, (target) => answers.get(target) ?? 0);
   return {
-    route: name,
-    calls: used.length,
-    from: isoOrNull(used[0]?.timeMs ?? null),
-    to: isoOrNull(used.at(-1)?.timeMs ?? null),
-    left_out: leftOut,
-    looked_to: isoOrNull(found.searchedToMs),
-    recorded: shownRecorded(used),
-    now: before === null ? null : shown(sumsOf(before, used)),
-    proposed: after === null ? null : shown(sumsOf(after, used)),
-    difference: before === null || after === null ? null : shownDifference(differenceOf(before, after, used)),
-    tests: testResults(question.tests, tested).map(shownTest),
-    suggested_tests: question.tests.length > 0 ? [] : suggestedTests(used, tested).map(shownSuggestion),
-    as_of: iso(found.asOfMs),
+    route,
+    calls,
+    from: isoOrNull(fromMs),
+    to: isoOrNull(toMs),
+    left_out: leftOut.map((one) => ({ ...one })),
+    looked_to: isoOrNull(searchedToMs),
+    recorded: shownRecorded(recorded),
+    now: now === null ? null : shown(now),
+    proposed: proposed === null ? null : shown(proposed),
+    difference: change === null ? null : shownDifference(change),
+    tests: made.tests.map(shownTest),
+    suggested_tests: made.suggestedTests.map(shownSuggestion),
+    as_of: iso(made.asOfMs),
   };
 }
 
-/** The calls that can be simulated, the oldest first, and why the others cannot. */
-function sorted(
-  calls: readonly RecordedCall[],
-  withoutRecord: number,
-  ownIn: ReadonlySet<string>,
-): { readonly used: readonly RecordedCall[]; readonly leftOut: readonly JsonObject[] } {
-  const reasonOf = (one: RecordedCall): string | null => {
-    if (one.projectId !== null && ownIn.has(one.projectId)) return "The project has a route of its own with this name.";
-    if (!canBeSimulated(one)) return `Calls of the operation ${one.operation} cannot be simulated.`;
-    return wasAttempted(one) ? null : "The call ended before a target was attempted.";
-  };
-  const judged = calls.map((one) => ({ one, reason: reasonOf(one) }));
-  const reasons = Map.groupBy(judged, ({ reason }) => reason);
-  return {
-    used: (reasons.get(null) ?? []).map(({ one }) => one).toReversed(),
-    leftOut: [
-      ...[...reasons].flatMap(([reason, list]) => (reason === null ? [] : [{ reason, calls: list.length }])),
-      ...(withoutRecord === 0
-        ? []
-        : [{ reason: "The details of the call are not kept any more.", calls: withoutRecord }]),
-    ],
-  };
-}
-
-/** Answers of targets that the route's own calls say little of, among the other calls of the place. */
-async function otherAnswers(
-  used: readonly RecordedCall[],
-  { name, now, proposed }: Question,
-  call: Call,
-  { calls }: SimulationWorld,
-): Promise<readonly RecordedCall[]> {
-  const place = call.place!;
-  const route = routesFor(proposed ?? now!, place).get(name)!;
-  const known = observedTimes(used);
-  const unknown = route.targets
-    .filter(({ name: target }) => known.count(target) < FEW_ANSWERS)
-    .slice(0, MOST_LOOKED_UP);
-  const scope = { tenantId: place.tenantId, ...(place.projectId !== null && { projectId: place.projectId }) };
-  const own = new Set(used.map(({ traceId }) => traceId));
-  const found = await Promise.all(
-    unknown.map(({ providerId: provider, model }) =>
-      calls.recordedCalls({ ...scope, provider, model, limit: OTHER_CALLS }),
-    ),
-  );
-  return found.flatMap((one) => one.calls.filter(({ traceId }) => !own.has(traceId)));
-}
-
-function shownRecorded(calls: readonly RecordedCall[]): JsonObject {
-  const targets = Map.groupBy(
-    calls.filter(({ code, provider }) => code === null && provider !== null),
-    ({ provider, model }) => `${provider}:${model}`,
-  );
-  return {
-    targets: [...targets]
-      .map(([target, list]) => ({ target, calls: list.length }))
-      .toSorted((a, b) => b.calls - a.calls),
-    failed: calls.filter(({ code }) => code !== null).length,
-    cost_usd: usd(calls.reduce((sum, { costNanoUsd }) => sum + (costNanoUsd ?? 0), 0)),
-  };
+function shownRecorded({ targets, failed, costNanoUsd }: RouteSimulation["recorded"]): JsonObject {
+  return { targets: targets.map((one) => ({ ...one })), failed, cost_usd: usd(costNanoUsd) };
 }
 
 const shownSuggestion = ({ name, when, expect }: RouteTest): JsonObject => ({ name, when, expect });

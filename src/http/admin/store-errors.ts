@@ -8,6 +8,7 @@ const CODES: Readonly<Record<string, ErrorCode>> = {
   invalid: "invalid_request",
   stale: "etag_mismatch",
   conflict: "conflict",
+  moved: "conflict",
 };
 
 const AWAY: Readonly<Record<string, string>> = {

@@ -39,6 +39,7 @@ function endpoints(): readonly (readonly [method: string, path: string])[] {
     { families: PROVIDER_FAMILIES, providers, snapshot: none, configuration: none },
     {
       calls: null,
+      simulations: null,
       contents: null,
       cache: null,
       toolServers: { list: none } as never,

@@ -1,0 +1,108 @@
+// Which of the last calls of a place a policy would deny, as it is and with another document, and whose they are. It
+// runs in the thread of simulations.
+import type { TenantOrProject } from "../auth/grants.ts";
+import type { PolicyDocument } from "../policies/policy-settings.ts";
+import type { RecordedCall } from "../store/calls.ts";
+import type { KeptReads } from "./kept-reads.ts";
+import { policyVerdicts, type PolicyVerdict } from "./policy-replay.ts";
+
+const MOST_EXAMPLES = 5;
+const MOST_GROUPS = 20;
+
+export interface PolicyQuestion {
+  readonly place: TenantOrProject;
+  readonly name: string;
+  /** `null` where there is no such policy now. */
+  readonly published: PolicyDocument | null;
+  /** `null` where the policy is only judged as it is. */
+  readonly proposed: PolicyDocument | null;
+  /** The most calls. */
+  readonly limit: number;
+}
+
+type Verdicts = Readonly<Record<PolicyVerdict, number>>;
+interface Examples {
+  readonly calls: number;
+  readonly traceIds: readonly string[];
+}
+
+export interface PolicySimulation {
+  readonly calls: number;
+  readonly fromMs: number | null;
+  readonly toMs: number | null;
+  readonly withoutRecord: number;
+  /** What the policy of this name really did in these calls. */
+  readonly recorded: Readonly<Record<RecordedCall["policies"][number]["effect"], number>>;
+  readonly now: Verdicts | null;
+  readonly proposed: Verdicts | null;
+  readonly newlyDenied: Examples | null;
+  readonly newlyAllowed: Examples | null;
+  readonly who: readonly {
+    readonly projectId: string | null;
+    readonly tokenId: string | null;
+    readonly newlyDenied: number;
+    readonly newlyAllowed: number;
+  }[];
+  readonly asOfMs: number;
+}
+
+interface Judged {
+  readonly call: RecordedCall;
+  readonly before: PolicyVerdict;
+  readonly after: PolicyVerdict;
+}
+
+export async function policySimulation(
+  { place: { tenantId, projectId }, name, published, proposed, limit }: PolicyQuestion,
+  reads: KeptReads,
+): Promise<PolicySimulation> {
+  const found = await reads.calls({ tenantId, ...(projectId !== null && { projectId }), limit });
+  const tokens = await reads.tokens([...new Set(found.calls.flatMap(({ tokenId }) => tokenId ?? []))]);
+  const verdicts = (document: PolicyDocument | null) =>
+    policyVerdicts({ tenantId, tokens, policy: document === null ? null : { name, tenantId, projectId, document } });
+  const [now, then] = [verdicts(published), verdicts(proposed ?? published)];
+  const judged = found.calls.map((call): Judged => ({ call, before: now(call), after: then(call) }));
+  const denied = judged.filter(({ before, after }) => before === "allowed" && after === "denied");
+  const allowed = judged.filter(({ before, after }) => before === "denied" && after === "allowed");
+  return {
+    calls: found.calls.length,
+    fromMs: found.calls.at(-1)?.timeMs ?? null,
+    toMs: found.calls[0]?.timeMs ?? null,
+    withoutRecord: found.withoutRecord,
+    recorded: recordedEffects(found.calls, name),
+    now: published === null ? null : counted(judged.map(({ before }) => before)),
+    proposed: proposed === null ? null : counted(judged.map(({ after }) => after)),
+    newlyDenied: proposed === null ? null : examplesOf(denied),
+    newlyAllowed: proposed === null ? null : examplesOf(allowed),
+    who: whose(denied, allowed),
+    asOfMs: found.asOfMs,
+  };
+}
+
+function counted(all: readonly PolicyVerdict[]): Verdicts {
+  const of = (verdict: PolicyVerdict): number => all.filter((one) => one === verdict).length;
+  return { allowed: of("allowed"), denied: of("denied"), unknown: of("unknown") };
+}
+
+function examplesOf(judged: readonly Judged[]): Examples {
+  return { calls: judged.length, traceIds: judged.slice(0, MOST_EXAMPLES).map(({ call }) => call.traceId) };
+}
+
+function recordedEffects(calls: readonly RecordedCall[], name: string): PolicySimulation["recorded"] {
+  const of = (effect: keyof PolicySimulation["recorded"]): number =>
+    calls.filter(({ policies }) => policies.some((one) => one.name === name && one.effect === effect)).length;
+  return { denied: of("denied"), would_deny: of("would_deny"), masked: of("masked"), failed: of("failed") };
+}
+
+function whose(denied: readonly Judged[], allowed: readonly Judged[]): PolicySimulation["who"] {
+  const keyOf = ({ call }: Judged): string => JSON.stringify([call.projectId, call.tokenId]);
+  const [losing, gaining] = [Map.groupBy(denied, keyOf), Map.groupBy(allowed, keyOf)];
+  return [...new Set([...losing.keys(), ...gaining.keys()])]
+    .map((key) => {
+      const [projectId, tokenId] = JSON.parse(key) as [string | null, string | null];
+      const [newlyDenied, newlyAllowed] = [losing.get(key)?.length ?? 0, gaining.get(key)?.length ?? 0];
+      return { projectId, tokenId, newlyDenied, newlyAllowed };
+    })
+    .toSorted((a, b) => b.newlyDenied + b.newlyAllowed - a.newlyDenied - a.newlyAllowed)
+    .slice(0, MOST_GROUPS);
+}

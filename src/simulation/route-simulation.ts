@@ -1,0 +1,151 @@
+// Where the last calls of a route would go, as the route is now and with another document, while targets fail as the
+// question says. It runs in the thread of simulations.
+import type { TenantOrProject } from "../auth/grants.ts";
+import { routesFor } from "../routing/resolve-route.ts";
+import type { RouteTest } from "../routing/test-settings.ts";
+import type { Snapshot } from "../core/snapshot.ts";
+import type { RecordedCall } from "../store/calls.ts";
+import { type Difference, differenceOf, type ReplaySums, sumsOf } from "./compared-replays.ts";
+import type { Fault } from "./faults.ts";
+import type { KeptReads } from "./kept-reads.ts";
+import { observedTimes } from "./observed-times.ts";
+import { type ProposedRoute, withProposedRoute } from "./proposed-route.ts";
+import { canBeSimulated, replay, type ReplayInput, wasAttempted } from "./replay.ts";
+import { type RouteTestResult, testResults } from "./route-tests.ts";
+import { type SimulatedConfiguration, simulatedSnapshot } from "./simulated-configuration.ts";
+import { suggestedTests } from "./suggested-tests.ts";
+
+/** A target with fewer recorded answers is looked up among other calls of the tenant or project. */
+const FEW_ANSWERS = 10;
+const OTHER_CALLS = 200;
+const MOST_LOOKED_UP = 5;
+const SEED = 1;
+
+export interface RouteQuestion {
+  readonly configuration: SimulatedConfiguration;
+  readonly place: TenantOrProject;
+  readonly name: string;
+  /** Whether there is such a route now. */
+  readonly isPublished: boolean;
+  /** `null` where the route is only simulated as it is. */
+  readonly proposal: ProposedRoute | null;
+  /** Projects whose calls of this name go to a route of their own. */
+  readonly ownIn: ReadonlySet<string>;
+  readonly tests: readonly RouteTest[];
+  readonly faults: readonly Omit<Fault, "from_ms" | "to_ms">[];
+  /** The most calls. */
+  readonly limit: number;
+}
+
+export interface RouteSimulation {
+  readonly calls: number;
+  readonly fromMs: number | null;
+  readonly toMs: number | null;
+  readonly leftOut: readonly { readonly reason: string; readonly calls: number }[];
+  readonly searchedToMs: number | null;
+  readonly recorded: {
+    readonly targets: readonly { readonly target: string; readonly calls: number }[];
+    readonly failed: number;
+    readonly costNanoUsd: number;
+  };
+  readonly now: ReplaySums | null;
+  readonly proposed: ReplaySums | null;
+  /** Recorded answers of targets, from which their times are taken. */
+  readonly answers: ReadonlyMap<string, number>;
+  readonly difference: Difference | null;
+  readonly tests: readonly RouteTestResult[];
+  readonly suggestedTests: readonly RouteTest[];
+  readonly asOfMs: number;
+}
+
+export async function routeSimulation(question: RouteQuestion, reads: KeptReads): Promise<RouteSimulation> {
+  const { configuration, name, proposal, isPublished, place, faults } = question;
+  const { tenantId, projectId } = place;
+  const snapshot = simulatedSnapshot(configuration);
+  const now = isPublished ? snapshot : null;
+  const proposed = proposal === null ? null : withProposedRoute(snapshot, proposal);
+  const found = await reads.calls({ ...scopeOf(place), route: name, limit: question.limit });
+  const { used, leftOut } = sorted(found.calls, found.withoutRecord, question.ownIn);
+  const times = observedTimes([...used, ...(await otherAnswers(used, (proposed ?? now)!, question, reads))]);
+  const input: Omit<ReplayInput, "snapshot"> = { calls: used, tenantId, route: name, faults, times, seed: SEED };
+  const before = now === null ? null : replay({ ...input, snapshot: now });
+  const after = proposed === null ? null : replay({ ...input, snapshot: proposed });
+  const tested = { snapshot: (proposed ?? now)!, tenantId, projectId, name };
+  const targets = new Set([...(before?.targets ?? []), ...(after?.targets ?? [])]);
+  return {
+    calls: used.length,
+    fromMs: used[0]?.timeMs ?? null,
+    toMs: used.at(-1)?.timeMs ?? null,
+    leftOut,
+    searchedToMs: found.searchedToMs,
+    recorded: recordedSums(used),
+    now: before === null ? null : sumsOf(before, used),
+    proposed: after === null ? null : sumsOf(after, used),
+    answers: new Map([...targets].map((target) => [target, times.count(target)])),
+    difference: before === null || after === null ? null : differenceOf(before, after, used),
+    tests: testResults(question.tests, tested),
+    suggestedTests: question.tests.length > 0 ? [] : suggestedTests(used, tested),
+    asOfMs: found.asOfMs,
+  };
+}
+
+const scopeOf = ({ tenantId, projectId }: TenantOrProject) => ({ tenantId, ...(projectId !== null && { projectId }) });
+
+/** The calls that can be simulated, the oldest first, and why the others cannot. */
+function sorted(
+  calls: readonly RecordedCall[],
+  withoutRecord: number,
+  ownIn: ReadonlySet<string>,
+): { readonly used: readonly RecordedCall[]; readonly leftOut: RouteSimulation["leftOut"] } {
+  const reasonOf = (one: RecordedCall): string | null => {
+    if (one.projectId !== null && ownIn.has(one.projectId)) return "The project has a route of its own with this name.";
+    if (!canBeSimulated(one)) return `Calls of the operation ${one.operation} cannot be simulated.`;
+    return wasAttempted(one) ? null : "The call ended before a target was attempted.";
+  };
+  const judged = calls.map((one) => ({ one, reason: reasonOf(one) }));
+  const reasons = Map.groupBy(judged, ({ reason }) => reason);
+  return {
+    used: (reasons.get(null) ?? []).map(({ one }) => one).toReversed(),
+    leftOut: [
+      ...[...reasons].flatMap(([reason, list]) => (reason === null ? [] : [{ reason, calls: list.length }])),
+      ...(withoutRecord === 0
+        ? []
+        : [{ reason: "The details of the call are not kept any more.", calls: withoutRecord }]),
+    ],
+  };
+}
+
+/** Answers of targets that the route's own calls say little of, among the other calls of the place. */
+async function otherAnswers(
+  used: readonly RecordedCall[],
+  snapshot: Snapshot,
+  { name, place }: RouteQuestion,
+  reads: KeptReads,
+): Promise<readonly RecordedCall[]> {
+  const known = observedTimes(used);
+  const unknown = routesFor(snapshot, place)
+    .get(name)!
+    .targets.filter(({ name: target }) => known.count(target) < FEW_ANSWERS)
+    .slice(0, MOST_LOOKED_UP);
+  const own = new Set(used.map(({ traceId }) => traceId));
+  const found: RecordedCall[] = [];
+  for (const { providerId: provider, model } of unknown) {
+    const { calls } = await reads.calls({ ...scopeOf(place), provider, model, limit: OTHER_CALLS });
+    found.push(...calls.filter(({ traceId }) => !own.has(traceId)));
+  }
+  return found;
+}
+
+function recordedSums(calls: readonly RecordedCall[]): RouteSimulation["recorded"] {
+  const targets = Map.groupBy(
+    calls.filter(({ code, provider }) => code === null && provider !== null),
+    ({ provider, model }) => `${provider}:${model}`,
+  );
+  return {
+    targets: [...targets]
+      .map(([target, list]) => ({ target, calls: list.length }))
+      .toSorted((a, b) => b.calls - a.calls),
+    failed: calls.filter(({ code }) => code !== null).length,
+    costNanoUsd: calls.reduce((sum, { costNanoUsd }) => sum + (costNanoUsd ?? 0), 0),
+  };
+}

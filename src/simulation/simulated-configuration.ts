@@ -1,0 +1,85 @@
+// The part of a configuration that simulations of one tenant or project read, as plain data that another thread can be
+// sent, and the snapshot that is made of it there.
+import type { TenantOrProject } from "../auth/grants.ts";
+import type { Configured } from "../core/configured.ts";
+import { NO_WEBHOOKS } from "../core/event.ts";
+import { NO_LIMITS } from "../core/limit.ts";
+import type { Snapshot } from "../core/snapshot.ts";
+import { NO_TOOL_SERVERS } from "../core/tool.ts";
+import { compilePolicies } from "../policies/compile-policies.ts";
+import type { PolicyDocument } from "../policies/policy-settings.ts";
+
+export type SimulatedConfiguration = Pick<
+  Snapshot,
+  | "version"
+  | "projects"
+  | "providers"
+  | "tenantProviders"
+  | "projectProviders"
+  | "settings"
+  | "tenantSettings"
+  | "projectSettings"
+  | "routes"
+  | "tenantRoutes"
+  | "projectRoutes"
+  | "prices"
+  | "allowPrivateAddresses"
+  | "limits"
+> & { readonly policies: readonly Configured<PolicyDocument>[] };
+
+export function simulatedConfiguration(
+  snapshot: Snapshot,
+  { tenantId, projectId }: TenantOrProject,
+): SimulatedConfiguration {
+  const projects = new Map(
+    [...snapshot.projects].filter(
+      ([id, project]) => project.tenantId === tenantId && (projectId === null || id === projectId),
+    ),
+  );
+  const ofProjects = <T>(all: ReadonlyMap<string, T>): ReadonlyMap<string, T> =>
+    new Map([...all].filter(([id]) => projects.has(id)));
+  const ofTenant = <T>(all: ReadonlyMap<string, T>): ReadonlyMap<string, T> => {
+    const own = all.get(tenantId);
+    return new Map(own === undefined ? [] : [[tenantId, own]]);
+  };
+  const { version, providers, settings, routes, prices, allowPrivateAddresses, limits } = snapshot;
+  return {
+    version,
+    projects,
+    providers,
+    tenantProviders: ofTenant(snapshot.tenantProviders),
+    projectProviders: ofProjects(snapshot.projectProviders),
+    settings,
+    tenantSettings: ofTenant(snapshot.tenantSettings),
+    projectSettings: ofProjects(snapshot.projectSettings),
+    routes,
+    tenantRoutes: ofTenant(snapshot.tenantRoutes),
+    projectRoutes: ofProjects(snapshot.projectRoutes),
+    prices: { global: prices.global, tenants: ofTenant(prices.tenants), projects: ofProjects(prices.projects) },
+    allowPrivateAddresses,
+    limits,
+    // The set was compiled from documents of this type.
+    policies: snapshot.policies.sourcesOf(tenantId) as readonly Configured<PolicyDocument>[],
+  };
+}
+
+/** What only real calls need is empty in it. */
+export function simulatedSnapshot({ policies, ...plain }: SimulatedConfiguration): Snapshot {
+  return {
+    ...plain,
+    policies: compilePolicies(policies),
+    tokens: new Map(),
+    memberships: new Map(),
+    operators: new Map(),
+    limitRules: NO_LIMITS,
+    drains: new Map(),
+    toolServers: NO_TOOL_SERVERS,
+    contentLogs: new Map(),
+    webhooks: NO_WEBHOOKS,
+    proxyTrust: null,
+    logins: [],
+    loginUsers: new Map(),
+    corsOrigins: [],
+    opsOpen: false,
+  };
+}
