@@ -1,63 +1,31 @@
 // The audit log in a real browser, against the real process: its rows with their filter, the check of its chain, the signed export,
 // who could call what at a time, and the history of single things.
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser } from "playwright-core";
 import { checkedExport } from "../../src/store/audit-export.ts";
-import { chromiumProgram, type ConsolePage, launch, openConsole, startConsoleGateway } from "../harness/chromium.ts";
-import type { GatewayProcess } from "../harness/gateway-process.ts";
+import { consoleVisits } from "../harness/console-visits.ts";
 
-const program = chromiumProgram();
 const HOSTILE = "<img src=x onerror=alert(1)> evil";
 
 async function* linesOf(text: string): AsyncGenerator<string> {
   yield* text.split("\n");
 }
 
-describe.skipIf(program === null)("the audit log in the console", () => {
-  let gateway: GatewayProcess;
-  let browser: Browser;
-  let owner: string;
+consoleVisits("the audit log in the console", {}, (visits) => {
+  const { signedIn } = visits;
   let developer: string;
-  const opened: ConsolePage[] = [];
-
   beforeAll(async () => {
-    gateway = await startConsoleGateway();
-    browser = await launch(program!);
-    owner = await gateway.createToken("--personal", "--user", "owner");
-    const made = async (path: string, body: object) => {
-      const headers = { authorization: `Bearer ${owner}`, "content-type": "application/json" };
-      const answer = await fetch(`${gateway.url}/api/v1/admin${path}`, {
-        method: "POST",
-        headers,
-        body: JSON.stringify(body),
-      });
+    const made = async (path: string, body: object): Promise<any> => {
+      const answer = await visits.admin("POST", path, body);
       expect([path, answer.status]).toEqual([path, 201]);
-      return (await answer.json()) as any;
+      return answer.body;
     };
     await made("/tenants/default/users", { id: "dev", name: "Dev", role: "developer" });
     ({ token: developer } = await made("/tenants/default/tokens", { name: "of dev", user_id: "dev" }));
     await made("/projects/default/tokens", { name: "audited", models: ["acme:*"] });
     await made("/projects/default/tokens", { name: HOSTILE });
   });
-  afterAll(async () => {
-    await browser?.close();
-    await gateway?.stop();
-  });
-  afterEach(async () => {
-    const pages = opened.splice(0);
-    expect(pages.flatMap(({ faults }) => faults)).toEqual([]);
-    await Promise.all(pages.map((page) => page.close()));
-  });
-
-  const signedIn = async (path: string, { as = owner, ...options } = {}): Promise<ConsolePage> => {
-    const made = await openConsole(browser, gateway.url, options);
-    opened.push(made);
-    await made.open(path);
-    await made.signIn(as);
-    return made;
-  };
 
   test("its rows say who, what, from where and how, and are found by the filter, which stands in the address", async () => {
     const { page, ...own } = await signedIn("/default/-/audit");
@@ -93,7 +61,7 @@ describe.skipIf(program === null)("the audit log in the console", () => {
       page.getByRole("link", { name: "Signed export" }).click(),
     ]);
     expect(download.suggestedFilename()).toBe("audit-default.jsonl");
-    const file = join(gateway.folder, "console-export.jsonl");
+    const file = join(visits.gateway.folder, "console-export.jsonl");
     await download.saveAs(file);
     expect(await checkedExport(linesOf(readFileSync(file, "utf8")))).toMatchObject({
       tenantId: "default",
@@ -109,13 +77,13 @@ describe.skipIf(program === null)("the audit log in the console", () => {
       const { page, ...own } = await signedIn("/default/-/audit?tab=as-of", {
         colorScheme,
         viewport: { width: 390, height: 800 },
-      } as object);
+      });
       await page.getByText("Choose a time").waitFor();
       await page.getByLabel(/^Time/).fill("2020-01-01T00:00");
       await page.getByText("Nobody had a role then").waitFor();
       // the field has minutes, and this one had begun before the rows were written
       await page.goto(
-        `${gateway.url}/console/default/-/audit?tab=as-of&at=${encodeURIComponent(new Date().toISOString())}&model=acme:one`,
+        `${visits.gateway.url}/console/default/-/audit?tab=as-of&at=${encodeURIComponent(new Date().toISOString())}&model=acme:one`,
       );
       await page.getByRole("rowheader", { name: "audited" }).waitFor();
       await page.getByRole("rowheader", { name: HOSTILE }).waitFor();

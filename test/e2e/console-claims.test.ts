@@ -1,53 +1,21 @@
 // Claim links in a real browser, against the real process: made in Tokens and in People, opened by somebody else who is not logged in,
 // listed while they are open, and revoked.
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser, Locator } from "playwright-core";
-import { chromiumProgram, type ConsolePage, launch, openConsole, startConsoleGateway } from "../harness/chromium.ts";
-import type { GatewayProcess } from "../harness/gateway-process.ts";
+import { expect, test } from "bun:test";
+import type { Locator } from "playwright-core";
+import { consoleVisits } from "../harness/console-visits.ts";
 
-const program = chromiumProgram();
-
-describe.skipIf(program === null)("claim links in the console", () => {
-  let gateway: GatewayProcess;
-  let browser: Browser;
-  let owner: string;
-  const opened: ConsolePage[] = [];
-
-  beforeAll(async () => {
-    gateway = await startConsoleGateway();
-    browser = await launch(program!);
-    owner = await gateway.createToken("--personal", "--user", "owner");
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await gateway?.stop();
-  });
-  afterEach(async () => {
-    const pages = opened.splice(0);
-    expect(pages.flatMap(({ faults }) => faults)).toEqual([]);
-    await Promise.all(pages.map((page) => page.close()));
-  });
-
-  const visiting = async (path: string, options = {}): Promise<ConsolePage> => {
-    const made = await openConsole(browser, gateway.url, options);
-    opened.push(made);
-    await made.page.goto(path.startsWith("http") ? path : `${gateway.url}/console${path}`);
-    return made;
-  };
-  const signedIn = async (path: string, options = {}): Promise<ConsolePage> => {
-    const made = await visiting(path, options);
-    await made.signIn(owner);
-    return made;
-  };
+consoleVisits("claim links in the console", {}, (visits) => {
   const shownLink = async (dialog: Locator): Promise<string> => (await dialog.locator(".secret").textContent())!;
   const models = async (secret: string): Promise<number> => {
-    const answer = await fetch(`${gateway.url}/api/v1/models`, { headers: { authorization: `Bearer ${secret}` } });
+    const answer = await fetch(`${visits.gateway.url}/api/v1/models`, {
+      headers: { authorization: `Bearer ${secret}` },
+    });
     await answer.text();
     return answer.status;
   };
   /** As somebody who is not logged in. */
   const redeemed = async (link: string): Promise<string> => {
-    const { page } = await visiting(link);
+    const { page } = await visits.visiting(link);
     await page.getByRole("button", { name: "Make and show the token" }).press("Enter");
     const token = page.locator("#token");
     await token.getByText(/^dgm_/).waitFor();
@@ -55,7 +23,7 @@ describe.skipIf(program === null)("claim links in the console", () => {
   };
 
   test("[d14.6] by keyboard: `c`, a name, and a link that gives the token to somebody else, once", async () => {
-    const { page, ...own } = await signedIn("/default/default/tokens");
+    const { page, ...own } = await visits.signedIn("/default/default/tokens");
     await page.getByRole("table").first().waitFor();
     await page.keyboard.press("c");
     await page.getByLabel("Name", { exact: true }).waitFor();
@@ -74,7 +42,7 @@ describe.skipIf(program === null)("claim links in the console", () => {
     expect(await page.content()).not.toContain(new URL(link).hash.slice(6));
     const token = await redeemed(link);
     expect([token.slice(0, 7), await models(token)]).toEqual(["dgm_pt_", 200]);
-    const { page: again } = await visiting(link);
+    const { page: again } = await visits.visiting(link);
     await again.getByRole("button", { name: "Make and show the token" }).click();
     await again.getByText("The link gives nothing").waitFor();
     await page.reload();
@@ -88,7 +56,10 @@ describe.skipIf(program === null)("claim links in the console", () => {
   ] as const)
     test(`[d14.6] People: a user is added and invited, and the link can be revoked (${colorScheme}, ${width} px)`, async () => {
       const name = `new-${colorScheme}`;
-      const { page, ...own } = await signedIn("/default/-/people", { colorScheme, viewport: { width, height: 900 } });
+      const { page, ...own } = await visits.signedIn("/default/-/people", {
+        colorScheme,
+        viewport: { width, height: 900 },
+      });
       await page.getByLabel("Id of a new user").fill(name);
       await page.getByRole("button", { name: "Add the user" }).click();
       const invite = page.getByRole("button", { name: `Invite ${name}` });
@@ -102,14 +73,14 @@ describe.skipIf(program === null)("claim links in the console", () => {
       expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
       await revoke.click();
       await revoke.waitFor({ state: "detached" });
-      const { page: other } = await visiting(link);
+      const { page: other } = await visits.visiting(link);
       await other.getByRole("button", { name: "Make and show the token" }).click();
       await other.getByText("The link gives nothing").waitFor();
       await invite.click();
       const second = await shownLink(dialog);
       const token = await redeemed(second);
       expect(token).toStartWith("dgm_ut_");
-      const theirs = await visiting("/");
+      const theirs = await visits.visiting("/");
       await theirs.signIn(token);
     });
 });

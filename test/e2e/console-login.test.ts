@@ -1,24 +1,18 @@
 // Logging in with a real browser: at a company's issuer, and again in the middle of a form when the session has ended, which
 // keeps what was typed.
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser } from "playwright-core";
-import { chromiumProgram, type ConsolePage, launch, openConsole, startConsoleGateway } from "../harness/chromium.ts";
-import type { GatewayProcess } from "../harness/gateway-process.ts";
+import { afterAll, expect, test } from "bun:test";
+import type { ConsolePage } from "../harness/chromium.ts";
+import { consoleVisits } from "../harness/console-visits.ts";
 import { type Issuer, startIssuer } from "../harness/issuer.ts";
 
-const program = chromiumProgram();
+let issuer: Issuer | null = null;
+afterAll(() => issuer?.stop());
 
-describe.skipIf(program === null)("logging in", () => {
-  let issuer: Issuer;
-  let gateway: GatewayProcess;
-  let browser: Browser;
-  let token: string;
-  const opened: ConsolePage[] = [];
-
-  beforeAll(async () => {
-    issuer = await startIssuer();
-    gateway = await startConsoleGateway({
-      config: `
+async function withIssuer(): Promise<{ readonly config: string }> {
+  issuer = await startIssuer();
+  issuer.codeFlow.claims = { groups: ["ai-admins"] };
+  return {
+    config: `
 oidc:
   - name: corp
     issuer: "${issuer.url}"
@@ -31,35 +25,16 @@ oidc:
     roles:
       - { claim: groups, value: ai-admins, role: admin }
 `,
-    });
-    issuer.codeFlow.claims = { groups: ["ai-admins"] };
-    browser = await launch(program!);
-    token = await gateway.createToken("--personal", "--user", "owner");
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await gateway?.stop();
-    issuer.stop();
-  });
-  afterEach(async () => {
-    const pages = opened.splice(0);
-    expect(pages.flatMap(({ faults }) => faults)).toEqual([]);
-    await Promise.all(pages.map((page) => page.close()));
-  });
-
-  const visiting = async (path: string, options = {}): Promise<ConsolePage> => {
-    const made = await openConsole(browser, gateway.url, { ...options, others: [issuer.url] });
-    opened.push(made);
-    await made.open(path);
-    return made;
   };
+}
+
+consoleVisits("logging in", { gateway: withIssuer, others: () => [issuer!.url] }, (visits) => {
+  const { visiting, admin } = visits;
   /** From outside, as an administrator does it. */
   const endAllSessions = async (): Promise<void> => {
-    const sessions = `${gateway.url}/api/v1/admin/tenants/default/sessions`;
-    const headers = { authorization: `Bearer ${token}` };
-    const { data } = (await (await fetch(sessions, { headers })).json()) as any;
-    for (const { id } of data)
-      expect((await fetch(`${sessions}/${id}`, { method: "DELETE", headers })).status).toBe(204);
+    const sessions = "/tenants/default/sessions";
+    for (const { id } of (await visits.read(sessions)).data)
+      expect((await admin("DELETE", `${sessions}/${id}`)).status).toBe(204);
   };
   const COMPANY = "Sign in with The <b>company</b>";
 
@@ -80,7 +55,7 @@ oidc:
 
   const inForm = async (options = {}): Promise<ConsolePage> => {
     const made = await visiting("/default/default/tokens", options);
-    await made.signIn(token);
+    await made.signIn(visits.owner);
     await made.page.getByRole("table").waitFor();
     await made.page.keyboard.press("c");
     await made.page.getByLabel("Name", { exact: true }).fill("typed before");
@@ -94,7 +69,7 @@ oidc:
     test(`again in the middle of a form keeps what was typed, and sends it (${colorScheme})`, async () => {
       const { page, ...own } = await inForm({ colorScheme });
       expect(await own.axe()).toEqual([]);
-      await page.getByLabel("Personal access token").fill(token);
+      await page.getByLabel("Personal access token").fill(visits.owner);
       await page.keyboard.press("Enter");
       await page.getByRole("dialog", { name: "The token typed before" }).waitFor();
       expect(await page.locator(".secret").textContent()).toStartWith("dgm_pt_");
@@ -114,8 +89,10 @@ oidc:
   });
 
   test("People says which groups of a company login give which role", async () => {
-    const { page, ...own } = await visiting("/default/-/people?tab=logins", { viewport: { width: 320, height: 800 } });
-    await own.signIn(token);
+    const { page, ...own } = await visiting("/default/-/people?tab=logins", {
+      viewport: { width: 320, height: 800 },
+    });
+    await own.signIn(visits.owner);
     await page.getByRole("heading", { name: "corp" }).waitFor();
     const row = page.getByRole("row", { name: "groups ai-admins admin none" });
     await row.waitFor();

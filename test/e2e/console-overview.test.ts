@@ -1,30 +1,21 @@
 // Overview, limits and providers in a real browser, against the real process: what needs somebody leads to where it is
 // changed, a budget is raised, a provider is tested and drained.
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser } from "playwright-core";
-import { chromiumProgram, type ConsolePage, launch, openConsole, startConsoleGateway } from "../harness/chromium.ts";
-import type { GatewayProcess } from "../harness/gateway-process.ts";
+import { beforeAll, expect, test } from "bun:test";
+import { consoleVisits } from "../harness/console-visits.ts";
 import { until } from "../harness/until.ts";
 
-const program = chromiumProgram();
 const HOSTILE = '<img src=x onerror=alert(1)>\u202e"=1+1';
 const CONFIG = `providers: {first: {type: sandbox}, second: {type: sandbox}}
 routes: {chat: {targets: ["first:words-7", "second:words-7"]}}
 prices: {any: {model: "*:*", prompt: "0.30", completion: "1.20"}}
 tenants: {default: {budgets: {filed: {usd: "5.00", window: month}}}}
 `;
+const SETTINGS = { gateway: () => ({ config: CONFIG }) };
 
-describe.skipIf(program === null)("the overview, limits and providers in the console", () => {
-  let gateway: GatewayProcess;
-  let browser: Browser;
-  let token: string;
+consoleVisits("the overview, limits and providers in the console", SETTINGS, (visits) => {
+  const { admin, read, signedIn } = visits;
   let viewer: string;
-  const opened: ConsolePage[] = [];
-
   beforeAll(async () => {
-    gateway = await startConsoleGateway({ config: CONFIG });
-    browser = await launch(program!);
-    token = await gateway.createToken("--personal", "--user", "owner");
     for (const [noun, body] of [
       ["users", { id: "vera", name: "Vera" }],
       ["budgets", { name: "tight", usd: "0.00005", window: "month" }],
@@ -32,41 +23,23 @@ describe.skipIf(program === null)("the overview, limits and providers in the con
     ] as const)
       expect((await admin("POST", `/tenants/default/${noun}`, body)).status).toBe(201);
     expect((await admin("PUT", "/projects/default/memberships/vera", { role: "viewer" })).status).toBeLessThan(300);
-    viewer = await gateway.createToken("--personal", "--user", "vera");
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await gateway?.stop();
-  });
-  afterEach(async () => {
-    const pages = opened.splice(0);
-    expect(pages.flatMap(({ faults }) => faults)).toEqual([]);
-    await Promise.all(pages.map((page) => page.close()));
+    viewer = await visits.gateway.createToken("--personal", "--user", "vera");
   });
 
-  const admin = (method: string, path: string, body?: unknown): Promise<Response> =>
-    fetch(`${gateway.url}/api/v1/admin${path}`, {
-      method,
-      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    });
-  const read = async (path: string): Promise<any> => (await admin("GET", path)).json();
-  const signedIn = async (path: string, options = {}, as = token): Promise<ConsolePage> => {
-    const made = await openConsole(browser, gateway.url, options);
-    opened.push(made);
-    await made.open(path);
-    await made.signIn(as);
-    return made;
-  };
   const call = async (model: string, user = "ann"): Promise<void> =>
     void (await (
-      await gateway.chat({ model, user, max_completion_tokens: 10, messages: [{ role: "user", content: "Hello" }] })
+      await visits.gateway.chat({
+        model,
+        user,
+        max_completion_tokens: 10,
+        messages: [{ role: "user", content: "Hello" }],
+      })
     ).text());
 
   test("where there never was a call, the overview is the page of the first call", async () => {
     const { page } = await signedIn("/");
     await page.getByRole("heading", { name: "The first call" }).waitFor();
-    expect(page.url()).toBe(`${gateway.url}/console/default/default/`);
+    expect(page.url()).toBe(`${visits.gateway.url}/console/default/default/`);
     await page.getByText("Waiting for a call.").waitFor();
     await call("second:words-7", "zoe");
     await page.getByRole("link", { name: "Open the page" }).waitFor();
@@ -176,7 +149,7 @@ describe.skipIf(program === null)("the overview, limits and providers in the con
     await page.getByLabel(/^Why/).fill("upkeep");
     await page.getByRole("button", { name: "Drain", exact: true }).press("Enter");
     await page.getByText("Why: upkeep").waitFor();
-    const answer = await gateway.chat({
+    const answer = await visits.gateway.chat({
       model: "chat",
       max_completion_tokens: 10,
       messages: [{ role: "user", content: "Hello" }],
@@ -190,7 +163,7 @@ describe.skipIf(program === null)("the overview, limits and providers in the con
   });
 
   test("[d14.1] a viewer sees limits and providers of the project, and changes nothing", async () => {
-    const made = await signedIn("/default/default/limits", {}, viewer);
+    const made = await signedIn("/default/default/limits", { as: viewer });
     const { page } = made;
     await page.getByRole("link", { name: "tight", exact: true }).click();
     await page.getByRole("heading", { name: "tight" }).waitFor();

@@ -1,63 +1,24 @@
 // A route is changed safely in a real browser, against the real process: the draft is kept, the simulation follows it, tests block, a note goes
 // with the publication, and one action goes back.
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser } from "playwright-core";
-import { chromiumProgram, type ConsolePage, launch, openConsole, startConsoleGateway } from "../harness/chromium.ts";
-import type { GatewayProcess } from "../harness/gateway-process.ts";
+import { beforeAll, expect, test } from "bun:test";
+import { consoleVisits } from "../harness/console-visits.ts";
 import { until } from "../harness/until.ts";
 
-const program = chromiumProgram();
-const ROUTE = "/api/v1/admin/projects/default/routes/chat";
+const ROUTE = "/projects/default/routes/chat";
 const CALLS = 6;
 
-describe.skipIf(program === null)("the editor of a route", () => {
-  let gateway: GatewayProcess;
-  let browser: Browser;
-  let token: string;
-  const opened: ConsolePage[] = [];
-  const admin = async (method: string, path: string, body?: unknown): Promise<any> => {
-    const response = await fetch(gateway.url + path, {
-      method,
-      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    });
-    const text = await response.text();
-    return text === "" ? null : JSON.parse(text);
-  };
-
+consoleVisits("the editor of a route", {}, (visits) => {
+  const admin = async (method: string, path: string, body?: object): Promise<any> =>
+    (await visits.admin(method, path, body)).body;
   beforeAll(async () => {
-    gateway = await startConsoleGateway();
-    browser = await launch(program!);
-    token = await gateway.createToken("--personal", "--user", "owner");
-    await until(async () => (await admin("GET", "/api/v1/key")).error === undefined);
-    await admin("POST", "/api/v1/admin/projects/default/routes", {
-      name: "chat",
-      targets: ["sandbox:echo", "sandbox:words-7"],
-    });
+    await admin("POST", "/projects/default/routes", { name: "chat", targets: ["sandbox:echo", "sandbox:words-7"] });
     for (let at = 0; at < CALLS; at++)
-      await (await gateway.chat({ route: "chat", messages: [{ role: "user", content: "Hello" }] })).text();
+      await (await visits.gateway.chat({ route: "chat", messages: [{ role: "user", content: "Hello" }] })).text();
     await until(async () => (await admin("POST", `${ROUTE}/simulate`, {})).calls > 0);
   });
-  afterAll(async () => {
-    await browser?.close();
-    await gateway?.stop();
-  });
-  afterEach(async () => {
-    const pages = opened.splice(0);
-    expect(pages.flatMap(({ faults }) => faults)).toEqual([]);
-    await Promise.all(pages.map((page) => page.close()));
-  });
-
-  const signedIn = async (path: string, options = {}): Promise<ConsolePage> => {
-    const made = await openConsole(browser, gateway.url, options);
-    opened.push(made);
-    await made.open(path);
-    await made.signIn(token);
-    return made;
-  };
 
   test("by keyboard: a target is moved, the simulation says what changes, the draft is kept, and it is published and taken back", async () => {
-    const made = await signedIn("/default/default/routes/chat");
+    const made = await visits.signedIn("/default/default/routes/chat");
     const { page } = made;
     const simulation = page.getByRole("region", { name: "Simulation" });
     await simulation.getByText("sandbox:echo").first().waitFor();
@@ -96,7 +57,7 @@ describe.skipIf(program === null)("the editor of a route", () => {
   });
 
   test("outages are switches, tests made of the calls are taken over, and a test that does not hold asks for a reason", async () => {
-    const made = await signedIn("/default/default/routes/chat", { colorScheme: "dark" });
+    const made = await visits.signedIn("/default/default/routes/chat", { colorScheme: "dark" });
     const { page } = made;
     const simulation = page.getByRole("region", { name: "Simulation" });
     await simulation.getByRole("button", { name: /^Take \d tests? made of these calls$/ }).click();
@@ -118,7 +79,7 @@ describe.skipIf(program === null)("the editor of a route", () => {
     await dialog.getByLabel("Reason").fill("Echo is being replaced");
     await publish.click();
     await until(async () => (await admin("GET", ROUTE)).targets[0] === "sandbox:words-7");
-    const { data } = await admin("GET", "/api/v1/admin/projects/default/audit?action=override_tests");
+    const { data } = await admin("GET", "/projects/default/audit?action=override_tests");
     expect(data[0].note).toBe("Echo is being replaced");
     expect(await made.axe()).toEqual([]);
   });
@@ -130,7 +91,7 @@ describe.skipIf(program === null)("the editor of a route", () => {
       base_etag: first.etag,
     });
     await admin("PATCH", `${ROUTE}?override_tests=x`, { retries: 5 });
-    const { page } = await signedIn("/default/default/routes/chat", { viewport: { width: 320, height: 700 } });
+    const { page } = await visits.signedIn("/default/default/routes/chat", { viewport: { width: 320, height: 700 } });
     await page.getByText("Somebody else has published a change since you began this draft.").waitFor();
     await page.getByRole("button", { name: "Look at the change and publish" }).click();
     const dialog = page.getByRole("dialog");
@@ -144,8 +105,8 @@ describe.skipIf(program === null)("the editor of a route", () => {
   });
 
   test("a draft of a policy says whom it would deny", async () => {
-    await admin("POST", "/api/v1/admin/projects/default/policies", { name: "quiet", rule: "request.stream" });
-    const made = await signedIn("/default/default/policies/quiet");
+    await admin("POST", "/projects/default/policies", { name: "quiet", rule: "request.stream" });
+    const made = await visits.signedIn("/default/default/policies/quiet");
     const { page } = made;
     const simulation = page.getByRole("region", { name: "Simulation" });
     await simulation.getByRole("row", { name: new RegExp(`Allowed ${CALLS}$`) }).waitFor();

@@ -1,48 +1,19 @@
 // The first call and access tokens in a real browser, against the real process: the secret of a token is shown once and kept nowhere.
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser } from "playwright-core";
-import { chromiumProgram, type ConsolePage, launch, openConsole, startConsoleGateway } from "../harness/chromium.ts";
-import type { GatewayProcess } from "../harness/gateway-process.ts";
+import { expect, test } from "bun:test";
+import { consoleVisits } from "../harness/console-visits.ts";
 import { until } from "../harness/until.ts";
 
-const program = chromiumProgram();
-
-describe.skipIf(program === null)("tokens in the console", () => {
-  let gateway: GatewayProcess;
-  let browser: Browser;
-  let token: string;
-  const opened: ConsolePage[] = [];
-
-  beforeAll(async () => {
-    gateway = await startConsoleGateway();
-    browser = await launch(program!);
-    token = await gateway.createToken("--personal", "--user", "owner");
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await gateway?.stop();
-  });
-  afterEach(async () => {
-    const pages = opened.splice(0);
-    expect(pages.flatMap(({ faults }) => faults)).toEqual([]);
-    await Promise.all(pages.map((page) => page.close()));
-  });
-
-  const signedIn = async (path: string, options = {}): Promise<ConsolePage> => {
-    const made = await openConsole(browser, gateway.url, options);
-    opened.push(made);
-    await made.open(path);
-    await made.signIn(token);
-    return made;
-  };
+consoleVisits("tokens in the console", {}, (visits) => {
   const models = async (secret: string): Promise<number> => {
-    const answer = await fetch(`${gateway.url}/api/v1/models`, { headers: { authorization: `Bearer ${secret}` } });
+    const answer = await fetch(`${visits.gateway.url}/api/v1/models`, {
+      headers: { authorization: `Bearer ${secret}` },
+    });
     await answer.text();
     return answer.status;
   };
 
   test("by keyboard: `c`, a name and Enter make a token that works; its text is shown once and is nowhere afterwards", async () => {
-    const { page } = await signedIn("/default/default/tokens");
+    const { page } = await visits.signedIn("/default/default/tokens");
     await page.getByRole("table").waitFor();
     await page.keyboard.press("c");
     await page.getByLabel("Name", { exact: true }).waitFor();
@@ -66,8 +37,8 @@ describe.skipIf(program === null)("tokens in the console", () => {
   });
 
   test("by mouse: a token gets a new secret while the old one stays, and is revoked for good", async () => {
-    const old = await gateway.createToken("--name", "rotated");
-    const { page } = await signedIn("/default/default/tokens");
+    const old = await visits.gateway.createToken("--name", "rotated");
+    const { page } = await visits.signedIn("/default/default/tokens");
     // made on the command line, so without a name of its own
     await page.getByRole("link", { name: "rotated" }).first().click();
     await page.getByRole("button", { name: "New secret" }).click();
@@ -84,7 +55,7 @@ describe.skipIf(program === null)("tokens in the console", () => {
   });
 
   test("bad input is shown where it was typed, and nothing is lost", async () => {
-    const { page } = await signedIn("/default/default/tokens");
+    const { page } = await visits.signedIn("/default/default/tokens");
     await page.getByRole("button", { name: "New token" }).click();
     await page.getByLabel("Name", { exact: true }).fill("narrow");
     await page.getByText("Narrow what it may call").click();
@@ -99,7 +70,7 @@ describe.skipIf(program === null)("tokens in the console", () => {
   });
 
   test("the first call: the command works as it is copied, and the call appears on the page", async () => {
-    const { page } = await signedIn("/default/default/start");
+    const { page } = await visits.signedIn("/default/default/start");
     await page.getByRole("button", { name: "Put a new token into it" }).click();
     await page.getByText("is shown on this page only").waitFor();
     const command = (await page.locator("pre.code").first().textContent())!;
@@ -115,7 +86,7 @@ describe.skipIf(program === null)("tokens in the console", () => {
   });
 
   test("tokens of all tenants at once are not there, and the page says where they are", async () => {
-    const { page } = await signedIn("/-/-/tokens");
+    const { page } = await visits.signedIn("/-/-/tokens");
     await page.getByText("Tokens belong to a tenant or a project").waitFor();
   });
 
@@ -123,7 +94,7 @@ describe.skipIf(program === null)("tokens in the console", () => {
     ["light", 1280],
     ["dark", 320],
   ] as const)("axe finds nothing, and nothing is cut off: %s, %d pixels", async (colorScheme, width) => {
-    const made = await signedIn("/default/default/tokens", { colorScheme, viewport: { width, height: 900 } });
+    const made = await visits.signedIn("/default/default/tokens", { colorScheme, viewport: { width, height: 900 } });
     const { page } = made;
     const look = async (name: string): Promise<void> => {
       await page.waitForLoadState("networkidle");

@@ -1,41 +1,10 @@
 // Saved views in a real browser: saved, found again, shared with the project, and what the screen begins with.
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser } from "playwright-core";
-import { chromiumProgram, type ConsolePage, launch, openConsole, startConsoleGateway } from "../harness/chromium.ts";
-import type { GatewayProcess } from "../harness/gateway-process.ts";
+import { expect, test } from "bun:test";
+import { consoleVisits } from "../harness/console-visits.ts";
 
-const program = chromiumProgram();
-
-describe.skipIf(program === null)("saved views", () => {
-  let gateway: GatewayProcess;
-  let browser: Browser;
-  let token: string;
-  const opened: ConsolePage[] = [];
-
-  beforeAll(async () => {
-    gateway = await startConsoleGateway();
-    browser = await launch(program!);
-    token = await gateway.createToken("--personal", "--user", "owner");
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await gateway?.stop();
-  });
-  afterEach(async () => {
-    const pages = opened.splice(0);
-    expect(pages.flatMap(({ faults }) => faults)).toEqual([]);
-    await Promise.all(pages.map((page) => page.close()));
-  });
-  const signedIn = async (path: string): Promise<ConsolePage> => {
-    const made = await openConsole(browser, gateway.url);
-    opened.push(made);
-    await made.open(path);
-    await made.signIn(token);
-    return made;
-  };
-
+consoleVisits("saved views", {}, (visits) => {
   test("a filter is saved under a name, leads back to itself, is what the screen begins with, and is deleted", async () => {
-    const first = await signedIn("/default/default/calls?q=status%3A4xx&range=7d");
+    const first = await visits.signedIn("/default/default/calls?q=status%3A4xx&range=7d");
     const { page } = first;
     await page.getByRole("button", { name: "Views", exact: true }).click();
     await page.getByRole("textbox", { name: "Name" }).fill("Refused");
@@ -49,7 +18,7 @@ describe.skipIf(program === null)("saved views", () => {
     await page.getByRole("button", { name: "Save", exact: true }).click();
     await page.getByRole("link", { name: "Shared" }).waitFor();
 
-    const next = await signedIn("/default/default/calls");
+    const next = await visits.signedIn("/default/default/calls");
     await next.page.waitForURL(
       (url) => url.searchParams.get("q") === "status:4xx" && url.searchParams.get("range") === "7d",
     );
@@ -62,13 +31,13 @@ describe.skipIf(program === null)("saved views", () => {
     await next.page.getByRole("button", { name: "Delete the view Refused" }).click();
     await next.page.getByRole("link", { name: "Refused begins here" }).waitFor({ state: "detached" });
 
-    const last = await signedIn("/default/default/calls");
+    const last = await visits.signedIn("/default/default/calls");
     await last.page.getByRole("heading", { name: "Calls" }).waitFor();
     expect(new URL(last.page.url()).search).toBe("");
   });
 
   test("a name that is taken is said in the form, and what was typed stays", async () => {
-    const { page } = await signedIn("/default/default/calls?q=status%3A5xx");
+    const { page } = await visits.signedIn("/default/default/calls?q=status%3A5xx");
     for (const _ of [1, 2]) {
       if (_ === 1) await page.getByRole("button", { name: "Views", exact: true }).click();
       await page.getByRole("textbox", { name: "Name" }).fill("Twice");
