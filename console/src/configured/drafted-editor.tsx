@@ -29,7 +29,16 @@ export function DraftedEditor({ noun, object, path }: DraftedEditorProps) {
     setFirst({ base, text: draft.text, since });
   }
   if (first !== null)
-    return <ObjectEditor noun={noun} object={first.base} path={path} draft={first.text} since={first.since} />;
+    return (
+      <ObjectEditor
+        noun={noun}
+        object={first.base}
+        stored={object}
+        path={path}
+        draft={first.text}
+        since={first.since}
+      />
+    );
   if (error !== null)
     return <Problem what="Your draft could not be read." error={error} retry={() => void refetch()} />;
   return <Pending what="Your draft" lines={8} />;

@@ -29,6 +29,8 @@ interface ObjectEditorProps {
   readonly noun: Noun;
   /** The state that the draft begins with. */
   readonly object: ConfiguredObject;
+  /** What is stored now, where it is another one. */
+  readonly stored?: ConfiguredObject;
   readonly path: string;
   /** The saved draft of the person who is logged in: null when there is none, undefined for objects without drafts. */
   readonly draft?: string | null;
@@ -36,7 +38,7 @@ interface ObjectEditorProps {
   readonly since?: number;
 }
 
-export function ObjectEditor({ noun, object, path, draft, since = 0 }: ObjectEditorProps) {
+export function ObjectEditor({ noun, object, stored = object, path, draft, since = 0 }: ObjectEditorProps) {
   const scope = useScope();
   const me = useMe();
   const state = useUrlState();
@@ -47,6 +49,11 @@ export function ObjectEditor({ noun, object, path, draft, since = 0 }: ObjectEdi
   const isFile = object.origin === "file";
   const mayReplace = !isFile && may(me, scope, operationOf("replace", noun));
   const isChanged = yaml.text !== writtenYaml(fieldsOf(base)).text;
+  // where nothing was typed, what was published meanwhile is shown at once
+  if (!isChanged && stored.version > base.version) {
+    setBase(stored);
+    setYaml(writtenYaml(fieldsOf(stored)));
+  }
   const check = useCheck(yaml, isChanged && mayReplace ? { method: "PUT", path } : null);
   const { fields, problems, isValid, failedTests } = check;
   const keeps = draft !== undefined;

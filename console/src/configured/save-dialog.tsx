@@ -1,7 +1,7 @@
 // Shows what would change, and saves it. Where somebody else has changed the object meanwhile, both changes are shown, and nothing is overwritten
 // unless the reader wants that.
 import { useQueryClient } from "@tanstack/react-query";
-import { useEffect, useId, useState } from "react";
+import { type SubmitEvent, useEffect, useId, useState } from "react";
 import { ApiError } from "../api/api.ts";
 import type { RouteSimulation } from "../api/types.ts";
 import { useApi } from "../api/use-api.tsx";
@@ -58,6 +58,11 @@ export function SaveDialog({ noun, base, fields, path, failedTests, close, rebas
     }
   };
   const sentences = useSimulated(noun.plural === "routes" ? path : null, fields);
+  const isReady = !isBusy && (!needsReason || reason.trim() !== "");
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    if (theirs === null && isReady) void save(base);
+  };
   const words = (before: Fields): readonly string[] => noun.words?.(before, fields) ?? [];
   return (
     <Modal
@@ -67,76 +72,73 @@ export function SaveDialog({ noun, base, fields, path, failedTests, close, rebas
       close={close}
       className="wide"
     >
-      {theirs === null ? (
-        <ChangeView before={fieldsOf(base)} after={fields} further={[...words(fieldsOf(base)), ...sentences]} />
-      ) : (
-        <div className="both-sides">
-          <section>
-            <h3>
-              What {theirs.set_by === null ? "somebody else" : `somebody with the role ${theirs.set_by}`} has changed
-            </h3>
-            <ChangeView before={fieldsOf(base)} after={fieldsOf(theirs)} />
-          </section>
-          <section>
-            <h3>What you would change</h3>
-            <ChangeView before={fieldsOf(base)} after={fields} />
-          </section>
-        </div>
-      )}
-      {theirs === null && isPublished && (
-        <TextInput label="Why, for the list of versions" text={note} change={setNote} />
-      )}
-      {needsReason && (
-        <div className="problem">
-          <p>
-            <strong>Tests do not hold.</strong> An owner can publish it nevertheless, with a reason that the audit log
-            keeps.
-          </p>
-          <ul className="change-words">
-            {failedTests.map((fault) => (
-              <li key={fault}>{visibleText(fault)}</li>
-            ))}
-          </ul>
-          <TextInput label="Reason" text={reason} change={setReason} />
-        </div>
-      )}
-      {failure !== null && (
-        <Problem what={isPublished ? "Nothing was published." : "Nothing was saved."} error={failure} />
-      )}
-      <p className="actions">
+      <form className="save-form" onSubmit={submit}>
         {theirs === null ? (
-          <button
-            type="button"
-            className="primary"
-            disabled={isBusy || (needsReason && reason.trim() === "")}
-            onClick={() => void save(base)}
-          >
-            {isBusy ? "Saving…" : isPublished ? "Publish" : "Save"}
-          </button>
+          <ChangeView before={fieldsOf(base)} after={fields} further={[...words(fieldsOf(base)), ...sentences]} />
         ) : (
-          <>
-            <button
-              type="button"
-              className="primary"
-              onClick={() => {
-                rebase(theirs);
-                close();
-              }}
-            >
-              Go on with my draft, compared with theirs
-            </button>
-            <button type="button" onClick={() => take(theirs, false)}>
-              Take theirs
-            </button>
-            <button type="button" className="danger" disabled={isBusy} onClick={() => void save(theirs)}>
-              Save mine over theirs
-            </button>
-          </>
+          <div className="both-sides">
+            <section>
+              <h3>
+                What {theirs.set_by === null ? "somebody else" : `somebody with the role ${theirs.set_by}`} has changed
+              </h3>
+              <ChangeView before={fieldsOf(base)} after={fieldsOf(theirs)} />
+            </section>
+            <section>
+              <h3>What you would change</h3>
+              <ChangeView before={fieldsOf(base)} after={fields} />
+            </section>
+          </div>
         )}
-        <button type="button" className="quiet" onClick={close}>
-          Back to the editor
-        </button>
-      </p>
+        {theirs === null && isPublished && (
+          <TextInput label="Why, for the list of versions" text={note} change={setNote} />
+        )}
+        {needsReason && (
+          <div className="problem">
+            <p>
+              <strong>Tests do not hold.</strong> An owner can publish it nevertheless, with a reason that the audit log
+              keeps.
+            </p>
+            <ul className="change-words">
+              {failedTests.map((fault) => (
+                <li key={fault}>{visibleText(fault)}</li>
+              ))}
+            </ul>
+            <TextInput label="Reason" text={reason} change={setReason} />
+          </div>
+        )}
+        {failure !== null && (
+          <Problem what={isPublished ? "Nothing was published." : "Nothing was saved."} error={failure} />
+        )}
+        <p className="actions">
+          {theirs === null ? (
+            <button type="submit" className="primary" disabled={!isReady}>
+              {isBusy ? "Saving…" : isPublished ? "Publish" : "Save"}
+            </button>
+          ) : (
+            <>
+              <button
+                type="button"
+                className="primary"
+                onClick={() => {
+                  rebase(theirs);
+                  close();
+                }}
+              >
+                Go on with my draft, compared with theirs
+              </button>
+              <button type="button" onClick={() => take(theirs, false)}>
+                Take theirs
+              </button>
+              <button type="button" className="danger" disabled={isBusy} onClick={() => void save(theirs)}>
+                Save mine over theirs
+              </button>
+            </>
+          )}
+          <button type="button" className="quiet" onClick={close}>
+            Back to the editor
+          </button>
+        </p>
+      </form>
     </Modal>
   );
 }

@@ -68,7 +68,7 @@ function keyOf(event: KeyboardEvent): string | null {
   return event.metaKey || event.ctrlKey ? `mod+${shift}${event.key.toLowerCase()}` : event.key;
 }
 
-function isTyping(target: EventTarget | null): boolean {
+export function isTyping(target: EventTarget | null): boolean {
   return (
     target instanceof HTMLElement &&
     target.matches("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]")

@@ -18,8 +18,14 @@ interface Choice {
 
 const SHOWN = 12;
 
-export function Palette({ close }: { readonly close: () => void }) {
-  const [text, setText] = useState("");
+interface PaletteProps {
+  /** What the field begins with. */
+  readonly pasted: string;
+  readonly close: () => void;
+}
+
+export function Palette({ pasted, close }: PaletteProps) {
+  const [text, setText] = useState(pasted);
   const [chosen, setChosen] = useState(0);
   const choices = useChoices(text);
   const list = useId();

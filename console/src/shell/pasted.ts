@@ -36,6 +36,13 @@ export function pastedPlaces(text: string): readonly PastedPlace[] {
   return [search(`Calls with the client's request id ${word}`, "request", word), byProvider(word), ...ofToken(word)];
 }
 
+/** Where there is nothing to ask: the only place, or the only call among what else the text may name. */
+export function theOnePlace(places: readonly PastedPlace[]): PastedPlace | null {
+  const calls = places.filter(({ path }) => path.startsWith("/calls/"));
+  const sure = calls.length > 0 ? calls : places;
+  return sure.length === 1 ? sure[0]! : null;
+}
+
 function ofToken(id: string): readonly PastedPlace[] {
   return [
     { label: `Open the token ${id}`, path: `/tokens/${encodeURIComponent(id)}` },

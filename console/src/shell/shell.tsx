@@ -1,5 +1,5 @@
 // The frame of every page: scope, menu, search, account, and the screen of the path.
-import { Suspense, useEffect, useMemo, useState } from "react";
+import { Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import { Redirect, useLocation } from "wouter";
 import { Empty } from "../components/empty.tsx";
 import { Logo } from "../components/logo.tsx";
@@ -16,6 +16,7 @@ import { OfflineBanner } from "./offline-banner.tsx";
 import { Palette } from "./palette.tsx";
 import { ScopeMenu } from "./scope-menu.tsx";
 import { ShortcutSheet } from "./shortcut-sheet.tsx";
+import { usePaste } from "./use-paste.ts";
 
 export function Shell() {
   const me = useMe();
@@ -34,8 +35,17 @@ function Frame({ scope, path }: { readonly scope: Scope; readonly path: string }
   const { tenant, project } = scope;
   const stable = useMemo<Scope>(() => ({ tenant, project }), [tenant, project]);
   const screen = screenOf(path);
+  const [pasted, setPasted] = useState("");
   useGlobalKeys(stable, setLayer);
-  const close = (): void => setLayer(null);
+  const search = useCallback((text: string): void => {
+    setPasted(text);
+    setLayer("palette");
+  }, []);
+  usePaste(stable, search);
+  const close = (): void => {
+    setLayer(null);
+    setPasted("");
+  };
   return (
     <ScopeContext value={stable}>
       <a className="skip" href="#main">
@@ -61,7 +71,7 @@ function Frame({ scope, path }: { readonly scope: Scope; readonly path: string }
           </Suspense>
         </main>
       </div>
-      {layer === "palette" && <Palette close={close} />}
+      {layer === "palette" && <Palette pasted={pasted} close={close} />}
       {layer === "shortcuts" && <ShortcutSheet close={close} />}
     </ScopeContext>
   );
@@ -165,18 +175,23 @@ function Navigation({ path }: { readonly path: string }) {
 }
 
 function useGlobalKeys(scope: Scope, show: (layer: "palette" | "shortcuts") => void): void {
+  const me = useMe();
   const [, navigate] = useLocation();
+  const mayMakeToken = may(me, scope, "create*Token");
   const bindings = useMemo<readonly Binding[]>(
     () => [
       { keys: "mod+k", label: "Search, or go to a pasted id", run: () => show("palette") },
       { keys: "?", label: "Show all shortcuts", run: () => show("shortcuts") },
+      ...(mayMakeToken
+        ? [{ keys: "T", label: "Make a token", run: () => navigate(pathIn(scope, "/tokens?new=1")) }]
+        : []),
       ...SCREENS.map(({ letter, title, path }) => ({
         keys: `g ${letter}`,
         label: `Go to ${title}`,
         run: () => navigate(pathIn(scope, path)),
       })),
     ],
-    [scope, navigate, show],
+    [scope, navigate, show, mayMakeToken],
   );
   useKeys(bindings);
 }

@@ -11,14 +11,14 @@ import { NewObject } from "../../configured/object-editor.tsx";
 import { ObjectTab } from "../../configured/object-tab.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import { ScopeContext, ScopedLink, useScope } from "../../scope/scope-context.tsx";
-import { adminPath, type Scope, scopeFlags } from "../../scope/scope.ts";
+import { adminPath, scopeFlags } from "../../scope/scope.ts";
 import { useUrlState } from "../../url-state.ts";
 import { LimitFill } from "./limit-fill.tsx";
 import { LIMIT_NOUNS } from "./limit-nouns.tsx";
 import { LimitRefusals } from "./limit-refusals.tsx";
 import { LimitUse } from "./limit-use.tsx";
 import { boundText, scopeText } from "./limit-words.ts";
-import { RaiseLimit } from "./raise-limit.tsx";
+import { ownScope, RaiseLimit } from "./raise-limit.tsx";
 
 const EVERY_MS = 2000;
 const TABS = [
@@ -115,9 +115,4 @@ function OneLimit({ id }: { readonly id: string }) {
       )}
     </>
   );
-}
-
-/** The place in which it is defined: a tenant's limit concerns its projects, and is seen in them too. */
-function ownScope({ tenant }: Scope, { project_id: project }: LimitDetail): Scope {
-  return { tenant, project };
 }

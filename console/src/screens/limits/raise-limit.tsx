@@ -9,9 +9,9 @@ import { Problem } from "../../components/problem.tsx";
 import { operationOf } from "../../configured/configured-operations.ts";
 import type { ConfiguredObject } from "../../configured/noun.ts";
 import { visibleText } from "../../format/visible-text.ts";
-import { useScope } from "../../scope/scope-context.tsx";
-import { adminPath } from "../../scope/scope.ts";
-import { may } from "../../session/me.ts";
+import { ScopeContext, useScope } from "../../scope/scope-context.tsx";
+import { adminPath, type Scope } from "../../scope/scope.ts";
+import { may, type Me } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { LIMIT_NOUNS } from "./limit-nouns.tsx";
 import { amountText } from "./limit-words.ts";
@@ -20,8 +20,7 @@ export function RaiseLimit({ limit }: { readonly limit: LimitDetail }) {
   const scope = useScope();
   const me = useMe();
   const [isOpen, setIsOpen] = useState(false);
-  const noun = LIMIT_NOUNS[limit.kind];
-  if (!may(me, scope, operationOf("replace", noun)) || limit.id.startsWith("file.")) return null;
+  if (!mayRaise(me, scope, limit)) return null;
   return (
     <>
       <button type="button" onClick={() => setIsOpen(true)}>
@@ -29,6 +28,42 @@ export function RaiseLimit({ limit }: { readonly limit: LimitDetail }) {
       </button>
       {isOpen && <AmountDialog limit={limit} close={() => setIsOpen(false)} />}
     </>
+  );
+}
+
+/** The place in which it is defined: a tenant's limit concerns its projects, and is seen in them too. */
+export function ownScope({ tenant }: Scope, { project_id: project }: LimitDetail): Scope {
+  return { tenant, project };
+}
+
+function mayRaise(me: Me, scope: Scope, { id, kind }: LimitDetail): boolean {
+  return may(me, scope, operationOf("replace", LIMIT_NOUNS[kind])) && !id.startsWith("file.");
+}
+
+/** The same for a limit of which only the id is known. */
+export function RaiseDialog({ id, close }: { readonly id: string; readonly close: () => void }) {
+  const scope = useScope();
+  const me = useMe();
+  const path = adminPath(scope, `/limit_states/${encodeURIComponent(id)}`);
+  const { data: limit, error, refetch } = useRead<LimitDetail>(path, { keepsPrevious: false });
+  const own = limit === undefined ? scope : ownScope(scope, limit);
+  if (limit !== undefined && mayRaise(me, own, limit))
+    return (
+      <ScopeContext value={own}>
+        <AmountDialog limit={limit} close={close} />
+      </ScopeContext>
+    );
+  return (
+    <Modal title="Change the amount" close={close}>
+      {error !== null && <Problem what="The limit could not be read." error={error} retry={() => void refetch()} />}
+      {limit === undefined && error === null && <Pending what="The limit" />}
+      {limit !== undefined && (
+        <p>
+          {visibleText(limit.name)} belongs to {own.project === null ? "the tenant" : visibleText(own.project)}. Someone
+          with a higher role there can change it.
+        </p>
+      )}
+    </Modal>
   );
 }
 
@@ -78,6 +113,9 @@ function AmountForm({ limit, path, object, close }: AmountFormProps) {
         inputMode="decimal"
         autoComplete="off"
         spellCheck={false}
+        // oxlint-disable-next-line jsx-a11y/no-autofocus -- the form appears when the amount was read, and is all that the dialog has
+        autoFocus
+        onFocus={(event) => event.target.select()}
         onChange={(event) => setAmount(event.target.value)}
       />
       <p className="hint">

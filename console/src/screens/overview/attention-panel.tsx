@@ -10,6 +10,7 @@ import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
 import { adminPath, type Scope } from "../../scope/scope.ts";
 import { useMe } from "../../session/session.tsx";
 import { termText } from "../calls/filter.ts";
+import { MatterAction } from "./matter-action.tsx";
 
 type Matter = AttentionList["data"][number];
 
@@ -69,6 +70,7 @@ function Line({ matter, asOfMs }: { readonly matter: Matter; readonly asOfMs: nu
       )}
       <ScopedLink to={LINKS[kind](subject)}>{visibleText(text)}</ScopedLink>
       {atMs !== null && <small>{ageOf(atMs, asOfMs)}</small>}
+      <MatterAction kind={kind} subject={subject} />
     </li>
   );
 }

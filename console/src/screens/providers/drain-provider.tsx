@@ -1,8 +1,10 @@
 // Drains: which are in force, how one is ended, and the dialog that begins one. A drain ends by itself.
 import { type SubmitEvent, useId, useState } from "react";
-import type { ProviderHealth } from "../../api/types.ts";
+import type { ProviderHealth, ProviderHealths } from "../../api/types.ts";
+import { useRead } from "../../api/use-api.tsx";
 import { useWrite } from "../../api/use-write.ts";
 import { Modal } from "../../components/modal.tsx";
+import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { ageOf, bothZones, dayAndClock } from "../../format/time.ts";
 import { visibleText } from "../../format/visible-text.ts";
@@ -82,6 +84,21 @@ export function DrainButton({ provider }: DrainButtonProps) {
       </button>
       {isOpen && <DrainDialog provider={provider} close={() => setIsOpen(false)} />}
     </>
+  );
+}
+
+/** The same for a provider of which only the name is known. */
+export function DrainDialogOf({ id, close }: { readonly id: string; readonly close: () => void }) {
+  const scope = useScope();
+  const { data, error, refetch } = useRead<ProviderHealths>(adminPath(scope, "/provider_health"));
+  const provider = data?.data.find((one) => one.id === id);
+  if (provider !== undefined) return <DrainDialog provider={provider} close={close} />;
+  return (
+    <Modal title={`Drain ${visibleText(id)}`} close={close}>
+      {error !== null && <Problem what="The provider could not be read." error={error} retry={() => void refetch()} />}
+      {data === undefined && error === null && <Pending what="The provider" />}
+      {data !== undefined && <p>There is no provider of this name here any more.</p>}
+    </Modal>
   );
 }
 

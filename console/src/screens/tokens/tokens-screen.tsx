@@ -31,7 +31,6 @@ export function TokensScreen() {
   const state = url.get("state") ?? "live";
   const search = url.get("search") ?? "";
   const cursor = url.get("after");
-  const [isMaking, setIsMaking] = useState(false);
   const [secret, setSecret] = useState<IssuedToken | null>(null);
   const [claim, setClaim] = useState<NewClaim | null>(null);
   const query = new URLSearchParams({
@@ -44,9 +43,11 @@ export function TokensScreen() {
     `${adminPath(scope, "/tokens")}?${query.toString()}`,
   );
   const mayMake = may(me, scope, "create*Token");
+  const isMaking = mayMake && url.get("new") !== null;
+  const stopMaking = (): void => url.set({ new: null }, { replace: true });
   const bindings = useMemo<readonly Binding[]>(
-    () => (mayMake ? [{ keys: "c", label: "Make a token", run: () => setIsMaking(true) }] : []),
-    [mayMake, setIsMaking],
+    () => (mayMake ? [{ keys: "c", label: "Make a token", run: () => url.set({ new: "1" }) }] : []),
+    [mayMake, url],
   );
   useKeys(bindings);
   return (
@@ -77,7 +78,7 @@ export function TokensScreen() {
           className="primary"
           disabled={!mayMake}
           title={mayMake ? "c" : "Making tokens needs the role maintainer in the project, or admin in the tenant."}
-          onClick={() => setIsMaking(true)}
+          onClick={() => url.set({ new: "1" })}
         >
           New token
         </button>
@@ -109,13 +110,13 @@ export function TokensScreen() {
       )}
       {isMaking && (
         <NewToken
-          close={() => setIsMaking(false)}
+          close={stopMaking}
           made={(token) => {
-            setIsMaking(false);
+            stopMaking();
             setSecret(token);
           }}
           linked={(made) => {
-            setIsMaking(false);
+            stopMaking();
             setClaim(made);
           }}
         />

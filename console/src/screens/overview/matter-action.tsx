@@ -1,0 +1,53 @@
+// What can be done at once about something that needs somebody: a budget is raised, a provider is drained. The dialogs are those of their pages.
+import { type ComponentType, lazy, Suspense, useState } from "react";
+import type { AttentionList } from "../../api/types.ts";
+import { useScope } from "../../scope/scope-context.tsx";
+import type { Scope } from "../../scope/scope.ts";
+import { may } from "../../session/me.ts";
+import { useMe } from "../../session/session.tsx";
+
+type Matter = AttentionList["data"][number];
+
+interface Action {
+  readonly label: string;
+  readonly needs: string;
+  /** Where it is done. */
+  readonly place: (scope: Scope) => Scope;
+  readonly Dialog: ComponentType<{ readonly id: string; readonly close: () => void }>;
+}
+
+const ACTIONS: Readonly<Partial<Record<Matter["kind"], Action>>> = {
+  budget: {
+    label: "Change the amount",
+    needs: "replace*Budget",
+    place: (scope) => scope,
+    Dialog: lazy(async () => ({ default: (await import("../limits/raise-limit.tsx")).RaiseDialog })),
+  },
+  provider: {
+    label: "Drain for a time",
+    needs: "drain*Provider",
+    place: ({ tenant }) => ({ tenant, project: null }),
+    Dialog: lazy(async () => ({ default: (await import("../providers/drain-provider.tsx")).DrainDialogOf })),
+  },
+};
+
+export function MatterAction({ kind, subject }: Pick<Matter, "kind" | "subject">) {
+  const scope = useScope();
+  const me = useMe();
+  const [isOpen, setIsOpen] = useState(false);
+  const action = ACTIONS[kind];
+  // what the configuration file says is changed there
+  if (action === undefined || subject.startsWith("file.") || !may(me, action.place(scope), action.needs)) return null;
+  return (
+    <>
+      <button type="button" className="quiet" onClick={() => setIsOpen(true)}>
+        {action.label}
+      </button>
+      {isOpen && (
+        <Suspense fallback={null}>
+          <action.Dialog id={subject} close={() => setIsOpen(false)} />
+        </Suspense>
+      )}
+    </>
+  );
+}
