@@ -1,7 +1,7 @@
 // The frame of a test of the console in a real browser: one gateway and one browser for all of it, and pages of people who visit. They are closed
 // after each test, which fails if anything has happened on them that must not happen.
 import { afterAll, afterEach, beforeAll, describe, expect } from "bun:test";
-import type { Browser, BrowserContextOptions } from "playwright-core";
+import type { Browser, BrowserContextOptions, Cookie } from "playwright-core";
 import { chromiumProgram, type ConsolePage, launch, openConsole, startConsoleGateway } from "./chromium.ts";
 import type { GatewayOptions, GatewayProcess } from "./gateway-process.ts";
 
@@ -18,6 +18,7 @@ export interface ConsoleVisits {
   readonly owner: string;
   /** Opens a page below `/console`, or of a whole address, as somebody who is not signed in. */
   readonly visiting: (path: string, options?: BrowserContextOptions) => Promise<ConsolePage>;
+  /** With the session of the same token, where one is open. */
   readonly signedIn: (path: string, visit?: Visit) => Promise<ConsolePage>;
   /** Asks the admin API as the owner; the path is below `/api/v1/admin`. */
   readonly admin: (
@@ -45,6 +46,7 @@ export function consoleVisits(
     let browser: Browser;
     let owner: string;
     const opened: ConsolePage[] = [];
+    const sessions = new Map<string, Cookie[]>();
     beforeAll(async () => {
       gateway = await startConsoleGateway(await settings());
       browser = await launch(program!);
@@ -88,8 +90,16 @@ export function consoleVisits(
       },
       visiting,
       signedIn: async (path, { as = owner, ...options } = {}) => {
-        const made = await visiting(path, options);
+        const cookies = sessions.get(as) ?? [];
+        const made = await visiting(path, { ...options, storageState: { cookies, origins: [] } });
+        const field = made.page.getByLabel("Personal access token");
+        await field
+          .or(made.page.getByRole("navigation", { name: "Screens" }))
+          .first()
+          .waitFor();
+        if (!(await field.isVisible())) return made;
         await made.signIn(as);
+        sessions.set(as, await made.page.context().cookies());
         return made;
       },
       admin,
