@@ -1,63 +1,11 @@
 // The reference of docs/admin-api.md, from the same operations and schemas that the gateway serves and describes at /api/v1/openapi.json.
-import { adminOperations } from "../src/http/admin/app.ts";
-import { systemClock } from "../src/core/clock.ts";
-import { noToolServers } from "../src/mcp/tool-servers.ts";
 import type { DocumentDependencies } from "../src/http/admin/document-rule.ts";
-import { openapiDocument } from "../src/http/admin/openapi.ts";
+import { adminDocument, type Described, type Schema } from "./admin-openapi.ts";
 import { code, table } from "./markdown.ts";
-
-interface Schema {
-  readonly $ref?: string;
-  readonly type?: string | readonly string[];
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly required?: readonly string[];
-  readonly items?: Schema;
-  readonly anyOf?: readonly Schema[];
-  readonly oneOf?: readonly Schema[];
-  readonly allOf?: readonly Schema[];
-  readonly enum?: readonly (string | number | null)[];
-  readonly const?: string | number;
-  readonly description?: string;
-}
-interface Described {
-  readonly summary: string;
-  readonly tags: readonly string[];
-  readonly parameters?: readonly {
-    readonly in: string;
-    readonly name: string;
-    readonly description?: string;
-    readonly schema: Schema;
-  }[];
-  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> };
-  readonly "x-required-role"?: string;
-  readonly "x-reach"?: string;
-}
-interface Document {
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>;
-  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
-}
 
 /** Tables of the operations by noun, and of the fields of what they take. */
 export function adminReference(world: DocumentDependencies): string {
-  const { paths, components } = openapiDocument(
-    adminOperations(world, {
-      calls: null,
-      simulations: null,
-      contents: null,
-      toolServers: noToolServers,
-      cache: null,
-      clock: systemClock,
-      limits: null,
-      store: null,
-      targets: () => Promise.resolve([]),
-      auditSigner: () => {
-        throw new Error("nothing is signed");
-      },
-      isEnding: () => false,
-      call: () => Promise.reject(new Error("no call is made")),
-    }),
-    "",
-  ) as unknown as Document;
+  const { paths, components } = adminDocument(world);
   const operations = Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, of]) => ({ path, method, of })),
   );

@@ -1,25 +1,7 @@
 // The types of the answers that the console reads, console/src/api/types.ts, from the schemas of the OpenAPI document: a screen that reads
 // a member that the admin API does not have does not pass the type check.
-import { systemClock } from "../src/core/clock.ts";
-import { adminOperations } from "../src/http/admin/app.ts";
 import type { DocumentDependencies } from "../src/http/admin/document-rule.ts";
-import { openapiDocument } from "../src/http/admin/openapi.ts";
-import { noToolServers } from "../src/mcp/tool-servers.ts";
-
-interface Schema {
-  readonly $ref?: string;
-  readonly type?: string | readonly string[];
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly required?: readonly string[];
-  readonly additionalProperties?: boolean | Schema;
-  readonly items?: Schema;
-  readonly anyOf?: readonly Schema[];
-  readonly oneOf?: readonly Schema[];
-  readonly allOf?: readonly Schema[];
-  readonly enum?: readonly (string | number | boolean | null)[];
-  readonly const?: string | number | boolean | null;
-  readonly description?: string;
-}
+import { adminDocument, type Schema } from "./admin-openapi.ts";
 
 /** What the screens read; the schemas that these refer to are written as well. */
 const READ_BY_SCREENS = [
@@ -54,25 +36,7 @@ const READ_BY_SCREENS = [
 const HEAD = `// The answers of the admin API that the console reads. \`npm run docs\` writes this file from the OpenAPI document.\n`;
 
 export function consoleTypes(world: DocumentDependencies): string {
-  const { components } = openapiDocument(
-    adminOperations(world, {
-      calls: null,
-      simulations: null,
-      contents: null,
-      toolServers: noToolServers,
-      cache: null,
-      clock: systemClock,
-      limits: null,
-      store: null,
-      targets: () => Promise.resolve([]),
-      auditSigner: () => {
-        throw new Error("nothing is signed");
-      },
-      isEnding: () => false,
-      call: () => Promise.reject(new Error("no call is made")),
-    }),
-    "",
-  ) as unknown as { readonly components: { readonly schemas: Readonly<Record<string, Schema>> } };
+  const { components } = adminDocument(world);
   const written = new Map<string, string>();
   const waiting = [...READ_BY_SCREENS];
   for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {

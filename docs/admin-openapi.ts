@@ -1,0 +1,61 @@
+// The OpenAPI document of the admin API without a gateway, for what is generated from it.
+import { systemClock } from "../src/core/clock.ts";
+import { adminOperations } from "../src/http/admin/app.ts";
+import type { DocumentDependencies } from "../src/http/admin/document-rule.ts";
+import { openapiDocument } from "../src/http/admin/openapi.ts";
+import { noToolServers } from "../src/mcp/tool-servers.ts";
+
+export interface Schema {
+  readonly $ref?: string;
+  readonly type?: string | readonly string[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: boolean | Schema;
+  readonly items?: Schema;
+  readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
+  readonly allOf?: readonly Schema[];
+  readonly enum?: readonly (string | number | boolean | null)[];
+  readonly const?: string | number | boolean | null;
+  readonly description?: string;
+}
+
+export interface Described {
+  readonly summary: string;
+  readonly tags: readonly string[];
+  readonly parameters?: readonly {
+    readonly in: string;
+    readonly name: string;
+    readonly description?: string;
+    readonly schema: Schema;
+  }[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> };
+  readonly "x-required-role"?: string;
+  readonly "x-reach"?: string;
+}
+interface AdminDocument {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
+}
+
+export function adminDocument(world: DocumentDependencies): AdminDocument {
+  return openapiDocument(
+    adminOperations(world, {
+      calls: null,
+      simulations: null,
+      contents: null,
+      toolServers: noToolServers,
+      cache: null,
+      clock: systemClock,
+      limits: null,
+      store: null,
+      targets: () => Promise.resolve([]),
+      auditSigner: () => {
+        throw new Error("nothing is signed");
+      },
+      isEnding: () => false,
+      call: () => Promise.reject(new Error("no call is made")),
+    }),
+    "",
+  ) as unknown as AdminDocument;
+}
