@@ -1,5 +1,6 @@
 // Fields of the forms of configured objects. An empty field is not set: it is removed from the document.
-import { type ReactNode, useId } from "react";
+import type { ReactNode } from "react";
+import { Labelled } from "../components/labelled.tsx";
 import { visibleText } from "../format/visible-text.ts";
 import type { FormProps } from "./noun.ts";
 import { type Path, withValue } from "./yaml-text.ts";
@@ -10,6 +11,38 @@ interface FieldProps extends FormProps {
   readonly hint?: string;
 }
 
+interface ControlProps<T> {
+  readonly id: string;
+  /** Undefined: it is not set. */
+  readonly value: T | undefined;
+  readonly set: (value: T | undefined) => void;
+  readonly isReadOnly: boolean;
+}
+
+interface ValueFieldProps<T> extends FieldProps {
+  readonly isOfKind: (value: unknown) => value is T;
+  readonly children: (props: ControlProps<T>) => ReactNode;
+}
+
+/** The value at the path under its label. One of another kind, such as a mapping, is named and left alone. */
+function ValueField<T>({ label, path, hint, fields, edit, isReadOnly, isOfKind, children }: ValueFieldProps<T>) {
+  const value = at(fields, path) ?? undefined;
+  const set = (changed: T | undefined): void => edit((yaml) => withValue(yaml, path, changed));
+  return (
+    <Labelled label={label} hint={hint}>
+      {(id) =>
+        value === undefined || isOfKind(value) ? (
+          children({ id, value, set, isReadOnly })
+        ) : (
+          <p className="hint">
+            Written out in the YAML: <code>{visibleText(JSON.stringify(value).slice(0, 80))}</code>
+          </p>
+        )
+      }
+    </Labelled>
+  );
+}
+
 const at = (fields: unknown, path: Path): unknown =>
   path.reduce<unknown>(
     (value, part) =>
@@ -17,57 +50,21 @@ const at = (fields: unknown, path: Path): unknown =>
     fields,
   );
 
-function Field({
-  label,
-  hint,
-  children,
-}: {
-  readonly label: string;
-  readonly hint?: string | undefined;
-  readonly children: (id: string) => ReactNode;
-}) {
-  const id = useId();
-  return (
-    <div className="field">
-      <label htmlFor={id}>{label}</label>
-      {children(id)}
-      {hint !== undefined && <p className="hint">{hint}</p>}
-    </div>
-  );
-}
+const isText = (value: unknown): value is string => typeof value === "string";
+const isNumber = (value: unknown): value is number => typeof value === "number";
+const isTexts = (value: unknown): value is readonly string[] => Array.isArray(value) && value.every(isText);
+const unlessEmpty = (text: string): string | undefined => (text === "" ? undefined : text);
 
-/** A value of another kind, such as a mapping, is named and left alone. */
-function Other({ value }: { readonly value: unknown }) {
+export function TextField({ lines = 1, ...props }: FieldProps & { readonly lines?: number }) {
   return (
-    <p className="hint">
-      Written out in the YAML: <code>{visibleText(JSON.stringify(value).slice(0, 80))}</code>
-    </p>
-  );
-}
-
-export function TextField({
-  label,
-  path,
-  hint,
-  fields,
-  edit,
-  isReadOnly,
-  lines = 1,
-}: FieldProps & { readonly lines?: number }) {
-  const value = at(fields, path);
-  return (
-    <Field label={label} hint={hint}>
-      {(id) => {
-        if (value != null && typeof value !== "string") return <Other value={value} />;
+    <ValueField {...props} isOfKind={isText}>
+      {({ id, value = "", set, isReadOnly }) => {
         const shared = {
           id,
-          value: value ?? "",
+          value,
           readOnly: isReadOnly,
           spellCheck: false,
-          onChange: (event: { readonly target: { readonly value: string } }) => {
-            const { value: text } = event.target;
-            edit((yaml) => withValue(yaml, path, text === "" ? undefined : text));
-          },
+          onChange: ({ target }: { readonly target: { readonly value: string } }) => set(unlessEmpty(target.value)),
         };
         return lines === 1 ? (
           <input {...shared} autoComplete="off" />
@@ -75,57 +72,41 @@ export function TextField({
           <textarea {...shared} rows={lines} className="mono" />
         );
       }}
-    </Field>
+    </ValueField>
   );
 }
 
 /** What is typed is not shown, and the gateway never sends it back: it stands for a mask of what is stored. */
-export function SecretField({ label, path, hint, fields, edit, isReadOnly }: FieldProps) {
-  const value = at(fields, path);
+export function SecretField(props: FieldProps) {
   return (
-    <Field label={label} hint={hint}>
-      {(id) =>
-        value != null && typeof value !== "string" ? (
-          <Other value={value} />
-        ) : (
-          <input
-            id={id}
-            type="password"
-            autoComplete="new-password"
-            value={value ?? ""}
-            readOnly={isReadOnly}
-            onChange={({ target: { value: text } }) =>
-              edit((yaml) => withValue(yaml, path, text === "" ? undefined : text))
-            }
-          />
-        )
-      }
-    </Field>
+    <ValueField {...props} isOfKind={isText}>
+      {({ id, value = "", set, isReadOnly }) => (
+        <input
+          id={id}
+          type="password"
+          autoComplete="new-password"
+          value={value}
+          readOnly={isReadOnly}
+          onChange={({ target }) => set(unlessEmpty(target.value))}
+        />
+      )}
+    </ValueField>
   );
 }
 
-export function NumberField({ label, path, hint, fields, edit, isReadOnly }: FieldProps) {
-  const value = at(fields, path);
+export function NumberField(props: FieldProps) {
   return (
-    <Field label={label} hint={hint}>
-      {(id) =>
-        value != null && typeof value !== "number" ? (
-          <Other value={value} />
-        ) : (
-          <input
-            id={id}
-            type="number"
-            value={value ?? ""}
-            readOnly={isReadOnly}
-            onChange={({ target: { value: text, valueAsNumber } }) =>
-              edit((yaml) =>
-                withValue(yaml, path, text === "" || Number.isNaN(valueAsNumber) ? undefined : valueAsNumber),
-              )
-            }
-          />
-        )
-      }
-    </Field>
+    <ValueField {...props} isOfKind={isNumber}>
+      {({ id, value = "", set, isReadOnly }) => (
+        <input
+          id={id}
+          type="number"
+          value={value}
+          readOnly={isReadOnly}
+          onChange={({ target }) => set(Number.isNaN(target.valueAsNumber) ? undefined : target.valueAsNumber)}
+        />
+      )}
+    </ValueField>
   );
 }
 
@@ -135,55 +116,36 @@ interface ChoiceProps extends FieldProps {
   readonly unset: string;
 }
 
-export function ChoiceField({ label, path, hint, fields, edit, isReadOnly, choices, unset }: ChoiceProps) {
-  const value = at(fields, path);
+export function ChoiceField({ choices, unset, ...props }: ChoiceProps) {
   return (
-    <Field label={label} hint={hint}>
-      {(id) =>
-        value != null && typeof value !== "string" ? (
-          <Other value={value} />
-        ) : (
-          <select
-            id={id}
-            value={value ?? ""}
-            disabled={isReadOnly}
-            onChange={({ target: { value: chosen } }) =>
-              edit((yaml) => withValue(yaml, path, chosen === "" ? undefined : chosen))
-            }
-          >
-            <option value="">{unset}</option>
-            {[...new Set([...choices, ...(value == null ? [] : [value])])].map((choice) => (
-              <option key={choice}>{choice}</option>
-            ))}
-          </select>
-        )
-      }
-    </Field>
+    <ValueField {...props} isOfKind={isText}>
+      {({ id, value = "", set, isReadOnly }) => (
+        <select id={id} value={value} disabled={isReadOnly} onChange={({ target }) => set(unlessEmpty(target.value))}>
+          <option value="">{unset}</option>
+          {[...new Set([...choices, ...(value === "" ? [] : [value])])].map((choice) => (
+            <option key={choice}>{choice}</option>
+          ))}
+        </select>
+      )}
+    </ValueField>
   );
 }
 
 /** A list of texts, one in each line. */
-export function LinesField({ label, path, hint, fields, edit, isReadOnly }: FieldProps) {
-  const value = at(fields, path);
+export function LinesField(props: FieldProps) {
   return (
-    <Field label={label} hint={hint}>
-      {(id) =>
-        value != null && !(Array.isArray(value) && value.every((entry) => typeof entry === "string")) ? (
-          <Other value={value} />
-        ) : (
-          <textarea
-            id={id}
-            className="mono"
-            rows={Math.max(2, ((value as readonly string[] | undefined) ?? []).length + 1)}
-            value={((value as readonly string[] | undefined) ?? []).join("\n")}
-            readOnly={isReadOnly}
-            spellCheck={false}
-            onChange={({ target: { value: text } }) =>
-              edit((yaml) => withValue(yaml, path, text === "" ? undefined : text.split("\n")))
-            }
-          />
-        )
-      }
-    </Field>
+    <ValueField {...props} isOfKind={isTexts}>
+      {({ id, value = [], set, isReadOnly }) => (
+        <textarea
+          id={id}
+          className="mono"
+          rows={Math.max(2, value.length + 1)}
+          value={value.join("\n")}
+          readOnly={isReadOnly}
+          spellCheck={false}
+          onChange={({ target }) => set(target.value === "" ? undefined : target.value.split("\n"))}
+        />
+      )}
+    </ValueField>
   );
 }

@@ -1,7 +1,8 @@
 // Makes a token: a name is enough, everything else has a default of the scope.
-import { type SubmitEvent, useId, useState } from "react";
+import { type SubmitEvent, useState } from "react";
 import type { IssuedToken, NewClaim } from "../../api/types.ts";
 import { useWrite } from "../../api/use-write.ts";
+import { Labelled } from "../../components/labelled.tsx";
 import { Modal } from "../../components/modal.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { adminPath } from "../../scope/scope.ts";
@@ -32,7 +33,6 @@ export function NewToken({ made, linked, close }: NewTokenProps) {
   const [routes, setRoutes] = useState("");
   const [addresses, setAddresses] = useState("");
   const [isForOther, setIsForOther] = useState(false);
-  const id = useId();
   const submit = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     const request = {
@@ -54,65 +54,60 @@ export function NewToken({ made, linked, close }: NewTokenProps) {
   return (
     <Modal title={isPersonal ? "New personal token" : `New token of ${scope.project}`} close={close}>
       <form className="form" onSubmit={(event) => void submit(event)}>
-        <label htmlFor={`${id}-name`}>Name</label>
-        <input
-          id={`${id}-name`}
-          required
-          maxLength={100}
-          autoComplete="off"
-          placeholder="What uses it"
-          value={name}
-          onChange={(event) => setName(event.target.value)}
-        />
-        {isPersonal ? (
-          <>
-            <label htmlFor={`${id}-user`}>User</label>
+        <Labelled label="Name">
+          {(id) => (
             <input
-              id={`${id}-user`}
+              id={id}
               required
+              maxLength={100}
               autoComplete="off"
-              value={user}
-              onChange={(event) => setUser(event.target.value)}
+              placeholder="What uses it"
+              value={name}
+              onChange={(event) => setName(event.target.value)}
             />
-          </>
+          )}
+        </Labelled>
+        {isPersonal ? (
+          <Labelled label="User">
+            {(id) => (
+              <input
+                id={id}
+                required
+                autoComplete="off"
+                value={user}
+                onChange={(event) => setUser(event.target.value)}
+              />
+            )}
+          </Labelled>
         ) : (
-          <>
-            <label htmlFor={`${id}-role`}>Role</label>
-            <select id={`${id}-role`} value={role} onChange={(event) => setRole(event.target.value)}>
-              {ROLES.map((one) => (
-                <option key={one}>{one}</option>
+          <Labelled label="Role">
+            {(id) => (
+              <select id={id} value={role} onChange={(event) => setRole(event.target.value)}>
+                {ROLES.map((one) => (
+                  <option key={one}>{one}</option>
+                ))}
+              </select>
+            )}
+          </Labelled>
+        )}
+        <Labelled label="Expires in">
+          {(id) => (
+            <select id={id} value={days} onChange={(event) => setDays(Number(event.target.value))}>
+              {DAYS.map((one) => (
+                <option key={one} value={one}>
+                  {one} days
+                </option>
               ))}
             </select>
-          </>
-        )}
-        <label htmlFor={`${id}-days`}>Expires in</label>
-        <select id={`${id}-days`} value={days} onChange={(event) => setDays(Number(event.target.value))}>
-          {DAYS.map((one) => (
-            <option key={one} value={one}>
-              {one} days
-            </option>
-          ))}
-        </select>
+          )}
+        </Labelled>
         <details>
           <summary>Narrow what it may call</summary>
+          <Narrowing label="Models" hint="Such as acme:*, separated by commas." value={models} change={setModels} />
+          <Narrowing label="Routes" hint="Names, separated by commas." value={routes} change={setRoutes} />
           <Narrowing
-            id={`${id}-models`}
-            label="Models"
-            hint="such as acme:*, separated by commas"
-            value={models}
-            change={setModels}
-          />
-          <Narrowing
-            id={`${id}-routes`}
-            label="Routes"
-            hint="names, separated by commas"
-            value={routes}
-            change={setRoutes}
-          />
-          <Narrowing
-            id={`${id}-ip`}
             label="Addresses"
-            hint="such as 10.0.0.0/8, separated by commas"
+            hint="Such as 10.0.0.0/8, separated by commas."
             value={addresses}
             change={setAddresses}
           />
@@ -140,27 +135,25 @@ export function NewToken({ made, linked, close }: NewTokenProps) {
 }
 
 interface NarrowingProps {
-  readonly id: string;
   readonly label: string;
   readonly hint: string;
   readonly value: string;
   readonly change: (value: string) => void;
 }
 
-function Narrowing({ id, label, hint, value, change }: NarrowingProps) {
+function Narrowing({ label, hint, value, change }: NarrowingProps) {
   return (
-    <div className="form">
-      <label htmlFor={id}>
-        {label} <small>({hint}; empty for all)</small>
-      </label>
-      <input
-        id={id}
-        autoComplete="off"
-        spellCheck={false}
-        value={value}
-        onChange={(event) => change(event.target.value)}
-      />
-    </div>
+    <Labelled label={label} hint={`${hint} Empty means all.`}>
+      {(id) => (
+        <input
+          id={id}
+          autoComplete="off"
+          spellCheck={false}
+          value={value}
+          onChange={(event) => change(event.target.value)}
+        />
+      )}
+    </Labelled>
   );
 }
 
