@@ -1,7 +1,6 @@
 // The cost of a call as a sum that can be checked with a pencil.
 import type { CallDetail } from "../../api/types.ts";
-import { TableBox } from "../../components/table-box.tsx";
-import { wholeCount } from "../../format/count.ts";
+import { CostTable } from "../../components/cost-table.tsx";
 import { exactUsd, nanoUsd } from "../../format/money.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { recordOf } from "./call-record.ts";
@@ -49,53 +48,27 @@ function chargedOf({
 }
 
 function Sum({ cost }: { readonly cost: NonNullable<CallDetail["cost"]> }) {
+  const rows = cost.attempts.flatMap(({ provider, model, parts }, at) =>
+    parts.map(({ what, units, usd_per_million: perMillion, usd }) => ({
+      key: `${at} ${what}`,
+      what: (
+        <>
+          {what.replaceAll("_", " ")}
+          {cost.attempts.length > 1 && <small> at {visibleText(`${provider}:${model}`)}</small>}
+        </>
+      ),
+      units,
+      perMillion: `$${perMillion}`,
+      amount: `$${usd}`,
+    })),
+  );
   return (
-    <TableBox label="The cost as a sum">
-      <table>
-        <caption className="unseen">The cost as a sum</caption>
-        <thead>
-          <tr>
-            <th scope="col">What</th>
-            <th scope="col" className="number">
-              Amount
-            </th>
-            <th scope="col" className="number">
-              Price per million
-            </th>
-            <th scope="col" className="number">
-              Cost
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {cost.attempts.flatMap((attempt, at) =>
-            attempt.parts.map((part) => (
-              <tr key={`${at} ${part.what}`}>
-                <th scope="row">
-                  {part.what.replaceAll("_", " ")}
-                  {cost.attempts.length > 1 && <small> at {visibleText(`${attempt.provider}:${attempt.model}`)}</small>}
-                </th>
-                <td className="number">{wholeCount(part.units)}</td>
-                <td className="number">${part.usd_per_million}</td>
-                <td className="number">${part.usd}</td>
-              </tr>
-            )),
-          )}
-        </tbody>
-        <tfoot>
-          <tr>
-            <th scope="row">Sum, rounded up to a whole nano-dollar</th>
-            <td />
-            <td />
-            <td className="number">${cost.cost_usd}</td>
-          </tr>
-        </tfoot>
-      </table>
+    <CostTable label="The cost as a sum" rows={rows} sum={`$${cost.cost_usd}`}>
       {cost.attempts.map(({ price_id: id, provider, model }, at) => (
         <p key={at} className="hint in-box">
           Price of {visibleText(`${provider}:${model}`)}: {visibleText(id)}
         </p>
       ))}
-    </TableBox>
+    </CostTable>
   );
 }

@@ -4,8 +4,7 @@ import type { ApiError } from "../../api/api.ts";
 import type { LoggedCallDetail } from "../../api/types.ts";
 import { useApi } from "../../api/use-api.tsx";
 import { Problem } from "../../components/problem.tsx";
-import { TableBox } from "../../components/table-box.tsx";
-import { wholeCount } from "../../format/count.ts";
+import { CostTable } from "../../components/cost-table.tsx";
 import { exactUsd, nanoUsd } from "../../format/money.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { adminPath } from "../../scope/scope.ts";
@@ -107,37 +106,18 @@ function Arithmetic({ call, model }: { readonly call: LoggedCallDetail; readonly
     { kind: "Output", tokens: call.completion_tokens, perToken: pricing["completion"] },
   ].filter(({ kind, tokens }) => tokens > 0 || kind !== "Input read from the cache");
   return (
-    <TableBox label="Tokens of the call and their list prices">
-      <table>
-        <caption className="unseen">Tokens of the call and their list prices</caption>
-        <thead>
-          <tr>
-            <th scope="col">Kind</th>
-            <th scope="col" className="number">
-              Tokens
-            </th>
-            <th scope="col" className="number">
-              × for a million
-            </th>
-            <th scope="col" className="number">
-              =
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(({ kind, tokens, perToken }) => {
-            const amount = perToken === undefined ? null : costOf([{ tokens, perToken }]);
-            return (
-              <tr key={kind}>
-                <th scope="row">{kind}</th>
-                <td className="number">{wholeCount(tokens)}</td>
-                <td className="number">{perToken === undefined ? "no price" : perMillion(perToken)}</td>
-                <td className="number">{amount === null ? "–" : exactUsd(amount)}</td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </TableBox>
+    <CostTable
+      label="Tokens of the call and their list prices"
+      rows={rows.map(({ kind, tokens, perToken }) => {
+        const amount = perToken === undefined ? null : costOf([{ tokens, perToken }]);
+        return {
+          key: kind,
+          what: kind,
+          units: tokens,
+          perMillion: perToken === undefined ? "no price" : perMillion(perToken),
+          amount: amount === null ? "–" : exactUsd(amount),
+        };
+      })}
+    />
   );
 }
