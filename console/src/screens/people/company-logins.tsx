@@ -1,10 +1,10 @@
 // The company logins of a tenant, and which groups give which roles. They stand in the configuration file, and are changed there.
 import type { CompanyLogins } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
+import { DataTable } from "../../components/data-table.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
-import { TableBox } from "../../components/table-box.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import { adminPath } from "../../scope/scope.ts";
 
@@ -40,33 +40,27 @@ function CompanyLogin({ login }: { readonly login: Login }) {
       {login.roles.length === 0 ? (
         <Empty title="No claim gives a role" />
       ) : (
-        <TableBox label={`Roles by ${login.name}`}>
-          <table>
-            <caption className="unseen">Which claims give which roles</caption>
-            <thead>
-              <tr>
-                <th scope="col">Claim</th>
-                <th scope="col">Value</th>
-                <th scope="col">Role</th>
-                <th scope="col">Permissions</th>
-              </tr>
-            </thead>
-            <tbody>
-              {login.roles.map((grant, index) => (
-                <tr key={index}>
-                  <th scope="row">{visibleText(grant.claim)}</th>
-                  <td>{visibleText(grant.value ?? "any")}</td>
-                  <td>
-                    {grant.role}
-                    {grant.project_id !== null && ` in ${visibleText(grant.project_id)}`}{" "}
-                    {grant.operator && <span className="badge">operator</span>}
-                  </td>
-                  <td>{grant.permissions.join(", ") || "none"}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </TableBox>
+        <DataTable
+          label={`Roles by ${login.name}`}
+          caption="Which claims give which roles"
+          rows={login.roles}
+          keyOf={(_, index) => index}
+          columns={[
+            { head: "Claim", render: ({ claim }) => visibleText(claim) },
+            { head: "Value", render: ({ value }) => visibleText(value ?? "any") },
+            {
+              head: "Role",
+              render: ({ role, project_id: project, operator }) => (
+                <>
+                  {role}
+                  {project !== null && ` in ${visibleText(project)}`}{" "}
+                  {operator && <span className="badge">operator</span>}
+                </>
+              ),
+            },
+            { head: "Permissions", render: ({ permissions }) => permissions.join(", ") || "none" },
+          ]}
+        />
       )}
     </section>
   );

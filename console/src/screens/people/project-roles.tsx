@@ -1,10 +1,11 @@
 // Who has a role in a project. Roles in the whole tenant count as well, and are shown with the tenant.
 import { useState } from "react";
 import { useRead } from "../../api/use-api.tsx";
+import { DataTable } from "../../components/data-table.tsx";
 import { Empty } from "../../components/empty.tsx";
+import { Labelled } from "../../components/labelled.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
-import { TableBox } from "../../components/table-box.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import { ScopedLink } from "../../scope/scope-context.tsx";
 import { adminPath } from "../../scope/scope.ts";
@@ -43,33 +44,27 @@ export function ProjectRoles({ tenant, project }: ProjectRolesProps) {
         </Empty>
       )}
       {data !== undefined && data.data.length > 0 && (
-        <TableBox label="Roles">
-          <table>
-            <caption className="unseen">Roles in the project</caption>
-            <thead>
-              <tr>
-                <th scope="col">User</th>
-                <th scope="col">Role</th>
-              </tr>
-            </thead>
-            <tbody>
-              {data.data.map((membership) => (
-                <tr key={membership.user_id}>
-                  <th scope="row">{visibleText(membership.user_id)}</th>
-                  <td>
-                    <RoleChoice
-                      path={path}
-                      userId={membership.user_id}
-                      membership={membership}
-                      roles={PROJECT_ROLES}
-                      isReadOnly={!mayPut}
-                    />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </TableBox>
+        <DataTable
+          label="Roles"
+          caption="Roles in the project"
+          rows={data.data}
+          keyOf={({ user_id: id }) => id}
+          columns={[
+            { head: "User", render: ({ user_id: id }) => visibleText(id) },
+            {
+              head: "Role",
+              render: (membership) => (
+                <RoleChoice
+                  path={path}
+                  userId={membership.user_id}
+                  membership={membership}
+                  roles={PROJECT_ROLES}
+                  isReadOnly={!mayPut}
+                />
+              ),
+            },
+          ]}
+        />
       )}
     </>
   );
@@ -91,23 +86,26 @@ function NewRole({ path }: { readonly path: string }) {
         void give();
       }}
     >
-      <label className="field">
-        Id of the user
-        <input
-          value={userId}
-          autoComplete="off"
-          spellCheck={false}
-          onChange={(event) => setUserId(event.target.value)}
-        />
-      </label>
-      <label className="field">
-        Role in the project
-        <select value={role} onChange={(event) => setRole(event.target.value)}>
-          {PROJECT_ROLES.map((one) => (
-            <option key={one}>{one}</option>
-          ))}
-        </select>
-      </label>
+      <Labelled label="Id of the user">
+        {(id) => (
+          <input
+            id={id}
+            value={userId}
+            autoComplete="off"
+            spellCheck={false}
+            onChange={(event) => setUserId(event.target.value)}
+          />
+        )}
+      </Labelled>
+      <Labelled label="Role in the project">
+        {(id) => (
+          <select id={id} value={role} onChange={(event) => setRole(event.target.value)}>
+            {PROJECT_ROLES.map((one) => (
+              <option key={one}>{one}</option>
+            ))}
+          </select>
+        )}
+      </Labelled>
       <button type="submit" disabled={isBusy || userId === ""}>
         Give the role
       </button>

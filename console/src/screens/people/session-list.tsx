@@ -1,9 +1,9 @@
 // The sessions of the console in a tenant: who is logged in, from where, and a way to end each.
 import { useRead } from "../../api/use-api.tsx";
+import { DataTable } from "../../components/data-table.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
-import { TableBox } from "../../components/table-box.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { zoneName } from "../../format/time.ts";
 import { visibleText } from "../../format/visible-text.ts";
@@ -21,6 +21,7 @@ export function SessionList({ tenant }: { readonly tenant: string }) {
   const path = adminPath(scope, "/sessions");
   const { data, error, refetch } = useRead<Page<Session>>(path + PAGE);
   const { isBusy, failure, send } = useWrite();
+  const mayEnd = may(me, scope, "end*Session");
   if (error !== null)
     return <Problem what="The sessions could not be read." error={error} retry={() => void refetch()} />;
   if (data === undefined) return <Pending what="The list of sessions" />;
@@ -28,61 +29,46 @@ export function SessionList({ tenant }: { readonly tenant: string }) {
   return (
     <>
       {failure !== null && <Problem what="The session was not ended." error={failure} />}
-      <TableBox label="Sessions">
-        <table>
-          <caption className="unseen">Sessions of the console</caption>
-          <thead>
-            <tr>
-              <th scope="col">Who</th>
-              <th scope="col">Logged in by</th>
-              <th scope="col">From</th>
-              <th scope="col">Browser</th>
-              <th scope="col">Since ({zoneName(preferences.zone)})</th>
-              <th scope="col">Last used</th>
-              <th scope="col">Ends</th>
-              <th scope="col">
-                <span className="unseen">End</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {data.data.map((session) => (
-              <tr key={session.id}>
-                <th scope="row">
-                  {visibleText(session.user_id ?? `token ${session.token_id}`)}{" "}
-                  {session.current && <span className="badge">this one</span>}
-                </th>
-                <td>{session.login}</td>
-                <td>{visibleText(session.address ?? "–")}</td>
-                <td>
-                  <span className="cut">{visibleText(session.browser ?? "–")}</span>
-                </td>
-                <td>
-                  <TimeText at={session.started_at} />
-                </td>
-                <td>
-                  <TimeText at={session.seen_at} />
-                </td>
-                <td>
-                  <TimeText at={session.ends_at} />
-                </td>
-                <td>
-                  {!session.current && may(me, scope, "end*Session") && (
-                    <button
-                      type="button"
-                      className="quiet"
-                      disabled={isBusy}
-                      onClick={() => void send("DELETE", `${path}/${encodeURIComponent(session.id)}`)}
-                    >
-                      End<span className="unseen"> the session of {session.user_id ?? session.token_id}</span>
-                    </button>
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </TableBox>
+      <DataTable
+        label="Sessions"
+        caption="Sessions of the console"
+        rows={data.data}
+        keyOf={({ id }) => id}
+        columns={[
+          {
+            head: "Who",
+            render: (session) => (
+              <>
+                {visibleText(whoOf(session))} {session.current && <span className="badge">this one</span>}
+              </>
+            ),
+          },
+          { head: "Logged in by", render: ({ login }) => login },
+          { head: "From", render: ({ address }) => visibleText(address ?? "–") },
+          { head: "Browser", render: ({ browser }) => <span className="cut">{visibleText(browser ?? "–")}</span> },
+          { head: `Since (${zoneName(preferences.zone)})`, render: ({ started_at: at }) => <TimeText at={at} /> },
+          { head: "Last used", render: ({ seen_at: at }) => <TimeText at={at} /> },
+          { head: "Ends", render: ({ ends_at: at }) => <TimeText at={at} /> },
+          {
+            head: "What can be done",
+            hidesHead: true,
+            render: (session) =>
+              !session.current &&
+              mayEnd && (
+                <button
+                  type="button"
+                  className="quiet"
+                  disabled={isBusy}
+                  onClick={() => void send("DELETE", `${path}/${encodeURIComponent(session.id)}`)}
+                >
+                  End<span className="unseen"> the session of {whoOf(session)}</span>
+                </button>
+              ),
+          },
+        ]}
+      />
     </>
   );
 }
+
+const whoOf = ({ user_id: user, token_id: token }: Session): string => user ?? `token ${token}`;

@@ -1,13 +1,14 @@
 // The users of a tenant, with their roles in the whole tenant.
-import { useId, useState } from "react";
+import { useState } from "react";
 import type { NewClaim } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { ClaimOnce } from "../../components/claim-once.tsx";
+import { DataTable } from "../../components/data-table.tsx";
+import { Labelled } from "../../components/labelled.tsx";
 import { Modal } from "../../components/modal.tsx";
 import { OpenClaims } from "../../components/open-claims.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
-import { TableBox } from "../../components/table-box.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import { adminPath, type Scope } from "../../scope/scope.ts";
 import { may } from "../../session/me.ts";
@@ -34,54 +35,55 @@ export function UserList({ tenant }: { readonly tenant: string }) {
       )}
       {data === undefined && error === null && <Pending what="The list of users" />}
       {data !== undefined && (
-        <TableBox label="Users">
-          <table>
-            <caption className="unseen">Users of the tenant</caption>
-            <thead>
-              <tr>
-                <th scope="col">User</th>
-                <th scope="col">Name</th>
-                <th scope="col">Email</th>
-                <th scope="col">Company login</th>
-                <th scope="col">Role in the tenant</th>
-                <th scope="col">
-                  <span className="unseen">What can be done</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {data.data.map((user) => (
-                <tr key={user.id}>
-                  <th scope="row">
-                    {visibleText(user.id)} {user.operator && <span className="badge">operator</span>}
-                  </th>
-                  <td>{visibleText(user.name)}</td>
-                  <td>{visibleText(user.email ?? "–")}</td>
-                  <td>{user.login === null ? "–" : <span className="cut">{visibleText(user.login.issuer)}</span>}</td>
-                  <td>
-                    {roles.data !== undefined && (
-                      <RoleChoice
-                        path={memberships}
-                        userId={user.id}
-                        membership={roles.data.data.find(({ user_id: id }) => id === user.id)}
-                        roles={TENANT_ROLES}
-                        isReadOnly={!may(me, scope, "put*Membership")}
-                      />
-                    )}
-                  </td>
-                  <td>
-                    {may(me, scope, "create*Claim") && <Invite user={user} scope={scope} made={setClaim} />}
-                    {may(me, scope, "deleteUser") && (
-                      <button type="button" className="quiet" onClick={() => setRemoved(user)}>
-                        Remove<span className="unseen"> {user.id}</span>
-                      </button>
-                    )}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </TableBox>
+        <DataTable
+          label="Users"
+          caption="Users of the tenant"
+          rows={data.data}
+          keyOf={({ id }) => id}
+          columns={[
+            {
+              head: "User",
+              render: ({ id, operator }) => (
+                <>
+                  {visibleText(id)} {operator && <span className="badge">operator</span>}
+                </>
+              ),
+            },
+            { head: "Name", render: ({ name }) => visibleText(name) },
+            { head: "Email", render: ({ email }) => visibleText(email ?? "–") },
+            {
+              head: "Company login",
+              render: ({ login }) => (login === null ? "–" : <span className="cut">{visibleText(login.issuer)}</span>),
+            },
+            {
+              head: "Role in the tenant",
+              render: ({ id }) =>
+                roles.data !== undefined && (
+                  <RoleChoice
+                    path={memberships}
+                    userId={id}
+                    membership={roles.data.data.find(({ user_id: of }) => of === id)}
+                    roles={TENANT_ROLES}
+                    isReadOnly={!may(me, scope, "put*Membership")}
+                  />
+                ),
+            },
+            {
+              head: "What can be done",
+              hidesHead: true,
+              render: (user) => (
+                <>
+                  {may(me, scope, "create*Claim") && <Invite user={user} scope={scope} made={setClaim} />}
+                  {may(me, scope, "deleteUser") && (
+                    <button type="button" className="quiet" onClick={() => setRemoved(user)}>
+                      Remove<span className="unseen"> {user.id}</span>
+                    </button>
+                  )}
+                </>
+              ),
+            },
+          ]}
+        />
       )}
       {data?.next_cursor != null && <p className="hint">The first 1,000 users are shown.</p>}
       <OpenClaims scope={scope} />
@@ -92,7 +94,6 @@ export function UserList({ tenant }: { readonly tenant: string }) {
 }
 
 function NewUser({ path }: { readonly path: string }) {
-  const id = useId();
   const { isBusy, failure, send } = useWrite();
   const [user, setUser] = useState({ id: "", name: "", role: "developer" });
   const create = async (): Promise<void> => {
@@ -112,30 +113,28 @@ function NewUser({ path }: { readonly path: string }) {
       }}
     >
       {(["id", "name"] as const).map((name) => (
-        <div key={name} className="field">
-          <label htmlFor={`${id}-${name}`}>{name === "id" ? "Id of a new user" : "Name"}</label>
-          <input
-            id={`${id}-${name}`}
-            value={user[name]}
-            autoComplete="off"
-            spellCheck={false}
-            onChange={(event) => setUser({ ...user, [name]: event.target.value })}
-          />
-        </div>
+        <Labelled key={name} label={name === "id" ? "Id of a new user" : "Name"}>
+          {(id) => (
+            <input
+              id={id}
+              value={user[name]}
+              autoComplete="off"
+              spellCheck={false}
+              onChange={(event) => setUser({ ...user, [name]: event.target.value })}
+            />
+          )}
+        </Labelled>
       ))}
-      <div className="field">
-        <label htmlFor={`${id}-role`}>Role in the tenant</label>
-        <select
-          id={`${id}-role`}
-          value={user.role}
-          onChange={(event) => setUser({ ...user, role: event.target.value })}
-        >
-          <option value="">no role</option>
-          {TENANT_ROLES.map((role) => (
-            <option key={role}>{role}</option>
-          ))}
-        </select>
-      </div>
+      <Labelled label="Role in the tenant">
+        {(id) => (
+          <select id={id} value={user.role} onChange={(event) => setUser({ ...user, role: event.target.value })}>
+            <option value="">no role</option>
+            {TENANT_ROLES.map((role) => (
+              <option key={role}>{role}</option>
+            ))}
+          </select>
+        )}
+      </Labelled>
       <button type="submit" disabled={isBusy || user.id === ""}>
         Add the user
       </button>
