@@ -1,8 +1,12 @@
 // The screens: each is found by its path below the scope. The code of a screen is loaded with its first use.
 import { type ComponentType, lazy } from "react";
 
+/** What the menu puts together. */
+export const GROUPS = ["Traffic", "Try", "Configuration", "Access"] as const;
+
 export interface Screen {
   readonly path: string;
+  readonly group: (typeof GROUPS)[number];
   readonly title: string;
   /** The letter after `g` that goes there. */
   readonly letter: string;
@@ -15,6 +19,7 @@ export interface Screen {
 export const SCREENS: readonly Screen[] = [
   {
     path: "/",
+    group: "Traffic",
     title: "Overview",
     letter: "o",
     needs: "read*Usage",
@@ -22,76 +27,15 @@ export const SCREENS: readonly Screen[] = [
   },
   {
     path: "/calls",
+    group: "Traffic",
     title: "Calls",
     letter: "c",
     needs: "list*Logs",
     component: lazy(async () => ({ default: (await import("./calls/calls-screen.tsx")).CallsScreen })),
   },
   {
-    path: "/routes",
-    title: "Routes",
-    letter: "r",
-    needs: "list*Routes",
-    component: lazy(async () => ({ default: (await import("./routes/routes-screen.tsx")).RoutesScreen })),
-  },
-  {
-    path: "/providers",
-    title: "Providers",
-    letter: "p",
-    needs: "list*ProviderHealth",
-    component: lazy(async () => ({ default: (await import("./providers/providers-screen.tsx")).ProvidersScreen })),
-  },
-  {
-    path: "/models",
-    title: "Models",
-    letter: "m",
-    needs: null,
-    component: lazy(async () => ({ default: (await import("./models/models-screen.tsx")).ModelsScreen })),
-  },
-  {
-    path: "/prices",
-    title: "Prices",
-    letter: "i",
-    needs: "list*Prices",
-    component: lazy(async () => ({ default: (await import("./prices/prices-screen.tsx")).PricesScreen })),
-  },
-  {
-    path: "/policies",
-    title: "Policies",
-    letter: "x",
-    needs: "list*Policies",
-    component: lazy(async () => ({ default: (await import("./policies/policies-screen.tsx")).PoliciesScreen })),
-  },
-  {
-    path: "/tools",
-    title: "Tools",
-    letter: "s",
-    needs: "list*ToolServers",
-    component: lazy(async () => ({ default: (await import("./tools/tools-screen.tsx")).ToolsScreen })),
-  },
-  {
-    path: "/people",
-    title: "People",
-    letter: "e",
-    needs: "list*Memberships",
-    component: lazy(async () => ({ default: (await import("./people/people-screen.tsx")).PeopleScreen })),
-  },
-  {
-    path: "/audit",
-    title: "Audit",
-    letter: "a",
-    needs: "list*Audit",
-    component: lazy(async () => ({ default: (await import("./audit/audit-screen.tsx")).AuditScreen })),
-  },
-  {
-    path: "/play",
-    title: "Playground",
-    letter: "y",
-    needs: null,
-    component: lazy(async () => ({ default: (await import("./play/play-screen.tsx")).PlayScreen })),
-  },
-  {
     path: "/usage",
+    group: "Traffic",
     title: "Usage",
     letter: "u",
     needs: "read*Usage",
@@ -99,24 +43,99 @@ export const SCREENS: readonly Screen[] = [
   },
   {
     path: "/limits",
+    group: "Traffic",
     title: "Limits",
     letter: "b",
     needs: "list*LimitStates",
     component: lazy(async () => ({ default: (await import("./limits/limits-screen.tsx")).LimitsScreen })),
   },
   {
+    path: "/play",
+    group: "Try",
+    title: "Playground",
+    letter: "y",
+    needs: null,
+    component: lazy(async () => ({ default: (await import("./play/play-screen.tsx")).PlayScreen })),
+  },
+  {
     path: "/start",
+    group: "Try",
     title: "First call",
     letter: "f",
     needs: "list*Logs",
     component: lazy(async () => ({ default: (await import("./start/start-screen.tsx")).StartScreen })),
   },
   {
+    path: "/routes",
+    group: "Configuration",
+    title: "Routes",
+    letter: "r",
+    needs: "list*Routes",
+    component: lazy(async () => ({ default: (await import("./routes/routes-screen.tsx")).RoutesScreen })),
+  },
+  {
+    path: "/providers",
+    group: "Configuration",
+    title: "Providers",
+    letter: "p",
+    needs: "list*ProviderHealth",
+    component: lazy(async () => ({ default: (await import("./providers/providers-screen.tsx")).ProvidersScreen })),
+  },
+  {
+    path: "/models",
+    group: "Configuration",
+    title: "Models",
+    letter: "m",
+    needs: null,
+    component: lazy(async () => ({ default: (await import("./models/models-screen.tsx")).ModelsScreen })),
+  },
+  {
+    path: "/prices",
+    group: "Configuration",
+    title: "Prices",
+    letter: "i",
+    needs: "list*Prices",
+    component: lazy(async () => ({ default: (await import("./prices/prices-screen.tsx")).PricesScreen })),
+  },
+  {
+    path: "/policies",
+    group: "Configuration",
+    title: "Policies",
+    letter: "x",
+    needs: "list*Policies",
+    component: lazy(async () => ({ default: (await import("./policies/policies-screen.tsx")).PoliciesScreen })),
+  },
+  {
+    path: "/tools",
+    group: "Configuration",
+    title: "Tools",
+    letter: "s",
+    needs: "list*ToolServers",
+    component: lazy(async () => ({ default: (await import("./tools/tools-screen.tsx")).ToolsScreen })),
+  },
+  {
     path: "/tokens",
+    group: "Access",
     title: "Tokens",
     letter: "t",
     needs: "list*Tokens",
     component: lazy(async () => ({ default: (await import("./tokens/tokens-screen.tsx")).TokensScreen })),
+  },
+  {
+    path: "/people",
+    group: "Access",
+    title: "People",
+    letter: "e",
+    needs: "list*Memberships",
+    component: lazy(async () => ({ default: (await import("./people/people-screen.tsx")).PeopleScreen })),
+  },
+  {
+    path: "/audit",
+    group: "Access",
+    title: "Audit",
+    letter: "a",
+    needs: "list*Audit",
+    component: lazy(async () => ({ default: (await import("./audit/audit-screen.tsx")).AuditScreen })),
   },
 ];
 

@@ -1,5 +1,5 @@
 // The frame of every page: scope, menu, search, account, and the screen of the path.
-import { Suspense, useCallback, useEffect, useMemo, useState } from "react";
+import { Suspense, useCallback, useEffect, useId, useMemo, useState } from "react";
 import { Redirect, useLocation } from "wouter";
 import { Empty } from "../components/empty.tsx";
 import { Logo } from "../components/logo.tsx";
@@ -8,7 +8,7 @@ import { type Binding, useKeys } from "../keyboard/keys.tsx";
 import { KeyCaps } from "../keyboard/key-caps.tsx";
 import { ScopeContext, ScopedLink } from "../scope/scope-context.tsx";
 import { decoded, pathIn, placeOf, type Scope, titleOf } from "../scope/scope.ts";
-import { DETAILS, type Screen, SCREENS } from "../screens/screens.tsx";
+import { DETAILS, GROUPS, type Screen, SCREENS } from "../screens/screens.tsx";
 import { homeScope, may } from "../session/me.ts";
 import { useMe } from "../session/session.tsx";
 import { AccountMenu } from "./account-menu.tsx";
@@ -155,18 +155,26 @@ function Unknown({ path }: { readonly path: string }) {
 
 function Navigation({ path }: { readonly path: string }) {
   const current = screenOf(path);
+  const id = useId();
   return (
     <nav aria-label="Screens" className="screens-nav">
       <ul>
-        {SCREENS.map((screen) => (
-          <li key={screen.path}>
-            <ScopedLink
-              to={screen.path}
-              aria-current={screen === current ? "page" : undefined}
-              title={`g ${screen.letter}`}
-            >
-              {screen.title}
-            </ScopedLink>
+        {GROUPS.map((group) => (
+          <li key={group}>
+            <span id={`${id}-${group}`}>{group}</span>
+            <ul aria-labelledby={`${id}-${group}`}>
+              {SCREENS.filter((screen) => screen.group === group).map((screen) => (
+                <li key={screen.path}>
+                  <ScopedLink
+                    to={screen.path}
+                    aria-current={screen === current ? "page" : undefined}
+                    title={`g ${screen.letter}`}
+                  >
+                    {screen.title}
+                  </ScopedLink>
+                </li>
+              ))}
+            </ul>
           </li>
         ))}
       </ul>
