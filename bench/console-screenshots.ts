@@ -1,88 +1,149 @@
-// `npm run console:screenshots [-- <word>]`: pictures of each screen of the console, in both themes and three widths, in console/screenshots. They are
-// there to be looked at: nothing compares them. A word narrows to the screens whose name contains it.
-import { mkdirSync, rmSync } from "node:fs";
+// `npm run console:screenshots [-- <word>]`: pictures of each screen of the console in every state, in both themes and four widths, in console/screenshots.
+// They are there to be looked at: nothing compares them. A word narrows to the pictures whose name contains it. `-- --docs` makes the pictures of the
+// documentation instead.
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { chromiumProgram, launch, openConsole, startConsoleGateway } from "../test/harness/chromium.ts";
-import { CONSOLE_SCREENS } from "../test/harness/console-screens.ts";
+import type { Browser, BrowserContextOptions, Route } from "playwright-core";
+import { chromiumProgram, type ConsolePage, launch, openConsole } from "../test/harness/chromium.ts";
 import { projectFolder } from "../test/harness/gateway-program.ts";
+import { CONFIGURATION_FILE, NOW_MS } from "./console-pictures/company.ts";
+import { type CompanyWorld, openCompanyWorld } from "./console-pictures/company-world.ts";
+import { documentedPictures, type Photographer } from "./console-pictures/documented-pictures.ts";
+import { type Picture, picturesOf, type State, STATES } from "./console-pictures/pages.ts";
+import { fixRandomBytes } from "./console-pictures/seeded-random.ts";
 
-const WIDTHS = [390, 1280, 1920] as const;
-const THEMES = ["light", "dark"] as const;
-const MODELS = ["echo", "words-40", "fail-429", "slow-80", "fail-500", "words-300"];
-const CALLS = 60;
-const CONFIG = `prices: {words: {model: "sandbox:words-*", prompt: "0.30", completion: "1.20"}}
-routes: {chat: {targets: ["sandbox:words-40", "sandbox:echo"]}}
-tenants:
-  default:
-    budgets: {team-month: {usd: "0.01", window: month}, site-day: {usd: "5.00", window: day}}
-    limits: {per-user: {metric: requests, window: hour, limit: 30, scope: {user: "*"}, mode: audit}, burst: {metric: requests, window: minute, limit: 600}}
-`;
+type Theme = "light" | "dark";
+const THEMES: readonly Theme[] = ["light", "dark"];
+const WIDTHS = [320, 390, 1280, 1920];
+/** Beside a full screen, the others differ little between neighbouring widths. */
+const FEWER_WIDTHS: ReadonlySet<number> = new Set([320, 1280]);
+const HIGHEST = 2600;
+
+const isData = (url: URL): boolean => url.pathname.startsWith("/console/api/v1/");
+
+/** Whose session shows a state. */
+const READERS: Readonly<Record<State, string>> = {
+  full: "maya",
+  error: "maya",
+  loading: "maya",
+  empty: "nils",
+  refused: "henrik",
+};
+
+type Sessions = ReadonlyMap<string, Session>;
+type Session = Awaited<ReturnType<ReturnType<ConsolePage["page"]["context"]>["storageState"]>>;
 
 const program = chromiumProgram();
 if (program === null) process.exit(1);
-const word = process.argv[2] ?? "";
-const folder = join(projectFolder, "console", "screenshots");
-rmSync(folder, { recursive: true, force: true });
-mkdirSync(folder, { recursive: true });
+const isFor = process.argv.slice(2).find((word) => !word.startsWith("--")) ?? "";
 
-const gateway = await startConsoleGateway({ config: CONFIG });
+fixRandomBytes(1);
+const folder = mkdtempSync(join(tmpdir(), "dragoman-pictures-"));
+const file = join(folder, "dragoman.yaml");
+writeFileSync(file, CONFIGURATION_FILE);
+const world = await openCompanyWorld({ file });
+const browser = await launch(program);
 try {
-  const token = await gateway.createToken("--personal", "--user", "owner");
-  for (let at = 0; at < CALLS; at += 1)
-    await (
-      await gateway.chat({
-        model: `sandbox:${MODELS[at % MODELS.length]!}`,
-        ...(at % 5 === 4 && { fallbacks: ["sandbox:assistant"] }),
-        stream: at % 2 === 0,
-        user: ["ann", "bob", "carla"][at % 3],
-        temperature: 0.4,
-        metadata: { team: at % 4 === 0 ? "search" : "core" },
-        messages: [{ role: "user", content: `Question ${at}` }],
-      })
-    ).text();
-  const listed = await fetch(`${gateway.url}/api/v1/admin/logs?min_attempts=2`, {
-    headers: { authorization: `Bearer ${token}` },
-  });
-  const { data } = (await listed.json()) as { readonly data: readonly { readonly trace_id: string }[] };
-  const trace = data[0]?.trace_id ?? "";
-  const screens: Readonly<Record<string, string>> = {
-    ...Object.fromEntries(
-      CONSOLE_SCREENS.map(({ path }) => [path.slice(1) === "" ? "overview" : path.slice(1), `/default/default${path}`]),
-    ),
-    "overview-of-tenant": "/default/-/",
-    "limit-budget": "/default/-/limits/file.tenants.default.budgets.team-month",
-    "limit-values": "/default/-/limits/file.tenants.default.limits.per-user",
-    "limit-new": "/default/-/limits/~new",
-    provider: "/default/-/providers/sandbox",
-    "provider-capabilities": "/default/-/providers/sandbox?tab=capabilities",
-    "calls-open": `/default/-/calls?open=${trace}`,
-    "calls-empty": "/default/-/calls?q=route%3Anone",
-    call: `/default/-/calls/${trace}`,
-    "call-missing": `/default/-/calls/${"0".repeat(32)}`,
-    "usage-by-two": "/default/-/usage?by=model,end_user",
-    "usage-empty": "/default/-/usage?from=2020-01-01T00%3A00%3A00.000Z&to=2020-01-02T00%3A00%3A00.000Z",
-    "route-new": "/default/default/routes/~new",
-    "people-of-tenant": "/default/-/people",
-    "not-allowed": "/nowhere/-/calls",
-  };
-  const browser = await launch(program);
-  for (const colorScheme of THEMES)
-    for (const width of WIDTHS) {
-      const shown = await openConsole(browser, gateway.url, { colorScheme, viewport: { width, height: 900 } });
-      await shown.open("/");
-      await shown.page.getByLabel("Personal access token").waitFor();
-      await shown.page.screenshot({ path: join(folder, `login-${colorScheme}-${width}.png`) });
-      await shown.signIn(token);
-      for (const [name, path] of Object.entries(screens).filter(([one]) => one.includes(word))) {
-        await shown.open(path);
-        await shown.settled();
-        await shown.page.screenshot({ path: join(folder, `${name}-${colorScheme}-${width}.png`) });
-      }
-      for (const fault of shown.faults) console.error(fault);
-      await shown.close();
-    }
-  await browser.close();
+  const signedIn = await sessions(browser, world);
+  const pictures = picturesOf(world);
+  if (process.argv.includes("--docs")) {
+    const opened: Photographer["opened"] = async (picture, options) => {
+      const shown = await reader(browser, world, signedIn, picture.state, options);
+      await arrive(shown, picture);
+      return shown;
+    };
+    console.log((await documentedPictures(browser, pictures, { opened })).join("\n"));
+  } else
+    await screenshots(
+      pictures.filter(({ name }) => name.includes(isFor)),
+      signedIn,
+    );
 } finally {
-  await gateway.stop();
+  await browser.close();
+  await world.close();
+  rmSync(folder, { recursive: true, force: true });
 }
-console.log(`pictures in ${folder}`);
+
+/** Each person signs in once. */
+async function sessions(of: Browser, { url, tokens }: CompanyWorld): Promise<Sessions> {
+  const made = new Map<string, Session>();
+  for (const person of new Set(Object.values(READERS))) {
+    const shown = await openConsole(of, url);
+    await shown.open("/");
+    await shown.signIn(tokens.get(person)!);
+    made.set(person, await shown.page.context().storageState());
+    await shown.close();
+  }
+  return made;
+}
+
+async function screenshots(pictures: readonly Picture[], signedIn: Sessions): Promise<void> {
+  const into = join(projectFolder, "console", "screenshots");
+  rmSync(into, { recursive: true, force: true });
+  mkdirSync(into, { recursive: true });
+  for (const colorScheme of THEMES)
+    for (const width of WIDTHS)
+      for (const state of STATES) {
+        const wanted = pictures.filter((picture) => picture.state === state);
+        if (wanted.length === 0 || (state !== "full" && !FEWER_WIDTHS.has(width))) continue;
+        const shown = await reader(browser, world, signedIn, state, { colorScheme, viewport: { width, height: 900 } });
+        for (const picture of wanted) {
+          await arrive(shown, picture);
+          const name = `${picture.name}-${state}-${colorScheme}-${width}.png`;
+          await shown.page.screenshot({ path: join(into, name), ...(await whole(shown, width)) });
+        }
+        if (state === "full") for (const fault of shown.faults) console.error(fault);
+        await shown.close();
+      }
+  console.log(`${pictures.length} pages, in ${into}`);
+}
+
+/** A page for the one whose session shows the state, at the time of the made company. */
+async function reader(
+  of: Browser,
+  { url }: CompanyWorld,
+  signedIn: Sessions,
+  state: State,
+  options: BrowserContextOptions,
+): Promise<ConsolePage> {
+  const storageState = signedIn.get(READERS[state])!;
+  const shown = await openConsole(of, url, { timezoneId: "Europe/Berlin", storageState, ...options });
+  await shown.page.clock.setFixedTime(NOW_MS);
+  if (state === "error") await shown.page.route(isData, refusing);
+  if (state === "loading") await shown.page.route(isData, () => {});
+  return shown;
+}
+
+/** The page in its full height, as long as it is not very high. */
+async function whole({ page }: ConsolePage, width: number) {
+  const height = await page.evaluate<number>("document.documentElement.scrollHeight");
+  return { fullPage: true, clip: { x: 0, y: 0, width, height: Math.min(Math.max(height, 900), HIGHEST) } } as const;
+}
+
+async function refusing(route: Route): Promise<void> {
+  const error = {
+    message: "The database could not be reached within 5 s. Calls go on; try again in a moment.",
+    type: "server_error",
+    param: null,
+    code: "store_unavailable",
+  };
+  const body = JSON.stringify({ error, x_gateway_trace_id: "0199e7f4b1c05e1ec7ed000000000042" });
+  await route.fulfill({ status: 503, contentType: "application/json", body });
+}
+
+/** Until nothing is read any more, or, where everything is, until what stands for it has appeared. */
+async function arrive(shown: ConsolePage, { path, state, act }: Picture): Promise<void> {
+  const { page } = shown;
+  await shown.open(path);
+  if (state === "loading") {
+    await page.locator("main :is(.pending, h1)").first().waitFor();
+    await page.waitForTimeout(300);
+    return;
+  }
+  await shown.settled();
+  if (act === undefined) return;
+  await act(page);
+  await page.waitForTimeout(200);
+  await shown.settled();
+}

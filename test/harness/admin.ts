@@ -79,6 +79,8 @@ export interface AdminWorldOptions {
   readonly isEnding?: () => boolean;
   /** Stands between the API and the store. */
   readonly between?: (store: Store) => Store;
+  /** Makes tenants, projects and users in an empty store, and returns the texts of tokens by name; those of `AdminWorld.tokens`, if left out. */
+  readonly people?: (store: Store, nowMs: number) => Promise<ReadonlyMap<string, string>>;
 }
 
 const ECHOING: ToolServers = {
@@ -124,6 +126,7 @@ export async function openAdminWorld({
   variables = {},
   isEnding = () => false,
   between = (store) => store,
+  people = peopleOfRoles,
 }: AdminWorldOptions = {}): Promise<AdminWorld> {
   const database = await kind.create();
   const cipher = openSecretCipher([MASTER_KEY]);
@@ -233,7 +236,7 @@ export async function openAdminWorld({
 const isJson = ({ headers }: Response): boolean => /[/+]json/.test(headers.get("content-type") ?? "");
 
 /** Users are called `<tenant>-<role>`, those with a role in one project only `<project>-<role>`. */
-async function people(store: Store, nowMs: number): Promise<ReadonlyMap<string, string>> {
+async function peopleOfRoles(store: Store, nowMs: number): Promise<ReadonlyMap<string, string>> {
   const texts = new Map<string, string>();
   await store.createFirst({
     tenant: { id: "default", name: "Default" },

@@ -9,9 +9,12 @@ import { type AdminWorld, type AdminWorldOptions, openAdminWorld } from "./admin
 import { furnish, type PathValues } from "./admin-examples.ts";
 import { CONSOLE_SCREENS } from "./console-screens.ts";
 
-export interface ConsoleWorld extends AdminWorld {
+export interface ServedWorld extends AdminWorld {
   /** `http://127.0.0.1:<port>` */
   readonly url: string;
+}
+
+export interface ConsoleWorld extends ServedWorld {
   /** What stands for a variable of a path, by place and noun. */
   readonly values: PathValues;
 }
@@ -23,10 +26,15 @@ export const BETA: ConfigurationScope = { tenantId: "beta", projectId: null };
 export const LAB: ConfigurationScope = { tenantId: "beta", projectId: "lab" };
 
 export async function openConsoleWorld(options: AdminWorldOptions = {}): Promise<ConsoleWorld> {
+  const world = await openServedWorld(options);
+  return { ...world, values: await furnish(world, [ACME, BETA, SITE, APP, LAB]) };
+}
+
+/** With the people of `options` and nothing else. */
+export async function openServedWorld(options: AdminWorldOptions = {}): Promise<ServedWorld> {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-console-world-"));
   writeFiles(await buildConsole(), join(folder, "dist"));
   const world = await openAdminWorld({ ...options, consoleFolder: join(folder, "dist") });
-  const values = await furnish(world, [ACME, BETA, SITE, APP, LAB]);
   const server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
@@ -35,7 +43,6 @@ export async function openConsoleWorld(options: AdminWorldOptions = {}): Promise
   });
   return {
     ...world,
-    values,
     url: `http://127.0.0.1:${server.port}`,
     async close() {
       await server.stop(true);

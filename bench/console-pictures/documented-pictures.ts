@@ -1,0 +1,74 @@
+// The pictures of docs/console.md and of the README: the first window of a page, small enough to be kept with the text.
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { projectFolder } from "../../test/harness/gateway-program.ts";
+import type { Picture } from "./pages.ts";
+
+/** Names of pictures; those of the README in both themes. */
+const DOCUMENTED: readonly (readonly [name: string, themes: readonly ("light" | "dark")[]])[] = [
+  ["overview", ["light", "dark"]],
+  ["calls", ["light"]],
+  ["call-fallback", ["light", "dark"]],
+  ["usage-by-two", ["light"]],
+  ["limits", ["light"]],
+  ["route", ["light"]],
+  ["provider", ["light"]],
+  ["policy", ["light"]],
+  ["tokens", ["light"]],
+  ["people", ["light"]],
+  ["audit", ["light"]],
+  ["play-answered", ["light"]],
+];
+const SIZE = { width: 1280, height: 860 };
+const SCALE = 1.5;
+const QUALITY = 0.82;
+const LARGEST_BYTES = 150_000;
+
+export interface Photographer {
+  /** Opens the page of a picture, with what is done on it. */
+  readonly opened: (
+    picture: Picture,
+    options: BrowserContextOptions,
+  ) => Promise<{ page: Page; close(): Promise<void> }>;
+}
+
+export async function documentedPictures(
+  browser: Browser,
+  pictures: readonly Picture[],
+  { opened }: Photographer,
+): Promise<readonly string[]> {
+  const folder = join(projectFolder, "docs", "images");
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const darkroom = await browser.newPage();
+  const written: string[] = [];
+  for (const [name, themes] of DOCUMENTED) {
+    const picture = pictures.find((one) => one.name === name && one.state === "full");
+    if (picture === undefined) throw new Error(`there is no picture ${name}`);
+    for (const colorScheme of themes) {
+      const shown = await opened(picture, { colorScheme, viewport: SIZE, deviceScaleFactor: SCALE });
+      const bytes = await smallPicture(darkroom, await shown.page.screenshot());
+      await shown.close();
+      const file = `console-${name}${colorScheme === "dark" ? "-dark" : ""}.webp`;
+      if (bytes.length > LARGEST_BYTES) throw new Error(`${file} has ${bytes.length} bytes`);
+      writeFileSync(join(folder, file), bytes);
+      written.push(`${file} ${Math.round(bytes.length / 1000)} kB`);
+    }
+  }
+  await darkroom.close();
+  return written;
+}
+
+/** Encoded as WebP by the browser, which can. */
+async function smallPicture(page: Page, png: Buffer): Promise<Buffer> {
+  const text = await page.evaluate<string>(`(async () => {
+    const bytes = Uint8Array.from(atob(${JSON.stringify(png.toString("base64"))}), (letter) => letter.charCodeAt(0));
+    const bitmap = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
+    const canvas = new OffscreenCanvas(bitmap.width, bitmap.height);
+    canvas.getContext("2d").drawImage(bitmap, 0, 0);
+    const blob = await canvas.convertToBlob({ type: "image/webp", quality: ${QUALITY} });
+    return btoa(Array.from(new Uint8Array(await blob.arrayBuffer()), (byte) => String.fromCharCode(byte)).join(""));
+  })()`);
+  return Buffer.from(text, "base64");
+}
