@@ -1,6 +1,6 @@
-// `npm run console:screenshots [-- <word>]`: pictures of each screen of the console in every state, in both themes and four widths, in console/screenshots.
-// They are there to be looked at: nothing compares them. A word narrows to the pictures whose name contains it. `-- --docs` makes the pictures of the
-// documentation instead.
+// `npm run console:screenshots [-- <words>]`: pictures of each screen of the console in every state, in both themes and four widths, in console/screenshots.
+// They are there to be looked at: nothing compares them. Words narrow to the pictures whose names contain all of them, such as `call full dark 1280`.
+// `-- --docs` makes the pictures of the documentation instead.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -36,7 +36,7 @@ type Session = Awaited<ReturnType<ReturnType<ConsolePage["page"]["context"]>["st
 
 const program = chromiumProgram();
 if (program === null) process.exit(1);
-const isFor = process.argv.slice(2).find((word) => !word.startsWith("--")) ?? "";
+const words = process.argv.slice(2).filter((word) => !word.startsWith("--"));
 
 fixRandomBytes(1);
 const folder = mkdtempSync(join(tmpdir(), "dragoman-pictures-"));
@@ -55,10 +55,7 @@ try {
     };
     console.log((await documentedPictures(browser, pictures, { opened })).join("\n"));
   } else
-    await screenshots(
-      pictures.filter(({ name }) => name.includes(isFor)),
-      signedIn,
-    );
+    await screenshots(pictures, signedIn);
 } finally {
   await browser.close();
   await world.close();
@@ -82,21 +79,26 @@ async function screenshots(pictures: readonly Picture[], signedIn: Sessions): Pr
   const into = join(projectFolder, "console", "screenshots");
   rmSync(into, { recursive: true, force: true });
   mkdirSync(into, { recursive: true });
+  let made = 0;
   for (const colorScheme of THEMES)
     for (const width of WIDTHS)
       for (const state of STATES) {
-        const wanted = pictures.filter((picture) => picture.state === state);
-        if (wanted.length === 0 || (state !== "full" && !FEWER_WIDTHS.has(width))) continue;
+        if (state !== "full" && !FEWER_WIDTHS.has(width)) continue;
+        const nameOf = ({ name }: Picture): string => `${name}-${state}-${colorScheme}-${width}.png`;
+        const wanted = pictures.filter(
+          (picture) => picture.state === state && words.every((word) => nameOf(picture).includes(word)),
+        );
+        if (wanted.length === 0) continue;
         const shown = await reader(browser, world, signedIn, state, { colorScheme, viewport: { width, height: 900 } });
         for (const picture of wanted) {
           await arrive(shown, picture);
-          const name = `${picture.name}-${state}-${colorScheme}-${width}.png`;
-          await shown.page.screenshot({ path: join(into, name), ...(await whole(shown, width)) });
+          await shown.page.screenshot({ path: join(into, nameOf(picture)), ...(await whole(shown, width)) });
         }
+        made += wanted.length;
         if (state === "full") for (const fault of shown.faults) console.error(fault);
         await shown.close();
       }
-  console.log(`${pictures.length} pages, in ${into}`);
+  console.log(`${made} pictures, in ${into}`);
 }
 
 /** A page for the one whose session shows the state, at the time of the made company. */
