@@ -54,8 +54,7 @@ try {
       return shown;
     };
     console.log((await documentedPictures(browser, pictures, { opened })).join("\n"));
-  } else
-    await screenshots(pictures, signedIn);
+  } else await screenshots(pictures, signedIn);
 } finally {
   await browser.close();
   await world.close();
