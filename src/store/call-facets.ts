@@ -7,7 +7,7 @@ import { type CallFacets, type CallScope, FACETS, type Facet, type FacetName, ty
 import { logQuery, numberedFilter } from "./log-search.ts";
 import { timeOfKey } from "./call-keys.ts";
 import { inOneView } from "./read-view.ts";
-import { halves, type Sums, wholeOf } from "./usage-figures.ts";
+import { sumOf, type Sums, wholeOf } from "./usage-figures.ts";
 import { HOURS, usageSource } from "./usage-source.ts";
 
 type Db = Kysely<CallSchema>;
@@ -21,6 +21,8 @@ const COLUMNS: Readonly<Record<FacetName, readonly [column: string, filter: keyo
   model: ["model", "model"],
   operation: ["operation", "operation"],
 };
+
+const FIGURES = ["calls", "errors", "cost_nano_usd"] as const;
 
 /** A filter on a dimension does not narrow the values of that dimension, so that another one can be chosen. */
 export async function facets(db: Db, query: FacetsQuery): Promise<CallFacets> {
@@ -54,19 +56,14 @@ async function facetsOf(
     fromMs,
     toMs,
     cuts: [],
-    byOperation: names.includes("operation"),
+    by: names,
   });
   if (source === null) return names.map((name) => [name, { values: [], others: 0n }]);
   const columns = names.map((name) => COLUMNS[name][0]);
-  const figures = sql.join(["calls", "errors", "cost_nano_usd"].map(halves));
-  const sums = sql.raw(
-    ["calls", "errors", "cost_nano_usd"]
-      .flatMap((column) => ["high", "low"].map((half) => `sum(${column}_${half}) as ${column}_${half}`))
-      .join(", "),
-  );
+  const figures = sql.join(FIGURES.map(sumOf));
   const arms = columns.map(
     (column, index) =>
-      sql`select ${sql.lit(index)} as facet, ${sql.ref(column)} as value, ${sums} from found group by ${sql.ref(column)}`,
+      sql`select ${sql.lit(index)} as facet, ${sql.ref(column)} as value, ${figures} from found group by ${sql.ref(column)}`,
   );
   const { rows } = await sql<
     Sums & {
@@ -74,7 +71,7 @@ async function facetsOf(
       readonly value: bigint | number;
       readonly others: bigint | number | string;
     }
-  >`with found as materialized (select ${sql.raw(columns.join(", "))}, ${figures} from ${source.table} group by ${sql.raw(columns.join(", "))}), each_value as (${sql.join(arms, sql` union all `)}), placed as (select each_value.*, row_number() over (partition by facet order by calls_high desc, calls_low desc, value) as place, count(*) over (partition by facet) as number from each_value where calls_high > 0 or calls_low > 0) select *, number - ${sql.lit(limit)} as others from placed where place <= ${sql.lit(limit)} order by facet, place`.execute(
+  >`with found as materialized (select ${sql.raw(columns.join(", "))}, ${figures} from ${source.table} group by ${sql.raw(columns.join(", "))}), each_value as (${sql.join(arms, sql` union all `)}), placed as (select each_value.*, row_number() over (partition by facet order by calls desc, value) as place, count(*) over (partition by facet) as number from each_value where calls > 0) select *, number - ${sql.lit(limit)} as others from placed where place <= ${sql.lit(limit)} order by facet, place`.execute(
     db,
   );
   const nameOf = await namesOf(

@@ -85,7 +85,7 @@ async function summed(db: Db, edges: readonly number[], scope: CallScope): Promi
     fromMs: edges[0]!,
     toMs: edges.at(-1)!,
     cuts: edges.slice(1, -1),
-    byOperation: false,
+    by: [],
   });
   if (source === null) return { buckets: inBuckets(edges, []), searchedToMs: null, wholeUntilMs: null };
   const { rows } = await sql<TimedSums>`select at_ms, ${ALL_SUMS} from ${source.table} group by at_ms`.execute(db);

@@ -62,6 +62,7 @@ export async function ingestCalls(
     const counted = [...added, ...replaced].map(({ row }) => row);
     await removeTags(tx, before);
     await inserts.tags(tx, counted.flatMap(tagRowsOf));
+    if (counted.length > 0) await inserts.lockSums(tx);
     for (const [table, sums] of sumsOf(before)) await takeOff(tx, table, sums);
     for (const [table, sums] of sumsOf(counted)) await inserts.addUp(tx, table, sums);
     if (place !== undefined) await keepPlace(tx, place);

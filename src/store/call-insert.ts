@@ -27,6 +27,8 @@ export interface CallInserts {
   /** Returns the calls that were not inserted, because another row has the same id. */
   calls(tx: Tx, rows: readonly CallRow[]): Promise<ReadonlySet<CallRow>>;
   tags(tx: Tx, rows: readonly TagRow[]): Promise<void>;
+  /** Called before the first sum is changed: nobody else changes sums until the transaction ends. */
+  lockSums(tx: Tx): Promise<void>;
   addUp(tx: Tx, table: SumTable, rows: readonly SumRow[]): Promise<void>;
 }
 

@@ -104,6 +104,15 @@ export const SUM_COLUMNS: readonly string[] = [
   /** Calls whose usage the gateway estimated. */
   "estimated",
 ];
+/** The sums of them that clients and providers can make as large as they like; the others are counts of calls. */
+export const AMOUNT_COLUMNS: readonly string[] = [
+  "prompt_tokens",
+  "completion_tokens",
+  "cached_tokens",
+  "reasoning_tokens",
+  "cost_nano_usd",
+  "total_ms",
+];
 
 export interface ContentColumns {
   readonly trace_id: string;

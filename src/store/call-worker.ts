@@ -18,6 +18,7 @@ import { findPlaces } from "./journal-places.ts";
 import type { ShippedPlace } from "./ledger.ts";
 import { unregisterReplica, registerReplica, type Replica } from "./replicas.ts";
 import { openDatabase } from "./sqlite-connection.ts";
+import { rollUpNewest } from "./roll-ups.ts";
 import { sqliteInserts } from "./sqlite-inserts.ts";
 import { bindObjects, boundObjects, pruneObjects, type VendorObject } from "./vendor-objects.ts";
 import { spent, usage, usageTotals } from "./usage-reads.ts";
@@ -49,7 +50,7 @@ const METHODS = {
   ingest: ({ db, inserts }: OpenCalls, rows: WrittenRows, place: ShippedPlace | undefined) =>
     ingestCalls(db, incomingRows(rows), place, inserts),
   places: ({ db }: OpenCalls, journals: readonly string[], runs: readonly string[]) => findPlaces(db, journals, runs),
-  moveEarlier: ({ db, inserts }: OpenCalls) => moveNewest(db, inserts),
+  moveEarlier: async ({ db, inserts }: OpenCalls) => (await rollUpNewest(db)) || (await moveNewest(db, inserts)),
   prune: ({ db }: OpenCalls, before: Parameters<typeof prune>[1]) => prune(db, before),
   findCall: ({ db }: OpenCalls, traceId: string, tenantId: string | undefined) => findCall(db, traceId, tenantId),
   searchCalls: (

@@ -371,8 +371,8 @@ export interface CallStore extends LedgerSink, ReplicaTable, VendorObjectTable {
    */
   prune(before: KeptSince): Promise<number>;
   /**
-   * Moves some of the calls that an earlier version has stored to where this version keeps them, and returns how many:
-   * to be repeated until it returns 0. Until then a search may end early with a cursor.
+   * Brings some of what an earlier version has stored, calls and sums, to where this version reads it, and returns how
+   * much: to be repeated until it returns 0. Until then a search may end early with a cursor.
    */
   moveEarlier(): Promise<number>;
   close(): Promise<void>;

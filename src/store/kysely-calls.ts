@@ -14,6 +14,7 @@ import { searchCalls } from "./log-search.ts";
 import { postgresInserts } from "./postgres-inserts.ts";
 import { unregisterReplica, registerReplica } from "./replicas.ts";
 import { bindObjects, boundObjects, pruneObjects } from "./vendor-objects.ts";
+import { rollUpNewest } from "./roll-ups.ts";
 import { spent, usage, usageTotals } from "./usage-reads.ts";
 
 /** Long reads use `reports`; `close` closes both databases. */
@@ -38,7 +39,7 @@ export function kyselyCalls(
     histogram: (query) => histogram(reports, query),
     facets: (query) => facets(reports, query),
     spent: (query) => spent(reports, query),
-    moveEarlier: () => moveNewest(db, inserts),
+    moveEarlier: async () => (await rollUpNewest(db)) || (await moveNewest(db, inserts)),
     prune: (before) => prune(db, before),
     registerReplica: (own, gone) => registerReplica(db, own, gone),
     unregisterReplica: (id) => unregisterReplica(db, id),

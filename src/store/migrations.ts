@@ -22,6 +22,7 @@ import { createEvents } from "./event-schema.ts";
 import { addOperators } from "./operator-migration.ts";
 import { chainUnchained } from "./kysely-audit.ts";
 import { createReplicas } from "./replicas.ts";
+import { createRollUps } from "./roll-up-triggers.ts";
 import type { Schema } from "./schema.ts";
 import { createSessions } from "./session-schema.ts";
 import { StoreError } from "./store.ts";
@@ -185,6 +186,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0025-views": { up: createViews },
   "0026-drains": { up: createDrains },
   "0027-drafts": { up: createDrafts },
+  "0028-roll-ups": { up: createRollUps },
 };
 
 /** Whether the first migration has not been committed in this database. */

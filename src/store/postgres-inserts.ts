@@ -6,6 +6,7 @@ import type { CallInserts } from "./call-insert.ts";
 import { POSTGRES_TYPES } from "./call-migrations.ts";
 import { CallPartitions } from "./call-partitions.ts";
 import { CALL_COLUMN_TYPES, CALL_COLUMNS, type CallSchema, SUM_COLUMNS } from "./call-schema.ts";
+import { lockRollUps } from "./roll-ups.ts";
 import { KEYS, raisedSum, type SumTable } from "./call-sums.ts";
 
 interface Columns {
@@ -62,6 +63,7 @@ export function postgresInserts(): CallInserts {
       return new Set(rows.filter((row) => !ids.has(row.trace_id)));
     },
     tags: async (tx, rows) => void (await insertAll(tx, TAGS, rows)),
+    lockSums: lockRollUps,
     addUp: async (tx, table, rows) =>
       void (await insertAll(
         tx,

@@ -48,6 +48,8 @@ export function sqliteInserts(database: Database, explain: (error: unknown) => u
         );
         for (const { tag, id, tenant_id, project_id } of rows) insert.run(tag, id, tenant_id, project_id);
       }),
+    // SQLite has one writer at a time.
+    lockSums: async () => {},
     addUp: (_, table, rows) =>
       explained(() => {
         if (rows.length === 0) return;

@@ -1,19 +1,20 @@
-// Sums in SQL and out of it. Every sum is exact, however large: it is computed in two halves, because databases round or
-// fail above 2^63.
+// Sums in SQL and out of it. Every sum is exact, however large (sum-halves.ts).
 import { type RawBuilder, sql } from "kysely";
 import { SUM_COLUMNS } from "./call-schema.ts";
 import type { UsageSums } from "./calls.ts";
+import { FIGURE_COLUMNS, HALF, partsOf } from "./sum-halves.ts";
 
-const HALF = 1_000_000_000n;
-
-export const halves = (column: string): RawBuilder<unknown> =>
-  sql`coalesce(sum(${sql.ref(column)} / ${sql.lit(HALF)}), 0) as ${sql.ref(`${column}_high`)}, coalesce(sum(${sql.ref(column)} % ${sql.lit(HALF)}), 0) as ${sql.ref(`${column}_low`)}`;
+/** The sum of a figure, for wholeOf(). */
+export const sumOf = (column: string): RawBuilder<unknown> =>
+  sql.join(partsOf(column).map((part) => sql`coalesce(sum(${sql.ref(part)}), 0) as ${sql.ref(part)}`));
 
 export type Sums = Readonly<Record<string, bigint | number | string>>;
 
 /** PostgreSQL returns sums of wide integers as text. */
-export const wholeOf = (row: Sums, column: string): bigint =>
-  BigInt(row[`${column}_high`]!) * HALF + BigInt(row[`${column}_low`]!);
+export function wholeOf(row: Sums, column: string): bigint {
+  const [first, low] = partsOf(column).map((part) => BigInt(row[part]!));
+  return low === undefined ? first! : first! * HALF + low;
+}
 
 export function sumsOf(row: Sums): UsageSums {
   const [
@@ -44,13 +45,9 @@ export function sumsOf(row: Sums): UsageSums {
 }
 
 /** Of no calls. */
-export const NO_SUMS: UsageSums = sumsOf(
-  Object.fromEntries(
-    SUM_COLUMNS.flatMap((column) => [[`${column}_high`, 0n] as const, [`${column}_low`, 0n] as const]),
-  ),
-);
+export const NO_SUMS: UsageSums = sumsOf(Object.fromEntries(FIGURE_COLUMNS.map((part) => [part, 0n])));
 
-export const ALL_SUMS = sql.join(SUM_COLUMNS.map(halves));
+export const ALL_SUMS = sql.join(SUM_COLUMNS.map(sumOf));
 
 export function addedSums(one: UsageSums, other: UsageSums): UsageSums {
   return {

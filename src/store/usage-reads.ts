@@ -18,10 +18,11 @@ import type {
 import { afterCursor, type ListKey, pageOf, rowLimit } from "./pages.ts";
 import type { Page, PageRequest } from "./reader.ts";
 import { inOneView } from "./read-view.ts";
-import { ALL_SUMS, halves, NO_SUMS, type Sums, sumsOf, wholeOf } from "./usage-figures.ts";
-import { HOURS, type SumsTable, type UsageSource, usageSource, USER_DAYS } from "./usage-source.ts";
+import { ALL_SUMS, NO_SUMS, sumOf, type Sums, sumsOf, wholeOf } from "./usage-figures.ts";
+import { COLUMN_OF, HOURS, type SumsTable, type UsageSource, usageSource, USER_DAYS } from "./usage-source.ts";
 import { midnightsBetween, offsetsBetween, UTC, type ZoneOffset } from "../core/time-zone.ts";
 import { StoreError } from "./store.ts";
+import { HALF, partsOf } from "./sum-halves.ts";
 
 type Db = Kysely<CallSchema>;
 
@@ -30,18 +31,6 @@ const DAY_MS = 86_400_000;
 function tableOf(scope: CallScope, by: readonly string[]): SumsTable {
   return scope.endUser !== undefined || by.includes("end_user") ? USER_DAYS : HOURS;
 }
-
-const COLUMN_OF: Readonly<Record<Exclude<UsageDimension, "day">, string>> = {
-  tenant: "tenant_id",
-  project: "project_id",
-  token: "token_id",
-  user: "user_id",
-  end_user: "end_user",
-  route: "route",
-  provider: "provider",
-  model: "model",
-  operation: "operation",
-};
 
 /** The expression of a dimension; a day is its first millisecond as if it were in UTC. */
 const expressionOf = (dimension: UsageDimension, offsets: readonly ZoneOffset[]): string =>
@@ -56,14 +45,17 @@ function dayOf(offsets: readonly ZoneOffset[]): string {
   return `(at_ms + (${offset}) - (at_ms + (${offset})) % ${DAY_MS})`;
 }
 
-/** The time that sums cover, for a report that has no bounds of its own. */
+/** The time that sums cover, from the beginning of a day in UTC, because they may be those of days; for a report that has no bounds of its own. */
 async function covered(db: Db, { table, time, spanMs }: SumsTable): Promise<readonly [fromMs: number, toMs: number]> {
+  // One query for both would read the whole index.
   const { rows } = await sql<{
     readonly first: bigint | null;
     readonly last: bigint;
-  }>`select min(${sql.ref(time)}) as first, max(${sql.ref(time)}) as last from ${sql.table(table)}`.execute(db);
+  }>`select (select min(${sql.ref(time)}) from ${sql.table(table)}) as first, (select max(${sql.ref(time)}) from ${sql.table(table)}) as last`.execute(
+    db,
+  );
   const { first, last } = rows[0]!;
-  return first === null ? [0, 0] : [Number(first), Number(last) + spanMs];
+  return first === null ? [0, 0] : [Number(first) - (Number(first) % DAY_MS), Number(last) + spanMs];
 }
 
 interface Prepared {
@@ -86,15 +78,20 @@ async function prepared(db: Db, { by, fromMs, toMs, zone = UTC, ...scope }: Aske
     fromMs: fromMs ?? null,
     toMs: toMs ?? null,
     cuts: isByDay ? midnightsBetween(offsets, first, last) : [],
-    byOperation: by.includes("operation"),
+    by,
   });
   return { source, offsets };
 }
 
+function roundly(column: string): string {
+  const [high, low] = partsOf(column);
+  return `cast(${high} as double precision) * ${HALF} + ${low}`;
+}
+
 /** The expressions for sorting the largest first. They may be rounded; the reported figures are not. */
 const LARGEST: Readonly<Record<Exclude<UsageOrder, "group">, string>> = {
-  cost: "sum(cast(cost_nano_usd as double precision))",
-  tokens: "sum(cast(prompt_tokens + completion_tokens as double precision))",
+  cost: `sum(${roundly("cost_nano_usd")})`,
+  tokens: `sum(${roundly("prompt_tokens")} + ${roundly("completion_tokens")})`,
   calls: "sum(calls)",
 };
 
@@ -135,7 +132,7 @@ async function grouped(
   const values = key.columns.map(([expression]) => expression);
   const groups = query.by.map((dimension) => expressionOf(dimension, offsets));
   const largest = query.order === "group" ? [] : [sql`${sql.raw(LARGEST[query.order])} as largest`];
-  const summed = sql`select ${sql.join([...groups.map((expression, index) => sql`${sql.raw(expression)} as ${sql.ref(`group_${index}`)}`), ...largest, ALL_SUMS])} from ${source.table} ${groups.length === 0 ? sql`` : sql`group by ${sql.raw(groups.join(", "))} having sum(cast(calls as double precision)) > 0`}`;
+  const summed = sql`select ${sql.join([...groups.map((expression, index) => sql`${sql.raw(expression)} as ${sql.ref(`group_${index}`)}`), ...largest, ALL_SUMS])} from ${source.table} ${groups.length === 0 ? sql`` : sql`group by ${sql.raw(groups.join(", "))} having sum(calls) > 0`}`;
   // Groups are made of numbers, and only they get names.
   const joins = query.by.flatMap((dimension, index) =>
     isNumbered(dimension)
@@ -195,14 +192,14 @@ export async function spent(db: Db, { by, sinceMs, ...scope }: SpentQuery): Prom
       fromMs: sinceMs,
       toMs: null,
       cuts: [],
-      byOperation: by.includes("operation"),
+      by,
     });
     if (source === null) return [];
     const columns = by.map((dimension) => COLUMN_OF[dimension]);
     const values = columns.map((column, index) => sql`${sql.ref(column)} as ${sql.ref(`value_${index}`)}`);
     const grouping = columns.length === 0 ? sql`` : sql`group by ${sql.raw(columns.join(", "))}`;
     const { rows } =
-      await sql<Sums>`select ${sql.join([...values, ...["calls", "prompt_tokens", "completion_tokens", "cost_nano_usd"].map(halves)])} from ${source.table} ${grouping}`.execute(
+      await sql<Sums>`select ${sql.join([...values, ...["calls", "prompt_tokens", "completion_tokens", "cost_nano_usd"].map(sumOf)])} from ${source.table} ${grouping}`.execute(
         view,
       );
     return await withNames(

@@ -1,10 +1,13 @@
-// The rows of sums of any period, as one table of SQL: the sums of whole hours (of end users: days), and single calls
-// in the form of sums where a period begins, ends or is cut within an hour. Every call is in it exactly once.
+// The rows of sums of any period, as one table of SQL: the sums of whole hours or days (of end users: days), and single
+// calls in the form of sums where a period begins, ends or is cut within an hour. Every call is in it exactly once.
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { firstKeyAt, keyBoundAt, timeOfKey, timeOfKeySql } from "./call-keys.ts";
 import { earlierScopeConditions, scopeConditions } from "./call-reads.ts";
-import { type CallSchema, DIMENSION_COLUMNS, LATENCY_COLUMNS, SUM_COLUMNS } from "./call-schema.ts";
-import { type CallScope, LATENCY_BOUNDS_MS } from "./calls.ts";
+import { type CallSchema, LATENCY_COLUMNS } from "./call-schema.ts";
+import { type CallScope, LATENCY_BOUNDS_MS, type UsageDimension } from "./calls.ts";
+import { rolledFrom } from "./roll-ups.ts";
+import { FIGURE_COLUMNS, figuresFrom } from "./sum-halves.ts";
+import { type Stretch, stretchesOf } from "./sum-stretches.ts";
 import { cutHours, type DividedPeriod, dividedPeriod } from "./usage-periods.ts";
 import { EARLIEST_OPERATION } from "../core/operation.ts";
 
@@ -29,14 +32,14 @@ export interface SourceQuery {
   readonly toMs: number | null;
   /** Moments between them at which sums must not run on, in ascending order. */
   readonly cuts: readonly number[];
-  /** Whether rows tell the operation; they do where the scope names one. */
-  readonly byOperation: boolean;
+  /** What rows have to tell, as far as calls tell it. */
+  readonly by: readonly UsageDimension[];
 }
 
 export interface UsageSource {
   /**
-   * With the columns `at_ms`, DIMENSION_COLUMNS, SUM_COLUMNS and, where they were asked for, `end_user` and
-   * `operation`. `at_ms` is a moment before the next cut.
+   * With the columns `at_ms`, FIGURE_COLUMNS, and those of what was asked for. `at_ms` is a moment before the next
+   * cut.
    */
   readonly table: RawBuilder<unknown>;
   /** Hours that had to count as a whole where they begin, because their calls are not kept any more. */
@@ -53,12 +56,40 @@ export async function usageSource(db: Db, query: SourceQuery): Promise<UsageSour
   const hours = cutHours([...ends, ...cuts], sums.spanMs);
   const kept = hours.length === 0 ? new Set<number>() : await keptHours(db, sums, hours);
   const period = dividedPeriod(fromMs, toMs, cuts, sums.spanMs, (hourMs) => kept.has(hourMs));
-  const arms = [...sumArms(query, period, inSums), ...(await pieceArms(db, query, period))];
+  const stretches: readonly Stretch[] =
+    sums.table === "call_user_day"
+      ? [{ ...sums, fromMs: period.wholeFromMs ?? -Infinity, toMs: period.wholeToMs ?? Infinity }]
+      : stretchesOf({ period, cuts, ofProjects: isOfProjects(query), rolledFromMs: await rolledFrom(db) });
+  const arms = [...sumArms(query, stretches, period, inSums), ...(await pieceArms(db, query, period))];
   return {
     table: sql`(${sql.join(arms, sql` union all `)}) as sums`,
     undivided: period.undivided,
   };
 }
+
+/** Whether tenant and project are all that is asked for. */
+const isOfProjects = ({ scope, by }: SourceQuery): boolean =>
+  by.every((dimension) => ["tenant", "project", "day"].includes(dimension)) &&
+  (["tokenId", "userId", "endUser", "route", "provider", "model", "operation"] as const).every(
+    (name) => scope[name] === undefined,
+  );
+
+/** Where rows have their dimensions. A day is made of the time. */
+export const COLUMN_OF: Readonly<Record<Exclude<UsageDimension, "day">, string>> = {
+  tenant: "tenant_id",
+  project: "project_id",
+  token: "token_id",
+  user: "user_id",
+  end_user: "end_user",
+  route: "route",
+  provider: "provider",
+  model: "model",
+  operation: "operation",
+};
+
+/** The columns that an arm has for what was asked, but for the operation, which the tables do not have. */
+const askedColumns = ({ by }: SourceQuery): readonly string[] =>
+  by.flatMap((dimension) => (dimension === "day" || dimension === "operation" ? [] : [COLUMN_OF[dimension]]));
 
 /**
  * Which of these hours can be divided: all of their calls are kept, or there were none. Calls are removed in the order
@@ -105,7 +136,8 @@ async function callsWithin(db: Db, { table, spanMs }: SumsTable, fromMs: number)
   return Number(rows[0]!.calls);
 }
 
-const needsOperation = ({ scope, byOperation }: SourceQuery): boolean => byOperation || scope.operation !== undefined;
+const needsOperation = ({ scope, by }: SourceQuery): boolean =>
+  by.includes("operation") || scope.operation !== undefined;
 
 /**
  * Only calls of other operations than chat completions are summed by operation as well; what chat completions have used
@@ -113,37 +145,48 @@ const needsOperation = ({ scope, byOperation }: SourceQuery): boolean => byOpera
  */
 function sumArms(
   query: SourceQuery,
+  stretches: readonly Stretch[],
   { wholeFromMs, wholeToMs, inPieces }: DividedPeriod,
   inScope: readonly Condition[],
 ): readonly RawBuilder<unknown>[] {
   const { sums, scope } = query;
-  const { table, time } = sums;
-  const within: readonly Condition[] = [
-    sql`1 = 1`,
-    ...(wholeFromMs === null ? [] : [sql`${sql.ref(time)} >= ${sql.lit(wholeFromMs)}`]),
-    ...(wholeToMs === null ? [] : [sql`${sql.ref(time)} < ${sql.lit(wholeToMs)}`]),
-    ...(inPieces.length === 0
-      ? []
-      : [sql`${sql.ref(time)} not in (${sql.join(inPieces.map((hourMs) => sql.lit(hourMs)))})`]),
-  ];
-  const names = [...DIMENSION_COLUMNS, ...(table === "call_user_day" ? ["end_user"] : [])].join(", ");
-  const figures = SUM_COLUMNS.map((column) => `"${column}"`).join(", ");
-  const less = SUM_COLUMNS.map((column) => `-"${column}" as "${column}"`).join(", ");
-  const arm = (from: string, operation: string, columns: string, conditions: readonly Condition[]) =>
-    sql`select ${sql.raw(`${time} as at_ms, ${names}${operation}, ${columns} from ${from}`)} where ${sql.join([...within, ...conditions], sql` and `)}`;
-  if (!needsOperation(query)) return [arm(table, "", figures, inScope)];
-  const operations = table === "call_hour" ? "call_operation_hour" : "call_operation_user_day";
-  if (scope.operation !== undefined && scope.operation !== EARLIEST_OPERATION)
-    return [arm(operations, ", operation", figures, inScope)];
+  const arm = (
+    from: Omit<Stretch, "table"> & { readonly table: string },
+    operation: readonly string[],
+    sign: "" | "-" = "",
+  ): RawBuilder<unknown> => {
+    const time = sql.ref(from.time);
+    const within: readonly Condition[] = [
+      sql`1 = 1`,
+      ...(from.fromMs === -Infinity ? [] : [sql`${time} >= ${sql.lit(from.fromMs)}`]),
+      ...(from.toMs === Infinity ? [] : [sql`${time} < ${sql.lit(from.toMs)}`]),
+      // no day has an hour that is in pieces
+      ...(inPieces.length === 0 || from.table === "call_day"
+        ? []
+        : [sql`${time} not in (${sql.join(inPieces.map((hourMs) => sql.lit(hourMs)))})`]),
+    ];
+    const isRolledUp = from.table === "call_day" || from.table === "call_project_hour";
+    const figures = isRolledUp ? FIGURE_COLUMNS.join(", ") : figuresFrom((column) => column, sign);
+    const columns = [`${from.time} as at_ms`, ...askedColumns(query), ...operation, figures].join(", ");
+    return sql`select ${sql.raw(`${columns} from ${from.table}`)} where ${sql.join([...within, ...inScope], sql` and `)}`;
+  };
+  if (!needsOperation(query)) return stretches.map((stretch) => arm(stretch, []));
+  const operations = {
+    ...sums,
+    table: sums.table === "call_hour" ? "call_operation_hour" : "call_operation_user_day",
+    fromMs: wholeFromMs ?? -Infinity,
+    toMs: wholeToMs ?? Infinity,
+  };
+  if (scope.operation !== undefined && scope.operation !== EARLIEST_OPERATION) return [arm(operations, ["operation"])];
   return [
-    arm(table, ", 0 as operation", figures, inScope),
-    arm(operations, ", 0 as operation", less, inScope),
-    ...(scope.operation === undefined ? [arm(operations, ", operation", figures, inScope)] : []),
+    ...stretches.map((stretch) => arm(stretch, ["0 as operation"])),
+    arm(operations, ["0 as operation"], "-"),
+    ...(scope.operation === undefined ? [arm(operations, ["operation"])] : []),
   ];
 }
 
 /** Single calls in the form of sums. `time` is the expression of when a call began. */
-function figuresOfCall(totalMs: string): string {
+function figuresOfCall(totalMs: string, estimated = "estimated"): string {
   const tokens = "prompt_tokens + completion_tokens";
   const one = (condition: string): string => `case when ${condition} then 1 else 0 end`;
   const figures: Readonly<Record<string, string>> = {
@@ -152,6 +195,7 @@ function figuresOfCall(totalMs: string): string {
     unpriced: one(`cost_nano_usd is null and ${tokens} > 0`),
     cost_nano_usd: "coalesce(cost_nano_usd, 0)",
     total_ms: totalMs,
+    estimated,
     ...Object.fromEntries(
       LATENCY_COLUMNS.map((column, index) => {
         const above = index === 0 ? [] : [`${totalMs} > ${LATENCY_BOUNDS_MS[index - 1]!}`];
@@ -160,7 +204,7 @@ function figuresOfCall(totalMs: string): string {
       }),
     ),
   };
-  return SUM_COLUMNS.map((column) => `${figures[column] ?? column} as "${column}"`).join(", ");
+  return figuresFrom((column) => figures[column] ?? column);
 }
 
 export const FIGURES_OF_CALL = figuresOfCall(`(end_ms - ${timeOfKeySql("call.id")})`);
@@ -176,8 +220,8 @@ async function pieceArms(
   if (inScope === null) return [];
   const ofUsers = sums.table === "call_user_day";
   const single: readonly Condition[] = [sql`explained = 0`, ...(ofUsers ? [sql`end_user <> ''`] : [])];
-  const operation = needsOperation(query) ? ", operation" : "";
-  const names = [...DIMENSION_COLUMNS, ...(ofUsers ? ["end_user"] : [])].join(", ");
+  const operation = needsOperation(query) ? ["operation"] : [];
+  const asked = askedColumns(query);
   const values = sql.join(
     pieces.map(
       ([fromMs, toMs]) =>
@@ -187,7 +231,7 @@ async function pieceArms(
   const arm = (columns: string, table: RawBuilder<unknown>, conditions: readonly Condition[]): RawBuilder<unknown> =>
     sql`select * from (with piece (from_ms, to_ms, from_key, to_key) as (values ${values}) select ${sql.raw(columns)} from piece cross join ${table} where ${sql.join([...conditions, ...single], sql` and `)}) as ${sql.ref("counted")}`;
   const arms = [
-    arm(`piece.from_ms as at_ms, ${names}${operation}, ${FIGURES_OF_CALL}`, sql`call`, [
+    arm(["piece.from_ms as at_ms", ...asked, ...operation, FIGURES_OF_CALL].join(", "), sql`call`, [
       sql`call.id >= piece.from_key and call.id < piece.to_key`,
       ...inScope,
     ]),
@@ -195,17 +239,21 @@ async function pieceArms(
   const hasEarlier = await db.selectFrom("earlier_call").select("trace_id").limit(sql.lit(1)).executeTakeFirst();
   if (hasEarlier === undefined) return arms;
   // Their names are texts.
-  const numbers = DIMENSION_COLUMNS.map(
-    (column) => `coalesce((select number from call_name where name = ${column}), 0) as ${column}`,
-  );
-  const earlier = [...numbers, ...(ofUsers ? ["end_user"] : []), ...(operation === "" ? [] : ["0 as operation"])];
+  const earlier = [
+    ...asked.map((column) =>
+      column === "end_user"
+        ? column
+        : `coalesce((select number from call_name where name = ${column}), 0) as ${column}`,
+    ),
+    ...operation.map((column) => `0 as ${column}`),
+  ];
   return [
     ...arms,
-    arm(`piece.from_ms as at_ms, ${earlier.join(", ")}, ${EARLIER_FIGURES}`, sql`earlier_call`, [
+    arm(["piece.from_ms as at_ms", ...earlier, EARLIER_FIGURES].join(", "), sql`earlier_call`, [
       sql`time_ms >= piece.from_ms and time_ms < piece.to_ms`,
       ...earlierScopeConditions(scope),
     ]),
   ];
 }
 
-const EARLIER_FIGURES = figuresOfCall("total_ms").replace('estimated as "estimated"', '0 as "estimated"');
+const EARLIER_FIGURES = figuresOfCall("total_ms", "0");

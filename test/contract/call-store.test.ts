@@ -198,7 +198,7 @@ describe("a SQLite file", () => {
       kind: "unusable",
     });
     const empty = openSqliteCalls({ file: join(folder, "empty.db") });
-    expect(((await empty.usageTotals({}).catch((error: unknown) => error)) as Error).message).toContain("call_hour");
+    expect(((await empty.usageTotals({}).catch((error: unknown) => error)) as Error).message).toContain("call_rolled");
     await empty.close();
   });
 });

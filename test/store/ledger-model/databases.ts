@@ -97,7 +97,8 @@ export async function postgresModel(server: PostgresServer): Promise<ModelDataba
       for (const statement of statements) await sql.raw(statement).execute(tx);
     });
   };
-  const truncate = `truncate ${TABLES.join(", ")}`;
+  // what is restored of the hourly sums is rolled up again
+  const truncate = `truncate ${[...TABLES, "call_project_hour", "call_day"].join(", ")}`;
   return withMoods({
     db: () => db,
     ingest: (rows, place) => ingestCalls(db, rows.map(incomingOf), place, inserts),
