@@ -8,8 +8,9 @@ import { type GatewayProcess, runCli, startGateway } from "../test/harness/gatew
 import { startEverything } from "../test/harness/everything.ts";
 import { type LongAnswers, startLongAnswers } from "./loop-answers.ts";
 import type { Waits } from "./loop-pinger.ts";
+import { ADMINISTERED } from "./loop-admin-shapes.ts";
 import { NATIVE } from "./loop-native-shapes.ts";
-import { ANSWERED, type LoopShape, REQUESTS } from "./loop-shapes.ts";
+import { ANSWERED, type LoopShape, type Prepare, REQUESTS } from "./loop-shapes.ts";
 import { OPERATORS_KEY } from "./operators-key.ts";
 
 const { values: flags } = parseArgs({ options: { only: { type: "string" }, times: { type: "string", default: "3" } } });
@@ -106,20 +107,27 @@ async function main(): Promise<number> {
     workerData: { port: Number(new URL(gateway.url).port), pid: gateway.pid },
   });
   const rows: Row[] = [];
+  const prepared = new Set<Prepare>();
   const note = (row: Row): void => {
     rows.push(row);
     process.stdout.write(`${line(row)}\n`);
   };
-  const ask = async ({ body, caller = "developer", path = "/api/v1/chat/completions", headers = {} }: LoopShape) => {
-    const text = body();
+  const ask = async ({
+    body,
+    method = "POST",
+    caller = "developer",
+    path = "/api/v1/chat/completions",
+    headers = {},
+  }: LoopShape) => {
+    const text = method === "GET" ? "" : body();
     const answer = await fetch(`${gateway.url}${path}`, {
-      method: "POST",
+      method,
       headers: { authorization: `Bearer ${tokens[caller]}`, "content-type": "application/json", ...headers },
-      body: text,
+      ...(method !== "GET" && { body: text }),
     });
     const said = await answer.text();
     const code = /"code":"(\w+)"/.exec(said.slice(0, 2000))?.[1] ?? "";
-    return { said: `${answer.status} ${code}`.trim(), bytes: Buffer.byteLength(text) };
+    return { said: `${answer.status} ${code}`.trim(), bytes: Buffer.byteLength(text), answer: said };
   };
   try {
     process.stdout.write(`| ${HEAD.join(" | ")} |\n| --- | ---: | --- | ---: | ---: | --- |\n`);
@@ -135,8 +143,12 @@ async function main(): Promise<number> {
         return { said: "", bytes: 0 };
       }),
     );
-    for (const shape of [...REQUESTS, ...NATIVE])
-      if (wanted(shape.title)) note(await measured(shape.title, pinger, () => ask(shape)));
+    for (const shape of [...REQUESTS, ...NATIVE, ...ADMINISTERED])
+      if (wanted(shape.title)) {
+        if (shape.before !== undefined && !prepared.has(shape.before)) await shape.before(ask);
+        if (shape.before !== undefined) prepared.add(shape.before);
+        note(await measured(shape.title, pinger, () => ask(shape)));
+      }
     for (const { title, model, stream, provider = "up", more = "", caller } of ANSWERED) {
       const body = (): string =>
         `{"model":"${provider}:${model}","stream":${stream},"messages":[{"role":"user","content":"x"}]${more}}`;

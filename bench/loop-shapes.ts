@@ -8,6 +8,10 @@ export interface LoopShape {
   /** Whose token the request carries; the developer's if left out. */
   readonly caller?: "developer" | "viewer" | "endpoint" | "admin" | "keeper";
   readonly path?: string;
+  /** POST if left out. GET has no body. */
+  readonly method?: "GET" | "POST" | "PUT";
+  /** What has to be there first. It is not measured, and happens once where several shapes need it. */
+  readonly before?: Prepare;
   /** Additional headers. */
   readonly headers?: Readonly<Record<string, string>>;
   /**
@@ -16,6 +20,8 @@ export interface LoopShape {
    */
   readonly times?: number;
 }
+
+export type Prepare = (ask: (shape: LoopShape) => Promise<{ readonly answer: string }>) => Promise<void>;
 
 const MESSAGES = '"messages":[{"role":"user","content":"Hello"}]';
 const many = (length: number, item: (index: number) => string): string =>
