@@ -38,11 +38,7 @@ const recordedCalls: Prepare = async (ask) => {
   await inTurns(CALLS, (index) => ask({ title: "", body: () => call(index) }));
   // rows reach the database a little later
   for (let found = 0; found < CALLS; await Bun.sleep(100))
-    found = (
-      (
-        await ask({ title: "", caller: "admin", method: "GET", path: `${ADMIN}/calls?route=tried&limit=${CALLS}` })
-      ).answer.match(/"trace_id"/g) ?? []
-    ).length;
+    found = ((await ask(read("", `calls?route=tried&limit=${CALLS}`))).answer.match(/"trace_id"/g) ?? []).length;
 };
 
 const changes: Prepare = async (ask) => {

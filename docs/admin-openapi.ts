@@ -43,6 +43,7 @@ export function adminDocument(world: DocumentDependencies): AdminDocument {
     adminOperations(world, {
       calls: null,
       simulations: null,
+      auditReads: null,
       contents: null,
       toolServers: noToolServers,
       cache: null,

@@ -39,6 +39,7 @@ import type { LoadedConfiguration } from "./snapshot/configuration.ts";
 import type { SnapshotSource } from "./snapshot/source.ts";
 import type { MaybePromise } from "./core/maybe-promise.ts";
 import type { WorkerFiguresView } from "./workers/machine-figures.ts";
+import { openAuditReads } from "./store/audit-reads.ts";
 import { auditSigner } from "./store/audit-signature.ts";
 import { noLedger } from "./store/ledger.ts";
 import { databasePlace } from "./store/open-database.ts";
@@ -257,8 +258,9 @@ async function openListener(
   const { limits, logins, toolServers } = context;
   let isRetiring = false;
   let isEnding = false;
-  const simulations = openSimulations({ place: databasePlace(options) });
-  closing.beside(() => simulations.close());
+  const database = databasePlace(options);
+  const [simulations, auditReads] = [openSimulations({ place: database }), openAuditReads(database)];
+  closing.beside(() => Promise.all([simulations.close(), auditReads.close()]));
   const app = createApp({
     clock: systemClock,
     ...(options.hasConsole && {
@@ -295,6 +297,7 @@ async function openListener(
       limits,
       calls,
       simulations,
+      auditReads,
       contents: { ...contents, remove: (place) => contentLog.forget(place).then(() => contents.remove(place)) },
       families: PROVIDER_FAMILIES,
       providers,

@@ -93,6 +93,7 @@ export interface AdminSources extends DocumentDependencies {
   /** `null` when no content is stored. */
   readonly contents: AdminContents | null;
   readonly simulations: AdminContext["simulations"];
+  readonly auditReads: AdminContext["auditReads"];
   readonly toolServers: ToolServers;
   /** `null` when answers are not kept. */
   readonly cache: Pick<ResponseCache, "purge"> | null;
@@ -284,6 +285,7 @@ function serveAdmin(
         calls: admin.calls,
         contents: admin.contents,
         simulations: admin.simulations,
+        auditReads: admin.auditReads,
         toolServers: admin.toolServers,
         targets: async () => (await context.standing()).targets,
         call: (body, { token, projectId }) =>

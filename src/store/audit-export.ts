@@ -21,48 +21,76 @@ export interface ExportedChain {
 
 type Reading = Pick<ChainReader, "auditHead" | "auditLinks" | "auditLinkAt">;
 
+/** Some lines of an export, in UTF-8, and the last link among them. */
+export interface ExportPage {
+  readonly lines: Uint8Array;
+  readonly end: ChainHead;
+}
+
+/** The links between which an export is: the one before its first, and the number of its last. */
+export interface ExportBounds {
+  readonly before: ChainHead;
+  readonly last: number;
+}
+
+/** What an export is made of, which is read in another thread. */
+export interface ExportReads {
+  exportBounds(what: ExportedChain): Promise<ExportBounds>;
+  /** The links behind a number up to the last one, or the first of them; `null` when there is none. */
+  exportPage(chain: string, after: number, last: number): Promise<ExportPage | null>;
+}
+
+export const exportReads = (reader: Reading): ExportReads => ({
+  exportBounds: (what) => boundsOf(reader, what),
+  async exportPage(chain, after, last) {
+    const links = await reader.auditLinks(chain, after, Math.min(LINKS_AT_ONCE, last - after));
+    const some = links.filter(({ sequence }) => sequence <= last);
+    if (some.length === 0) return null;
+    const { sequence, hash } = some.at(-1)!;
+    return { lines: Buffer.from(some.map((link) => textOf(lineOf(link))).join("")), end: { sequence, hash } };
+  },
+});
+
+const textOf = (line: JsonObject): string => `${JSON.stringify(line)}\n`;
+
 /** Yields some lines at a time. What is written meanwhile is not in it. */
 export async function* exportedChain(
-  reader: Reading,
+  reads: ExportReads,
   what: ExportedChain,
   signer: AuditSigner,
-): AsyncGenerator<string> {
+): AsyncGenerator<Uint8Array> {
   const { chain, tenantId, nowMs } = what;
-  const { before, last } = await boundsOf(reader, what);
+  const { before, last } = await reads.exportBounds(what);
   const hash = createHash("sha256");
-  const hashed = (line: JsonObject): string => {
-    const text = `${JSON.stringify(line)}\n`;
-    hash.update(text);
-    return text;
+  const hashed = (lines: Uint8Array): Uint8Array => {
+    hash.update(lines);
+    return lines;
   };
-  yield hashed({
+  const head = textOf({
     dragoman_audit_export: FORMAT,
     tenant_id: tenantId,
     exported_at: new Date(nowMs).toISOString(),
     before: { ...before },
   });
+  yield hashed(Buffer.from(head));
   let end: ChainHead = before;
   while (end.sequence < last) {
-    const links = await reader.auditLinks(chain, end.sequence, Math.min(LINKS_AT_ONCE, last - end.sequence));
-    const some = links.filter(({ sequence }) => sequence <= last);
-    if (some.length === 0) break;
-    yield some.map((link) => hashed(lineOf(link))).join("");
-    const { sequence, hash: ofLast } = some.at(-1)!;
-    end = { sequence, hash: ofLast };
+    const page = await reads.exportPage(chain, end.sequence, last);
+    if (page === null) break;
+    yield hashed(page.lines);
+    ({ end } = page);
   }
   const sha256 = hash.digest("hex");
   const { publicKey } = signer;
-  yield `${JSON.stringify({ end: { ...end }, sha256, public_key: publicKey, signature: signer.sign(signedText(sha256)) })}\n`;
+  yield Buffer.from(
+    textOf({ end: { ...end }, sha256, public_key: publicKey, signature: signer.sign(signedText(sha256)) }),
+  );
 }
 
 /** What is signed: the hash of all lines before the last one, each with its line break. */
 const signedText = (sha256: string): string => `dragoman audit export ${FORMAT}\n${sha256}\n`;
 
-/** The link before the first one of the export, and the number of the last one. */
-async function boundsOf(
-  reader: Reading,
-  { chain, fromMs, toMs }: ExportedChain,
-): Promise<{ readonly before: ChainHead; readonly last: number }> {
+async function boundsOf(reader: Reading, { chain, fromMs, toMs }: ExportedChain): Promise<ExportBounds> {
   const head = (await reader.auditHead(chain)) ?? CHAIN_START;
   const last = toMs === null ? head : ((await reader.auditLinkAt(chain, toMs, "last_before")) ?? CHAIN_START);
   const first = fromMs === null ? null : await reader.auditLinkAt(chain, fromMs, "first_from");

@@ -17,6 +17,7 @@ import { loadConfiguration } from "../../src/snapshot/configuration.ts";
 import { openSnapshotSource, type SnapshotSource } from "../../src/snapshot/source.ts";
 import { openSimulations } from "../../src/simulation/simulations.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
+import { openAuditReads } from "../../src/store/audit-reads.ts";
 import { auditSigner } from "../../src/store/audit-signature.ts";
 import type { CallStore } from "../../src/store/calls.ts";
 import { type ContentStore, openContentStore } from "../../src/store/content-store.ts";
@@ -135,6 +136,7 @@ export async function openAdminWorld({
   const calls = database.openCalls();
   const contents = openContentStore({ calls, cipher, now: () => clock.now() });
   const simulations = openSimulations({ place: database.place });
+  const auditReads = openAuditReads(database.place);
   const limits = openMemoryLimits({ clock });
   const tokens = await people(store, clock.now());
   const environment: Environment = readEnvironment(variables);
@@ -179,6 +181,7 @@ export async function openAdminWorld({
       calls,
       contents,
       simulations,
+      auditReads,
       families,
       providers,
       snapshot: () => source.current(),
@@ -226,6 +229,7 @@ export async function openAdminWorld({
       source.close();
       await calls.close();
       await simulations.close();
+      await auditReads.close();
       await limits.close();
       await store.close();
       await database.dispose();

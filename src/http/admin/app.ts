@@ -21,6 +21,7 @@ import { historyOperations } from "./history.ts";
 import { limitStateOperations } from "./limit-states.ts";
 import { LOGIN_OPERATIONS } from "./logins.ts";
 import { logOperations } from "./logs.ts";
+import type { AuditReads } from "../../store/audit-reads.ts";
 import type { AdminContext, AdminOperation, AdminStore } from "./operation.ts";
 import { type AdminEnv, refuseOtherMethods, serveOperations } from "./admin-request.ts";
 import { routeSimulationOperations } from "./route-simulation.ts";
@@ -46,6 +47,7 @@ export function adminOperations(
     calls,
     contents,
     simulations,
+    auditReads,
     toolServers,
     cache,
     clock,
@@ -71,6 +73,7 @@ export function adminOperations(
   > & {
     /** `null` where the operations are only described. */
     readonly store: Pick<AdminStore, "drafts"> | null;
+    readonly auditReads: AuditReads | null;
   },
 ): readonly AdminOperation[] {
   const rules = documentRules(dependencies);
@@ -93,7 +96,7 @@ export function adminOperations(
     ...policySimulationOperations(simulations, configured),
     ...draftOperations(() => store!.drafts, configured),
     ...historyOperations({ rules, dependencies }),
-    ...auditOperations(auditSigner),
+    ...auditOperations({ reads: auditReads, signer: auditSigner }),
     ...usageOperations(reads),
     ...callOperations(reads, { providers: dependencies.providers, contents }),
     ...callEventOperations(reads, { clock, isEnding }),

@@ -4,7 +4,8 @@ import { restrictionsOf } from "../../auth/token-restrictions.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { type AccessToken, PERMISSIONS, type Role, ROLES, roleAtLeast } from "../../core/identity.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
-import { type EarlierIdentities, type EarlierIdentity, identitiesAsOf } from "../../store/audit-as-of.ts";
+import type { EarlierIdentities, EarlierIdentity } from "../../store/audit-as-of.ts";
+import type { AuditReads } from "../../store/audit-reads.ts";
 import { type AdminOperation, reading } from "./operation.ts";
 import { chosenId, instant, iso, time } from "./schemas.ts";
 
@@ -73,30 +74,31 @@ interface EarlierRole extends JsonObject {
   readonly role: Role;
 }
 
-export const auditAsOfOperation: AdminOperation = reading({
-  id: "readTenantAuditAsOf",
-  path: "/tenants/{tenant}/audit/as_of",
-  tag: "audit",
-  summary: "Show who had which role and which access token at a time in the past",
-  query,
-  answer: asOf,
-  run: async ({ place, query: wanted, nowMs }, store) => {
-    const { tenantId } = place!;
-    if (wanted.at > nowMs)
-      throw new GatewayError("invalid_request", "at is in the future: give a time that has passed.", { param: "at" });
-    const identities = await identitiesAsOf(store, tenantId, wanted.at);
-    if (identities === null)
-      throw new GatewayError(
-        "conflict",
-        "Rows of the audit log after this time were removed because of their age (audit.keep_days), so that the roles and tokens of that time are not known. Give a later time.",
-        { param: "at" },
-      );
-    const configurationVersion = await store.versionAt(wanted.at);
-    return {
-      body: { at: iso(wanted.at), configuration_version: configurationVersion, ...shownAccess(identities, wanted) },
-    };
-  },
-});
+export const auditAsOfOperation = (reads: AuditReads | null): AdminOperation =>
+  reading({
+    id: "readTenantAuditAsOf",
+    path: "/tenants/{tenant}/audit/as_of",
+    tag: "audit",
+    summary: "Show who had which role and which access token at a time in the past",
+    query,
+    answer: asOf,
+    run: async ({ place, query: wanted, nowMs }, store) => {
+      const { tenantId } = place!;
+      if (wanted.at > nowMs)
+        throw new GatewayError("invalid_request", "at is in the future: give a time that has passed.", { param: "at" });
+      const identities = await reads!.asOf(tenantId, wanted.at);
+      if (identities === null)
+        throw new GatewayError(
+          "conflict",
+          "Rows of the audit log after this time were removed because of their age (audit.keep_days), so that the roles and tokens of that time are not known. Give a later time.",
+          { param: "at" },
+        );
+      const configurationVersion = await store.versionAt(wanted.at);
+      return {
+        body: { at: iso(wanted.at), configuration_version: configurationVersion, ...shownAccess(identities, wanted) },
+      };
+    },
+  });
 
 function shownAccess({ users, memberships, tokens }: EarlierIdentities, wanted: Wanted): JsonObject {
   const roles = Map.groupBy(memberships.map(roleOf), ({ userId }) => userId);

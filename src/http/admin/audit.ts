@@ -3,11 +3,10 @@
 import { z } from "zod";
 import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { type ChainHead, chainOf, type ChainReport, tenantOfChain } from "../../store/audit-chain.ts";
-import { checkChain } from "../../store/audit-check.ts";
+import { type ChainHead, chainOf, tenantOfChain } from "../../store/audit-chain.ts";
 import { exportedChain } from "../../store/audit-export.ts";
+import type { AuditReads } from "../../store/audit-reads.ts";
 import type { AuditSigner } from "../../store/audit-signature.ts";
-import type { Reader } from "../../store/reader.ts";
 import { AUDIT_WAYS } from "../../store/records.ts";
 import { auditAsOfOperation } from "./audit-as-of.ts";
 import { auditRow, shownAudit } from "./audit-shapes.ts";
@@ -136,19 +135,25 @@ function knownIn({ sequence, hash }: KnownHead): ChainHead | null {
   return sequence === undefined || hash === undefined ? null : { sequence, hash };
 }
 
-async function chainReport(store: Reader, chain: string, known: ChainHead | null): Promise<JsonObject> {
-  const { newestRemovedMs, head, problems, ...counts }: ChainReport = await checkChain(store, chain, known);
+async function chainReport(reads: AuditReads, chain: string, known: ChainHead | null): Promise<JsonObject> {
+  const { newestRemovedMs, head, problems, unchained, ...counts } = await reads.check(chain, known);
   return {
     tenant_id: tenantOfChain(chain),
     ...counts,
     newest_removed_at: isoOrNull(newestRemovedMs),
-    not_chained: await store.unchainedAudit(chain),
+    not_chained: unchained,
     head: { ...head },
     problems: problems.map((problem) => ({ ...problem })),
   };
 }
 
-function verifyOperation(reach: "operator" | "tenant", signer: () => AuditSigner): AdminOperation {
+/** What the operations on the log need; `reads` is null where they are only described. */
+export interface AuditWorld {
+  readonly reads: AuditReads | null;
+  readonly signer: () => AuditSigner;
+}
+
+function verifyOperation(reach: "operator" | "tenant", { reads, signer }: AuditWorld): AdminOperation {
   const { name, base, scopeText } = AUDITED[reach];
   return reading({
     id: `verify${name}`,
@@ -157,11 +162,11 @@ function verifyOperation(reach: "operator" | "tenant", signer: () => AuditSigner
     summary: `Check that no row of the audit log ${scopeText} was changed or removed`,
     query: z.strictObject(reach === "tenant" ? knownHead : {}),
     answer: verified,
-    run: async ({ place, query }, store) => {
+    run: async ({ place, query }) => {
       const known = reach === "tenant" ? knownIn(query) : null;
       const chains: JsonObject[] = [];
-      for (const chain of place === null ? await store.auditChains() : [chainOf(place.tenantId)])
-        chains.push(await chainReport(store, chain, known));
+      for (const chain of place === null ? await reads!.chains() : [chainOf(place.tenantId)])
+        chains.push(await chainReport(reads!, chain, known));
       const intact = chains.every(({ problems }) => (problems as readonly unknown[]).length === 0);
       return { body: { intact, public_key: signer().publicKey, chains } };
     },
@@ -174,7 +179,7 @@ const exportQuery = z.strictObject({
 });
 
 /** Of the tenant; of an operator, what concerns no tenant. */
-function exportOperation(reach: "operator" | "tenant", signer: () => AuditSigner): AdminOperation {
+function exportOperation(reach: "operator" | "tenant", { reads, signer }: AuditWorld): AdminOperation {
   const { name, base } = AUDITED[reach];
   return reading({
     id: `export${name}`,
@@ -186,11 +191,11 @@ function exportOperation(reach: "operator" | "tenant", signer: () => AuditSigner
         : "Export what the audit log says of no tenant, signed, as JSON Lines",
     query: exportQuery,
     textType: "application/x-ndjson",
-    run: async ({ place, query, nowMs, note }, store) => {
+    run: async ({ place, query, nowMs, note }) => {
       const tenantId = place?.tenantId ?? null;
       const { from: fromMs = null, to: toMs = null } = query;
       await note({ action: "export", outcome: "done", kind: "audit_log", tenantId });
-      const lines = exportedChain(store, { tenantId, chain: chainOf(tenantId), nowMs, fromMs, toMs }, signer());
+      const lines = exportedChain(reads!, { tenantId, chain: chainOf(tenantId), nowMs, fromMs, toMs }, signer());
       return {
         body: {},
         text: { contentType: "application/x-ndjson; charset=utf-8", content: streamOf(lines), nextCursor: null },
@@ -200,14 +205,13 @@ function exportOperation(reach: "operator" | "tenant", signer: () => AuditSigner
 }
 
 /** Each part is made when the client has read the one before it. */
-function streamOf(parts: AsyncGenerator<string>): ReadableStream<Uint8Array> {
-  const encoder = new TextEncoder();
+function streamOf(parts: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         const part = await parts.next();
         if (part.done === true) controller.close();
-        else controller.enqueue(encoder.encode(part.value));
+        else controller.enqueue(part.value);
       },
       async cancel() {
         await parts.return(undefined);
@@ -217,15 +221,15 @@ function streamOf(parts: AsyncGenerator<string>): ReadableStream<Uint8Array> {
   );
 }
 
-export function auditOperations(signer: () => AuditSigner): readonly AdminOperation[] {
+export function auditOperations(world: AuditWorld): readonly AdminOperation[] {
   return [
     auditOperation("operator"),
     auditOperation("tenant"),
     auditOperation("project"),
-    verifyOperation("operator", signer),
-    verifyOperation("tenant", signer),
-    exportOperation("operator", signer),
-    exportOperation("tenant", signer),
-    auditAsOfOperation,
+    verifyOperation("operator", world),
+    verifyOperation("tenant", world),
+    exportOperation("operator", world),
+    exportOperation("tenant", world),
+    auditAsOfOperation(world.reads),
   ];
 }

@@ -11,6 +11,7 @@ import type { Snapshot } from "../../core/snapshot.ts";
 import type { Simulations } from "../../simulation/simulations.ts";
 import type { TargetStatus } from "../../observe/metrics/metrics.ts";
 import type { ToolServers } from "../../mcp/tool-servers.ts";
+import type { AuditReads } from "../../store/audit-reads.ts";
 import type { AuditSigner } from "../../store/audit-signature.ts";
 import type { CallStore } from "../../store/calls.ts";
 import type { ContentStore } from "../../store/content-store.ts";
@@ -51,6 +52,7 @@ export interface AdminContext {
   readonly limits: Pick<LimitStore, "status"> | null;
   /** `null` when no calls are stored. */
   readonly simulations: Simulations | null;
+  readonly auditReads: AuditReads;
   readonly toolServers: ToolServers;
   /** The states of targets that this machine knows. */
   targets(): Promise<readonly TargetStatus[]>;

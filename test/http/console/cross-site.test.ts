@@ -40,6 +40,7 @@ function endpoints(): readonly (readonly [method: string, path: string])[] {
     {
       calls: null,
       simulations: null,
+      auditReads: null,
       contents: null,
       cache: null,
       toolServers: { list: none } as never,
