@@ -142,14 +142,14 @@ export class KeyFinder {
   }
 
   /**
-   * Returns the first position at which a spelling may begin, judged by two characters, or by one at the end; the length
+   * Returns the first position, from `from` on, at which a spelling may begin, judged by two characters, or by one at the end; the length
    * of the text when there is none, as in nearly every text. It is quick to compute.
    */
-  beginning(text: string): number {
+  beginning(text: string, from = 0): number {
     const { length } = text;
-    if (length === 0) return 0;
-    let code = text.charCodeAt(0) & 0xff;
-    for (let at = 1; at < length; at++) {
+    if (from >= length) return length;
+    let code = text.charCodeAt(from) & 0xff;
+    for (let at = from + 1; at < length; at++) {
       const next = text.charCodeAt(at) & 0xff;
       if (this.#pairs[(code << 8) | next] === 1) return at - 1;
       code = next;
@@ -207,6 +207,8 @@ export class KeyWatch {
     let shown = this.#shown.length;
     let state = 0;
     for (let at = 0; at < text.length; at++) {
+      if (state === 0) at = this.#finder.beginning(text, at);
+      if (at === text.length) break;
       state = this.#finder.step(state, text.charCodeAt(at));
       const length = this.#finder.endOf(state);
       if (length === 0) continue;

@@ -28,8 +28,18 @@ export function parseSentObject(text: string, sent: keyof typeof SENT): JsonObje
   return requireSentObject(parseSentJson(text, sent), sent);
 }
 
+/** Returns the value of an event's data. Throws MalformedAnswer. */
+export function parseEvent({ data, value }: Pick<SseEvent, "data" | "value">): Json {
+  return value === undefined ? parseSentJson(data, "event") : value;
+}
+
+/** Throws MalformedAnswer. */
+export function parseEventObject(event: Pick<SseEvent, "data" | "value">): JsonObject {
+  return requireSentObject(parseEvent(event), "event");
+}
+
 /** Returns the value of an event's data, which is parsed once for all that read the event. Throws MalformedAnswer. */
-export const valueOfEvent = memoizePerObject((event: SseEvent): Json => parseSentJson(event.data, "event"));
+export const valueOfEvent = memoizePerObject(parseEvent);
 
 /** Throws MalformedAnswer. */
 export function requireSentObject(value: Json, sent: keyof typeof SENT): JsonObject {

@@ -3,6 +3,7 @@
 // bytes may be kept; a write passes on what the kernel accepts and copies nothing into a buffer.
 import { createConnection, type Socket as ProbeSocket } from "node:net";
 import type { Socket, SocketHandler, TLSOptions } from "bun";
+import { yieldToLoop } from "../core/event-loop.ts";
 import type { EncodedRequest, HttpTarget } from "./http-request-encoding.ts";
 import { type ByteSocket, NestedTls } from "./nested-tls.ts";
 import { TunnelAnswer } from "./proxy-tunnel.ts";
@@ -211,17 +212,16 @@ export class Connection {
     else this.#close(codeOf(error) ?? "ERR_TLS_HANDSHAKE");
   }
 
+  /** Many connections may be ready at once, so that each writes in a turn of its own. */
   drained(): void {
-    if (this.#unsent === undefined) return;
-    this.#writeRest();
-    if (this.#unsent === undefined && this.#state === "open") this.owner.sent?.(this);
+    if (this.#unsent !== undefined) void this.#writeRestLater();
   }
 
   /** Writes as much of the rest as the kernel accepts now, within the bound of one turn of the event loop. */
   #writeRest(): void {
     let leftBytes = MAX_BYTES_PER_TURN;
     while (this.#unsent !== undefined && this.#socket !== undefined) {
-      if (leftBytes <= 0) return this.#writeRestLater();
+      if (leftBytes <= 0) return void this.#writeRestLater();
       const slice = this.#unsent.subarray(0, leftBytes);
       const written = this.#socket.write(slice);
       if (written < 0) {
@@ -239,13 +239,14 @@ export class Connection {
     }
   }
 
-  #writeRestLater(): void {
+  async #writeRestLater(): Promise<void> {
     if (this.#isWriteScheduled) return;
     this.#isWriteScheduled = true;
-    setImmediate(() => {
-      this.#isWriteScheduled = false;
-      this.drained();
-    });
+    await yieldToLoop();
+    this.#isWriteScheduled = false;
+    if (this.#unsent === undefined) return;
+    this.#writeRest();
+    if (this.#unsent === undefined && this.#state === "open") this.owner.sent?.(this);
   }
 
   failed(error: Error): void {

@@ -48,11 +48,11 @@ export function createLineBuffer(): LineBuffer {
     held += bytes.length;
   }
 
+  /** The bytes are valid until more are held. */
   function withHeld(bytes: Uint8Array): Uint8Array {
     if (held === 0) return bytes;
-    const joined = new Uint8Array(held + bytes.length);
-    joined.set(room.subarray(0, held));
-    joined.set(bytes, held);
+    hold(bytes);
+    const joined = room.subarray(0, held);
     held = 0;
     if (room.length > LARGEST_ROOM_KEPT) room = EMPTY;
     return joined;

@@ -2,6 +2,7 @@
 // https://html.spec.whatwg.org/multipage/server-sent-events.html (9.2.6), with three differences: end() returns an
 // event that no blank line has ended, because providers omit that line; an event without data is dropped; and a field
 // `error`, which llama.cpp's server sends, becomes an event of that name.
+import type { Json } from "../core/json.ts";
 import { createLineBuffer, isLongerThan, withLineFeeds } from "./lines.ts";
 import { UpstreamFault } from "./upstream.ts";
 
@@ -10,6 +11,8 @@ export interface SseEvent {
   readonly event: string;
   /** The data lines, joined by line feeds; never empty. */
   readonly data: string;
+  /** What the data is as JSON, where it is so long that it was parsed in a turn of its own. */
+  readonly value?: Json;
 }
 
 export interface SseParser {

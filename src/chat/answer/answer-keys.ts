@@ -57,7 +57,7 @@ export function decoderWithoutKeys(decoder: StreamDecoder, credential: Credentia
 /** Removes a key that is whole within one event, wherever it is in the event, as in a non-streaming answer. */
 function eventWithoutKeys(event: SseEvent, removeKeys: (text: string) => string): SseEvent {
   const data = removeKeys(event.data);
-  return data === event.data ? event : { ...event, data };
+  return data === event.data ? event : { event: event.event, data };
 }
 
 /**

@@ -57,11 +57,10 @@ async function sendOneOf(
   const { bytes, body } = encoded.request;
   // the kernel takes megabytes of each request at once, so that each is sent in a turn of its own, unless one has
   // failed by then
-  if ((bytes ?? body).length > SENT_AT_ONCE)
-    for (let turn = 0; turn < index; turn++) {
-      await yieldToLoop();
-      attempt.lifetime.signal.throwIfAborted();
-    }
+  if (index > 0 && (bytes ?? body).length > SENT_AT_ONCE) {
+    await yieldToLoop();
+    attempt.lifetime.signal.throwIfAborted();
+  }
   return sendRequest(encoded, attempt, call);
 }
 /** In bytes or characters, for a request that is sent several times. */

@@ -2,6 +2,7 @@
 // contain only as many values and escapes as can be read in one turn.
 import { MalformedAnswer } from "../../providers/provider.ts";
 import { JsonError } from "../../wire/json-error.ts";
+import { parseScanned } from "../../wire/json.ts";
 import { scanValue } from "../../wire/json-scan.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
@@ -14,9 +15,12 @@ export const LONG_EVENT = 524_288;
  */
 const MAX_ESCAPES = 1_000_000;
 /** Enough for an answer of two thousand tokens in one event, each with the probabilities of twenty alternatives. */
+/** Of each object, as in every text of a provider. */
+const MAX_MEMBERS = 10_000;
 const BOUNDS = { maxDepth: 512, maxValues: 400_000 };
 /** Numbers that a double would change are read one by one, and each is an object: this many take some 15 ms. */
 const MAX_EXACT_NUMBERS = 20_000;
+const TOO_MANY_ESCAPES = `${MAX_ESCAPES} escaped characters`;
 const BACKSLASH = 0x5c;
 
 export function isLongEvent({ data }: SseEvent): boolean {
@@ -30,18 +34,36 @@ export function isLongEvent({ data }: SseEvent): boolean {
 export async function readableEvents(
   events: readonly SseEvent[],
 ): Promise<{ readonly events: readonly SseEvent[]; readonly refusal: MalformedAnswer | null }> {
-  for (const [index, event] of events.entries()) {
-    if (!isLongEvent(event)) continue;
+  const readable: SseEvent[] = [];
+  for (const event of events) {
+    if (!isLongEvent(event)) {
+      readable.push(event);
+      continue;
+    }
     await yieldToLoop();
-    const excess = excessOf(event.data);
-    if (excess !== null)
+    const excess = hasTooManyEscapes(event.data) ? TOO_MANY_ESCAPES : null;
+    await yieldToLoop();
+    const numbers = excess ?? (event.data.startsWith("{") ? exactNumbersOf(event.data) : null);
+    if (typeof numbers === "string")
       return {
-        events: events.slice(0, index),
-        refusal: new MalformedAnswer(`One event of the provider's stream holds more than ${excess}.`),
+        events: readable,
+        refusal: new MalformedAnswer(`One event of the provider's stream holds more than ${numbers}.`),
       };
     await yieldToLoop();
+    readable.push(numbers === null ? event : withValue(event, numbers));
+    await yieldToLoop();
   }
-  return { events, refusal: null };
+  return { events: readable, refusal: null };
+}
+
+/** The decoder reports an event that is not JSON. */
+function withValue(event: SseEvent, exactNumbers: readonly number[]): SseEvent {
+  try {
+    return { ...event, value: parseScanned(event.data, exactNumbers) };
+  } catch (thrown) {
+    if (!(thrown instanceof JsonError)) throw thrown;
+    return event;
+  }
 }
 
 /** Yields pieces of about `length` characters. No surrogate pair is cut, because each piece is encoded separately. */
@@ -69,19 +91,32 @@ export function requireReadable(data: string): void {
 }
 
 function excessOf(data: string): string | null {
-  if (hasTooManyEscapes(data)) return `${MAX_ESCAPES} escaped characters`;
-  return data.startsWith("{") ? excessiveValues(data) : null;
+  if (hasTooManyEscapes(data)) return TOO_MANY_ESCAPES;
+  const numbers = data.startsWith("{") ? exactNumbersOf(data) : null;
+  return typeof numbers === "string" ? numbers : null;
 }
 
-/** Returns null for invalid JSON too, which the decoder reports. */
-function excessiveValues(data: string): string | null {
+/**
+ * Returns where the numbers of a JSON object are that a double would change, as parseScanned takes them, or what the
+ * object holds too much of. Returns null for invalid JSON, which the decoder reports.
+ */
+function exactNumbersOf(data: string): readonly number[] | string | null {
   try {
+    const numbers = scanValue(data, { ...BOUNDS, maxMembers: MAX_MEMBERS });
     // two positions each
-    const exact = scanValue(data, BOUNDS).length / 2;
-    return exact > MAX_EXACT_NUMBERS ? `${MAX_EXACT_NUMBERS} numbers that a double cannot hold` : null;
+    return numbers.length / 2 > MAX_EXACT_NUMBERS ? `${MAX_EXACT_NUMBERS} numbers that a double cannot hold` : numbers;
   } catch (thrown) {
     const isExcess = thrown instanceof JsonError && thrown.beyond !== null;
-    return isExcess ? `${BOUNDS.maxValues} JSON values` : null;
+    return isExcess && holdsTooManyValues(data) ? `${BOUNDS.maxValues} JSON values` : null;
+  }
+}
+
+function holdsTooManyValues(data: string): boolean {
+  try {
+    scanValue(data, BOUNDS);
+    return false;
+  } catch (thrown) {
+    return thrown instanceof JsonError && thrown.beyond !== null;
   }
 }
 

@@ -47,7 +47,10 @@ export class NativeKeys {
     if (!isObject(data)) return [event];
     const found = pieceOf(data);
     if (found === null) return [...this.#ended(data), event];
-    const withPiece = (piece: string): SseEvent => ({ ...event, data: JSON.stringify(found.withPiece(piece)) });
+    const withPiece = (piece: string): SseEvent => ({
+      event: event.event,
+      data: JSON.stringify(found.withPiece(piece)),
+    });
     const text = this.#textOf(data, found.name, withPiece);
     this.#last = text.watch;
     const shown = text.watch.push(found.piece);

@@ -11,11 +11,14 @@ export class JudgedText {
     this.#passes = passes;
   }
 
-  /** Called once for all events of a text, because the runtime may compare two long texts character by character. */
+  /**
+   * Called before events of a text are judged, for the same text as often as the caller likes. The text is kept even
+   * where an equal one came before: the runtime compares a text with itself at once, but equal texts character by
+   * character.
+   */
   begin(text: string): void {
-    if (text === this.#text) return;
+    if (text !== this.#text) this.#passesWhole = null;
     this.#text = text;
-    this.#passesWhole = null;
   }
 
   /** Whether the event between two positions of the text may pass. */

@@ -17,7 +17,7 @@ import {
   TurnChunks,
 } from "../content-blocks/turn-chunks.ts";
 import { MalformedAnswer, StreamError, type DecodeContext, type StreamDecoder } from "../provider.ts";
-import { objectsIn, parseSentObject, requireNoChunk, textOrEmpty } from "../sent-json.ts";
+import { objectsIn, parseEventObject, requireNoChunk, textOrEmpty } from "../sent-json.ts";
 import { callerOf } from "./decode-response.ts";
 import { classifyError } from "./errors.ts";
 import { finishOf, isCutOff, refusalOf, serviceTierOf, stopSequenceOf, usageOf } from "./outcome.ts";
@@ -78,9 +78,10 @@ class MessageStream implements StreamDecoder {
     this.#answerTool = answerTool;
   }
 
-  push({ event: name, data }: SseEvent): readonly ChatChunk[] {
+  push(sent: SseEvent): readonly ChatChunk[] {
+    const { event: name, data } = sent;
     if (name === "error") throw new StreamError(classifyError({ status: 200, body: data }));
-    const event = readEvent(data);
+    const event = readEvent(sent);
     // the beginning of a block that comes twice would begin a second one
     const isRepeated = data === this.#begunWith;
     this.#begunWith = event?.["type"] === "content_block_start" ? data : null;
@@ -273,8 +274,8 @@ class MessageStream implements StreamDecoder {
 }
 
 /** `null` when the data is not an event: some compatible servers end with OpenAI's `[DONE]`. */
-function readEvent(data: string): JsonObject | null {
-  return data === "[DONE]" ? null : parseSentObject(data, "event");
+function readEvent(event: SseEvent): JsonObject | null {
+  return event.data === "[DONE]" ? null : parseEventObject(event);
 }
 
 function withoutNulls(usage: JsonObject): JsonObject {

@@ -16,7 +16,7 @@ import {
   TurnChunks,
 } from "../content-blocks/turn-chunks.ts";
 import { MalformedAnswer, StreamError, type DecodeContext, type StreamDecoder } from "../provider.ts";
-import { parseSentObject, textOrEmpty } from "../sent-json.ts";
+import { parseEventObject, textOrEmpty } from "../sent-json.ts";
 import { classifyError } from "./errors.ts";
 import { besideAnswer, finishOf, isCutOff, usageOf } from "./outcome.ts";
 import { hiddenDetail, reasoningDetail } from "./reasoning.ts";
@@ -53,24 +53,25 @@ class ConverseStream implements StreamDecoder {
     this.#model = model;
   }
 
-  push({ event: name, data }: SseEvent): readonly ChatChunk[] {
+  push(sent: SseEvent): readonly ChatChunk[] {
+    const { event: name, data } = sent;
     // the beginning of a block that comes twice would begin a second one
     const isRepeated = data === this.#begunWith;
     this.#begunWith = name === "contentBlockStart" ? data : null;
     if (isRepeated) return NO_CHUNKS;
     switch (name) {
       case "contentBlockDelta":
-        return this.#onDelta(parseSentObject(data, "event"), data.length);
+        return this.#onDelta(parseEventObject(sent), data.length);
       case "messageStart":
         return [chunkOf({ role: "assistant" })];
       case "contentBlockStart":
-        return this.#onBlockStart(parseSentObject(data, "event"));
+        return this.#onBlockStart(parseEventObject(sent));
       case "contentBlockStop":
-        return this.#onBlockStop(parseSentObject(data, "event"));
+        return this.#onBlockStop(parseEventObject(sent));
       case "messageStop":
-        return this.#onMessageStop(parseSentObject(data, "event"));
+        return this.#onMessageStop(parseEventObject(sent));
       case "metadata":
-        return this.#onMetadata(parseSentObject(data, "event"));
+        return this.#onMetadata(parseEventObject(sent));
       default:
         if (name === "error") throw new StreamError(classifyError({ status: 200, body: data }));
         if (/exception$/i.test(name)) throw new StreamError(classifyError({ status: 200, body: data }, name));

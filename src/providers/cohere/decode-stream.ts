@@ -6,7 +6,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { StreamError, type StreamDecoder } from "../provider.ts";
 import { annotationsOf, citedBlock } from "./citations.ts";
-import { parseSentObject, textOrEmpty } from "../sent-json.ts";
+import { parseEventObject, textOrEmpty } from "../sent-json.ts";
 import { classifyError } from "./errors.ts";
 import { finishOf, logprobsOf, usageOf } from "./outcome.ts";
 
@@ -26,10 +26,11 @@ class MessageStream implements StreamDecoder {
   private readonly spoken = new Map<number, boolean>();
   private finished = false;
 
-  push({ event: name, data }: SseEvent): readonly ChatChunk[] {
+  push(sent: SseEvent): readonly ChatChunk[] {
+    const { event: name, data } = sent;
     if (data === "[DONE]") return NOTHING;
     if (name === "error") throw new StreamError(classifyError({ status: 200, body: data }));
-    const event = parseSentObject(data, "event");
+    const event = parseEventObject(sent);
     const { index } = event;
     const message = messageOf(event);
     switch (event["type"]) {

@@ -4,14 +4,13 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer, StreamError } from "../provider.ts";
 import { classifyError, statusOfError } from "./errors.ts";
 import type { RenamedFunctions } from "./encode-tools.ts";
-import { objectsIn, parseSentJson } from "../sent-json.ts";
+import { objectsIn } from "../sent-json.ts";
 
 /**
  * Reads one response object. Throws StreamError for an error, also when it comes in a list of one, and MalformedAnswer
- * for a text that is not a response.
+ * for JSON that is not a response. `value` is what the text is as JSON.
  */
-export function readFrame(text: string, sent: "answer" | "event"): JsonObject {
-  const value = parseSentJson(text, sent);
+export function readFrame(text: string, value: Json): JsonObject {
   const frame = Array.isArray(value) && value.length === 1 ? (value[0] as Json) : value;
   if (!isObject(frame)) throw new MalformedAnswer("The provider sent JSON that is not a generateContent response.");
   if (frame["error"] !== undefined && frame["error"] !== null)

@@ -1,5 +1,6 @@
 // Decodes a GenerateContentResponse into a ChatAnswer.
 // https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
+import { parseSentJson } from "../sent-json.ts";
 import type { AnswerChoice, ChatAnswer } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { type DecodeContext, MalformedAnswer } from "../provider.ts";
@@ -24,7 +25,7 @@ import { finishReason, nativeFinish } from "./finish-reasons.ts";
 
 /** Throws StreamError for an error inside a 200, and MalformedAnswer for a body that is not an answer. */
 export function decodeResponse(body: string, context: DecodeContext): ChatAnswer {
-  const frame = readFrame(body, "answer");
+  const frame = readFrame(body, parseSentJson(body, "answer"));
   const identity = identityOf(frame);
   const candidates = candidatesOf(frame);
   const blocked = blockReasonOf(frame);

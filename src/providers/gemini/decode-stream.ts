@@ -23,6 +23,8 @@ import { addExtra, type DecodedParts, decodeParts } from "./decode-parts.ts";
 import { decodeServiceTier, decodeUsage } from "./decode-usage.ts";
 import type { RenamedFunctions } from "./encode-tools.ts";
 import { finishReason, nativeFinish } from "./finish-reasons.ts";
+import { parseEvent } from "../sent-json.ts";
+import type { SseEvent } from "../../wire/sse.ts";
 
 /** The state of one choice so far. */
 interface Candidate {
@@ -50,7 +52,7 @@ const NOTHING: readonly ChatChunk[] = [];
 
 export function openStream(context: DecodeContext): StreamDecoder {
   const stream: Stream = { renamed: renamedOf(context.memo), candidates: new Map(), identity: {}, tier: null };
-  return { push: (event) => pushEvent(stream, event.data), end: () => endOf(stream) };
+  return { push: (event) => pushEvent(stream, event), end: () => endOf(stream) };
 }
 
 function candidateAt(stream: Stream, index: number): Candidate {
@@ -69,9 +71,10 @@ function candidateAt(stream: Stream, index: number): Candidate {
   return fresh;
 }
 
-function pushEvent(stream: Stream, data: string): readonly ChatChunk[] {
+function pushEvent(stream: Stream, event: SseEvent): readonly ChatChunk[] {
+  const { data } = event;
   if (data === "[DONE]") return NOTHING; // Google does not send this, but proxies add it.
-  const frame = readFrame(data, "event");
+  const frame = readFrame(data, parseEvent(event));
   if (stream.identity.id === undefined) stream.identity = identityOf(frame);
   const list = candidatesOf(frame);
   const choices: ChunkChoice[] = [];

@@ -7,13 +7,13 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { MalformedAnswer, StreamError, type StreamDecoder } from "../provider.ts";
 import { classifyError } from "./errors.ts";
-import { objectsIn, parseSentObject, textOrEmpty } from "../sent-json.ts";
+import { objectsIn, parseEventObject, parseSentObject, textOrEmpty } from "../sent-json.ts";
 
 const NOTHING: readonly ChatChunk[] = [];
 
 /** Throws StreamError for an error inside a 200, and MalformedAnswer for a body that is not an answer. */
 export function decodeResponse(body: string): ChatAnswer {
-  const answer = readLine(body, "answer");
+  const answer = readLine(body, parseSentObject(body, "answer"));
   const { message } = answer;
   if (!isObject(message)) throw new MalformedAnswer("The provider's answer has no message.");
   const created = createdOf(answer);
@@ -36,8 +36,8 @@ class LineStream implements StreamDecoder {
   private calls = 0;
   private finished = false;
 
-  push({ data }: SseEvent): readonly ChatChunk[] {
-    const line = readLine(data, "event");
+  push(event: SseEvent): readonly ChatChunk[] {
+    const line = readLine(event.data, parseEventObject(event));
     if (this.finished) return NOTHING;
     const { message } = line;
     const logprobs = logprobsOf(line);
@@ -74,8 +74,7 @@ class LineStream implements StreamDecoder {
   }
 }
 
-function readLine(text: string, sent: "answer" | "event"): JsonObject {
-  const value = parseSentObject(text, sent);
+function readLine(text: string, value: JsonObject): JsonObject {
   if ((value["error"] ?? null) !== null) throw new StreamError(classifyError({ status: 200, body: text }));
   return value;
 }

@@ -6,7 +6,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { readErrorJson } from "../error-body.ts";
 import { decoderAround, type StreamDecoder, StreamError } from "../provider.ts";
-import { parseSentJson, requireSentObject } from "../sent-json.ts";
+import { parseEvent, requireSentObject } from "../sent-json.ts";
 import type { AnswerRow, AnswerRules } from "./answer-rules.ts";
 import {
   hasToolCalls,
@@ -35,14 +35,15 @@ class ChunkDecoder implements StreamDecoder {
     this.#rules = rules;
   }
 
-  push({ event, data }: SseEvent): readonly ChatChunk[] {
+  push(sent: SseEvent): readonly ChatChunk[] {
+    const { event, data } = sent;
     if (isDone(data)) {
       this.isTerminated = true;
       return NOTHING;
     }
     if (event === "error")
       throw new StreamError(this.#rules.errors.classifyParsed(200, readErrorJson(data) ?? data, data));
-    const chunk = parseSentJson(data, "event");
+    const chunk = parseEvent(sent);
     return isObject(chunk) && isPlainText(chunk, this.#rules.row)
       ? [chunk as unknown as ChatChunk]
       : patchChunk(chunk, this.#rules, data);
