@@ -20,7 +20,7 @@ test("[d5.8] of several pieces of work that wait for a turn of the event loop, e
   await Promise.all([work("a"), work("b"), work("c")]);
   isDone = true;
   expect(seen.map(({ piece }) => piece)).toEqual(["a1", "b1", "c1", "a2", "b2", "c2", "a3", "b3", "c3"]);
-  expect(new Set(seen.map(({ turn }) => turn)).size).toBe(seen.length);
+  expect(new Set(seen.map((one) => one.turn)).size).toBe(seen.length);
 });
 
 test("[d5.8] what begins to wait after all others had their turn gets one as well", async () => {
