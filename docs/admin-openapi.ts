@@ -38,6 +38,21 @@ interface AdminDocument {
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
 }
 
+const none = (): never => {
+  throw new Error("the operations are only described");
+};
+const NOT_STARTED = {
+  configurationFile: null,
+  host: "",
+  port: 0,
+  workers: 1,
+  database: "sqlite",
+  limitStore: "memory",
+  hasConsole: false,
+  calls: { keepDays: null, keepDetailsDays: null },
+  audit: { keepDays: null, keepRefusedDays: null },
+} as const;
+
 export function adminDocument(world: DocumentDependencies): AdminDocument {
   return openapiDocument(
     adminOperations(world, {
@@ -50,12 +65,14 @@ export function adminDocument(world: DocumentDependencies): AdminDocument {
       clock: systemClock,
       limits: null,
       store: null,
-      targets: () => Promise.resolve([]),
-      auditSigner: () => {
-        throw new Error("nothing is signed");
-      },
-      isEnding: () => false,
-      call: () => Promise.reject(new Error("no call is made")),
+      targets: none,
+      integrations: none,
+      auditSigner: none,
+      isEnding: none,
+      call: none,
+      notReady: none,
+      version: "",
+      started: NOT_STARTED,
     }),
     "",
   ) as unknown as AdminDocument;

@@ -5,6 +5,7 @@ import { openBudgetUsage } from "./admission/budget-usage.ts";
 import { openMemoryLimits } from "./admission/memory.ts";
 import { openGuardThreads } from "./chat/guards/guard-threads.ts";
 import { handleCall } from "./chat/handle.ts";
+import { CallNotes } from "./chat/call/call-notes.ts";
 import type { ChatContext } from "./chat/call/context.ts";
 import { BackgroundRuns } from "./chat/keeping/background-runs.ts";
 import { durableStore } from "./chat/keeping/durable-store.ts";
@@ -140,6 +141,7 @@ async function openAll(base: Base, parts: ProcessParts): Promise<Gateway> {
     snapshot: source.current().version,
     callsInFlight: traffic.count(),
     targets: targets(),
+    integrations: notifications.integrations?.statuses() ?? [],
     dependencies: dependencies(source, limits, records.ledger, replicas),
   });
   const ownMetrics = {
@@ -176,6 +178,10 @@ async function openAll(base: Base, parts: ProcessParts): Promise<Gateway> {
   const background = new BackgroundRuns();
   // what they have made is kept before the stores are closed
   closing.add(() => background.settled());
+  const notes = new CallNotes(storage.store, (fault) =>
+    log.error({ error_detail: String(fault) }, "the audit log lacks how many more calls were explained or replayed"),
+  );
+  closing.add(() => notes.close());
   const context: ChatContext = {
     clock: systemClock,
     snapshot: () => source.current(),
@@ -199,6 +205,7 @@ async function openAll(base: Base, parts: ProcessParts): Promise<Gateway> {
     kept,
     durable: durableStore(records.contents),
     audit: storage.store,
+    notes,
     background,
     objects: openVendorObjects(storage.calls, systemClock, (thrown) =>
       log.error({ error_detail: String(thrown) }, "ids that a vendor handed out could not be kept"),
@@ -240,7 +247,7 @@ interface ListenerParts {
 
 /** From here on the gateway accepts calls. */
 async function openListener(
-  { options, closing, log, onFault }: Base,
+  { options, loaded, closing, log, onFault }: Base,
   {
     context,
     metrics,
@@ -270,11 +277,11 @@ async function openListener(
         warn: (message) => log.warn({ source: "console" }, message),
         files: openConsoleFiles(CONSOLE_FOLDER),
         settings: () => source.configuration().console,
-        call: (operation, request, { token, peer }) =>
+        call: (operation, request, { token, session, peer }) =>
           handleCall(
             operation,
             request,
-            context,
+            { ...context, way: { via: "console", sessionId: session.id } },
             { requestIP: () => (peer === null ? null : { address: peer }) },
             token,
           ),
@@ -310,6 +317,17 @@ async function openListener(
       turns: machine === null ? undefined : sharedTurns(machine.places),
       toolServers,
       cache: context.cache,
+      started: {
+        configurationFile: loaded.file,
+        host: options.host,
+        port: options.port,
+        workers: options.workers,
+        database: options.databaseUrl === null ? "sqlite" : "postgresql",
+        limitStore: options.limitStore === null ? "memory" : "valkey",
+        hasConsole: options.hasConsole,
+        calls: options.calls,
+        audit: options.audit,
+      },
       auditSigner: () => auditSigner(options.audit.signingKey, keys.read()[0]!),
       call: (operation, request, token) =>
         handleCall(operation, request, { ...context, ignoresDrains: true }, null, token),
@@ -410,6 +428,7 @@ export function openCallContext(snapshot: Snapshot, upstreamProxy: ProxySettings
     kept: null,
     durable: null,
     audit: null,
+    notes: null,
     background: null,
     objects: null,
     carriers: reasoningCarriers([]),

@@ -69,6 +69,7 @@ async function openAll(base: Base): Promise<Gateway> {
     snapshot: source.current().version,
     callsInFlight: 0,
     targets: [],
+    integrations: notifications.integrations?.statuses() ?? [],
     dependencies: dependencies(source, limits, records.ledger, replicas),
   });
   const everyWorker = (): readonly WorkerChannel[] =>

@@ -1,8 +1,8 @@
 // What a reader has chosen for this browser: theme, time zone, and whether single letters are commands (WCAG 2.1.4).
 export interface Preferences {
   readonly theme: "system" | "light" | "dark";
-  /** `local` is the zone of the browser. */
-  readonly zone: "local" | "utc";
+  /** `local` is the zone of the browser, `tenant` that of the reports of the tenant in scope. */
+  readonly zone: "local" | "utc" | "tenant";
   readonly letters: boolean;
 }
 
@@ -15,7 +15,7 @@ export function readPreferences(storage: Storage | undefined): Preferences {
     const stored = JSON.parse(storage?.getItem(NAME) ?? "{}") as Partial<Record<keyof Preferences, unknown>>;
     return {
       theme: stored.theme === "light" || stored.theme === "dark" ? stored.theme : DEFAULTS.theme,
-      zone: stored.zone === "utc" ? "utc" : DEFAULTS.zone,
+      zone: stored.zone === "utc" || stored.zone === "tenant" ? stored.zone : DEFAULTS.zone,
       letters: stored.letters !== false,
     };
   } catch {

@@ -192,12 +192,19 @@ const FIXED: Readonly<Record<string, Requirement>> = {
   rotateProjectWebhook: { reach: "project", role: "maintainer" },
   testProjectWebhook: { reach: "project", role: "maintainer" },
   readUsage: { reach: "operator", role: "owner" },
+  // Whose calls they get; figures and errors are in it for operators only, and so is how the gateway is run.
+  listIntegrations: { reach: "operator", role: "owner" },
+  listTenantIntegrations: { reach: "tenant", role: "viewer" },
+  listProjectIntegrations: { reach: "project", role: "viewer" },
+  readGateway: { reach: "own", role: "viewer" },
   listViews: { reach: "own", role: "viewer" },
   createView: { reach: "own", role: "viewer" },
+  updateView: { reach: "own", role: "viewer" },
   deleteView: { reach: "own", role: "viewer" },
   listProjectViews: { reach: "project", role: "viewer" },
   // They are what everybody in the project begins with.
   createProjectView: { reach: "project", role: "developer" },
+  updateProjectView: { reach: "project", role: "developer" },
   deleteProjectView: { reach: "project", role: "developer" },
   // Each place that it names has to be one whose calls the caller may list.
   followCalls: { reach: "own", role: "viewer" },

@@ -3,6 +3,7 @@
 import { z } from "zod";
 import { CLIENT_DEVIATION_NAMES } from "../core/client-deviations.ts";
 import type { ScopeSettings } from "../core/snapshot.ts";
+import { isTimeZone } from "../core/time-zone.ts";
 import { cacheUseSchema, toCacheUse } from "./cache-use-settings.ts";
 import { contentLogSchema, toContentLogSettings } from "./content-settings.ts";
 
@@ -23,6 +24,15 @@ const clientDeviations = z.partialRecord(z.enum(CLIENT_DEVIATION_NAMES), z.boole
   title: "Deviations for clients",
   description:
     "What the gateway does for named clients ([clients/README.md](clients/README.md#what-the-gateway-does-for-named-clients)), by name: `false` switches it off. The first value set in this order is used: project, tenant, gateway. The default is `true`.",
+});
+
+export const timeZoneName = z
+  .string()
+  .refine(isTimeZone, "expected the name of a time zone such as Europe/Berlin, or UTC");
+const timezone = timeZoneName.optional().meta({
+  title: "Time zone",
+  description:
+    "The time zone of days in reports of usage where a request names none, by its name in the IANA database, such as `Europe/Berlin`; a project has none of its own. The first value set in this order is used: tenant, gateway. The default is UTC. Budgets follow the calendar of UTC in any case.",
 });
 
 export const scopeSettings = z.strictObject({
@@ -53,6 +63,7 @@ export const scopeSettings = z.strictObject({
     description:
       "How the calls of this project use the response cache, if the tenant allows it; only the settings of a project can say so. `cache` of a route takes precedence. The default is that requests turn it on.",
   }),
+  timezone,
   models: z.array(z.string().min(1).max(400)).max(1000).optional().meta({
     title: "Models",
     description:
@@ -62,9 +73,11 @@ export const scopeSettings = z.strictObject({
 export const toScopeSettings = (
   file: Omit<
     z.output<typeof scopeSettings>,
-    "content_log" | "cache" | "cache_allowed" | "responses" | "client_deviations"
+    "content_log" | "cache" | "cache_allowed" | "responses" | "client_deviations" | "timezone"
   > &
-    Partial<Pick<z.output<typeof scopeSettings>, "cache" | "cache_allowed" | "responses" | "client_deviations">> & {
+    Partial<
+      Pick<z.output<typeof scopeSettings>, "cache" | "cache_allowed" | "responses" | "client_deviations" | "timezone">
+    > & {
       readonly content_log?: z.output<typeof contentLogSchema> | undefined;
     },
 ): ScopeSettings => ({
@@ -76,6 +89,7 @@ export const toScopeSettings = (
   ...(file.content_log !== undefined && { contentLog: toContentLogSettings(file.content_log) }),
   ...(file.cache_allowed !== undefined && { cacheAllowed: file.cache_allowed }),
   ...(file.cache !== undefined && { cache: toCacheUse(file.cache) }),
+  ...(file.timezone !== undefined && { timezone: file.timezone }),
 });
 
 export const settingsSection = z
@@ -93,6 +107,7 @@ export const settingsSection = z
       .meta({ title: "No limit on stop sequences", description: DISABLE_STOP_LIMIT }),
     responses: responsesSettings,
     client_deviations: clientDeviations,
+    timezone,
   })
   .transform(toScopeSettings)
   .prefault({})
@@ -117,6 +132,7 @@ const MISPLACED: Readonly<Record<"tenant" | "project", readonly MisplacedSetting
       message: "only the settings of a tenant can list the projects whose content is kept",
     },
     { path: ["cache_allowed"], message: "only the settings of a tenant can allow the response cache" },
+    { path: ["timezone"], message: "only the settings of a tenant can name the time zone of its reports" },
   ],
   tenant: [{ path: ["cache"], message: "only the settings of a project, or a route, can turn the response cache on" }],
 };

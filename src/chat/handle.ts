@@ -9,6 +9,7 @@ import { isPending, type MaybePromise, whenReady } from "../core/maybe-promise.t
 import { Call } from "./call/call.ts";
 import type { ChatContext } from "./call/context.ts";
 import { withEntriesInTurns } from "./fit/entry-request.ts";
+import { replayedCall } from "./call/call-notes.ts";
 import { asksToExplain, requireExplainable, EXPLAIN_HEADER } from "./explain/explain.ts";
 import { isOn } from "./call/header-switch.ts";
 import { prepare } from "./plan/stages.ts";
@@ -45,6 +46,7 @@ export async function handleCall(
       );
     const token = isPending(known) ? await known : known;
     const explains = asksToExplain(http.headers);
+    const replayed = replayedCall(http.headers);
     const showsCost = isOn(http.headers.get("x-gateway-cost"), "x-gateway-cost");
     requireInference(token, explains ? NEEDED_TO_EXPLAIN : NOTHING_NEEDED, snapshot);
     lifetime.enter(token.tenantId, snapshot.limits);
@@ -69,6 +71,14 @@ export async function handleCall(
     if (call.objects.references.length > 0) await call.objects.load();
     const admitted = call.policies?.admit();
     if (isPending(admitted)) await admitted;
+    if (context.notes !== null && (explains || replayed !== null))
+      await context.notes.note({
+        action: explains ? "explain" : "replay",
+        traceId: replayed ?? call.traceId,
+        principal,
+        address: received.clientIp(),
+        way: context.way ?? { via: "api" },
+      });
 
     answer = await operation.reply({
       call,

@@ -15,6 +15,7 @@ import type { LoginIssuer } from "./login.ts";
 import { memoizePerObject } from "./memoization.ts";
 import type { PolicySet } from "./policy.ts";
 import type { Route } from "./route.ts";
+import { UTC } from "./time-zone.ts";
 import type { ToolServerSet } from "./tool.ts";
 
 /** How responses are kept: not at all, for a while, or like the content of calls. */
@@ -36,6 +37,8 @@ export interface ScopeSettings {
   readonly cacheAllowed?: boolean;
   /** How a project keeps answers; absent when it does not say. */
   readonly cache?: CacheSetting | "off";
+  /** The time zone whose days reports count where a request names none; absent when this scope does not say. */
+  readonly timezone?: string;
 }
 
 /**
@@ -210,4 +213,10 @@ export function settingsOf(
     tenantId === null ? undefined : tenantSettings.get(tenantId),
     settings,
   ];
+}
+
+/** The time zone whose days the reports of a tenant count; of the whole gateway for null. */
+export function reportingZone(tenantId: string | null, snapshot: Snapshot): string {
+  const named = settingsOf({ tenantId, projectId: null }, snapshot).find((scope) => scope?.timezone !== undefined);
+  return named?.timezone ?? UTC;
 }

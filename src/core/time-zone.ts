@@ -1,4 +1,4 @@
-// Time zones by their IANA names: offsets from UTC, and the moments at which a local day begins.
+// Time zones by their IANA names: local time, offsets from UTC, and the moments at which a local day begins.
 // https://www.iana.org/time-zones
 import { memoizeBounded } from "./memoization.ts";
 
@@ -13,10 +13,17 @@ export interface ZoneOffset {
 
 const MAX_REMEMBERED = 100;
 
+interface Zone {
+  readonly format: Intl.DateTimeFormat;
+  /** The last moment that was asked for, because the language's tables are expensive and several fields of one moment are read. */
+  secondMs: number;
+  localMs: number;
+}
+
 /** `null` for a name that is no time zone. */
-const formatOf = memoizeBounded(MAX_REMEMBERED, (zone: string): Intl.DateTimeFormat | null => {
+const zoneOf = memoizeBounded(MAX_REMEMBERED, (zone: string): Zone | null => {
   try {
-    return new Intl.DateTimeFormat("en-US", {
+    const format = new Intl.DateTimeFormat("en-US", {
       timeZone: zone,
       hourCycle: "h23",
       era: "short",
@@ -27,22 +34,41 @@ const formatOf = memoizeBounded(MAX_REMEMBERED, (zone: string): Intl.DateTimeFor
       minute: "numeric",
       second: "numeric",
     });
+    return { format, secondMs: Number.NaN, localMs: Number.NaN };
   } catch {
     return null;
   }
 });
 
-export const isTimeZone = (zone: string): boolean => /^[A-Za-z][\w+/-]{0,60}$/.test(zone) && formatOf(zone) !== null;
+export const isTimeZone = (zone: string): boolean => /^[A-Za-z][\w+/-]{0,60}$/.test(zone) && isZoneOrOffset(zone);
+
+/** Whether it is the name of a time zone, or an offset such as `+01:00`. */
+export const isZoneOrOffset = (zone: string): boolean => zoneOf(zone) !== null;
+
+/** Local time as a number whose UTC date and time are those of the zone. */
+export function localTime(zone: string, timeMs: number): number {
+  if (zone === UTC) return timeMs;
+  const of = zoneOf(zone)!;
+  const secondMs = Math.floor(timeMs / 1000) * 1000;
+  if (of.secondMs !== secondMs) {
+    of.localMs = localSecond(of.format, secondMs);
+    of.secondMs = secondMs;
+  }
+  return of.localMs + (timeMs - secondMs);
+}
+
+function localSecond(format: Intl.DateTimeFormat, secondMs: number): number {
+  const parts: Partial<Record<Intl.DateTimeFormatPartTypes, string>> = {};
+  for (const { type, value } of format.formatToParts(secondMs)) parts[type] = value;
+  const at = (name: Intl.DateTimeFormatPartTypes): number => Number(parts[name]);
+  // Date.UTC takes years below 100 for those of the twentieth century.
+  const local = new Date(0);
+  local.setUTCFullYear(parts.era === "BC" ? 1 - at("year") : at("year"), at("month") - 1, at("day"));
+  return local.setUTCHours(at("hour"), at("minute"), at("second"));
+}
 
 /** How far local time is ahead of UTC. */
-function offsetAt(zone: string, timeMs: number): number {
-  if (zone === UTC) return 0;
-  const second = Math.floor(timeMs / 1000) * 1000;
-  const parts: Partial<Record<Intl.DateTimeFormatPartTypes, string>> = {};
-  for (const { type, value } of formatOf(zone)!.formatToParts(second)) parts[type] = value;
-  const at = (name: Intl.DateTimeFormatPartTypes): number => Number(parts[name]);
-  return Date.UTC(at("year"), at("month") - 1, at("day"), at("hour"), at("minute"), at("second")) - second;
-}
+const offsetAt = (zone: string, timeMs: number): number => localTime(zone, timeMs) - timeMs;
 
 /** The offsets that hold between two times, the first of them from `fromMs` on. */
 export function offsetsBetween(zone: string, fromMs: number, toMs: number): readonly ZoneOffset[] {

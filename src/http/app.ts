@@ -38,6 +38,7 @@ import { namedRoutes, routesFor } from "../routing/resolve-route.ts";
 import type { DocumentDependencies } from "./admin/document-rule.ts";
 import type { ToolServers } from "../mcp/tool-servers.ts";
 
+import type { StartedGateway } from "./admin/started-gateway.ts";
 import type { AdminContents, AdminContext, AdminStore } from "./admin/operation.ts";
 import type { Turns } from "./admin/turns.ts";
 import type { AdminBindings, AdminEnv } from "./admin/admin-request.ts";
@@ -100,6 +101,7 @@ export interface AdminSources extends DocumentDependencies {
   /** As in AdminContext. */
   call(operation: Operation, request: Request, token: AccessToken): Promise<Response>;
   reload(): Promise<void>;
+  readonly started: StartedGateway;
   /** Signs exports of the audit log. */
   readonly auditSigner: AdminContext["auditSigner"];
   isEnding(): boolean;
@@ -288,6 +290,9 @@ function serveAdmin(
         auditReads: admin.auditReads,
         toolServers: admin.toolServers,
         targets: async () => (await context.standing()).targets,
+        integrations: async () => (await context.standing()).integrations ?? [],
+        notReady: () => context.notReady(),
+        started: admin.started,
         call: (body, { token, projectId }) =>
           admin.call(CALL_PATHS.get(CHAT_PATH)!, chatRequest(body, projectId), token),
         cache: admin.cache,

@@ -3,6 +3,7 @@
 // settings say so.
 import type { LimitStore } from "../admission/limit-store.ts";
 import type { JsonObject } from "../core/json.ts";
+import type { IntegrationStatus } from "../observe/integrations/integrations.ts";
 import type { TargetStatus } from "../observe/metrics/metrics.ts";
 import type { WorkerFigures } from "../observe/metrics/worker-gauges.ts";
 import type { OtherReplica, ReplicaWatch } from "../snapshot/replica-watch.ts";
@@ -15,6 +16,8 @@ export interface ProcessStanding {
   readonly callsInFlight: number;
   readonly targets: readonly TargetStatus[];
   readonly dependencies: Dependencies;
+  /** Absent from a process of an earlier version. */
+  readonly integrations?: readonly IntegrationStatus[];
 }
 
 export interface Standing extends ProcessStanding {
@@ -69,6 +72,8 @@ export function machineStanding(
     snapshot: supervisor.snapshot,
     callsInFlight: serving.reduce((total, { callsInFlight }) => total + callsInFlight, 0),
     targets: machineTargets(serving.map(({ targets }) => targets)),
+    // only the supervisor delivers
+    integrations: supervisor.integrations ?? [],
     dependencies: {
       database: {
         unreachedMs: Math.max(...all.map(({ database }) => database.unreachedMs)),

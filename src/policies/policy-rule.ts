@@ -2,6 +2,7 @@
 // library. What could make a rule slow is refused here: macros inside macros, functions that make long values, and
 // regular expressions that backtrack (promise 3.1). https://github.com/google/cel-spec/blob/master/doc/langdef.md
 import { lazy, memoizeBounded } from "../core/memoization.ts";
+import { isZoneOrOffset } from "../core/time-zone.ts";
 import type * as Cel from "@marcbachmann/cel-js";
 import type { ASTNode, Environment } from "@marcbachmann/cel-js";
 import type { RE2JS } from "re2js";
@@ -348,7 +349,7 @@ function judgeMatches(receiver: ASTNode, given: readonly ASTNode[], walk: Walk):
 
 function judgeZone(name: string, receiver: ASTNode, zone: ASTNode, walk: Walk, body: Body | null): void {
   if (body !== null) throw refusal(walk.text, zone.start, `${name}() with a time zone cannot be used inside a macro`);
-  if (zone.op !== "value" || typeof zone.args !== "string" || !isZone(zone.args))
+  if (zone.op !== "value" || typeof zone.args !== "string" || !isZoneOrOffset(zone.args))
     throw refusal(
       walk.text,
       zone.start,
@@ -356,15 +357,6 @@ function judgeZone(name: string, receiver: ASTNode, zone: ASTNode, walk: Walk, b
     );
   const at = walk.text.indexOf(name, receiver.end) + name.length;
   walk.edits.push({ at, end: at, text: ZONED });
-}
-
-function isZone(timeZone: string): boolean {
-  try {
-    new Intl.DateTimeFormat("en", { timeZone });
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function judgeOperator(node: Extract<ASTNode, { args: readonly ASTNode[] }>, walk: Walk, body: Body | null): void {

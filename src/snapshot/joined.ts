@@ -176,6 +176,7 @@ function withDefaults(file: ScopeSettings, store: ScopeSettings): ScopeSettings 
   const contentLog = file.contentLog ?? store.contentLog;
   const cacheAllowed = file.cacheAllowed ?? store.cacheAllowed;
   const cache = file.cache ?? store.cache;
+  const timezone = file.timezone ?? store.timezone;
   const responsesStore = file.responsesStore ?? store.responsesStore;
   const hasDeviations = file.clientDeviations !== undefined || store.clientDeviations !== undefined;
   return {
@@ -187,6 +188,7 @@ function withDefaults(file: ScopeSettings, store: ScopeSettings): ScopeSettings 
     ...(contentLog !== undefined && { contentLog }),
     ...(cacheAllowed !== undefined && { cacheAllowed }),
     ...(cache !== undefined && { cache }),
+    ...(timezone !== undefined && { timezone }),
   };
 }
 

@@ -13,30 +13,50 @@ type Db = Kysely<ViewSchema>;
 const MOST_VIEWS = 100;
 
 /** Each adds a row to the audit log. */
-export function viewWrites(work: Work): Pick<Writer, "createView" | "removeView"> {
+export function viewWrites(work: Work): Pick<Writer, "createView" | "changeView" | "removeView"> {
   const db = work.tx as unknown as Db;
+  /** Throws where another view of the list has the name; makes the view the only one with which the screen begins, if it is one. */
+  const makeRoom = async ({ id, owner, screen, name, query, isDefault }: SavedView): Promise<number> => {
+    requireTexts(name + query);
+    const others = await db
+      .selectFrom("console_views")
+      .select("name")
+      .where(ownedBy(owner))
+      .where("screen", "=", screen)
+      .where("id", "!=", id)
+      .execute();
+    if (others.some((other) => other.name === name))
+      throw new StoreError("exists", `There is already a view ${JSON.stringify(name)} on this screen.`);
+    if (isDefault)
+      await db
+        .updateTable("console_views")
+        .set({ is_default: 0n })
+        .where(ownedBy(owner))
+        .where("screen", "=", screen)
+        .execute();
+    return others.length;
+  };
   return {
     async createView(view) {
-      requireTexts(view.name + view.query);
-      const others = await db
-        .selectFrom("console_views")
-        .select("name")
-        .where(ownedBy(view.owner))
-        .where("screen", "=", view.screen)
-        .execute();
-      if (others.some(({ name }) => name === view.name))
-        throw new StoreError("exists", `There is already a view ${JSON.stringify(view.name)} on this screen.`);
-      if (others.length >= MOST_VIEWS)
+      if ((await makeRoom(view)) >= MOST_VIEWS)
         throw new StoreError("conflict", `There are already ${MOST_VIEWS} views on this screen. Delete one first.`);
-      if (view.isDefault)
-        await db
-          .updateTable("console_views")
-          .set({ is_default: 0n })
-          .where(ownedBy(view.owner))
-          .where("screen", "=", view.screen)
-          .execute();
       await db.insertInto("console_views").values(viewRow(view)).execute();
-      noted(work, "create", view);
+      noted(work, "create", null, view);
+    },
+    async changeView(id, owner, change) {
+      const row = await db
+        .selectFrom("console_views")
+        .selectAll()
+        .where("id", "=", id)
+        .where(ownedBy(owner))
+        .executeTakeFirst();
+      if (row === undefined) return null;
+      const before = viewOf(row);
+      const after = { ...before, ...change(before) };
+      await makeRoom(after);
+      await db.updateTable("console_views").set(viewRow(after)).where("id", "=", id).execute();
+      noted(work, "update", before, after);
+      return after;
     },
     async removeView(id, owner) {
       const row = await db
@@ -45,7 +65,7 @@ export function viewWrites(work: Work): Pick<Writer, "createView" | "removeView"
         .where(ownedBy(owner))
         .returningAll()
         .executeTakeFirst();
-      if (row !== undefined) noted(work, "remove", viewOf(row));
+      if (row !== undefined) noted(work, "remove", viewOf(row), null);
       return row !== undefined;
     },
   };
@@ -58,10 +78,13 @@ export async function removeViewsOf({ tx }: Work, userId: string): Promise<void>
 
 function noted(
   work: Work,
-  action: "create" | "remove",
-  { id, owner, screen, name, query, isDefault }: SavedView,
+  action: "create" | "update" | "remove",
+  before: SavedView | null,
+  after: SavedView | null,
 ): void {
-  const shown = { screen, query, is_default: isDefault };
+  const { id, owner, name } = (after ?? before)!;
+  const shown = (view: SavedView | null) =>
+    view && { screen: view.screen, name: view.name, query: view.query, is_default: view.isDefault };
   work.entries.push({
     action,
     outcome: "done",
@@ -70,8 +93,8 @@ function noted(
     projectId: owner.projectId,
     targetId: id,
     targetName: name,
-    before: action === "create" ? null : shown,
-    after: action === "create" ? shown : null,
+    before: shown(before),
+    after: shown(after),
     isChange: false,
   });
 }

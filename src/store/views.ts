@@ -20,3 +20,6 @@ export interface SavedView {
   readonly createdBy: string;
   readonly createdAtMs: number;
 }
+
+/** What can be changed of a view. */
+export type ViewChange = Partial<Pick<SavedView, "name" | "query" | "isDefault">>;

@@ -23,7 +23,7 @@ import type { Recipient } from "./events.ts";
 import type { Reader } from "./reader.ts";
 import type { ClaimFilter, StoredClaim } from "./claims.ts";
 import type { SessionFilter } from "./sessions.ts";
-import type { SavedView, ViewOwner } from "./views.ts";
+import type { SavedView, ViewChange, ViewOwner } from "./views.ts";
 
 /**
  * The version that the entry must still have, from an ETag; otherwise StoreError `stale`. Undefined or `null` accepts
@@ -112,6 +112,8 @@ export interface Writer extends Reader {
 
   /** StoreError `exists` when the owner has one of this name on the screen, `conflict` when it has too many. */
   createView(view: SavedView): Promise<void>;
+  /** `change` gets the present state, and may throw. Returns null where the owner has none with this id. Faults as of `createView`. */
+  changeView(id: string, owner: ViewOwner, change: (current: SavedView) => ViewChange): Promise<SavedView | null>;
   /** Returns whether the owner had it. */
   removeView(id: string, owner: ViewOwner): Promise<boolean>;
 

@@ -92,6 +92,8 @@ export async function openWorkerIntegrations(
   };
 }
 
+const NEVER = { deliveredAtMs: null, failedAtMs: null } as const;
+
 /** What a worker alone knows of an integration; the supervisor has the rest. */
 function statusOf(
   { name, type }: IntegrationOutline,
@@ -99,5 +101,13 @@ function statusOf(
   contentsLeftOut: number,
 ): ReturnType<Integrations["statuses"]>[number] {
   const none = Object.fromEntries(FIGURES.map((figure) => [figure, 0])) as Record<(typeof FIGURES)[number], number>;
-  return { name, type, sums: { ...none, queued: 0, handover, thread_ended: 0 }, contentsLeftOut, restarts: 0 };
+  return {
+    name,
+    type,
+    sums: { ...none, queued: 0, handover, thread_ended: 0 },
+    contentsLeftOut,
+    restarts: 0,
+    times: NEVER,
+    lastError: null,
+  };
 }

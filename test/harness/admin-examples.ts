@@ -59,6 +59,7 @@ const EXAMPLE_BODIES: Readonly<Record<string, (place: ConfigurationScope) => unk
   NewWebhook: () => ({ name: "fresh", url: "https://93.184.215.14/hook", events: ["budget.*"] }),
   WebhookChange: () => ({ timeout_s: 5 }),
   WebhookRotation: () => ({ overlap_minutes: 60 }),
+  ViewChange: () => ({ name: "renamed" }),
   NewView: () => ({ screen: "calls", name: "fresh", query: "q=status:5xx&range=7d", is_default: true }),
   NewSettings: () => ({ drop_params: true }),
   SettingsChange: () => ({ drop_params: false }),

@@ -190,6 +190,17 @@ export async function openAdminWorld({
       isEnding: () => isEnding(),
       toolServers,
       cache: cache ?? null,
+      started: {
+        configurationFile: null,
+        host: "127.0.0.1",
+        port: 4100,
+        workers: 1,
+        database: "sqlite",
+        limitStore: "memory",
+        hasConsole: true,
+        calls: { keepDays: 90, keepDetailsDays: 30 },
+        audit: { keepDays: null, keepRefusedDays: 400 },
+      },
       auditSigner: () => auditSigner(null, MASTER_KEY),
       // this world serves no calls
       call: () =>

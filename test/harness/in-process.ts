@@ -113,6 +113,8 @@ export interface StubOptions {
   readonly kept?: KeptStore<unknown>;
   readonly durable?: DurableStore;
   readonly audit?: ChatContext["audit"];
+  /** Explanations and replays are written down nowhere, if left out. */
+  readonly notes?: ChatContext["notes"];
   /** Keeps nothing, if left out. */
   readonly ledger?: Ledger;
   /** Long requests are parsed and written in this thread, if left out. */
@@ -225,6 +227,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     kept: options.kept ?? null,
     durable: options.durable ?? null,
     audit: options.audit ?? null,
+    notes: options.notes ?? null,
     background: new BackgroundRuns(),
     objects: options.objects ?? null,
     traffic: openTraffic({ inc: () => {}, dec: () => {} }, options.refusal ?? (() => null)),

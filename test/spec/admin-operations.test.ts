@@ -69,9 +69,9 @@ const APART = /^(simulate\w+|(put|delete)\w+Draft)$/;
 const writing = (): readonly Described[] =>
   operations!.filter(({ method, operationId }) => method !== "GET" && !APART.test(operationId));
 
-/** Everybody ends sessions and deletes views of their own; the owner may do everything else. */
+/** Everybody ends sessions, and changes and deletes views, of their own; the owner may do everything else. */
 const actorOf = (operationId: string): string =>
-  operationId === "endSession" || operationId === "deleteView" ? "acme.viewer" : "default.owner";
+  ["endSession", "updateView", "deleteView"].includes(operationId) ? "acme.viewer" : "default.owner";
 
 async function sent(
   { operationId, method, path, tag, bodySchema }: Described,

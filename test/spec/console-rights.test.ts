@@ -66,8 +66,8 @@ const PEOPLE = [
   "default.boss",
 ];
 
-/** What the caller sees without a role, wherever it is asked; of a view and of places to follow, those that are the caller's. */
-const OWN = new Set(["endSession", "listProjects", "deleteView", "followCalls"]);
+/** What the caller sees without a role, wherever it is asked; of views and of places to follow, those that are the caller's. */
+const OWN = new Set(["endSession", "listProjects", "updateView", "deleteView", "followCalls"]);
 
 test("[d14.1] [d2.3] at every endpoint a session has the rights of its person, and `me` names exactly what it may do", async () => {
   const wrong: string[] = [];

@@ -53,6 +53,39 @@ for (const kind of await allDatabases())
       expect((await send("beta.owner", "GET", "/projects/site/views")).status).toBe(404);
     });
 
+    test("[d14.5] a view is renamed and changed, and never over a change of somebody else", async () => {
+      const path = "/projects/app/views";
+      const made = await save("acme.owner", path, { name: "First", screen: "changes" });
+      const own = `${path}/${made.body.id}`;
+      const change = (as: string, body: object, etag?: string) =>
+        world.send(as, "PATCH", `/api/v1/admin${own}`, body, etag === undefined ? {} : { "if-match": etag });
+      const renamed = await change("acme.owner", { name: "Renamed" }, made.body.etag);
+      expect([renamed.status, renamed.body]).toMatchObject([200, { name: "Renamed", query: made.body.query }]);
+      expect(renamed.body.etag).not.toBe(made.body.etag);
+      const late = await change("acme.admin", { query: "q=status:429" }, made.body.etag);
+      expect([late.status, late.body.error.code]).toEqual([412, "etag_mismatch"]);
+      const other = await save("acme.owner", path, { name: "Second", screen: "changes", is_default: true });
+      expect((await change("acme.owner", { name: "Second" })).status).toBe(409);
+      expect((await change("acme.owner", { is_default: true, query: "q=status:429" })).body).toMatchObject({
+        is_default: true,
+        query: "q=status:429",
+      });
+      expect(await named("acme.owner", `${path}?screen=changes`)).toEqual(["Renamed*", "Second"]);
+      expect((await change("acme.site.viewer", { name: "Taken" })).status).not.toBe(200);
+      expect((await send("acme.owner", "PATCH", `${path}/viw_none`, { name: "x" })).status).toBe(404);
+      const { body: audit } = await send(
+        "acme.owner",
+        "GET",
+        `/projects/app/audit?kind=view&target_id=${made.body.id}`,
+      );
+      expect(audit.data.map(({ action, before, after }: any) => [action, before?.name, after?.name])).toEqual([
+        ["update", "Renamed", "Renamed"],
+        ["update", "First", "Renamed"],
+        ["create", undefined, "First"],
+      ]);
+      for (const one of [made, other]) await send("acme.owner", "DELETE", `${path}/${one.body.id}`);
+    });
+
     test("one view of a screen is the default, and each name is there once", async () => {
       const path = "/projects/app/views";
       await save("acme.owner", path, { name: "One", is_default: true });

@@ -281,6 +281,11 @@ export interface CallDetail {
   } | null;
   /** Null if the token is not known any more. */
   readonly token_name: string | null;
+  /** Where the trace of the call is shown: by the integrations that have received it and have a `trace_url`. */
+  readonly trace_links: readonly {
+    readonly name: string;
+    readonly url: string;
+  }[];
   readonly content: {
     /** `kept`: it can be read. `explained`: the call was an explanation, of which nothing is kept. `off`: the content log is off for the project now. `elsewhere`: only integrations receive it. `unsampled`: the call is not in the share of calls that is kept. `expired`: it was kept for its time. `missing`: the content log is on, but has nothing of the call: it was off then, the content was deleted, or the process was killed before it was written. */
     readonly state: "kept" | "explained" | "off" | "elsewhere" | "unsampled" | "expired" | "missing";
@@ -407,6 +412,88 @@ export interface Drain {
   readonly begun_by: string;
   /** Time in UTC. */
   readonly begun_at: string;
+}
+
+export interface Gateway {
+  readonly version: string;
+  /** The gateway's clock. */
+  readonly at: string;
+  readonly license: string;
+  readonly ready: boolean;
+  /** Where browsers reach it; null where no console is served. */
+  readonly console_url: string | null;
+  /** As the configuration file says: `calls`, `audit` and `content_log`. */
+  readonly retention: {
+    /** Days that single calls are kept; null for ever, as below. */
+    readonly calls_days: number | null;
+    readonly call_details_days: number | null;
+    readonly audit_days: number | null;
+    readonly audit_refused_days: number | null;
+    /** Whether tenants may keep prompts and answers. */
+    readonly content_allowed: boolean;
+  };
+  /** The section `console` of the configuration file. */
+  readonly console: {
+    readonly served: boolean;
+    readonly session_idle_s: number;
+    readonly session_max_s: number;
+    readonly project_tokens: boolean;
+    readonly insecure_http: boolean;
+  };
+  /** How it is run; null for those who are no operators. */
+  readonly run: {
+    /** Why it is not ready. */
+    readonly not_ready: string | null;
+    readonly configuration_file: string | null;
+    readonly host: string;
+    readonly port: number;
+    readonly workers: number;
+    readonly database: "sqlite" | "postgresql";
+    readonly limit_store: "memory" | "valkey";
+  } | null;
+}
+
+export interface Integration {
+  /** Its name in the section `integrations` of the configuration file. */
+  readonly name: string;
+  readonly type: string;
+  /** `failing`: the last delivery failed. `waiting`: nothing was delivered since the gateway started. */
+  readonly state: "delivering" | "failing" | "waiting" | "disabled";
+  /** Whether it gets prompts and answers, where the tenant keeps them. */
+  readonly content: boolean;
+  readonly only: "all" | "errors";
+  /** The share of the calls, or of the traces, that it gets: 0 to 1. */
+  readonly sample: number;
+  /** The projects of the scope whose calls it gets; null for all of them. */
+  readonly projects: readonly string[] | null;
+  /** Since the gateway started, to half a second. */
+  readonly last_delivery_at: string | null;
+  /** Time in UTC. */
+  readonly last_failure_at: string | null;
+  /** Only for operators: what the receiver said when it failed. */
+  readonly last_error: string | null;
+  /** Only for operators, because they count the calls of all tenants since the start. */
+  readonly figures: {
+    readonly delivered: number;
+    /** Failed attempts, each of one batch. */
+    readonly failures: number;
+    readonly retries: number;
+    /** Calls that wait to be delivered. */
+    readonly queued: number;
+    /** Calls that were not delivered, by reason, as in the metric `dragoman_integration_shed_total`. */
+    readonly not_delivered: {
+      readonly queue_full?: number;
+      readonly handover?: number;
+      readonly refused?: number;
+      readonly given_up?: number;
+      readonly thread_ended?: number;
+      readonly shutdown?: number;
+    };
+  } | null;
+}
+
+export interface Integrations {
+  readonly data: readonly Integration[];
 }
 
 export interface IssuedToken {
@@ -1068,10 +1155,43 @@ export interface View {
   readonly created_by: string;
   /** Time in UTC. */
   readonly created_at: string;
+  /** The ETag of this state, to be sent back as `if-match`. */
+  readonly etag: string;
 }
 
 export interface ViewList {
   readonly data: readonly View[];
+  /** Null on the last page. */
+  readonly next_cursor: string | null;
+}
+
+export interface WebhookDelivery {
+  readonly id: string;
+  /** `pending`: waiting or being attempted; `dead`: given up after the last attempt. */
+  readonly state: "pending" | "delivered" | "dead";
+  readonly type: "audit.head" | "budget.threshold_reached" | "call.refused" | "target.breaker_opened" | "target.breaker_closed" | "token.created" | "token.rotated" | "token.revoked" | "token.expiring" | "token.expired" | "webhook.test";
+  /** The header `webhook-id` of every attempt. */
+  readonly event_id: string;
+  readonly webhook_id: string;
+  readonly webhook_name: string | null;
+  /** Tenant of the webhook. Null if the configuration file defines it for all tenants. */
+  readonly tenant_id: string | null;
+  readonly project_id: string | null;
+  /** Attempts since it was last put into the queue. */
+  readonly attempts: number;
+  /** Time in UTC. */
+  readonly created_at: string;
+  /** Time in UTC. */
+  readonly next_attempt_at: string | null;
+  /** Time in UTC. */
+  readonly ended_at: string | null;
+  /** Null if the receiver did not answer. */
+  readonly last_status: number | null;
+  readonly last_error: string | null;
+}
+
+export interface WebhookDeliveryList {
+  readonly data: readonly WebhookDelivery[];
   /** Null on the last page. */
   readonly next_cursor: string | null;
 }

@@ -12,6 +12,8 @@ import { Problem } from "./problem.tsx";
 interface ExplainedPlanProps {
   readonly body: unknown;
   readonly projectId: string;
+  /** The trace id of a recorded call that is explained anew, for the audit log. */
+  readonly replayed?: string;
   /** Stands above the targets. */
   readonly renderHead?: (explanation: Explanation) => ReactNode;
   /** Stands below the request of a target. */
@@ -19,7 +21,7 @@ interface ExplainedPlanProps {
 }
 
 /** Asks once; what the body becomes later does not ask again. Give it another key to ask anew. */
-export function ExplainedPlan({ body, projectId, renderHead, renderFoot }: ExplainedPlanProps) {
+export function ExplainedPlan({ body, projectId, replayed, renderHead, renderFoot }: ExplainedPlanProps) {
   const api = useApi();
   const { data, error, refetch } = useQuery<Explanation, ApiError>({
     queryKey: ["explanation"],
@@ -27,7 +29,11 @@ export function ExplainedPlan({ body, projectId, renderHead, renderFoot }: Expla
       api.send<Explanation>("POST", "/v1/chat/completions", {
         body,
         signal,
-        headers: { "x-gateway-explain": "true", "x-gateway-project-id": projectId },
+        headers: {
+          "x-gateway-explain": "true",
+          "x-gateway-project-id": projectId,
+          ...(replayed !== undefined && { "x-gateway-replay-of": replayed }),
+        },
       }),
     gcTime: 0,
     staleTime: Infinity,

@@ -1,16 +1,16 @@
-// A moment in the chosen zone, without the day where that is today; the other zone is in its title.
+// A moment in the chosen zone, without the day where that is today; the other zones are in its title.
 import { useState } from "react";
-import { bothZones, clockTime, dayAndTime, dayOf } from "../format/time.ts";
-import { usePreferences } from "../preferences-context.tsx";
+import { clockTime, dayAndTime, dayOf, inAllZones } from "../format/time.ts";
+import { useZone } from "../use-zone.ts";
 
 export function TimeText({ at, form = "short" }: { readonly at: string | number; readonly form?: "short" | "day" }) {
-  const { preferences } = usePreferences();
+  const zone = useZone();
   const timeMs = typeof at === "number" ? at : Date.parse(at);
   const [todayMs] = useState(() => Date.now());
-  const isToday = dayOf(timeMs, preferences.zone) === dayOf(todayMs, preferences.zone);
-  const text = form === "short" && isToday ? clockTime(timeMs, preferences.zone) : dayAndTime(timeMs, preferences.zone);
+  const isToday = dayOf(timeMs, zone) === dayOf(todayMs, zone);
+  const text = form === "short" && isToday ? clockTime(timeMs, zone) : dayAndTime(timeMs, zone);
   return (
-    <time dateTime={new Date(timeMs).toISOString()} title={bothZones(timeMs)}>
+    <time dateTime={new Date(timeMs).toISOString()} title={inAllZones(timeMs, zone)}>
       {text}
     </time>
   );

@@ -38,7 +38,10 @@ export function DeleteObject({ noun, object, path }: DeleteObjectProps) {
         Delete
       </button>
       {isAsking && (
-        <Modal title={`Delete the ${noun.one} ${object.name}?`} close={() => setIsAsking(false)}>
+        <Modal
+          title={`Delete the ${noun.one === object.name ? noun.one : `${noun.one} ${object.name}`}?`}
+          close={() => setIsAsking(false)}
+        >
           <p>
             It takes effect at once. Its definition stays in the history, from where the configuration can be restored.
           </p>

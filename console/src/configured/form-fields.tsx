@@ -3,12 +3,12 @@ import type { ReactNode } from "react";
 import { Labelled } from "../components/labelled.tsx";
 import { visibleText } from "../format/visible-text.ts";
 import type { FormProps } from "./noun.ts";
-import { type Path, withValue } from "./yaml-text.ts";
+import { type Path, withSecret, withValue } from "./yaml-text.ts";
 
 interface FieldProps extends FormProps {
   readonly label: string;
   readonly path: Path;
-  readonly hint?: string;
+  readonly hint?: string | undefined;
 }
 
 interface ControlProps<T> {
@@ -50,6 +50,7 @@ const at = (fields: unknown, path: Path): unknown =>
     fields,
   );
 
+const isSwitch = (value: unknown): value is boolean => typeof value === "boolean";
 const isText = (value: unknown): value is string => typeof value === "string";
 const isNumber = (value: unknown): value is number => typeof value === "number";
 const isTexts = (value: unknown): value is readonly string[] => Array.isArray(value) && value.every(isText);
@@ -80,14 +81,14 @@ export function TextField({ lines = 1, ...props }: FieldProps & { readonly lines
 export function SecretField(props: FieldProps) {
   return (
     <ValueField {...props} isOfKind={isText}>
-      {({ id, value = "", set, isReadOnly }) => (
+      {({ id, value = "", isReadOnly }) => (
         <input
           id={id}
           type="password"
           autoComplete="new-password"
           value={value}
           readOnly={isReadOnly}
-          onChange={({ target }) => set(unlessEmpty(target.value))}
+          onChange={({ target }) => props.edit((yaml) => withSecret(yaml, props.path, unlessEmpty(target.value)))}
         />
       )}
     </ValueField>
@@ -125,6 +126,31 @@ export function ChoiceField({ choices, unset, ...props }: ChoiceProps) {
           {[...new Set([...choices, ...(value === "" ? [] : [value])])].map((choice) => (
             <option key={choice}>{choice}</option>
           ))}
+        </select>
+      )}
+    </ValueField>
+  );
+}
+
+interface SwitchProps extends FieldProps {
+  /** What holds where nothing is chosen. */
+  readonly unset: string;
+}
+
+/** Yes, no, or not set here. */
+export function SwitchField({ unset, ...props }: SwitchProps) {
+  return (
+    <ValueField {...props} isOfKind={isSwitch}>
+      {({ id, value, set, isReadOnly }) => (
+        <select
+          id={id}
+          value={value === undefined ? "" : String(value)}
+          disabled={isReadOnly}
+          onChange={({ target }) => set(target.value === "" ? undefined : target.value === "true")}
+        >
+          <option value="">{unset}</option>
+          <option value="true">yes</option>
+          <option value="false">no</option>
         </select>
       )}
     </ValueField>

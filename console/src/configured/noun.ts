@@ -76,6 +76,7 @@ const KEPT_BY_THE_API: ReadonlySet<string> = new Set([
   "etag",
   "created_at",
   "updated_at",
+  "read_only_fields",
 ]);
 
 /** What the document says; the rest is the gateway's own. */

@@ -54,6 +54,8 @@ export function ObjectEditor({ noun, object, stored = object, path, draft, since
     setBase(stored);
     setYaml(writtenYaml(fieldsOf(stored)));
   }
+  /** Without the secrets that were typed. */
+  const shown = readYaml({ text: yaml.text }).fields;
   const check = useCheck(yaml, isChanged && mayReplace ? { method: "PUT", path } : null);
   const { fields, problems, isValid, failedTests } = check;
   const keeps = draft !== undefined;
@@ -101,17 +103,18 @@ export function ObjectEditor({ noun, object, stored = object, path, draft, since
           </button>
         )}
         {isFile && <CopyButton label="Copy for the file" text={fileText(filePlace(noun, object), yaml.text)} />}
-        {!isFile && may(me, scope, operationOf("delete", noun)) && (
+        {!isFile && base.version > 0 && may(me, scope, operationOf("delete", noun)) && (
           <DeleteObject noun={noun} object={base} path={path} />
         )}
         {keeps && <small role="status">{isChanged ? DRAFT_WORDS[kept] : ""}</small>}
       </p>
-      {isFile && isChanged && fields !== null && <ChangeView before={fieldsOf(base)} after={fields} text={yaml.text} />}
-      {isSaving && fields !== null && (
+      {isFile && isChanged && shown !== null && <ChangeView before={fieldsOf(base)} after={shown} text={yaml.text} />}
+      {isSaving && fields !== null && shown !== null && (
         <SaveDialog
           noun={noun}
           base={base}
           fields={fields}
+          shown={shown}
           path={path}
           failedTests={failedTests}
           close={() => setIsSaving(false)}
@@ -169,7 +172,7 @@ function EditorPanes({ noun, yaml, setYaml, problems, isReadOnly, simulated }: P
           <CodeEditor
             label={`The ${noun.one} as YAML`}
             text={yaml.text}
-            change={(text) => setYaml({ text })}
+            change={(text) => setYaml({ ...yaml, text })}
             problems={problems}
             isReadOnly={isReadOnly}
           />

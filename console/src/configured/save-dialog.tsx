@@ -16,6 +16,8 @@ interface SaveDialogProps {
   readonly noun: Noun;
   readonly base: ConfiguredObject;
   readonly fields: Fields;
+  /** The fields as they are shown: with a mask for each secret that was typed. */
+  readonly shown: Fields;
   readonly path: string;
   /** What of the object's own tests does not hold with the change. */
   readonly failedTests: readonly string[];
@@ -26,7 +28,7 @@ interface SaveDialogProps {
   readonly take: (saved: ConfiguredObject, isOwn: boolean) => void;
 }
 
-export function SaveDialog({ noun, base, fields, path, failedTests, close, rebase, take }: SaveDialogProps) {
+export function SaveDialog({ noun, base, fields, shown, path, failedTests, close, rebase, take }: SaveDialogProps) {
   const api = useApi();
   const queries = useQueryClient();
   const [isBusy, setIsBusy] = useState(false);
@@ -63,7 +65,7 @@ export function SaveDialog({ noun, base, fields, path, failedTests, close, rebas
     event.preventDefault();
     if (theirs === null && isReady) void save(base);
   };
-  const words = (before: Fields): readonly string[] => noun.words?.(before, fields) ?? [];
+  const words = (before: Fields): readonly string[] => noun.words?.(before, shown) ?? [];
   return (
     <Modal
       title={
@@ -74,7 +76,7 @@ export function SaveDialog({ noun, base, fields, path, failedTests, close, rebas
     >
       <form className="save-form" onSubmit={submit}>
         {theirs === null ? (
-          <ChangeView before={fieldsOf(base)} after={fields} further={[...words(fieldsOf(base)), ...sentences]} />
+          <ChangeView before={fieldsOf(base)} after={shown} further={[...words(fieldsOf(base)), ...sentences]} />
         ) : (
           <div className="both-sides">
             <section>
@@ -85,7 +87,7 @@ export function SaveDialog({ noun, base, fields, path, failedTests, close, rebas
             </section>
             <section>
               <h3>What you would change</h3>
-              <ChangeView before={fieldsOf(base)} after={fields} />
+              <ChangeView before={fieldsOf(base)} after={shown} />
             </section>
           </div>
         )}

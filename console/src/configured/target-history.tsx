@@ -23,9 +23,11 @@ interface TargetHistoryProps {
   readonly targetId: string;
   /** Such as `token`. */
   readonly what: string;
+  /** What an empty history says. */
+  readonly none?: string;
 }
 
-export function TargetHistory({ kind, targetId, what }: TargetHistoryProps) {
+export function TargetHistory({ kind, targetId, what, none = "No change is recorded" }: TargetHistoryProps) {
   const me = useMe();
   const scope = useScope();
   const isAllowed = may(me, scope, "list*Audit");
@@ -46,7 +48,7 @@ export function TargetHistory({ kind, targetId, what }: TargetHistoryProps) {
   if (error !== null)
     return <Problem what="The history could not be read." error={error} retry={() => void refetch()} />;
   if (data === undefined) return <Pending what="The history" />;
-  if (data.data.length === 0) return <Empty title="No change is recorded" />;
+  if (data.data.length === 0) return <Empty title={none} />;
   return (
     <>
       <ol className="history">
@@ -54,7 +56,7 @@ export function TargetHistory({ kind, targetId, what }: TargetHistoryProps) {
           <HistoryEntry key={row.id} row={row} />
         ))}
       </ol>
-      {data.next_cursor !== null && <p className="hint">The last {wholeCount(PAGE_ROWS)} changes are shown.</p>}
+      {data.next_cursor !== null && <p className="hint">The last {wholeCount(PAGE_ROWS)} entries are shown.</p>}
     </>
   );
 }
@@ -66,6 +68,7 @@ function HistoryEntry({ row }: { readonly row: AuditRow }) {
       <details onToggle={(event) => setIsOpen(event.currentTarget.open)}>
         <summary>
           <TimeText at={row.at} /> <b>{visibleText(row.action)}</b> by {visibleText(actorText(row))}
+          {row.note !== null && <small> {visibleText(row.note)}</small>}
           {row.version !== null && <small> version {row.version} of the configuration</small>}
         </summary>
         {isOpen && <AuditedChange before={row.before} after={row.after} />}

@@ -27,7 +27,7 @@ const PAUSE_MS = 400;
 export function useCheck(yaml: YamlText, write: CheckedWrite | null): Checked {
   const api = useApi();
   const read = readYaml(yaml);
-  const [refused, setRefused] = useState<{ readonly text: string; readonly problems: readonly FieldProblem[] } | null>(
+  const [refused, setRefused] = useState<{ readonly of: YamlText; readonly problems: readonly FieldProblem[] } | null>(
     null,
   );
   const method = write?.method ?? "PUT";
@@ -49,7 +49,7 @@ export function useCheck(yaml: YamlText, write: CheckedWrite | null): Checked {
             if (stop.signal.aborted || !(error instanceof ApiError)) return;
             const { problems, param, message } = error;
             setRefused({
-              text: yaml.text,
+              of: yaml,
               problems: problems.length > 0 ? problems : [{ param: param ?? "", message }],
             });
           },
@@ -61,7 +61,7 @@ export function useCheck(yaml: YamlText, write: CheckedWrite | null): Checked {
     };
   }, [api, yaml, method, path, name]);
   if (read.fields === null) return { fields: null, problems: read.problems, isValid: false, failedTests: [] };
-  const isCurrent = refused !== null && refused.text === yaml.text && path !== null;
+  const isCurrent = refused !== null && refused.of === yaml && path !== null;
   const found = isCurrent ? refused.problems : [];
   return {
     fields: read.fields,

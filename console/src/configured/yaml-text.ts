@@ -5,8 +5,13 @@ import type { Fields } from "./fields.ts";
 
 export type Path = readonly (string | number)[];
 
+/** Stands in the text for a secret that was typed into a form. */
+const TYPED_SECRET = "•••";
+
 export interface YamlText {
   readonly text: string;
+  /** What was typed into fields for secrets, by the path as JSON. It is sent, and shown nowhere. */
+  readonly secrets?: Readonly<Record<string, string>>;
 }
 
 const WRITTEN = { lineWidth: 0 } as const;
@@ -20,7 +25,8 @@ export type ReadYaml =
   | { readonly fields: Fields; readonly problems: readonly [] }
   | { readonly fields: null; readonly problems: readonly TextProblem[] };
 
-export function readYaml({ text }: YamlText): ReadYaml {
+/** The fields with the secrets that were typed. */
+export function readYaml({ text, secrets = {} }: YamlText): ReadYaml {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   if (document.errors.length > 0)
@@ -32,6 +38,10 @@ export function readYaml({ text }: YamlText): ReadYaml {
   if (!isMap(document.contents))
     return { fields: null, problems: [{ line: 1, message: "The document has to be a mapping of fields." }] };
   try {
+    for (const [path, secret] of Object.entries(secrets)) {
+      const at = JSON.parse(path) as Path;
+      if (document.getIn(at) === TYPED_SECRET) document.setIn(at, secret);
+    }
     return { fields: document.toJS({ maxAliasCount: 100 }) as Fields, problems: [] };
   } catch (error) {
     return { fields: null, problems: [{ line: 1, message: (error as Error).message }] };
@@ -42,10 +52,18 @@ export function readYaml({ text }: YamlText): ReadYaml {
 export function withValue(yaml: YamlText, path: Path, value: unknown): YamlText {
   const document = parseDocument(yaml.text);
   if (document.errors.length > 0) return yaml;
-  if (document.contents === null) return value === undefined ? yaml : writtenYaml(nested(path, value));
+  if (document.contents === null) return value === undefined ? yaml : { ...yaml, ...writtenYaml(nested(path, value)) };
   if (value === undefined) document.deleteIn(path);
   else document.setIn(path, document.createNode(value));
-  return { text: document.toString(WRITTEN) };
+  return { ...yaml, text: document.toString(WRITTEN) };
+}
+
+/** As `withValue`, for what must not be shown: the text gets a mask, which is read as the secret. */
+export function withSecret(yaml: YamlText, path: Path, secret: string | undefined): YamlText {
+  const { text } = withValue(yaml, path, secret === undefined ? undefined : TYPED_SECRET);
+  const key = JSON.stringify(path);
+  const { [key]: _, ...others } = yaml.secrets ?? {};
+  return { text, secrets: secret === undefined ? others : { ...others, [key]: secret } };
 }
 
 /** Moves an entry of the list at the path, with its comments. */
@@ -55,7 +73,7 @@ export function withMoved(yaml: YamlText, path: Path, from: number, to: number):
   if (list?.items === undefined || to < 0 || to >= list.items.length) return yaml;
   const [moved] = list.items.splice(from, 1);
   list.items.splice(to, 0, moved);
-  return { text: document.toString(WRITTEN) };
+  return { ...yaml, text: document.toString(WRITTEN) };
 }
 
 export const nested = (path: Path, value: unknown): unknown =>

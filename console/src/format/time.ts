@@ -1,16 +1,19 @@
 // Times in the chosen zone, ages and durations.
-export type Zone = "local" | "utc";
+import { localMs, momentOf } from "./local-time.ts";
 
-const zoneOf = (zone: Zone): { readonly timeZone?: string } => (zone === "utc" ? { timeZone: "UTC" } : {});
+/** The name of a time zone in the IANA database. */
+export type Zone = string;
 
-/** What heads of columns say. */
-export function zoneName(zone: Zone): string {
-  return zone === "utc" ? "UTC" : new Intl.DateTimeFormat().resolvedOptions().timeZone;
+export const UTC: Zone = "UTC";
+
+/** The zone of the browser. */
+export function ownZone(): Zone {
+  return new Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
 export function clockTime(timeMs: number, zone: Zone): string {
   return new Intl.DateTimeFormat("en-GB", {
-    ...zoneOf(zone),
+    timeZone: zone,
     hour: "2-digit",
     minute: "2-digit",
     second: "2-digit",
@@ -19,7 +22,7 @@ export function clockTime(timeMs: number, zone: Zone): string {
 
 export function dayAndTime(timeMs: number, zone: Zone): string {
   return new Intl.DateTimeFormat("en-GB", {
-    ...zoneOf(zone),
+    timeZone: zone,
     day: "numeric",
     month: "short",
     hour: "2-digit",
@@ -29,7 +32,7 @@ export function dayAndTime(timeMs: number, zone: Zone): string {
 }
 
 export function dayOf(timeMs: number, zone: Zone): string {
-  return new Intl.DateTimeFormat("en-GB", { ...zoneOf(zone), day: "numeric", month: "short", year: "numeric" }).format(
+  return new Intl.DateTimeFormat("en-GB", { timeZone: zone, day: "numeric", month: "short", year: "numeric" }).format(
     timeMs,
   );
 }
@@ -40,7 +43,7 @@ const DAY_MS = 86_400_000;
 export function dayAndClock(timeMs: number, nowMs: number, zone: Zone): string {
   const isNear = Math.abs(timeMs - nowMs) < 6 * DAY_MS;
   return new Intl.DateTimeFormat("en-GB", {
-    ...zoneOf(zone),
+    timeZone: zone,
     ...(isNear ? { weekday: "short" } : { day: "numeric", month: "short" }),
     ...(Math.abs(timeMs - nowMs) > 300 * DAY_MS && { year: "numeric" }),
     hour: "2-digit",
@@ -53,20 +56,21 @@ export function dayAndClock(timeMs: number, nowMs: number, zone: Zone): string {
 /** A moment that the gateway sets in UTC, such as `1 Dec 00:00 UTC (01:00 yours)`. */
 export function utcAndOwn(timeMs: number): string {
   const part = (zone: Zone, options: Intl.DateTimeFormatOptions): string =>
-    new Intl.DateTimeFormat("en-GB", { ...zoneOf(zone), ...options }).format(timeMs);
+    new Intl.DateTimeFormat("en-GB", { timeZone: zone, ...options }).format(timeMs);
   const day: Intl.DateTimeFormatOptions = { day: "numeric", month: "short" };
   const clock: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit" };
-  const utc = `${part("utc", day)} ${part("utc", clock)} UTC`;
-  const [ownDay, ownClock] = [part("local", day), part("local", clock)];
-  if (ownDay === part("utc", day)) return ownClock === part("utc", clock) ? utc : `${utc} (${ownClock} yours)`;
+  const utc = `${part(UTC, day)} ${part(UTC, clock)} UTC`;
+  const own = ownZone();
+  const [ownDay, ownClock] = [part(own, day), part(own, clock)];
+  if (ownDay === part(UTC, day)) return ownClock === part(UTC, clock) ? utc : `${utc} (${ownClock} yours)`;
   return `${utc} (${ownDay} ${ownClock} yours)`;
 }
 
-/** The same moment in both zones, with its date. */
-export function bothZones(timeMs: number): string {
-  const utc = `${dayOf(timeMs, "utc")} ${clockTime(timeMs, "utc")} UTC`;
-  const local = `${dayOf(timeMs, "local")} ${clockTime(timeMs, "local")} ${zoneName("local")}`;
-  return local.replace(zoneName("local"), "UTC") === utc ? utc : `${local}\n${utc}`;
+/** The same moment in the zone of the page, the browser's and UTC, with its date. */
+export function inAllZones(timeMs: number, zone: Zone): string {
+  return [...new Set([zone, ownZone(), UTC])]
+    .map((one) => `${dayOf(timeMs, one)} ${clockTime(timeMs, one)} ${one}`)
+    .join("\n");
 }
 
 const STEPS = [
@@ -94,14 +98,11 @@ export function duration(ms: number): string {
 
 /** As a field for a date and time has it, to the minute. */
 export function localTime(timeMs: number, zone: Zone): string {
-  const date = new Date(timeMs);
-  if (zone === "utc") return date.toISOString().slice(0, 16);
-  const part = (value: number): string => String(value).padStart(2, "0");
-  return `${date.getFullYear()}-${part(date.getMonth() + 1)}-${part(date.getDate())}T${part(date.getHours())}:${part(date.getMinutes())}`;
+  return new Date(localMs(timeMs, zone)).toISOString().slice(0, 16);
 }
 
 /** The time of such a field; null where it is incomplete. */
 export function timeInZone(text: string, zone: Zone): string | null {
-  const timeMs = Date.parse(zone === "utc" ? `${text}Z` : text);
-  return text === "" || Number.isNaN(timeMs) ? null : new Date(timeMs).toISOString();
+  const local = Date.parse(`${text}Z`);
+  return text === "" || Number.isNaN(local) ? null : new Date(momentOf(local, zone)).toISOString();
 }

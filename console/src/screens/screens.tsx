@@ -137,10 +137,19 @@ export const SCREENS: readonly Screen[] = [
     needs: "list*Audit",
     component: lazy(async () => ({ default: (await import("./audit/audit-screen.tsx")).AuditScreen })),
   },
+  {
+    path: "/settings",
+    group: "Access",
+    title: "Settings",
+    letter: "n",
+    needs: null,
+    component: lazy(async () => ({ default: (await import("./settings/settings-screen.tsx")).SettingsScreen })),
+  },
 ];
 
 /** Pages of single things, by the path of their screen. */
 export const DETAILS: Readonly<Record<string, ComponentType<{ readonly id: string }>>> = {
+  "/people": lazy(async () => ({ default: (await import("./people/user-screen.tsx")).UserScreen })),
   "/policies": lazy(async () => ({ default: (await import("./policies/policy-screen.tsx")).PolicyScreen })),
   "/prices": lazy(async () => ({ default: (await import("./prices/price-screen.tsx")).PriceScreen })),
   "/tools": lazy(async () => ({ default: (await import("./tools/tool-server-screen.tsx")).ToolServerScreen })),

@@ -30,8 +30,12 @@ export interface Me {
     readonly project_id: string | null;
     readonly name: string;
     readonly role: string;
+    /** The time zone of its reports. */
+    readonly timezone: string;
   }[];
   readonly more_places: boolean;
+  /** The time zone of reports about all tenants. */
+  readonly timezone: string;
   /** Ids of operations of the admin API: those of tenants and projects by the role there. */
   readonly can: {
     readonly own: readonly string[];
@@ -84,6 +88,12 @@ function allowed(me: Me, verbs: Verbs, tenant: string | null, project: string | 
     (place) => (tenant === null || place.tenant_id === tenant) && place.project_id === project,
   )?.role;
   return role !== undefined && (verbs[role]?.includes(id) ?? false);
+}
+
+/** The time zone of the reports of the tenant in scope. */
+export function tenantZone(me: Me, { tenant }: Scope): string {
+  if (tenant === null) return me.timezone;
+  return me.places.find(({ tenant_id }) => tenant_id === tenant)?.timezone ?? me.timezone;
 }
 
 /** The widest scope of a reader: all tenants, a tenant, or the only project. */

@@ -1,4 +1,5 @@
-// The saved views of a screen: those of the reader and of the project, as links, and the state of the page to be saved as another one.
+// The saved views of a screen: those of the reader and of the project, as links that can be changed, and the state of the page to be saved as
+// another one.
 import { type SubmitEvent, useId, useState } from "react";
 import { Link, useLocation, useSearch } from "wouter";
 import type { View, ViewList } from "../api/types.ts";
@@ -11,6 +12,8 @@ import { visibleText } from "../format/visible-text.ts";
 import { useScope } from "../scope/scope-context.tsx";
 import { may } from "../session/me.ts";
 import { useMe } from "../session/session.tsx";
+import { ChangeSavedView } from "./change-saved-view.tsx";
+import { savedQuery } from "./saved-query.ts";
 
 /** `screen` is its name in the path, such as `calls`. What is open beside a list belongs to no view. */
 export function ViewsMenu({ screen }: { readonly screen: string }) {
@@ -30,13 +33,13 @@ function Views({ screen, close }: { readonly screen: string; readonly close: () 
   const ofProject = project !== null && may(me, scope, "list*Views") ? projectPath(project) : null;
   return (
     <div className="views">
-      <List title="Yours" path={OWN} screen={screen} mayDelete close={close} />
+      <List title="Yours" path={OWN} screen={screen} mayChange close={close} />
       {ofProject !== null && (
         <List
           title={`Of ${project}`}
           path={ofProject}
           screen={screen}
-          mayDelete={may(me, scope, "delete*View")}
+          mayChange={may(me, scope, "update*View")}
           close={close}
         />
       )}
@@ -51,14 +54,15 @@ interface ListProps {
   readonly title: string;
   readonly path: string;
   readonly screen: string;
-  readonly mayDelete: boolean;
+  readonly mayChange: boolean;
   readonly close: () => void;
 }
 
-function List({ title, path, screen, mayDelete, close }: ListProps) {
+function List({ title, path, screen, mayChange, close }: ListProps) {
   const { data, error, refetch } = useRead<ViewList>(`${path}?screen=${encodeURIComponent(screen)}`);
   const { send, isBusy, failure } = useWrite();
   const [place] = useLocation();
+  const [changed, setChanged] = useState<string | null>(null);
   return (
     <section>
       <h2>{title}</h2>
@@ -73,16 +77,30 @@ function List({ title, path, screen, mayDelete, close }: ListProps) {
               {visibleText(view.name)}
               {view.is_default && <small> begins here</small>}
             </Link>
-            {mayDelete && (
-              <button
-                type="button"
-                className="quiet"
-                disabled={isBusy}
-                aria-label={`Delete the view ${view.name}`}
-                onClick={() => void send("DELETE", `${path}/${encodeURIComponent(view.id)}`)}
-              >
-                Delete
-              </button>
+            {mayChange && (
+              <>
+                <button
+                  type="button"
+                  className="quiet"
+                  aria-expanded={changed === view.id}
+                  aria-label={`Change the view ${view.name}`}
+                  onClick={() => setChanged(changed === view.id ? null : view.id)}
+                >
+                  Change
+                </button>
+                <button
+                  type="button"
+                  className="quiet"
+                  disabled={isBusy}
+                  aria-label={`Delete the view ${view.name}`}
+                  onClick={() => void send("DELETE", ofView(path, view))}
+                >
+                  Delete
+                </button>
+              </>
+            )}
+            {changed === view.id && (
+              <ChangeSavedView key={view.etag} view={view} path={ofView(path, view)} close={() => setChanged(null)} />
             )}
           </li>
         ))}
@@ -91,6 +109,7 @@ function List({ title, path, screen, mayDelete, close }: ListProps) {
   );
 }
 
+const ofView = (path: string, { id }: View): string => `${path}/${encodeURIComponent(id)}`;
 const hrefOf = (place: string, { query }: View): string => (query === "" ? place : `${place}?${query}`);
 
 function SaveForm({ screen, project }: { readonly screen: string; readonly project: string | null }) {
@@ -102,12 +121,10 @@ function SaveForm({ screen, project }: { readonly screen: string; readonly proje
   const { send, isBusy, failure } = useWrite();
   const save = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
-    const query = new URLSearchParams(search);
-    query.delete("open");
     const saved = await send<View>("POST", isShared && project !== null ? projectPath(project) : OWN, {
       screen,
       name,
-      query: query.toString(),
+      query: savedQuery(search),
       is_default: isDefault,
     });
     if (saved !== undefined) setName("");

@@ -17,6 +17,7 @@ import type { Places } from "../../routing/concurrency.ts";
 import type { Health } from "../../routing/health.ts";
 import type { Hedging } from "../../routing/hedging.ts";
 import type { Ledger } from "../../store/ledger.ts";
+import type { Actor } from "../../store/records.ts";
 import type { Store } from "../../store/store.ts";
 import type { BackgroundRuns } from "../keeping/background-runs.ts";
 import type { DurableStore } from "../keeping/durable-store.ts";
@@ -26,6 +27,7 @@ import type { ReasoningCarriers } from "../carriers/reasoning-carrier.ts";
 import type { LongAnswers } from "../long-bodies/long-answers.ts";
 import type { ArgumentChecks } from "../../mcp/tool-arguments.ts";
 import type { LongRequests } from "../long-bodies/long-requests.ts";
+import type { CallNotes } from "./call-notes.ts";
 import type { UpstreamClient } from "../../wire/upstream.ts";
 import type { GuardThreads } from "../guards/guard-threads.ts";
 
@@ -67,6 +69,10 @@ export interface ChatContext {
   readonly durable: DurableStore | null;
   /** Where it is written down who reads content; `null` where there is no audit log. */
   readonly audit: Pick<Store, "note"> | null;
+  /** Writes down who explains and replays calls; `null` where there is no audit log. */
+  readonly notes: Pick<CallNotes, "note"> | null;
+  /** How its calls are asked for, where that is not the API itself. */
+  readonly way?: Pick<Actor, "via" | "sessionId">;
   /** What is known of ids that vendors handed out; `null` where there is no database. */
   readonly objects: VendorObjects | null;
   /** Seals and opens what providers need back of their reasoning. */

@@ -17,6 +17,8 @@ import { fileDocuments } from "./file-documents.ts";
 import { checked, queryOf } from "./input.ts";
 import { describeKey, keyQuery } from "./key.ts";
 import { KEY_PATHS, OPENAPI_PATHS } from "../paths.ts";
+import { gatewayOperations } from "./about-gateway.ts";
+import { integrationOperations } from "./integrations.ts";
 import { historyOperations } from "./history.ts";
 import { limitStateOperations } from "./limit-states.ts";
 import { LOGIN_OPERATIONS } from "./logins.ts";
@@ -57,6 +59,7 @@ export function adminOperations(
     isEnding,
     call,
     store,
+    ...about
   }: Pick<
     AdminContext,
     | "calls"
@@ -70,6 +73,10 @@ export function adminOperations(
     | "auditSigner"
     | "isEnding"
     | "call"
+    | "integrations"
+    | "version"
+    | "started"
+    | "notReady"
   > & {
     /** `null` where the operations are only described. */
     readonly store: Pick<AdminStore, "drafts"> | null;
@@ -98,10 +105,16 @@ export function adminOperations(
     ...historyOperations({ rules, dependencies }),
     ...auditOperations({ reads: auditReads, signer: auditSigner }),
     ...usageOperations(reads),
-    ...callOperations(reads, { providers: dependencies.providers, contents }),
+    ...callOperations(reads, {
+      providers: dependencies.providers,
+      contents,
+      integrations: () => dependencies.configuration().integrations,
+    }),
     ...callEventOperations(reads, { clock, isEnding }),
     ...limitStateOperations(reads, limits),
     ...providerHealthOperations(reads, targets),
+    ...integrationOperations(dependencies, about.integrations),
+    ...gatewayOperations(dependencies, about),
     ...DRAIN_OPERATIONS,
     ...providerTestOperations({ targets, call, monotonic: () => clock.monotonic() }),
     ...attentionOperations(reads, limits, targets),

@@ -9,6 +9,8 @@ import type { LimitRule } from "../../core/limit.ts";
 import type { CallRecord } from "../../core/record.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import { callFields } from "../../observe/log.ts";
+import type { Integration } from "../../observe/integrations/integration-settings.ts";
+import { traceLinks } from "../../observe/trace-links.ts";
 import type { Provider } from "../../providers/provider.ts";
 import type { CallScope, CallSummary, LogFilter } from "../../store/calls.ts";
 import { tagOf } from "../../store/call-tags.ts";
@@ -91,6 +93,10 @@ export const callDetail = z
     limits: z.array(limit).nullable(),
     around: around.nullable().meta({ description: "Null if `around=false` was asked for." }),
     token_name: z.string().nullable().meta({ description: "Null if the token is not known any more." }),
+    trace_links: z.array(z.strictObject({ name: z.string(), url: z.string() })).meta({
+      description:
+        "Where the trace of the call is shown: by the integrations that have received it and have a `trace_url`.",
+    }),
     content: contentState,
     record: z.record(z.string(), z.unknown()).nullable().meta({
       description:
@@ -114,6 +120,7 @@ export interface DetailWorld {
   /** `null` when no content is stored. */
   readonly contents: Pick<AdminContents, "keptUntilMs"> | null;
   readonly nowMs: number;
+  readonly integrations: readonly Integration[];
 }
 
 export async function shownDetail(
@@ -138,6 +145,7 @@ export async function shownDetail(
     limits: judged?.limits ?? null,
     around: neighbours,
     token_name: (summary.tokenId === null ? null : world.snapshot.tokens.get(summary.tokenId)?.name) ?? null,
+    trace_links: record === null ? [] : traceLinks(record, world.integrations).map((link) => ({ ...link })),
     content: shownContentState(found, keptUntilMs, world.snapshot, world.nowMs),
     record: record === null ? null : (callFields(record) as JsonObject),
   };

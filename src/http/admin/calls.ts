@@ -4,7 +4,7 @@ import { shownCounts } from "../../accounting/usage-sums.ts";
 import { usd } from "../../accounting/price.ts";
 import type { TenantOrProject } from "../../auth/grants.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { UTC } from "../../core/time-zone.ts";
+import { reportingZone } from "../../core/snapshot.ts";
 import { type CallFacets, type CallScope, FACETS, type FacetsQuery } from "../../store/calls.ts";
 import { BUCKET_WIDTHS, bucketsOf, DAY_MS } from "./call-buckets.ts";
 import { callDetail, detailQuery, type DetailWorld, shownDetail } from "./call-detail.ts";
@@ -38,7 +38,7 @@ const histogramQuery = z.strictObject({
       description:
         "The width of the buckets. Those of `6h` and `1d` begin at midnight in `timezone`, and every 6 hours after it.",
     }),
-  timezone: timeZone.default(UTC),
+  timezone: timeZone,
 });
 const callHistogram = z
   .strictObject({
@@ -85,10 +85,14 @@ const callFacets = z
   })
   .meta({ id: "CallFacets" });
 
+type CallWorld = Pick<DetailWorld, "providers" | "contents"> & {
+  readonly integrations: () => DetailWorld["integrations"];
+};
+
 function placeOperations(
   reach: CallReach,
   calls: AdminCalls,
-  { providers, contents }: Pick<DetailWorld, "providers" | "contents">,
+  { providers, contents, integrations }: CallWorld,
 ): readonly AdminOperation[] {
   const { name: place, base, scopeText } = PLACES[reach];
   const list = reading({
@@ -109,8 +113,9 @@ function placeOperations(
     summary: `Count the calls of ${scopeText} over time: the last 24 hours, or from \`from\` to \`to\``,
     query: histogramQuery.extend(SCOPE_QUERY[reach]),
     answer: callHistogram,
-    run: async ({ place: at, query, nowMs }) => {
-      const { width, edges } = bucketsOf(query, nowMs);
+    run: async ({ place: at, query, nowMs, snapshot }) => {
+      const { timezone = reportingZone(at?.tenantId ?? null, snapshot) } = query;
+      const { width, edges } = bucketsOf({ ...query, timezone }, nowMs);
       const { order: _order, fromMs: _from, toMs: _to, ...filter } = filterOf({ ...query, order: "newest" }, at);
       const { buckets, searchedToMs, wholeUntilMs, asOfMs } = await calls.histogram({ filter, edges });
       return {
@@ -155,7 +160,7 @@ function placeOperations(
     answer: callDetail,
     run: async ({ place: at, params, query, snapshot, nowMs }) => ({
       body: await shownDetail(
-        { calls, snapshot, providers, contents, nowMs },
+        { calls, snapshot, providers, contents, nowMs, integrations: integrations() },
         params["id"]!,
         at,
         query.around === "true",
@@ -204,10 +209,7 @@ function shownFacets({ facets, failures }: CallFacets): JsonObject {
 }
 
 /** `calls` is null when no calls are stored: then every operation fails. */
-export function callOperations(
-  calls: AdminCalls | null,
-  world: Pick<DetailWorld, "providers" | "contents">,
-): readonly AdminOperation[] {
+export function callOperations(calls: AdminCalls | null, world: CallWorld): readonly AdminOperation[] {
   return (["operator", "tenant", "project"] as const).flatMap((reach) =>
     placeOperations(reach, keptCalls(calls), world),
   );

@@ -125,6 +125,9 @@ export function withShown(answered: Answer, shown: JsonObject, { dryRun }: Call)
   return { ...answered, body: dryRun ? answered.body : { ...answered.body, ...shown }, repeated: answered.body };
 }
 
+/** Of settings that are not stored yet: with it, only one of two requests creates them. */
+export const UNSTORED_ETAG = etagOf({ version: 0, createdAtMs: null });
+
 export function unstoredSettings({ tenantId, projectId }: TenantOrProject, filed: JsonObject): JsonObject {
   const origin = Object.keys(filed).length > 0 ? "file" : "store";
   return {
@@ -135,7 +138,7 @@ export function unstoredSettings({ tenantId, projectId }: TenantOrProject, filed
     origin,
     set_by: null,
     version: 0,
-    etag: null,
+    etag: UNSTORED_ETAG,
     created_at: null,
     updated_at: null,
     read_only_fields: Object.keys(filed),

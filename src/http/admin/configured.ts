@@ -35,6 +35,7 @@ import {
   resourceAnswer,
   withDerived,
   withShown,
+  UNSTORED_ETAG,
   unstoredSettings,
   settingsAnswer,
   withoutFiled,
@@ -130,7 +131,8 @@ function nounHandling({ noun, rule, context, tested }: Noun) {
   const orCreate = async (call: Call, writer: Writer, change: () => Promise<Answer>): Promise<Answer> => {
     if (!isSingle || (await writer.findResourceByName(kind, call.place!, SETTINGS_NAME)) !== null)
       return await change();
-    if (call.ifMatch !== null) throw new GatewayError("etag_mismatch", "There are no settings yet.");
+    if (call.ifMatch !== null && !call.ifMatch.includes(UNSTORED_ETAG))
+      throw new GatewayError("etag_mismatch", "There are no settings yet.", { headers: { etag: UNSTORED_ETAG } });
     return { ...(await create({ ...call, body: merged({}, call.body as Json) }, writer)), status: 200 };
   };
   return { isSingle, settingsOfFile, respond, becoming, save, create, orCreate };
@@ -179,7 +181,7 @@ function readOperations(of: Noun): Operations {
         if (isSingle) {
           const stored = await store.findResourceByName(kind, call.place!, SETTINGS_NAME);
           return stored === null
-            ? { body: unstoredSettings(call.place!, settingsOfFile(call)) }
+            ? { body: unstoredSettings(call.place!, settingsOfFile(call)), etag: UNSTORED_ETAG }
             : settingsAnswer(stored, settingsOfFile(call));
         }
         const key = call.params["id"]!;

@@ -139,6 +139,7 @@ function shownSettings({
   contentLog,
   cacheAllowed,
   cache,
+  timezone,
 }: ScopeSettings): Documents {
   const settings = asJson({
     drop_params: dropParams ?? undefined,
@@ -149,6 +150,7 @@ function shownSettings({
     content_log: contentLog === undefined ? undefined : shownContentLog(contentLog),
     cache_allowed: cacheAllowed,
     cache: cache === "off" ? false : cache && { ttl_s: cache.ttlMs / 1000, scope: cache.scope },
+    timezone,
   });
   return Object.keys(settings).length === 0 ? [] : [["settings", settings]];
 }

@@ -9,6 +9,7 @@ import type { AccessToken, Role } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import type { Simulations } from "../../simulation/simulations.ts";
+import type { IntegrationStatus } from "../../observe/integrations/integrations.ts";
 import type { TargetStatus } from "../../observe/metrics/metrics.ts";
 import type { ToolServers } from "../../mcp/tool-servers.ts";
 import type { AuditReads } from "../../store/audit-reads.ts";
@@ -18,6 +19,7 @@ import type { ContentStore } from "../../store/content-store.ts";
 import type { DraftTable } from "../../store/drafts.ts";
 import type { Reader } from "../../store/reader.ts";
 import type { Actor, AuditNote } from "../../store/records.ts";
+import type { StartedGateway } from "./started-gateway.ts";
 import type { Turns } from "./turns.ts";
 import type { Changed, ChangeOptions, Writer } from "../../store/writer.ts";
 
@@ -56,6 +58,11 @@ export interface AdminContext {
   readonly toolServers: ToolServers;
   /** The states of targets that this machine knows. */
   targets(): Promise<readonly TargetStatus[]>;
+  /** How deliveries to the integrations of this machine go. */
+  integrations(): Promise<readonly IntegrationStatus[]>;
+  /** Null while the gateway is ready, otherwise the reason why it is not. */
+  notReady(): string | null;
+  readonly started: StartedGateway;
   /** Makes a call for a caller who was identified already, also to a provider that is drained. */
   call(body: JsonObject, caller: CalledAs): Promise<Response>;
   /** `null` when answers are not kept. */

@@ -1,7 +1,7 @@
 // Schemas that many operations of the admin API share: ids, pages, ETags, times.
 import { z } from "zod";
 import { CATALOGUE, GatewayError } from "../../core/errors.ts";
-import { isTimeZone } from "../../core/time-zone.ts";
+import { timeZoneName } from "../../auth/scope-settings.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Kept } from "../../store/records.ts";
 import type { Page, PageRequest } from "../../store/reader.ts";
@@ -31,10 +31,10 @@ export const instant = z
     "expected a day such as 2026-01-31, or a time such as 2026-01-31T09:00:00Z",
   )
   .transform((text) => Date.parse(text));
-export const timeZone = z
-  .string()
-  .refine(isTimeZone, "expected the name of a time zone such as Europe/Berlin, or UTC")
-  .meta({ description: "The time zone of days, by its name in the IANA database, such as `Europe/Berlin`." });
+export const timeZone = timeZoneName.optional().meta({
+  description:
+    "The time zone of days, by its name in the IANA database, such as `Europe/Berlin`. The default is that of the tenant's reports (`timezone` of its settings), otherwise UTC.",
+});
 export const etagField = z.string().meta({ description: "The ETag of this state, to be sent back as `if-match`." });
 
 export const callCode = z.enum(Object.keys(CATALOGUE) as [string, ...string[]]);
@@ -124,7 +124,11 @@ export function shownVersion(kept: Kept<object>): JsonObject {
  * Throws `etag_mismatch`. It runs inside the transaction, so that only one of two requests with the same ETag succeeds.
  */
 export function requireEtag(ifMatch: readonly string[] | null, thing: Versioned): void {
-  const now = etagOf(thing);
+  requireTag(ifMatch, etagOf(thing));
+}
+
+/** The same for an ETag that is not made of a version. */
+export function requireTag(ifMatch: readonly string[] | null, now: string): void {
   if (ifMatch !== null && !ifMatch.includes(now))
     throw new GatewayError("etag_mismatch", `It has changed since it was read. Its ETag is now ${now}.`, {
       headers: { etag: now },

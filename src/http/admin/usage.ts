@@ -2,7 +2,7 @@
 // with the calls in the database at the moment that they name (promise 14.3).
 import { z } from "zod";
 import { csvOf, shownRow, shownSums } from "../../accounting/usage-sums.ts";
-import { UTC } from "../../core/time-zone.ts";
+import { reportingZone } from "../../core/snapshot.ts";
 import { USAGE_DIMENSIONS, USAGE_ORDERS } from "../../store/calls.ts";
 import { asOf, type CallReach, filters, PLACES, scopeOf, SCOPE_QUERY, wholeUntil } from "./call-shapes.ts";
 import { type AdminOperation, reading } from "./operation.ts";
@@ -69,7 +69,7 @@ const usageQuery = z.strictObject({
     .enum(USAGE_ORDERS)
     .default("group")
     .meta({ description: "`group` is paged; the other orders return one page, the largest first." }),
-  timezone: timeZone.default(UTC),
+  timezone: timeZone,
   format: z.enum(["json", "csv"]).default("json"),
 });
 function placeOperations(reach: CallReach, calls: AdminCalls): readonly AdminOperation[] {
@@ -81,8 +81,13 @@ function placeOperations(reach: CallReach, calls: AdminCalls): readonly AdminOpe
     summary: `Get the summed usage of the calls of ${scopeText}, of any period`,
     query: usageQuery.extend(SCOPE_QUERY[reach]),
     answer: usage,
-    run: async ({ place: at, query }) => {
-      const { group_by: by = [], order, format, timezone: zone } = query;
+    run: async ({ place: at, query, snapshot }) => {
+      const {
+        group_by: by = [],
+        order,
+        format,
+        timezone: zone = reportingZone(at?.tenantId ?? null, snapshot),
+      } = query;
       const report = await calls.usage(pageOf(query), { ...scopeOf(at, query), by, order, zone });
       if (format === "csv")
         return {

@@ -6,7 +6,7 @@ import { newSpanId } from "../../core/ids.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { SavedView, ViewOwner } from "../../store/views.ts";
 import { type AdminCall, type AdminOperation, reading, writing } from "./operation.ts";
-import { dryRunQuery, iso, label, listed, listOf, pageOf, pageQuery, time } from "./schemas.ts";
+import { dryRunQuery, etagField, iso, label, listed, listOf, pageOf, pageQuery, requireTag, time } from "./schemas.ts";
 
 const screen = z
   .string()
@@ -31,30 +31,32 @@ const view = z
     project_id: z.string().nullable().meta({ description: "Null for a view of the caller." }),
     created_by: z.string().meta({ description: "Id of the user who made it, or `token:` and the id of a token." }),
     created_at: time,
+    etag: etagField,
   })
   .meta({ id: "View" });
 const newView = z
   .strictObject({ screen, name: label, query, is_default: isDefault.default(false) })
   .meta({ id: "NewView" });
+const viewChange = z
+  .strictObject({ name: label.optional(), query: query.optional(), is_default: isDefault.optional() })
+  .meta({ id: "ViewChange" });
 
-const shownView = ({
-  id,
-  owner,
-  screen: of,
-  name,
-  query: text,
-  isDefault: is,
-  createdBy,
-  createdAtMs,
-}: SavedView): JsonObject => ({
-  id,
-  screen: of,
-  name,
-  query: text,
-  is_default: is,
-  project_id: owner.projectId,
-  created_by: createdBy,
-  created_at: iso(createdAtMs),
+/** Equal states have equal ETags, because a view has nothing but what it shows. */
+function etagOfView({ name, query: text, isDefault: is }: SavedView): string {
+  const hash = new Bun.CryptoHasher("sha256").update(JSON.stringify([name, text, is])).digest("hex");
+  return `"${hash.slice(0, 16)}"`;
+}
+
+const shownView = (saved: SavedView): JsonObject => ({
+  id: saved.id,
+  screen: saved.screen,
+  name: saved.name,
+  query: saved.query,
+  is_default: saved.isDefault,
+  project_id: saved.owner.projectId,
+  created_by: saved.createdBy,
+  created_at: iso(saved.createdAtMs),
+  etag: etagOfView(saved),
 });
 
 /** A project token that is used by itself has views of its own. */
@@ -120,7 +122,30 @@ function operationsOf({ word, base, whose, ownerOf }: ViewReach): readonly Admin
           createdAtMs: nowMs,
         };
         await writer.createView(made);
-        return { status: 201, body: shownView(made) };
+        return { status: 201, body: shownView(made), etag: etagOfView(made) };
+      },
+    }),
+    writing({
+      method: "patch",
+      id: `update${word}View`,
+      path: `${base}/{id}`,
+      tag: "views",
+      summary: `Rename or change a saved view ${whose}`,
+      query: z.strictObject(dryRunQuery),
+      body: viewChange,
+      answer: view,
+      run: async (call, writer) => {
+        const { body, ifMatch, params } = call;
+        const changed = await writer.changeView(params["id"]!, ownerOf(call), (current) => {
+          requireTag(ifMatch, etagOfView(current));
+          return {
+            ...(body.name !== undefined && { name: body.name }),
+            ...(body.query !== undefined && { query: body.query }),
+            ...(body.is_default !== undefined && { isDefault: body.is_default }),
+          };
+        });
+        if (changed === null) throw nothingThere(`view ${params["id"]!}`);
+        return { body: shownView(changed), etag: etagOfView(changed) };
       },
     }),
     writing({

@@ -5,14 +5,12 @@ import { RECENT_LOGIN_MS } from "../../auth/console-sessions.ts";
 import { adminCaller, type AdminCaller, roleAt } from "../../auth/grants.ts";
 import { type AccessToken, type Permission, type Role, ROLES, roleAtLeast } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
-import type { Snapshot } from "../../core/snapshot.ts";
+import { reportingZone, type Snapshot } from "../../core/snapshot.ts";
 import type { ConsoleStore } from "./console-context.ts";
 import type { OpenSession } from "./sessions.ts";
 
 /** Operators reach every place, and the page asks the admin API for those that are not listed. */
 const MAX_PLACES = 500;
-/** Times are shown in the browser's zone unless a tenant says another one. */
-const ZONE = "UTC";
 
 export async function describeMe(open: OpenSession, snapshot: Snapshot, store: ConsoleStore): Promise<JsonObject> {
   const { session, token, idleEndsAtMs } = open;
@@ -46,7 +44,7 @@ export async function describeMe(open: OpenSession, snapshot: Snapshot, store: C
       idle_ends_at: iso(Math.min(idleEndsAtMs, session.endsAtMs)),
       recent_until: iso(session.startedAtMs + RECENT_LOGIN_MS),
     },
-    zone: ZONE,
+    timezone: reportingZone(null, snapshot),
     default_views: await defaultViews(token, places, store),
   };
 }
@@ -69,6 +67,8 @@ interface Place extends JsonObject {
   readonly project_id: string | null;
   readonly name: string;
   readonly role: Role;
+  /** Of the reports of its tenant. */
+  readonly timezone: string;
 }
 
 async function placesOf(
@@ -89,7 +89,7 @@ async function placesOf(
   ];
   const places = all.flatMap((place) => {
     const role = roleAt(caller, { tenantId: place.tenant_id, projectId: place.project_id });
-    return role === null ? [] : [{ ...place, role }];
+    return role === null ? [] : [{ ...place, role, timezone: reportingZone(place.tenant_id, snapshot) }];
   });
   return {
     places: places.slice(0, MAX_PLACES),

@@ -102,8 +102,8 @@ function groupOf(outlines: readonly IntegrationOutline[], thread: number, take: 
   };
 }
 
-/** Returns null when the scope includes every call. */
-function compileScope({
+/** Which calls a scope includes; null when it includes every call. */
+export function compileScope({
   tenants,
   projects,
   sample,

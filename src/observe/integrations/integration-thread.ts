@@ -1,6 +1,7 @@
 // One thread that delivers records, seen from the serving thread: the records on their way to it are bounded, its state
 // is read from shared counts, and a thread that ends, hangs or grows too large is replaced after growing waits; the
 // records that it held are counted as dropped.
+import type { Clock } from "../../core/clock.ts";
 import { within } from "../../core/timeout.ts";
 import { messageOf } from "../../core/thrown.ts";
 import type { Worker } from "node:worker_threads";
@@ -11,6 +12,7 @@ import type { EndRequest, IntegrationNews, IntegrationSetup } from "./integratio
 export interface IntegrationThreadOptions {
   readonly integrations: readonly Integration[];
   readonly begin: (setup: IntegrationSetup) => Worker;
+  readonly clock: Pick<Clock, "now">;
   /** Without a heartbeat for this long, the thread is considered to hang. */
   readonly hangMs: number;
   /** `null` when the thread has no memory bound of its own. */
@@ -33,6 +35,12 @@ export interface IntegrationSums extends Readonly<Record<Figure, number>> {
   readonly thread_ended: number;
 }
 
+/** When the thread was last seen to have delivered, or failed to: milliseconds since 1970, to half a second; null for never. */
+export interface IntegrationTimes {
+  readonly deliveredAtMs: number | null;
+  readonly failedAtMs: number | null;
+}
+
 /** Bounds of the unread lines: UTF-16 units and lines. */
 const MAX_UNITS = 16 * 1024 * 1024;
 const MAX_CALLS = 20_000;
@@ -52,6 +60,7 @@ const STEADY_BEATS = 240;
 export class IntegrationThread {
   readonly #options: IntegrationThreadOptions;
   readonly #sums: Record<Figure | "queued" | "handover" | "thread_ended", number>[];
+  readonly #times: { deliveredAtMs: number | null; failedAtMs: number | null }[];
   #worker: Worker | null = null;
   #figures: SharedFigures;
   #seen: Record<Figure, number>[];
@@ -75,6 +84,7 @@ export class IntegrationThread {
     this.#options = options;
     const count = options.integrations.length;
     this.#sums = options.integrations.map(() => ({ ...zeros(), queued: 0, handover: 0, thread_ended: 0 }));
+    this.#times = options.integrations.map(() => ({ deliveredAtMs: null, failedAtMs: null }));
     this.#figures = sharedFigures(count);
     this.#seen = options.integrations.map(zeros);
     this.#handed = options.integrations.map(() => 0);
@@ -91,6 +101,12 @@ export class IntegrationThread {
   sums(): readonly IntegrationSums[] {
     this.#collect();
     return this.#sums;
+  }
+
+  /** By position of the integration, and up to date. */
+  times(): readonly IntegrationTimes[] {
+    this.#collect();
+    return this.#times;
   }
 
   /** `mask` has a bit for each of the thread's integrations. */
@@ -223,12 +239,18 @@ export class IntegrationThread {
       const seen = this.#seen[index]!;
       for (const figure of FIGURES) {
         const now = this.#figures.of(index, figure);
+        if (now !== seen[figure]) this.#noteTime(index, figure);
         if (figure === "failing") sum.failing = now;
         else sum[figure] += (now - seen[figure]) | 0;
         seen[figure] = now;
       }
       sum.queued = this.#unsettled(index) + this.#unsent(index);
     });
+  }
+
+  #noteTime(index: number, figure: Figure): void {
+    if (figure === "delivered") this.#times[index]!.deliveredAtMs = this.#options.clock.now();
+    if (figure === "failures") this.#times[index]!.failedAtMs = this.#options.clock.now();
   }
 
   #checkHealth(): void {

@@ -7,7 +7,7 @@ import { type Handover, type IntegrationOutline, openHandover, type TakeLine, th
 import { modulePath } from "./integration-paths.ts";
 import { integrationNews } from "./integration-news.ts";
 import type { Integration } from "./integration-settings.ts";
-import { type IntegrationSums, IntegrationThread } from "./integration-thread.ts";
+import { type IntegrationSums, IntegrationThread, type IntegrationTimes } from "./integration-thread.ts";
 import type { IntegrationNews, IntegrationSetup } from "./integration-worker.ts";
 import type { Log } from "../log.ts";
 
@@ -19,6 +19,9 @@ export interface IntegrationStatus {
   readonly contentsLeftOut: number;
   /** How often its thread ended or was ended; all sinks share one thread. */
   readonly restarts: number;
+  readonly times: IntegrationTimes;
+  /** What the receiver said when deliveries began to fail, the last time that they did. */
+  readonly lastError: string | null;
 }
 
 export interface Integrations extends Omit<Handover, "contentsLeftOut"> {
@@ -52,7 +55,10 @@ export function openIntegrations({
   if (enabled.length === 0) return null;
   const typed = enabled.map((integration) => ({ integration, type: integration.settings.type }));
   const groups = threadsOf(typed).map((members) => members.map(({ integration }) => integration));
-  const threads = groups.map((members) => openThread(members, log));
+  const errors = new Map<string, string>();
+  const threads = groups.map((members) =>
+    openThread(members, log, (name, message) => void errors.set(name, message.slice(0, MAX_TEXT_CHARACTERS))),
+  );
   const outlines = enabled.map(outlineOf);
   const take: TakeLine = (thread, mask, line) => threads[thread]?.add(mask, line);
   const handover = openHandover(outlines, take);
@@ -73,6 +79,8 @@ export function openIntegrations({
         sums: thread.sums()[place]!,
         contentsLeftOut: leftOut[index]!,
         restarts: thread.restarts,
+        times: thread.times()[place]!,
+        lastError: errors.get(integration.name) ?? null,
       }));
     },
     async end(withinMs) {
@@ -101,7 +109,11 @@ function withModulePath(one: Integration, configFile: string | null): Integratio
     : one;
 }
 
-function openThread(integrations: readonly Integration[], log: Pick<Log, "info" | "warn">): IntegrationThread {
+function openThread(
+  integrations: readonly Integration[],
+  log: Pick<Log, "info" | "warn">,
+  onFailing: (name: string, message: string) => void,
+): IntegrationThread {
   const { settings } = integrations[0]!;
   const [hangMs, maxHeapBytes] =
     settings.type === "callback" ? [settings.hangMs, settings.maxMemoryBytes] : [SINKS_HANG_MS, null];
@@ -109,8 +121,9 @@ function openThread(integrations: readonly Integration[], log: Pick<Log, "info" 
     integrationNews(log, { integration: one.name, type: one.settings.type }, systemClock),
   );
   const onNews = (news: Exclude<IntegrationNews, { readonly kind: "ended" }>): void => {
-    if (news.kind === "failing") reporters[news.integration]!.failing(news.message);
-    else reporters[news.integration]!.back();
+    if (news.kind === "back") return reporters[news.integration]!.back();
+    reporters[news.integration]!.failing(news.message);
+    onFailing(integrations[news.integration]!.name, news.message);
   };
   const onLost = (why: string): void =>
     log.warn(
@@ -119,6 +132,7 @@ function openThread(integrations: readonly Integration[], log: Pick<Log, "info" 
     );
   return new IntegrationThread({
     integrations,
+    clock: systemClock,
     hangMs,
     maxHeapBytes,
     onNews,

@@ -25,11 +25,20 @@ export interface TraceBase extends IntegrationBase {
     /** The fraction of traces that begin in this gateway, 0 to 1. */
     readonly sampleRatio: number;
     readonly propagate: boolean;
+    /** Where people look at a trace, with `{trace_id}` for its id; `null` when that is not configured. */
+    readonly pageUrl: string | null;
   };
 }
 
 const { sample: _sample, ...shared } = integrationFields;
 const NAME = /^[\x20-\x7e]{1,255}$/;
+
+export const TRACE_ID = "{trace_id}";
+
+function isTracePage(text: string): boolean {
+  const example = text.replaceAll(TRACE_ID, "0");
+  return text.includes(TRACE_ID) && URL.canParse(example) && /^https?:$/.test(new URL(example).protocol);
+}
 
 export const traceFields = {
   ...shared,
@@ -43,6 +52,19 @@ export const traceFields = {
     description:
       "Whether trace and span ids are sent to providers and tool servers (`traceparent` and the caller's `tracestate`), so that their spans become children of the gateway's.",
   }),
+  trace_url: z
+    .string()
+    .max(2048)
+    .refine(
+      isTracePage,
+      'expected an address with {trace_id} in it, such as "https://jaeger.example.com/trace/{trace_id}"',
+    )
+    .optional()
+    .meta({
+      title: "Page of a trace",
+      description:
+        "Where people look at a trace: an address with `{trace_id}` in the place of its id. The console links to it from the page of a call.",
+    }),
   service_name: z
     .string()
     .regex(NAME, "expected 1 to 255 characters of ASCII")
@@ -61,5 +83,8 @@ const fields = z.object(traceFields);
 
 export function traceBase(file: z.output<typeof fields>): Omit<TraceBase, "otlp"> {
   // Only traces are sampled; metrics count all calls.
-  return { ...integrationBase({ ...file, sample: 1 }), trace: { sampleRatio: file.sample, propagate: file.propagate } };
+  return {
+    ...integrationBase({ ...file, sample: 1 }),
+    trace: { sampleRatio: file.sample, propagate: file.propagate, pageUrl: file.trace_url ?? null },
+  };
 }

@@ -3,6 +3,7 @@
 import { expect, test } from "bun:test";
 import { EventEmitter } from "node:events";
 import type { Worker } from "node:worker_threads";
+import { systemClock } from "../../../src/core/clock.ts";
 import { sharedFigures } from "../../../src/observe/integrations/integration-figures.ts";
 import {
   IntegrationThread,
@@ -39,6 +40,7 @@ function setUp(options: Partial<IntegrationThreadOptions> = {}) {
   };
   const thread = new IntegrationThread({
     integrations: INTEGRATIONS,
+    clock: systemClock,
     begin,
     hangMs: 1000,
     maxHeapBytes: null,

@@ -6,9 +6,9 @@ import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { TableBox } from "../../components/table-box.tsx";
 import { TimeText } from "../../components/time-text.tsx";
-import { localTime, timeInZone, zoneName } from "../../format/time.ts";
+import { localTime, timeInZone } from "../../format/time.ts";
 import { visibleText } from "../../format/visible-text.ts";
-import { usePreferences } from "../../preferences-context.tsx";
+import { useZone } from "../../use-zone.ts";
 import { useScope } from "../../scope/scope-context.tsx";
 import { adminPath } from "../../scope/scope.ts";
 import { type UrlState, useUrlState } from "../../url-state.ts";
@@ -58,16 +58,16 @@ export function AccessAsOfView() {
 }
 
 function Question({ state }: { readonly state: UrlState }) {
-  const { preferences } = usePreferences();
+  const zone = useZone();
   const at = state.get("at");
   return (
     <div className="form-row audit-filter">
       <label className="field">
-        Time ({zoneName(preferences.zone)})
+        Time ({zone})
         <input
           type="datetime-local"
-          value={at === null ? "" : localTime(Date.parse(at), preferences.zone)}
-          onChange={(event) => state.set({ at: timeInZone(event.target.value, preferences.zone) }, { replace: true })}
+          value={at === null ? "" : localTime(Date.parse(at), zone)}
+          onChange={(event) => state.set({ at: timeInZone(event.target.value, zone) }, { replace: true })}
         />
       </label>
       {NARROWING.map(([name, label]) => (

@@ -28,7 +28,7 @@ export function CallActions({ call, request }: CallActionsProps) {
         <>
           <Link
             className="button"
-            href={`${pathIn({ tenant: call.tenant_id, project: call.project_id }, "/play")}${fragmentOf(JSON.stringify(request.body, null, 2))}`}
+            href={`${pathIn({ tenant: call.tenant_id, project: call.project_id }, "/play")}?replay=${call.trace_id}${fragmentOf(JSON.stringify(request.body, null, 2))}`}
           >
             Replay in the playground
           </Link>

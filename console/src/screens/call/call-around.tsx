@@ -13,10 +13,17 @@ const HOUR_MS = 3_600_000;
 export function CallAround({ call }: { readonly call: CallDetail }) {
   if (call.around === null) return null;
   const { session, end_user: ofUser, error, errors } = call.around;
-  if (session.length + ofUser.length + error.length === 0)
-    return <p className="hint">No other call belongs to the same conversation, end user or error.</p>;
+  const hasOthers = session.length + ofUser.length + error.length > 0;
   return (
     <>
+      {call.trace_links.map(({ name, url }) => (
+        <p key={name}>
+          <a href={url} target="_blank" rel="noreferrer">
+            Its trace in {visibleText(name)}
+          </a>
+        </p>
+      ))}
+      {!hasOthers && <p className="hint">No other call belongs to the same conversation, end user or error.</p>}
       <Near title="Of the same conversation" calls={session} />
       <Near title={`Of ${visibleText(call.end_user ?? "")} within five minutes`} calls={ofUser} />
       <Near title={`With the code ${call.code ?? ""} in the same hour`} calls={error} />

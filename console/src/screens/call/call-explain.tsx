@@ -40,6 +40,7 @@ export function CallExplain({ call, request, asked, ask }: CallExplainProps) {
           key={asked}
           body={explained.body}
           projectId={call.project_id}
+          replayed={call.trace_id}
           renderHead={(now) => (
             <ul className="differences">
               {differences(call, now).map((text) => (

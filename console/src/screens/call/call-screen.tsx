@@ -21,6 +21,7 @@ import { CallCost } from "./call-cost.tsx";
 import { CallExplain } from "./call-explain.tsx";
 import { Origin, Parameters, RawRecord } from "./call-facts.tsx";
 import { CallHeadline } from "./call-headline.tsx";
+import { CallHistory } from "./call-history.tsx";
 import { CallLimits } from "./call-limits.tsx";
 import { CallPlan } from "./call-plan.tsx";
 import { recordOf } from "./call-record.ts";
@@ -200,6 +201,7 @@ function Shown({ call }: { readonly call: CallDetail }) {
       <Panel title="Around it">
         <CallAround call={call} />
       </Panel>
+      <CallHistory call={call} />
       <RawRecord call={call} />
     </>
   );

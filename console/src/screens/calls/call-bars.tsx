@@ -4,8 +4,8 @@ import type { CallBucket, CallHistogram } from "../../api/types.ts";
 import { MoneyText } from "../../components/money-text.tsx";
 import { TableBox } from "../../components/table-box.tsx";
 import { wholeCount } from "../../format/count.ts";
-import { dayAndTime, duration, zoneName } from "../../format/time.ts";
-import { usePreferences } from "../../preferences-context.tsx";
+import { dayAndTime, duration } from "../../format/time.ts";
+import { useZone } from "../../use-zone.ts";
 
 const HEIGHT = 56;
 
@@ -17,7 +17,7 @@ interface CallBarsProps {
 
 export function CallBars({ histogram, choose }: CallBarsProps) {
   const { data: buckets } = histogram;
-  const { preferences } = usePreferences();
+  const zone = useZone();
   const [brush, setBrush] = useState<{ readonly from: number; readonly to: number } | null>(null);
   const [at, setAt] = useState<number | null>(null);
   const box = useRef<SVGSVGElement>(null);
@@ -83,12 +83,12 @@ export function CallBars({ histogram, choose }: CallBarsProps) {
         )}
       </svg>
       <div className="ticks">
-        <span>{dayAndTime(Date.parse(buckets[0]?.at ?? histogram.to), preferences.zone)}</span>
+        <span>{dayAndTime(Date.parse(buckets[0]?.at ?? histogram.to), zone)}</span>
         <span className="bar-note">
           {shown !== undefined &&
-            `${dayAndTime(Date.parse(shown.at), preferences.zone)}: ${wholeCount(shown.calls)} calls, ${wholeCount(shown.errors)} failed`}
+            `${dayAndTime(Date.parse(shown.at), zone)}: ${wholeCount(shown.calls)} calls, ${wholeCount(shown.errors)} failed`}
         </span>
-        <span>{dayAndTime(Date.parse(histogram.to), preferences.zone)}</span>
+        <span>{dayAndTime(Date.parse(histogram.to), zone)}</span>
       </div>
     </div>
   );
@@ -100,7 +100,7 @@ function endOf({ data, to }: CallHistogram, index: number): string {
 
 /** The same figures for those who do not see bars. */
 export function CallBarsTable({ buckets }: { readonly buckets: readonly CallBucket[] }) {
-  const { preferences } = usePreferences();
+  const zone = useZone();
   return (
     <details>
       <summary>The chart as a table</summary>
@@ -109,7 +109,7 @@ export function CallBarsTable({ buckets }: { readonly buckets: readonly CallBuck
           <caption className="unseen">Calls over time</caption>
           <thead>
             <tr>
-              <th scope="col">From ({zoneName(preferences.zone)})</th>
+              <th scope="col">From ({zone})</th>
               {["Calls", "Failed", "Cost", "Median"].map((head) => (
                 <th key={head} scope="col" className="number">
                   {head}
@@ -122,7 +122,7 @@ export function CallBarsTable({ buckets }: { readonly buckets: readonly CallBuck
               .filter(({ calls }) => calls > 0)
               .map((bucket) => (
                 <tr key={bucket.at}>
-                  <th scope="row">{dayAndTime(Date.parse(bucket.at), preferences.zone)}</th>
+                  <th scope="row">{dayAndTime(Date.parse(bucket.at), zone)}</th>
                   <td className="number">{wholeCount(bucket.calls)}</td>
                   <td className="number">{wholeCount(bucket.errors)}</td>
                   <td className="number">

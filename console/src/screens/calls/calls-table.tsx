@@ -6,9 +6,9 @@ import { MoneyText } from "../../components/money-text.tsx";
 import { StatusMark } from "../../components/status-mark.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { wholeCount } from "../../format/count.ts";
-import { duration, zoneName } from "../../format/time.ts";
+import { duration } from "../../format/time.ts";
 import { visibleText } from "../../format/visible-text.ts";
-import { usePreferences } from "../../preferences-context.tsx";
+import { useZone } from "../../use-zone.ts";
 import { pathIn } from "../../scope/scope.ts";
 import { useScope } from "../../scope/scope-context.tsx";
 
@@ -25,7 +25,7 @@ interface CallsTableProps {
 }
 
 export function CallsTable({ rows, tokenNames, context, openId, isNarrow, open }: CallsTableProps) {
-  const { preferences } = usePreferences();
+  const zone = useZone();
   const scope = useScope();
   const showsProject = scope.project === null && !isNarrow;
   return (
@@ -34,7 +34,7 @@ export function CallsTable({ rows, tokenNames, context, openId, isNarrow, open }
         <caption className="unseen">Calls, the newest first</caption>
         <thead>
           <tr aria-rowindex={1}>
-            <th scope="col">Time ({zoneName(preferences.zone)})</th>
+            <th scope="col">Time ({zone})</th>
             <th scope="col">Status</th>
             {showsProject && <th scope="col">Project</th>}
             <th scope="col">Route</th>

@@ -1,14 +1,14 @@
 // The usual ranges of time as links, and the moments of a range that was chosen otherwise.
 import { Link, useLocation } from "wouter";
 import { dayAndTime } from "../../format/time.ts";
-import { usePreferences } from "../../preferences-context.tsx";
+import { useZone } from "../../use-zone.ts";
 import { useUrlState } from "../../url-state.ts";
 import { DEFAULT_RANGE, RANGES, type TimeRange } from "./range.ts";
 
 export function RangeLinks({ range }: { readonly range: TimeRange }) {
   const state = useUrlState();
   const [path] = useLocation();
-  const { preferences } = usePreferences();
+  const zone = useZone();
   return (
     <>
       <span className="segments" role="group" aria-label="Range of time">
@@ -24,7 +24,7 @@ export function RangeLinks({ range }: { readonly range: TimeRange }) {
       </span>
       {range.toMs !== null && (
         <span>
-          {dayAndTime(range.fromMs, preferences.zone)} – {dayAndTime(range.toMs, preferences.zone)}
+          {dayAndTime(range.fromMs, zone)} – {dayAndTime(range.toMs, zone)}
         </span>
       )}
     </>

@@ -4,9 +4,9 @@ import type { CallHistogram } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { wholeCount } from "../../format/count.ts";
-import { dayAndTime, zoneName } from "../../format/time.ts";
+import { dayAndTime } from "../../format/time.ts";
 import { type Binding, useKeys } from "../../keyboard/keys.tsx";
-import { usePreferences } from "../../preferences-context.tsx";
+import { useZone } from "../../use-zone.ts";
 import { useUrlState } from "../../url-state.ts";
 import { CallBars, CallBarsTable } from "./call-bars.tsx";
 import type { TimeRange } from "./range.ts";
@@ -18,9 +18,8 @@ interface VolumeChartProps {
 }
 
 export function VolumeChart({ path, range }: VolumeChartProps) {
-  const { preferences } = usePreferences();
+  const zone = useZone();
   const state = useUrlState();
-  const zone = preferences.zone === "utc" ? "UTC" : zoneName("local");
   const { data, error, refetch, isPlaceholderData } = useRead<CallHistogram>(
     `${path}&timezone=${encodeURIComponent(zone)}`,
   );
@@ -40,16 +39,15 @@ export function VolumeChart({ path, range }: VolumeChartProps) {
 }
 
 function Totals({ histogram, range }: { readonly histogram: CallHistogram; readonly range: TimeRange }) {
-  const { preferences } = usePreferences();
+  const zone = useZone();
   const calls = histogram.data.reduce((sum, bucket) => sum + bucket.calls, 0);
   const errors = histogram.data.reduce((sum, bucket) => sum + bucket.errors, 0);
   return (
     <>
       {wholeCount(calls)} calls, {wholeCount(errors)} failed
-      {histogram.looked_to !== null &&
-        `, counted back to ${dayAndTime(Date.parse(histogram.looked_to), preferences.zone)} only`}
-      {range.toMs === null && `, as of ${dayAndTime(Date.parse(histogram.as_of), preferences.zone)}`}. Drag over the
-      bars to choose a range.
+      {histogram.looked_to !== null && `, counted back to ${dayAndTime(Date.parse(histogram.looked_to), zone)} only`}
+      {range.toMs === null && `, as of ${dayAndTime(Date.parse(histogram.as_of), zone)}`}. Drag over the bars to choose
+      a range.
     </>
   );
 }

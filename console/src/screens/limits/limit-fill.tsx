@@ -6,7 +6,7 @@ import { TimeText } from "../../components/time-text.tsx";
 import { nanoUsd, usdText } from "../../format/money.ts";
 import { utcAndOwn } from "../../format/time.ts";
 import { visibleText } from "../../format/visible-text.ts";
-import { usePreferences } from "../../preferences-context.tsx";
+import { useZone } from "../../use-zone.ts";
 import { FillBar, fillTone } from "./fill-bar.tsx";
 import { type Account, amountText, exactAmount, hitText, projectionText } from "./limit-words.ts";
 
@@ -26,12 +26,12 @@ export function LimitFill({ limit }: { readonly limit: LimitDetail }) {
 }
 
 function OneAccount({ limit, account }: { readonly limit: LimitDetail; readonly account: Account }) {
-  const { preferences } = usePreferences();
+  const zone = useZone();
   const parts = partsOf(limit, account);
   return (
     <section className="panel" aria-label="How full it is">
       <div className="panel-body">
-        <p className="verdict">{projectionText(limit, account, Date.parse(limit.as_of), preferences.zone)}</p>
+        <p className="verdict">{projectionText(limit, account, Date.parse(limit.as_of), zone)}</p>
         <FillBar state={limit} account={account} />
         <dl className={`facts fill-facts ${fillTone(account)}`}>
           {parts.map(([name, amount]) => (
@@ -91,7 +91,7 @@ function partsOf(
 }
 
 function AccountTable({ limit }: { readonly limit: LimitDetail }) {
-  const { preferences } = usePreferences();
+  const zone = useZone();
   const asOfMs = Date.parse(limit.as_of);
   return (
     <section className="panel" aria-labelledby="accounts">
@@ -132,7 +132,7 @@ function AccountTable({ limit }: { readonly limit: LimitDetail }) {
                 <td className="number" title={exactAmount(limit, account.remaining)}>
                   {amountText(limit, account.remaining)}
                 </td>
-                <td>{hitText(account, asOfMs, preferences.zone) ?? "–"}</td>
+                <td>{hitText(account, asOfMs, zone) ?? "–"}</td>
               </tr>
             ))}
           </tbody>

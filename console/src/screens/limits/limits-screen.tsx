@@ -11,10 +11,10 @@ import { TableBox } from "../../components/table-box.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { NEW_NAME, operationOf } from "../../configured/configured-operations.ts";
 import { wholeCount } from "../../format/count.ts";
-import { bothZones, utcAndOwn } from "../../format/time.ts";
+import { inAllZones, utcAndOwn } from "../../format/time.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { type Binding, useKeys } from "../../keyboard/keys.tsx";
-import { usePreferences } from "../../preferences-context.tsx";
+import { useZone } from "../../use-zone.ts";
 import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
 import { adminPath, pathIn, scopeFlags } from "../../scope/scope.ts";
 import { may } from "../../session/me.ts";
@@ -141,9 +141,9 @@ function LimitTable({ limits, asOfMs }: { readonly limits: readonly LimitState[]
 }
 
 function Row({ limit, asOfMs }: { readonly limit: LimitState; readonly asOfMs: number }) {
-  const { preferences } = usePreferences();
+  const zone = useZone();
   const [fullest] = limit.accounts;
-  const hit = fullest === undefined ? null : hitText(fullest, asOfMs, preferences.zone);
+  const hit = fullest === undefined ? null : hitText(fullest, asOfMs, zone);
   return (
     <tr>
       <th scope="row">
@@ -168,7 +168,9 @@ function Row({ limit, asOfMs }: { readonly limit: LimitState; readonly asOfMs: n
         {fullest?.resets_at == null ? (
           "–"
         ) : limit.kind === "budget" ? (
-          <span title={bothZones(Date.parse(fullest.resets_at))}>{utcAndOwn(Date.parse(fullest.resets_at))}</span>
+          <span title={inAllZones(Date.parse(fullest.resets_at), zone)}>
+            {utcAndOwn(Date.parse(fullest.resets_at))}
+          </span>
         ) : (
           <TimeText at={fullest.resets_at} />
         )}

@@ -3,9 +3,9 @@ import type { AttentionList } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
-import { ageOf, bothZones, dayAndClock } from "../../format/time.ts";
+import { ageOf, inAllZones, dayAndClock } from "../../format/time.ts";
 import { visibleText } from "../../format/visible-text.ts";
-import { usePreferences } from "../../preferences-context.tsx";
+import { useZone } from "../../use-zone.ts";
 import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
 import { adminPath, type Scope } from "../../scope/scope.ts";
 import { useMe } from "../../session/session.tsx";
@@ -54,7 +54,7 @@ function Matters({ scope, everyMs }: { readonly scope: Scope; readonly everyMs: 
 }
 
 function Line({ matter, asOfMs }: { readonly matter: Matter; readonly asOfMs: number }) {
-  const { preferences } = usePreferences();
+  const zone = useZone();
   const { kind, subject, text, at } = matter;
   const atMs = at === null ? null : Date.parse(at);
   return (
@@ -64,8 +64,8 @@ function Line({ matter, asOfMs }: { readonly matter: Matter; readonly asOfMs: nu
           now
         </span>
       ) : (
-        <span className="status warn" data-mark="!" title={bothZones(atMs)}>
-          {dayAndClock(atMs, asOfMs, preferences.zone)}
+        <span className="status warn" data-mark="!" title={inAllZones(atMs, zone)}>
+          {dayAndClock(atMs, asOfMs, zone)}
         </span>
       )}
       <ScopedLink to={LINKS[kind](subject)}>{visibleText(text)}</ScopedLink>

@@ -1,5 +1,6 @@
 // `/people`: in a tenant its users with their roles and the sessions of the console, in a project who has which role there.
 import { Tabs } from "../../components/tabs.tsx";
+import { adminPath } from "../../scope/scope.ts";
 import { useScope } from "../../scope/scope-context.tsx";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
@@ -9,7 +10,7 @@ import { ProjectRoles } from "./project-roles.tsx";
 import { SessionList } from "./session-list.tsx";
 import { UserList } from "./user-list.tsx";
 
-const VIEWS = { users: UserList, sessions: SessionList, logins: CompanyLoginList } as const;
+const VIEWS = { users: UserList, sessions: TenantSessions, logins: CompanyLoginList } as const;
 
 export function PeopleScreen() {
   const scope = useScope();
@@ -42,4 +43,10 @@ export function PeopleScreen() {
       </Tabs>
     </div>
   );
+}
+
+function TenantSessions({ tenant }: { readonly tenant: string }) {
+  const scope = { tenant, project: null };
+  const mayEnd = may(useMe(), scope, "end*Session");
+  return <SessionList path={adminPath(scope, "/sessions")} mayEnd={mayEnd} none="Nobody is logged in" />;
 }

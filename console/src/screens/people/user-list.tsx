@@ -10,6 +10,7 @@ import { OpenClaims } from "../../components/open-claims.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { visibleText } from "../../format/visible-text.ts";
+import { ScopedLink } from "../../scope/scope-context.tsx";
 import { adminPath, type Scope } from "../../scope/scope.ts";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
@@ -45,7 +46,8 @@ export function UserList({ tenant }: { readonly tenant: string }) {
               head: "User",
               render: ({ id, operator }) => (
                 <>
-                  {visibleText(id)} {operator && <span className="badge">operator</span>}
+                  <ScopedLink to={`/people/${encodeURIComponent(id)}`}>{visibleText(id)}</ScopedLink>{" "}
+                  {operator && <span className="badge">operator</span>}
                 </>
               ),
             },

@@ -7,6 +7,7 @@ import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { type Binding, useKeys } from "../../keyboard/keys.tsx";
 import { KeyCaps } from "../../keyboard/key-caps.tsx";
+import { ScopedLink } from "../../scope/scope-context.tsx";
 import { useUrlState } from "../../url-state.ts";
 import { FAULTS, faultOf, withFault } from "./faults.ts";
 import { usePayingProject } from "./paying-project.ts";
@@ -65,6 +66,7 @@ function Playground({ projectId, tenantId, models }: PlaygroundProps) {
   const fault = faultOf(state.get("fault"));
   const other = state.get("beside");
   const tab = state.get("tab") ?? "answer";
+  const replayed = replayedIn(state.get("replay"));
   const first = useRun();
   const second = useRun();
   const isRoute = (name: string): boolean => models.some((one) => one.id === name && isRouteEntry(one));
@@ -75,8 +77,8 @@ function Playground({ projectId, tenantId, models }: PlaygroundProps) {
   const actions = {
     run: (): void => {
       if (sentBody === null) return;
-      void first.start(sentBody, projectId);
-      if (besideBody !== null) void second.start(besideBody, projectId);
+      void first.start(sentBody, projectId, replayed);
+      if (besideBody !== null) void second.start(besideBody, projectId, replayed);
     },
     stop: (): void => {
       first.stop();
@@ -113,6 +115,7 @@ function Playground({ projectId, tenantId, models }: PlaygroundProps) {
             <RequestForm body={body} change={(next) => setText(writtenRequest(next))} models={models} />
           )}
           <RunChoices models={models} />
+          {replayed !== null && <ReplayNote trace={replayed} />}
           <p className="actions">
             <button
               type="button"
@@ -154,6 +157,21 @@ function Playground({ projectId, tenantId, models }: PlaygroundProps) {
         )}
       </div>
     </div>
+  );
+}
+
+const replayedIn = (text: string | null): string | null => (text !== null && /^[0-9a-f]{32}$/.test(text) ? text : null);
+
+/** A request that began as a recorded call says so, until the reader makes it a call of its own. */
+function ReplayNote({ trace }: { readonly trace: string }) {
+  const state = useUrlState();
+  return (
+    <p className="hint">
+      This repeats <ScopedLink to={`/calls/${trace}`}>a recorded call</ScopedLink>, and the audit log says so.{" "}
+      <button type="button" className="quiet" onClick={() => state.set({ replay: null }, { replace: true })}>
+        It is another call
+      </button>
+    </p>
   );
 }
 

@@ -6,7 +6,8 @@ import type { JsonObject } from "./play-request.ts";
 
 interface Running {
   readonly run: Run | null;
-  readonly start: (sent: JsonObject, projectId: string) => Promise<void>;
+  /** `replayed` is the trace id of the call that this one repeats, for the audit log. */
+  readonly start: (sent: JsonObject, projectId: string, replayed: string | null) => Promise<void>;
   readonly stop: () => void;
 }
 
@@ -19,7 +20,7 @@ export function useRun(): Running {
   useEffect(() => () => abort.current?.abort(), []);
   const stop = useCallback(() => abort.current?.abort(), []);
   const start = useCallback(
-    async (sent: JsonObject, projectId: string) => {
+    async (sent: JsonObject, projectId: string, replayed: string | null) => {
       abort.current?.abort();
       const controller = new AbortController();
       abort.current = controller;
@@ -47,7 +48,11 @@ export function useRun(): Running {
         const response = await api.open("POST", PATH, {
           body: sent,
           signal: controller.signal,
-          headers: { "x-gateway-project-id": projectId, "x-gateway-cost": "true" },
+          headers: {
+            "x-gateway-project-id": projectId,
+            "x-gateway-cost": "true",
+            ...(replayed !== null && { "x-gateway-replay-of": replayed }),
+          },
         });
         show({
           ...latest,

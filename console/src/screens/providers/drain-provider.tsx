@@ -6,9 +6,9 @@ import { useWrite } from "../../api/use-write.ts";
 import { Modal } from "../../components/modal.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
-import { ageOf, bothZones, dayAndClock } from "../../format/time.ts";
+import { ageOf, inAllZones, dayAndClock } from "../../format/time.ts";
 import { visibleText } from "../../format/visible-text.ts";
-import { usePreferences } from "../../preferences-context.tsx";
+import { useZone } from "../../use-zone.ts";
 import { useScope } from "../../scope/scope-context.tsx";
 import { adminPath, type Scope } from "../../scope/scope.ts";
 import { may } from "../../session/me.ts";
@@ -24,7 +24,7 @@ const drainPath = (scope: Scope, provider: string): string =>
 export function Drains({ drains, asOfMs }: { readonly drains: readonly Drain[]; readonly asOfMs: number }) {
   const scope = useScope();
   const me = useMe();
-  const { preferences } = usePreferences();
+  const zone = useZone();
   const { send, isBusy, failure } = useWrite();
   if (drains.length === 0) return null;
   const mayEnd = may(me, ofTenant(scope), "end*Drain");
@@ -42,8 +42,8 @@ export function Drains({ drains, asOfMs }: { readonly drains: readonly Drain[]; 
             <li key={drain.model ?? ""}>
               <span>
                 <b>{drain.model === null ? "Drained" : `${visibleText(drain.model)} is drained`}</b> until{" "}
-                <time dateTime={drain.until} title={bothZones(untilMs)}>
-                  {dayAndClock(untilMs, asOfMs, preferences.zone)}
+                <time dateTime={drain.until} title={inAllZones(untilMs, zone)}>
+                  {dayAndClock(untilMs, asOfMs, zone)}
                 </time>
                 , {ageOf(untilMs, asOfMs)}. It gets no calls of this tenant until then, and routes use their other
                 targets.{drain.note !== null && ` Why: ${visibleText(drain.note)}`}{" "}

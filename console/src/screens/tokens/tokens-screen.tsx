@@ -9,10 +9,9 @@ import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { TableBox } from "../../components/table-box.tsx";
 import { TimeText } from "../../components/time-text.tsx";
-import { zoneName } from "../../format/time.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { type Binding, useKeys } from "../../keyboard/keys.tsx";
-import { usePreferences } from "../../preferences-context.tsx";
+import { useZone } from "../../use-zone.ts";
 import { adminPath, titleOf } from "../../scope/scope.ts";
 import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
 import { may } from "../../session/me.ts";
@@ -129,7 +128,7 @@ export function TokensScreen() {
 }
 
 function TokenTable({ tokens }: { readonly tokens: readonly Token[] }) {
-  const { preferences } = usePreferences();
+  const zone = useZone();
   return (
     <TableBox label="Access tokens">
       <table>
@@ -141,7 +140,7 @@ function TokenTable({ tokens }: { readonly tokens: readonly Token[] }) {
             <th scope="col">Belongs to</th>
             <th scope="col">May call</th>
             <th scope="col">Permissions</th>
-            <th scope="col">Expires ({zoneName(preferences.zone)})</th>
+            <th scope="col">Expires ({zone})</th>
             <th scope="col">Made by</th>
           </tr>
         </thead>

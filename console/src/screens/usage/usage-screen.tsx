@@ -10,8 +10,8 @@ import { Problem } from "../../components/problem.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { CONSOLE_PATH } from "../../console-path.ts";
 import { wholeCount } from "../../format/count.ts";
-import { duration, zoneName } from "../../format/time.ts";
-import { usePreferences } from "../../preferences-context.tsx";
+import { duration } from "../../format/time.ts";
+import { useZone } from "../../use-zone.ts";
 import { adminPath } from "../../scope/scope.ts";
 import { useScope } from "../../scope/scope-context.tsx";
 import { useUrlState } from "../../url-state.ts";
@@ -25,7 +25,7 @@ const ROWS = 200;
 export function UsageScreen() {
   const scope = useScope();
   const url = useUrlState();
-  const { preferences } = usePreferences();
+  const zone = useZone();
   const [nowMs] = useState(() => Date.now());
   const range = rangeOf(url.get, nowMs);
   const by = dimensionsOf(url.get("by"));
@@ -34,7 +34,7 @@ export function UsageScreen() {
     ...(range.toMs !== null && { to: new Date(range.toMs).toISOString() }),
     group_by: by.join(","),
     order: by.includes("day") ? "group" : "cost",
-    timezone: preferences.zone === "utc" ? "UTC" : zoneName("local"),
+    timezone: zone,
     limit: String(ROWS),
   }).toString();
   const path = `${adminPath(scope, "/usage")}?${query}`;

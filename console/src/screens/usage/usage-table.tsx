@@ -7,7 +7,7 @@ import { dayBounds } from "../../format/day.ts";
 import { nanoUsd } from "../../format/money.ts";
 import { duration, type Zone } from "../../format/time.ts";
 import { visibleText } from "../../format/visible-text.ts";
-import { usePreferences } from "../../preferences-context.tsx";
+import { useZone } from "../../use-zone.ts";
 import { ScopedLink } from "../../scope/scope-context.tsx";
 import { termText } from "../calls/filter.ts";
 import type { TimeRange } from "../calls/range.ts";
@@ -89,7 +89,7 @@ function Row({
   readonly range: TimeRange;
   readonly share: number;
 }) {
-  const { preferences } = usePreferences();
+  const zone = useZone();
   return (
     <tr>
       {by.map((name, at) => {
@@ -107,7 +107,7 @@ function Row({
           <rect width={Math.max(4, share)} height={10} />
         </svg>
       </td>
-      <Sums row={row} link={callsOf(row, by, range, preferences.zone)} />
+      <Sums row={row} link={callsOf(row, by, range, zone)} />
     </tr>
   );
 }

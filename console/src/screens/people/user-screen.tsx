@@ -1,0 +1,113 @@
+// `/people/<id>`: one user of a tenant, with the user's sessions of the console and the history of the user and of the role in the tenant.
+import type { User } from "./people-api.ts";
+import { useRead } from "../../api/use-api.tsx";
+import { Empty } from "../../components/empty.tsx";
+import { Pending } from "../../components/pending.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { Tabs } from "../../components/tabs.tsx";
+import { TargetHistory } from "../../configured/target-history.tsx";
+import { visibleText } from "../../format/visible-text.ts";
+import { adminPath, type Scope } from "../../scope/scope.ts";
+import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
+import { may } from "../../session/me.ts";
+import { useMe } from "../../session/session.tsx";
+import { useUrlState } from "../../url-state.ts";
+import { termText } from "../calls/filter.ts";
+import { SessionList } from "./session-list.tsx";
+
+const TABS = [
+  { name: "about", label: "About" },
+  { name: "sessions", label: "Sessions" },
+  { name: "history", label: "History" },
+];
+
+export function UserScreen({ id }: { readonly id: string }) {
+  const me = useMe();
+  const url = useUrlState();
+  const { tenant } = useScope();
+  const scope: Scope = { tenant: tenant ?? me.tenant_id, project: null };
+  const isAllowed = may(me, scope, "readUser");
+  const tab = TABS.find(({ name }) => name === url.get("tab"))?.name ?? "about";
+  const path = adminPath(scope, `/users/${encodeURIComponent(id)}`);
+  const { data: user, error, refetch } = useRead<User>(isAllowed ? path : null, { keepsPrevious: false });
+  return (
+    <div className="call-page">
+      <p>
+        <ScopedLink scope={scope} to="/people">
+          People
+        </ScopedLink>
+      </p>
+      <h1>{visibleText(user?.name ?? id)}</h1>
+      {!isAllowed && (
+        <Empty title="You may not see this user">
+          <p>Users belong to the whole tenant. Its admins and owners see them.</p>
+        </Empty>
+      )}
+      {error !== null && <Problem what="The user could not be read." error={error} retry={() => void refetch()} />}
+      {isAllowed && user === undefined && error === null && <Pending what="The user" />}
+      {user !== undefined && (
+        <Tabs
+          label="About the user"
+          tabs={TABS}
+          chosen={tab}
+          choose={(name) => url.set({ tab: name === "about" ? null : name }, { replace: true })}
+        >
+          {tab === "about" && <About user={user} scope={scope} />}
+          {tab === "sessions" && (
+            <SessionList
+              path={adminPath(scope, "/sessions")}
+              userId={user.id}
+              mayEnd={may(me, scope, "end*Session")}
+              none="This user is not logged in"
+            />
+          )}
+          {tab === "history" && <History user={user} />}
+        </Tabs>
+      )}
+    </div>
+  );
+}
+
+function About({ user, scope }: { readonly user: User; readonly scope: Scope }) {
+  const facts = [
+    ["Id", user.id],
+    ["Email", user.email ?? "none"],
+    ["Company login", user.login === null ? "none" : `${user.login.subject} of ${user.login.issuer}`],
+    ["Operator", user.operator ? "yes, of the whole gateway" : "no"],
+  ] as const;
+  return (
+    <div className="call-page">
+      <dl className="pairs">
+        {facts.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{visibleText(value)}</dd>
+          </div>
+        ))}
+      </dl>
+      <p>
+        <ScopedLink
+          scope={scope}
+          to={`/calls?${new URLSearchParams({ q: termText("user", user.id), range: "30d" }).toString()}`}
+        >
+          The calls of this user in the last 30 days
+        </ScopedLink>
+      </p>
+    </div>
+  );
+}
+
+function History({ user }: { readonly user: User }) {
+  return (
+    <div className="call-page">
+      <section>
+        <h2>The user</h2>
+        <TargetHistory kind="user" targetId={user.id} what="user" />
+      </section>
+      <section>
+        <h2>The role in the tenant</h2>
+        <TargetHistory kind="membership" targetId={`${user.id}/`} what="role" />
+      </section>
+    </div>
+  );
+}

@@ -1,0 +1,87 @@
+// What the gateway says of itself: version, licence, addresses and whether it is ready; how it is run, for operators.
+import type { Gateway } from "../../api/types.ts";
+import { useRead } from "../../api/use-api.tsx";
+import { AsCode } from "../../components/as-code.tsx";
+import { Pending } from "../../components/pending.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { TimeText } from "../../components/time-text.tsx";
+import { gatewayAddress } from "../../console-path.ts";
+import { visibleText } from "../../format/visible-text.ts";
+import { SettingList } from "./setting-list.tsx";
+
+const PATH = "/v1/admin/gateway";
+const EVERY_MS = 10_000;
+
+export function AboutTab() {
+  const { data, error, refetch } = useRead<Gateway>(PATH, { everyMs: EVERY_MS });
+  if (error !== null && data === undefined)
+    return (
+      <Problem what="What the gateway says of itself could not be read." error={error} retry={() => void refetch()} />
+    );
+  if (data === undefined) return <Pending what="What the gateway says of itself" />;
+  const { run } = data;
+  return (
+    <div className="call-page">
+      <p className="actions">
+        <AsCode command="dragoman gateway" path={PATH} />
+      </p>
+      <section className="panel">
+        <h2>Dragoman {visibleText(data.version)}</h2>
+        <div className="panel-body">
+          <SettingList
+            settings={[
+              { name: "State", value: <Readiness gateway={data} /> },
+              { name: "Its clock", value: <TimeText at={data.at} form="day" /> },
+              { name: "Address of the API", value: <code>{gatewayAddress()}/api/v1</code> },
+              {
+                name: "Address of the console",
+                value: (
+                  <code>{visibleText(data.console_url === null ? "not served" : `${data.console_url}/console`)}</code>
+                ),
+              },
+              {
+                name: "Description of the API",
+                value: <a href={`${gatewayAddress()}/api/v1/openapi.json`}>openapi.json</a>,
+              },
+              { name: "Licence", value: visibleText(data.license) },
+            ]}
+          />
+        </div>
+      </section>
+      {run !== null && (
+        <section className="panel">
+          <h2>How it is run</h2>
+          <div className="panel-body">
+            <p className="hint">Only operators see this.</p>
+            <SettingList
+              settings={[
+                { name: "Configuration file", value: <code>{visibleText(run.configuration_file ?? "none")}</code> },
+                {
+                  name: "Listens on",
+                  value: <code>{visibleText(`${run.host}:${run.port}`)}</code>,
+                  place: "server.host",
+                },
+                { name: "Processes that serve calls", value: String(run.workers), place: "server.workers" },
+                { name: "Database", value: run.database === "sqlite" ? "SQLite" : "PostgreSQL" },
+                {
+                  name: "Limits are counted in",
+                  value: run.limit_store === "memory" ? "this gateway" : "Valkey",
+                  place: "limit_store.driver",
+                },
+              ]}
+            />
+          </div>
+        </section>
+      )}
+    </div>
+  );
+}
+
+function Readiness({ gateway: { ready, run } }: { readonly gateway: Gateway }) {
+  return (
+    <span className={`status ${ready ? "good" : "bad"}`} data-mark={ready ? "✓" : "✕"}>
+      {ready ? "takes calls" : "takes no calls"}
+      {run?.not_ready != null && `: ${visibleText(run.not_ready)}`}
+    </span>
+  );
+}
