@@ -18,7 +18,6 @@ export function SettingList({ settings }: { readonly settings: readonly ShownSet
             {value}
             {place !== undefined && (
               <small>
-                {" "}
                 <code>{place}</code>
               </small>
             )}
