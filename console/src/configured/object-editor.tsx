@@ -4,6 +4,7 @@ import { useId, useState } from "react";
 import { useLocation } from "wouter";
 import { ApiError } from "../api/api.ts";
 import { useApi } from "../api/use-api.tsx";
+import { useClock } from "../clock.ts";
 import { CodeEditor } from "../components/code-editor.tsx";
 import { CopyButton } from "../components/copy-button.tsx";
 import { Empty } from "../components/empty.tsx";
@@ -40,6 +41,7 @@ interface ObjectEditorProps {
 
 export function ObjectEditor({ noun, object, stored = object, path, draft, since = 0 }: ObjectEditorProps) {
   const scope = useScope();
+  const clock = useClock();
   const me = useMe();
   const state = useUrlState();
   /** The stored state on which the draft is based. Its version is sent with the change, so that a change made meanwhile is a conflict. */
@@ -123,7 +125,7 @@ export function ObjectEditor({ noun, object, stored = object, path, draft, since
             setBase(saved);
             setYaml(writtenYaml(fieldsOf(saved)));
             setIsSaving(false);
-            if (isOwn && noun.isVersioned === true) state.set({ published: String(Date.now()) }, { replace: true });
+            if (isOwn && noun.isVersioned === true) state.set({ published: String(clock()) }, { replace: true });
           }}
         />
       )}

@@ -3,6 +3,7 @@ import { useEffect, useState } from "react";
 import type { ObjectVersions, Usage } from "../api/types.ts";
 import { useRead } from "../api/use-api.tsx";
 import { useWrite } from "../api/use-write.ts";
+import { useClock } from "../clock.ts";
 import { MoneyText } from "../components/money-text.tsx";
 import { Problem } from "../components/problem.tsx";
 import { wholeCount } from "../format/count.ts";
@@ -23,11 +24,12 @@ interface PublishedStripProps {
 
 export function PublishedStrip({ path, route, atMs, close }: PublishedStripProps) {
   const scope = useScope();
-  const [nowMs, setNowMs] = useState(() => Date.now());
+  const clock = useClock();
+  const [nowMs, setNowMs] = useState(clock);
   useEffect(() => {
-    const timer = setInterval(() => setNowMs(Date.now()), EVERY_MS);
+    const timer = setInterval(() => setNowMs(clock()), EVERY_MS);
     return () => clearInterval(timer);
-  }, []);
+  }, [clock]);
   const isOver = nowMs - atMs > SHOWN_MS;
   useEffect(() => {
     if (isOver) close();

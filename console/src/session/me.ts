@@ -50,6 +50,8 @@ export interface Me {
     readonly screen: string;
     readonly query: string;
   }[];
+  /** The gateway's time when it told this. */
+  readonly now: string;
   readonly session: {
     readonly id: string;
     readonly ends_at: string;

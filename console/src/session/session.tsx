@@ -3,6 +3,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useCallback, useContext, useMemo, useRef, useState } from "react";
 import { type ApiError, createApi, send, type SignInCause } from "../api/api.ts";
 import { ApiContext } from "../api/use-api.tsx";
+import { ClockContext, clockOffset } from "../clock.ts";
 import { Modal } from "../components/modal.tsx";
 import { Problem } from "../components/problem.tsx";
 import { LoginInPlace, LoginPage } from "./login.tsx";
@@ -30,6 +31,7 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
   const waiting = useRef<PromiseWithResolvers<void> | null>(null);
   const {
     data: me,
+    dataUpdatedAt: receivedMs,
     error,
     refetch,
   } = useQuery<Me | Visitor, ApiError>({
@@ -84,7 +86,7 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
   return (
     <ApiContext value={api}>
       <SessionContext value={session}>
-        {children}
+        <ClockContext value={clockOffset(session.me.now, receivedMs)}>{children}</ClockContext>
         {asking !== null && (
           <Modal
             title={asking === "ended" ? "Your session has ended" : "Sign in again to do this"}

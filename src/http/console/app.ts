@@ -159,8 +159,9 @@ async function login(asked: Asked, context: ConsoleContext): Promise<Response> {
   const former = secretInCookie(request.headers, arrival);
   const opened = await openSession(identity, { address, headers: request.headers, former }, context);
   const snapshot = context.snapshot();
-  const told = { ...(await describeMe(opened, snapshot, context.store)), logins: offeredIssuers(snapshot, arrival) };
-  return json(told, { "set-cookie": cookieOf(opened, arrival) });
+  return json(await describeMe(opened, snapshot, context, offeredIssuers(snapshot, arrival)), {
+    "set-cookie": cookieOf(opened, arrival),
+  });
 }
 
 function cookieOf({ session, secret }: NewSession, arrival: Arrival): string {
@@ -213,7 +214,7 @@ async function me(asked: Asked, context: ConsoleContext): Promise<Response> {
   const logins = offeredIssuers(context.snapshot(), arrival);
   try {
     const open = await currentSession(secretInCookie(request.headers, arrival), address, context);
-    return json({ ...(await describeMe(open, context.snapshot(), context.store)), logins });
+    return json(await describeMe(open, context.snapshot(), context, logins));
   } catch (thrown) {
     if (thrown instanceof GatewayError && thrown.code === "session_required") return json({ session: null, logins });
     throw thrown;

@@ -6,13 +6,18 @@ import { adminCaller, type AdminCaller, roleAt } from "../../auth/grants.ts";
 import { type AccessToken, type Permission, type Role, ROLES, roleAtLeast } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { reportingZone, type Snapshot } from "../../core/snapshot.ts";
-import type { ConsoleStore } from "./console-context.ts";
+import type { ConsoleContext, ConsoleStore } from "./console-context.ts";
 import type { OpenSession } from "./sessions.ts";
 
 /** Operators reach every place, and the page asks the admin API for those that are not listed. */
 const MAX_PLACES = 500;
 
-export async function describeMe(open: OpenSession, snapshot: Snapshot, store: ConsoleStore): Promise<JsonObject> {
+export async function describeMe(
+  open: OpenSession,
+  snapshot: Snapshot,
+  { store, clock }: Pick<ConsoleContext, "store" | "clock">,
+  logins: JsonObject,
+): Promise<JsonObject> {
   const { session, token, idleEndsAtMs } = open;
   const caller = adminCaller(token, snapshot);
   const { places, areMore } = await placesOf(caller, snapshot, store);
@@ -46,6 +51,8 @@ export async function describeMe(open: OpenSession, snapshot: Snapshot, store: C
     },
     timezone: reportingZone(null, snapshot),
     default_views: await defaultViews(token, places, store),
+    logins,
+    now: iso(clock.now()),
   };
 }
 

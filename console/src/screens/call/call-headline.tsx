@@ -1,5 +1,6 @@
 // What became of a call, in a line: the status, when it was, and its id.
 import type { CallDetail } from "../../api/types.ts";
+import { useClock } from "../../clock.ts";
 import { CopyButton } from "../../components/copy-button.tsx";
 import { useState } from "react";
 import { StatusMark } from "../../components/status-mark.tsx";
@@ -9,7 +10,8 @@ import { ageOf } from "../../format/time.ts";
 import { ServedBy } from "../calls/calls-table.tsx";
 
 export function CallHeadline({ call }: { readonly call: CallDetail }) {
-  const [nowMs] = useState(() => Date.now());
+  const clock = useClock();
+  const [nowMs] = useState(clock);
   return (
     <div className="headline">
       <StatusMark call={call} />

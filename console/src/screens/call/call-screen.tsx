@@ -4,6 +4,7 @@ import { type ReactNode, useCallback, useEffect, useMemo, useState } from "react
 import { useLocation } from "wouter";
 import type { CallDetail } from "../../api/types.ts";
 import { copyText } from "../../components/copy-button.tsx";
+import { useClock } from "../../clock.ts";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { callAddress, gatewayAddress } from "../../console-path.ts";
@@ -37,12 +38,14 @@ import { useWalk } from "./walk.ts";
 
 export function CallScreen({ id }: { readonly id: string }) {
   const { data: call, error, errorUpdateCount, refetch } = useCall(id, { withAround: true });
+  const clock = useClock();
   const { step, atEnd } = useSteps(call);
   const context = useUrlState().with({});
   useEffect(() => {
     document.title = `Call ${id.slice(0, 12)} · Dragoman`;
   }, [id]);
-  const waits = call === undefined && mayRun(id) && errorUpdateCount > 0 && (error === null || error.status === 404);
+  const waits =
+    call === undefined && mayRun(id, clock()) && errorUpdateCount > 0 && (error === null || error.status === 404);
   return (
     <div className="call-page">
       <div className="title-row">
@@ -79,7 +82,7 @@ export function CallScreen({ id }: { readonly id: string }) {
 
 /** Its page fills itself when it has ended. */
 function StillRunning({ id }: { readonly id: string }) {
-  const [nowMs] = useState(() => Date.now());
+  const [nowMs] = useState(useClock());
   return (
     <p role="status" className="banner">
       This call arrived {ageOf(arrivalOf(id)!, nowMs)} and is not recorded yet, so it may still run. Its page appears

@@ -10,7 +10,7 @@ export function arrivalOf(id: string): number | null {
   return /^[0-9a-f]{32}$/.test(id) ? Number.parseInt(id.slice(0, TIME_DIGITS), 16) : null;
 }
 
-export function mayRun(id: string, nowMs = Date.now()): boolean {
+export function mayRun(id: string, nowMs: number): boolean {
   const arrivedMs = arrivalOf(id);
   return arrivedMs !== null && arrivedMs > nowMs - LONGEST_MS && arrivedMs < nowMs + AHEAD_MS;
 }

@@ -1,4 +1,5 @@
 // One call with its details, and what is around it where the page shows that.
+import { useClock } from "../../clock.ts";
 import { useRead } from "../../api/use-api.tsx";
 import type { CallDetail } from "../../api/types.ts";
 import { adminPath, type Scope } from "../../scope/scope.ts";
@@ -8,10 +9,11 @@ import { mayRun } from "./running.ts";
 const AGAIN_MS = 1500;
 
 export function useCall(id: string, { withAround }: { readonly withAround: boolean }) {
+  const clock = useClock();
   return useRead<CallDetail>(detailPath(useScope(), id, withAround), {
     keepsPrevious: false,
     // a call that still runs is recorded when it has ended
-    untilFound: mayRun(id) ? AGAIN_MS : null,
+    untilFound: mayRun(id, clock()) ? AGAIN_MS : null,
   });
 }
 

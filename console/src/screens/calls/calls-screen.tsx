@@ -3,6 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { useLocation } from "wouter";
 import type { LoggedCall } from "../../api/types.ts";
+import { useClock } from "../../clock.ts";
 import { AsCode } from "../../components/as-code.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Pending } from "../../components/pending.tsx";
@@ -35,7 +36,8 @@ export function CallsScreen() {
   const state = useUrlState();
   useDefaultView("calls");
   const [, navigate] = useLocation();
-  const [asOfMs, setAsOfMs] = useState(() => Date.now());
+  const clock = useClock();
+  const [asOfMs, setAsOfMs] = useState(clock);
   const range = rangeOf(state.get, asOfMs);
   const terms = parseFilter(state.get("q") ?? "");
   const filter = parametersOf(terms);
@@ -53,7 +55,7 @@ export function CallsScreen() {
     isOn: query.isSuccess && range.toMs === null,
     isLive: state.get("live") !== null,
     isReading: state.get("open") !== null,
-    readAnew: () => setAsOfMs(Date.now()),
+    readAnew: () => setAsOfMs(clock()),
   });
   const queries = useQueryClient();
   const context = state.with({ open: null });

@@ -70,7 +70,11 @@ export function OverviewScreen() {
       {today.data === undefined && today.error === null && <Pending what="The figures of the last day" lines={2} />}
       {today.data?.totals != null && (
         <section aria-label="The last 24 hours">
-          <WeekFigures today={today.data.totals} before={before.data?.totals ?? null} />
+          <WeekFigures
+            today={today.data.totals}
+            before={before.data?.totals ?? null}
+            range={{ from: new Date(nowMs - DAY_MS).toISOString(), to: today.data.as_of }}
+          />
           <p className="after-table">
             <span>
               The last 24 hours, beside the same hours a week before. As of <TimeText at={today.data.as_of} />.

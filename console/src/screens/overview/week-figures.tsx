@@ -13,9 +13,13 @@ interface WeekFiguresProps {
   readonly today: Totals;
   /** Null while it is not known. */
   readonly before: Totals | null;
+  /** What today's sums are of. */
+  readonly range: { readonly from: string; readonly to: string };
 }
 
-export function WeekFigures({ today, before }: WeekFiguresProps) {
+export function WeekFigures({ today, before, range }: WeekFiguresProps) {
+  const link = (screen: string, further: Readonly<Record<string, string>> = {}): string =>
+    `${screen}?${new URLSearchParams({ ...further, ...range }).toString()}`;
   const hasBefore = before !== null && before.calls > 0;
   const then = (text: (totals: Totals) => string): string | null =>
     before === null ? null : hasBefore ? `${text(before)} a week before` : "no calls a week before";
@@ -23,26 +27,26 @@ export function WeekFigures({ today, before }: WeekFiguresProps) {
     <dl className="figures">
       <Figure
         name="Cost"
-        link="/usage"
+        link={link("/usage")}
         then={then(costOf)}
         note={today.unpriced > 0 ? `without ${wholeCount(today.unpriced)} calls that have no price` : null}
       >
         <MoneyText usd={today.cost_usd} />
       </Figure>
-      <Figure name="Calls" link="/calls" then={then(({ calls }) => wholeCount(calls))}>
+      <Figure name="Calls" link={link("/calls")} then={then(({ calls }) => wholeCount(calls))}>
         {wholeCount(today.calls)}
       </Figure>
-      <Figure name="Failed" link="/calls?q=outcome%3Afailed" then={then(failedOf)}>
+      <Figure name="Failed" link={link("/calls", { q: "outcome:failed" })} then={then(failedOf)}>
         {failedOf(today)}
       </Figure>
       <Figure
         name="Tokens in and out"
-        link="/usage?by=model"
+        link={link("/usage", { by: "model" })}
         then={then(({ prompt_tokens, completion_tokens }) => wholeCount(prompt_tokens + completion_tokens))}
       >
         {wholeCount(today.prompt_tokens)} → {wholeCount(today.completion_tokens)}
       </Figure>
-      <Figure name="Median time" link="/usage?by=route" then={then(medianOf)}>
+      <Figure name="Median time" link={link("/usage", { by: "route" })} then={then(medianOf)}>
         {medianOf(today)}
       </Figure>
     </dl>

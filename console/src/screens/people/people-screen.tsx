@@ -1,7 +1,8 @@
 // `/people`: in a tenant its users with their roles and the sessions of the console, in a project who has which role there.
+import { AsCode } from "../../components/as-code.tsx";
 import { Tabs } from "../../components/tabs.tsx";
-import { adminPath } from "../../scope/scope.ts";
 import { useScope } from "../../scope/scope-context.tsx";
+import { adminPath, scopeFlags } from "../../scope/scope.ts";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { useUrlState } from "../../url-state.ts";
@@ -10,18 +11,25 @@ import { ProjectRoles } from "./project-roles.tsx";
 import { SessionList } from "./session-list.tsx";
 import { UserList } from "./user-list.tsx";
 
-const VIEWS = { users: UserList, sessions: TenantSessions, logins: CompanyLoginList } as const;
+const VIEWS = {
+  users: { View: UserList, noun: "user", path: "/users" },
+  sessions: { View: TenantSessions, noun: "session", path: "/sessions" },
+  logins: { View: CompanyLoginList, noun: "company-login", path: "/logins" },
+} as const;
 
 export function PeopleScreen() {
   const scope = useScope();
   const me = useMe();
   const state = useUrlState();
   const tab = state.get("tab") ?? "users";
-  const View = VIEWS[tab as keyof typeof VIEWS] ?? UserList;
+  const { View, noun, path } = VIEWS[tab as keyof typeof VIEWS] ?? VIEWS.users;
   if (scope.project !== null)
     return (
       <div className="people">
-        <h1>People of {scope.project}</h1>
+        <div className="title-row">
+          <h1>People of {scope.project}</h1>
+          <AsCode command={`dragoman member list${scopeFlags(scope)}`} path={adminPath(scope, "/memberships")} />
+        </div>
         <ProjectRoles tenant={scope.tenant ?? me.tenant_id} project={scope.project} />
       </div>
     );
@@ -32,7 +40,10 @@ export function PeopleScreen() {
   ];
   return (
     <div className="people">
-      <h1>People</h1>
+      <div className="title-row">
+        <h1>People</h1>
+        <AsCode command={`dragoman ${noun} list${scopeFlags(scope)}`} path={adminPath(scope, path)} />
+      </div>
       <Tabs
         label="About people"
         tabs={tabs}

@@ -3,6 +3,7 @@ import { useState } from "react";
 import type { IssuedToken, LogPage, ModelList } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { useWrite } from "../../api/use-write.ts";
+import { useClock } from "../../clock.ts";
 import { CopyButton } from "../../components/copy-button.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
@@ -105,7 +106,8 @@ function curlOf(model: string, token: string | null): string {
 /** Calls from before the page was opened do not count. */
 function Waiting() {
   const scope = useScope();
-  const [sinceMs] = useState(() => Date.now());
+  const clock = useClock();
+  const [sinceMs] = useState(clock);
   const path = `${adminPath(scope, "/logs")}?limit=1&from=${encodeURIComponent(new Date(sinceMs).toISOString())}`;
   const { data, error, refetch } = useRead<LogPage>(path, { everyMs: WAIT_MS });
   const call = data?.data[0];

@@ -3,6 +3,7 @@ import { type ReactNode, useState } from "react";
 import type { IssuedToken, Token } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { useWrite } from "../../api/use-write.ts";
+import { AsCode } from "../../components/as-code.tsx";
 import { Modal } from "../../components/modal.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
@@ -10,7 +11,7 @@ import { Tabs } from "../../components/tabs.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { TargetHistory } from "../../configured/target-history.tsx";
 import { visibleText } from "../../format/visible-text.ts";
-import { adminPath } from "../../scope/scope.ts";
+import { adminPath, scopeFlags } from "../../scope/scope.ts";
 import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
@@ -37,6 +38,7 @@ export function TokenScreen({ id }: { readonly id: string }) {
       <div className="title-row">
         <h1>{visibleText(token?.name ?? id)}</h1>
         {token !== undefined && <TokenState state={token.state} />}
+        <AsCode command={`dragoman token list${scopeFlags(scope)}`} path={path} />
       </div>
       {error !== null && <Problem what="The token could not be read." error={error} retry={() => void refetch()} />}
       {token === undefined && error === null && <Pending what="The token" />}

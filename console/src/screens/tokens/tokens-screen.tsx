@@ -2,6 +2,7 @@
 import { useMemo, useState } from "react";
 import type { IssuedToken, NewClaim, ProjectTokenList, Token } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
+import { AsCode } from "../../components/as-code.tsx";
 import { ClaimOnce } from "../../components/claim-once.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { OpenClaims } from "../../components/open-claims.tsx";
@@ -12,7 +13,7 @@ import { TimeText } from "../../components/time-text.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import { type Binding, useKeys } from "../../keyboard/keys.tsx";
 import { useZone } from "../../use-zone.ts";
-import { adminPath, titleOf } from "../../scope/scope.ts";
+import { adminPath, scopeFlags, titleOf } from "../../scope/scope.ts";
 import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
@@ -38,9 +39,8 @@ export function TokensScreen() {
     ...(search !== "" && { search }),
     ...(cursor !== null && { cursor }),
   });
-  const { data, error, refetch, isPlaceholderData } = useRead<ProjectTokenList>(
-    `${adminPath(scope, "/tokens")}?${query.toString()}`,
-  );
+  const path = `${adminPath(scope, "/tokens")}?${query.toString()}`;
+  const { data, error, refetch, isPlaceholderData } = useRead<ProjectTokenList>(path);
   const mayMake = may(me, scope, "create*Token");
   const isMaking = mayMake && url.get("new") !== null;
   const stopMaking = (): void => url.set({ new: null }, { replace: true });
@@ -81,6 +81,7 @@ export function TokensScreen() {
         >
           New token
         </button>
+        <AsCode command={`dragoman token list${scopeFlags(scope)}`} path={path} />
       </div>
       {error !== null && <Problem what="The tokens could not be read." error={error} retry={() => void refetch()} />}
       {data === undefined && error === null && <Pending what="The list of tokens" lines={6} />}

@@ -3,6 +3,8 @@ import { useState } from "react";
 import { Link, useLocation } from "wouter";
 import type { Usage } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
+import { useClock } from "../../clock.ts";
+import { AsCode } from "../../components/as-code.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { MoneyText } from "../../components/money-text.tsx";
 import { Pending } from "../../components/pending.tsx";
@@ -12,11 +14,11 @@ import { CONSOLE_PATH } from "../../console-path.ts";
 import { wholeCount } from "../../format/count.ts";
 import { duration } from "../../format/time.ts";
 import { useZone } from "../../use-zone.ts";
-import { adminPath } from "../../scope/scope.ts";
+import { adminPath, type Scope, scopeFlags } from "../../scope/scope.ts";
 import { useScope } from "../../scope/scope-context.tsx";
 import { useUrlState } from "../../url-state.ts";
 import { RangeLinks } from "../calls/range-links.tsx";
-import { rangeOf, RANGES } from "../calls/range.ts";
+import { rangeOf, RANGES, type TimeRange } from "../calls/range.ts";
 import { DIMENSIONS, dimensionsOf } from "./dimensions.ts";
 import { UsageTable } from "./usage-table.tsx";
 
@@ -26,7 +28,8 @@ export function UsageScreen() {
   const scope = useScope();
   const url = useUrlState();
   const zone = useZone();
-  const [nowMs] = useState(() => Date.now());
+  const clock = useClock();
+  const [nowMs] = useState(clock);
   const range = rangeOf(url.get, nowMs);
   const by = dimensionsOf(url.get("by"));
   const query = new URLSearchParams({
@@ -44,6 +47,7 @@ export function UsageScreen() {
       <div className="title-row">
         <h1>Usage</h1>
         <RangeLinks range={range} />
+        <AsCode command={commandOf(scope, by, range)} path={path} />
       </div>
       <div className="filter-row usage-tools">
         <DimensionChoice by={by} at={0} label="By" />
@@ -75,6 +79,12 @@ export function UsageScreen() {
       )}
     </>
   );
+}
+
+function commandOf(scope: Scope, by: readonly string[], { fromMs, toMs }: TimeRange): string {
+  const iso = (ms: number): string => new Date(ms).toISOString();
+  const to = toMs === null ? "" : ` to=${iso(toMs)}`;
+  return `dragoman usage --by ${by.join(",")}${scopeFlags(scope)} --filter from=${iso(fromMs)}${to}`;
 }
 
 function DimensionChoice({
