@@ -101,11 +101,16 @@ export interface Plan<T extends Candidate> {
   next(failure: Failure | null, nowMs: number, leftMs: number): Step<T>;
   /**
    * Chooses a second attempt beside the one in flight: another target of the same stage, which then counts as
-   * attempted, or else the same target, once more than its retries. Returns `null` when neither is healthy, or when
-   * `mayGo` rejects the chosen one, which then does not count as attempted. The last step remains the last step: when
-   * both have failed, `next` receives the failure of the first.
+   * attempted, or else the same target, once more than its retries. A target that `takes` rejects, because it may not be
+   * called, is passed over and not chosen later. Returns `null` when none is healthy, or when `mayGo` rejects the chosen
+   * one, which then does not count as attempted. The last step remains the last step: when both have failed, `next`
+   * receives the failure of the first.
    */
-  second(nowMs: number, mayGo?: (candidate: T) => boolean): TryStep<T> | null;
+  second(
+    nowMs: number,
+    mayGo?: (candidate: T) => boolean,
+    takes?: (candidate: T, why: string) => boolean,
+  ): TryStep<T> | null;
 }
 
 /** The attempts at one target, by the candidate's key and variant, even if the target is in several stages. */
@@ -177,8 +182,8 @@ export function createPlan<T extends Candidate>(input: PlanInput<T>): Plan<T> {
       (failure === null || state.last === null
         ? first(state, nowMs, leftMs)
         : after(state, state.last, failure, nowMs, leftMs)),
-    second: (nowMs, mayGo = () => true) =>
-      state.end !== null || state.last === null ? null : beside(state, state.last, nowMs, mayGo),
+    second: (nowMs, mayGo = () => true, takes = () => true) =>
+      state.end !== null || state.last === null ? null : beside(state, state.last, { nowMs, mayGo, takes }),
   };
 }
 
@@ -443,17 +448,26 @@ function waitOfRepeat<T extends Candidate>(
 function beside<T extends Candidate>(
   state: State<T>,
   last: Tally<T>,
-  nowMs: number,
-  mayGo: (candidate: T) => boolean,
+  {
+    nowMs,
+    mayGo,
+    takes,
+  }: {
+    readonly nowMs: number;
+    readonly mayGo: (candidate: T) => boolean;
+    readonly takes: (candidate: T, why: string) => boolean;
+  },
 ): TryStep<T> | null {
   const { stage } = last;
-  const choice = chosenIn(state, stage, nowMs);
-  if (choice !== null) {
-    if (!mayGo(choice.candidate)) return null;
-    const step = begin(state, stage, choice.candidate, 0, `hedge: ${choice.why}`);
+  for (let choice = chosenIn(state, stage, nowMs); choice !== null; choice = chosenIn(state, stage, nowMs)) {
+    const why = `hedge: ${choice.why}`;
+    const isTaken = takes(choice.candidate, why);
+    if (isTaken && !mayGo(choice.candidate)) return null;
+    const step = begin(state, stage, choice.candidate, 0, why);
     state.last!.failedAtMs = nowMs;
+    state.last!.isSpent = !isTaken;
     state.last = last;
-    return step;
+    if (isTaken) return step;
   }
   if (
     state.input.health.blockedReason(last.candidate.key, last.stage.breaker, nowMs) !== null ||

@@ -304,8 +304,10 @@ function armHedge(running: Running, one: Live): void {
   const delayMs = hedge === null ? null : hedging.delayMs(hedge, key);
   if (hedge === null || delayMs === null) return;
   one.undoHedge = queue.at(queue.nowMs() + delayMs, () => {
-    const second = plan.second(queue.nowMs(), ({ upstream }) =>
-      hedging.take(route.name, hedge, upstream, queue.nowMs()),
+    const second = plan.second(
+      queue.nowMs(),
+      ({ upstream }) => hedging.take(route.name, hedge, upstream, queue.nowMs()),
+      (candidate) => !(readyAt(candidate) instanceof GatewayError),
     );
     if (second !== null) attempt(running, second, true);
   });

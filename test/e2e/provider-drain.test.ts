@@ -64,6 +64,30 @@ test("a provider is drained by command for a time, over a restart, and until the
   expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("drain of first")]);
 });
 
+test("a drain holds in another gateway on the same database, and in every worker of one", async () => {
+  const config = `${options.config}server: {workers: 2}\n`;
+  const beside = await startGateway({ ...options, config });
+  try {
+    const models = async (): Promise<ReadonlySet<string>> => {
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, () =>
+          beside.chat({ model: "chat", messages: [{ role: "user", content: "Hello" }] }, { token: project }),
+        ),
+      );
+      return new Set(await Promise.all(answers.map(async (one) => ((await one.json()) as { model: string }).model)));
+    };
+    expect([...(await models())]).toEqual(["first:echo"]);
+    expect((await cli("provider", "drain", "first", "--for", "1h")).code).toBe(0);
+    // twice: the workers hear of it one after the other
+    for (let times = 0; times < 2; times++)
+      await until(async () => [...(await models())].join() === "second:echo", "all workers keep calls from it");
+    expect((await cli("provider", "undrain", "first")).code).toBe(0);
+    await until(async () => [...(await models())].join() === "first:echo", "all workers send calls there again");
+  } finally {
+    await beside.stop();
+  }
+});
+
 test("a test says what the provider answered, and is a call of the project", async () => {
   const failed = await cli("provider", "test", "second:fail-429");
   expect(failed.code).toBe(1);

@@ -6,6 +6,7 @@ import { handleCall } from "../../src/chat/handle.ts";
 import { CHAT_COMPLETIONS } from "../../src/operations/chat/chat-completions.ts";
 import { OK, status } from "../harness/faults.ts";
 import { type Routed, routedGateway, routeOf } from "../harness/routed.ts";
+import { turnTime } from "../harness/turned-time.ts";
 import { turnedClock } from "../harness/turned-clock.ts";
 import { HELLO } from "./chat-calls.ts";
 
@@ -122,4 +123,28 @@ test("a failure at the other target is what the caller is told, and not the drai
   );
   const { body } = await asked(gateway, { model: "ordered" });
   expect([body.error.code, gateway.upstream.targets()]).toEqual(["upstream_error", ["up1"]]);
+});
+
+test("a second attempt passes a drained target over and goes to the next one, and the plan says why", async () => {
+  const time = turnTime();
+  try {
+    const nowMs = time.clock.now();
+    const drains = [drain("up1", { untilMs: nowMs + MINUTE_MS })];
+    const gateway = routedGateway(
+      [routeOf("late", ["up0:m", "up1:m", "up2:m"], { hedge: { after: 20, maxExtra: 1 } })],
+      { up0: [{ kind: "ok", delayMs: 200 }], up1: [OK], up2: [OK] },
+      { clock: time.clock, snapshot: { drains: new Map([["default", drains]]) } },
+    );
+    const response = await time.until(gateway.chat({ model: "late", messages: HELLO }));
+    const { model } = JSON.parse(await time.until(response.text())) as { readonly model: string };
+    await time.drain(5);
+    expect([model, gateway.upstream.targets()]).toEqual(["up2:m", ["up0", "up2"]]);
+    expect(gateway.records.at(-1)!.plan.map(({ target, refused }) => [target, refused])).toEqual([
+      ["up0:m", null],
+      ["up1:m", "target_drained"],
+      ["up2:m", null],
+    ]);
+  } finally {
+    time.stop();
+  }
 });

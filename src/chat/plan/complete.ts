@@ -123,8 +123,10 @@ async function hedged<T>(
   } = call.context;
   const delayMs = hedging.delayMs(hedge, candidate.key);
   if (delayMs === null || !(await isLate(first.result, delayMs)) || first.hasContent) return first.result;
-  const step = plan.second(clock.monotonic(), ({ upstream }) =>
-    hedging.take(candidate.route.name, hedge, upstream, clock.monotonic()),
+  const step = plan.second(
+    clock.monotonic(),
+    ({ upstream }) => hedging.take(candidate.route.name, hedge, upstream, clock.monotonic()),
+    (one, why) => takes(one, why, call),
   );
   if (step === null) return first.result;
   call.recorder.planned(step.candidate.target.name, step.why, 0);
@@ -135,6 +137,15 @@ async function hedged<T>(
   loser.supersede();
   void release(loser, work);
   return winner.answered;
+}
+
+/** Whether a second attempt may be made there. The plan in the record says why it may not. */
+function takes(candidate: RouteCandidate, why: string, call: Call): boolean {
+  const ready = readyAt(candidate, call);
+  if (ready.kind === "ready") return true;
+  call.recorder.planned(candidate.target.name, why, 0);
+  call.recorder.planRefused(ready.reason?.code ?? null);
+  return false;
 }
 
 /** Rejects when the attempt yields no answer. */
