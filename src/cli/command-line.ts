@@ -324,6 +324,7 @@ function addProviderCommands(providers: Command, setCode: (code: number) => void
   const target = (command: Command): Command => gatewayOptions(command.argument("<provider[:model]>"));
   target(providers.command("test").description("test a provider with one small call, which a project pays"))
     .option("--project <id>", "the project that pays (default: default)")
+    .option("--operation <name>", "such as embeddings (default: one that the model has)")
     .action(async (name, options) =>
       setCode(await (await import("./admin/providers.ts")).test(name, options, readEnvironment())),
     );

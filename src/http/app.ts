@@ -21,6 +21,7 @@ import { newTraceId } from "../core/ids.ts";
 import { isEnabled } from "../auth/enabled-models.ts";
 import { type AccessToken, OPS } from "../core/identity.ts";
 import type { JsonObject } from "../core/json.ts";
+import type { OperationName } from "../core/operation.ts";
 import type { MaybePromise } from "../core/maybe-promise.ts";
 import { percentDecoded } from "../core/percent-encoding.ts";
 import type { Route } from "../core/route.ts";
@@ -32,6 +33,7 @@ import {
   retrievedResponse,
 } from "../operations/responses/kept-response-requests.ts";
 import { settingsOf, type Snapshot, snapshotSeenBy } from "../core/snapshot.ts";
+import { OPERATIONS } from "../operations/operations.ts";
 import type { KeptStores } from "../operations/responses/kept-responses.ts";
 import { listCapabilities } from "../providers/capability-listing.ts";
 import { namedRoutes, routesFor } from "../routing/resolve-route.ts";
@@ -39,7 +41,7 @@ import type { DocumentDependencies } from "./admin/document-rule.ts";
 import type { ToolServers } from "../mcp/tool-servers.ts";
 
 import type { StartedGateway } from "./admin/started-gateway.ts";
-import type { AdminContents, AdminContext, AdminStore } from "./admin/operation.ts";
+import type { AdminContents, AdminContext, AdminStore, CalledAs } from "./admin/operation.ts";
 import type { Turns } from "./admin/turns.ts";
 import type { AdminBindings, AdminEnv } from "./admin/admin-request.ts";
 import { addressOf, arrivalOf } from "./console/arrival.ts";
@@ -257,15 +259,22 @@ function consoleAddress(c: Context<AppEnv>, context: AppContext): string | null 
   return settings.url ?? addressOf(arrivalOf(c.req.raw.headers, c.env.peer, settings, context.snapshot().proxyTrust));
 }
 
-const CHAT_PATH = "/api/v1/chat/completions";
+const PROJECT_ID = "x-gateway-project-id";
 
 /** A call that the admin API makes for its caller. */
-function chatRequest(body: JsonObject, projectId: string): Request {
-  return new Request(`http://gateway.internal${CHAT_PATH}`, {
+async function calledFor(
+  admin: AdminSources,
+  operation: OperationName,
+  body: JsonObject,
+  { token, projectId }: CalledAs,
+): Promise<Response> {
+  const [path, served] = [...OPERATIONS].find(([, { name }]) => name === operation)!;
+  const request = new Request(`http://gateway.internal/api/v1${path}`, {
     method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ ...body, project_id: projectId }),
+    headers: { "content-type": "application/json", [PROJECT_ID]: projectId },
+    body: JSON.stringify(body),
   });
+  return await admin.call(served, request, token);
 }
 
 /** The code of the admin API is loaded with the first request for it. */
@@ -293,8 +302,7 @@ function serveAdmin(
         integrations: async () => (await context.standing()).integrations ?? [],
         notReady: () => context.notReady(),
         started: admin.started,
-        call: (body, { token, projectId }) =>
-          admin.call(CALL_PATHS.get(CHAT_PATH)!, chatRequest(body, projectId), token),
+        call: (operation, sent, caller) => calledFor(admin, operation, sent, caller),
         cache: admin.cache,
         snapshot: () => context.snapshot(),
         reload: () => admin.reload(),

@@ -6,11 +6,27 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
 import { until } from "../harness/until.ts";
+import { startUpstream } from "../harness/upstream.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-drain-"));
+/** It answers embeddings and nothing else. */
+const vectors = startUpstream(({ path }) =>
+  path === "/v1/embeddings"
+    ? Response.json({
+        object: "list",
+        model: "m",
+        data: [{ object: "embedding", index: 0, embedding: [1] }],
+        usage: { prompt_tokens: 1, total_tokens: 1 },
+      })
+    : Response.json({ error: { message: "no such path" } }, { status: 404 }),
+);
 const options = {
   dataFolder: join(folder, "data"),
-  config: `providers: {first: {type: sandbox}, second: {type: sandbox}}
+  environment: { DRAGOMAN_ALLOW_PRIVATE_ADDRESSES: "true" },
+  config: `providers:
+  first: {type: sandbox}
+  second: {type: sandbox}
+  vectors: {type: voyage, base_url: "${vectors.url}/v1", api_key: k, models: [voyage-3.5]}
 routes: {chat: {targets: ["first:echo", "second:echo"]}}
 `,
 };
@@ -25,6 +41,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await gateway?.stop();
+  await vectors.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -56,7 +73,9 @@ test("a provider is drained by command for a time, over a restart, and until the
   expect(await servedBy()).toBe("second:echo");
   const tested = await cli("provider", "test", "first:echo");
   expect([tested.code, tested.stderr]).toEqual([0, ""]);
-  expect(tested.stdout).toMatch(/^first:echo answers with status 200 in [\d.]+ ms\. The call is [0-9a-f]{32}\.\n$/);
+  expect(tested.stdout).toMatch(
+    /^first:echo answers chat\.completions with status 200 in [\d.]+ ms\. The call is [0-9a-f]{32}\.\n$/,
+  );
 
   expect(await cli("provider", "undrain", "first")).toMatchObject({ code: 0, stdout: "first gets calls again.\n" });
   expect(await servedBy()).toBe("first:echo");
@@ -91,7 +110,7 @@ test("a drain holds in another gateway on the same database, and in every worker
 test("a test says what the provider answered, and is a call of the project", async () => {
   const failed = await cli("provider", "test", "second:fail-429");
   expect(failed.code).toBe(1);
-  expect(failed.stderr).toContain("second:fail-429 does not answer: status 429");
+  expect(failed.stderr).toContain("second:fail-429 does not answer chat.completions: status 429");
   expect(failed.stderr).toContain("rate_limit_exceeded");
   const trace = /The call is ([0-9a-f]{32})\./.exec(failed.stderr)![1]!;
   await until(
@@ -100,6 +119,27 @@ test("a test says what the provider answered, and is a call of the project", asy
   );
   const { stdout } = await cli("call", "get", trace, "--project", "default", "--json");
   expect(JSON.parse(stdout)).toMatchObject({ provider: "second", model: "fail-429", status: 429, attempts: 1 });
+});
+
+test("a provider is tested with an operation that its model has, which the answer names", async () => {
+  for (const [model, operation] of [
+    ["echo", undefined],
+    ["embed-8", "embeddings"],
+    ["rerank", "rerank"],
+    ["moderation", "moderations"],
+  ] as const) {
+    const words = operation === undefined ? [] : ["--operation", operation];
+    const { code, stdout, stderr } = await cli("provider", "test", `first:${model}`, ...words, "--json");
+    expect([model, code, stderr]).toEqual([model, 0, ""]);
+    expect(JSON.parse(stdout)).toMatchObject({ ok: true, model, operation: operation ?? "chat.completions" });
+  }
+  // without a word, by what is known of the model
+  const known = await cli("provider", "test", "vectors", "--json");
+  expect([known.stderr, JSON.parse(known.stdout)]).toMatchObject(["", { ok: true, operation: "embeddings" }]);
+  const failed = await cli("provider", "test", "first:echo", "--operation", "rerank", "--json");
+  expect(JSON.parse(failed.stdout)).toMatchObject({ ok: false, operation: "rerank", message: expect.any(String) });
+  const unknown = await cli("provider", "test", "first:echo", "--operation", "sing");
+  expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining("operation")]);
 });
 
 test("what cannot be drained or tested is refused with the reason", async () => {

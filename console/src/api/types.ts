@@ -883,10 +883,12 @@ export interface ProviderHealths {
 export interface ProviderTest {
   readonly ok: boolean;
   readonly model: string;
+  /** The operation with which it was tested. */
+  readonly operation: "chat.completions" | "completions" | "embeddings" | "rerank" | "moderations";
   /** The status with which the call ended; null in a dry run. */
   readonly status: number | null;
   readonly duration_ms: number;
-  /** The beginning of what the model answered. */
+  /** The beginning of what the model answered; null where that is no text. */
   readonly text: string | null;
   /** The error code of a call that failed. */
   readonly code: string | null;

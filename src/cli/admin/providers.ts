@@ -12,6 +12,7 @@ const MINUTES: Readonly<Record<string, number>> = { m: 1, h: 60, d: 24 * 60 };
 
 interface TestFlags extends GatewayFlags {
   readonly project?: string;
+  readonly operation?: string;
   readonly json?: true;
 }
 
@@ -24,22 +25,25 @@ interface DrainFlags extends GatewayFlags, Pick<PlaceFlags, "tenant"> {
 /** Returns 1 when the provider does not answer. */
 export async function test(target: string, flags: TestFlags, environment: Environment): Promise<number> {
   const { provider, model } = partsOf(target);
-  const { project = "default" } = flags;
+  const { project = "default", operation } = flags;
   const answer = await openAdminClient(flags, environment).send(
     "POST",
     `/projects/${encodeURIComponent(project)}/providers/${encodeURIComponent(provider)}/test`,
-    { body: model === null ? {} : { model }, timeoutMs: TIMEOUT_MS },
+    {
+      body: { ...(model !== null && { model }), ...(operation !== undefined && { operation }) },
+      timeoutMs: TIMEOUT_MS,
+    },
   );
   const result: JsonObject = isObject(answer) ? answer : {};
   const called = `${provider}:${cell(result, "model")}`;
   if (flags.json === true) printJson(result);
   else if (result["ok"] === true)
     printLine(
-      `${called} answers with status ${cell(result, "status")} in ${cell(result, "duration_ms")} ms. The call is ${cell(result, "trace_id")}.`,
+      `${called} answers ${cell(result, "operation")} with status ${cell(result, "status")} in ${cell(result, "duration_ms")} ms. The call is ${cell(result, "trace_id")}.`,
     );
   else
     printError(
-      `${called} does not answer: status ${cell(result, "status")} after ${cell(result, "duration_ms")} ms. ${cell(result, "message")} (${cell(result, "code")}) The call is ${cell(result, "trace_id")}.`,
+      `${called} does not answer ${cell(result, "operation")}: status ${cell(result, "status")} after ${cell(result, "duration_ms")} ms. ${cell(result, "message")} (${cell(result, "code")}) The call is ${cell(result, "trace_id")}.`,
     );
   return result["ok"] === true ? 0 : 1;
 }

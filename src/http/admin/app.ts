@@ -116,7 +116,7 @@ export function adminOperations(
     ...integrationOperations(dependencies, about.integrations),
     ...gatewayOperations(dependencies, about),
     ...DRAIN_OPERATIONS,
-    ...providerTestOperations({ targets, call, monotonic: () => clock.monotonic() }),
+    ...providerTestOperations({ targets, call, providers: dependencies.providers, monotonic: () => clock.monotonic() }),
     ...attentionOperations(reads, limits, targets),
     ...logOperations(reads, contents),
     ...toolOperations(toolServers, () => clock.monotonic()),

@@ -7,6 +7,7 @@ import type { ResponseCache } from "../../cache/response-cache.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { AccessToken, Role } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
+import type { OperationName } from "../../core/operation.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import type { Simulations } from "../../simulation/simulations.ts";
 import type { IntegrationStatus } from "../../observe/integrations/integrations.ts";
@@ -64,7 +65,7 @@ export interface AdminContext {
   notReady(): string | null;
   readonly started: StartedGateway;
   /** Makes a call for a caller who was identified already, also to a provider that is drained. */
-  call(body: JsonObject, caller: CalledAs): Promise<Response>;
+  call(operation: OperationName, body: JsonObject, caller: CalledAs): Promise<Response>;
   /** `null` when answers are not kept. */
   readonly cache: Pick<ResponseCache, "purge"> | null;
   snapshot(): Snapshot;

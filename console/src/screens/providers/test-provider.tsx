@@ -113,7 +113,7 @@ function Result({ result, provider }: { readonly result: ProviderTest; readonly 
           <span className={`status ${result.ok ? "good" : "bad"}`} data-mark={result.ok ? "✓" : "✕"}>
             {result.status} {result.ok ? "answers" : (result.code ?? "failed")}
           </span>{" "}
-          after {duration(result.duration_ms)}, {visibleText(provider)}:{visibleText(result.model)}
+          after {duration(result.duration_ms)}, {visibleText(provider)}:{visibleText(result.model)}, {result.operation}
         </p>
         {words !== null && <pre className="code">{visibleText(words)}</pre>}
         {result.trace_id !== null && (
