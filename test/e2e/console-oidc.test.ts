@@ -69,7 +69,13 @@ describe("a login at a company's issuer", () => {
       logins,
       permissions: ["read_content"],
     });
-    expect(me.places).toContainEqual({ tenant_id: "default", project_id: "default", name: "Default", role: "admin" });
+    expect(me.places).toContainEqual({
+      tenant_id: "default",
+      project_id: "default",
+      name: "Default",
+      role: "admin",
+      timezone: "UTC",
+    });
     expect((await own.ask("GET", "/console/api/v1/admin/tenants/default/users")).status).toBe(200);
     const [sent] = issuer.codeFlow.exchanged;
     expect(sent!.get("client_secret")).toBeNull();

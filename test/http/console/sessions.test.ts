@@ -120,7 +120,13 @@ for (const kind of await allDatabases()) {
 
     test("me says what may be done where, and leaves out the rest", async () => {
       const viewer = (await (await loggedIn("acme.viewer")).ask("GET", "/console/api/me")).body;
-      expect(viewer.places).toContainEqual({ tenant_id: "acme", project_id: "site", name: "site", role: "viewer" });
+      expect(viewer.places).toContainEqual({
+        tenant_id: "acme",
+        project_id: "site",
+        name: "site",
+        role: "viewer",
+        timezone: "UTC",
+      });
       expect(viewer.places.every((place: { tenant_id: string }) => place.tenant_id === "acme")).toBe(true);
       expect(viewer.can.project.viewer).toContain("listProjectCalls");
       expect(viewer.can.project.viewer).not.toContain("createProjectToken");
