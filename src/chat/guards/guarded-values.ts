@@ -100,11 +100,18 @@ export function namesAndNumbers(value: Json, guard: TextGuard): Json {
   }
   if (Array.isArray(value)) return mappedList(value as readonly Json[], (item) => namesAndNumbers(item, guard));
   if (!isObject(value)) return value;
-  const members = Object.entries(value).map(
-    ([name, member]) =>
-      [guardedName(name, guard), member === undefined ? member : namesAndNumbers(member, guard)] as const,
-  );
-  if (members.every(([name, member]) => name in value && value[name] === member)) return value;
+  // the members so far, once one of them has changed
+  let members: (readonly [string, Json | undefined])[] | null = null;
+  let index = 0;
+  for (const name in value) {
+    const member = value[name];
+    const shownName = guardedName(name, guard);
+    const shown = member === undefined ? member : namesAndNumbers(member, guard);
+    if (shownName !== name || shown !== member) members ??= Object.entries(value).slice(0, index);
+    members?.push([shownName, shown]);
+    index += 1;
+  }
+  if (members === null) return value;
   // masking must not remove a member by making two names equal, so the names count as text that cannot be replaced
   if (new Set(members.map(([name]) => name)).size < members.length) for (const name in value) guardFixed(name, guard);
   return Object.fromEntries(members);
