@@ -1,4 +1,5 @@
 // Turns a provider's non-streaming answer into the JSON answer of the client.
+import { answerBody } from "./answer-body.ts";
 import { estimatedUsage } from "../../accounting/estimate.ts";
 import { promptTokens } from "../metering/attempt-estimate.ts";
 import { usd } from "../../accounting/price.ts";
@@ -402,5 +403,5 @@ export function sendBody(
   };
   if (call.showsCost && record.cost !== null) headers["x-gateway-cost-usd"] = usd(record.cost.nanoUsd);
   call.lifetime.publish();
-  return new Response(body, { headers });
+  return new Response(answerBody(body), { headers });
 }

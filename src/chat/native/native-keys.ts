@@ -4,7 +4,7 @@
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type KeyFinder, KeyWatch } from "../../core/quoted-key.ts";
 import type { SseEvent } from "../../wire/sse.ts";
-import { parseJson } from "../../wire/json.ts";
+import { parseEvent } from "../../providers/sent-json.ts";
 
 /** Members of a delta that are pieces of a text. */
 const PIECES = ["text", "thinking", "partial_json"] as const;
@@ -43,7 +43,7 @@ export class NativeKeys {
     this.#last = null;
     const isHolding = this.#texts.values().some(({ watch }) => watch.isHolding);
     if (!isHolding && !event.data.includes('"delta"')) return [event];
-    const data = parseJson(event.data);
+    const data = parseEvent(event);
     if (!isObject(data)) return [event];
     const found = pieceOf(data);
     if (found === null) return [...this.#ended(data), event];

@@ -64,7 +64,7 @@ export class NativePassing {
     if (inside === null) return [];
     if (this.#keys === null) return [inside];
     const data = answerWithoutKeys(inside.data, this.#target.credential);
-    return this.#keys.shown(data === inside.data ? inside : { ...inside, data });
+    return this.#keys.shown(data === inside.data ? inside : { event: inside.event, data });
   }
 
   /** Whether events that differ from passed ones only in their text may pass without being read. */

@@ -1,5 +1,6 @@
 // Responses that are kept for a while, with the items of their input: what previous_response_id and item_reference refer
 // to, and what the paths below /responses return (promise 12.8).
+import { leastJsonLength } from "../../core/json-object.ts";
 import type { BackgroundRuns } from "../../chat/keeping/background-runs.ts";
 import type { DurableStore } from "../../chat/keeping/durable-store.ts";
 import type { KeptStore } from "../../chat/keeping/kept-store.ts";
@@ -158,9 +159,11 @@ export function keepResponse(kept: KeptStore<unknown>, value: KeptResponse, own:
   const { owner, response, input, hidden = [] } = value;
   const items = input.slice(input.length - own);
   const size = (): number =>
-    2 * (JSON.stringify([response, hidden]).length + JSON.stringify(items).length) + 64 * input.length;
+    2 * (lengthOf(response) + lengthOf(hidden as unknown as Json) + lengthOf(items)) + 64 * input.length;
   return kept.keep({ tenantId: owner.tenantId, ids: idsOf(response), value, size });
 }
+
+const lengthOf = (value: Json): number => leastJsonLength(value, Infinity);
 
 /** Ids of the input are the client's own, which others may use as well. */
 export function idsOf(response: JsonObject): readonly string[] {

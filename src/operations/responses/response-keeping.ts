@@ -1,8 +1,9 @@
 // Keeps the response of a call, where the caller, the scopes and the guards allow it, and says in the headers whether and
 // until when it is kept (promise 12.8).
+import { leastJsonLength } from "../../core/json-object.ts";
 import { KEEPING_BOUNDS, type KeptStore } from "../../chat/keeping/kept-store.ts";
 import type { ReadyCall } from "../../chat/operation.ts";
-import type { Json, JsonObject } from "../../core/json.ts";
+import type { JsonObject } from "../../core/json.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
 import { type ResponsesStore, settingsOf, type Snapshot } from "../../core/snapshot.ts";
 import { parseJson } from "../../wire/json.ts";
@@ -67,7 +68,7 @@ export function responseKeeping(ready: ReadyCall): ResponseKeeping | null {
   const { call, request } = ready;
   const keeping = (response: JsonObject, hidden: readonly HiddenCarrier[]): MaybePromise<boolean> =>
     // no store writes the JSON of what it would not keep, which takes long
-    leastLength(response, KEEPING_BOUNDS.objectBytes) <= KEEPING_BOUNDS.objectBytes &&
+    leastJsonLength(response, KEEPING_BOUNDS.objectBytes) <= KEEPING_BOUNDS.objectBytes &&
     keeper.keep({ owner, response, input: input.items, hidden, hiddenInput: input.hidden });
   return request.params.stream === true ? ofStream(keeper, keeping, call.lifetime) : ofBody(keeper, keeping);
 }
@@ -97,24 +98,6 @@ const NOT_KEPT: ResponseKeeping = {
     return answer;
   },
 };
-
-/** Returns a number of characters that the JSON of a value has at least; it stops to count where there are more than `most`. */
-function leastLength(value: Json | undefined, most: number): number {
-  if (typeof value === "string") return value.length;
-  if (typeof value !== "object" || value === null) return 1;
-  let length = 2;
-  if (Array.isArray(value)) {
-    const items = value as readonly Json[];
-    for (let index = 0; index < items.length && length <= most; index++) length += 1 + leastLength(items[index], most);
-    return length;
-  }
-  const object = value as JsonObject;
-  for (const name in object) {
-    length += name.length + leastLength(object[name], most);
-    if (length > most) break;
-  }
-  return length;
-}
 
 type Keeping = (response: JsonObject, hidden: readonly HiddenCarrier[]) => MaybePromise<boolean>;
 
