@@ -90,7 +90,13 @@ async function screenshots(pictures: readonly Picture[], signedIn: Sessions): Pr
         if (wanted.length === 0) continue;
         const shown = await reader(browser, world, signedIn, state, { colorScheme, viewport: { width, height: 900 } });
         for (const picture of wanted) {
-          await arrive(shown, picture);
+          try {
+            await arrive(shown, picture);
+          } catch (thrown) {
+            // the others are made all the same, and this one shows how far it came
+            console.error(`${nameOf(picture)}: ${(thrown as Error).message}`);
+            process.exitCode = 1;
+          }
           await shown.page.screenshot({ path: join(into, nameOf(picture)), ...(await whole(shown, width)) });
         }
         made += wanted.length;
@@ -109,7 +115,7 @@ async function reader(
   options: BrowserContextOptions,
 ): Promise<ConsolePage> {
   const storageState = signedIn.get(READERS[state])!;
-  const shown = await openConsole(of, url, { timezoneId: "Europe/Berlin", storageState, ...options });
+  const shown = await openConsole(of, url, { locale: "en-GB", timezoneId: "Europe/Berlin", storageState, ...options });
   await shown.page.clock.setFixedTime(NOW_MS);
   if (state === "error") await shown.page.route(isData, refusing);
   if (state === "loading") await shown.page.route(isData, () => {});

@@ -30,6 +30,7 @@ const CHAT_TESTS = [
 ];
 const chat = (more: JsonObject): JsonObject => ({
   targets: ["anthropic:claude-sonnet-4-5", { model: "openai:gpt-5-mini", order: 1 }],
+  drop_params: true,
   ...more,
 });
 
@@ -91,13 +92,13 @@ export const STEPS: readonly Step[] = [
     daysAgo: 44,
     actor: by("maya", "owner"),
     create: [
-      { kind: "budget", name: "company-month", document: { usd: "1000.00", window: "month", thresholds: [80, 95] } },
-      { kind: "budget", projectId: "analytics", name: "reports-day", document: { usd: "4.00", window: "day" } },
+      { kind: "budget", name: "company-month", document: { usd: "62.00", window: "month", thresholds: [80, 95] } },
+      { kind: "budget", projectId: "analytics", name: "reports-day", document: { usd: "0.40", window: "day" } },
       {
         kind: "budget",
         projectId: "support",
         name: "support-month",
-        document: { usd: "900.00", window: "month", thresholds: [80] },
+        document: { usd: "45.00", window: "month", thresholds: [80] },
       },
     ],
   },
@@ -192,7 +193,7 @@ export const STEPS: readonly Step[] = [
         kind: "budget",
         projectId: "support",
         name: "support-month",
-        document: { usd: "1100.00", window: "month", thresholds: [80] },
+        document: { usd: "52.00", window: "month", thresholds: [80] },
       },
     ],
   },

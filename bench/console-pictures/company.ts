@@ -48,7 +48,7 @@ export const by = (person: string, role: Role, via: Actor["via"] = "console"): A
 });
 
 /** What the company keeps in its configuration file. */
-export const CONFIGURATION_FILE = `server: {host: 127.0.0.1}
+export const CONFIGURATION_FILE = `providers: {openai-generate: {enabled: false}}
 tenants:
   kestrel:
     settings: {content_log: {enabled: true}}

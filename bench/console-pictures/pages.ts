@@ -136,8 +136,7 @@ function others({ callers }: CompanyWorld): readonly Picture[] {
     full("audit-filtered", `${COMPANY}/audit?kind=route`),
     full("play-answered", `${SUPPORT}/play?model=chat`, async (page) => {
       await page
-        .getByLabel("Text")
-        .last()
+        .getByLabel("Text of message 1")
         .fill("My train to Gothenburg was cancelled. Do I still reach the ferry at 18:40?");
       await page.getByRole("button", { name: "Send" }).first().click();
       await page.getByText("half an hour to spare").waitFor();

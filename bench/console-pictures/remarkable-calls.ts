@@ -68,10 +68,9 @@ const outcome = (id: string, parts: Partial<LimitOutcome>): LimitOutcome => ({
 
 const PARAMETERS = {
   temperature: "native",
-  max_tokens: "native",
+  max_tokens: "mapped",
   tools: "native",
   stream: "native",
-  logit_bias: "dropped",
 } as const;
 
 function fallback(made: Made, ids: Ids): CallRecord {
@@ -103,12 +102,12 @@ function fallback(made: Made, ids: Ids): CallRecord {
     providerModel: "gpt-5-mini-2025-08-07",
     providerRequestId: "req_7f31c2e09bb4",
     stream: true,
-    dispositions: PARAMETERS,
+    dispositions: { ...PARAMETERS, temperature: "dropped" },
     candidates: ["anthropic:claude-sonnet-4-5", "openai:gpt-5-mini"],
     plan: [
       {
         target: "anthropic:claude-sonnet-4-5",
-        why: "the first of the order 0",
+        why: "first by order",
         atMs: 1,
         waitMs: 0,
         round: 1,
@@ -122,7 +121,7 @@ function fallback(made: Made, ids: Ids): CallRecord {
         round: 1,
         refused: null,
       },
-      { target: "openai:gpt-5-mini", why: "the first of the order 1", atMs: 2011, waitMs: 0, round: 1, refused: null },
+      { target: "openai:gpt-5-mini", why: "first by order", atMs: 2011, waitMs: 0, round: 1, refused: null },
     ],
     attempts: [
       first,
@@ -145,10 +144,10 @@ function fallback(made: Made, ids: Ids): CallRecord {
     cost,
     limits: [
       outcome(ids.get("budget support support-month")!, {
-        before: 861_220_000_000,
+        before: 45_912_000_000,
         reserved: 21_400_000,
         settled: nanoUsd,
-        after: 861_220_000_000 + nanoUsd,
+        after: 45_912_000_000 + nanoUsd,
       }),
       outcome(ids.get("limit support per-customer")!, {
         value: "customer-1042",
@@ -176,10 +175,10 @@ function failed(made: Made): CallRecord {
     dispositions: { temperature: "native" },
     candidates: ["house-gpu:qwen3-32b", "mistral:mistral-small-latest"],
     plan: [
-      { target: "house-gpu:qwen3-32b", why: "the first of the order 0", atMs: 1, waitMs: 0, round: 1, refused: null },
+      { target: "house-gpu:qwen3-32b", why: "first by order", atMs: 1, waitMs: 0, round: 1, refused: null },
       {
         target: "mistral:mistral-small-latest",
-        why: "the first of the order 1",
+        why: "first by order",
         atMs: 2006,
         waitMs: 0,
         round: 1,
@@ -229,10 +228,10 @@ function refused(made: Made, ids: Ids): CallRecord {
     dispositions: { reasoning_effort: "native", response_format: "native" },
     limits: [
       outcome(ids.get("budget analytics reports-day")!, {
-        before: 3_981_000_000,
+        before: 398_100_000,
         reserved: 0,
         settled: null,
-        after: 3_981_000_000,
+        after: 398_100_000,
         refused: "insufficient_quota",
       }),
     ],
@@ -292,7 +291,7 @@ function tools(made: Made, ids: Ids): CallRecord {
     candidates: [name, "openai:gpt-5-mini"],
     plan: [1, 2].map((round) => ({
       target: name,
-      why: "the first of the order 0",
+      why: "first by order",
       atMs: round === 1 ? 1 : 2240,
       waitMs: 0,
       round,
@@ -339,10 +338,10 @@ function tools(made: Made, ids: Ids): CallRecord {
     cost,
     limits: [
       outcome(ids.get("budget support support-month")!, {
-        before: 861_180_000_000,
+        before: 45_880_000_000,
         reserved: 84_000_000,
         settled: cost?.nanoUsd ?? 0,
-        after: 861_180_000_000 + (cost?.nanoUsd ?? 0),
+        after: 45_880_000_000 + (cost?.nanoUsd ?? 0),
       }),
     ],
     policies: [{ name: "no-card-numbers", effect: "masked" }],

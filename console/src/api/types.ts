@@ -309,6 +309,8 @@ export interface CallFacets {
   readonly data: readonly CallFacet[];
   /** How many further values each dimension has. */
   readonly others: Readonly<Record<string, number>>;
+  /** The names of the access tokens of this answer by id, as far as they are known. */
+  readonly token_names: Readonly<Record<string, string>>;
   /** Failed calls before this time are not counted in `status` and `code`, because one request counts a bounded number of them; null if all are. */
   readonly looked_to: string | null;
   /** Time in UTC. */
@@ -556,6 +558,8 @@ export interface LimitDetail {
   readonly consumers: readonly ({
     readonly dimension: "project" | "token";
     readonly value: string | null;
+    /** Of an access token; null if it is not known. */
+    readonly name: string | null;
     readonly calls: number;
     readonly tokens: number;
     readonly cost_usd: string;
@@ -617,7 +621,7 @@ export interface LogPage {
   readonly next_cursor: string | null;
   /** Where the search stopped before the page was full, because one request searches a bounded number of calls; continue with `next_cursor`. Null if the page is full or the last. */
   readonly looked_to: string | null;
-  /** The names of the access tokens on this page by id, as far as they are known. */
+  /** The names of the access tokens of this answer by id, as far as they are known. */
   readonly token_names: Readonly<Record<string, string>>;
 }
 

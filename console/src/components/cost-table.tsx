@@ -37,7 +37,9 @@ export function CostTable({ label, rows, sum, children }: CostTableProps) {
         <tbody>
           {rows.map(({ key, what, units, perMillion, amount }) => (
             <tr key={key}>
-              <th scope="row">{what}</th>
+              <th scope="row" className="wrap">
+                {what}
+              </th>
               <td className="number">{wholeCount(units)}</td>
               <td className="number">{perMillion}</td>
               <td className="number">{amount}</td>
@@ -47,7 +49,7 @@ export function CostTable({ label, rows, sum, children }: CostTableProps) {
         {sum !== undefined && (
           <tfoot>
             <tr>
-              <th scope="row" colSpan={3}>
+              <th scope="row" colSpan={3} className="wrap">
                 Sum, rounded up to a whole nano-dollar
               </th>
               <td className="number">{sum}</td>

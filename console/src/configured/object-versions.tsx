@@ -84,8 +84,13 @@ function VersionEntry({ version, isNow, isBusy, goBack }: VersionEntryProps) {
     <li>
       <details onToggle={(event) => setIsOpen(event.currentTarget.open)}>
         <summary>
-          <b>{number}</b> <TimeText at={at} /> by {visibleText(who)}
-          {isNow && <b> published now</b>}
+          <TimeText at={at} form="day" /> <b>Version {number}</b> by {visibleText(who)}
+          {isNow && (
+            <>
+              {" "}
+              <span className="badge">published now</span>
+            </>
+          )}
           {backTo !== null && <> back to version {backTo}</>}
           {note !== null && <> “{visibleText(note)}”</>}
           {calls !== null && (

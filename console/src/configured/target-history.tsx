@@ -67,7 +67,7 @@ function HistoryEntry({ row }: { readonly row: AuditRow }) {
     <li>
       <details onToggle={(event) => setIsOpen(event.currentTarget.open)}>
         <summary>
-          <TimeText at={row.at} /> <b>{visibleText(row.action)}</b> by {visibleText(actorText(row))}
+          <TimeText at={row.at} form="day" /> <b>{visibleText(row.action)}</b> by {visibleText(actorText(row))}
           {row.note !== null && <small> {visibleText(row.note)}</small>}
           {row.version !== null && <small> version {row.version} of the configuration</small>}
         </summary>

@@ -4,6 +4,7 @@ import { useLocation } from "wouter";
 import { Menu } from "../components/menu.tsx";
 import { ScopedLink, useScope } from "../scope/scope-context.tsx";
 import { placeOf, type Scope, titleOf } from "../scope/scope.ts";
+import { visibleText } from "../format/visible-text.ts";
 import { useMe } from "../session/session.tsx";
 
 interface Entry {
@@ -20,6 +21,11 @@ export function ScopeMenu() {
   const [location] = useLocation();
   const [wanted, setWanted] = useState("");
   const screen = `/${placeOf(location)?.path.split("/")[1] ?? ""}`;
+  const nameOf = ({ tenant, project }: Scope): string =>
+    visibleText(
+      me.places.find(({ tenant_id: one, project_id: other }) => one === tenant && other === project)?.name ??
+        titleOf({ tenant, project }),
+    );
   const entries = entriesOf(me).filter(({ name, scope: { tenant, project } }) =>
     `${name} ${tenant} ${project}`.toLowerCase().includes(wanted.toLowerCase()),
   );
@@ -28,8 +34,10 @@ export function ScopeMenu() {
       className="scope-button"
       label={
         <>
-          <span className="scope-name">{titleOf(scope)}</span>
-          {scope.project !== null && <span className="scope-of">{scope.tenant}</span>}
+          <span className="scope-name">{nameOf(scope)}</span>
+          {scope.project !== null && (
+            <span className="scope-of">{nameOf({ tenant: scope.tenant, project: null })}</span>
+          )}
           <span aria-hidden="true">▾</span>
           <span className="unseen">, choose a tenant or project</span>
         </>
@@ -56,7 +64,7 @@ export function ScopeMenu() {
                   aria-current={entry.tenant === scope.tenant && entry.project === scope.project ? "true" : undefined}
                   onClick={close}
                 >
-                  <span>{name}</span> <small>{role}</small>
+                  <span>{visibleText(name)}</span> <small>{role}</small>
                 </ScopedLink>
               </li>
             ))}

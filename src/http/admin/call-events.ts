@@ -247,7 +247,10 @@ function shownBatches(batches: ReadonlyMap<string, CallBatch>, snapshot: Snapsho
     places: [...batches].map(([place, { calls, isCut }]) => ({
       place,
       data: shownCalls(calls),
-      token_names: tokenNames(calls, snapshot),
+      token_names: tokenNames(
+        calls.map(({ tokenId }) => tokenId),
+        snapshot,
+      ),
       more: isCut,
     })),
   };

@@ -142,6 +142,10 @@ export const wholeUntil = time.nullable().meta({
     "Before this time, hours in which the period begins, ends or has a midnight count as a whole where they begin (of end users: days in UTC), because their calls are not kept any more; null if all is exact.",
 });
 
+export const tokenNamesShape = z
+  .record(z.string(), z.string())
+  .meta({ description: "The names of the access tokens of this answer by id, as far as they are known." });
+
 export const callPage = (entry: z.ZodType, id: string): z.ZodType =>
   z
     .strictObject({
@@ -151,9 +155,7 @@ export const callPage = (entry: z.ZodType, id: string): z.ZodType =>
         description:
           "Where the search stopped before the page was full, because one request searches a bounded number of calls; continue with `next_cursor`. Null if the page is full or the last.",
       }),
-      token_names: z
-        .record(z.string(), z.string())
-        .meta({ description: "The names of the access tokens on this page by id, as far as they are known." }),
+      token_names: tokenNamesShape,
     })
     .meta({ id });
 
@@ -162,17 +164,20 @@ export function shownPage({ data, nextCursor, searchedToMs }: LogPage, snapshot:
     data: shownCalls(data),
     next_cursor: nextCursor,
     looked_to: isoOrNull(searchedToMs),
-    token_names: tokenNames(data, snapshot),
+    token_names: tokenNames(
+      data.map(({ tokenId }) => tokenId),
+      snapshot,
+    ),
   };
 }
 
 export const shownCalls = (calls: readonly CallSummary[]): readonly ShownCall[] => calls.map(shownCall);
 
 /** By id. */
-export function tokenNames(calls: readonly CallSummary[], { tokens }: Pick<Snapshot, "tokens">): JsonObject {
+export function tokenNames(ids: readonly (string | null)[], { tokens }: Pick<Snapshot, "tokens">): JsonObject {
   return Object.fromEntries(
-    calls.flatMap(({ tokenId }): readonly (readonly [string, string])[] => {
-      const token = tokenId === null ? undefined : tokens.get(tokenId);
+    ids.flatMap((id): readonly (readonly [string, string])[] => {
+      const token = id === null ? undefined : tokens.get(id);
       return token === undefined ? [] : [[token.id, token.name]];
     }),
   );

@@ -21,6 +21,8 @@ import {
   SCOPE_QUERY,
   shownPage,
   wholeUntil,
+  tokenNames,
+  tokenNamesShape,
 } from "./call-shapes.ts";
 import { type AdminOperation, reading } from "./operation.ts";
 import { type AdminCalls, keptCalls } from "./report-reads.ts";
@@ -75,6 +77,7 @@ const callFacets = z
         .meta({ id: "CallFacet" }),
     ),
     others: z.record(z.string(), z.int()).meta({ description: "How many further values each dimension has." }),
+    token_names: tokenNamesShape,
     looked_to: time.nullable().meta({
       description:
         "Failed calls before this time are not counted in `status` and `code`, because one request counts a bounded number of them; null if all are.",
@@ -137,12 +140,16 @@ function placeOperations(
     summary: `Get the most frequent values of each dimension of the calls of ${scopeText}: of the last 24 hours, or from \`from\` to \`to\``,
     query: facetsQuery.extend(SCOPE_QUERY[reach]),
     answer: callFacets,
-    run: async ({ place: at, query, nowMs }) => {
+    run: async ({ place: at, query, snapshot, nowMs }) => {
       const asked = facetsOf(at, query, nowMs);
       const found = await calls.facets(asked);
       return {
         body: {
           ...shownFacets(found),
+          token_names: tokenNames(
+            found.facets.token.values.map(({ value }) => value),
+            snapshot,
+          ),
           from: iso(asked.fromMs),
           to: iso(asked.toMs),
           as_of: iso(found.asOfMs),

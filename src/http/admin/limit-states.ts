@@ -60,6 +60,7 @@ const states = z
 const consumer = z.strictObject({
   dimension: z.enum(["project", "token"]),
   value: z.string().nullable(),
+  name: z.string().nullable().meta({ description: "Of an access token; null if it is not known." }),
   calls: z.int(),
   tokens: z.int(),
   cost_usd: z.string(),
@@ -268,7 +269,13 @@ function summedScope({ scope, projectId, tenantId }: LimitRule, at: TenantOrProj
   };
 }
 
-async function usedBy(calls: AdminCalls, rule: LimitRule, at: TenantOrProject, nowMs: number) {
+async function usedBy(
+  calls: AdminCalls,
+  { tokens }: Pick<Snapshot, "tokens">,
+  rule: LimitRule,
+  at: TenantOrProject,
+  nowMs: number,
+) {
   const scope = rule.kind === "budget" ? summedScope(rule, at) : null;
   if (scope === null) return { consumers: null, days: null };
   const fromMs = beginningOf(rule, nowMs);
@@ -284,7 +291,11 @@ async function usedBy(calls: AdminCalls, rule: LimitRule, at: TenantOrProject, n
     cost_usd: usd(sums.costNanoUsd),
   });
   return {
-    consumers: consumers.data.map((row) => ({ dimension, value: row.group[0] ?? null, ...figures(row) })),
+    consumers: consumers.data.map((row) => {
+      const value = row.group[0] ?? null;
+      const name = dimension === "token" && value !== null ? (tokens.get(value)?.name ?? null) : null;
+      return { dimension, value, name, ...figures(row) };
+    }),
     days: days.data.map((row) => ({ day: row.group[0]!, ...figures(row) })),
   };
 }
@@ -326,7 +337,11 @@ export function limitStateOperations(
         const [state] = rule === undefined ? [] : await statesOf(world, [rule], at!, nowMs);
         if (rule === undefined || state === undefined) throw nothingThere(`limit or budget ${params["id"]!}`);
         return {
-          body: { ...shownState(state, nowMs), ...(await usedBy(world.calls, rule, at!, nowMs)), as_of: iso(nowMs) },
+          body: {
+            ...shownState(state, nowMs),
+            ...(await usedBy(world.calls, snapshot, rule, at!, nowMs)),
+            as_of: iso(nowMs),
+          },
         };
       },
     });

@@ -115,15 +115,13 @@ function Entry({ row }: { readonly row: AuditRow }) {
     <li>
       <details onToggle={(event) => setIsOpen(event.currentTarget.open)}>
         <summary>
-          <TimeText at={row.at} />{" "}
+          <TimeText at={row.at} form="day" />{" "}
           {row.outcome === "refused" && (
             <span className="status warn" data-mark="!">
               refused
             </span>
           )}{" "}
-          <b>
-            {visibleText(row.action)} {visibleText(row.kind)}
-          </b>{" "}
+          <b>{visibleText(`${row.action} ${row.kind}`.replaceAll("_", " "))}</b>{" "}
           {visibleText(row.target_name ?? row.target_id ?? "")} <small>by {visibleText(actorText(row))}</small>
         </summary>
         {isOpen && <EntryFacts row={row} />}

@@ -3,6 +3,7 @@ import type { CallDetail } from "../../api/types.ts";
 import { TableBox } from "../../components/table-box.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { wholeCount } from "../../format/count.ts";
+import { exactUsd, nanoUsd } from "../../format/money.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { ScopedLink } from "../../scope/scope-context.tsx";
 
@@ -54,5 +55,5 @@ export function CallLimits({ call }: { readonly call: CallDetail }) {
 
 function amountOf({ metric }: Limit, amount: number | string | null): string {
   if (amount === null) return "–";
-  return metric === "usd" ? `$${amount}` : wholeCount(Number(amount));
+  return metric === "usd" ? exactUsd(nanoUsd(String(amount)) ?? 0n) : wholeCount(Number(amount));
 }

@@ -185,19 +185,19 @@ function Shown({ call }: { readonly call: CallDetail }) {
         <Panel title="Parameters">
           <Parameters params={record.params} />
         </Panel>
-        <Panel title="Limits and policies">
-          <CallLimits call={call} />
-          {(record.policies ?? []).map(({ name, effect, why }) => (
-            <p key={`${name} ${effect}`}>
-              Policy <code>{visibleText(name)}</code>: {effect.replace("_", " ")}
-              {why === undefined ? "" : ` (${visibleText(why)})`}
-            </p>
-          ))}
-          {(record.warnings ?? []).map((warning) => (
-            <p key={warning}>Warning: {visibleText(warning)}</p>
-          ))}
-        </Panel>
       </div>
+      <Panel title="Limits and policies">
+        <CallLimits call={call} />
+        {(record.policies ?? []).map(({ name, effect, why }) => (
+          <p key={`${name} ${effect}`}>
+            Policy <code>{visibleText(name)}</code>: {effect.replace("_", " ")}
+            {why === undefined ? "" : ` (${visibleText(why)})`}
+          </p>
+        ))}
+        {(record.warnings ?? []).map((warning) => (
+          <p key={warning}>Warning: {visibleText(warning)}</p>
+        ))}
+      </Panel>
       <Panel title="Conversation">
         <Conversation call={call} opened={opened} />
       </Panel>

@@ -56,6 +56,7 @@ export function FacetRail({ path, terms }: FacetRailProps) {
           dimension={dimension}
           facets={data.data.filter((facet) => facet.dimension === dimension && facet.value !== null)}
           others={data.others[dimension] ?? 0}
+          names={dimension === "token" ? data.token_names : {}}
           terms={terms}
         />
       ))}
@@ -71,10 +72,12 @@ interface FacetProps {
   readonly dimension: string;
   readonly facets: readonly CallFacet[];
   readonly others: number;
+  /** What is shown in place of a value, where it has a name. */
+  readonly names: Readonly<Record<string, string>>;
   readonly terms: readonly Term[];
 }
 
-function Facet({ title, dimension, facets, others, terms }: FacetProps) {
+function Facet({ title, dimension, facets, others, names, terms }: FacetProps) {
   const state = useUrlState();
   const [path] = useLocation();
   const text = state.get("q") ?? "";
@@ -96,7 +99,7 @@ function Facet({ title, dimension, facets, others, terms }: FacetProps) {
                 }
                 aria-current={isOn ? "true" : undefined}
               >
-                <span>{visibleText(value!)}</span>
+                <span>{visibleText((Object.hasOwn(names, value!) ? names[value!] : undefined) ?? value!)}</span>
                 <small>{shortCount(calls)}</small>
               </Link>
             </li>

@@ -28,7 +28,7 @@ export function LimitUse({ limit }: { readonly limit: LimitDetail }) {
         head={dimension === "project" ? "Project" : "Access token"}
         rows={consumers.map((row) => ({
           ...row,
-          name: row.value ?? "none",
+          name: row.name ?? row.value ?? "none",
           link:
             row.value === null
               ? null

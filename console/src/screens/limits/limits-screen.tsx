@@ -114,7 +114,7 @@ export function LimitsScreen() {
   );
 }
 
-const HEADS = ["Name", "Filled", "Used up", "Begins anew", "Bound", "Counts", "Mode"];
+const HEADS = ["Name", "Bound", "Filled", "Used up", "Begins anew"];
 
 function LimitTable({ limits, asOfMs }: { readonly limits: readonly LimitState[]; readonly asOfMs: number }) {
   return (
@@ -148,8 +148,15 @@ function Row({ limit, asOfMs }: { readonly limit: LimitState; readonly asOfMs: n
     <tr>
       <th scope="row">
         <ScopedLink to={`/limits/${encodeURIComponent(limit.id)}`}>{visibleText(limit.name)}</ScopedLink>{" "}
-        <small>{limit.kind}</small>
+        <small>{limit.kind}</small> {limit.mode === "audit" && <span className="badge">only reports</span>}
       </th>
+      <td>
+        {boundText(limit)}
+        <small className="line">
+          {scopeText(limit)}
+          {limit.project_id !== null && ` of project ${limit.project_id}`}
+        </small>
+      </td>
       <td>
         {fullest === undefined ? (
           <span className="hint">nothing counted</span>
@@ -157,13 +164,15 @@ function Row({ limit, asOfMs }: { readonly limit: LimitState; readonly asOfMs: n
           <span className="filled">
             <FillBar state={limit} account={fullest} />
             <span title={exactAmount(limit, fullest.used)}>
-              {Math.round(fullest.share * 100)} %, {amountText(limit, fullest.used)}
+              {Math.round(fullest.share * 100)} % <small>{amountText(limit, fullest.used)}</small>
             </span>
             {fullest.value !== null && <small className="cut">of {visibleText(fullest.value)}</small>}
           </span>
         )}
       </td>
-      <td>{hit === null ? <span className="hint">{limit.kind === "budget" ? "not before" : "–"}</span> : hit}</td>
+      <td>
+        {hit === null ? <span className="hint">{limit.kind === "budget" ? "not in this period" : "–"}</span> : hit}
+      </td>
       <td>
         {fullest?.resets_at == null ? (
           "–"
@@ -175,12 +184,6 @@ function Row({ limit, asOfMs }: { readonly limit: LimitState; readonly asOfMs: n
           <TimeText at={fullest.resets_at} />
         )}
       </td>
-      <td>{boundText(limit)}</td>
-      <td>
-        <span className="cut">{scopeText(limit)}</span>
-        {limit.project_id !== null && <small> of project {limit.project_id}</small>}
-      </td>
-      <td>{limit.mode === "audit" ? "only reports" : "enforced"}</td>
     </tr>
   );
 }

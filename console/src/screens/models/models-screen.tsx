@@ -112,7 +112,7 @@ function ModelTable({
               </th>
               <Price model={model} kind="prompt" />
               <Price model={model} kind="completion" />
-              <td>{model.price_id === undefined ? "–" : <span className="cut">{visibleText(model.price_id)}</span>}</td>
+              <td>{model.price_id === undefined ? "–" : <PriceSource id={model.price_id} />}</td>
               <td className="number">{model.context_length === undefined ? "–" : wholeCount(model.context_length)}</td>
               <td>{model.architecture.input_modalities.join(", ")}</td>
               <td>
@@ -130,6 +130,11 @@ function ModelTable({
       </table>
     </TableBox>
   );
+}
+
+/** Ids of the built-in list begin with its name and version. */
+function PriceSource({ id }: { readonly id: string }) {
+  return <span title={visibleText(id)}>{/^[\w-]+@[\d.]+:/.test(id) ? "built-in list" : "own list"}</span>;
 }
 
 function playPath(model: string, projectId: string | null): string {

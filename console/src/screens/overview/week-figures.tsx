@@ -2,7 +2,7 @@
 import type { ReactNode } from "react";
 import type { Usage } from "../../api/types.ts";
 import { MoneyText } from "../../components/money-text.tsx";
-import { wholeCount } from "../../format/count.ts";
+import { shortCount, wholeCount } from "../../format/count.ts";
 import { nanoUsd, shortUsd } from "../../format/money.ts";
 import { duration } from "../../format/time.ts";
 import { ScopedLink } from "../../scope/scope-context.tsx";
@@ -42,9 +42,13 @@ export function WeekFigures({ today, before, range }: WeekFiguresProps) {
       <Figure
         name="Tokens in and out"
         link={link("/usage", { by: "model" })}
-        then={then(({ prompt_tokens, completion_tokens }) => wholeCount(prompt_tokens + completion_tokens))}
+        then={then(
+          ({ prompt_tokens, completion_tokens }) => `${shortCount(prompt_tokens)} → ${shortCount(completion_tokens)}`,
+        )}
       >
-        {wholeCount(today.prompt_tokens)} → {wholeCount(today.completion_tokens)}
+        <span title={`${wholeCount(today.prompt_tokens)} → ${wholeCount(today.completion_tokens)}`}>
+          {shortCount(today.prompt_tokens)} → {shortCount(today.completion_tokens)}
+        </span>
       </Figure>
       <Figure name="Median time" link={link("/usage", { by: "route" })} then={then(medianOf)}>
         {medianOf(today)}

@@ -66,7 +66,7 @@ export function ProviderState({ provider, from }: ProviderStateProps) {
                     <ScopedLink to={calls(` ${/^\d{3}$/.test(code) ? `status:${code}` : termText("code", code)}`)}>
                       {code}
                     </ScopedLink>
-                    <small>{wholeCount(count)} calls</small>
+                    <small>{count === 1 ? "1 call" : `${wholeCount(count)} calls`}</small>
                   </li>
                 ))}
               </ul>

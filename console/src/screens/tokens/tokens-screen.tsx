@@ -22,7 +22,7 @@ import { NewToken } from "./new-token.tsx";
 import { SecretOnce } from "./secret-once.tsx";
 import { belongsTo, narrowingOf, TokenState } from "./token-facts.tsx";
 
-const STATES = ["live", "expired", "revoked", "all"] as const;
+const STATES = { live: "Live", expired: "Expired", revoked: "Revoked", all: "All" } as const;
 
 export function TokensScreen() {
   const scope = useScope();
@@ -54,14 +54,14 @@ export function TokensScreen() {
       <div className="title-row">
         <h1>Tokens</h1>
         <span className="segments" role="group" aria-label="State">
-          {STATES.map((one) => (
+          {Object.entries(STATES).map(([one, label]) => (
             <button
               key={one}
               type="button"
               aria-pressed={one === state}
               onClick={() => url.set({ state: one === "live" ? null : one, after: null })}
             >
-              {one}
+              {label}
             </button>
           ))}
         </span>
