@@ -65,6 +65,9 @@ describe("GET .../calls", () => {
     expect((await get("/tenants/acme/calls?cache=miss")).body.token_names).toEqual({});
     const one = await get(`/tenants/acme/calls/${body.data[0].trace_id}`);
     expect(one.body.token_name).toBe(token.name);
+    const hour = Date.parse(body.data[0].at);
+    const range = `from=${new Date(hour).toISOString()}&to=${new Date(hour + HOUR_MS).toISOString()}`;
+    expect((await get(`/tenants/acme/calls/facets?${range}`)).body.token_names).toEqual({ [token.id]: token.name });
   });
 
   test("[d9.3] finds calls by the provider's id of any of their requests, what became of them in the cache, estimates, attempts and cost", async () => {

@@ -20,6 +20,9 @@ const BUDGETS = [
   ["globbed", null, { usd: "5", window: "month", scope: { model: "openai:*" } }],
 ] as const;
 
+/** An access token of the tenant that is configured, unlike those of other calls. */
+const named = () => [...world.source.current().tokens.values()].find(({ tenantId }) => tenantId === "acme")!;
+
 beforeAll(async () => {
   world = await openAdminWorld({
     clock: { now: () => NOW, monotonic: () => performance.now() },
@@ -67,7 +70,7 @@ beforeAll(async () => {
     rowOf({
       startedAtMs: NOW - 5.4 * HOUR_MS + Math.floor(index / 2) * HOUR_MS,
       projectId: index % 2 === 0 ? "site" : "app",
-      tokenId: `t${index % 2}`,
+      tokenId: index % 2 === 0 ? named().id : "t1",
       endUser: index % 2 === 0 ? "eve" : "bob",
       costNanoUsd: 500_000_000,
       provider: "sandbox",
@@ -165,9 +168,9 @@ test("[d2.1] a project sees its own limits and those of its tenant, and of the l
   expect(names).toEqual(["globbed", "minute", "per-user", "site-day", "tenant-month"]);
   expect(text).not.toContain('"bob"');
   const { body: own } = await get(`/projects/site/limit_states/${ids["tenant-month"]!}`, "acme.site.viewer");
-  expect(own.consumers.map(({ dimension, value }: any) => [dimension, value])).toEqual([
-    ["token", "t0"],
-    ["token", "tok"],
+  expect(own.consumers.map(({ dimension, value, name }: any) => [dimension, value, name])).toEqual([
+    ["token", named().id, named().name],
+    ["token", "tok", null],
   ]);
   expect((await get(`/projects/site/limit_states/${ids["app-day"]!}`, "acme.site.viewer")).status).toBe(404);
   expect((await get(`/tenants/beta/limit_states/${ids["tenant-month"]!}`, "beta.owner")).status).toBe(404);
