@@ -21,7 +21,7 @@ const BUDGETS = [
 ] as const;
 
 /** An access token of the tenant that is configured, unlike those of other calls. */
-const named = () => [...world.source.current().tokens.values()].find(({ tenantId }) => tenantId === "acme")!;
+const configuredToken = () => [...world.source.current().tokens.values()].find(({ tenantId }) => tenantId === "acme")!;
 
 beforeAll(async () => {
   world = await openAdminWorld({
@@ -70,7 +70,7 @@ beforeAll(async () => {
     rowOf({
       startedAtMs: NOW - 5.4 * HOUR_MS + Math.floor(index / 2) * HOUR_MS,
       projectId: index % 2 === 0 ? "site" : "app",
-      tokenId: index % 2 === 0 ? named().id : "t1",
+      tokenId: index % 2 === 0 ? configuredToken().id : "t1",
       endUser: index % 2 === 0 ? "eve" : "bob",
       costNanoUsd: 500_000_000,
       provider: "sandbox",
@@ -169,7 +169,7 @@ test("[d2.1] a project sees its own limits and those of its tenant, and of the l
   expect(text).not.toContain('"bob"');
   const { body: own } = await get(`/projects/site/limit_states/${ids["tenant-month"]!}`, "acme.site.viewer");
   expect(own.consumers.map(({ dimension, value, name }: any) => [dimension, value, name])).toEqual([
-    ["token", named().id, named().name],
+    ["token", configuredToken().id, configuredToken().name],
     ["token", "tok", null],
   ]);
   expect((await get(`/projects/site/limit_states/${ids["app-day"]!}`, "acme.site.viewer")).status).toBe(404);
