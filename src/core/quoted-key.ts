@@ -13,6 +13,8 @@ const MIN_LENGTH = 16;
  */
 const SHOWN_LENGTH = 8;
 const MAX_KNOWN = 1_000;
+/** In code units. A shorter text is faster looked at unit by unit. */
+const LONG_TEXT = 1_024;
 
 /**
  * Whether a secret looks like a key, and not like a word, a path or an address, which may be configured in place of a
@@ -157,9 +159,22 @@ export class KeyFinder {
     return this.#firsts[code] === 1 ? length - 1 : length;
   }
 
+  /**
+   * Returns the position from which what is shown of the text may be the beginning of a spelling; the length of the text
+   * when it ends with none, and null when the text has more of a spelling than is let through.
+   */
+  beginningAtEnd(text: string): number | null {
+    const { length } = text;
+    const end = Math.max(0, length - SHOWN_LENGTH);
+    // most of a long text is skipped by looking for what would be held back
+    if (length >= LONG_TEXT) return this.beginsIn(text) ? null : this.beginning(text, end);
+    const beginning = this.beginning(text);
+    return beginning < end && this.beginsIn(text) ? null : Math.max(beginning, end);
+  }
+
   /** Whether a spelling may begin in the text. */
   mayBeginIn(text: string): boolean {
-    return this.beginning(text) < text.length;
+    return text.length < LONG_TEXT ? this.beginning(text) < text.length : this.beginningAtEnd(text) !== text.length;
   }
 }
 
@@ -192,9 +207,9 @@ export class KeyWatch {
   passes(piece: string): boolean {
     if (this.#held !== "") return false;
     const text = this.#shown === "" ? piece : this.#shown + piece;
-    const beginning = this.#finder.beginning(text);
-    if (beginning + SHOWN_LENGTH < text.length && this.#finder.beginsIn(text)) return false;
-    this.#shown = text.slice(Math.max(beginning, text.length - SHOWN_LENGTH));
+    const beginning = this.#finder.beginningAtEnd(text);
+    if (beginning === null) return false;
+    this.#shown = text.slice(beginning);
     return true;
   }
 

@@ -74,6 +74,7 @@ describe("a key", () => {
 });
 
 describe("a text in pieces", () => {
+  const LONG = "lorem ipsum ".repeat(100);
   const keys = fc.oneof(fc.constant(KEY), fc.constant("aab1aab1aab1aabX"), fc.constant("abababababababac9"));
   test("is what the whole text is without the key, however it is cut", () => {
     fc.assert(
@@ -83,13 +84,17 @@ describe("a text in pieces", () => {
           fc.oneof(
             fc.constant("KEY"),
             fc.constant("HALF"),
+            // pieces of a thousand characters and more are searched in another way
+            fc.constant("LONG"),
             fc.constantFrom("a", "b", "1", "ab", "aab1", " ", "sk-", "\u{1f600}", "{"),
           ),
           { maxLength: 12 },
         ),
-        fc.array(fc.nat(400), { maxLength: 12 }),
+        fc.array(fc.nat(9_000), { maxLength: 12 }),
         (key, words, cuts) => {
-          const text = words.map((word) => (word === "KEY" ? key : word === "HALF" ? key.slice(0, 11) : word)).join("");
+          const text = words
+            .map((word) => (word === "KEY" ? key : word === "HALF" ? key.slice(0, 11) : word === "LONG" ? LONG : word))
+            .join("");
           const places = [0, ...cuts.map((cut) => cut % (text.length + 1)), text.length].toSorted(
             (one, other) => one - other,
           );
