@@ -228,10 +228,18 @@ async function pieceArms(
         sql`(${sql.lit(fromMs)}, ${sql.lit(toMs)}, ${sql.lit(keyBoundAt(fromMs))}, ${sql.lit(keyBoundAt(toMs))})`,
     ),
   );
-  const arm = (columns: string, table: RawBuilder<unknown>, conditions: readonly Condition[]): RawBuilder<unknown> =>
-    sql`select * from (with piece (from_ms, to_ms, from_key, to_key) as (values ${values}) select ${sql.raw(columns)} from piece cross join ${table} where ${sql.join([...conditions, ...single], sql` and `)}) as ${sql.ref("counted")}`;
+  // Added up before they are sorted together with what the other arms have.
+  const arm = (
+    [keys, figures]: readonly [keys: readonly string[], figures: string],
+    table: RawBuilder<unknown>,
+    conditions: readonly Condition[],
+  ): RawBuilder<unknown> => {
+    const by = ["at_ms", ...asked, ...operation];
+    const named = keys.map((key, index) => `${key} as ${by[index]!}`).join(", ");
+    return sql`select ${sql.raw(by.join(", "))}, ${ADDED_UP} from (with piece (from_ms, to_ms, from_key, to_key) as (values ${values}) select ${sql.raw(`${named}, ${figures}`)} from piece cross join ${table} where ${sql.join([...conditions, ...single], sql` and `)}) as ${sql.ref("counted")} group by ${sql.raw(by.join(", "))}`;
+  };
   const arms = [
-    arm(["piece.from_ms as at_ms", ...asked, ...operation, FIGURES_OF_CALL].join(", "), sql`call`, [
+    arm([["piece.from_ms", ...asked, ...operation], FIGURES_OF_CALL], sql`call`, [
       sql`call.id >= piece.from_key and call.id < piece.to_key`,
       ...inScope,
     ]),
@@ -241,19 +249,19 @@ async function pieceArms(
   // Their names are texts.
   const earlier = [
     ...asked.map((column) =>
-      column === "end_user"
-        ? column
-        : `coalesce((select number from call_name where name = ${column}), 0) as ${column}`,
+      column === "end_user" ? column : `coalesce((select number from call_name where name = ${column}), 0)`,
     ),
-    ...operation.map((column) => `0 as ${column}`),
+    ...operation.map(() => "0"),
   ];
   return [
     ...arms,
-    arm(["piece.from_ms as at_ms", ...earlier, EARLIER_FIGURES].join(", "), sql`earlier_call`, [
+    arm([["piece.from_ms", ...earlier], EARLIER_FIGURES], sql`earlier_call`, [
       sql`time_ms >= piece.from_ms and time_ms < piece.to_ms`,
       ...earlierScopeConditions(scope),
     ]),
   ];
 }
+
+const ADDED_UP = sql.raw(FIGURE_COLUMNS.map((column) => `cast(sum(${column}) as bigint) as ${column}`).join(", "));
 
 const EARLIER_FIGURES = figuresOfCall("total_ms", "0");
