@@ -516,7 +516,15 @@ function addTokenCommands(program: Command): void {
     .action(async (options) => (await tokenCommands(options)).create(options, readEnvironment()));
   withStore(tokens.command("list").description("list access tokens, the newest first, without the tokens themselves"))
     .option("--project <id>", "with the admin API: only this project")
+    .option("--personal", "with the admin API: only personal tokens of the tenant")
+    .option("--state <word>", "with the admin API: only tokens that are live, expired or revoked")
+    .option("--search <text>", "with the admin API: only tokens with this text in their name or id")
     .action(async (options) => (await tokenCommands(options)).list(options, readEnvironment()));
+  gatewayOptions(tokens.command("get").description("show one access token of a gateway, without the token itself"))
+    .argument("<id>")
+    .option("--tenant <id>", "tenant, for a personal token (default: default)")
+    .option("--project <id>", "project of the token")
+    .action(async (id, options) => (await import("./admin/tokens.ts")).show(id, options, readEnvironment()));
   withStore(
     tokens.command("revoke").description("revoke an access token at once; this cannot be undone").argument("<id>"),
   )

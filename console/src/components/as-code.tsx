@@ -1,32 +1,50 @@
-// What a screen shows as a command and as a request of the admin API: both can be copied.
+// What a screen or a dialog does, as a command and as a request of the admin API: both can be copied.
+import { commandOf, type ShownRequest } from "../api/command-of.ts";
 import { gatewayAddress } from "../console-path.ts";
 import { shellQuoted } from "../format/shell-quoted.ts";
 import { visibleText } from "../format/visible-text.ts";
 import { CopyButton } from "./copy-button.tsx";
 import { Menu } from "./menu.tsx";
 
-interface AsCodeProps {
-  /** Such as `dragoman logs --project site`. */
-  readonly command: string;
-  /** The path of the request, as the console asks it: `/v1/admin/...`. */
-  readonly path: string;
+interface AsCodeProps extends ShownRequest {
+  /** Where it is not the one of the request. */
+  readonly command?: string;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
-export function AsCode({ command, path }: AsCodeProps) {
-  const request = `curl -H "Authorization: Bearer $DRAGOMAN_TOKEN" ${shellQuoted(`${gatewayAddress()}/api${path}`)}`;
+export function AsCode({ command, headers = {}, ...request }: AsCodeProps) {
+  const shown: Readonly<Record<string, string | null>> = {
+    "As command": command ?? commandOf(request),
+    "As API": curlOf(request, headers),
+  };
   return (
     <Menu label="As code" side="end">
       {() => (
         <div className="as-code">
-          {Object.entries({ "As command": command, "As API": request }).map(([title, text]) => (
-            <div key={title}>
-              <h2>{title}</h2>
-              <pre className="code">{visibleText(text)}</pre>
-              <CopyButton label="Copy" text={text} />
-            </div>
-          ))}
+          {Object.entries(shown).flatMap(([title, text]) =>
+            text === null
+              ? []
+              : [
+                  <div key={title}>
+                    <h2>{title}</h2>
+                    <pre className="code">{visibleText(text)}</pre>
+                    <CopyButton label="Copy" text={text} />
+                  </div>,
+                ],
+          )}
         </div>
       )}
     </Menu>
   );
+}
+
+function curlOf({ method = "GET", path, body }: ShownRequest, headers: Readonly<Record<string, string>>): string {
+  const sent = { ...headers, ...(body !== undefined && { "content-type": "application/json" }) };
+  const parts = [
+    ...(method === "GET" ? [] : ["-X", method]),
+    ...Object.entries(sent).flatMap(([name, value]) => ["-H", `${name}: ${value}`]),
+    ...(body === undefined ? [] : ["-d", JSON.stringify(body)]),
+    `${gatewayAddress()}/api${path}`,
+  ];
+  return `curl -H "Authorization: Bearer $DRAGOMAN_TOKEN" ${parts.map(shellQuoted).join(" ")}`;
 }

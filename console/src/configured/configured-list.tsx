@@ -1,8 +1,8 @@
 // The list of the configured objects of one kind in the scope, with a way to make another.
+import { AsCode } from "../components/as-code.tsx";
 import { useMemo } from "react";
 import { useLocation } from "wouter";
 import { useRead } from "../api/use-api.tsx";
-import { AsCode } from "../components/as-code.tsx";
 import { Empty } from "../components/empty.tsx";
 import { Pending } from "../components/pending.tsx";
 import { Problem } from "../components/problem.tsx";
@@ -12,7 +12,7 @@ import { wholeCount } from "../format/count.ts";
 import { visibleText } from "../format/visible-text.ts";
 import { type Binding, useKeys } from "../keyboard/keys.tsx";
 import { ScopedLink, useScope } from "../scope/scope-context.tsx";
-import { adminPath, pathIn, scopeFlags } from "../scope/scope.ts";
+import { adminPath, pathIn } from "../scope/scope.ts";
 import { may } from "../session/me.ts";
 import { useMe } from "../session/session.tsx";
 import { useUrlState } from "../url-state.ts";
@@ -51,10 +51,7 @@ export function ConfiguredList({ noun }: { readonly noun: Noun }) {
             Create a {noun.one}
           </ScopedLink>
         )}
-        <AsCode
-          command={`dragoman ${noun.command} list${scopeFlags(scope)}`}
-          path={adminPath(scope, `/${noun.plural}`)}
-        />
+        <AsCode path={adminPath(scope, `/${noun.plural}`)} />
       </div>
       {error !== null && (
         <Problem

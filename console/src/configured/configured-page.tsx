@@ -1,15 +1,14 @@
 // One configured object: what it is, its editor, what is beside it, and its history.
+import { AsCode } from "../components/as-code.tsx";
 import { useEffect } from "react";
 import { useRead } from "../api/use-api.tsx";
-import { AsCode } from "../components/as-code.tsx";
 import { Pending } from "../components/pending.tsx";
 import { Problem } from "../components/problem.tsx";
 import { Tabs } from "../components/tabs.tsx";
 import { TimeText } from "../components/time-text.tsx";
-import { shellQuoted } from "../format/shell-quoted.ts";
 import { visibleText } from "../format/visible-text.ts";
 import { ScopedLink, useScope } from "../scope/scope-context.tsx";
-import { adminPath, scopeFlags } from "../scope/scope.ts";
+import { adminPath } from "../scope/scope.ts";
 import { may } from "../session/me.ts";
 import { useMe } from "../session/session.tsx";
 import { useUrlState } from "../url-state.ts";
@@ -57,10 +56,7 @@ function ExistingObject({ noun, id }: { readonly noun: Noun; readonly id: string
             version {object.version}, changed <TimeText at={object.updated_at} />
           </small>
         )}
-        <AsCode
-          command={`dragoman ${noun.command} get ${shellQuoted(object?.name ?? id)}${scopeFlags(scope)}`}
-          path={path}
-        />
+        <AsCode path={path} />
       </div>
       {error !== null && object === undefined && (
         <Problem what={`The ${noun.one} could not be read.`} error={error} retry={() => void refetch()} />

@@ -1,4 +1,5 @@
 // Deletes a configured object, after a look at what would be deleted.
+import { AsCode } from "../components/as-code.tsx";
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useLocation } from "wouter";
@@ -53,6 +54,7 @@ export function DeleteObject({ noun, object, path }: DeleteObjectProps) {
             <button type="button" className="quiet" onClick={() => setIsAsking(false)}>
               Keep it
             </button>
+            <AsCode method="DELETE" path={path} />
           </p>
         </Modal>
       )}

@@ -1,4 +1,5 @@
 // The editor of a configured object: a form and the same thing as YAML, checked by the gateway while one types, and saved with a look at the change.
+import { AsCode } from "../components/as-code.tsx";
 import { useQueryClient } from "@tanstack/react-query";
 import { useId, useState } from "react";
 import { useLocation } from "wouter";
@@ -207,6 +208,7 @@ export function NewObject({ noun }: { readonly noun: Noun }) {
     yaml,
     mayCreate && name !== "" ? { method: "POST", path, name } : null,
   );
+  const shown = readYaml({ text: yaml.text }).fields;
   const create = async (written: Fields): Promise<void> => {
     setFailure(null);
     try {
@@ -248,6 +250,7 @@ export function NewObject({ noun }: { readonly noun: Noun }) {
         >
           Create the {noun.one}
         </button>
+        {name !== "" && shown !== null && <AsCode method="POST" path={path} body={{ name, ...shown }} />}
       </p>
     </>
   );

@@ -1,5 +1,7 @@
 // Shows what would change, and saves it. Where somebody else has changed the object meanwhile, both changes are shown, and nothing is overwritten
 // unless the reader wants that.
+import { mergePatch } from "./merge-patch.ts";
+import { AsCode } from "../components/as-code.tsx";
 import { useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useEffect, useId, useState } from "react";
 import { ApiError } from "../api/api.ts";
@@ -139,6 +141,7 @@ export function SaveDialog({ noun, base, fields, shown, path, failedTests, close
           <button type="button" className="quiet" onClick={close}>
             Back to the editor
           </button>
+          <AsCode method="PATCH" path={path} body={mergePatch(fieldsOf(base), shown)} />
         </p>
       </form>
     </Modal>

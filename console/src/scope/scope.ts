@@ -54,9 +54,3 @@ export function adminPath({ tenant, project }: Scope, path: string): string {
 export function titleOf({ tenant, project }: Scope): string {
   return visibleText(project ?? tenant ?? "All tenants");
 }
-
-/** What names the scope on the command line, such as ` --project site`. */
-export function scopeFlags({ tenant, project }: Scope): string {
-  if (project !== null) return ` --project ${project}`;
-  return tenant === null ? "" : ` --tenant ${tenant}`;
-}

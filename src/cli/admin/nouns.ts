@@ -328,6 +328,7 @@ export const NOUNS: readonly Noun[] = [
   },
   {
     word: "usage",
+    ofAll: true,
     many: "summed calls, tokens and cost",
     path: "usage",
     place: "either",
@@ -346,6 +347,7 @@ export const NOUNS: readonly Noun[] = [
   },
   {
     word: "call",
+    ofAll: true,
     many: "single calls",
     path: "calls",
     place: "either",
@@ -356,6 +358,7 @@ export const NOUNS: readonly Noun[] = [
   },
   {
     word: "histogram",
+    ofAll: true,
     many: "calls over time",
     path: "calls/histogram",
     place: "either",
@@ -367,6 +370,7 @@ export const NOUNS: readonly Noun[] = [
   },
   {
     word: "facets",
+    ofAll: true,
     many: "the most frequent values among calls",
     path: "calls/facets",
     place: "either",

@@ -1,14 +1,16 @@
 // `dragoman token ...` over the admin API, for use on another machine than that of the database, with the same flags
 // and output.
+import { stringify } from "yaml";
 import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { printJson, printLine, printTable } from "../output.ts";
 import type { CreateFlags, RotateFlags, StoreFlags } from "../token.ts";
-import { openAdminClient, type AdminClient, RefusedRequest } from "./client.ts";
+import { openAdminClient, type AdminClient, type AdminRequest, RefusedRequest } from "./client.ts";
 import { cell } from "./nouns.ts";
 import { DEFAULT_TENANT } from "./run.ts";
 
 type TokenFlags = StoreFlags & { readonly tenant?: string; readonly project?: string };
+type ListFlags = TokenFlags & { readonly personal?: true; readonly state?: string; readonly search?: string };
 
 const clientOf = (flags: StoreFlags, environment: Environment): AdminClient =>
   openAdminClient(
@@ -43,7 +45,13 @@ export async function create(flags: CreateFlags & TokenFlags, environment: Envir
   printIssued(await clientOf(flags, environment).send("POST", path, { body }), flags);
 }
 
-export async function list(flags: TokenFlags, environment: Environment): Promise<void> {
+export async function show(id: string, flags: TokenFlags, environment: Environment): Promise<void> {
+  const token = await clientOf(flags, environment).send("GET", `${pathOf(flags)}/${encodeURIComponent(id)}`);
+  if (flags.json === true) return printJson(token);
+  printLine(stringify(token).trimEnd());
+}
+
+export async function list(flags: ListFlags, environment: Environment): Promise<void> {
   const tokens = await listed(clientOf(flags, environment), flags);
   if (flags.json === true) return printJson(tokens);
   const columns = {
@@ -67,19 +75,25 @@ export async function list(flags: TokenFlags, environment: Environment): Promise
  * The tokens of the project that the flags name; without a project, all tokens of the tenant that the caller may see,
  * personal ones first.
  */
-async function listed(client: AdminClient, flags: TokenFlags): Promise<readonly JsonObject[]> {
-  if (flags.project !== undefined) return await client.list(pathOf(flags));
+async function listed(client: AdminClient, flags: ListFlags): Promise<readonly JsonObject[]> {
+  const query = { state: flags.state, search: flags.search };
+  if (flags.project !== undefined) return await client.list(pathOf(flags), query);
+  if (flags.personal === true) return await client.list(pathOf({ tenant: flags.tenant ?? DEFAULT_TENANT }), query);
   const projects = await client.list("/projects", flags.tenant === undefined ? {} : { tenant_id: flags.tenant });
-  const tokens = [...(await personalTokens(client, flags))];
+  const tokens = [...(await personalTokens(client, flags, query))];
   for (const { id } of projects)
-    if (typeof id === "string") tokens.push(...(await client.list(pathOf({ project: id }))));
+    if (typeof id === "string") tokens.push(...(await client.list(pathOf({ project: id }), query)));
   return tokens;
 }
 
 /** Empty when the caller may not see the personal tokens of the tenant. */
-async function personalTokens(client: AdminClient, { tenant }: TokenFlags): Promise<readonly JsonObject[]> {
+async function personalTokens(
+  client: AdminClient,
+  { tenant }: TokenFlags,
+  query: AdminRequest["query"],
+): Promise<readonly JsonObject[]> {
   try {
-    return await client.list(pathOf(tenant === undefined ? {} : { tenant }));
+    return await client.list(pathOf(tenant === undefined ? {} : { tenant }), query);
   } catch (thrown) {
     if (thrown instanceof RefusedRequest && thrown.code === "insufficient_role") return [];
     throw thrown;

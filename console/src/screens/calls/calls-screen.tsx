@@ -9,10 +9,9 @@ import { Empty } from "../../components/empty.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { TimeText } from "../../components/time-text.tsx";
-import { shellQuoted } from "../../format/shell-quoted.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
-import { adminPath, pathIn, type Scope, scopeFlags } from "../../scope/scope.ts";
+import { adminPath, pathIn } from "../../scope/scope.ts";
 import { useUrlState } from "../../url-state.ts";
 import { useDefaultView } from "../../views/use-default-view.ts";
 import { ViewsMenu } from "../../views/views-menu.tsx";
@@ -78,7 +77,7 @@ export function CallsScreen() {
         <span className="actions">
           {range.toMs === null && <LiveButton state={live} />}
           <ViewsMenu screen="calls" />
-          <AsCode command={commandOf(scope, filter, range.fromMs, range.toMs)} path={path} />
+          <AsCode path={path} />
         </span>
       </div>
       <div className="calls-tools">
@@ -143,14 +142,6 @@ export function CallsScreen() {
 }
 
 const iso = (ms: number): string => encodeURIComponent(new Date(ms).toISOString());
-
-/** The same list by the command line. */
-function commandOf(scope: Scope, filter: URLSearchParams, fromMs: number, toMs: number | null): string {
-  const place = scope.tenant === null && scope.project === null ? " --all" : scopeFlags(scope);
-  const range = { from: new Date(fromMs).toISOString(), ...(toMs !== null && { to: new Date(toMs).toISOString() }) };
-  const terms = [...filter, ...Object.entries(range)].map(([name, value]) => shellQuoted(`${name}=${value}`));
-  return `dragoman logs${place} --filter ${terms.join(" ")}`;
-}
 
 function isWide(): boolean {
   return matchMedia("(width >= 64rem)").matches;

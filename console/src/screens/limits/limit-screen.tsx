@@ -11,7 +11,7 @@ import { NewObject } from "../../configured/object-editor.tsx";
 import { ObjectTab } from "../../configured/object-tab.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import { ScopeContext, ScopedLink, useScope } from "../../scope/scope-context.tsx";
-import { adminPath, scopeFlags } from "../../scope/scope.ts";
+import { adminPath } from "../../scope/scope.ts";
 import { useUrlState } from "../../url-state.ts";
 import { LimitFill } from "./limit-fill.tsx";
 import { LIMIT_NOUNS } from "./limit-nouns.tsx";
@@ -86,7 +86,7 @@ function OneLimit({ id }: { readonly id: string }) {
             </ScopeContext>
           </>
         )}
-        <AsCode command={`dragoman limit-state get ${id}${scopeFlags(scope)}`} path={path} />
+        <AsCode path={path} />
       </div>
       {error !== null && limit === undefined && (
         <Problem what="The limit could not be read." error={error} retry={() => void refetch()} />

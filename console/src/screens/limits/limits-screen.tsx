@@ -16,7 +16,7 @@ import { visibleText } from "../../format/visible-text.ts";
 import { type Binding, useKeys } from "../../keyboard/keys.tsx";
 import { useZone } from "../../use-zone.ts";
 import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
-import { adminPath, pathIn, scopeFlags } from "../../scope/scope.ts";
+import { adminPath, pathIn } from "../../scope/scope.ts";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { useUrlState } from "../../url-state.ts";
@@ -56,7 +56,7 @@ export function LimitsScreen() {
             Create a limit or budget
           </ScopedLink>
         )}
-        <AsCode command={`dragoman limit-state list${scopeFlags(scope)}`} path={path} />
+        <AsCode path={path} />
       </div>
       <div className="filter-row list-filter">
         <span className="segments" role="group" aria-label="Kind">

@@ -1,4 +1,5 @@
 // Changes the amount of a limit or budget, and nothing else of it. It is refused where somebody has changed the limit since it was read.
+import { AsCode } from "../../components/as-code.tsx";
 import { type SubmitEvent, useId, useState } from "react";
 import type { LimitDetail } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
@@ -98,9 +99,9 @@ function AmountForm({ limit, path, object, close }: AmountFormProps) {
   const [base] = useState(object);
   const [amount, setAmount] = useState(() => textOf(base[field]));
   const used = limit.accounts[0]?.used;
+  const value = field === "usd" ? amount.trim() : Number(amount);
   const save = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
-    const value = field === "usd" ? amount.trim() : Number(amount);
     const saved = await send("PATCH", path, { [field]: value }, base.etag === null ? {} : { "if-match": base.etag });
     if (saved !== undefined) close();
   };
@@ -130,6 +131,7 @@ function AmountForm({ limit, path, object, close }: AmountFormProps) {
         <button type="button" className="quiet" onClick={close}>
           Leave it
         </button>
+        <AsCode method="PATCH" path={path} body={{ [field]: value }} />
       </p>
     </form>
   );

@@ -1,4 +1,5 @@
 // `/models`: what can be called in a project, with prices, context and what it supports.
+import { AsCode } from "../../components/as-code.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
@@ -25,6 +26,7 @@ export function ModelsScreen() {
       <div className="title-row">
         <h1>Models</h1>
         <ProjectChoice project={project} label="As seen by" />
+        {project.id !== null && <AsCode path="/v1/models" headers={{ "x-gateway-project-id": project.id }} />}
       </div>
       {project.id === null && (
         <Empty title={project.choices.length === 0 ? "You have a role in no project here" : "Which project?"}>

@@ -10,7 +10,7 @@ import { Problem } from "../../components/problem.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { wholeCount } from "../../format/count.ts";
 import { useScope } from "../../scope/scope-context.tsx";
-import { adminPath, pathIn, scopeFlags } from "../../scope/scope.ts";
+import { adminPath, pathIn } from "../../scope/scope.ts";
 import { useNow } from "../../use-now.ts";
 import { CallBars, CallBarsTable } from "../calls/call-bars.tsx";
 import { AttentionPanel } from "./attention-panel.tsx";
@@ -49,7 +49,6 @@ export function OverviewScreen() {
       <div className="title-row">
         <h1>Overview</h1>
         <AsCode
-          command={`dragoman attention list${scopeFlags(scope)}`}
           path={scope.tenant === null && scope.project === null ? "/v1/admin/usage" : adminPath(scope, "/attention")}
         />
       </div>

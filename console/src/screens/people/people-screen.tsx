@@ -2,7 +2,7 @@
 import { AsCode } from "../../components/as-code.tsx";
 import { Tabs } from "../../components/tabs.tsx";
 import { useScope } from "../../scope/scope-context.tsx";
-import { adminPath, scopeFlags } from "../../scope/scope.ts";
+import { adminPath } from "../../scope/scope.ts";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { useUrlState } from "../../url-state.ts";
@@ -12,9 +12,9 @@ import { SessionList } from "./session-list.tsx";
 import { UserList } from "./user-list.tsx";
 
 const VIEWS = {
-  users: { View: UserList, noun: "user", path: "/users" },
-  sessions: { View: TenantSessions, noun: "session", path: "/sessions" },
-  logins: { View: CompanyLoginList, noun: "company-login", path: "/logins" },
+  users: { View: UserList, path: "/users" },
+  sessions: { View: TenantSessions, path: "/sessions" },
+  logins: { View: CompanyLoginList, path: "/logins" },
 } as const;
 
 export function PeopleScreen() {
@@ -22,13 +22,13 @@ export function PeopleScreen() {
   const me = useMe();
   const state = useUrlState();
   const tab = state.get("tab") ?? "users";
-  const { View, noun, path } = VIEWS[tab as keyof typeof VIEWS] ?? VIEWS.users;
+  const { View, path } = VIEWS[tab as keyof typeof VIEWS] ?? VIEWS.users;
   if (scope.project !== null)
     return (
       <div className="people">
         <div className="title-row">
           <h1>People of {scope.project}</h1>
-          <AsCode command={`dragoman member list${scopeFlags(scope)}`} path={adminPath(scope, "/memberships")} />
+          <AsCode path={adminPath(scope, "/memberships")} />
         </div>
         <ProjectRoles tenant={scope.tenant ?? me.tenant_id} project={scope.project} />
       </div>
@@ -42,7 +42,7 @@ export function PeopleScreen() {
     <div className="people">
       <div className="title-row">
         <h1>People</h1>
-        <AsCode command={`dragoman ${noun} list${scopeFlags(scope)}`} path={adminPath(scope, path)} />
+        <AsCode path={adminPath(scope, path)} />
       </div>
       <Tabs
         label="About people"

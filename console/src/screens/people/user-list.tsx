@@ -1,4 +1,5 @@
 // The users of a tenant, with their roles in the whole tenant.
+import { AsCode } from "../../components/as-code.tsx";
 import { useState } from "react";
 import type { NewClaim } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
@@ -189,6 +190,7 @@ function RemoveUser({ user, path, close }: { readonly user: User; readonly path:
         <button type="button" className="quiet" onClick={close}>
           Keep the user
         </button>
+        <AsCode method="DELETE" path={`${path}/${encodeURIComponent(user.id)}`} />
       </p>
     </Modal>
   );

@@ -1,4 +1,5 @@
 // `/people/<id>`: one user of a tenant, with the user's sessions of the console and the history of the user and of the role in the tenant.
+import { AsCode } from "../../components/as-code.tsx";
 import type { User } from "./people-api.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { Empty } from "../../components/empty.tsx";
@@ -37,7 +38,10 @@ export function UserScreen({ id }: { readonly id: string }) {
           People
         </ScopedLink>
       </p>
-      <h1>{visibleText(user?.name ?? id)}</h1>
+      <div className="title-row">
+        <h1>{visibleText(user?.name ?? id)}</h1>
+        {isAllowed && <AsCode path={path} />}
+      </div>
       {!isAllowed && (
         <Empty title="You may not see this user">
           <p>Users belong to the whole tenant. Its admins and owners see them.</p>

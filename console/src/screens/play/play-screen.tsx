@@ -1,4 +1,5 @@
 // `/play`: a chat call as any client makes it, with the rights of the session: limits, policies and records are the real ones.
+import { AsCode } from "../../components/as-code.tsx";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { CodeEditor } from "../../components/code-editor.tsx";
 import { CopyButton } from "../../components/copy-button.tsx";
@@ -131,6 +132,14 @@ function Playground({ projectId, tenantId, models }: PlaygroundProps) {
             <button type="button" className="quiet" onClick={actions.explain} disabled={body === null}>
               Explain
             </button>
+            {sentBody !== null && (
+              <AsCode
+                method="POST"
+                path="/v1/chat/completions"
+                body={sentBody}
+                headers={{ "x-gateway-project-id": projectId }}
+              />
+            )}
             <CopyButton
               label="Copy link"
               text={location.origin + location.pathname + location.search + fragmentOf(text)}

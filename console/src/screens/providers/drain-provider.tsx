@@ -1,4 +1,5 @@
 // Drains: which are in force, how one is ended, and the dialog that begins one. A drain ends by itself.
+import { AsCode } from "../../components/as-code.tsx";
 import { type SubmitEvent, useId, useState } from "react";
 import type { ProviderHealth, ProviderHealths } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
@@ -116,13 +117,14 @@ function DrainDialog({ provider, close }: DrainButtonProps & { readonly close: (
   const [minutes, setMinutes] = useState<number>(60);
   const [model, setModel] = useState("");
   const [note, setNote] = useState("");
+  const request = {
+    minutes,
+    ...(model !== "" && { model }),
+    ...(note.trim() !== "" && { note: note.trim() }),
+  };
   const begin = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
-    const begun = await send("POST", drainPath(scope, provider.id), {
-      minutes,
-      ...(model !== "" && { model }),
-      ...(note.trim() !== "" && { note: note.trim() }),
-    });
+    const begun = await send("POST", drainPath(scope, provider.id), request);
     if (begun !== undefined) close();
   };
   return (
@@ -169,6 +171,7 @@ function DrainDialog({ provider, close }: DrainButtonProps & { readonly close: (
           <button type="button" className="quiet" onClick={close}>
             Leave it
           </button>
+          <AsCode method="POST" path={drainPath(scope, provider.id)} body={request} />
         </p>
       </form>
     </Modal>

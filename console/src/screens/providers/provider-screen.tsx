@@ -11,7 +11,7 @@ import { NEW_NAME } from "../../configured/configured-operations.ts";
 import { NewObject } from "../../configured/object-editor.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import { ScopeContext, ScopedLink, useScope } from "../../scope/scope-context.tsx";
-import { adminPath, scopeFlags } from "../../scope/scope.ts";
+import { adminPath } from "../../scope/scope.ts";
 import { useUrlState } from "../../url-state.ts";
 import { DrainButton, Drains } from "./drain-provider.tsx";
 import { ProviderCapabilities } from "./provider-capabilities.tsx";
@@ -62,7 +62,7 @@ function OneProvider({ id: key }: { readonly id: string }) {
             <DrainButton provider={provider} />
           </>
         )}
-        <AsCode command={`dragoman provider-health list${scopeFlags(scope)}`} path={path} />
+        <AsCode path={path} />
       </div>
       {error !== null && data === undefined && (
         <Problem what="The provider could not be read." error={error} retry={() => void refetch()} />

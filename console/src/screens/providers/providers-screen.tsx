@@ -14,7 +14,7 @@ import { wholeCount } from "../../format/count.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { type Binding, useKeys } from "../../keyboard/keys.tsx";
 import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
-import { adminPath, pathIn, scopeFlags } from "../../scope/scope.ts";
+import { adminPath, pathIn } from "../../scope/scope.ts";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { useUrlState } from "../../url-state.ts";
@@ -51,7 +51,7 @@ export function ProvidersScreen() {
             Add a provider
           </ScopedLink>
         )}
-        <AsCode command={`dragoman provider-health list${scopeFlags(scope)}`} path={path} />
+        <AsCode path={path} />
       </div>
       {error !== null && <Problem what="The providers could not be read." error={error} retry={() => void refetch()} />}
       {data === undefined && error === null && <Pending what="The list of providers" lines={6} />}

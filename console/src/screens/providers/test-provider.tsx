@@ -1,4 +1,5 @@
 // Tests a provider with one small call, and shows what it answered: the status, the time, and the provider's own words.
+import { AsCode } from "../../components/as-code.tsx";
 import { type SubmitEvent, useId, useState } from "react";
 import type { ProviderHealth, ProviderTest } from "../../api/types.ts";
 import { useWrite } from "../../api/use-write.ts";
@@ -57,11 +58,12 @@ function TestDialog({ provider, close }: TestButtonProps & { readonly close: () 
   const [project, setProject] = useState(payers[0]?.id ?? "");
   const [model, setModel] = useState(provider.targets[0]?.model ?? "");
   const [result, setResult] = useState<ProviderTest | null>(null);
+  const path = adminPath({ tenant, project }, `/providers/${encodeURIComponent(provider.id)}/test`);
+  const request = model.trim() === "" ? {} : { model: model.trim() };
   const test = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     setResult(null);
-    const path = adminPath({ tenant, project }, `/providers/${encodeURIComponent(provider.id)}/test`);
-    setResult((await send<ProviderTest>("POST", path, model.trim() === "" ? {} : { model: model.trim() })) ?? null);
+    setResult((await send<ProviderTest>("POST", path, request)) ?? null);
   };
   return (
     <Modal title={`Test ${visibleText(provider.id)}`} close={close}>
@@ -98,6 +100,7 @@ function TestDialog({ provider, close }: TestButtonProps & { readonly close: () 
           <button type="button" className="quiet" onClick={close}>
             Close
           </button>
+          <AsCode method="POST" path={path} body={request} />
         </p>
       </form>
     </Modal>

@@ -23,7 +23,7 @@ export function AboutTab() {
   return (
     <div className="call-page">
       <p className="actions">
-        <AsCode command="dragoman gateway" path={PATH} />
+        <AsCode path={PATH} />
       </p>
       <section className="panel">
         <h2>Dragoman {visibleText(data.version)}</h2>

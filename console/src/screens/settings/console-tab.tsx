@@ -63,7 +63,7 @@ function Served({ gateway: { console: served } }: { readonly gateway: Gateway })
         />
         <p className="actions">
           <CopyButton label="Copy for the file" text={text} />
-          <AsCode command="dragoman gateway" path={PATH} />
+          <AsCode path={PATH} />
         </p>
       </div>
     </section>

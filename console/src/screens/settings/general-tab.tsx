@@ -13,7 +13,7 @@ import { type ConfiguredObject, fieldsOf } from "../../configured/noun.ts";
 import { ObjectEditor } from "../../configured/object-editor.tsx";
 import { TargetHistory } from "../../configured/target-history.tsx";
 import { writtenYaml } from "../../configured/yaml-text.ts";
-import { adminPath, type Scope, scopeFlags } from "../../scope/scope.ts";
+import { adminPath, type Scope } from "../../scope/scope.ts";
 import { useScope } from "../../scope/scope-context.tsx";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
@@ -66,7 +66,7 @@ function ScopeSettings({ scope }: { readonly scope: Scope }) {
   return (
     <>
       <p className="actions">
-        <AsCode command={`dragoman settings get${scopeFlags(scope)}`} path={path} />
+        <AsCode path={path} />
       </p>
       {filed !== "" && <Filed object={object} names={filed.split(" ")} />}
       {!may(me, scope, "replace*Settings") && (

@@ -9,7 +9,7 @@ import { Problem } from "../../components/problem.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { wholeCount } from "../../format/count.ts";
 import { visibleText } from "../../format/visible-text.ts";
-import { adminPath, scopeFlags } from "../../scope/scope.ts";
+import { adminPath } from "../../scope/scope.ts";
 import { useScope } from "../../scope/scope-context.tsx";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
@@ -35,12 +35,11 @@ function IntegrationList() {
   const scope = useScope();
   const path = adminPath(scope, "/integrations");
   const { data, error, refetch } = useRead<Integrations>(path, { everyMs: EVERY_MS });
-  const place = scope.tenant === null ? " --all" : scopeFlags(scope);
   return (
     <section>
       <div className="title-row">
         <h2>Integrations</h2>
-        <AsCode command={`dragoman integration${place}`} path={path} />
+        <AsCode path={path} />
       </div>
       <p className="hint">
         They receive the records of calls. Each stands in the configuration file, below <code>integrations</code>, and

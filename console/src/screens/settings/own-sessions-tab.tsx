@@ -10,7 +10,7 @@ export function OwnSessionsTab() {
   return (
     <div className="call-page">
       <p className="actions">
-        <AsCode command="dragoman session list" path={PATH} />
+        <AsCode path={PATH} />
       </p>
       <SessionList path={PATH} mayEnd={mayEnd} none="You have no session" />
     </div>

@@ -9,7 +9,7 @@ import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { visibleText } from "../../format/visible-text.ts";
-import { adminPath, scopeFlags } from "../../scope/scope.ts";
+import { adminPath } from "../../scope/scope.ts";
 import { useScope } from "../../scope/scope-context.tsx";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
@@ -44,12 +44,11 @@ export function WebhookDeliveries() {
       </button>
     ),
   };
-  const place = scope.tenant === null ? " --all" : scopeFlags(scope);
   return (
     <section>
       <div className="title-row">
         <h2>Deliveries to webhooks</h2>
-        <AsCode command={`dragoman webhook deliveries --most ${ROWS}${place}`} path={path} />
+        <AsCode path={path} />
       </div>
       {error !== null && data === undefined && (
         <Problem what="The deliveries could not be read." error={error} retry={() => void refetch()} />

@@ -1,4 +1,5 @@
 // `/start`: the first call. A command to copy, and a line that waits for the call and shows it as soon as it has ended.
+import { AsCode } from "../../components/as-code.tsx";
 import { useState } from "react";
 import type { IssuedToken, LogPage, ModelList } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
@@ -42,7 +43,10 @@ export function StartScreen() {
   };
   return (
     <div className="call-page">
-      <h1>The first call</h1>
+      <div className="title-row">
+        <h1>The first call</h1>
+        <AsCode path={adminPath(scope, "/calls?limit=1")} />
+      </div>
       <section className="panel">
         <h2>1. Send it</h2>
         <div className="panel-body">

@@ -1,4 +1,5 @@
 // Makes a token: a name is enough, everything else has a default of the scope.
+import { AsCode } from "../../components/as-code.tsx";
 import { type SubmitEvent, useState } from "react";
 import type { IssuedToken, NewClaim } from "../../api/types.ts";
 import { useWrite } from "../../api/use-write.ts";
@@ -33,16 +34,16 @@ export function NewToken({ made, linked, close }: NewTokenProps) {
   const [routes, setRoutes] = useState("");
   const [addresses, setAddresses] = useState("");
   const [isForOther, setIsForOther] = useState(false);
+  const request = {
+    name: name.trim(),
+    expires_in_days: days,
+    ...(isPersonal ? { user_id: user.trim() } : { role }),
+    models: listOf(models),
+    routes: listOf(routes),
+    ip: listOf(addresses),
+  };
   const submit = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
-    const request = {
-      name: name.trim(),
-      expires_in_days: days,
-      ...(isPersonal ? { user_id: user.trim() } : { role }),
-      models: listOf(models),
-      routes: listOf(routes),
-      ip: listOf(addresses),
-    };
     if (isForOther) {
       const claim = await send<NewClaim>("POST", adminPath(scope, "/claims"), request);
       if (claim !== undefined) linked(claim);
@@ -128,6 +129,7 @@ export function NewToken({ made, linked, close }: NewTokenProps) {
           <button type="button" onClick={close}>
             Cancel
           </button>
+          <AsCode method="POST" path={adminPath(scope, isForOther ? "/claims" : "/tokens")} body={request} />
         </p>
       </form>
     </Modal>

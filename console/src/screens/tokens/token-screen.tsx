@@ -1,9 +1,9 @@
 // `/tokens/<id>`: one access token, with giving it a new secret and taking it away.
+import { AsCode } from "../../components/as-code.tsx";
 import { type ReactNode, useState } from "react";
 import type { IssuedToken, Token } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { useWrite } from "../../api/use-write.ts";
-import { AsCode } from "../../components/as-code.tsx";
 import { Modal } from "../../components/modal.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
@@ -11,7 +11,7 @@ import { Tabs } from "../../components/tabs.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { TargetHistory } from "../../configured/target-history.tsx";
 import { visibleText } from "../../format/visible-text.ts";
-import { adminPath, scopeFlags } from "../../scope/scope.ts";
+import { adminPath } from "../../scope/scope.ts";
 import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
@@ -38,7 +38,7 @@ export function TokenScreen({ id }: { readonly id: string }) {
       <div className="title-row">
         <h1>{visibleText(token?.name ?? id)}</h1>
         {token !== undefined && <TokenState state={token.state} />}
-        <AsCode command={`dragoman token list${scopeFlags(scope)}`} path={path} />
+        <AsCode path={path} />
       </div>
       {error !== null && <Problem what="The token could not be read." error={error} retry={() => void refetch()} />}
       {token === undefined && error === null && <Pending what="The token" />}
@@ -154,6 +154,7 @@ function Changes({ token, path }: { readonly token: Token; readonly path: string
             <button type="button" onClick={() => setAsking(null)}>
               Cancel
             </button>
+            <AsCode method="POST" path={`${path}/${asking}`} />
           </p>
         </Modal>
       )}

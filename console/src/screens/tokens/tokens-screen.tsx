@@ -1,8 +1,8 @@
 // `/tokens`: the access tokens of the project, or of the tenant with the personal ones.
+import { AsCode } from "../../components/as-code.tsx";
 import { useMemo, useState } from "react";
 import type { IssuedToken, NewClaim, ProjectTokenList, Token } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
-import { AsCode } from "../../components/as-code.tsx";
 import { ClaimOnce } from "../../components/claim-once.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { OpenClaims } from "../../components/open-claims.tsx";
@@ -13,7 +13,7 @@ import { TimeText } from "../../components/time-text.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import { type Binding, useKeys } from "../../keyboard/keys.tsx";
 import { useZone } from "../../use-zone.ts";
-import { adminPath, scopeFlags, titleOf } from "../../scope/scope.ts";
+import { adminPath, titleOf } from "../../scope/scope.ts";
 import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
@@ -81,7 +81,7 @@ export function TokensScreen() {
         >
           New token
         </button>
-        <AsCode command={`dragoman token list${scopeFlags(scope)}`} path={path} />
+        <AsCode path={path} />
       </div>
       {error !== null && <Problem what="The tokens could not be read." error={error} retry={() => void refetch()} />}
       {data === undefined && error === null && <Pending what="The list of tokens" lines={6} />}

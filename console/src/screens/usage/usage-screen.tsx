@@ -1,10 +1,10 @@
 // `/usage`: what was used and what it cost, by one or two dimensions. Each figure leads to its calls, and the rows add up to the totals.
+import { AsCode } from "../../components/as-code.tsx";
 import { useState } from "react";
 import { Link, useLocation } from "wouter";
 import type { Usage } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { useClock } from "../../clock.ts";
-import { AsCode } from "../../components/as-code.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { MoneyText } from "../../components/money-text.tsx";
 import { Pending } from "../../components/pending.tsx";
@@ -14,11 +14,11 @@ import { CONSOLE_PATH } from "../../console-path.ts";
 import { wholeCount } from "../../format/count.ts";
 import { duration } from "../../format/time.ts";
 import { useZone } from "../../use-zone.ts";
-import { adminPath, type Scope, scopeFlags } from "../../scope/scope.ts";
+import { adminPath } from "../../scope/scope.ts";
 import { useScope } from "../../scope/scope-context.tsx";
 import { useUrlState } from "../../url-state.ts";
 import { RangeLinks } from "../calls/range-links.tsx";
-import { rangeOf, RANGES, type TimeRange } from "../calls/range.ts";
+import { rangeOf, RANGES } from "../calls/range.ts";
 import { DIMENSIONS, dimensionsOf } from "./dimensions.ts";
 import { UsageTable } from "./usage-table.tsx";
 
@@ -47,7 +47,7 @@ export function UsageScreen() {
       <div className="title-row">
         <h1>Usage</h1>
         <RangeLinks range={range} />
-        <AsCode command={commandOf(scope, by, range)} path={path} />
+        <AsCode path={path} />
       </div>
       <div className="filter-row usage-tools">
         <DimensionChoice by={by} at={0} label="By" />
@@ -79,12 +79,6 @@ export function UsageScreen() {
       )}
     </>
   );
-}
-
-function commandOf(scope: Scope, by: readonly string[], { fromMs, toMs }: TimeRange): string {
-  const iso = (ms: number): string => new Date(ms).toISOString();
-  const to = toMs === null ? "" : ` to=${iso(toMs)}`;
-  return `dragoman usage --by ${by.join(",")}${scopeFlags(scope)} --filter from=${iso(fromMs)}${to}`;
 }
 
 function DimensionChoice({
