@@ -45,7 +45,7 @@ test("[d14.1] every change that a dialog makes has a command that makes it", asy
   expect(await names(`${project}/routes`)).not.toContain("made");
 
   await does("POST", `${project}/budgets`, { name: "raised", usd: "5", window: "day" });
-  const [budget] = (await read(`${project}/budgets`)).data.filter(({ name }: any) => name === "raised");
+  const budget = (await read(`${project}/budgets`)).data.find(({ name }: any) => name === "raised");
   await does("PATCH", `${project}/budgets/${budget.id}`, { usd: "12.50" });
   expect((await read(`${project}/budgets/${budget.id}`)).usd).toBe("12.50");
   await does("DELETE", `${project}/budgets/${budget.id}`);

@@ -6,7 +6,11 @@ import { cleanEnvironment } from "./gateway-process.ts";
 import { gatewayCommand, projectFolder } from "./gateway-program.ts";
 
 interface CommandModule {
-  commandOf(request: { readonly method?: string; readonly path: string; readonly body?: object }): string | null;
+  readonly commandOf: (request: {
+    readonly method?: string;
+    readonly path: string;
+    readonly body?: object;
+  }) => string | null;
 }
 
 /** By name, because the console is checked with the types of a browser, and tests are not. */

@@ -12,7 +12,9 @@ interface AsCodeProps extends ShownRequest {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export function AsCode({ command, headers = {}, ...request }: AsCodeProps) {
+const NO_HEADERS: Readonly<Record<string, string>> = {};
+
+export function AsCode({ command, headers = NO_HEADERS, ...request }: AsCodeProps) {
   const shown: Readonly<Record<string, string | null>> = {
     "As command": command ?? commandOf(request),
     "As API": curlOf(request, headers),
