@@ -5,21 +5,29 @@ import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { projectFolder } from "../../test/harness/gateway-program.ts";
 import type { Picture } from "./pages.ts";
 
-/** Names of pictures; those of the README in both themes. */
-const DOCUMENTED: readonly (readonly [name: string, themes: readonly ("light" | "dark")[]])[] = [
-  ["overview", ["light", "dark"]],
-  ["calls", ["light"]],
-  ["call-fallback", ["light", "dark"]],
-  ["usage-by-two", ["light"]],
-  ["limits", ["light"]],
-  ["route", ["light"]],
-  ["provider", ["light"]],
-  ["policy", ["light"]],
-  ["tokens", ["light"]],
-  ["people", ["light"]],
-  ["audit", ["light"]],
-  ["play-answered", ["light"]],
+/** Names of pictures. */
+const DOCUMENTED = [
+  "overview",
+  "calls",
+  "call-fallback",
+  "usage-by-two",
+  "limits",
+  "limit-budget",
+  "play-answered",
+  "start",
+  "route",
+  "provider",
+  "models",
+  "prices",
+  "policy",
+  "tool-server-in-use",
+  "tokens",
+  "people",
+  "audit",
+  "settings",
 ];
+/** The README shows these in the theme of its reader. */
+const IN_BOTH_THEMES: ReadonlySet<string> = new Set(["overview"]);
 const SIZE = { width: 1280, height: 860 };
 const SCALE = 1.5;
 const QUALITY = 0.82;
@@ -43,10 +51,10 @@ export async function documentedPictures(
   mkdirSync(folder, { recursive: true });
   const darkroom = await browser.newPage();
   const written: string[] = [];
-  for (const [name, themes] of DOCUMENTED) {
+  for (const name of DOCUMENTED) {
     const picture = pictures.find((one) => one.name === name && one.state === "full");
     if (picture === undefined) throw new Error(`there is no picture ${name}`);
-    for (const colorScheme of themes) {
+    for (const colorScheme of IN_BOTH_THEMES.has(name) ? (["light", "dark"] as const) : (["light"] as const)) {
       const shown = await opened(picture, { colorScheme, viewport: SIZE, deviceScaleFactor: SCALE });
       const bytes = await smallPicture(darkroom, await shown.page.screenshot());
       await shown.close();

@@ -40,6 +40,7 @@ const OF_COMPANY: ReadonlySet<string> = new Set([
   "/prices",
   "/people",
   "/audit",
+  "/settings",
 ]);
 
 const nameOf = (path: string): string => (path === "/" ? "overview" : path.slice(1));
