@@ -1,7 +1,7 @@
 // How the console writes money, times and hostile text.
 import { expect, test } from "bun:test";
 import { exactUsd, nanoUsd, shortUsd } from "../../console/src/format/money.ts";
-import { ageOf, duration } from "../../console/src/format/time.ts";
+import { ageOf, dayAndMinute, duration, yearAndMinute } from "../../console/src/format/time.ts";
 import { shellQuoted } from "../../console/src/format/shell-quoted.ts";
 import { visibleText } from "../../console/src/format/visible-text.ts";
 
@@ -55,4 +55,10 @@ test("marks that hide or turn text are shown", () => {
 test("text in a command is one word of a shell, whatever it contains", () => {
   for (const text of ["plain", "it's", "'; touch harmed; '", "$(touch harmed)`touch harmed`\\", "two\nlines", "''"])
     expect(Bun.spawnSync(["sh", "-c", `printf %s ${shellQuoted(text)}`]).stdout.toString()).toBe(text);
+});
+
+test("moments are named to the minute, with their year where it matters", () => {
+  const at = Date.UTC(2027, 8, 4, 13, 32, 20);
+  expect(dayAndMinute(at, "UTC")).toBe("4 Sept, 13:32");
+  expect(yearAndMinute(at, "Europe/Berlin")).toBe("4 Sept 2027, 15:32");
 });

@@ -21,15 +21,32 @@ export function clockTime(timeMs: number, zone: Zone): string {
 }
 
 export function dayAndTime(timeMs: number, zone: Zone): string {
+  return inShort(timeMs, zone, { second: "2-digit" });
+}
+
+/** Such as `14 Oct, 15:32`. */
+export function dayAndMinute(timeMs: number, zone: Zone): string {
+  return inShort(timeMs, zone, {});
+}
+
+/** Such as `4 Sept 2027, 15:32`. */
+export function yearAndMinute(timeMs: number, zone: Zone): string {
+  return inShort(timeMs, zone, { year: "numeric" });
+}
+
+function inShort(timeMs: number, zone: Zone, further: Intl.DateTimeFormatOptions): string {
   return new Intl.DateTimeFormat("en-GB", {
     timeZone: zone,
     day: "numeric",
     month: "short",
     hour: "2-digit",
     minute: "2-digit",
-    second: "2-digit",
+    ...further,
   }).format(timeMs);
 }
+
+/** From so far away on, a day without its year could be that of another year. */
+export const FAR_MS = 300 * 86_400_000;
 
 export function dayOf(timeMs: number, zone: Zone): string {
   return new Intl.DateTimeFormat("en-GB", { timeZone: zone, day: "numeric", month: "short", year: "numeric" }).format(
@@ -45,7 +62,7 @@ export function dayAndClock(timeMs: number, nowMs: number, zone: Zone): string {
   return new Intl.DateTimeFormat("en-GB", {
     timeZone: zone,
     ...(isNear ? { weekday: "short" } : { day: "numeric", month: "short" }),
-    ...(Math.abs(timeMs - nowMs) > 300 * DAY_MS && { year: "numeric" }),
+    ...(Math.abs(timeMs - nowMs) > FAR_MS && { year: "numeric" }),
     hour: "2-digit",
     minute: "2-digit",
   })

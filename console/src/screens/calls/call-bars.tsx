@@ -4,7 +4,7 @@ import type { CallBucket, CallHistogram } from "../../api/types.ts";
 import { MoneyText } from "../../components/money-text.tsx";
 import { TableBox } from "../../components/table-box.tsx";
 import { wholeCount } from "../../format/count.ts";
-import { dayAndTime, duration } from "../../format/time.ts";
+import { dayAndMinute, duration } from "../../format/time.ts";
 import { useZone } from "../../use-zone.ts";
 
 const HEIGHT = 56;
@@ -83,12 +83,12 @@ export function CallBars({ histogram, choose }: CallBarsProps) {
         )}
       </svg>
       <div className="ticks">
-        <span>{dayAndTime(Date.parse(buckets[0]?.at ?? histogram.to), zone)}</span>
+        <span>{dayAndMinute(Date.parse(buckets[0]?.at ?? histogram.to), zone)}</span>
         <span className="bar-note">
           {shown !== undefined &&
-            `${dayAndTime(Date.parse(shown.at), zone)}: ${wholeCount(shown.calls)} calls, ${wholeCount(shown.errors)} failed`}
+            `${dayAndMinute(Date.parse(shown.at), zone)}: ${wholeCount(shown.calls)} calls, ${wholeCount(shown.errors)} failed`}
         </span>
-        <span>{dayAndTime(Date.parse(histogram.to), zone)}</span>
+        <span>{dayAndMinute(Date.parse(histogram.to), zone)}</span>
       </div>
     </div>
   );
@@ -122,7 +122,7 @@ export function CallBarsTable({ buckets }: { readonly buckets: readonly CallBuck
               .filter(({ calls }) => calls > 0)
               .map((bucket) => (
                 <tr key={bucket.at}>
-                  <th scope="row">{dayAndTime(Date.parse(bucket.at), zone)}</th>
+                  <th scope="row">{dayAndMinute(Date.parse(bucket.at), zone)}</th>
                   <td className="number">{wholeCount(bucket.calls)}</td>
                   <td className="number">{wholeCount(bucket.errors)}</td>
                   <td className="number">
