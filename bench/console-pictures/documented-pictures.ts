@@ -29,8 +29,9 @@ const DOCUMENTED = [
 /** The README shows these in the theme of its reader. */
 const IN_BOTH_THEMES: ReadonlySet<string> = new Set(["overview"]);
 const SIZE = { width: 1280, height: 860 };
-const SCALE = 1.5;
-const QUALITY = 0.82;
+const SCALE = 1.25;
+/** The first with which a picture is small enough. */
+const QUALITIES = [0.85, 0.75, 0.6, 0.45];
 const LARGEST_BYTES = 150_000;
 
 export interface Photographer {
@@ -68,14 +69,23 @@ export async function documentedPictures(
   return written;
 }
 
-/** Encoded as WebP by the browser, which can. */
 async function smallPicture(page: Page, png: Buffer): Promise<Buffer> {
+  let bytes = png;
+  for (const quality of QUALITIES) {
+    bytes = await webp(page, png, quality);
+    if (bytes.length <= LARGEST_BYTES) break;
+  }
+  return bytes;
+}
+
+/** Encoded by the browser, which can. */
+async function webp(page: Page, png: Buffer, quality: number): Promise<Buffer> {
   const text = await page.evaluate<string>(`(async () => {
     const bytes = Uint8Array.from(atob(${JSON.stringify(png.toString("base64"))}), (letter) => letter.charCodeAt(0));
     const bitmap = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
     const canvas = new OffscreenCanvas(bitmap.width, bitmap.height);
     canvas.getContext("2d").drawImage(bitmap, 0, 0);
-    const blob = await canvas.convertToBlob({ type: "image/webp", quality: ${QUALITY} });
+    const blob = await canvas.convertToBlob({ type: "image/webp", quality: ${quality} });
     return btoa(Array.from(new Uint8Array(await blob.arrayBuffer()), (byte) => String.fromCharCode(byte)).join(""));
   })()`);
   return Buffer.from(text, "base64");

@@ -58,7 +58,7 @@ function Sum({ cost }: { readonly cost: NonNullable<CallDetail["cost"]> }) {
         </>
       ),
       units,
-      perMillion: `$${perMillion}`,
+      perMillion: dollars(perMillion),
       amount: `$${usd}`,
     })),
   );
@@ -71,4 +71,10 @@ function Sum({ cost }: { readonly cost: NonNullable<CallDetail["cost"]> }) {
       ))}
     </CostTable>
   );
+}
+
+/** With cents, and with all digits that there are. */
+function dollars(text: string): string {
+  const nano = nanoUsd(text);
+  return nano === null ? `$${text}` : exactUsd(nano);
 }

@@ -182,10 +182,10 @@ function Shown({ call }: { readonly call: CallDetail }) {
         <Panel title="Whose call it was">
           <Origin call={call} />
         </Panel>
-        <Panel title="Parameters">
-          <Parameters params={record.params} />
-        </Panel>
       </div>
+      <Panel title="Parameters">
+        <Parameters params={record.params} />
+      </Panel>
       <Panel title="Limits and policies">
         <CallLimits call={call} />
         {(record.policies ?? []).map(({ name, effect, why }) => (

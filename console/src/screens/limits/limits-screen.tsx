@@ -173,7 +173,7 @@ function Row({ limit, asOfMs }: { readonly limit: LimitState; readonly asOfMs: n
       <td>
         {hit === null ? <span className="hint">{limit.kind === "budget" ? "not in this period" : "–"}</span> : hit}
       </td>
-      <td>
+      <td className="wrap">
         {fullest?.resets_at == null ? (
           "–"
         ) : limit.kind === "budget" ? (
