@@ -130,13 +130,14 @@ async function whole({ page }: ConsolePage, width: number) {
 
 async function refusing(route: Route): Promise<void> {
   const error = {
-    message: "The database could not be reached within 5 s. Calls go on; try again in a moment.",
+    message: "The gateway made a mistake. Its log has the details under the trace id.",
     type: "server_error",
     param: null,
-    code: "store_unavailable",
+    code: "internal_error",
   };
   const body = JSON.stringify({ error, x_gateway_trace_id: "0199e7f4b1c05e1ec7ed000000000042" });
-  await route.fulfill({ status: 503, contentType: "application/json", body });
+  // none that the page would ask for again by itself
+  await route.fulfill({ status: 500, contentType: "application/json", body });
 }
 
 /** Until nothing is read any more, or, where everything is, until what stands for it has appeared. */
