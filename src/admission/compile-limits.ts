@@ -29,7 +29,11 @@ export interface ConfiguredLimits {
 }
 
 export function compileLimits({ limits, budgets }: ConfiguredLimits): LimitSet {
-  const rules = [...limits.map(ruleOfLimit), ...budgets.map(ruleOfBudget)];
+  return limitSetOf([...limits.map(ruleOfLimit), ...budgets.map(ruleOfBudget)], budgetCounts(budgets));
+}
+
+/** Also of the rules that another set has, which another thread was sent. */
+export function limitSetOf(rules: readonly ScopedRule[], counts: LimitSet["budgetCounts"] = []): LimitSet {
   if (rules.length === 0) return NO_LIMITS;
   const ofAll = rules.filter(({ tenantId }) => tenantId === null);
   const byTenant = Map.groupBy(
@@ -58,7 +62,7 @@ export function compileLimits({ limits, budgets }: ConfiguredLimits): LimitSet {
     },
     rulesIn: (tenantId) =>
       ofAll.length === 0 && !byTenant.has(tenantId) ? [] : ofTenant(tenantId).map(({ rule }) => rule),
-    budgetCounts: budgetCounts(budgets),
+    budgetCounts: counts,
   };
 }
 

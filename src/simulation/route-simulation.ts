@@ -10,8 +10,9 @@ import type { Fault } from "./faults.ts";
 import type { KeptReads } from "./kept-reads.ts";
 import { observedTimes } from "./observed-times.ts";
 import { type ProposedRoute, withProposedRoute } from "./proposed-route.ts";
-import { canBeSimulated, replay, type ReplayInput, wasAttempted } from "./replay.ts";
+import { canBeSimulated, type Replay, replay, type ReplayInput, wasAttempted } from "./replay.ts";
 import { type RouteTestResult, testResults } from "./route-tests.ts";
+import { type RuleEffect, ruleEffects } from "./rule-effects.ts";
 import { type SimulatedConfiguration, simulatedSnapshot } from "./simulated-configuration.ts";
 import { suggestedTests } from "./suggested-tests.ts";
 
@@ -37,6 +38,11 @@ export interface RouteQuestion {
   readonly limit: number;
 }
 
+export interface SimulatedOutcome extends ReplaySums {
+  /** What limits, budgets and policies would refuse of the calls that are answered. */
+  readonly rules: readonly RuleEffect[];
+}
+
 export interface RouteSimulation {
   readonly calls: number;
   readonly fromMs: number | null;
@@ -48,8 +54,8 @@ export interface RouteSimulation {
     readonly failed: number;
     readonly costNanoUsd: number;
   };
-  readonly now: ReplaySums | null;
-  readonly proposed: ReplaySums | null;
+  readonly now: SimulatedOutcome | null;
+  readonly proposed: SimulatedOutcome | null;
   /** Recorded answers of targets, from which their times are taken. */
   readonly answers: ReadonlyMap<string, number>;
   readonly difference: Difference | null;
@@ -71,6 +77,9 @@ export async function routeSimulation(question: RouteQuestion, reads: KeptReads)
   const before = now === null ? null : replay({ ...input, snapshot: now });
   const after = proposed === null ? null : replay({ ...input, snapshot: proposed });
   const tested = { snapshot: (proposed ?? now)!, tenantId, projectId, name };
+  const tokens = await reads.tokens([...new Set(used.flatMap(({ tokenId }) => tokenId ?? []))]);
+  const world = { tenantId, route: name, configuration, tokens };
+  const outcomeOf = (one: Replay): SimulatedOutcome => ({ ...sumsOf(one, used), rules: ruleEffects(one, used, world) });
   const targets = new Set([...(before?.targets ?? []), ...(after?.targets ?? [])]);
   return {
     calls: used.length,
@@ -79,8 +88,8 @@ export async function routeSimulation(question: RouteQuestion, reads: KeptReads)
     leftOut,
     searchedToMs: found.searchedToMs,
     recorded: recordedSums(used),
-    now: before === null ? null : sumsOf(before, used),
-    proposed: after === null ? null : sumsOf(after, used),
+    now: before === null ? null : outcomeOf(before),
+    proposed: after === null ? null : outcomeOf(after),
     answers: new Map([...targets].map((target) => [target, times.count(target)])),
     difference: before === null || after === null ? null : differenceOf(before, after, used),
     tests: testResults(question.tests, tested),

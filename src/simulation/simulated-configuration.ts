@@ -1,9 +1,10 @@
 // The part of a configuration that simulations of one tenant or project read, as plain data that another thread can be
 // sent, and the snapshot that is made of it there.
+import { limitSetOf } from "../admission/compile-limits.ts";
 import type { TenantOrProject } from "../auth/grants.ts";
 import type { Configured } from "../core/configured.ts";
 import { NO_WEBHOOKS } from "../core/event.ts";
-import { NO_LIMITS } from "../core/limit.ts";
+import type { LimitRule } from "../core/limit.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { NO_TOOL_SERVERS } from "../core/tool.ts";
 import { compilePolicies } from "../policies/compile-policies.ts";
@@ -25,7 +26,11 @@ export type SimulatedConfiguration = Pick<
   | "prices"
   | "allowPrivateAddresses"
   | "limits"
-> & { readonly policies: readonly Configured<PolicyDocument>[] };
+> & {
+  readonly policies: readonly Configured<PolicyDocument>[];
+  /** Of the tenant and its projects. */
+  readonly limitRules: readonly LimitRule[];
+};
 
 export function simulatedConfiguration(
   snapshot: Snapshot,
@@ -58,20 +63,21 @@ export function simulatedConfiguration(
     prices: { global: prices.global, tenants: ofTenant(prices.tenants), projects: ofProjects(prices.projects) },
     allowPrivateAddresses,
     limits,
+    limitRules: snapshot.limitRules.rulesIn(tenantId),
     // The set was compiled from documents of this type.
     policies: snapshot.policies.sourcesOf(tenantId) as readonly Configured<PolicyDocument>[],
   };
 }
 
 /** What only real calls need is empty in it. */
-export function simulatedSnapshot({ policies, ...plain }: SimulatedConfiguration): Snapshot {
+export function simulatedSnapshot({ policies, limitRules, ...plain }: SimulatedConfiguration): Snapshot {
   return {
     ...plain,
     policies: compilePolicies(policies),
     tokens: new Map(),
     memberships: new Map(),
     operators: new Map(),
-    limitRules: NO_LIMITS,
+    limitRules: limitSetOf(limitRules),
     drains: new Map(),
     toolServers: NO_TOOL_SERVERS,
     contentLogs: new Map(),

@@ -182,6 +182,49 @@ for (const kind of kinds)
       expect(body.difference.newly_failed).toBe(WITH_LOGPROBS);
     });
 
+    test("limits, budgets and policies that would refuse calls at the targets that answer them are named", async () => {
+      const place = "/api/v1/admin/tenants/acme";
+      const made = async (path: string, document: object): Promise<void> => {
+        const { status, text } = await world.send("acme.admin", "POST", `${place}/${path}`, document);
+        expect([status, text]).toEqual([201, text]);
+      };
+      // a call each minute
+      await made("limits", {
+        name: "few",
+        metric: "requests",
+        window: "hour",
+        limit: 10,
+        scope: { provider: "anthropic" },
+      });
+      await made("limits", { name: "tried", metric: "requests", window: "hour", limit: 1, mode: "audit" });
+      await made("budgets", { name: "purse", usd: "0.05", window: "day", scope: { route: "chat" } });
+      await made("policies", { name: "no-claude", rule: `target.provider == "anthropic" && request.stream` });
+      await made("policies", { name: "reads", rule: `request.parameters.temperature > 1.0` });
+      const { body } = await ask({ route: TO_CLAUDE });
+      const named = (outcome: { readonly rules: readonly any[] }) =>
+        Object.fromEntries(outcome.rules.map(({ name, calls, unknown }) => [name, [calls, unknown]]));
+      const now = named(body.now);
+      const then = named(body.proposed);
+      expect([now["few"], now["no-claude"], now["tried"]]).toEqual([undefined, undefined, undefined]);
+      expect(now["reads"]).toEqual([0, body.now.answered]);
+      const claude = body.proposed.targets.find(({ target }: any) => target === TO_CLAUDE.targets[0]).calls;
+      // the budget refuses the long prompts, so that the limit does not count them
+      expect(then["few"]).toEqual([claude - TOO_LONG - 10, 0]);
+      expect(then["no-claude"]).toEqual([claude, 0]);
+      // 0.0035 USD each
+      expect(now["purse"]).toEqual([body.now.answered - 14, 0]);
+      const few = body.proposed.rules.find(({ name }: any) => name === "few");
+      expect([few.kind, few.trace_ids.length]).toEqual(["limit", 5]);
+      for (const [path, names] of [
+        ["limits", ["few", "tried"]],
+        ["budgets", ["purse"]],
+        ["policies", ["no-claude", "reads"]],
+      ] as const)
+        for (const { id, name } of (await world.send("acme.admin", "GET", `${place}/${path}`)).body.data)
+          if ((names as readonly string[]).includes(name))
+            await world.send("acme.admin", "DELETE", `${place}/${path}/${id}`);
+    });
+
     test("outages are switches: a dead target moves its calls, one that fails for a share of calls moves those", async () => {
       const dead = await ask({ route: TO_CLAUDE, faults: [{ target: "anthropic:*", kind: "dead" }] });
       expect(dead.body.proposed.targets).toMatchObject([

@@ -958,6 +958,17 @@ export interface RouteSimulation {
       /** Recorded answers of the target, from which its times are taken; 0 if its times are not known. */
       readonly recorded_answers: number;
     }[];
+    /** Limits, budgets and policies that would refuse some of the answered calls at the targets that answer them. Limits and budgets count these calls alone, each at its own time. */
+    readonly rules: readonly ({
+      readonly kind: "limit" | "budget" | "policy";
+      readonly name: string;
+      /** Answered calls that it would refuse. */
+      readonly calls: number;
+      /** Calls of which the records do not hold what a policy reads. */
+      readonly unknown: number;
+      /** Some of these calls, the newest first. */
+      readonly trace_ids: readonly string[];
+    })[];
     readonly cost_usd: string;
     /** Answered calls whose cost is not known. */
     readonly unpriced: number;
@@ -1004,6 +1015,17 @@ export interface RouteSimulation {
       /** Recorded answers of the target, from which its times are taken; 0 if its times are not known. */
       readonly recorded_answers: number;
     }[];
+    /** Limits, budgets and policies that would refuse some of the answered calls at the targets that answer them. Limits and budgets count these calls alone, each at its own time. */
+    readonly rules: readonly ({
+      readonly kind: "limit" | "budget" | "policy";
+      readonly name: string;
+      /** Answered calls that it would refuse. */
+      readonly calls: number;
+      /** Calls of which the records do not hold what a policy reads. */
+      readonly unknown: number;
+      /** Some of these calls, the newest first. */
+      readonly trace_ids: readonly string[];
+    })[];
     readonly cost_usd: string;
     /** Answered calls whose cost is not known. */
     readonly unpriced: number;

@@ -6,9 +6,9 @@ import type { JsonObject } from "../../core/json.ts";
 import { routesFor } from "../../routing/resolve-route.ts";
 import { type RouteEntry, routeSchema } from "../../routing/settings.ts";
 import type { RouteTest } from "../../routing/test-settings.ts";
-import type { Difference, Percentiles, ReplaySums } from "../../simulation/compared-replays.ts";
+import type { Difference, Percentiles } from "../../simulation/compared-replays.ts";
 import { FAULT_SHAPE, faultFindings } from "../../simulation/faults.ts";
-import type { RouteQuestion, RouteSimulation } from "../../simulation/route-simulation.ts";
+import type { RouteQuestion, RouteSimulation, SimulatedOutcome } from "../../simulation/route-simulation.ts";
 import type { RouteTestResult } from "../../simulation/route-tests.ts";
 import { simulatedConfiguration } from "../../simulation/simulated-configuration.ts";
 import type { Simulations } from "../../simulation/simulations.ts";
@@ -71,6 +71,20 @@ const outcome = z
         }),
       }),
     ),
+    rules: z
+      .array(
+        z.strictObject({
+          kind: z.enum(["limit", "budget", "policy"]),
+          name: z.string(),
+          calls: count.meta({ description: "Answered calls that it would refuse." }),
+          unknown: count.meta({ description: "Calls of which the records do not hold what a policy reads." }),
+          trace_ids: traceIds,
+        }),
+      )
+      .meta({
+        description:
+          "Limits, budgets and policies that would refuse some of the answered calls at the targets that answer them. Limits and budgets count these calls alone, each at its own time.",
+      }),
     cost_usd: z.string(),
     unpriced: count.meta({ description: "Answered calls whose cost is not known." }),
     first_content_ms: percentiles,
@@ -210,7 +224,7 @@ async function presentTests(
 
 function shownSimulation(route: string, made: RouteSimulation): JsonObject {
   const { calls, fromMs, toMs, leftOut, searchedToMs, recorded, now, proposed, answers, difference: change } = made;
-  const shown = (sums: ReplaySums): JsonObject => shownOutcome(sums, (target) => answers.get(target) ?? 0);
+  const shown = (sums: SimulatedOutcome): JsonObject => shownOutcome(sums, (target) => answers.get(target) ?? 0);
   return {
     route,
     calls,
@@ -237,7 +251,7 @@ const shownTest = ({ name, fault }: RouteTestResult): JsonObject => ({ name, pas
 
 const shownPercentiles = ({ p50, p95 }: Percentiles): JsonObject => ({ p50, p95 });
 
-function shownOutcome(sums: ReplaySums, answersOf: (target: string) => number): JsonObject {
+function shownOutcome(sums: SimulatedOutcome, answersOf: (target: string) => number): JsonObject {
   return {
     answered: sums.answered,
     failed: sums.failed,
@@ -260,6 +274,13 @@ function shownOutcome(sums: ReplaySums, answersOf: (target: string) => number): 
       cost_usd: usd(costNanoUsd),
       unpriced,
       recorded_answers: answersOf(target),
+    })),
+    rules: sums.rules.map(({ kind, name, calls, unknown, traceIds: trace_ids }) => ({
+      kind,
+      name,
+      calls,
+      unknown,
+      trace_ids,
     })),
     cost_usd: usd(sums.costNanoUsd),
     unpriced: sums.unpriced,

@@ -225,8 +225,8 @@ function Figures({ now, proposed }: BothProps) {
 const milliseconds = (ms: number | null): string => (ms === null ? "–" : `${wholeCount(ms)} ms`);
 
 function Refusals({ outcome }: { readonly outcome: SimulatedOutcome }) {
-  const { refusals, failures } = outcome;
-  if (refusals.length === 0 && failures.length === 0) return null;
+  const { refusals, failures, rules } = outcome;
+  if (refusals.length === 0 && failures.length === 0 && rules.length === 0) return null;
   return (
     <ul className="change-words" aria-label="Refused and failed">
       {refusals.map(({ target, message, calls }, index) => (
@@ -239,6 +239,20 @@ function Refusals({ outcome }: { readonly outcome: SimulatedOutcome }) {
           {wholeCount(calls)} failed with {visibleText(code)}
         </li>
       ))}
+      {rules.map(({ kind, name, calls, unknown }) => (
+        <li key={`${kind} ${name}`}>{ruleWords(kind, visibleText(name), calls, unknown)}</li>
+      ))}
     </ul>
   );
+}
+
+/** What a limit, a budget or a policy would do with the answered calls. */
+function ruleWords(kind: string, name: string, calls: number, unknown: number): string {
+  const judged =
+    kind === "policy"
+      ? `${wholeCount(calls)} would be denied by the policy ${name}`
+      : `${wholeCount(calls)} would be beyond the ${kind} ${name}, if only these calls counted`;
+  if (unknown === 0) return `${judged}.`;
+  const open = `${wholeCount(unknown)} cannot be judged by the policy ${name}, because the records do not hold what it reads`;
+  return calls === 0 ? `${open}.` : `${judged}; ${open}.`;
 }
