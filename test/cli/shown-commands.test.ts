@@ -1,7 +1,9 @@
-// The commands that dialogs of the console show for what they change: each is carried out against a real gateway, and has done what the dialog does.
+// The commands that the console shows: each is carried out against a real gateway. One that stands for a change has done what the dialog does, and
+// one that stands for a screen tells what the screen is told.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
 import { commandOf, openCommandShell } from "../harness/shown-commands.ts";
+import { until } from "../harness/until.ts";
 
 const shell = openCommandShell();
 let gateway: GatewayProcess;
@@ -108,4 +110,67 @@ test("[d14.1] every change that a dialog makes has a command that makes it", asy
   expect(await names("/views")).toEqual(["Failed calls"]);
   await does("DELETE", `/views/${view.id}`);
   expect(await names("/views")).toEqual([]);
+});
+
+/** Without what is different at each reading. */
+const steady = (value: unknown): string =>
+  JSON.stringify(value, (name, one: unknown) =>
+    /^(at|as_of|seen_at|idle_ends_at|\w*_ms)$/.test(name) ? undefined : one,
+  );
+
+test("[d14.1] the commands that screens show tell what the requests of the screens tell", async () => {
+  await (await gateway.chat({ model: "sandbox:echo", messages: [{ role: "user", content: "Hello" }] })).text();
+  await until(async () => (await read("/projects/default/calls")).data.length > 0, "the call is recorded");
+  const { id: token } = (await read("/projects/default/tokens")).data[0];
+  const { trace_id: trace } = (await read("/projects/default/calls")).data[0];
+  const from = "2026-01-01T00:00:00.000Z";
+  const ofPlace = [
+    `/logs?from=${from}&status_class=2xx`,
+    "/calls?limit=1",
+    `/usage?from=${from}&group_by=project,model&order=cost&timezone=Asia/Kolkata&limit=200`,
+    "/routes",
+    "/policies",
+    "/prices",
+    "/tool_servers",
+    "/limit_states",
+    "/provider_health",
+    "/attention",
+    "/memberships",
+    "/integrations",
+    "/webhook_deliveries?limit=20",
+    "/settings",
+    "/tokens?limit=100&state=live",
+    `/logs/${trace}`,
+    `/calls/${trace}`,
+  ];
+  const paths = [
+    ...ofPlace.map((path) => `/projects/default${path}`),
+    ...ofPlace.map((path) => `/tenants/default${path}`),
+    ...["/users", "/users/owner", "/sessions", "/logins", "/providers"].map((path) => `/tenants/default${path}`),
+    `/projects/default/tokens/${token}`,
+    "/sessions",
+    "/gateway",
+    "/views?screen=calls",
+    "/integrations",
+    `/logs?&from=${from}`,
+    `/usage?from=${from}&group_by=tenant`,
+    `/calls/facets?from=${from}`,
+  ];
+  const different: string[] = [];
+  const waiting = [...paths];
+  const compare = async (path: string): Promise<void> => {
+    const command = commandOf({ path: `/v1/admin${path}` });
+    if (command === null) return void different.push(`${path} has no command`);
+    const asked = await read(path);
+    const told = JSON.parse(await shell.run(`${command} --json`, { url: gateway.url, token: owner })) as unknown;
+    if (steady(told) !== steady(Array.isArray(told) ? asked.data : asked))
+      different.push(`${command}: ${steady(told).slice(0, 300)}, and ${path}: ${steady(asked).slice(0, 300)}`);
+  };
+  await Promise.all(
+    Array.from({ length: 3 }, async () => {
+      for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
+        await compare(next).catch((thrown: unknown) => different.push(String(thrown)));
+    }),
+  );
+  expect(different).toEqual([]);
 });

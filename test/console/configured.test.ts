@@ -4,7 +4,15 @@ import fc from "fast-check";
 import { changeWords } from "../../console/src/configured/change-words.ts";
 import { fileText } from "../../console/src/configured/file-text.ts";
 import { lineDiff } from "../../console/src/configured/line-diff.ts";
-import { lineOf, readYaml, withMoved, withValue, writtenYaml } from "../../console/src/configured/yaml-text.ts";
+import { mergePatch } from "../../console/src/configured/merge-patch.ts";
+import {
+  lineOf,
+  readYaml,
+  withMoved,
+  withSecret,
+  withValue,
+  writtenYaml,
+} from "../../console/src/configured/yaml-text.ts";
 import { targetsOf, targetWords } from "../../console/src/screens/routes/route-targets.ts";
 
 const TEXT = `# the cheap one first
@@ -37,6 +45,17 @@ describe("a document", () => {
     expect(targetsOf(readYaml(moved).fields!).map(({ model }) => model)).toEqual(["sandbox:words-5", "sandbox:echo"]);
     expect(moved.text).toContain("sandbox:echo # free");
     expect(withMoved({ text: TEXT }, ["targets"], 0, 2).text).toBe(TEXT);
+  });
+
+  test("has a mask for a secret that was typed into a form, which is read and sent, and shown nowhere", () => {
+    const typed = withSecret({ text: "type: openai # ours\n" }, ["api_key"], "sk-of-somebody");
+    expect(typed.text).toBe("type: openai # ours\napi_key: •••\n");
+    expect(readYaml(typed).fields).toEqual({ type: "openai", api_key: "sk-of-somebody" });
+    expect(readYaml({ text: typed.text }).fields).toEqual({ type: "openai", api_key: "•••" });
+    const renamed = withValue(typed, ["type"], "custom");
+    expect(readYaml(renamed).fields).toEqual({ type: "custom", api_key: "sk-of-somebody" });
+    expect(readYaml({ ...renamed, text: "api_key: by hand" }).fields).toEqual({ api_key: "by hand" });
+    expect(withSecret(renamed, ["api_key"], undefined)).toEqual({ text: "type: custom\n", secrets: {} });
   });
 
   test("says in which line it cannot be read, and where a path stands", () => {
@@ -107,3 +126,14 @@ function longestCommon(one: readonly string[], two: readonly string[]): number {
   const at = two.indexOf(first!);
   return at < 0 ? without : Math.max(without, 1 + longestCommon(rest, two.slice(at + 1)));
 }
+
+test("a change is a merge patch: what is removed is null, and only what differs is named", () => {
+  const before = { a: 1, list: [1, 2], inner: { x: 1, y: 2 }, same: { z: 1 } };
+  expect(mergePatch(before, { list: [1], inner: { x: 1, w: 3 }, same: { z: 1 }, b: "new" })).toEqual({
+    a: null,
+    list: [1],
+    inner: { y: null, w: 3 },
+    b: "new",
+  });
+  expect(mergePatch(before, before)).toEqual({});
+});

@@ -111,6 +111,7 @@ function ofProvider({ method, noun, id, verb, query, body }: Parsed): readonly s
 function nounWords(parsed: Parsed): readonly string[] | null {
   const { method, noun, id, verb, query, body } = parsed;
   if (noun === "webhook_deliveries") return deliveryWords(parsed);
+  if (noun === "logs") return method === "GET" ? ["logs", ...idOf(id), ...listFlags(query)] : null;
   const isSums = noun === "calls" && (id === "histogram" || id === "facets");
   const word = isSums ? id : WORDS[noun];
   if (word === undefined) return null;
