@@ -52,7 +52,7 @@ export function DeleteObject({ noun, object, path }: DeleteObjectProps) {
               Delete {object.name}
             </button>
             <button type="button" className="quiet" onClick={() => setIsAsking(false)}>
-              Keep it
+              Cancel
             </button>
             <AsCode method="DELETE" path={path} />
           </p>

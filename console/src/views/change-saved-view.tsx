@@ -44,7 +44,7 @@ export function ChangeSavedView({ view, path, close }: ChangeSavedViewProps) {
           Save the change
         </button>
         <button type="button" className="quiet" onClick={close}>
-          Leave it
+          Cancel
         </button>
       </p>
     </form>

@@ -129,7 +129,7 @@ function AmountForm({ limit, path, object, close }: AmountFormProps) {
           {isBusy ? "Saving…" : "Save"}
         </button>
         <button type="button" className="quiet" onClick={close}>
-          Leave it
+          Cancel
         </button>
         <AsCode method="PATCH" path={path} body={{ [field]: value }} />
       </p>

@@ -188,7 +188,7 @@ function RemoveUser({ user, path, close }: { readonly user: User; readonly path:
           Remove {user.id}
         </button>
         <button type="button" className="quiet" onClick={close}>
-          Keep the user
+          Cancel
         </button>
         <AsCode method="DELETE" path={`${path}/${encodeURIComponent(user.id)}`} />
       </p>

@@ -4,6 +4,7 @@ import { type SubmitEvent, useId, useState } from "react";
 import type { ProviderHealth, ProviderHealths } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { useWrite } from "../../api/use-write.ts";
+import { Labelled } from "../../components/labelled.tsx";
 import { Modal } from "../../components/modal.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
@@ -146,30 +147,36 @@ function DrainDialog({ provider, close }: DrainButtonProps & { readonly close: (
             ))}
           </div>
         </fieldset>
-        <label htmlFor={`${id}-model`}>What</label>
-        <select id={`${id}-model`} value={model} onChange={(event) => setModel(event.target.value)}>
-          <option value="">all of its models</option>
-          {provider.targets.map((target) => (
-            <option key={target.model} value={target.model}>
-              only {target.model}
-            </option>
-          ))}
-        </select>
-        <label htmlFor={`${id}-note`}>Why (shown to callers who have no other target)</label>
-        <input
-          id={`${id}-note`}
-          value={note}
-          maxLength={200}
-          autoComplete="off"
-          onChange={(event) => setNote(event.target.value)}
-        />
+        <Labelled label="What">
+          {(what) => (
+            <select id={what} value={model} onChange={(event) => setModel(event.target.value)}>
+              <option value="">all of its models</option>
+              {provider.targets.map((target) => (
+                <option key={target.model} value={target.model}>
+                  only {target.model}
+                </option>
+              ))}
+            </select>
+          )}
+        </Labelled>
+        <Labelled label="Why" hint="Callers who have no other target are told.">
+          {(why) => (
+            <input
+              id={why}
+              value={note}
+              maxLength={200}
+              autoComplete="off"
+              onChange={(event) => setNote(event.target.value)}
+            />
+          )}
+        </Labelled>
         {failure !== null && <Problem what="Nothing was drained." error={failure} />}
         <p className="actions">
           <button type="submit" className="primary" disabled={isBusy}>
             {isBusy ? "Draining…" : "Drain"}
           </button>
           <button type="button" className="quiet" onClick={close}>
-            Leave it
+            Cancel
           </button>
           <AsCode method="POST" path={drainPath(scope, provider.id)} body={request} />
         </p>
