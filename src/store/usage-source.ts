@@ -1,6 +1,6 @@
 // The rows of sums of any period, as one table of SQL: the sums of whole hours or days (of end users: days), and single
 // calls in the form of sums where a period begins, ends or is cut within an hour. Every call is in it exactly once.
-import { type Kysely, type RawBuilder, sql } from "kysely";
+import { type Kysely, PostgresAdapter, type RawBuilder, sql } from "kysely";
 import { firstKeyAt, keyBoundAt, timeOfKey, timeOfKeySql } from "./call-keys.ts";
 import { earlierScopeConditions, scopeConditions } from "./call-reads.ts";
 import { type CallSchema, LATENCY_COLUMNS } from "./call-schema.ts";
@@ -228,6 +228,12 @@ async function pieceArms(
         sql`(${sql.lit(fromMs)}, ${sql.lit(toMs)}, ${sql.lit(keyBoundAt(fromMs))}, ${sql.lit(keyBoundAt(toMs))})`,
     ),
   );
+  // PostgreSQL would compare each call with each piece: it looks up the calls of one piece after the other only if told.
+  const isPostgres = db.getExecutor().adapter instanceof PostgresAdapter;
+  const within = (table: RawBuilder<unknown>, condition: Condition): RawBuilder<unknown> =>
+    isPostgres
+      ? sql`lateral (select * from ${table} where ${condition} offset 0) as ${table}`
+      : sql`${table} where ${condition}`;
   // Added up before they are sorted together with what the other arms have.
   const arm = (
     [keys, figures]: readonly [keys: readonly string[], figures: string],
@@ -236,7 +242,7 @@ async function pieceArms(
   ): RawBuilder<unknown> => {
     const by = ["at_ms", ...asked, ...operation];
     const named = keys.map((key, index) => `${key} as ${by[index]!}`).join(", ");
-    return sql`select ${sql.raw(by.join(", "))}, ${ADDED_UP} from (with piece (from_ms, to_ms, from_key, to_key) as (values ${values}) select ${sql.raw(`${named}, ${figures}`)} from piece cross join ${table} where ${sql.join([...conditions, ...single], sql` and `)}) as ${sql.ref("counted")} group by ${sql.raw(by.join(", "))}`;
+    return sql`select ${sql.raw(by.join(", "))}, ${ADDED_UP} from (with piece (from_ms, to_ms, from_key, to_key) as (values ${values}) select ${sql.raw(`${named}, ${figures}`)} from piece cross join ${within(table, sql.join([...conditions, ...single], sql` and `))}) as ${sql.ref("counted")} group by ${sql.raw(by.join(", "))}`;
   };
   const arms = [
     arm([["piece.from_ms", ...asked, ...operation], FIGURES_OF_CALL], sql`call`, [
