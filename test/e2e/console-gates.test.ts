@@ -1,0 +1,188 @@
+// What every page of the console has to keep, over all screens and over what they may be like: full, empty, waiting, failing, and not allowed. Nobody
+// is kept out by a defect of access that axe finds, nothing is cut off, the keyboard alone reaches every control, and few requests suffice.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Browser, Route } from "playwright-core";
+import { LOCAL_ACTOR } from "../../src/store/records.ts";
+import { chromiumProgram, type ConsolePage, launch, openConsole } from "../harness/chromium.ts";
+import { CONSOLE_SCREENS } from "../harness/console-screens.ts";
+import { ACME, type ConsoleWorld, openConsoleWorld, pagesOf, SITE } from "../harness/console-world.ts";
+
+const program = chromiumProgram();
+const MOST_REQUESTS = 4;
+const HEADING_MS = 10_000;
+const LOOKS = [
+  { colorScheme: "light", width: 320 },
+  { colorScheme: "dark", width: 1920 },
+] as const;
+
+/** Notes each element that gets the focus, and those that do not show it, by themselves or by the frame that they stand in. */
+const WATCH_FOCUS = `{
+  const isWatched = "reached" in globalThis;
+  globalThis.reached = new WeakSet();
+  globalThis.unmarked = new Set();
+  if (!isWatched) document.addEventListener("focusin", ({ target }) => {
+    reached.add(target);
+    const isMarked = (one) => getComputedStyle(one).outlineStyle !== "none" || getComputedStyle(one).boxShadow !== "none";
+    if (![target, target.parentElement, target.parentElement?.parentElement].some((one) => one != null && isMarked(one))) unmarked.add(target.outerHTML.slice(0, 150));
+  });
+}`;
+/** The controls that no key has reached yet. Of the choices of a group, the chosen one is reached, and the others from there. */
+const NOT_REACHED = `(() => {
+  const isOther = (one) => one.type === "radio" && !one.checked && document.querySelector('input[type=radio][name="' + CSS.escape(one.name) + '"]:checked') !== null;
+  return [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]")]
+    .filter((one) => one.tabIndex >= 0 && !one.disabled && one.checkVisibility({ visibilityProperty: true }) && !isOther(one) && !reached.has(one))
+    .map((one) => one.outerHTML.slice(0, 150));
+})()`;
+
+describe.skipIf(program === null)("every page of the console", () => {
+  let world: ConsoleWorld;
+  let browser: Browser;
+  beforeAll(async () => {
+    world = await openConsoleWorld();
+    await world.store.change(LOCAL_ACTOR, async (writer) => {
+      await writer.createTenant({ id: "bare", name: "Bare" });
+      await writer.createProject({ id: "nothing", tenantId: "bare", name: "Nothing" });
+    });
+    await world.source.reload();
+    browser = await launch(program!);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await world?.close();
+  });
+
+  const signedIn = async (as: string): Promise<ConsolePage> => {
+    const made = await openConsole(browser, world.url);
+    await made.open("/");
+    await made.signIn(world.tokens.get(as)!);
+    return made;
+  };
+  const isData = (url: URL): boolean => url.pathname.startsWith("/console/api/v1/");
+
+  /** What is wrong with the page as it is, in each look. */
+  async function looked(made: ConsolePage, name: string): Promise<readonly string[]> {
+    const { page } = made;
+    const wrong: string[] = [];
+    if ((await page.locator("main h1").count()) === 0) wrong.push(`${name} has no heading`);
+    for (const { colorScheme, width } of LOOKS) {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize({ width, height: 900 });
+      for (const found of await made.axe()) wrong.push(`${name}, ${colorScheme}, ${width} pixels: ${found}`);
+      const wider = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
+      if (wider > 0) wrong.push(`${name} is ${wider} pixels wider than a window of ${width}`);
+    }
+    return wrong;
+  }
+
+  async function unreached({ page }: ConsolePage, name: string): Promise<readonly string[]> {
+    await page.evaluate(WATCH_FOCUS);
+    let left = await page.evaluate<string[]>(NOT_REACHED);
+    for (let before = Infinity; left.length > 0 && left.length < before;) {
+      before = left.length;
+      for (let at = 0; at < before + 5; at++) await page.keyboard.press("Tab");
+      left = await page.evaluate<string[]>(NOT_REACHED);
+    }
+    const unmarked = await page.evaluate<string[]>("[...unmarked]");
+    return [
+      ...left.map((one) => `${name}: the keyboard does not reach ${one}`),
+      ...unmarked.map((one) => `${name}: the focus is not seen at ${one}`),
+    ];
+  }
+
+  /** Each tab is chosen by the arrow keys, and shows something without defects. */
+  async function tabs(made: ConsolePage, name: string): Promise<readonly string[]> {
+    const { page } = made;
+    const wrong: string[] = [];
+    const list = page.getByRole("tablist").first();
+    const count = (await list.count()) === 0 ? 0 : await list.getByRole("tab").count();
+    const seen = new Set<string>();
+    for (let at = 0; at < count; at++) {
+      await list.getByRole("tab", { selected: true }).focus();
+      await page.keyboard.press("ArrowRight");
+      await made.settled();
+      const chosen = list.getByRole("tab", { selected: true });
+      seen.add((await chosen.textContent())!);
+      const hasFocus = await chosen.evaluate((tab) =>
+        (tab as unknown as { matches(by: string): boolean }).matches(":focus"),
+      );
+      if (!hasFocus) wrong.push(`${name}: the tab that was chosen lacks the focus`);
+      for (const found of await made.axe()) wrong.push(`${name}, ${[...seen].at(-1)}: ${found}`);
+    }
+    return seen.size === count ? wrong : [...wrong, `${name}: arrow keys reach ${seen.size} of ${count} tabs`];
+  }
+
+  test.each([0, 1, 2])(
+    "full, part %d of three: axe finds nothing, nothing is cut off, the keyboard reaches every control and tab, and four requests suffice",
+    async (part) => {
+      const made = await signedIn("acme.owner");
+      const { page } = made;
+      const wrong: string[] = [];
+      let requests: string[] = [];
+      page.on("request", (request) => {
+        const url = new URL(request.url());
+        if (isData(url) && !url.pathname.endsWith("/events")) requests.push(url.pathname);
+      });
+      for (const [title, path] of pagesOf(world, SITE).filter((_, at) => at % 3 === part)) {
+        requests = [];
+        await made.open(path);
+        await made.settled();
+        // what is read again and again is one request
+        const asked = [...new Set(requests)];
+        if (asked.length > MOST_REQUESTS) wrong.push(`${title} asks ${asked.length} times: ${asked.join(", ")}`);
+        wrong.push(...(await looked(made, title)), ...(await unreached(made, title)), ...(await tabs(made, title)));
+      }
+      expect(wrong).toEqual([]);
+      expect(made.faults).toEqual([]);
+      await made.close();
+    },
+  );
+
+  test("empty and not allowed: axe finds nothing, nothing is cut off, and the keyboard reaches every control", async () => {
+    for (const [as, base] of [
+      ["default.owner", "/bare/nothing"],
+      ["site-only.maintainer", `/${ACME.tenantId}/-`],
+    ] as const) {
+      const made = await signedIn(as);
+      const wrong: string[] = [];
+      for (const { title, path } of CONSOLE_SCREENS) {
+        await made.go(base + path);
+        await made.settled();
+        const name = `${title} in ${base}`;
+        wrong.push(...(await looked(made, name)), ...(await unreached(made, name)));
+      }
+      expect(wrong).toEqual([]);
+      expect(made.faults).toEqual([]);
+      await made.close();
+    }
+  });
+
+  test("waiting and failing: axe finds nothing, and nothing is cut off", async () => {
+    const made = await signedIn("acme.owner");
+    const { page } = made;
+    const wrong: string[] = [];
+    const held: Route[] = [];
+    const hold = (route: Route): void => void held.push(route);
+    const fail = (route: Route): Promise<void> =>
+      route.fulfill({ status: 500, contentType: "text/html", body: "<h1>No</h1>" });
+    for (const [title, path] of pagesOf(world, SITE)) {
+      await page.route(isData, hold);
+      await made.open(path);
+      // the part of the program that shows it comes first
+      await page
+        .locator("main h1")
+        .first()
+        .waitFor({ timeout: HEADING_MS })
+        .catch(() => {});
+      wrong.push(...(await looked(made, `${title}, waiting`)));
+      await page.unroute(isData, hold);
+      await page.route(isData, fail);
+      for (const route of held.splice(0)) await fail(route).catch(() => {});
+      await made.settled();
+      wrong.push(...(await looked(made, `${title}, failing`)));
+      await page.unroute(isData, fail);
+    }
+    expect(wrong).toEqual([]);
+    expect(made.faults).toEqual([]);
+    await made.close();
+  });
+});
