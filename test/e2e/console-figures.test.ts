@@ -3,8 +3,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright-core";
 import type { CallRecord } from "../../src/core/record.ts";
-import { HOUR_MS, recordOf } from "../contract/call-records.ts";
+import { HOUR_MS } from "../contract/call-records.ts";
 import { chromiumProgram, launch, openConsole } from "../harness/chromium.ts";
+import { exactDollars, ledgerCalls, type LedgerFigures, summed } from "../harness/console-ledger.ts";
 import { type ConsoleWorld, openConsoleWorld } from "../harness/console-world.ts";
 import { allDatabases } from "../harness/databases.ts";
 import { until } from "../harness/until.ts";
@@ -21,62 +22,13 @@ const RANGES = {
 const ZONES = ["UTC", "Asia/Kolkata", "Asia/Kathmandu", "Australia/Lord_Howe", "America/New_York"] as const;
 const CALLS_IN_A_RANGE = 150;
 
-/** Numbers that are always the same, evenly spread below `below`. */
-function numbers(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
-}
-
-function callsIn([from, to]: readonly [string, string], seed: number): readonly CallRecord[] {
-  const draw = numbers(seed);
-  const [fromMs, toMs] = [Date.parse(from) - HOUR_MS, Date.parse(to) + HOUR_MS];
-  return Array.from({ length: CALLS_IN_A_RANGE }, () => {
-    const isFailed = draw(7) === 0;
-    return recordOf({
-      startedAtMs: fromMs + draw(toMs - fromMs),
-      projectId: ["site", "app"][draw(2)]!,
-      model: ["large", "small", "ft:small:2"][draw(3)]!,
-      endUser: ["ann", 'say "hi"', "a\\b c"][draw(3)]!,
-      status: isFailed ? 502 : 200,
-      ...(isFailed && { code: "upstream_error" as const }),
-      tokens: [draw(90_000), draw(9000)],
-      costNanoUsd: draw(5) === 0 ? null : draw(4_000_000_000),
-    });
-  });
-}
-
-interface Figures {
-  cost: bigint;
-  calls: number;
-  errors: number;
-  tokensIn: number;
-  tokensOut: number;
-  unpriced: number;
-}
-const NONE: Figures = { cost: 0n, calls: 0, errors: 0, tokensIn: 0, tokensOut: 0, unpriced: 0 };
-
-function summed(records: readonly CallRecord[]): Figures {
-  const sum = { ...NONE };
-  for (const { cost, status, usage } of records) {
-    sum.cost += BigInt(cost?.nanoUsd ?? 0);
-    sum.calls += 1;
-    sum.errors += (status ?? 0) >= 400 ? 1 : 0;
-    sum.tokensIn += usage!.prompt_tokens;
-    sum.tokensOut += usage!.completion_tokens;
-    sum.unpriced += cost === null ? 1 : 0;
-  }
-  return sum;
-}
-
 /** As a row of the table shows it: the exact amount, then the counts. */
-function shownAs({ cost, calls, errors, tokensIn, tokensOut, unpriced }: Figures): readonly string[] {
-  const [whole, fraction] = [cost / 1_000_000_000n, (cost % 1_000_000_000n).toString().padStart(9, "0")];
-  const exact = `$${whole.toLocaleString("en")}.${fraction.replace(/0+$/, "").padEnd(2, "0")}`;
+function shownAs({ cost, calls, errors, tokensIn, tokensOut, unpriced }: LedgerFigures): readonly string[] {
   const count = (value: number): string => value.toLocaleString("en").replaceAll(/\D/g, "");
-  return [unpriced > 0 && cost === 0n ? "no price" : exact, ...[calls, errors, tokensIn, tokensOut].map(count)];
+  return [
+    unpriced > 0 && cost === 0n ? "no price" : exactDollars(cost),
+    ...[calls, errors, tokensIn, tokensOut].map(count),
+  ];
 }
 
 const kinds = program === null ? [] : await allDatabases();
@@ -89,7 +41,14 @@ for (const kind of kinds)
     let records: readonly CallRecord[];
     beforeAll(async () => {
       world = await openConsoleWorld({ kind });
-      records = Object.values(RANGES).flatMap((range, at) => callsIn(range, at + 1));
+      records = Object.values(RANGES).flatMap(([from, to], at) =>
+        ledgerCalls({
+          fromMs: Date.parse(from) - HOUR_MS,
+          toMs: Date.parse(to) + HOUR_MS,
+          count: CALLS_IN_A_RANGE,
+          seed: at + 1,
+        }),
+      );
       await world.calls.ingest(records.map((record) => ({ record, settled: true })));
       browser = await launch(program!);
     });

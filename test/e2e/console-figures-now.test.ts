@@ -1,0 +1,140 @@
+// The overview and the page of a budget on the days on which clocks are changed, seen from five time zones: each figure is the sum of the rows of the
+// ledger that this test makes itself, and leads to rows that add up to it.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Browser, Cookie } from "playwright-core";
+import type { CallRecord } from "../../src/core/record.ts";
+import { LOCAL_ACTOR } from "../../src/store/records.ts";
+import { chromiumProgram, type ConsolePage, launch, openConsole } from "../harness/chromium.ts";
+import { exactDollars, ledgerCalls, summed } from "../harness/console-ledger.ts";
+import { ACME, type ConsoleWorld, openConsoleWorld } from "../harness/console-world.ts";
+import { until } from "../harness/until.ts";
+
+const program = chromiumProgram();
+const DAY_MS = 86_400_000;
+const CALLS = 240;
+/** Some hours after clocks were changed, so that the last day has 23 or 25 hours there; 24 1/2 or 23 1/2 in Lord Howe. */
+const MOMENTS = {
+  "New York, spring": "2026-03-08T20:00:00.000Z",
+  "New York, autumn": "2026-11-01T19:00:00.000Z",
+  "Lord Howe, autumn": "2026-04-05T04:00:00.000Z",
+  "Lord Howe, spring": "2026-10-04T04:30:00.000Z",
+} as const;
+const ZONES = ["UTC", "Asia/Kolkata", "Asia/Kathmandu", "Australia/Lord_Howe", "America/New_York"] as const;
+
+const digits = (text: string | null): string => (text ?? "").replaceAll(/\D/g, "");
+
+describe.skipIf(program === null).each(Object.entries(MOMENTS))("the figures of now, %s", (name, moment) => {
+  const nowMs = Date.parse(moment);
+  let world: ConsoleWorld;
+  let browser: Browser;
+  let records: readonly CallRecord[];
+  let budget: string;
+  let cookies: Cookie[] = [];
+  beforeAll(async () => {
+    world = await openConsoleWorld({ clock: { now: () => nowMs, monotonic: () => performance.now() } });
+    const seed = Object.keys(MOMENTS).indexOf(name) + 1;
+    records = ledgerCalls({ fromMs: nowMs - 9 * DAY_MS, toMs: nowMs, count: CALLS, seed });
+    await world.calls.ingest(records.map((record) => ({ record, settled: true })));
+    await world.store.change(LOCAL_ACTOR, async (writer) => {
+      const document = { usd: "1000", window: "month" };
+      ({ id: budget } = await writer.createResource({ kind: "budget", ...ACME, name: "monthly", document }));
+    });
+    await world.source.reload();
+    browser = await launch(program!);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await world?.close();
+  });
+
+  const between = (fromMs: number, toMs: number): readonly CallRecord[] =>
+    records.filter(({ startedAtMs }) => startedAtMs >= fromMs && startedAtMs < toMs);
+  const visiting = async (timezoneId: string): Promise<ConsolePage> => {
+    const made = await openConsole(browser, world.url, { timezoneId, storageState: { cookies, origins: [] } });
+    await made.open("/acme/-/");
+    if (cookies.length === 0) {
+      await made.signIn(world.tokens.get("acme.owner")!);
+      cookies = await made.page.context().cookies();
+    }
+    await made.settled();
+    return made;
+  };
+
+  async function showsOverview({ page, ...made }: ConsolePage): Promise<void> {
+    const [day, before] = [
+      summed(between(nowMs - DAY_MS, nowMs)),
+      summed(between(nowMs - 8 * DAY_MS, nowMs - 7 * DAY_MS)),
+    ];
+    const figure = (title: string) =>
+      page.locator(".figures > div").filter({ has: page.getByText(title, { exact: true }) });
+    await figure("Calls").getByText(`${before.calls} a week before`).waitFor();
+    const shown = async (title: string): Promise<string> => (await figure(title).getByRole("link").textContent())!;
+    expect({
+      cost: await figure("Cost").getByRole("link").locator("[title]").getAttribute("title"),
+      calls: await shown("Calls"),
+      failed: (await shown("Failed")).replace(/ .*/, ""),
+      tokens: (await shown("Tokens in and out")).split("→").map(digits),
+    }).toEqual({
+      cost: exactDollars(day.cost),
+      calls: String(day.calls),
+      failed: String(day.errors),
+      tokens: [String(day.tokensIn), String(day.tokensOut)],
+    });
+    const rows = page.locator("tbody tr.row");
+    for (const [title, count] of [
+      ["Calls", day.calls],
+      ["Failed", day.errors],
+    ] as const) {
+      await figure(title).getByRole("link").click();
+      await made.settled();
+      await until(async () => (await rows.count()) === count, `${title} leads to ${count} calls`);
+      await page.goBack();
+    }
+    await figure("Cost").getByRole("link").click();
+    await made.settled();
+    const sum = page.getByRole("table").locator("tfoot td.number").first();
+    expect(await sum.locator("[title]").getAttribute("title")).toBe(exactDollars(day.cost));
+  }
+
+  async function showsBudget({ page, ...made }: ConsolePage): Promise<void> {
+    await made.go(`/acme/-/limits/${budget}`);
+    await made.settled();
+    const within = between(Date.parse(`${moment.slice(0, 7)}-01T00:00:00Z`), nowMs);
+    const due = (keyOf: (record: CallRecord) => string): readonly string[] =>
+      [...Map.groupBy(within, keyOf)].map(([key, group]) => {
+        const { cost, tokensIn, tokensOut, calls } = summed(group);
+        return [key, exactDollars(cost), tokensIn + tokensOut, calls].join(" | ");
+      });
+    const rowsOf = async (title: string): Promise<readonly string[]> => {
+      const rows = await page.getByRole("table", { name: title }).locator("tbody tr").all();
+      return await Promise.all(
+        rows.map(async (row) => {
+          const [cost, tokens, calls] = await row.locator("td").all();
+          const exact = await cost!.locator("[title]").getAttribute("title");
+          const key = (await row.getByRole("rowheader").textContent())!;
+          return [key, exact, digits(await tokens!.textContent()), digits(await calls!.textContent())].join(" | ");
+        }),
+      );
+    };
+    expect((await rowsOf("Days in UTC")).toSorted()).toEqual(
+      due(({ startedAtMs }) => new Date(startedAtMs).toISOString().slice(0, 10)).toSorted(),
+    );
+    expect((await rowsOf("Who uses it")).toSorted()).toEqual(due(({ projectId }) => projectId!).toSorted());
+    const day = page.getByRole("table", { name: "Days in UTC" }).locator("tbody tr").first();
+    const count = Number(digits(await day.locator("td").last().textContent()));
+    await day.getByRole("link").click();
+    await made.settled();
+    await until(async () => (await page.locator("tbody tr.row").count()) === count, `the day leads to ${count} calls`);
+  }
+
+  test.each(ZONES)(
+    "[d14.3] in %s, overview and budget show the sums of the ledger, and lead to their calls",
+    async (zone) => {
+      const made = await visiting(zone);
+      await showsOverview(made);
+      await showsBudget(made);
+      expect(made.faults).toEqual([]);
+      await made.close();
+    },
+  );
+});

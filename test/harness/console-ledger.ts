@@ -1,0 +1,65 @@
+// Made calls whose sums a test makes itself, record by record, to compare them with what the console shows.
+import type { CallRecord } from "../../src/core/record.ts";
+import { recordOf } from "../contract/call-records.ts";
+
+/** Numbers that are always the same, evenly spread below `below`. */
+function numbers(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+export interface LedgerSpan {
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly count: number;
+  readonly seed: number;
+}
+
+/** Calls of two projects of `acme`, some of which failed, and some of which have no price. */
+export function ledgerCalls({ fromMs, toMs, count, seed }: LedgerSpan): readonly CallRecord[] {
+  const draw = numbers(seed);
+  return Array.from({ length: count }, () => {
+    const isFailed = draw(7) === 0;
+    return recordOf({
+      startedAtMs: fromMs + draw(toMs - fromMs),
+      projectId: ["site", "app"][draw(2)]!,
+      model: ["large", "small", "ft:small:2"][draw(3)]!,
+      endUser: ["ann", 'say "hi"', "a\\b c"][draw(3)]!,
+      status: isFailed ? 502 : 200,
+      ...(isFailed && { code: "upstream_error" as const }),
+      tokens: [draw(90_000), draw(9000)],
+      costNanoUsd: draw(5) === 0 ? null : draw(4_000_000_000),
+    });
+  });
+}
+
+export interface LedgerFigures {
+  readonly cost: bigint;
+  readonly calls: number;
+  readonly errors: number;
+  readonly tokensIn: number;
+  readonly tokensOut: number;
+  readonly unpriced: number;
+}
+
+export function summed(records: readonly CallRecord[]): LedgerFigures {
+  const sum = { cost: 0n, calls: 0, errors: 0, tokensIn: 0, tokensOut: 0, unpriced: 0 };
+  for (const { cost, status, usage } of records) {
+    sum.cost += BigInt(cost?.nanoUsd ?? 0);
+    sum.calls += 1;
+    sum.errors += (status ?? 0) >= 400 ? 1 : 0;
+    sum.tokensIn += usage!.prompt_tokens;
+    sum.tokensOut += usage!.completion_tokens;
+    sum.unpriced += cost === null ? 1 : 0;
+  }
+  return sum;
+}
+
+/** With all digits, as in the title of an amount. */
+export function exactDollars(nanoUsd: bigint): string {
+  const [whole, fraction] = [nanoUsd / 1_000_000_000n, (nanoUsd % 1_000_000_000n).toString().padStart(9, "0")];
+  return `$${whole.toLocaleString("en")}.${fraction.replace(/0+$/, "").padEnd(2, "0")}`;
+}
