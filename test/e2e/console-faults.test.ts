@@ -2,6 +2,8 @@
 // asks: the page stays, says what failed, and goes on when it is asked again. What somebody has typed stays.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Route } from "playwright-core";
+import { newTraceId } from "../../src/core/ids.ts";
+import { rowOf } from "../contract/call-records.ts";
 import { chromiumProgram, type ConsolePage, launch, openConsole } from "../harness/chromium.ts";
 import { ACME, type ConsoleWorld, openConsoleWorld, pagesOf, SITE } from "../harness/console-world.ts";
 
@@ -17,14 +19,32 @@ const FAILURES: Readonly<Record<string, (route: Route) => Promise<void>>> = {
     await route.fulfill({ response, body: text.slice(0, Math.floor(text.length / 2)) });
   },
 };
+const DAY_MS = 86_400_000;
+
+/** A store, with all that is part of it, whose every answer fails while it is away. */
+function leaving<T extends object>(store: T, isAway: () => boolean): T {
+  return new Proxy(store, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value === "object" && value !== null) return leaving(value, isAway);
+      if (typeof value !== "function") return value;
+      return (...given: readonly unknown[]): unknown =>
+        isAway()
+          ? Promise.reject(new Error("The database does not answer."))
+          : (Reflect.apply(value, target, given) as unknown);
+    },
+  });
+}
+
 /** Who is signed in is asked before there is a page, and streams have no end. */
 const APART = /\/console\/api\/(me|logins|session|v1\/.*\/events)$/;
 
 describe.skipIf(program === null)("faults of what the console asks for", () => {
   let world: ConsoleWorld;
   let browser: Browser;
+  let isAway = false;
   beforeAll(async () => {
-    world = await openConsoleWorld();
+    world = await openConsoleWorld({ between: (store) => leaving(store, () => isAway) });
     browser = await launch(program!);
   });
   afterAll(async () => {
@@ -54,6 +74,18 @@ describe.skipIf(program === null)("faults of what the console asks for", () => {
     return [...asked];
   }
 
+  /** Until nothing is left that can be tried again: what is read again and again may have gone on by itself. */
+  async function triedAgain(made: ConsolePage): Promise<void> {
+    const again = made.page.locator(".problem").getByRole("button", { name: "Try again" });
+    while ((await again.count()) > 0) {
+      await again
+        .first()
+        .evaluate((button) => (button as unknown as { click(): void }).click(), undefined, { timeout: 1000 })
+        .catch(() => {});
+      await made.settled();
+    }
+  }
+
   test.each([0, 1, 2])(
     "[d14.3] what fails at each endpoint of each page, part %d of three: the page says so, and goes on",
     async (part) => {
@@ -76,14 +108,7 @@ describe.skipIf(program === null)("faults of what the console asks for", () => {
           await page.unroute(fail);
           const again = problems.getByRole("button", { name: "Try again" });
           if ((await problems.count()) > 0 && (await again.count()) === 0) told("it cannot be tried again");
-          // what is read again and again may have gone on by itself
-          while ((await again.count()) > 0) {
-            await again
-              .first()
-              .evaluate((button) => (button as unknown as { click(): void }).click(), undefined, { timeout: 1000 })
-              .catch(() => {});
-            await made.settled();
-          }
+          await triedAgain(made);
           if ((await problems.count()) > 0) told(`still fails: ${await problems.first().textContent()}`);
         }
       expect(wrong).toEqual([]);
@@ -91,6 +116,96 @@ describe.skipIf(program === null)("faults of what the console asks for", () => {
       await made.close();
     },
   );
+
+  test("[d14.3] everything that a page asks for fails at once, each in another way: it stays, and goes on", async () => {
+    const made = await signedIn();
+    const { page } = made;
+    const wrong: string[] = [];
+    const failures = Object.values(FAILURES);
+    for (const [at, [title, path]] of pagesOf(world, SITE).entries()) {
+      const ways = new Map<string, number>();
+      const mixed = async (route: Route): Promise<void> => {
+        const { pathname } = new URL(route.request().url());
+        if (!ways.has(pathname)) ways.set(pathname, at + ways.size);
+        await failures[ways.get(pathname)! % failures.length]!(route).catch(() => {});
+      };
+      await page.route(isData, mixed);
+      await made.open(path);
+      await made.settled();
+      if ((await page.locator("main h1").count()) === 0) wrong.push(`${title}: the page is blank`);
+      if (ways.size > 0 && (await page.locator("main .problem").count()) === 0)
+        wrong.push(`${title}: nothing says that it failed`);
+      await page.unroute(isData, mixed);
+      await triedAgain(made);
+      if ((await page.locator("main .problem").count()) > 0) wrong.push(`${title}: it has not gone on`);
+    }
+    expect(wrong).toEqual([]);
+    expect(made.faults).toEqual([]);
+    await made.close();
+  });
+
+  test("[d14.2] while the database is away, nobody is logged out, each page says what failed, and goes on when it is back", async () => {
+    const made = await signedIn();
+    const { page } = made;
+    const wrong: string[] = [];
+    for (const [title, path] of pagesOf(world, SITE).filter(([one]) => !one.includes(": "))) {
+      if ((await askedBy(made, path)).length === 0) continue;
+      // what was read before is old, and read again
+      await made.go("/acme/site/play");
+      isAway = true;
+      await made.open(path);
+      await page.locator(".problem").first().waitFor();
+      if (await page.getByLabel("Personal access token").isVisible()) wrong.push(`${title}: it asks for a login`);
+      isAway = false;
+      await triedAgain(made);
+      await page.locator("main h1").first().waitFor();
+      if ((await page.locator(".problem").count()) > 0) wrong.push(`${title}: it has not gone on`);
+    }
+    expect(wrong).toEqual([]);
+    expect(made.faults).toEqual([]);
+    await made.close();
+  });
+
+  test.each([-2, 2])("[d14.3] a computer whose clock is wrong by %d days shows the calls of now", async (days) => {
+    const made = await openConsole(browser, world.url);
+    const { page } = made;
+    await page.addInitScript(`{
+      const Real = Date;
+      const wrong = () => Real.now() + ${days * DAY_MS};
+      globalThis.Date = class extends Real {
+        constructor(...of) { of.length === 0 ? super(wrong()) : super(...of); }
+        static now() { return wrong(); }
+      };
+    }`);
+    await made.open("/acme/site/start");
+    await made.signIn(token());
+    await page.getByText("Waiting for a call").waitFor();
+    const traceId = newTraceId(Date.now());
+    await world.calls.ingest([
+      rowOf({ ...SITE, projectId: "site", traceId, startedAtMs: Date.now(), model: "skewed" }),
+    ]);
+    await page.getByText("Your call has arrived.").waitFor();
+    await made.go("/acme/site/calls");
+    await page.locator(`tbody tr.row a[href*="${traceId}"]`).waitFor();
+    await made.go("/acme/site/usage?by=model");
+    await page
+      .getByRole("table")
+      .getByRole("row", { name: /skewed/ })
+      .waitFor();
+    await made.go("/acme/site/");
+    const { body } = await world.send(
+      "acme.owner",
+      "GET",
+      `/api/v1/admin/projects/site/usage?from=${new Date(Date.now() - DAY_MS).toISOString()}`,
+    );
+    await page
+      .locator(".figures > div")
+      .filter({ has: page.getByText("Calls", { exact: true }) })
+      .getByRole("link", { name: String(body.totals.calls), exact: true })
+      .waitFor();
+    expect(made.faults).toEqual([]);
+    await made.close();
+  });
 
   test("[d14.2] a session that has ended, on each page: it is asked for in place, and the page goes on", async () => {
     const made = await signedIn();

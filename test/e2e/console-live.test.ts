@@ -131,4 +131,40 @@ describe.skipIf(program === null)("the live list of calls", () => {
     await ended;
     await page.locator("button.live.off").waitFor();
   });
+
+  /** What becomes of the stream on its way, in the page: each part twice, the first one cut in its middle, or all of it later than the list is read. */
+  const FAULTS = {
+    doubled: "(part, out) => { out.enqueue(part); out.enqueue(part); }",
+    "cut in the middle of an event":
+      "(part, out) => { if (globalThis.wasCut !== true && new TextDecoder().decode(part).includes('event: calls')) { globalThis.wasCut = true; out.enqueue(part.slice(0, part.length / 2)); out.terminate(); } else out.enqueue(part); }",
+    late: "async (part, out) => { await new Promise((resolve) => setTimeout(resolve, 700)); out.enqueue(part); }",
+  } as const;
+  test.each(Object.entries(FAULTS))("a stream that is %s shows each call once", async (_, fault) => {
+    made = await openConsole(browser, gateway.url);
+    const { page } = made;
+    await page.addInitScript(`{
+      const asked = globalThis.fetch;
+      globalThis.fetch = async (...request) => {
+        const response = await asked(...request);
+        if (!String(request[0]).includes("/admin/events") || !response.ok) return response;
+        return new Response(response.body.pipeThrough(new TransformStream({ transform: ${fault} })), response);
+      };
+    }`);
+    await made.open("/default/default/calls?live=1");
+    await made.signIn(token);
+    await page.locator("button.live.open").waitFor();
+    const traces = [];
+    for (const text of ["a", "b", "c"]) {
+      traces.push(await say(text));
+      await rowOf(page, traces.at(-1)!).first().waitFor();
+    }
+    for (const trace of traces) expect(await page.locator(`tbody tr.row:has(a[href*="${trace}"])`).count()).toBe(1);
+    const { data } = (await (
+      await fetch(`${gateway.url}/api/v1/admin/projects/default/logs?limit=50`, {
+        headers: { authorization: `Bearer ${token}` },
+      })
+    ).json()) as { data: { trace_id: string }[] };
+    const shown = page.locator("tbody tr.row");
+    await until(async () => (await shown.count()) === data.length, "the list has all calls, each once");
+  });
 });

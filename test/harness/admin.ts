@@ -78,7 +78,7 @@ export interface AdminWorldOptions {
   readonly variables?: Readonly<Record<string, string>>;
   /** The process is about to end; it is not, if left out. */
   readonly isEnding?: () => boolean;
-  /** Stands between the API and the store. */
+  /** Stands between the API, with the sessions of the console, and the store. */
   readonly between?: (store: Store) => Store;
   /** Makes tenants, projects and users in an empty store, and returns the texts of tokens by name; those of `AdminWorld.tokens`, if left out. */
   readonly people?: (store: Store, nowMs: number) => Promise<ReadonlyMap<string, string>>;
@@ -157,6 +157,7 @@ export async function openAdminWorld({
     clock,
     onFault: () => {},
   });
+  const seen = between(store);
   const app = createApp({
     clock,
     version: "1.2.3",
@@ -168,7 +169,7 @@ export async function openAdminWorld({
     standing: async () => ({ ...idleStanding(), ...(targets !== undefined && { targets: await targets() }) }),
     refuseUnserved: () => Promise.reject(new Error("this world serves no calls")),
     console: {
-      store,
+      store: seen,
       upstream,
       warn: () => {},
       files: openConsoleFiles(consoleFolder),
@@ -176,7 +177,7 @@ export async function openAdminWorld({
       call: consoleCall,
     },
     admin: {
-      store: between(store),
+      store: seen,
       limits,
       calls,
       contents,
