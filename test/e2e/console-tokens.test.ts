@@ -12,7 +12,7 @@ consoleVisits("tokens in the console", {}, (visits) => {
     return answer.status;
   };
 
-  test("by keyboard: `c`, a name and Enter make a token that works; its text is shown once and is nowhere afterwards", async () => {
+  test("[d14.5] by keyboard: `c`, a name and Enter make a token that works; its text is shown once and is nowhere afterwards", async () => {
     const { page } = await visits.signedIn("/default/default/tokens");
     await page.getByRole("table").waitFor();
     await page.keyboard.press("c");
