@@ -7,7 +7,7 @@ import { commonStart, textOf, toolCallsOf } from "../../console/src/screens/call
 import { gatewayCurl, pythonCode, pythonValue, upstreamCurl } from "../../console/src/screens/call/request-code.ts";
 import { arrivalOf, mayRun } from "../../console/src/screens/call/running.ts";
 import { differences } from "../../console/src/screens/call/then-and-now.ts";
-import { pastedPlaces } from "../../console/src/shell/pasted.ts";
+import { pastedPlaces, theOnePlace } from "../../console/src/shell/pasted.ts";
 import { pastedRequest, shellWords } from "../../console/src/shell/pasted-request.ts";
 import { requestIn } from "../../console/src/screens/play/share.ts";
 import { newTraceId } from "../../src/core/ids.ts";
@@ -172,6 +172,18 @@ describe("what was pasted", () => {
       "Open the token Ab3dE6gH9jKl",
       "Calls of the token Ab3dE6gH9jKl",
     ]);
+  });
+
+  test("leads there at once where it names one thing, or one call among other things, and asks otherwise", () => {
+    const other = newTraceId(2);
+    const leads = (text: string): string | null => theOnePlace(pastedPlaces(text))?.path ?? null;
+    expect([
+      leads(trace),
+      leads(`{"error": {"message": "no"}, "id": "req_0123456789", "x_gateway_trace_id": "${trace}"}`),
+      leads(`${trace} and ${other}`),
+      leads("something-that-may-be-anything"),
+      leads("two words"),
+    ]).toEqual([`/calls/${trace}`, `/calls/${trace}`, null, null, null]);
   });
 
   test("of the text of a token, only its id goes into an address", () => {
