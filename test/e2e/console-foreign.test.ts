@@ -18,9 +18,10 @@ interface Aim {
 
 /** Runs in the foreign page, with `aims`; gives what it could read. */
 const ATTACK = `async (aims) => {
+  const AT_ONCE = 12;
   const read = [];
   const got = (how, aim, text) => read.push(how + " " + aim.method + " " + aim.url + ": " + String(text).slice(0, 80));
-  const within = (promise) => Promise.race([promise, new Promise((resolve) => setTimeout(resolve, 20000))]);
+  const within = (promise) => Promise.race([promise, new Promise((resolve) => setTimeout(resolve, 10000))]);
   const ended = (element, ...events) => new Promise((resolve) => events.forEach((name) => element.addEventListener(name, () => resolve(name))));
   const fetched = async (how, aim, options) => {
     try {
@@ -28,17 +29,28 @@ const ATTACK = `async (aims) => {
       if (text !== "") got(how, aim, text);
     } catch {}
   };
-  const placed = async (how, aim, tag, attribute) => {
+  const placed = async (how, aim, tag) => {
     const element = document.createElement(tag);
     const end = ended(element, "load", "error");
-    element[attribute] = aim.url;
+    element.src = aim.url;
     document.body.append(element);
-    const event = await within(end);
-    if (tag !== "iframe" && event === "load") got(how, aim, "it was loaded");
-    try {
-      if (tag === "iframe" && element.contentDocument !== null && element.contentDocument.body.textContent !== "") got(how, aim, element.contentDocument.body.textContent);
-    } catch {}
+    if ((await within(end)) === "load") got(how, aim, "it was loaded");
     element.remove();
+  };
+  // frames that stay, because the browser would begin a process for each new one
+  const frames = Array.from({ length: AT_ONCE }, (_, at) => {
+    const frame = document.createElement("iframe");
+    frame.name = "frame" + at;
+    document.body.append(frame);
+    return frame;
+  });
+  const framed = async (aim, frame) => {
+    const end = ended(frame, "load", "error");
+    frame.src = aim.url;
+    await within(end);
+    try {
+      if (frame.contentDocument.body.textContent !== "") got("frame", aim, frame.contentDocument.body.textContent);
+    } catch {}
   };
   const streamed = async (aim) => {
     const source = new EventSource(aim.url, { withCredentials: true });
@@ -47,10 +59,7 @@ const ATTACK = `async (aims) => {
     if (event === "open") got("event stream", aim, "it was opened");
     source.close();
   };
-  const posted = async (aim, at) => {
-    const frame = document.createElement("iframe");
-    frame.name = "frame" + at;
-    document.body.append(frame);
+  const posted = async (aim, frame) => {
     const form = document.createElement("form");
     Object.assign(form, { method: "post", action: aim.url, target: frame.name, enctype: "text/plain" });
     const input = document.createElement("input");
@@ -62,9 +71,8 @@ const ATTACK = `async (aims) => {
     form.submit();
     await within(end);
     form.remove();
-    frame.remove();
   };
-  const each = async (aim, at) => {
+  const each = async (aim, frame) => {
     const { method, body } = aim;
     const isRead = method === "GET";
     const json = { "content-type": "application/json" };
@@ -73,15 +81,12 @@ const ATTACK = `async (aims) => {
       fetched("fetch with the console's header", aim, { method, headers: { ...json, "x-gateway-console": "1" }, ...(!isRead && { body }) }),
       fetched("fetch without cors", aim, { method: isRead ? "GET" : "POST", mode: "no-cors", ...(!isRead && { body }) }),
       ...(isRead
-        ? [placed("image", aim, "img", "src"), placed("script", aim, "script", "src"), placed("frame", aim, "iframe", "src"), streamed(aim)]
-        : [posted(aim, at)]),
+        ? [placed("image", aim, "img"), placed("script", aim, "script"), framed(aim, frame), streamed(aim)]
+        : [posted(aim, frame)]),
     ]);
   };
-  // a frame that stays keeps the process for the other ones, which the browser would begin anew for each of them
-  const kept = document.createElement("iframe");
-  kept.src = new URL("/api/v1/openapi.json", aims[0].url).href;
-  document.body.append(kept);
-  for (let at = 0; at < aims.length; at += 12) await Promise.all(aims.slice(at, at + 12).map((aim, by) => each(aim, at + by)));
+  for (let at = 0; at < aims.length; at += AT_ONCE)
+    await Promise.all(aims.slice(at, at + AT_ONCE).map((aim, by) => each(aim, frames[by])));
   return read;
 }`;
 
