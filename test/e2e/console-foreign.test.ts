@@ -159,6 +159,7 @@ describe.skipIf(program === null)("pages of another origin", () => {
   async function attacked(
     host: string,
     made: ConsolePage,
+    tried: readonly Aim[],
   ): Promise<{ readonly read: readonly string[]; readonly answers: readonly Answer[] }> {
     const page = await made.page.context().newPage();
     const answers: Answer[] = [];
@@ -173,7 +174,7 @@ describe.skipIf(program === null)("pages of another origin", () => {
         });
     });
     await page.goto(`http://${host}:${foreign.port}/`);
-    const read = await page.evaluate<string[]>(`(${ATTACK})(${JSON.stringify(aims)})`);
+    const read = await page.evaluate<string[]>(`(${ATTACK})(${JSON.stringify(tried)})`);
     await page.close();
     return { read, answers };
   }
@@ -185,11 +186,13 @@ describe.skipIf(program === null)("pages of another origin", () => {
     await made.signIn(world.tokens.get("acme.owner")!);
     await made.settled();
     const before = await stored();
-    const { read, answers } = await attacked(host, made);
-    console.log(`${host}: ${aims.length} endpoints, ${answers.length} answers`);
+    // the API without the console takes no cookies, from whatever site
+    const tried = aims.filter(({ url }) => host === "127.0.0.1" || url.includes("/console/"));
+    const { read, answers } = await attacked(host, made, tried);
+    console.log(`${host}: ${tried.length} endpoints, ${answers.length} answers`);
     const isPublic = ({ asked }: { readonly asked: string }): boolean => asked === "GET /api/v1/openapi.json";
     expect(read.filter((one) => !one.includes("/api/v1/openapi.json"))).toEqual([]);
-    expect(answers.length).toBeGreaterThan(aims.length);
+    expect(answers.length).toBeGreaterThan(tried.length);
     expect(answers.filter((one) => one.status < 400 && !isPublic(one))).toEqual([]);
     expect(answers.filter((one) => one.isAllowed && !isPublic(one))).toEqual([]);
     expect(await stored()).toEqual(before);
