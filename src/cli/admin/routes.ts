@@ -200,4 +200,8 @@ function printOutcome(title: string, outcome: JsonObject): void {
   for (const { calls, target, message } of listOf(outcome["refusals"]))
     printLine(`${text(calls)} refused by ${text(target)}: ${text(message)}`);
   for (const { calls, code } of listOf(outcome["failures"])) printLine(`${text(calls)} failed with ${text(code)}`);
+  for (const { kind, name, calls, unknown } of listOf(outcome["rules"]))
+    printLine(
+      `${text(calls)} refused by the ${text(kind)} ${text(name)}${unknown === 0 ? "" : `; ${text(unknown)} cannot be judged`}`,
+    );
 }
