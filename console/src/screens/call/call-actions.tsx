@@ -20,8 +20,7 @@ interface CallActionsProps {
 
 export function CallActions({ call, request }: CallActionsProps) {
   const scope = useScope();
-  const project = call.project_id ?? scope.project;
-  const command = `dragoman logs ${call.trace_id}${project === null ? "" : ` --project ${project}`}`;
+  const own = call.tenant_id === null ? scope : { tenant: call.tenant_id, project: call.project_id };
   return (
     <p className="actions">
       {request !== null && (
@@ -41,7 +40,7 @@ export function CallActions({ call, request }: CallActionsProps) {
           </Menu>
         </>
       )}
-      <AsCode command={command} path={adminPath(scope, `/calls/${call.trace_id}`)} />
+      <AsCode path={adminPath(own, `/calls/${call.trace_id}`)} />
     </p>
   );
 }
