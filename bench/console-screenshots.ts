@@ -1,6 +1,6 @@
 // `npm run console:screenshots [-- <words>]`: pictures of each screen of the console in every state, in both themes and four widths, in console/screenshots.
 // They are there to be looked at: nothing compares them. Words narrow to the pictures whose names contain all of them, such as `call full dark 1280`.
-// `-- --docs` makes the pictures of the documentation instead.
+// `-- --docs` makes small pictures for documentation instead, in docs/images.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
