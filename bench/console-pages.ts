@@ -1,6 +1,6 @@
 // Measures of the console's pages in a real browser: requests and bytes of each, the first paint on a slow machine and a slow line, and how
 // long after a key or a click the page has answered.
-import type { Browser, CDPSession, Page } from "playwright-core";
+import type { Browser, CDPSession, Cookie, Page } from "playwright-core";
 import { type ConsolePage, openConsole } from "../test/harness/chromium.ts";
 import { CONSOLE_SCREENS } from "../test/harness/console-screens.ts";
 import { quantile } from "./load.ts";
@@ -36,15 +36,25 @@ async function received(session: CDPSession): Promise<() => number> {
   return () => bytes;
 }
 
+/** The cookies of a session. */
+export async function signedInCookies(browser: Browser, url: string, token: string): Promise<readonly Cookie[]> {
+  const made = await openConsole(browser, url);
+  await made.open("/");
+  await made.signIn(token);
+  const cookies = await made.page.context().cookies();
+  await made.close();
+  return cookies;
+}
+
 /** Each screen with a new browser cache, and then again from the menu. */
-export async function pageFigures(browser: Browser, url: string, token: string, scope: string): Promise<PageFigures[]> {
+export async function pageFigures(
+  browser: Browser,
+  url: string,
+  cookies: readonly Cookie[],
+  scope: string,
+): Promise<PageFigures[]> {
   const figures: PageFigures[] = [];
   for (const { title, path } of CONSOLE_SCREENS) {
-    const made = await openConsole(browser, url);
-    await made.open("/");
-    await made.signIn(token);
-    const cookies = await made.page.context().cookies();
-    await made.close();
     const cold = await openConsole(browser, url);
     await cold.page.context().addCookies(cookies);
     const bytes = await received(await cold.page.context().newCDPSession(cold.page));
@@ -86,12 +96,12 @@ const PAINT = `new Promise((resolve) => {
   look();
 })`;
 
-export async function paintFigures(browser: Browser, url: string, token: string, scope: string): Promise<PaintFigures> {
-  const made = await openConsole(browser, url);
-  await made.open("/");
-  await made.signIn(token);
-  const cookies = await made.page.context().cookies();
-  await made.close();
+export async function paintFigures(
+  browser: Browser,
+  url: string,
+  cookies: readonly Cookie[],
+  scope: string,
+): Promise<PaintFigures> {
   const cold: number[] = [];
   const warm: number[] = [];
   for (let run = 0; run < RUNS; run++) {

@@ -1,14 +1,15 @@
-// `npm run bench:console [-- <rows>] [--write]`: what the console weighs, asks and takes over a store with a million calls, and what people do for
-// the jobs that they come for. It wants a quiet machine. With `--write` the tables stand in console/README.md.
+// `npm run bench:console [-- <rows>] [--postgres] [--keep <folder>] [--tail-minutes <n>] [--stores] [--write]`: what the console weighs, asks and takes over
+// a store with a million calls, and what people do for the jobs that they come for. It wants a quiet machine. `--keep` keeps the store for another run,
+// `--stores` only goes through all screens over stores of several sizes, and with `--write` the tables stand in console/README.md.
 import { readFileSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { gzipSync } from "node:zlib";
 import { buildConsole } from "../console/build.ts";
 import { figuresTable, table } from "../docs/markdown.ts";
-import { openCalls } from "../src/store/open-database.ts";
-import { chromiumProgram, launch, openConsole, startConsoleGateway } from "../test/harness/chromium.ts";
-import { CONSOLE_JOBS, doneJob, type DoneJob } from "../test/harness/console-jobs.ts";
+import { chromiumProgram, launch, openConsole } from "../test/harness/chromium.ts";
+import { CONSOLE_JOBS, doneJob, type DoneJob, mostActions } from "../test/harness/console-jobs.ts";
 import { projectFolder } from "../test/harness/gateway-program.ts";
 import { type LoadFigures, loadFigures } from "./console-load.ts";
 import {
@@ -18,63 +19,69 @@ import {
   pageFigures,
   type PaintFigures,
   paintFigures,
+  signedInCookies,
 } from "./console-pages.ts";
-import { fillCalls } from "./made-calls.ts";
+import { walkedStores } from "./console-walks.ts";
+import { DAYS, type FilledStore, openStoreGateway } from "./console-stores.ts";
+import { type TailFigures, tailFigures } from "./console-tail.ts";
 
-const DAYS = 30;
-const DAY_MS = 86_400_000;
 const SCOPE = "/default/-";
-const PROJECT = "/default/default";
 const PAGE = join(projectFolder, "console", "README.md");
 const MARKS = ["<!-- figures: written by npm run bench:console -- --write -->", "<!-- end of the figures -->"] as const;
 const CALL_SECONDS = 10;
 
 interface Figures {
-  readonly rows: number;
   readonly pages: readonly PageFigures[];
   readonly paint: PaintFigures;
   readonly interaction: InteractionFigures;
-  readonly jobs: readonly (DoneJob & { readonly name: string; readonly most: number })[];
+  readonly jobs: readonly MeasuredJob[];
   readonly load: LoadFigures;
+  readonly tail: TailFigures;
 }
 
-async function measured(program: string, rows: number): Promise<Figures> {
-  const gateway = await startConsoleGateway({
-    config: `prices: {large: {model: "sandbox:*", prompt: "0.30", completion: "1.20"}}\n`,
-  });
+interface MeasuredJob {
+  readonly name: string;
+  readonly keyboard: DoneJob;
+  readonly mouse: DoneJob;
+  readonly most: readonly [keyboard: number, mouse: number];
+}
+
+async function measured(program: string, store: FilledStore, tailMinutes: number): Promise<Figures> {
+  const { gateway, token, close } = await openStoreGateway(store);
   const browser = await launch(program);
   try {
-    const token = await gateway.createToken("--personal", "--user", "owner");
-    const calls = await openCalls({ dataFolder: gateway.dataFolder, databaseUrl: null });
-    await fillCalls(calls, {
-      rows,
-      mix: "many callers",
-      fromMs: Date.now() - DAYS * DAY_MS,
-      days: DAYS,
-      placeOf: () => ({ tenantId: "default", projectId: "default" }),
-    });
-    await calls.close();
-    console.error(`${rows} calls are written`);
-    const pages = await pageFigures(browser, gateway.url, token, SCOPE);
-    const paint = await paintFigures(browser, gateway.url, token, SCOPE);
-    const made = await openConsole(browser, gateway.url);
+    said("the store is there");
+    const cookies = await signedInCookies(browser, gateway.url, token);
+    const pages = await pageFigures(browser, gateway.url, cookies, SCOPE);
+    said("pages are measured");
+    const paint = await paintFigures(browser, gateway.url, cookies, SCOPE);
+    said("paints are measured");
+    const made = await openConsole(browser, gateway.url, { storageState: { cookies: [...cookies], origins: [] } });
     await made.open(`${SCOPE}/calls`);
-    await made.signIn(token);
     const interaction = await interactionFigures(made, SCOPE);
-    const jobs = [];
+    said("interactions are measured");
+    const jobs: MeasuredJob[] = [];
     for (const job of CONSOLE_JOBS) {
-      await made.go(`${PROJECT}/calls`);
-      await made.settled();
-      jobs.push({ name: job.name, most: job.actions, ...(await doneJob(job, { gateway, made, token })) });
+      const world = { gateway, made, token };
+      const keyboard = await doneJob(job, world, "keyboard");
+      const mouse = await doneJob(job, world, "mouse");
+      jobs.push({ name: job.name, keyboard, mouse, most: [mostActions(job, "keyboard"), mostActions(job, "mouse")] });
     }
-    const call = gateway.firstToken ?? token;
-    const load = await loadFigures(gateway, made, { token: call, scope: SCOPE, seconds: CALL_SECONDS });
-    for (const fault of made.faults) console.error(fault);
-    return { rows, pages, paint, interaction, jobs, load };
+    said("jobs are measured");
+    const load = await loadFigures(gateway, made, { token: gateway.firstToken!, scope: SCOPE, seconds: CALL_SECONDS });
+    said("the load is measured");
+    const tail = await tailFigures(gateway, made, SCOPE, tailMinutes);
+    if (made.faults.length > 0) throw new Error(`The browser reports: ${made.faults.join("\n")}`);
+    return { pages, paint, interaction, jobs, load, tail };
   } finally {
     await browser.close();
-    await gateway.stop();
+    await close();
   }
+}
+
+const startedMs = performance.now();
+function said(what: string): void {
+  console.error(`${((performance.now() - startedMs) / 1000).toFixed(0)} s: ${what}`);
 }
 
 async function sizes(): Promise<string> {
@@ -97,10 +104,11 @@ async function sizes(): Promise<string> {
 
 const ms = (value: number): string => value.toFixed(value < 10 ? 1 : 0);
 
-async function page({ rows, pages, paint, interaction, jobs, load }: Figures): Promise<string> {
+async function page({ kind, rows }: FilledStore, figures: Figures): Promise<string> {
+  const { pages, paint, interaction, jobs, load, tail } = figures;
   const { aloneMs, besideMs, consoleRate } = load;
   return [
-    `${new Date().toISOString().slice(0, 10)}, ${cpus()[0]?.model.trim() ?? "unknown processor"}, ${cpus().length} cores, Bun ${Bun.version}, SQLite with ${rows.toLocaleString("en")} calls of ${DAYS} days. Gateway, browser and what measures them share the machine.`,
+    `${new Date().toISOString().slice(0, 10)}, ${cpus()[0]?.model.trim() ?? "unknown processor"}, ${cpus().length} cores, Bun ${Bun.version}, ${kind} with ${rows.toLocaleString("en")} calls of ${DAYS} days. Gateway, browser and what measures them share the machine.`,
     await sizes(),
     figuresTable(
       ["what", "ms", "at most"],
@@ -121,8 +129,16 @@ async function page({ rows, pages, paint, interaction, jobs, load }: Figures): P
       pages.map(({ title, requests, coldKb, shownMs }) => [title, String(requests), coldKb.toFixed(0), ms(shownMs)]),
     ),
     figuresTable(
-      ["job", "actions", "at most", "seconds"],
-      jobs.map(({ name, actions, most, ms: took }) => [name, String(actions), String(most), (took / 1000).toFixed(2)]),
+      ["job", "by keyboard: actions", "at most", "seconds", "by mouse: actions", "at most", "seconds"],
+      jobs.map(({ name, keyboard, mouse, most }) => [
+        name,
+        String(keyboard.actions),
+        String(most[0]),
+        (keyboard.ms / 1000).toFixed(2),
+        String(mouse.actions),
+        String(most[1]),
+        (mouse.ms / 1000).toFixed(2),
+      ]),
     ),
     table(
       ["calls to the gateway", "p50 ms", "p99 ms"],
@@ -135,19 +151,40 @@ async function page({ rows, pages, paint, interaction, jobs, load }: Figures): P
         ],
       ],
     ),
+    `A live list of calls, ${tail.callsPerSecond} calls a second for ${tail.minutes} minutes: the browser's heap is ${tail.beginMb.toFixed(1)} MB near the beginning and ${tail.endMb.toFixed(1)} MB at the end, a slope of ${tail.slopeKbPerMinute.toFixed(1)} kB a minute.`,
   ].join("\n\n");
 }
 
+const { values, positionals } = parseArgs({
+  args: process.argv.slice(2),
+  allowPositionals: true,
+  options: {
+    postgres: { type: "boolean", default: false },
+    stores: { type: "boolean", default: false },
+    write: { type: "boolean", default: false },
+    keep: { type: "string" },
+    "tail-minutes": { type: "string" },
+  },
+});
 const program = chromiumProgram();
 if (program === null) process.exit(1);
-const rows = Number(process.argv.slice(2).find((word) => /^\d+$/.test(word)) ?? 1_000_000);
-const text = await page(await measured(program, rows));
-console.log(text);
-if (process.argv.includes("--write")) {
+const most = Number(positionals[0] ?? 1_000_000);
+const kind = values.postgres ? "PostgreSQL" : "SQLite";
+const folder = values.keep ?? null;
+if (values.stores) console.log(await walkedStores(program, kind, most, folder));
+else {
+  const store: FilledStore = { kind, rows: most, folder };
+  const tailMinutes = Number(values["tail-minutes"] ?? (values.write ? 60 : 1));
+  const text = await page(store, await measured(program, store, tailMinutes));
+  console.log(text);
+  if (values.write) write(text);
+}
+
+function write(text: string): void {
   const before = readFileSync(PAGE, "utf8");
   const [from, to] = MARKS.map((mark) => before.indexOf(mark)) as [number, number];
-  writeFileSync(
-    PAGE,
-    `${before.slice(0, from + MARKS[0].length).replace("No run on a quiet machine has been written here yet.\n\n", "")}\n\n${text}\n\n${before.slice(to)}`,
-  );
+  const head = before
+    .slice(0, from + MARKS[0].length)
+    .replace("No run on a quiet machine has been written here yet.\n\n", "");
+  writeFileSync(PAGE, `${head}\n\n${text}\n\n${before.slice(to)}`);
 }
