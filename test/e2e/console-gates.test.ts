@@ -1,12 +1,15 @@
-// What every page of the console has to keep, over all screens: nobody is kept out by a defect of access that axe finds, nothing is cut off, the
-// keyboard alone reaches every control, and few requests suffice.
+// What every page of the console has to keep, over all screens and over what they may be like: full, empty, waiting, failing, and not allowed. Nobody
+// is kept out by a defect of access that axe finds, nothing is cut off, the keyboard alone reaches every control, and few requests suffice.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser } from "playwright-core";
+import type { Browser, Route } from "playwright-core";
+import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import { chromiumProgram, type ConsolePage, launch, openConsole } from "../harness/chromium.ts";
-import { type ConsoleWorld, openConsoleWorld, pagesOf, SITE } from "../harness/console-world.ts";
+import { CONSOLE_SCREENS } from "../harness/console-screens.ts";
+import { ACME, type ConsoleWorld, openConsoleWorld, pagesOf, SITE } from "../harness/console-world.ts";
 
 const program = chromiumProgram();
 const MOST_REQUESTS = 4;
+const HEADING_MS = 10_000;
 const LOOKS = [
   { colorScheme: "light", width: 320 },
   { colorScheme: "dark", width: 1920 },
@@ -36,6 +39,11 @@ describe.skipIf(program === null)("every page of the console", () => {
   let browser: Browser;
   beforeAll(async () => {
     world = await openConsoleWorld();
+    await world.store.change(LOCAL_ACTOR, async (writer) => {
+      await writer.createTenant({ id: "bare", name: "Bare" });
+      await writer.createProject({ id: "nothing", tenantId: "bare", name: "Nothing" });
+    });
+    await world.source.reload();
     browser = await launch(program!);
   });
   afterAll(async () => {
@@ -128,4 +136,53 @@ describe.skipIf(program === null)("every page of the console", () => {
       await made.close();
     },
   );
+
+  test("empty and not allowed: axe finds nothing, nothing is cut off, and the keyboard reaches every control", async () => {
+    for (const [as, base] of [
+      ["default.owner", "/bare/nothing"],
+      ["site-only.maintainer", `/${ACME.tenantId}/-`],
+    ] as const) {
+      const made = await signedIn(as);
+      const wrong: string[] = [];
+      for (const { title, path } of CONSOLE_SCREENS) {
+        await made.go(base + path);
+        await made.settled();
+        const name = `${title} in ${base}`;
+        wrong.push(...(await looked(made, name)), ...(await unreached(made, name)));
+      }
+      expect(wrong).toEqual([]);
+      expect(made.faults).toEqual([]);
+      await made.close();
+    }
+  });
+
+  test("waiting and failing: axe finds nothing, and nothing is cut off", async () => {
+    const made = await signedIn("acme.owner");
+    const { page } = made;
+    const wrong: string[] = [];
+    const held: Route[] = [];
+    const hold = (route: Route): void => void held.push(route);
+    const fail = (route: Route): Promise<void> =>
+      route.fulfill({ status: 500, contentType: "text/html", body: "<h1>No</h1>" });
+    for (const [title, path] of pagesOf(world, SITE)) {
+      await page.route(isData, hold);
+      await made.open(path);
+      // the part of the program that shows it comes first
+      await page
+        .locator("main h1")
+        .first()
+        .waitFor({ timeout: HEADING_MS })
+        .catch(() => {});
+      wrong.push(...(await looked(made, `${title}, waiting`)));
+      await page.unroute(isData, hold);
+      await page.route(isData, fail);
+      for (const route of held.splice(0)) await fail(route).catch(() => {});
+      await made.settled();
+      wrong.push(...(await looked(made, `${title}, failing`)));
+      await page.unroute(isData, fail);
+    }
+    expect(wrong).toEqual([]);
+    expect(made.faults).toEqual([]);
+    await made.close();
+  });
 });
