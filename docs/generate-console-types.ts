@@ -20,6 +20,7 @@ const READ_BY_SCREENS = [
   "PolicySimulation",
   "ObjectVersions",
   "Draft",
+  "DraftList",
   "ProviderTest",
   "LimitStates",
   "LimitDetail",

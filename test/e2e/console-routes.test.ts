@@ -104,6 +104,32 @@ consoleVisits("the editor of a route", {}, (visits) => {
     expect((await admin("GET", ROUTE)).retries).toBe(5);
   });
 
+  test("an earlier version becomes a draft, which the list marks; the simulation says what a policy would deny", async () => {
+    await admin("DELETE", `${ROUTE}/draft`);
+    const { data } = await admin("GET", `${ROUTE}/versions`);
+    const { number, change } = data.at(-1);
+    const policy = { name: "no-streams", rule: `target.model == "echo"` };
+    const { id } = await admin("POST", "/projects/default/policies", policy);
+    const made = await visits.signedIn("/default/default/routes/chat?tab=versions");
+    const { page } = made;
+    await page.getByRole("button", { name: `Edit version ${number} as a draft` }).press("Enter");
+    await page.getByLabel("Model of target 1").waitFor();
+    expect(await page.getByLabel("Model of target 1").inputValue()).toBe(change.after.targets[0]);
+    expect((await admin("GET", `${ROUTE}/draft`)).text).toStartWith(`# version ${number}\n`);
+    await page
+      .getByRole("region", { name: "Simulation" })
+      .getByText(/would be denied by the policy no-streams/)
+      .waitFor();
+    expect(await made.axe()).toEqual([]);
+    await page.getByRole("tab", { name: "Versions" }).press("Enter");
+    await page.getByRole("button", { name: `Replace your draft with version ${number}` }).waitFor();
+    await page.getByRole("link", { name: "Routes" }).first().click();
+    await page.getByRole("row", { name: /chat ● your draft/ }).waitFor();
+    expect(await made.axe()).toEqual([]);
+    await admin("DELETE", `/projects/default/policies/${id}`);
+    await admin("DELETE", `${ROUTE}/draft`);
+  });
+
   test("a draft of a policy says whom it would deny", async () => {
     await admin("POST", "/projects/default/policies", { name: "quiet", rule: "request.stream" });
     const made = await visits.signedIn("/default/default/policies/quiet");

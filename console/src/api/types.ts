@@ -403,6 +403,17 @@ export interface Draft {
   readonly saved_at: string | null;
 }
 
+export interface DraftList {
+  readonly data: readonly DraftSummary[];
+}
+
+export interface DraftSummary {
+  readonly kind: string;
+  readonly name: string;
+  /** Time in UTC. */
+  readonly saved_at: string;
+}
+
 export interface Drain {
   readonly provider: string;
   /** Null for all models of the provider. */

@@ -2,6 +2,7 @@
 import { AsCode } from "../components/as-code.tsx";
 import { useMemo } from "react";
 import { useLocation } from "wouter";
+import type { DraftList } from "../api/types.ts";
 import { useRead } from "../api/use-api.tsx";
 import { Empty } from "../components/empty.tsx";
 import { Pending } from "../components/pending.tsx";
@@ -33,6 +34,9 @@ export function ConfiguredList({ noun }: { readonly noun: Noun }) {
   const [, navigate] = useLocation();
   const wanted = state.get("q") ?? "";
   const { data, error, refetch } = useRead<Page>(adminPath(scope, `/${noun.plural}?limit=${PAGE_ROWS}`));
+  const mayDraft = noun.isVersioned === true && may(me, scope, `list*Drafts`);
+  const drafts = useRead<DraftList>(mayDraft ? adminPath(scope, "/drafts") : null).data?.data ?? [];
+  const drafted = new Set(drafts.filter(({ kind }) => kind === noun.one).map(({ name }) => name));
   const mayCreate = may(me, scope, operationOf("create", noun));
   const createPath = `${noun.screen}/${NEW_NAME}`;
   const bindings = useMemo<readonly Binding[]>(
@@ -85,7 +89,7 @@ export function ConfiguredList({ noun }: { readonly noun: Noun }) {
               </button>
             </Empty>
           ) : (
-            <ObjectTable noun={noun} objects={shown} />
+            <ObjectTable noun={noun} objects={shown} drafted={drafted} />
           )}
           {data.next_cursor !== null && (
             <p className="hint">
@@ -98,7 +102,14 @@ export function ConfiguredList({ noun }: { readonly noun: Noun }) {
   );
 }
 
-function ObjectTable({ noun, objects }: { readonly noun: Noun; readonly objects: readonly ConfiguredObject[] }) {
+interface ObjectTableProps {
+  readonly noun: Noun;
+  readonly objects: readonly ConfiguredObject[];
+  /** Names of the objects of which the reader has a draft. */
+  readonly drafted: ReadonlySet<string>;
+}
+
+function ObjectTable({ noun, objects, drafted }: ObjectTableProps) {
   return (
     <TableBox label={noun.many}>
       <table>
@@ -122,6 +133,7 @@ function ObjectTable({ noun, objects }: { readonly noun: Noun; readonly objects:
                 <ScopedLink to={`${noun.screen}/${encodeURIComponent(object.id)}`}>
                   {visibleText(object.name)}
                 </ScopedLink>
+                {drafted.has(object.name) && <small className="badge"> ● your draft</small>}
               </th>
               {noun.columns.map(({ head, cell }) => (
                 <td key={head}>{cell(object)}</td>

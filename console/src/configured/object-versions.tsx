@@ -1,6 +1,6 @@
 // The versions of one object: who changed what, when and why, the calls under each, and the way back to it.
 import { useState } from "react";
-import type { ObjectVersion, ObjectVersions } from "../api/types.ts";
+import type { Draft, ObjectVersion, ObjectVersions } from "../api/types.ts";
 import { useRead } from "../api/use-api.tsx";
 import { useWrite } from "../api/use-write.ts";
 import { Empty } from "../components/empty.tsx";
@@ -13,9 +13,11 @@ import { visibleText } from "../format/visible-text.ts";
 import { useScope } from "../scope/scope-context.tsx";
 import { may } from "../session/me.ts";
 import { useMe } from "../session/session.tsx";
+import { useUrlState } from "../url-state.ts";
 import { ChangeView } from "./change-view.tsx";
 import type { Fields } from "./fields.ts";
 import type { ConfiguredObject, Noun } from "./noun.ts";
+import { writtenYaml } from "./yaml-text.ts";
 
 interface ObjectVersionsProps {
   readonly noun: Noun;
@@ -31,6 +33,9 @@ export function VersionList({ noun, object, path }: ObjectVersionsProps) {
     keepsPrevious: false,
   });
   const write = useWrite();
+  const state = useUrlState();
+  const mayDraft = !isFile && may(me, scope, `put*${noun.operation}Draft`);
+  const draft = useRead<Draft>(mayDraft ? `${path}/draft` : null, { keepsPrevious: false });
   if (isFile)
     return (
       <Empty title="The versions are with the file">
@@ -42,6 +47,15 @@ export function VersionList({ noun, object, path }: ObjectVersionsProps) {
   if (data === undefined) return <Pending what="The versions" />;
   if (data.data.length === 0) return <Empty title="No version is kept" />;
   const mayGoBack = may(me, scope, `rollBack*${noun.operation}`);
+  const restore = async (number: number, fields: Fields): Promise<void> => {
+    const { text } = writtenYaml(fields);
+    const note = `# version ${number}\n`;
+    const saved = await write.send("PUT", `${path}/draft`, { text: `${note}${text}`, base_etag: object.etag });
+    if (saved === undefined) return;
+    // the editor begins with what was read last
+    await draft.refetch();
+    state.set({ tab: null });
+  };
   return (
     <>
       {write.failure !== null && <Problem what="Nothing was published." error={write.failure} />}
@@ -52,6 +66,12 @@ export function VersionList({ noun, object, path }: ObjectVersionsProps) {
             version={version}
             isNow={index === 0}
             isBusy={write.isBusy}
+            hasDraft={draft.data?.text != null}
+            restore={
+              mayDraft && draft.data !== undefined && version.change.after !== null
+                ? () => void restore(version.number, version.change.after as Fields)
+                : null
+            }
             goBack={
               mayGoBack
                 ? () =>
@@ -73,10 +93,14 @@ interface VersionEntryProps {
   readonly version: ObjectVersion;
   readonly isNow: boolean;
   readonly isBusy: boolean;
+  /** Of the reader, which making another would replace. */
+  readonly hasDraft: boolean;
   readonly goBack: (() => void) | null;
+  /** Makes it the reader's draft; nothing is published. */
+  readonly restore: (() => void) | null;
 }
 
-function VersionEntry({ version, isNow, isBusy, goBack }: VersionEntryProps) {
+function VersionEntry({ version, isNow, isBusy, hasDraft, goBack, restore }: VersionEntryProps) {
   const [isOpen, setIsOpen] = useState(false);
   const { number, at, actor, note, rolled_back_to: backTo, change, calls } = version;
   const who = actor.user_id ?? actor.token_id ?? "the command line";
@@ -102,11 +126,18 @@ function VersionEntry({ version, isNow, isBusy, goBack }: VersionEntryProps) {
         </summary>
         {isOpen && <ChangeView before={(change.before ?? {}) as Fields} after={(change.after ?? {}) as Fields} />}
       </details>
-      {!isNow && goBack !== null && (
+      {!isNow && (goBack !== null || restore !== null) && (
         <p className="actions">
-          <button type="button" disabled={isBusy} onClick={goBack}>
-            Go back to version {number}
-          </button>
+          {goBack !== null && (
+            <button type="button" disabled={isBusy} onClick={goBack}>
+              Go back to version {number}
+            </button>
+          )}
+          {restore !== null && (
+            <button type="button" disabled={isBusy} onClick={restore}>
+              {hasDraft ? `Replace your draft with version ${number}` : `Edit version ${number} as a draft`}
+            </button>
+          )}
         </p>
       )}
     </li>
