@@ -4,8 +4,9 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { consoleBrowser, type Shown } from "../harness/console-browser.ts";
-import { gatewayCommand, projectFolder, sourceCommand } from "../harness/gateway-program.ts";
+import { projectFolder, sourceCommand } from "../harness/gateway-program.ts";
 import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
+import { inTerminal } from "../harness/terminal.ts";
 import { until } from "../harness/until.ts";
 
 /** The link leads to the console's pages, so that none is printed where they have not been built. */
@@ -23,20 +24,6 @@ afterAll(async () => {
 const ARGS = (): readonly string[] => ["console", "link", "--data", gateway.dataFolder, "--port", port()];
 const port = (): string => new URL(gateway.url).port;
 
-/** Runs the command in a terminal of its own. */
-async function inTerminal(args: readonly string[]): Promise<{ readonly code: number; readonly output: string }> {
-  let output = "";
-  const decoder = new TextDecoder();
-  const child = Bun.spawn([...gatewayCommand, ...args], {
-    env: cleanEnvironment(),
-    cwd: gateway.folder,
-    terminal: { cols: 400, rows: 50, data: (_, bytes) => void (output += decoder.decode(bytes, { stream: true })) },
-  });
-  const code = await child.exited;
-  child.terminal?.close();
-  return { code, output };
-}
-
 const redeem = (code: string, headers: Readonly<Record<string, string>> = {}): Promise<Shown> =>
   consoleBrowser({ origin: `http://localhost:${port()}`, send: (request) => fetch(request) }).ask(
     "POST",
@@ -49,7 +36,7 @@ test("[d14.6] a login link is printed to a terminal only, has its code in the fr
   const piped = await runCli(ARGS());
   expect([piped.code, piped.stdout]).toEqual([1, ""]);
   expect(piped.stderr).toContain("terminal");
-  const { code, output } = await inTerminal([...ARGS(), "--permission", "read_content"]);
+  const { code, output } = await inTerminal(gateway.folder, [...ARGS(), "--permission", "read_content"]);
   expect(code).toBe(0);
   const [, secret] = new RegExp(`http://localhost:${port()}/console/#code=([\\w-]{43})\\s`).exec(output)!;
   for (const headers of [
@@ -103,8 +90,8 @@ test.skipIf(!isBuilt)("[d14.6] the first start in a terminal prints a login link
 });
 
 test("a link for nobody, or with a permission that there is not, is refused with the cure", async () => {
-  const nobody = await inTerminal([...ARGS(), "--user", "nobody"]);
+  const nobody = await inTerminal(gateway.folder, [...ARGS(), "--user", "nobody"]);
   expect([nobody.code, nobody.output]).toEqual([1, expect.stringContaining("nobody")]);
-  const ops = await inTerminal([...ARGS(), "--permission", "ops"]);
+  const ops = await inTerminal(gateway.folder, [...ARGS(), "--permission", "ops"]);
   expect([ops.code, ops.output]).toEqual([1, expect.stringContaining("read_content")]);
 });
