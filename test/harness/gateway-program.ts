@@ -35,9 +35,11 @@ export async function buildProgram(path: string): Promise<boolean> {
   const workers = [...new Glob("src/**/*-{worker,entry}.ts").scanSync({ cwd: projectFolder })];
   const flags = [
     "--compile",
+    // where threads find their files does not depend on what else is an entry
     "--bytecode",
     "--format=esm",
     "--target=bun",
+    "--root=src",
     "--no-compile-autoload-dotenv",
     "--no-compile-autoload-bunfig",
   ];
