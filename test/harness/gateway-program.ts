@@ -35,10 +35,10 @@ export async function buildProgram(path: string): Promise<boolean> {
   const workers = [...new Glob("src/**/*-{worker,entry}.ts").scanSync({ cwd: projectFolder })];
   const flags = [
     "--compile",
-    // where threads find their files does not depend on what else is an entry
     "--bytecode",
     "--format=esm",
     "--target=bun",
+    // threads look for their files below it
     "--root=src",
     "--no-compile-autoload-dotenv",
     "--no-compile-autoload-bunfig",
