@@ -130,6 +130,13 @@ describe("a text in pieces", () => {
         expect(out).toMatch(/^it is .{0,12}\[credential\].{0,6}, then .{0,12}\[credential\].{0,6}\.$/);
       }
   });
+  test("is found where a long piece ends with its beginning", () => {
+    for (const cut of [1, 5, 8, 9, 12])
+      expect(inPieces(KEY, [LONG + KEY.slice(0, cut), KEY.slice(cut), "."]).join("")).toBe(
+        `${LONG}${KEY.slice(0, Math.min(cut, 8))}[credential].`,
+      );
+  });
+
   test("holds back no more than what may be a key", () => {
     expect(inPieces(KEY, ["so ", "sk-", "proj", " is", " a beginning"])).toEqual([
       "so ",
