@@ -22,7 +22,7 @@ export function AboutTab() {
   const { run } = data;
   return (
     <div className="call-page">
-      <p className="actions">
+      <p className="actions at-end">
         <AsCode path={PATH} />
       </p>
       <section className="panel">

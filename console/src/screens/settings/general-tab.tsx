@@ -65,7 +65,7 @@ function ScopeSettings({ scope }: { readonly scope: Scope }) {
   if (object === undefined) return <Pending what="The settings" lines={8} />;
   return (
     <>
-      <p className="actions">
+      <p className="actions at-end">
         <AsCode path={path} />
       </p>
       {filed !== "" && <Filed object={object} names={filed.split(" ")} />}

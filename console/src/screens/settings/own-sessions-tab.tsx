@@ -9,7 +9,7 @@ export function OwnSessionsTab() {
   const mayEnd = useMe().can.own.includes("endSession");
   return (
     <div className="call-page">
-      <p className="actions">
+      <p className="actions at-end">
         <AsCode path={PATH} />
       </p>
       <SessionList path={PATH} mayEnd={mayEnd} none="You have no session" />

@@ -68,7 +68,7 @@ export function SettingsForm({ isProject, filed, ...form }: SettingsFormProps) {
           label="Keep responses for later calls"
           path={["responses", "store"]}
           choices={["off", "ephemeral", "on"]}
-          unset="as the wider scope says"
+          unset="inherited"
         />
         {!isProject && (
           <SwitchField {...of("cache_allowed")} label="Allow the response cache" path={["cache_allowed"]} unset="no" />
@@ -77,7 +77,7 @@ export function SettingsForm({ isProject, filed, ...form }: SettingsFormProps) {
           {...of("drop_params")}
           label="Drop unsupported parameters"
           path={["drop_params"]}
-          unset="as the wider scope says"
+          unset="inherited"
         />
       </div>
       <LinesField
