@@ -213,7 +213,7 @@ function RunChoices({ models }: { readonly models: readonly ListedModel[] }) {
   return (
     <div className="form-row">
       <label>
-        Beside it
+        Compare with
         <select
           value={state.get("beside") ?? ""}
           onChange={(event) => state.set({ beside: event.target.value }, { replace: true })}
@@ -225,7 +225,7 @@ function RunChoices({ models }: { readonly models: readonly ListedModel[] }) {
         </select>
       </label>
       <label>
-        First play a fault
+        Fail first with
         <select
           value={fault?.name ?? ""}
           onChange={(event) => state.set({ fault: event.target.value }, { replace: true })}
