@@ -69,7 +69,7 @@ consoleVisits("the audit log in the console", {}, (visits) => {
       isSigned: true,
     });
     await page.getByRole("tab", { name: "Entries" }).click();
-    await page.getByText("export audit_log").first().waitFor();
+    await page.getByText("export audit log").first().waitFor();
   });
 
   for (const colorScheme of ["light", "dark"] as const)

@@ -6,6 +6,7 @@ import { newTraceId } from "../../src/core/ids.ts";
 import { rowOf } from "../contract/call-records.ts";
 import { chromiumProgram, type ConsolePage, launch, openConsole } from "../harness/chromium.ts";
 import { ACME, type ConsoleWorld, openConsoleWorld, pagesOf, SITE } from "../harness/console-world.ts";
+import { until } from "../harness/until.ts";
 
 const program = chromiumProgram();
 
@@ -240,9 +241,14 @@ describe.skipIf(program === null)("faults of what the console asks for", () => {
     for (const [at, [title, path]] of pages.entries()) {
       const [before] = pages.at(at - 1)!;
       const rows = await page.locator("main tbody tr").allTextContents();
+      const heading = at === 0 ? null : await page.locator("main h1").first().textContent();
       await page.route(isData, (route) => void held.push(route));
       await made.go(path);
-      await page.locator("main h1").first().waitFor();
+      // until the code of a page has been loaded, the one before stands whole
+      await until(
+        async () => before === title || (await page.locator("main h1").first().textContent()) !== heading,
+        `the heading of ${title}`,
+      );
       await page.evaluate("new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))");
       const now = await page.locator("main tbody tr").allTextContents();
       const stale = now.filter((row) => row !== "" && rows.includes(row));

@@ -192,7 +192,7 @@ describe.skipIf(program === null)("pages of another origin", () => {
     console.log(`${host}: ${tried.length} endpoints, ${answers.length} answers`);
     const isPublic = ({ asked }: { readonly asked: string }): boolean => asked === "GET /api/v1/openapi.json";
     expect(read.filter((one) => !one.includes("/api/v1/openapi.json"))).toEqual([]);
-    expect(answers.length).toBeGreaterThan(tried.length);
+    expect(answers.length).toBeGreaterThanOrEqual(tried.length);
     expect(answers.filter((one) => one.status < 400 && !isPublic(one))).toEqual([]);
     expect(answers.filter((one) => one.isAllowed && !isPublic(one))).toEqual([]);
     expect(await stored()).toEqual(before);

@@ -73,7 +73,7 @@ consoleVisits("tokens in the console", {}, (visits) => {
     const { page } = await visits.signedIn("/default/default/start");
     await page.getByRole("button", { name: "Put a new token into it" }).click();
     await page.getByText("is shown on this page only").waitFor();
-    const command = (await page.locator("pre.code").first().textContent())!;
+    const command = (await page.locator("main .panel pre.code").first().textContent())!;
     await page.getByText("Waiting for a call").waitFor();
     const asked = Bun.spawn(["bash", "-c", `${command} --silent`], { stdout: "pipe" });
     const answer = JSON.parse(await asked.stdout.text()) as {

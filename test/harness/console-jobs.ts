@@ -94,7 +94,7 @@ const FIRST_CALL: ConsoleJob = {
     const { page } = made;
     await command(["g", "f"], menu(doing, "First call"));
     await page.getByText("Waiting for a call").waitFor();
-    const text = (await page.locator("pre.code").first().textContent())!;
+    const text = (await page.locator("main .panel pre.code").first().textContent())!;
     // the command is run in a terminal
     const run = async (): Promise<void> => {
       const child = Bun.spawn(["bash", "-c", text], {

@@ -309,7 +309,8 @@ describe("every path to a target", () => {
       withPolicies(policiesFor(NO_UP1)),
     );
     expect((await ask(stub, { model: null, route: "r" })).status).toBe(200);
-    expect(stub.upstream.targets()).toEqual(["up0"]);
+    // the second attempt is at the same target, where there is no other one
+    expect(new Set(stub.upstream.targets())).toEqual(new Set(["up0"]));
     const free = routedGateway([routeOf("r", ["up0:m", "up1:m"], { hedge })], { up0: [{ kind: "ok", delayMs: 60 }] });
     await ask(free, { model: null, route: "r" });
     expect(free.upstream.targets()).toEqual(["up0", "up1"]);

@@ -35,8 +35,8 @@ export function ConfiguredList({ noun }: { readonly noun: Noun }) {
   const wanted = state.get("q") ?? "";
   const { data, error, refetch } = useRead<Page>(adminPath(scope, `/${noun.plural}?limit=${PAGE_ROWS}`));
   const mayDraft = noun.isVersioned === true && may(me, scope, `list*Drafts`);
-  const drafts = useRead<DraftList>(mayDraft ? adminPath(scope, "/drafts") : null).data?.data ?? [];
-  const drafted = new Set(drafts.filter(({ kind }) => kind === noun.one).map(({ name }) => name));
+  const drafts = useRead<DraftList>(mayDraft ? adminPath(scope, "/drafts") : null);
+  const drafted = new Set((drafts.data?.data ?? []).filter(({ kind }) => kind === noun.one).map(({ name }) => name));
   const mayCreate = may(me, scope, operationOf("create", noun));
   const createPath = `${noun.screen}/${NEW_NAME}`;
   const bindings = useMemo<readonly Binding[]>(
@@ -57,6 +57,9 @@ export function ConfiguredList({ noun }: { readonly noun: Noun }) {
         )}
         <AsCode path={adminPath(scope, `/${noun.plural}`)} />
       </div>
+      {drafts.error !== null && (
+        <Problem what="Your drafts could not be read." error={drafts.error} retry={() => void drafts.refetch()} />
+      )}
       {error !== null && (
         <Problem
           what={`The ${noun.many.toLowerCase()} could not be read.`}
