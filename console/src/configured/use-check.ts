@@ -23,6 +23,11 @@ const OF_TESTS = /^tests\[\d+\]$/;
 
 const PAUSE_MS = 400;
 
+/** Whether an answer is about the draft, and not about the session, the pace of requests or the gateway. */
+function isRefusal({ status }: ApiError): boolean {
+  return status !== null && status >= 400 && status < 500 && status !== 401 && status !== 429;
+}
+
 /** `write` is null while there is nothing to check. */
 export function useCheck(yaml: YamlText, write: CheckedWrite | null): Checked {
   const api = useApi();
@@ -46,7 +51,7 @@ export function useCheck(yaml: YamlText, write: CheckedWrite | null): Checked {
         .then(
           () => setRefused(null),
           (error: unknown) => {
-            if (stop.signal.aborted || !(error instanceof ApiError)) return;
+            if (stop.signal.aborted || !(error instanceof ApiError) || !isRefusal(error)) return;
             const { problems, param, message } = error;
             setRefused({
               of: yaml,
