@@ -259,6 +259,8 @@ export class Connection {
 
   ended(): void {
     if (this.#state !== "open") return;
+    // While the rest of a request waits for its turn, only a write tells whether the peer has reset the connection.
+    if (this.#unsent !== undefined) this.#writeRest();
     if (this.#isWriteRefused) this.#close(this.#errorCode ?? "ECONNRESET");
     else this.owner.ended(this);
   }
