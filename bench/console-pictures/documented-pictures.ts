@@ -20,7 +20,6 @@ const DOCUMENTED = [
   "models",
   "prices",
   "policy",
-  "tool-server-in-use",
   "tokens",
   "people",
   "audit",
