@@ -18,7 +18,7 @@ import { judge, type Verdict } from "./verdict.ts";
 /** Far more than any test takes, because the machine may be busy: it only ends what hangs. */
 const TEST_TIMEOUT_MS = 180_000;
 const isLong = process.argv.includes("--long");
-const FILE_TIMEOUT_MS = isLong ? 3_600_000 : 600_000;
+const FILE_TIMEOUT_MS = isLong ? 3_600_000 : 900_000;
 /**
  * Files that mostly wait for other processes. Two of them for each core run beside the other files, of which there is
  * one for each core while some of these are left. Tests in a browser are none of them, because it draws each page.
