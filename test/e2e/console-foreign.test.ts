@@ -183,29 +183,32 @@ describe.skipIf(program === null)("pages of another origin", () => {
   const parts = (host: string, count: number) =>
     Array.from({ length: count }, (_, part) => ({ host, count, part: part + 1 }));
   const hosts = [...parts("127.0.0.1", 4), ...parts("localhost", 2)];
-  test.each(hosts)("[d14.2] on the host $host, part $part of $count, read nothing and change nothing", async (one) => {
-    const { host, count, part } = one;
-    const made = await openConsole(browser, world.url);
-    await made.open("/acme/site/tokens");
-    await made.signIn(world.tokens.get("acme.owner")!);
-    await made.settled();
-    const before = await stored();
-    // the API without the console takes no cookies, from whatever site
-    const tried = aims
-      .filter(({ url }) => host === "127.0.0.1" || url.includes("/console/"))
-      .filter((_, at) => at % count === part - 1);
-    const { read, answers } = await attacked(host, made, tried);
-    console.log(`${host}, part ${part}: ${tried.length} endpoints, ${answers.length} answers`);
-    const isPublic = ({ asked }: { readonly asked: string }): boolean => asked === "GET /api/v1/openapi.json";
-    expect(read.filter((one) => !one.includes("/api/v1/openapi.json"))).toEqual([]);
-    expect(answers.length).toBeGreaterThanOrEqual(tried.length);
-    expect(answers.filter((one) => one.status < 400 && !isPublic(one))).toEqual([]);
-    expect(answers.filter((one) => one.isAllowed && !isPublic(one))).toEqual([]);
-    expect(await stored()).toEqual(before);
-    // who is logged in still is
-    await made.page.reload();
-    await made.settled();
-    await made.page.getByRole("heading", { name: "Tokens" }).waitFor();
-    await made.close();
-  });
+  test.each(hosts)(
+    "[d14.2] on the host $host, part $part of $count, read nothing and change nothing",
+    async (attack) => {
+      const { host, count, part } = attack;
+      const made = await openConsole(browser, world.url);
+      await made.open("/acme/site/tokens");
+      await made.signIn(world.tokens.get("acme.owner")!);
+      await made.settled();
+      const before = await stored();
+      // the API without the console takes no cookies, from whatever site
+      const tried = aims
+        .filter(({ url }) => host === "127.0.0.1" || url.includes("/console/"))
+        .filter((_, at) => at % count === part - 1);
+      const { read, answers } = await attacked(host, made, tried);
+      console.log(`${host}, part ${part}: ${tried.length} endpoints, ${answers.length} answers`);
+      const isPublic = ({ asked }: { readonly asked: string }): boolean => asked === "GET /api/v1/openapi.json";
+      expect(read.filter((one) => !one.includes("/api/v1/openapi.json"))).toEqual([]);
+      expect(answers.length).toBeGreaterThanOrEqual(tried.length);
+      expect(answers.filter((one) => one.status < 400 && !isPublic(one))).toEqual([]);
+      expect(answers.filter((one) => one.isAllowed && !isPublic(one))).toEqual([]);
+      expect(await stored()).toEqual(before);
+      // who is logged in still is
+      await made.page.reload();
+      await made.settled();
+      await made.page.getByRole("heading", { name: "Tokens" }).waitFor();
+      await made.close();
+    },
+  );
 });
