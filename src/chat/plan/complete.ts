@@ -38,7 +38,12 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
       throw finalError(failures.reported, step.why === "deadline", call);
     }
     call.recorder.planned(step.candidate.target.name, step.why, step.waitMs);
-    if (step.waitMs > 0) await call.clock.waiting(pause(step.waitMs, call.signal));
+    if (step.waitMs > 0) {
+      await call.clock.waiting(pause(step.waitMs, call.signal)).catch((ended: unknown) => {
+        if (empty !== null) abandon(empty, work);
+        throw withAttempts(ended, call);
+      });
+    }
     const { candidate } = step;
     serving = served(candidate, serving, call);
     const { hedge } = serving;
