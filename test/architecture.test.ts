@@ -134,6 +134,13 @@ const SCRATCH = "an array that only one synchronous function uses at a time";
 const DRAWN_AHEAD = "random digits that are drawn in blocks; no digit is used twice";
 
 /** State that modules may hold, and why. */
+const CONSOLE_STATE_ALLOWED: readonly StateAllowance[] = [
+  {
+    path: "console/src/format/date-format.ts",
+    name: "formats",
+    reason: "a format is the same whenever it is made, and a list would make hundreds",
+  },
+];
 const STATE_ALLOWED: readonly StateAllowance[] = [
   {
     path: "src/core/event-loop.ts",
@@ -236,7 +243,9 @@ describe("the console", () => {
     expect(shown([...outside, ...packageViolations(consoleSource, packages)])).toEqual([]);
   });
   test("has no state in modules and no default exports", () => {
-    expect(shown([...moduleStateViolations(consoleSource, []), ...moduleFormViolations(consoleSource)])).toEqual([]);
+    expect(
+      shown([...moduleStateViolations(consoleSource, CONSOLE_STATE_ALLOWED), ...moduleFormViolations(consoleSource)]),
+    ).toEqual([]);
   });
   test("names no provider", () => {
     expect(shown(vendorNameViolations(consoleSource, vendorNames(src), []))).toEqual([]);

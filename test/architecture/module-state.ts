@@ -13,6 +13,8 @@ export interface StateAllowance {
 const CONSTANT_CLASSES: ReadonlySet<string> = new Set([
   "Error",
   "Intl.DateTimeFormat",
+  "Intl.NumberFormat",
+  "Intl.RelativeTimeFormat",
   "Map",
   "RegExp",
   "Set",

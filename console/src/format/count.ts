@@ -1,9 +1,12 @@
 // Counts as people read them.
+const WHOLE = new Intl.NumberFormat("en");
+const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+
 export function wholeCount(count: number): string {
-  return new Intl.NumberFormat("en").format(count);
+  return WHOLE.format(count);
 }
 
 /** At most four characters for narrow columns, such as `30.1K`. */
 export function shortCount(count: number): string {
-  return new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 }).format(count);
+  return SHORT.format(count);
 }

@@ -1,11 +1,12 @@
 // Local time in any zone. A local time is a number whose UTC date and time are those of the zone.
+import { dateFormat } from "./date-format.ts";
+
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 /** Without milliseconds. */
 export function localMs(timeMs: number, zone: string): number {
-  const format = new Intl.DateTimeFormat("en-GB", {
-    timeZone: zone,
+  const format = dateFormat(zone, {
     hourCycle: "h23",
     year: "numeric",
     month: "numeric",

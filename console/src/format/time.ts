@@ -1,4 +1,5 @@
 // Times in the chosen zone, ages and durations.
+import { dateFormat } from "./date-format.ts";
 import { localMs, momentOf } from "./local-time.ts";
 
 /** The name of a time zone in the IANA database. */
@@ -6,14 +7,15 @@ export type Zone = string;
 
 export const UTC: Zone = "UTC";
 
-/** The zone of the browser. */
+const OWN_ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+/** The zone of the browser when it loaded the page. */
 export function ownZone(): Zone {
-  return new Intl.DateTimeFormat().resolvedOptions().timeZone;
+  return OWN_ZONE;
 }
 
 export function clockTime(timeMs: number, zone: Zone): string {
-  return new Intl.DateTimeFormat("en-GB", {
-    timeZone: zone,
+  return dateFormat(zone, {
     hour: "2-digit",
     minute: "2-digit",
     second: "2-digit",
@@ -35,8 +37,7 @@ export function yearAndMinute(timeMs: number, zone: Zone): string {
 }
 
 function inShort(timeMs: number, zone: Zone, further: Intl.DateTimeFormatOptions): string {
-  return new Intl.DateTimeFormat("en-GB", {
-    timeZone: zone,
+  return dateFormat(zone, {
     day: "numeric",
     month: "short",
     hour: "2-digit",
@@ -49,9 +50,7 @@ function inShort(timeMs: number, zone: Zone, further: Intl.DateTimeFormatOptions
 export const FAR_MS = 300 * 86_400_000;
 
 export function dayOf(timeMs: number, zone: Zone): string {
-  return new Intl.DateTimeFormat("en-GB", { timeZone: zone, day: "numeric", month: "short", year: "numeric" }).format(
-    timeMs,
-  );
+  return dateFormat(zone, { day: "numeric", month: "short", year: "numeric" }).format(timeMs);
 }
 
 const DAY_MS = 86_400_000;
@@ -59,8 +58,7 @@ const DAY_MS = 86_400_000;
 /** A moment of the coming days, such as `Thu 14:00`, or `3 Dec 14:00` where it is further away. */
 export function dayAndClock(timeMs: number, nowMs: number, zone: Zone): string {
   const isNear = Math.abs(timeMs - nowMs) < 6 * DAY_MS;
-  return new Intl.DateTimeFormat("en-GB", {
-    timeZone: zone,
+  return dateFormat(zone, {
     ...(isNear ? { weekday: "short" } : { day: "numeric", month: "short" }),
     ...(Math.abs(timeMs - nowMs) > FAR_MS && { year: "numeric" }),
     hour: "2-digit",
@@ -72,8 +70,7 @@ export function dayAndClock(timeMs: number, nowMs: number, zone: Zone): string {
 
 /** A moment that the gateway sets in UTC, such as `1 Dec 00:00 UTC (01:00 yours)`. */
 export function utcAndOwn(timeMs: number): string {
-  const part = (zone: Zone, options: Intl.DateTimeFormatOptions): string =>
-    new Intl.DateTimeFormat("en-GB", { timeZone: zone, ...options }).format(timeMs);
+  const part = (zone: Zone, options: Intl.DateTimeFormatOptions): string => dateFormat(zone, options).format(timeMs);
   const day: Intl.DateTimeFormatOptions = { day: "numeric", month: "short" };
   const clock: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit" };
   const utc = `${part(UTC, day)} ${part(UTC, clock)} UTC`;
@@ -97,12 +94,13 @@ const STEPS = [
   [1000, "second"],
 ] as const;
 
+const AGES = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+
 /** Such as `3 minutes ago`, or `in 2 days`. */
 export function ageOf(timeMs: number, nowMs: number): string {
-  const format = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
   const difference = timeMs - nowMs;
   const [size, unit] = STEPS.find(([step]) => Math.abs(difference) >= step) ?? STEPS[3];
-  return format.format(Math.trunc(difference / size), unit);
+  return AGES.format(Math.trunc(difference / size), unit);
 }
 
 /** Such as `340 ms`, `1.42 s` or `2 min 5 s`. */

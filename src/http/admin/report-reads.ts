@@ -11,6 +11,8 @@ import type { CallStore } from "../../store/calls.ts";
 const MOST_AT_ONCE = 2;
 const KEPT_MS = 2000;
 const MOST_KEPT = 200;
+/** A reading of few rows goes before the sums that wait, because people read the list first. */
+const IS_URGENT = true;
 
 type Reads = Pick<CallStore, "searchCalls" | "findCall" | "usage" | "histogram" | "facets">;
 
@@ -54,8 +56,8 @@ export function openReportReads(calls: Reads, clock: Clock): AdminCalls {
       return found;
     };
   return {
-    searchCalls: (page, filter) => turn(() => calls.searchCalls(page, filter)),
-    findCall: (traceId, tenantId) => turn(() => calls.findCall(traceId, tenantId)),
+    searchCalls: (page, filter) => turn(() => calls.searchCalls(page, filter), IS_URGENT),
+    findCall: (traceId, tenantId) => turn(() => calls.findCall(traceId, tenantId), IS_URGENT),
     usage: dated("usage", (page, query) => calls.usage(page, query)),
     histogram: dated("histogram", (query) => calls.histogram(query)),
     facets: dated("facets", (query) => calls.facets(query)),

@@ -83,3 +83,21 @@ test("a reading that failed is tried again", async () => {
   begun[1]!.end({ buckets: [] });
   expect(await second).toMatchObject({ buckets: [] });
 });
+
+test("a list does not wait for sums that have not begun", async () => {
+  const { begun, reads } = slowStore();
+  const query = { filter: {}, edges: [0, 1] };
+  const sums = [
+    reads.histogram(query),
+    reads.facets({ filter: {}, limit: 1 } as never),
+    reads.usage({ limit: 1 }, BY_NOTHING),
+  ];
+  const list = reads.searchCalls({ limit: 1 }, { order: "newest" } as never);
+  await settled();
+  for (let index = 0; index < 4; index++) {
+    begun[index]!.end();
+    await settled();
+  }
+  await Promise.all([...sums, list]);
+  expect(begun.map(({ name }) => name)).toEqual(["histogram", "facets", "searchCalls", "usage"]);
+});

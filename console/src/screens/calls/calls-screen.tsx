@@ -116,8 +116,8 @@ export function CallsScreen() {
           {query.isSuccess && (
             <div className="after-table">
               {lookedTo !== null && (
-                <span>
-                  Searched back to <TimeText at={lookedTo} />.
+                <span className="searched">
+                  {rows.length === 0 && "No call so far matches. "}Searched back to <TimeText at={lookedTo} />.
                 </span>
               )}
               {query.hasNextPage && rows.length < MOST_ROWS && (
