@@ -1,0 +1,145 @@
+// The configuration that an import makes: its sections, filled one setting after another, and the accounts at providers,
+// where each combination of address and credential becomes one entry.
+import { PROVIDER_ID, type ProviderFamily } from "../providers/settings.ts";
+import { type Mapping, type Value, written } from "./reference.ts";
+
+/** The order of the sections in the file. */
+const SECTIONS = [
+  "server",
+  "log",
+  "cors",
+  "cache",
+  "calls",
+  "integrations",
+  "providers",
+  "routes",
+  "route_defaults",
+  "prices",
+  "limits",
+  "budgets",
+  "policies",
+  "tool_servers",
+  "settings",
+  "tenants",
+  "projects",
+] as const;
+export type Section = (typeof SECTIONS)[number];
+
+/** An account at a provider: the entry that the configuration has for it. */
+export interface Account {
+  readonly family: string;
+  /** The id that it gets if no other account has it. */
+  readonly wantedId: string;
+  readonly entry: Mapping;
+}
+
+export interface Draft {
+  /** Sets one setting; the last word counts. */
+  readonly set: (section: Section, path: readonly string[], value: Value) => void;
+  readonly has: (section: Section, name: string) => boolean;
+  /** `wanted`, or with a number behind it if the section has this name already. */
+  readonly freeName: (section: Section, wanted: string) => string;
+  /** The id of the account's entry. Equal accounts have one entry. */
+  readonly account: (account: Account) => string;
+  /** What is known of a model of an account. */
+  readonly model: (providerId: string, model: string, facts: Mapping) => void;
+  /** Sections without a setting are absent. */
+  readonly configuration: () => Readonly<Record<string, unknown>>;
+}
+
+type Tree = Map<string, Tree | Value>;
+
+export function openDraft(families: ReadonlyMap<string, ProviderFamily>): Draft {
+  const sections = new Map<string, Tree>();
+  const accounts = new Map<string, string>();
+  const models = new Map<string, Map<string, Mapping>>();
+  const has = (section: Section, name: string): boolean => sections.get(section)?.has(name) ?? false;
+  const set = (section: Section, path: readonly string[], value: Value): void => {
+    const last = path.at(-1)!;
+    let tree = branchOf(sections, section);
+    for (const step of path.slice(0, -1)) tree = branchOf(tree as Map<string, unknown>, step);
+    tree.set(last, value);
+  };
+  const freeName = (section: Section, wanted: string): string => {
+    let name = wanted;
+    for (let count = 2; has(section, name); count += 1) name = `${wanted.slice(0, 60)}-${count}`;
+    return name;
+  };
+  return {
+    set,
+    has,
+    freeName,
+    account: ({ family, wantedId, entry }) => {
+      const key = `${wantedId} ${family} ${JSON.stringify(written(entry))}`;
+      const known = accounts.get(key);
+      if (known !== undefined) return known;
+      const id = freeName("providers", idOf(wantedId));
+      accounts.set(key, id);
+      set("providers", [id], { ...(id !== family && { type: family }), ...entry });
+      if (!families.has(family)) throw new Error(`the import made an account of ${family}, which is no provider`);
+      return id;
+    },
+    model: (providerId, model, facts) => {
+      const known = models.get(providerId) ?? new Map<string, Mapping>();
+      models.set(providerId, known.set(model, { ...known.get(model), ...facts }));
+    },
+    configuration: () =>
+      Object.fromEntries(
+        SECTIONS.flatMap((section) => {
+          const tree = sections.get(section);
+          if (tree === undefined) return [];
+          const plain = plainOf(tree);
+          return [[section, section === "providers" ? withModels(plain, models) : plain]];
+        }),
+      ),
+  };
+}
+
+function branchOf(parent: Map<string, unknown>, step: string): Tree {
+  const found = parent.get(step);
+  if (found instanceof Map) return found as Tree;
+  const branch: Tree = new Map();
+  parent.set(step, branch);
+  return branch;
+}
+
+function plainOf(tree: Tree): Record<string, unknown> {
+  return Object.fromEntries(
+    Array.from(tree, ([key, value]) => [key, value instanceof Map ? plainOf(value) : written(value)]),
+  );
+}
+
+function withModels(
+  providers: Readonly<Record<string, unknown>>,
+  models: ReadonlyMap<string, ReadonlyMap<string, Mapping>>,
+): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    Object.entries(providers).map(([id, entry]) => {
+      const known = models.get(id);
+      if (known === undefined) return [id, entry];
+      const listed = Array.from(known, ([model, facts]) =>
+        Object.keys(facts).length === 0 ? model : { id: model, ...(written(facts) as object) },
+      );
+      return [id, { ...(entry as object), models: listed }];
+    }),
+  );
+}
+
+/** An id of a provider out of any text. */
+export function idOf(text: string): string {
+  const id = text
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9_-]+/g, "-")
+    .replaceAll(/^[^a-z0-9]+|-+$/g, "")
+    .slice(0, 50);
+  return PROVIDER_ID.test(id) && id !== "route" ? id : `provider-${id}`.replace(/-+$/, "");
+}
+
+/** A name of a route, a limit or a policy out of any text. */
+export function nameOf(text: string): string {
+  const name = text
+    .replaceAll(/[^A-Za-z0-9_.-]+/g, "-")
+    .replaceAll(/^[^A-Za-z0-9]+|-+$/g, "")
+    .slice(0, 60);
+  return name === "" ? "imported" : name === "direct" ? "direct-route" : name;
+}

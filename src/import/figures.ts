@@ -1,0 +1,86 @@
+// Figures of other gateways in the units of ours: times such as `30d`, and prices as decimal text.
+import type { ForeignNode } from "./foreign-file.ts";
+
+const SECONDS: Readonly<Record<string, number>> = {
+  ms: 0.001,
+  s: 1,
+  m: 60,
+  h: 3600,
+  d: 86_400,
+  w: 604_800,
+  mo: 2_592_000,
+  M: 2_592_000,
+  y: 31_536_000,
+  Y: 31_536_000,
+};
+
+/** Seconds of `30s`, `10m`, `24h`, `7d`, `1mo` and the like, or of a number of seconds; `null` for anything else. */
+export function secondsOf(value: unknown): number | null {
+  if (typeof value === "number") return value >= 0 ? value : null;
+  const [, count, unit] = /^\s*(\d+(?:\.\d+)?)\s*(ms|mo|s|m|h|d|w|M|y|Y)?\s*$/.exec(String(value ?? "")) ?? [];
+  return count === undefined ? null : Number(count) * (SECONDS[unit ?? "s"] ?? 1);
+}
+
+export interface Window {
+  readonly window: string;
+  readonly isSame: boolean;
+}
+
+/** The shortest calendar period of a budget that is not shorter; `null` when all are. */
+export function budgetWindow(seconds: number): Window | null {
+  const periods = [
+    ["day", 86_400],
+    ["week", 604_800],
+    ["month", 2_678_400],
+  ] as const;
+  const found = periods.find(([, length]) => seconds <= length);
+  if (found === undefined) return null;
+  const [window, length] = found;
+  return { window, isSame: seconds === length || (window === "month" && seconds >= 2_592_000) };
+}
+
+/** The sliding window of a limit that has exactly this length. */
+export function limitWindow(seconds: number): string | null {
+  return { 1: "second", 60: "minute", 3600: "hour", 86_400: "day" }[seconds] ?? null;
+}
+
+const DIGITS = 15;
+
+/** US dollars as exact decimal text, or `null` for what is no price. */
+export function decimalOf(value: unknown, digits = DIGITS): string | null {
+  const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
+  if (typeof number !== "number" || !Number.isFinite(number) || number < 0 || number > 1_000_000) return null;
+  const text = number.toFixed(digits);
+  return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+}
+
+/** The number of a node, also where it stands in quotes; `null` for anything else. */
+export function numberOf(node: ForeignNode | undefined): number | null {
+  const value = node?.kind === "scalar" ? node.value : null;
+  if (typeof value === "number") return value;
+  return typeof value === "string" && /^\s*-?\d+(\.\d+)?([eE][-+]?\d+)?\s*$/.test(value) ? Number(value) : null;
+}
+
+/** A whole number within bounds; `null` for anything else. */
+export function wholeOf(node: ForeignNode | undefined, least: number, most: number): number | null {
+  const number = numberOf(node);
+  return number !== null && Number.isInteger(number) && number >= least && number <= most ? number : null;
+}
+
+/** Milliseconds of a number of seconds, at least 1. */
+export function millisecondsOf(seconds: number): number {
+  return Math.min(86_400_000, Math.max(1, Math.round(seconds * 1000)));
+}
+
+export function textOf(node: ForeignNode | undefined): string | null {
+  return node?.kind === "scalar" && typeof node.value === "string" && node.value !== "" ? node.value : null;
+}
+
+/** Also of numbers and booleans. */
+export function wordOf(node: ForeignNode | undefined): string | null {
+  return node?.kind === "scalar" && node.value !== null && node.value !== "" ? String(node.value) : null;
+}
+
+export function isOn(node: ForeignNode | undefined): boolean {
+  return node?.value === true || node?.value === "true";
+}

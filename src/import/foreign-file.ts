@@ -1,0 +1,174 @@
+// Reads the configuration of another gateway, YAML or JSON, as a tree that knows the line of each value. Unlike the
+// gateway's own files it may use anchors, aliases, merge keys and duplicate keys, because other gateways accept them. It
+// is bounded in size, in depth and in the number of its values.
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseDocument,
+  type ParsedNode,
+} from "yaml";
+import { ConfigurationError, type ConfigurationProblem, type Path } from "../config/problem.ts";
+import { YAML_MISTAKES } from "../config/yaml-document.ts";
+import { shownPath } from "./shown-path.ts";
+
+const MAX_DEPTH = 64;
+/** Aliases can make a short file hold any number of values. */
+const MAX_VALUES = 50_000;
+const MAX_PROBLEMS = 50;
+
+export type Scalar = string | number | boolean | null;
+
+/** A value of the file with its place. */
+export interface ForeignNode {
+  readonly kind: "scalar" | "list" | "mapping";
+  readonly path: Path;
+  /** Counted from 1. */
+  readonly line: number;
+  readonly column: number;
+  /** `null` for lists and mappings too. */
+  readonly value: Scalar;
+  /** Empty for scalars and mappings. */
+  readonly items: readonly ForeignNode[];
+  /** Empty for scalars and lists. */
+  readonly members: ReadonlyMap<string, ForeignNode>;
+}
+
+export interface ForeignFile {
+  readonly file: string;
+  readonly root: ForeignNode;
+  /** Values without effect, because their key stands again further down. */
+  readonly replaced: readonly ForeignNode[];
+}
+
+export interface ForeignText {
+  /** As shown in problems. */
+  readonly file: string;
+  readonly text: string;
+  /** The version of YAML that the other gateway's parser follows. In 1.1, `yes` and `on` are booleans. */
+  readonly yaml: "1.1" | "1.2";
+}
+
+/** Throws ConfigurationError. */
+export function parseForeignFile({ file, text: original, yaml }: ForeignText): ForeignFile {
+  const text = isJson(original) ? original.replaceAll("\t", " ") : original;
+  const lines = new LineCounter();
+  const problemAt = (offset: number, path: Path, message: string): ConfigurationProblem => {
+    const { line, col } = lines.linePos(offset);
+    return { file, line: Math.max(line, 1), column: Math.max(col, 1), path: shownPath(path), message };
+  };
+  const document = parsed(text, yaml, lines);
+  if (document === null)
+    throw new ConfigurationError([
+      { file, line: null, column: null, path: "", message: YAML_MISTAKES.RESOURCE_EXHAUSTION },
+    ]);
+  if (document.errors.length > 0)
+    throw new ConfigurationError(
+      document.errors.slice(0, MAX_PROBLEMS).map(({ code, pos }) => problemAt(pos[0], [], YAML_MISTAKES[code])),
+    );
+  if (document.contents === null) throw new ConfigurationError([problemAt(0, [], "the file is empty")]);
+  const reading: Reading = { document, lines, problemAt, replaced: [], values: 0 };
+  const root = read(document.contents, [], reading);
+  return { file, root, replaced: reading.replaced };
+}
+
+/** YAML does not allow the tabs of JSON everywhere. Within texts of JSON there are none. */
+function isJson(text: string): boolean {
+  if (!/^\s*[[{]/.test(text)) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function parsed(text: string, version: "1.1" | "1.2", lineCounter: LineCounter): Document.Parsed | null {
+  try {
+    return parseDocument(text, { version, lineCounter, prettyErrors: false, uniqueKeys: false, stringKeys: true });
+  } catch (thrown) {
+    // The parser is recursive: a file of a hundred thousand brackets exhausts the stack.
+    if (thrown instanceof RangeError) return null;
+    throw thrown;
+  }
+}
+
+interface Reading {
+  readonly document: Document.Parsed;
+  readonly lines: LineCounter;
+  readonly problemAt: (offset: number, path: Path, message: string) => ConfigurationProblem;
+  readonly replaced: ForeignNode[];
+  values: number;
+}
+
+function read(given: Node | null, path: Path, reading: Reading): ForeignNode {
+  const node = (isAlias(given) ? given.resolve(reading.document) : given) as ParsedNode | null | undefined;
+  const offset = (given as ParsedNode | null)?.range?.[0] ?? 0;
+  const refuse = (message: string): never => {
+    throw new ConfigurationError([reading.problemAt(offset, path, message)]);
+  };
+  if (path.length > MAX_DEPTH) refuse(`is nested more than ${MAX_DEPTH} levels deep`);
+  reading.values += 1;
+  if (reading.values > MAX_VALUES) refuse(`the file holds more than ${MAX_VALUES} values`);
+  const { line, col } = reading.lines.linePos(offset);
+  const place = { path, line: Math.max(line, 1), column: Math.max(col, 1) };
+  if (isMap(node)) return { ...place, ...NOTHING, kind: "mapping", members: membersOf(node, path, reading) };
+  if (isSeq(node))
+    return {
+      ...place,
+      ...NOTHING,
+      kind: "list",
+      items: node.items.map((item, index) => read(item as Node | null, [...path, index], reading)),
+    };
+  return { ...place, ...NOTHING, kind: "scalar", value: isScalar(node) ? scalarOf(node.value, node.source) : null };
+}
+
+const NOTHING = { value: null, items: [], members: new Map<string, ForeignNode>() } as const;
+
+/** Dates, bytes and numbers without end have no counterpart in JSON: their text stands for them. */
+function scalarOf(value: unknown, source: string | undefined): Scalar {
+  if (value === null || typeof value === "string" || typeof value === "boolean") return value;
+  return typeof value === "number" && Number.isFinite(value) ? value : (source ?? String(value));
+}
+
+const MERGE = "<<";
+
+function membersOf(
+  map: { readonly items: readonly unknown[] },
+  path: Path,
+  reading: Reading,
+): ReadonlyMap<string, ForeignNode> {
+  const members = new Map<string, ForeignNode>();
+  const merged: (Node | null)[] = [];
+  for (const { key, value } of map.items as readonly { readonly key: ParsedNode; readonly value: Node | null }[]) {
+    const name = isScalar(key) ? String(key.value) : "";
+    if (name === MERGE) {
+      merged.push(...(isSeq(value) ? (value.items as (Node | null)[]) : [value]));
+      continue;
+    }
+    const node = read(value, [...path, name], reading);
+    const earlier = members.get(name);
+    if (earlier !== undefined) reading.replaced.push(earlier);
+    members.set(name, node);
+  }
+  for (const each of merged)
+    for (const [name, node] of read(each, path, reading).members) if (!members.has(name)) members.set(name, node);
+  return members;
+}
+
+/** The values at the ends of the tree: scalars, and lists and mappings that are empty. */
+export function* leavesOf(node: ForeignNode): Generator<ForeignNode> {
+  const below = [...node.items, ...node.members.values()];
+  if (below.length === 0) yield node;
+  for (const each of below) yield* leavesOf(each);
+}
+
+/** The same value without places. */
+export function plainOf({ kind, value, items, members }: ForeignNode): unknown {
+  if (kind === "list") return items.map(plainOf);
+  return kind === "mapping" ? Object.fromEntries(Array.from(members, ([name, node]) => [name, plainOf(node)])) : value;
+}

@@ -1,0 +1,34 @@
+// What the import of each gateway is given: the file, and where it puts what it makes of it.
+import type { ProviderFamily } from "../providers/settings.ts";
+import type { Draft } from "./draft.ts";
+import type { ForeignFile } from "./foreign-file.ts";
+import type { Claims } from "./report.ts";
+import type { Secrets } from "./secrets.ts";
+
+export interface ImportContext {
+  readonly foreign: ForeignFile;
+  readonly claims: Claims;
+  readonly draft: Draft;
+  readonly secrets: Secrets;
+  /** The providers of this gateway by family id. */
+  readonly families: ReadonlyMap<string, ProviderFamily>;
+  readonly choices: ImportChoices;
+}
+
+/** What a person says on the command line, because the file does not say it. */
+export interface ImportChoices {
+  /** The name of the route for a file that describes one without a name. */
+  readonly name: string;
+  /** Models that clients ask for where the file leaves the model to them. */
+  readonly models: readonly string[];
+  /** Which provider stands behind a name of the other gateway. */
+  readonly providers: ReadonlyMap<string, string>;
+}
+
+export interface GatewayImport {
+  /** As its makers write it. */
+  readonly label: string;
+  readonly yaml: "1.1" | "1.2";
+  /** Throws ConfigurationError where the file is no configuration of the gateway. */
+  readonly run: (context: ImportContext) => void;
+}

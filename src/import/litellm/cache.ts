@@ -1,0 +1,86 @@
+// The response cache of LiteLLM, which all callers share. https://docs.litellm.ai/docs/proxy/caching
+import { isOn, numberOf, secondsOf, textOf, wordOf } from "../figures.ts";
+import type { ForeignNode } from "../foreign-file.ts";
+import type { ImportContext } from "../gateway-import.ts";
+import { joined, type Reference } from "../reference.ts";
+import type { EnvironmentTexts } from "./environment.ts";
+
+const STORES: Readonly<Record<string, string>> = { local: "memory", disk: "sqlite", redis: "valkey" };
+const SCOPE = "default";
+/** How long answers are kept where LiteLLM's configuration does not say it. */
+const TTL_S = 3600;
+const MOST_TTL_S = 2_592_000;
+
+export function importCache(
+  litellm: ReadonlyMap<string, ForeignNode>,
+  context: ImportContext,
+  texts: EnvironmentTexts,
+): void {
+  const { claims, draft } = context;
+  const node = litellm.get("cache");
+  const params = litellm.get("cache_params");
+  if (!isOn(node)) {
+    claims.taken(node, "cache, which is off by default");
+    claims.without(params, "the cache is off");
+    return;
+  }
+  const type = textOf(params?.members.get("type")) ?? "redis";
+  const store = STORES[type];
+  if (store === undefined) {
+    claims.without(node, `Dragoman has no cache of the type ${type}: it keeps exact answers in memory, in SQLite or in Valkey`);
+    claims.without(params, "the type of the cache has no counterpart");
+    return;
+  }
+  const ttl = secondsOf(params?.members.get("ttl")?.value ?? null);
+  const isByRequest = textOf(params?.members.get("mode")) === "default_off";
+  const seconds = Math.min(MOST_TTL_S, Math.max(1, ttl === null || ttl === 0 ? TTL_S : ttl));
+  draft.set("cache", ["store"], store);
+  draft.set("tenants", [SCOPE, "settings", "cache_allowed"], true);
+  if (!isByRequest) draft.set("projects", [SCOPE, "settings", "cache"], { ttl_s: seconds, scope: "project" });
+  claims.changed(node, "cache", "callers of one project share answers, and not all callers");
+  claims.taken(params?.members.get("mode"), `projects.${SCOPE}.settings.cache`);
+  if (ttl !== null) claims.taken(params?.members.get("ttl"), `projects.${SCOPE}.settings.cache.ttl_s`);
+  if (store === type || store === "memory") claims.taken(params?.members.get("type"), "cache.store");
+  else claims.changed(params?.members.get("type"), "cache.store", `it is called ${store} here`);
+  if (store === "valkey") draft.set("cache", ["url"], valkeyAddress(params, context, texts));
+  claims.without(params, "the cache has no such setting");
+}
+
+/** One address of host, port and password. With a password in plain text, the address stands in a file of its own. */
+function valkeyAddress(
+  params: ForeignNode | undefined,
+  { claims, secrets }: ImportContext,
+  texts: EnvironmentTexts,
+): Reference {
+  const part = (names: readonly string[], variable: string, fallback: string): Reference | string => {
+    const node = names.map((name) => params?.members.get(name)).find((each) => each !== undefined);
+    claims.changed(node, "cache.url", "stands in one address together with the others");
+    const reference = texts.variableOf(node);
+    if (reference !== null) return texts.referenceTo(reference, fallback);
+    return wordOf(node) ?? texts.referenceTo(variable, fallback);
+  };
+  const url = params?.members.get("url") ?? params?.members.get("redis_url");
+  const whole = texts.variableOf(url);
+  if (whole !== null) {
+    claims.taken(url, "cache.url");
+    return texts.referenceTo(whole, "redis://localhost:6379");
+  }
+  const password = params?.members.get("password");
+  const plain = texts.variableOf(password) === null ? wordOf(password) : null;
+  const scheme = isOn(params?.members.get("ssl")) ? "rediss" : "redis";
+  claims.taken(params?.members.get("ssl"), "cache.url");
+  const db = numberOf(params?.members.get("db"));
+  const host = part(["host", "redis_host"], "REDIS_HOST", "localhost");
+  const port = part(["port", "redis_port"], "REDIS_PORT", "6379");
+  const end = db === null ? "" : `/${db}`;
+  claims.taken(params?.members.get("db"), "cache.url");
+  if (plain !== null && typeof host === "string" && typeof port === "string") {
+    claims.changed(password, "cache.url", "the address stands in a file of its own, to which the configuration refers");
+    const address = `${scheme}://:${encodeURIComponent(plain)}@${host}:${port}${end}`;
+    return secrets.keep("cache_url", address);
+  }
+  const secret = password === undefined ? null : texts.secret(password, "cache_password");
+  if (secret === null) return joined(`${scheme}://`, host, ":", port, end);
+  claims.changed(password, "cache.url", secret.how ?? "stands in one address together with the others");
+  return joined(`${scheme}://:`, secret.value, "@", host, ":", port, end);
+}

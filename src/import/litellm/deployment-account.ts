@@ -1,0 +1,175 @@
+// The account at a provider that a deployment of LiteLLM calls: its address, its credential and the settings of the
+// provider's own. https://docs.litellm.ai/docs/proxy/configs
+import type { ProviderFamily } from "../../providers/settings.ts";
+import { nobodyAt } from "../address.ts";
+import { textOf } from "../figures.ts";
+import type { ForeignNode } from "../foreign-file.ts";
+import type { ImportContext } from "../gateway-import.ts";
+import type { Mapping, Value } from "../reference.ts";
+import type { EnvironmentTexts, Found } from "./environment.ts";
+import type { NamedModel } from "./provider-names.ts";
+
+/** The settings of a deployment by name: its own, and those of the credential that it names. */
+export type Settings = ReadonlyMap<string, ForeignNode>;
+
+/** A part of an entry, with what is to be said about the node that it is made of. */
+interface Part {
+  readonly key: string;
+  readonly value: Value;
+  readonly node: ForeignNode | null;
+  readonly how: string | null;
+}
+
+/** Settings of which the account is made. */
+export const ACCOUNT_SETTINGS: ReadonlySet<string> = new Set([
+  "api_key",
+  "api_base",
+  "base_url",
+  "aws_access_key_id",
+  "aws_secret_access_key",
+  "aws_session_token",
+  "aws_profile_name",
+  "tenant_id",
+  "client_id",
+  "client_secret",
+  "vertex_credentials",
+  "custom_llm_provider",
+]);
+
+/** Families that keep their own id although the deployment has an address of its own. */
+const ADDRESSED: ReadonlySet<string> = new Set(["azure", "azure_ai", "ollama", "vllm", "lmstudio", "litellm", "custom"]);
+
+/** Returns the id of the account's entry. */
+export function deploymentAccount(
+  named: NamedModel,
+  settings: Settings,
+  context: ImportContext,
+  texts: EnvironmentTexts,
+): string {
+  const { claims, draft, families } = context;
+  const address = settings.get("api_base") ?? settings.get("base_url");
+  // at an address of its own, what speaks OpenAI's API is any server with that API
+  const familyId = named.name.family === "openai" && address !== undefined ? "custom" : named.name.family;
+  const family = families.get(familyId)!;
+  const found = address === undefined ? null : texts.address(address);
+  const parts: readonly Part[] = [
+    ...addressParts(family, address, found),
+    ...credentialParts(named, family, settings, texts),
+    ...ownSettings(family, settings, texts),
+  ];
+  const id = draft.account({ family: familyId, wantedId: wantedId(named, familyId, found), entry: entryOf(parts) });
+  for (const { node, key, how } of parts)
+    if (node !== null)
+      if (how === null) claims.taken(node, `providers.${id}.${key}`);
+      else claims.changed(node, `providers.${id}.${key}`, how);
+  return id;
+}
+
+function wantedId({ prefix }: NamedModel, familyId: string, found: Found | null): string {
+  if (found === null || ADDRESSED.has(prefix) || prefix !== "openai") return prefix;
+  const host = typeof found.value === "string" && URL.canParse(found.value) ? new URL(found.value).host : familyId;
+  return host.replaceAll(/[:.]+/g, "-");
+}
+
+/** Parts such as `aws.profile` are members of one mapping. */
+function entryOf(parts: readonly Part[]): Mapping {
+  const entry: Record<string, Value> = {};
+  for (const { key, value } of parts) {
+    const [outer, member] = key.split(".") as [string, string | undefined];
+    entry[outer] = member === undefined ? value : { ...(entry[outer] as Mapping | undefined), [member]: value };
+  }
+  return entry;
+}
+
+function addressParts(family: ProviderFamily, node: ForeignNode | undefined, found: Found | null): readonly Part[] {
+  if (node !== undefined && found !== null)
+    return [{ key: "base_url", value: found.value, node, how: found.how }];
+  return family.baseUrl === null
+    ? [{ key: "base_url", value: nobodyAt(`address-of-${family.id}`), node: null, how: null }]
+    : [];
+}
+
+function credentialParts(
+  { prefix, name }: NamedModel,
+  family: ProviderFamily,
+  settings: Settings,
+  texts: EnvironmentTexts,
+): readonly Part[] {
+  if (family.credentials.includes("aws") && !settings.has("api_key")) return awsParts(settings, texts);
+  if (family.credentials.includes("google") && !settings.has("api_key")) return googleParts(settings);
+  if (family.credentials.includes("entra") && settings.has("client_secret")) return entraParts(settings, texts);
+  if (!family.credentials.includes("key") && !family.credentials.includes("ibm_iam")) return [];
+  const node = settings.get("api_key");
+  // without this value, an entry with the provider's own id would use another key of the environment
+  const unset = family.keyVariables.includes(texts.variableOf(node) ?? "") ? "" : "unset";
+  const secret = texts.secret(node, `${prefix}_api_key`, unset);
+  if (node !== undefined && secret !== null) return [{ key: "api_key", value: secret.value, node, how: secret.how }];
+  if (name.keyVariable === undefined || family.id === "custom") return [];
+  const value = texts.referenceTo(name.keyVariable);
+  return [
+    {
+      key: "api_key",
+      value,
+      node: node ?? null,
+      how: `what stands there cannot be a key; the key is taken from the variable ${name.keyVariable}`,
+    },
+  ];
+}
+
+function awsParts(settings: Settings, texts: EnvironmentTexts): readonly Part[] {
+  const profile = settings.get("aws_profile_name");
+  const name = textOf(profile);
+  if (profile !== undefined && name !== null && texts.variableOf(profile) === null)
+    return [{ key: "aws.profile", value: name, node: profile, how: null }];
+  const keys = (
+    [
+      ["aws_access_key_id", "access_key_id"],
+      ["aws_secret_access_key", "secret_access_key"],
+      ["aws_session_token", "session_token"],
+    ] as const
+  ).flatMap(([theirs, ours]): readonly Part[] => {
+    const node = settings.get(theirs);
+    const secret = texts.secret(node, theirs, "unset");
+    return node === undefined || secret === null
+      ? []
+      : [{ key: `aws.${ours}`, value: secret.value, node, how: secret.how }];
+  });
+  return keys.length >= 2 ? keys : [{ key: "aws", value: "default", node: null, how: null }];
+}
+
+/**
+ * A credentials file by its absolute path. What stands in a variable can be a path or the JSON itself, which only the
+ * environment knows: Google's own chain reads such a file.
+ */
+function googleParts(settings: Settings): readonly Part[] {
+  const node = settings.get("vertex_credentials");
+  const text = textOf(node);
+  if (node !== undefined && text !== null && /^(\/|[A-Za-z]:[\\/])/.test(text))
+    return [{ key: "google.credentials_file", value: text, node, how: null }];
+  return [
+    {
+      key: "google",
+      value: "default",
+      node: node ?? null,
+      how: "Google's own chain finds the credential: set GOOGLE_APPLICATION_CREDENTIALS to the path of the file",
+    },
+  ];
+}
+
+function entraParts(settings: Settings, texts: EnvironmentTexts): readonly Part[] {
+  return (["tenant_id", "client_id", "client_secret"] as const).flatMap((key): readonly Part[] => {
+    const node = settings.get(key);
+    if (node === undefined) return [];
+    const found = key === "client_secret" ? texts.secret(node, "entra_client_secret", "unset") : texts.word(node);
+    return found === null ? [] : [{ key: `entra.${key}`, value: found.value, node, how: found.how }];
+  });
+}
+
+/** Our settings of providers know the names of LiteLLM's fields, because requests may have them. */
+function ownSettings(family: ProviderFamily, settings: Settings, texts: EnvironmentTexts): readonly Part[] {
+  return family.settings.flatMap(({ name, field }): readonly Part[] => {
+    const node = field === undefined ? undefined : settings.get(field);
+    const found = node === undefined ? null : texts.word(node);
+    return node === undefined || found === null ? [] : [{ key: name, value: found.value, node, how: found.how }];
+  });
+}

@@ -1,0 +1,171 @@
+// One entry of LiteLLM's `model_list`: the target that it becomes, and what its route has to know of it.
+// https://docs.litellm.ai/docs/proxy/configs, https://docs.litellm.ai/docs/proxy/load_balancing
+import { GatewayError } from "../../core/errors.ts";
+import type { Json } from "../../core/json.ts";
+import { COMMON_PARAMETERS, FIELDS } from "../../core/params.ts";
+import { MODEL_ID } from "../../providers/settings.ts";
+import { isOn, millisecondsOf, numberOf, textOf, wholeOf } from "../figures.ts";
+import { type ForeignNode, plainOf } from "../foreign-file.ts";
+import type { ImportContext } from "../gateway-import.ts";
+import { type Value, valueOf } from "../reference.ts";
+import { ACCOUNT_SETTINGS, deploymentAccount, type Settings } from "./deployment-account.ts";
+import type { EnvironmentTexts } from "./environment.ts";
+import { importModelFacts } from "./model-facts.ts";
+import { BEDROCK_PATH, namedModel, type NamedModel } from "./provider-names.ts";
+
+export interface Deployment {
+  /** Its `model_name`, under which clients ask for it together with other deployments. */
+  readonly group: string;
+  readonly groupNode: ForeignNode;
+  readonly providerId: string;
+  readonly model: string;
+  readonly params: Readonly<Record<string, Value>>;
+  readonly drop: readonly string[];
+  readonly settings: Settings;
+  readonly maxConcurrency: number | null;
+  readonly retries: number | null;
+  readonly timeoutMs: number | null;
+  readonly streamTimeoutMs: number | null;
+}
+
+/** Settings that the route or the limits read: `routes.ts` and `rate-limits.ts` say what becomes of them. */
+const OF_THE_ROUTE: ReadonlySet<string> = new Set(["weight", "order", "rpm", "tpm"]);
+/** What LiteLLM keeps to itself and does not send to the provider. */
+const OF_LITELLM =
+  /^(litellm_.*|mock_.*|use_.*|merge_reasoning_content_in_choices|cache_control_injection_points|configurable_clientside_auth_params|tags|tag_regex|budget_duration|max_budget|region_name|allowed_model_region|guardrails|max_file_size_mb|.*_(limit|router_.*)|prompt_id|prompt_variables|vector_store_ids|web_search_.*|input_cost_.*|output_cost_.*|cache_.*_cost|custom_llm_provider|organization|api_version|azure_.*|aws_.*|vertex_.*|watsonx_.*|gcs_.*|s3_.*|cooldown_time|auto_router_.*|complexity_router_.*|silent_model|default_api_key_.*|stream_timeout|ssl_verify|hf_model_name|bucket_name|supports_system_message|disable_background_health_check)$/;
+
+/** `null` for one that has no counterpart, which the report then says of all of it. */
+export function readDeployment(
+  node: ForeignNode,
+  credentials: ReadonlyMap<string, Settings>,
+  context: ImportContext,
+  texts: EnvironmentTexts,
+): Deployment | null {
+  const { claims } = context;
+  const groupNode = node.members.get("model_name")!;
+  const own = node.members.get("litellm_params")!.members;
+  const credential = textOf(own.get("litellm_credential_name"));
+  const settings: Settings = new Map([...(credentials.get(credential ?? "") ?? []), ...own]);
+  const modelNode = own.get("model")!;
+  const named = namedModel(textOf(modelNode)!, textOf(settings.get("custom_llm_provider")));
+  const model = named === null ? "" : named.model.replace(named.name.family === "bedrock" ? BEDROCK_PATH : "", "");
+  const problem = problemOf(named, model, context);
+  if (named === null || problem !== null) {
+    claims.without(node, problem ?? "");
+    return null;
+  }
+  const providerId = deploymentAccount(named, settings, context, texts);
+  claims.taken(own.get("litellm_credential_name"), `providers.${providerId}`);
+  claims.taken(settings.get("custom_llm_provider"), `providers.${providerId}`);
+  if (model === named.model) claims.taken(modelNode, `${providerId}:${model}`);
+  else claims.changed(modelNode, `${providerId}:${model}`, "Dragoman always calls these models by the Converse API");
+  importModelFacts(node, { providerId, model }, context);
+  return {
+    group: textOf(groupNode)!,
+    groupNode,
+    providerId,
+    model,
+    settings,
+    ...readTarget(own, `${providerId}:${model}`, context),
+  };
+}
+
+function problemOf(named: NamedModel | null, model: string, { families }: ImportContext): string | null {
+  if (named === null)
+    return "Dragoman has no such provider; if it speaks OpenAI's API, write openai/<model> with its api_base and import again";
+  if (!families.has(named.name.family)) return `Dragoman has no provider ${named.name.family}`;
+  if (model.includes("*") || MODEL_ID.test(model)) return null;
+  return "this cannot be the name of a model here: expected printable characters without spaces, `..`, `?` and `#`";
+}
+
+type OfTarget = Pick<
+  Deployment,
+  "params" | "drop" | "maxConcurrency" | "retries" | "timeoutMs" | "streamTimeoutMs"
+>;
+
+function readTarget(own: Settings, target: string, { claims }: ImportContext): OfTarget {
+  const params: Record<string, Value> = {};
+  for (const [name, node] of own) {
+    if (ACCOUNT_SETTINGS.has(name) || OF_THE_ROUTE.has(name) || name === "model") continue;
+    if (name === "extra_body") {
+      for (const [inner, member] of node.members) setParam(inner, member, "extra_body");
+      continue;
+    }
+    if (OF_ROUTE_TIMES.has(name) || OF_LITELLM.test(name)) continue;
+    setParam(name, node, null);
+  }
+  function setParam(name: string, node: ForeignNode, from: string | null): void {
+    const problem = parameterProblem(name, node);
+    const value = valueOf(plainOf(node));
+    if (problem !== null || value === undefined) return claims.without(node, problem ?? "it has no value");
+    params[name] = value;
+    if (from === null) claims.taken(node, `params of ${target}`);
+    else claims.changed(node, `params of ${target}`, `stands beside the other parameters and not under ${from}`);
+  }
+  const maxConcurrency = wholeOf(own.get("max_parallel_requests"), 1, 65_535);
+  if (maxConcurrency !== null) claims.taken(own.get("max_parallel_requests"), `max_concurrency of ${target}`);
+  return { params, drop: readDrops(own, params, target), maxConcurrency, ...readTimes(own) };
+
+  function readDrops(settings: Settings, set: typeof params, of: string): readonly string[] {
+    return (settings.get("additional_drop_params")?.items ?? []).flatMap((item): readonly string[] => {
+      const name = textOf(item) ?? "";
+      if (!DROPPABLE.has(name) || name in set) return [];
+      claims.taken(item, `drop of ${of}`);
+      return [name];
+    });
+  }
+}
+
+const OF_ROUTE_TIMES: ReadonlySet<string> = new Set([
+  "timeout",
+  "stream_timeout",
+  "num_retries",
+  "max_retries",
+  "max_parallel_requests",
+  "additional_drop_params",
+  "drop_params",
+]);
+
+/** The caller decides the form of the answer, and messages refer to tools. */
+const DROPPABLE: ReadonlySet<string> = new Set(
+  COMMON_PARAMETERS.filter((name) => !["stream", "stream_options", "tools", "deployment_id"].includes(name)),
+);
+
+/** Why a target cannot set this parameter; `null` when it can. */
+export function parameterProblem(name: string, node: ForeignNode): string | null {
+  const field = FIELDS.get(name);
+  if (field?.class === "gateway" || name === "stream" || name === "stream_options")
+    return "a target cannot set this field, only parameters of a model";
+  if (field === undefined) return null;
+  try {
+    field.check(plainOf(node) as Json, name);
+    return null;
+  } catch (thrown) {
+    if (!(thrown instanceof GatewayError)) throw thrown;
+    return "this parameter cannot have this value";
+  }
+}
+
+function readTimes(own: Settings): Pick<Deployment, "retries" | "timeoutMs" | "streamTimeoutMs"> {
+  const time = (name: string): number | null => {
+    const seconds = numberOf(own.get(name));
+    return seconds !== null && seconds > 0 ? millisecondsOf(seconds) : null;
+  };
+  const retries = numberOf(own.get("num_retries")) ?? numberOf(own.get("max_retries"));
+  return {
+    retries: retries !== null && Number.isInteger(retries) && retries >= 0 ? retries : null,
+    timeoutMs: time("timeout"),
+    streamTimeoutMs: time("stream_timeout"),
+  };
+}
+
+/** Whether deployments over their own rate are passed over, or the rate only says how calls are divided. */
+export function enforcesRates(router: ForeignNode | undefined): boolean {
+  const strategy = textOf(router?.members.get("routing_strategy")) ?? "";
+  const checks = router?.members.get("optional_pre_call_checks")?.items.map(textOf) ?? [];
+  return (
+    strategy.startsWith("usage-based-routing") ||
+    isOn(router?.members.get("enable_pre_call_checks")) ||
+    checks.includes("enforce_model_rate_limits")
+  );
+}

@@ -1,0 +1,147 @@
+// Fallbacks of LiteLLM, of all kinds, between names of models. Here they lead from route to route and may not go round,
+// as they may there: where one would, the targets of the other route are listed instead.
+// https://docs.litellm.ai/docs/proxy/reliability
+import { textOf } from "../figures.ts";
+import type { ForeignNode } from "../foreign-file.ts";
+import type { ImportContext } from "../gateway-import.ts";
+import type { Value } from "../reference.ts";
+import { type Group, targetOf } from "./groups.ts";
+
+const MAX_ENTRIES = 100;
+/** Every other name. */
+const ANY = "*";
+
+/** One name in a list of fallbacks. */
+interface Wish {
+  readonly to: Group | null;
+  readonly node: ForeignNode;
+}
+
+/** The lists by name of the model that they are for. */
+type Wishes = ReadonlyMap<string, readonly Wish[]>;
+
+export interface RouteFallbacks {
+  readonly fallbacks?: readonly Value[];
+  readonly content_policy_fallbacks?: readonly Value[];
+  readonly context_window_fallbacks?: Readonly<Record<string, string>>;
+}
+
+/** Returns what the route of each group falls back to. `lists` has the settings of LiteLLM by name. */
+export function importFallbacks(
+  groups: readonly Group[],
+  lists: ReadonlyMap<string, ForeignNode>,
+  context: ImportContext,
+): ReadonlyMap<Group, RouteFallbacks> {
+  const byName = new Map(groups.map((group) => [group.name, group]));
+  const wishes = (key: string): Wishes => wishesOf(lists.get(key), byName, context);
+  const defaults = (lists.get("default_fallbacks")?.items ?? []).map((node) => wishOf(node, byName));
+  const general = withDefaults(wishes("fallbacks"), defaults, groups);
+  const fallbacks = withoutLoops(general, "fallbacks", groups, context);
+  const refused = withoutLoops(wishes("content_policy_fallbacks"), "content_policy_fallbacks", groups, context);
+  const tooLong = wishes("context_window_fallbacks");
+  return new Map(
+    groups.map((group): [Group, RouteFallbacks] => [
+      group,
+      {
+        ...listed("fallbacks", fallbacks.get(group)),
+        ...listed("content_policy_fallbacks", refused.get(group)),
+        ...windowFallbacks(group, tooLong.get(group.name) ?? tooLong.get(ANY) ?? [], context),
+      },
+    ]),
+  );
+}
+
+function listed(
+  key: "fallbacks" | "content_policy_fallbacks",
+  entries: readonly string[] | undefined,
+): Pick<RouteFallbacks, typeof key> {
+  return entries === undefined || entries.length === 0 ? {} : { [key]: [...new Set(entries)].slice(0, MAX_ENTRIES) };
+}
+
+/** `[{name: [other, ...]}, ...]`, or the same as one mapping. */
+function wishesOf(
+  list: ForeignNode | undefined,
+  byName: ReadonlyMap<string, Group>,
+  { claims }: ImportContext,
+): Wishes {
+  const wishes = new Map<string, Wish[]>();
+  for (const mapping of list === undefined ? [] : list.kind === "mapping" ? [list] : list.items)
+    for (const [from, names] of mapping.members) {
+      if (from !== ANY && !byName.has(from)) {
+        claims.without(names, "no model in model_list has the name for which these fallbacks are");
+        continue;
+      }
+      const found = (names.kind === "list" ? names.items : [names]).map((node) => wishOf(node, byName));
+      wishes.set(from, [...(wishes.get(from) ?? []), ...found]);
+    }
+  return wishes;
+}
+
+function wishOf(node: ForeignNode, byName: ReadonlyMap<string, Group>): Wish {
+  const name = node.kind === "mapping" ? textOf(node.members.get("model")) : textOf(node);
+  return { to: byName.get(name ?? "") ?? null, node };
+}
+
+/** Names without a list of their own have that of `*`, or else the default one. */
+function withDefaults(wishes: Wishes, defaults: readonly Wish[], groups: readonly Group[]): Wishes {
+  const others = wishes.get(ANY) ?? defaults;
+  return new Map(groups.map(({ name }) => [name, wishes.get(name) ?? others.filter(({ to }) => to?.name !== name)]));
+}
+
+function withoutLoops(
+  wishes: Wishes,
+  key: string,
+  groups: readonly Group[],
+  { claims }: ImportContext,
+): ReadonlyMap<Group, readonly string[]> {
+  const edges = new Map<Group, Set<Group>>();
+  const reaches = (from: Group, to: Group, seen = new Set<Group>()): boolean => {
+    if (from === to) return true;
+    if (seen.has(from)) return false;
+    seen.add(from);
+    return [...(edges.get(from) ?? [])].some((next) => reaches(next, to, seen));
+  };
+  const entriesOf = (group: Group): readonly string[] =>
+    (wishes.get(group.name) ?? wishes.get(ANY) ?? []).flatMap(({ to, node }): readonly string[] => {
+      const at = `routes.${group.route}.${key}`;
+      if (to === null) {
+        claims.without(node, "no model that was taken over has this name");
+        return [];
+      }
+      if (to === group) {
+        claims.without(node, "a route does not fall back to itself");
+        return [];
+      }
+      if (reaches(to, group)) {
+        claims.changed(node, at, `the targets of ${to.route} are listed, because that route falls back to this one`);
+        return to.deployments.map(targetOf);
+      }
+      edges.set(group, (edges.get(group) ?? new Set()).add(to));
+      if (node.kind === "mapping") claims.taken(node.members.get("model"), at);
+      else claims.taken(node, at);
+      return [`route:${to.route}`];
+    });
+  return new Map(groups.map((group) => [group, entriesOf(group)]));
+}
+
+/** Here the fallback is a model, and each target has one of its own. */
+function windowFallbacks(
+  group: Group,
+  wishes: readonly Wish[],
+  { claims }: ImportContext,
+): Pick<RouteFallbacks, "context_window_fallbacks"> {
+  const [first, ...further] = wishes.filter(({ to }) => to !== null && to !== group);
+  for (const { to, node } of wishes) if (to === null) claims.without(node, "no model that was taken over has this name");
+  for (const { node } of further) claims.without(node, "there is one model for conversations that are too long");
+  if (first === undefined) return {};
+  const other = targetOf(first.to!.deployments[0]!);
+  claims.changed(
+    first.node,
+    `routes.${group.route}.context_window_fallbacks`,
+    `conversations that are too long go to ${other}`,
+  );
+  const pairs = group.deployments.map(targetOf).filter((target) => modelOf(target) !== modelOf(other));
+  return pairs.length === 0 ? {} : { context_window_fallbacks: Object.fromEntries(pairs.map((from) => [from, other])) };
+}
+
+const modelOf = (target: string): string => target.slice(target.indexOf(":") + 1);

@@ -1,0 +1,86 @@
+// Takes over the configuration of LiteLLM's proxy. https://docs.litellm.ai/docs/proxy/config_settings
+import { ConfigurationError, type ConfigurationProblem } from "../../config/problem.ts";
+import { textOf } from "../figures.ts";
+import type { ForeignNode } from "../foreign-file.ts";
+import type { GatewayImport, ImportContext } from "../gateway-import.ts";
+import { shownPath } from "../shown-path.ts";
+import type { Settings } from "./deployment-account.ts";
+import { readDeployment } from "./deployment.ts";
+import { openEnvironmentTexts } from "./environment.ts";
+import { importGuardrails } from "./guardrails.ts";
+import { importIntegrations } from "./integrations.ts";
+import { importRoutes } from "./routes.ts";
+import { importSettings } from "./settings.ts";
+import { importToolServers } from "./tool-servers.ts";
+
+/** One of these has to be in the file. */
+const SECTIONS = ["model_list", "litellm_settings", "router_settings", "general_settings", "mcp_servers", "guardrails"];
+
+export const litellm: GatewayImport = {
+  label: "LiteLLM",
+  // PyYAML reads its files
+  yaml: "1.1",
+  run: (context) => {
+    const { foreign, claims } = context;
+    const problems = problemsOf(context);
+    if (problems.length > 0) throw new ConfigurationError(problems);
+    const texts = openEnvironmentTexts(context);
+    const { members } = foreign.root;
+    const credentials = credentialsOf(members.get("credential_list"));
+    const entries = members.get("model_list")?.items ?? [];
+    const deployments = entries.flatMap((node) => readDeployment(node, credentials, context, texts) ?? []);
+    importRoutes(deployments, context);
+    importSettings(context, texts);
+    importIntegrations(context, texts);
+    importGuardrails(members.get("guardrails"), context);
+    importToolServers(members.get("mcp_servers"), context, texts);
+    for (const item of members.get("credential_list")?.items ?? [])
+      claims.taken(item.members.get("credential_name"), "providers");
+    claims.without(members.get("include"), "included files are not read; import each of them too");
+  },
+};
+
+function problemsOf({ foreign: { file, root } }: ImportContext): readonly ConfigurationProblem[] {
+  const problem = ({ line, column, path }: ForeignNode, message: string): ConfigurationProblem => ({
+    file,
+    line,
+    column,
+    path: shownPath(path),
+    message,
+  });
+  if (root.kind !== "mapping") return [problem(root, "expected the configuration of LiteLLM, a mapping with model_list")];
+  if (!SECTIONS.some((key) => root.members.has(key)))
+    return [problem(root, `this is no configuration of LiteLLM: it has none of ${SECTIONS.join(", ")}`)];
+  const list = root.members.get("model_list");
+  const sections = SECTIONS.slice(1, 4).flatMap((key): readonly ConfigurationProblem[] => {
+    const node = root.members.get(key);
+    return node === undefined || node.kind === "mapping" || node.value === null && node.kind === "scalar"
+      ? []
+      : [problem(node, "expected a mapping")];
+  });
+  if (list === undefined || (list.kind === "scalar" && list.value === null)) return sections;
+  if (list.kind !== "list") return [...sections, problem(list, "expected a list of models")];
+  return [
+    ...sections,
+    ...list.items.flatMap((item): readonly ConfigurationProblem[] => {
+      if (item.kind !== "mapping") return [problem(item, "expected a mapping with model_name and litellm_params")];
+      const params = item.members.get("litellm_params");
+      if (textOf(item.members.get("model_name")) === null)
+        return [problem(item.members.get("model_name") ?? item, "expected model_name, a text")];
+      if (params?.kind !== "mapping") return [problem(params ?? item, "expected litellm_params, a mapping with model")];
+      return textOf(params.members.get("model")) === null
+        ? [problem(params.members.get("model") ?? params, "expected model, a text such as <provider>/<model>")]
+        : [];
+    }),
+  ];
+}
+
+function credentialsOf(list: ForeignNode | undefined): ReadonlyMap<string, Settings> {
+  return new Map(
+    (list?.items ?? []).flatMap((item): readonly (readonly [string, Settings])[] => {
+      const name = textOf(item.members.get("credential_name"));
+      const values = item.members.get("credential_values")?.members;
+      return name === null || values === undefined ? [] : [[name, values]];
+    }),
+  );
+}

@@ -1,0 +1,33 @@
+// `rpm` and `tpm` of LiteLLM's deployments. With most strategies they only say how calls are divided; with some, a
+// deployment over its rate is passed over, which is what a limit of its model does here.
+// https://docs.litellm.ai/docs/routing
+import { nameOf } from "../draft.ts";
+import { wholeOf } from "../figures.ts";
+import type { ImportContext } from "../gateway-import.ts";
+import { type Group, shareKeyOf, targetOf } from "./groups.ts";
+
+const METRICS = { rpm: "requests", tpm: "tokens" } as const;
+const MOST = 1_000_000_000_000;
+
+export function importRateLimits(group: Group, isEnforced: boolean, { claims, draft }: ImportContext): void {
+  const key = shareKeyOf(group);
+  for (const deployment of group.deployments)
+    for (const [setting, metric] of Object.entries(METRICS)) {
+      const node = deployment.settings.get(setting);
+      const limit = wholeOf(node, 0, MOST);
+      if (limit === null) continue;
+      const target = targetOf(deployment);
+      if (isEnforced) {
+        const name = draft.freeName("limits", nameOf(`${group.route}-${deployment.providerId}-${metric}`));
+        draft.set("limits", [name], { metric, window: "minute", limit, scope: { route: group.route, model: target } });
+        claims.taken(node, `limits.${name}`);
+      } else if (key === setting)
+        claims.changed(
+          node,
+          `weight of ${target}`,
+          "it is the weight of the target, as which LiteLLM uses it with this strategy; a limit would stand under limits",
+        );
+      else
+        claims.without(node, "LiteLLM does not enforce it with this strategy; if it has to be kept, set a limit under limits");
+    }
+}

@@ -1,0 +1,209 @@
+// `model_list` and `router_settings` of LiteLLM: the routes, and what holds for all of them.
+// https://docs.litellm.ai/docs/routing, https://docs.litellm.ai/docs/proxy/reliability
+import { isOn, millisecondsOf, numberOf, textOf } from "../figures.ts";
+import { type ForeignNode, leavesOf } from "../foreign-file.ts";
+import type { ImportContext } from "../gateway-import.ts";
+import type { Mapping, Value } from "../reference.ts";
+import { type Deployment, enforcesRates } from "./deployment.ts";
+import { importFallbacks } from "./fallbacks.ts";
+import { type Group, groupsOf, targetsOf } from "./groups.ts";
+import { importRateLimits } from "./rate-limits.ts";
+
+const MOST_RETRIES = 10;
+/** The time that a whole call has, unless something sets it. */
+const CALL_MS = 600_000;
+
+const STRATEGIES: Readonly<Record<string, readonly [strategy: string, how: string | null]>> = {
+  "simple-shuffle": ["weighted", null],
+  "least-busy": ["least_busy", null],
+  "latency-based-routing": ["least_latency", "the time to the first content counts"],
+  "cost-based-routing": ["least_cost", null],
+  "usage-based-routing": ["least_busy", "the target with the fewest calls in flight comes first, not the one with the fewest tokens in this minute"],
+  "usage-based-routing-v2": ["least_busy", "the target with the fewest calls in flight comes first, not the one with the fewest tokens in this minute"],
+};
+
+export function importRoutes(deployments: readonly Deployment[], context: ImportContext): void {
+  const { claims, draft, foreign } = context;
+  const { members } = foreign.root;
+  const router = members.get("router_settings");
+  const settings = routerSettings(router, members.get("litellm_settings"), context);
+  const groups = withAliases(groupsOf(deployments, context), router?.members.get("model_group_alias"), context);
+  if (groups.some((group) => group.deployments.length > 1))
+    draft.set("route_defaults", ["strategy"], strategyOf(router, context));
+  else
+    claims.without(router?.members.get("routing_strategy"), "no name in model_list has several deployments");
+  importReliability(settings, context);
+  const fallbacks = importFallbacks(groups, settings, context);
+  const isEnforced = enforcesRates(router);
+  for (const key of ["enable_pre_call_checks", "optional_pre_call_checks"])
+    if (isEnforced) claims.changed(router?.members.get(key), "limits", "targets over their rate are passed over");
+  for (const group of groups) {
+    importRateLimits(group, isEnforced, context);
+    const route: Mapping = {
+      targets: targetsOf(group, context),
+      ...importRetries(group, context),
+      ...importTimeouts(group, context),
+      ...(fallbacks.get(group) as Mapping),
+      ...dropParams(group, context),
+    };
+    draft.set("routes", [group.route], route as Value);
+  }
+}
+
+/** Where both sections set the same, `router_settings` counts. */
+function routerSettings(
+  router: ForeignNode | undefined,
+  litellm: ForeignNode | undefined,
+  { claims }: ImportContext,
+): ReadonlyMap<string, ForeignNode> {
+  const both = new Map<string, ForeignNode>();
+  const shared = [
+    "num_retries",
+    "timeout",
+    "stream_timeout",
+    "request_timeout",
+    "fallbacks",
+    "default_fallbacks",
+    "context_window_fallbacks",
+    "content_policy_fallbacks",
+    "allowed_fails",
+    "cooldown_time",
+  ];
+  for (const key of shared) {
+    const [first, second] = [router?.members.get(key), litellm?.members.get(key)];
+    if (first !== undefined) claims.without(second, "router_settings sets it too, and takes precedence there");
+    const found = first ?? second;
+    if (found !== undefined) both.set(key, found);
+  }
+  return both;
+}
+
+function strategyOf(router: ForeignNode | undefined, { claims }: ImportContext): string {
+  const node = router?.members.get("routing_strategy");
+  const known = STRATEGIES[textOf(node) ?? "simple-shuffle"];
+  if (known === undefined) {
+    claims.changed(node, "route_defaults.strategy", "Dragoman has no such strategy; calls are divided by weight");
+    return "weighted";
+  }
+  const [strategy, how] = known;
+  if (how === null) claims.taken(node, "route_defaults.strategy");
+  else claims.changed(node, "route_defaults.strategy", how);
+  return strategy;
+}
+
+/** An alias is a route of its own with the same deployments. */
+function withAliases(
+  groups: readonly Group[],
+  aliases: ForeignNode | undefined,
+  { claims, draft }: ImportContext,
+): readonly Group[] {
+  const byName = new Map(groups.map((group) => [group.name, group]));
+  const added = Array.from(aliases?.members ?? [], ([name, node]): readonly Group[] => {
+    const target = node.kind === "mapping" ? node.members.get("model") : node.kind === "list" ? node.items[0] : node;
+    const group = byName.get(textOf(target) ?? "");
+    if (group === undefined) {
+      claims.without(node, "no model that was taken over has this name");
+      return [];
+    }
+    if (byName.has(name)) {
+      claims.without(node, "a model in model_list has the name of the alias");
+      return [];
+    }
+    const route = draft.freeName("routes", name.replaceAll(/[^A-Za-z0-9_.-]+/g, "-").slice(0, 60));
+    draft.set("routes", [route], {});
+    if (route === name) claims.taken(target, `routes.${route}`);
+    else claims.changed(target, `routes.${route}`, `clients ask for the route ${route}`);
+    return [{ ...group, name, route }];
+  });
+  return [...groups, ...added.flat()];
+}
+
+function importReliability(settings: ReadonlyMap<string, ForeignNode>, { claims, draft }: ImportContext): void {
+  const retries = settings.get("num_retries");
+  const count = numberOf(retries);
+  if (count !== null && Number.isInteger(count) && count >= 0) {
+    draft.set("route_defaults", ["retries"], Math.min(count, MOST_RETRIES));
+    claims.changed(retries, "route_defaults.retries", retryWords(count));
+  }
+  const time = settings.get("timeout") ?? settings.get("request_timeout");
+  if (settings.has("timeout"))
+    claims.without(settings.get("request_timeout"), "timeout of router_settings takes precedence there");
+  setTime(time, "first_byte_ms", "counts for each request to a provider, until its answer begins");
+  setTime(settings.get("stream_timeout"), "first_token_ms", "counts for each request, until the first content");
+  const seconds = numberOf(time);
+  if (seconds !== null && seconds * 1000 > CALL_MS)
+    draft.set("route_defaults", ["timeouts", "total_ms"], millisecondsOf(seconds));
+  const fails = settings.get("allowed_fails");
+  const allowed = numberOf(fails);
+  if (allowed !== null && allowed >= 0) {
+    for (const [key, value] of Object.entries({ failures: Math.min(Math.floor(allowed) + 1, 10_000), ratio: 0.01, window_ms: 60_000 }))
+      draft.set("route_defaults", ["breaker", key], value);
+    claims.changed(fails, "route_defaults.breaker", "only failures that are the provider's fault count");
+  }
+  const cooldown = settings.get("cooldown_time");
+  const rest = numberOf(cooldown);
+  if (rest !== null && rest > 0) {
+    draft.set("route_defaults", ["breaker", "open_ms"], millisecondsOf(rest));
+    claims.changed(
+      cooldown,
+      "route_defaults.breaker.open_ms",
+      "after it one call tries the target; while that fails, the time doubles up to ten times",
+    );
+  }
+
+  function setTime(node: ForeignNode | undefined, key: string, how: string): void {
+    const value = numberOf(node);
+    if (value === null || value <= 0) return;
+    draft.set("route_defaults", ["timeouts", key], millisecondsOf(value));
+    claims.changed(node, `route_defaults.timeouts.${key}`, how);
+  }
+}
+
+function retryWords(count: number): string {
+  const words = "retries go to the same target first, and then to the others of the route";
+  return count > MOST_RETRIES ? `${words}; the most is ${MOST_RETRIES}` : words;
+}
+
+/** Retries and times belong to a route here, so the greatest of its deployments count. */
+function greatest(group: Group, read: (deployment: Deployment) => number | null): number | null {
+  const values = group.deployments.flatMap((deployment) => read(deployment) ?? []);
+  return values.length === 0 ? null : Math.max(...values);
+}
+
+function importRetries(group: Group, { claims }: ImportContext): Mapping {
+  const retries = greatest(group, (deployment) => deployment.retries);
+  if (retries === null) return {};
+  for (const { settings } of group.deployments)
+    for (const name of ["num_retries", "max_retries"])
+      claims.changed(settings.get(name), `routes.${group.route}.retries`, `${retryWords(retries)}; the greatest of the name counts`);
+  return { retries: Math.min(retries, MOST_RETRIES) };
+}
+
+function importTimeouts(group: Group, { claims }: ImportContext): Mapping {
+  const whole = greatest(group, (deployment) => deployment.timeoutMs);
+  const first = greatest(group, (deployment) => deployment.streamTimeoutMs);
+  for (const { settings } of group.deployments) {
+    const at = `routes.${group.route}.timeouts`;
+    claims.changed(settings.get("timeout"), `${at}.first_byte_ms`, "counts for each request to a provider, until its answer begins; the greatest of the name counts");
+    claims.changed(settings.get("stream_timeout"), `${at}.first_token_ms`, "counts until the first content of a stream; the greatest of the name counts");
+  }
+  if (whole === null && first === null) return {};
+  return {
+    timeouts: {
+      ...(whole !== null && { first_byte_ms: whole }),
+      ...(first !== null && { first_token_ms: first }),
+      ...(whole !== null && whole > CALL_MS && { total_ms: whole }),
+    },
+  };
+}
+
+/** A deployment that drops what its provider does not take makes its whole route do so. */
+function dropParams(group: Group, { claims }: ImportContext): Mapping {
+  const found = group.deployments.filter(({ settings }) => isOn(settings.get("drop_params")));
+  for (const { settings } of group.deployments) {
+    const node = settings.get("drop_params");
+    if (node !== undefined && [...leavesOf(node)].length === 1)
+      claims.changed(node, `routes.${group.route}.drop_params`, "counts for all targets of the route");
+  }
+  return found.length === 0 ? {} : { drop_params: true };
+}

@@ -1,0 +1,153 @@
+// `litellm_settings`, `general_settings` and budgets of LiteLLM's configuration.
+// https://docs.litellm.ai/docs/proxy/config_settings
+import { nameOf } from "../draft.ts";
+import { type Window, budgetWindow, decimalOf, isOn, numberOf, secondsOf, textOf, wholeOf } from "../figures.ts";
+import type { ForeignNode } from "../foreign-file.ts";
+import type { ImportContext } from "../gateway-import.ts";
+import { importCache } from "./cache.ts";
+import type { EnvironmentTexts } from "./environment.ts";
+
+/** The project that the first start of the gateway makes. */
+const PROJECT = "default";
+const MIB = 1024 * 1024;
+const DAY_S = 86_400;
+/** Digits of an amount of money. */
+const USD_DIGITS = 9;
+
+export function importSettings(context: ImportContext, texts: EnvironmentTexts): void {
+  const { members } = context.foreign.root;
+  const litellm = members.get("litellm_settings")?.members ?? new Map<string, ForeignNode>();
+  const general = members.get("general_settings")?.members ?? new Map<string, ForeignNode>();
+  importCache(litellm, context, texts);
+  importSwitches(litellm, context);
+  importBudgets(litellm, context);
+  importGeneral(general, context);
+  importProviderBudgets(members.get("router_settings")?.members.get("provider_budget_config"), context);
+  reportPlainly(litellm, LITELLM_WITHOUT, context);
+  reportPlainly(general, GENERAL_WITHOUT, context);
+}
+
+function importSwitches(litellm: ReadonlyMap<string, ForeignNode>, { claims, draft }: ImportContext): void {
+  const drop = litellm.get("drop_params");
+  if (drop?.kind === "scalar" && typeof drop.value === "boolean") {
+    draft.set("settings", ["drop_params"], drop.value);
+    claims.taken(drop, "settings.drop_params");
+  }
+  const verbose = litellm.get("set_verbose");
+  if (isOn(verbose)) {
+    draft.set("log", ["level"], "debug");
+    claims.taken(verbose, "log.level");
+  } else claims.taken(verbose, "log.level, whose default it is");
+  const json = litellm.get("json_logs");
+  if (isOn(json)) claims.taken(json, "the log, which always has one JSON object per line");
+  else claims.changed(json, "the log", "the log always has one JSON object per line");
+  const silent = litellm.get("turn_off_message_logging");
+  if (isOn(silent)) claims.taken(silent, "integrations, which get no text of prompts and answers unless they have content: true");
+  else claims.changed(silent, "integrations", "no text of prompts and answers is sent unless an integration has content: true");
+}
+
+function importBudgets(litellm: ReadonlyMap<string, ForeignNode>, context: ImportContext): void {
+  setBudget("all-calls", { amount: litellm.get("max_budget"), duration: litellm.get("budget_duration"), scope: {} }, context);
+  setBudget("each-end-user", { amount: litellm.get("max_end_user_budget"), duration: undefined, scope: { user: "*" } }, context);
+}
+
+interface ForeignBudget {
+  readonly amount: ForeignNode | undefined;
+  readonly duration: ForeignNode | undefined;
+  readonly scope: Readonly<Record<string, string>>;
+}
+
+function setBudget(name: string, { amount, duration, scope }: ForeignBudget, { claims, draft }: ImportContext): void {
+  const number = numberOf(amount);
+  const usd = decimalOf(number, USD_DIGITS);
+  if (usd === null) return;
+  const seconds = duration === undefined ? null : secondsOf(duration.value);
+  const found: Window | null = seconds === null ? { window: "total", isSame: duration === undefined } : budgetWindow(seconds);
+  if (found === null) {
+    claims.without(amount, "no period of a budget is that long: there are day, week, month and total");
+    claims.without(duration, "no period of a budget is that long: there are day, week, month and total");
+    return;
+  }
+  const free = draft.freeName("budgets", nameOf(name));
+  draft.set("budgets", [free], { usd, window: found.window, unpriced: "allow", scope });
+  const at = `budgets.${free}`;
+  claims.changed(amount, `${at}.usd`, "a call reserves what it may cost before it begins, so that the budget is never exceeded");
+  if (found.isSame) claims.changed(duration, `${at}.window`, "periods are those of the calendar in UTC");
+  else claims.changed(duration, `${at}.window`, `the period is a ${found.window} of the calendar in UTC, which is longer`);
+}
+
+/** Budgets of providers, for each account of the provider. */
+function importProviderBudgets(node: ForeignNode | undefined, context: ImportContext): void {
+  for (const [provider, budget] of node?.members ?? []) {
+    const parts = { amount: budget.members.get("budget_limit") ?? budget.members.get("max_budget"), duration: budget.members.get("time_period") ?? budget.members.get("budget_duration") };
+    if (!context.draft.has("providers", provider)) {
+      context.claims.without(budget, "no model in model_list is of this provider");
+      continue;
+    }
+    setBudget(`provider-${provider}`, { ...parts, scope: { provider } }, context);
+  }
+}
+
+function importGeneral(general: ReadonlyMap<string, ForeignNode>, { claims, draft }: ImportContext): void {
+  const all = wholeOf(general.get("global_max_parallel_requests"), 1, 65_535);
+  if (all !== null) {
+    draft.set("server", ["max_concurrent_calls"], all);
+    claims.taken(general.get("global_max_parallel_requests"), "server.max_concurrent_calls");
+  }
+  const size = numberOf(general.get("max_request_size_mb"));
+  if (size !== null && size > 0 && size <= 1024) {
+    draft.set("server", ["max_body_bytes"], Math.max(1024, Math.round(size * MIB)));
+    claims.taken(general.get("max_request_size_mb"), "server.max_body_bytes");
+  }
+  const kept = general.get("maximum_spend_logs_retention_period");
+  const seconds = kept === undefined ? null : secondsOf(kept.value);
+  if (seconds !== null) {
+    draft.set("calls", ["keep_days"], Math.max(1, Math.ceil(seconds / DAY_S)));
+    claims.taken(kept, "calls.keep_days");
+  }
+  const content = general.get("store_prompts_in_spend_logs");
+  if (isOn(content)) {
+    draft.set("tenants", [PROJECT, "settings", "content_log", "enabled"], true);
+    claims.changed(content, `tenants.${PROJECT}.settings.content_log`, "what is kept is encrypted, and personal data is replaced before");
+  } else claims.taken(content, `tenants.${PROJECT}.settings.content_log, which is off`);
+  const key = general.get("master_key");
+  claims.without(key, "the first start makes an access token of its own; further ones are made with dragoman token create");
+  if (textOf(general.get("database_url")) !== null)
+    claims.without(general.get("database_url"), "Dragoman has a database of its own: SQLite in its data folder, or the PostgreSQL of server.database_url");
+}
+
+/** Why settings have no counterpart, where this helps whoever reads the report. */
+const LITELLM_WITHOUT: Readonly<Record<string, string>> = {
+  modify_params: "requests are never changed in silence; what a provider does not take is refused, or dropped and reported",
+  additional_drop_params: "name the parameters in drop of a target, for the models that do not take them",
+  default_team_settings: "integrations have tenants and projects, to which they can be bound",
+  default_internal_user_params: "people get their rights by roles: docs/identity.md",
+  langfuse_default_tags: "tags of a trace are taken from the metadata of the call",
+  service_callback: "metrics of the store and the limit store are at /metrics",
+  service_callbacks: "metrics of the store and the limit store are at /metrics",
+  telemetry: "Dragoman reports nothing to its makers",
+};
+const GENERAL_WITHOUT: Readonly<Record<string, string>> = {
+  alerting: "events go to webhooks: docs/integrations/webhooks.md",
+  alerting_threshold: "events go to webhooks: docs/integrations/webhooks.md",
+  alert_types: "events go to webhooks: docs/integrations/webhooks.md",
+  alert_to_webhook_url: "events go to webhooks: docs/integrations/webhooks.md",
+  enable_jwt_auth: "logins of an issuer are configured under oidc",
+  litellm_jwtauth: "logins of an issuer are configured under oidc",
+  pass_through_endpoints: "requests go to the operations of this gateway only",
+  custom_auth: "who may call is decided by access tokens and by issuers under oidc",
+  store_model_in_db: "models that were added in its database are not in this file",
+  allow_requests_on_db_unavailable: "calls go on with the last known configuration unless server.stale_snapshot is refuse",
+  health_check_interval: "targets are judged by the calls that they serve",
+  background_health_checks: "targets are judged by the calls that they serve",
+  user_header_name: "the end user is named in the request's user or safety_identifier",
+  telemetry: "Dragoman reports nothing to its makers",
+};
+
+function reportPlainly(
+  section: ReadonlyMap<string, ForeignNode>,
+  words: Readonly<Record<string, string>>,
+  { claims }: ImportContext,
+): void {
+  for (const [key, why] of Object.entries(words)) claims.without(section.get(key), why);
+}
