@@ -210,6 +210,7 @@ function createProgram(setCode: (code: number) => void, launcher: Launcher): Com
       .addOption(config())
       .addOption(json())
       .action(async (options) => setCode((await import("./ledger.ts"))[name](options, readEnvironment())));
+  addImport(program);
   program
     .command("check")
     .description("check a configuration file and the tests of its routes")
@@ -223,6 +224,29 @@ function createProgram(setCode: (code: number) => void, launcher: Launcher): Com
     .action((options) => printLine(options.json === true ? JSON.stringify({ version: VERSION }) : VERSION));
   return program;
 }
+
+function addImport(program: Command): void {
+  const imports = program.command("import").description("take over the configuration of another gateway");
+  for (const [gateway, label] of IMPORTED)
+    imports
+      .command(gateway)
+      .description(`take over a configuration of ${label}, and print what became of each of its values`)
+      .argument("<file>")
+      .option("--out <folder>", "folder to write, which does not exist yet (default: nothing is written)")
+      .option("--name <name>", "name of the route, for a file that describes one without a name")
+      .option("--model <name...>", "models that clients ask for, where the file leaves the model to them")
+      .option("--provider <name=provider...>", "which provider stands behind a name of the other gateway")
+      .addOption(json())
+      .action(async (file, options) => (await import("./import.ts")).importForeign(gateway, file, options));
+}
+
+/** The gateways whose configuration can be taken over, and how their makers write them. */
+const IMPORTED = [
+  ["litellm", "LiteLLM"],
+  ["portkey", "Portkey"],
+  ["openrouter", "OpenRouter"],
+  ["bifrost", "Bifrost"],
+] as const;
 
 function addConsoleCommands(program: Command): void {
   program

@@ -28,7 +28,7 @@ export interface YamlDocument {
 const MAX_DEPTH = 32;
 
 // The parser's own messages quote the source, which may be a secret.
-const SYNTAX: Readonly<Record<ErrorCode, string>> = {
+export const YAML_MISTAKES: Readonly<Record<ErrorCode, string>> = {
   ALIAS_PROPS: "an alias cannot have an anchor or a tag",
   BAD_ALIAS: "this alias is not valid",
   BAD_COLLECTION_TYPE: "this tag does not fit the collection",
@@ -67,14 +67,14 @@ export function parseYaml(file: string, text: string, variables: Variables): Yam
   };
 
   const root = parse(text, lines);
-  if (root === null) problems.push({ file, line: null, column: null, path: "", message: SYNTAX.RESOURCE_EXHAUSTION });
-  for (const { code, pos } of root?.errors ?? []) problems.push(problemAtOffset(pos[0], [], SYNTAX[code]));
+  if (root === null) problems.push({ file, line: null, column: null, path: "", message: YAML_MISTAKES.RESOURCE_EXHAUSTION });
+  for (const { code, pos } of root?.errors ?? []) problems.push(problemAtOffset(pos[0], [], YAML_MISTAKES[code]));
   // An unknown tag is only a warning of the parser, and is reported with its key below.
   for (const { code, pos } of root?.warnings ?? [])
-    if (code !== "TAG_RESOLVE_FAILED") problems.push(problemAtOffset(pos[0], [], SYNTAX[code]));
+    if (code !== "TAG_RESOLVE_FAILED") problems.push(problemAtOffset(pos[0], [], YAML_MISTAKES[code]));
   // The parser knows %YAML and %TAG directives and therefore does not warn about them.
   if (root?.directives.yaml.explicit === true || Object.keys(root?.directives.tags ?? {}).length > 1)
-    problems.push(problemAtOffset(Math.max(text.search(/^%/m), 0), [], SYNTAX.BAD_DIRECTIVE));
+    problems.push(problemAtOffset(Math.max(text.search(/^%/m), 0), [], YAML_MISTAKES.BAD_DIRECTIVE));
 
   const expanded = new Map<string, string>();
   const report = (node: ParsedNode, path: Path, message: string, at = offsetOf(root, path) ?? node.range[0]): void => {
@@ -109,9 +109,9 @@ interface Reading {
 
 function read(node: Node, path: Path, reading: Reading): unknown {
   if (node === null || node === undefined) return null;
-  if (path.length > MAX_DEPTH) return reading.report(node, path.slice(0, MAX_DEPTH), SYNTAX.RESOURCE_EXHAUSTION);
+  if (path.length > MAX_DEPTH) return reading.report(node, path.slice(0, MAX_DEPTH), YAML_MISTAKES.RESOURCE_EXHAUSTION);
   if ("anchor" in node && node.anchor !== undefined) reading.report(node, path, "anchors are not allowed");
-  if (node.tag !== undefined) reading.report(node, path, SYNTAX.TAG_RESOLVE_FAILED);
+  if (node.tag !== undefined) reading.report(node, path, YAML_MISTAKES.TAG_RESOLVE_FAILED);
   if (isMap(node)) {
     // The parser's own check compares every key with every other, which takes 17 s for 50,000 keys.
     const seen = new Set<string>();
@@ -120,7 +120,7 @@ function read(node: Node, path: Path, reading: Reading): unknown {
         const name = isScalar(key) ? String(key.value) : "";
         // Schemas silently ignore this key.
         if (name === "__proto__") reading.report(key, [...path, name], "unknown key");
-        if (seen.has(name)) reading.report(key, [...path, name], SYNTAX.DUPLICATE_KEY, key.range[0]);
+        if (seen.has(name)) reading.report(key, [...path, name], YAML_MISTAKES.DUPLICATE_KEY, key.range[0]);
         seen.add(name);
         return [name, read(value, [...path, name], reading) ?? undefined];
       },

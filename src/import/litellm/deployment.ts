@@ -1,13 +1,11 @@
 // One entry of LiteLLM's `model_list`: the target that it becomes, and what its route has to know of it.
 // https://docs.litellm.ai/docs/proxy/configs, https://docs.litellm.ai/docs/proxy/load_balancing
-import { GatewayError } from "../../core/errors.ts";
-import type { Json } from "../../core/json.ts";
-import { COMMON_PARAMETERS, FIELDS } from "../../core/params.ts";
 import { MODEL_ID } from "../../providers/settings.ts";
 import { isOn, millisecondsOf, numberOf, textOf, wholeOf } from "../figures.ts";
 import { type ForeignNode, plainOf } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { type Value, valueOf } from "../reference.ts";
+import { DROPPABLE, parameterProblem } from "../target-parameters.ts";
 import { ACCOUNT_SETTINGS, deploymentAccount, type Settings } from "./deployment-account.ts";
 import type { EnvironmentTexts } from "./environment.ts";
 import { importModelFacts } from "./model-facts.ts";
@@ -85,35 +83,37 @@ type OfTarget = Pick<
 
 function readTarget(own: Settings, target: string, { claims }: ImportContext): OfTarget {
   const params: Record<string, Value> = {};
-  for (const [name, node] of own) {
-    if (ACCOUNT_SETTINGS.has(name) || OF_THE_ROUTE.has(name) || name === "model") continue;
-    if (name === "extra_body") {
-      for (const [inner, member] of node.members) setParam(inner, member, "extra_body");
-      continue;
-    }
-    if (OF_ROUTE_TIMES.has(name) || OF_LITELLM.test(name)) continue;
-    setParam(name, node, null);
-  }
-  function setParam(name: string, node: ForeignNode, from: string | null): void {
+  const set = (name: string, node: ForeignNode, from: string | null): void => {
     const problem = parameterProblem(name, node);
     const value = valueOf(plainOf(node));
     if (problem !== null || value === undefined) return claims.without(node, problem ?? "it has no value");
     params[name] = value;
     if (from === null) claims.taken(node, `params of ${target}`);
     else claims.changed(node, `params of ${target}`, `stands beside the other parameters and not under ${from}`);
-  }
-  const maxConcurrency = wholeOf(own.get("max_parallel_requests"), 1, 65_535);
-  if (maxConcurrency !== null) claims.taken(own.get("max_parallel_requests"), `max_concurrency of ${target}`);
-  return { params, drop: readDrops(own, params, target), maxConcurrency, ...readTimes(own) };
+  };
+  for (const [name, node] of own)
+    if (name === "extra_body") for (const [inner, member] of node.members) set(inner, member, name);
+    else if (!isNoParameter(name)) set(name, node, null);
+  const places = own.get("max_parallel_requests");
+  const maxConcurrency = wholeOf(places, 1, 65_535);
+  if (maxConcurrency !== null) claims.taken(places, `max_concurrency of ${target}`);
+  const drop = (own.get("additional_drop_params")?.items ?? []).flatMap((item): readonly string[] => {
+    const name = textOf(item) ?? "";
+    if (!DROPPABLE.has(name) || name in params) return [];
+    claims.taken(item, `drop of ${target}`);
+    return [name];
+  });
+  return { params, drop, maxConcurrency, ...readTimes(own) };
+}
 
-  function readDrops(settings: Settings, set: typeof params, of: string): readonly string[] {
-    return (settings.get("additional_drop_params")?.items ?? []).flatMap((item): readonly string[] => {
-      const name = textOf(item) ?? "";
-      if (!DROPPABLE.has(name) || name in set) return [];
-      claims.taken(item, `drop of ${of}`);
-      return [name];
-    });
-  }
+function isNoParameter(name: string): boolean {
+  return (
+    name === "model" ||
+    ACCOUNT_SETTINGS.has(name) ||
+    OF_THE_ROUTE.has(name) ||
+    OF_ROUTE_TIMES.has(name) ||
+    OF_LITELLM.test(name)
+  );
 }
 
 const OF_ROUTE_TIMES: ReadonlySet<string> = new Set([
@@ -125,26 +125,6 @@ const OF_ROUTE_TIMES: ReadonlySet<string> = new Set([
   "additional_drop_params",
   "drop_params",
 ]);
-
-/** The caller decides the form of the answer, and messages refer to tools. */
-const DROPPABLE: ReadonlySet<string> = new Set(
-  COMMON_PARAMETERS.filter((name) => !["stream", "stream_options", "tools", "deployment_id"].includes(name)),
-);
-
-/** Why a target cannot set this parameter; `null` when it can. */
-export function parameterProblem(name: string, node: ForeignNode): string | null {
-  const field = FIELDS.get(name);
-  if (field?.class === "gateway" || name === "stream" || name === "stream_options")
-    return "a target cannot set this field, only parameters of a model";
-  if (field === undefined) return null;
-  try {
-    field.check(plainOf(node) as Json, name);
-    return null;
-  } catch (thrown) {
-    if (!(thrown instanceof GatewayError)) throw thrown;
-    return "this parameter cannot have this value";
-  }
-}
 
 function readTimes(own: Settings): Pick<Deployment, "retries" | "timeoutMs" | "streamTimeoutMs"> {
   const time = (name: string): number | null => {

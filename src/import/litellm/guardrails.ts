@@ -67,17 +67,18 @@ function importGuardrail(item: ForeignNode, context: ImportContext): void {
   }
   const at = `policies.${name}`;
   claims.taken(item.members.get("guardrail_name"), at);
-  claims.changed(params.get("guardrail"), at, "Dragoman searches the text itself; what it finds can differ");
+  const how = isAlways ? SEARCHES_ITSELF : `${SEARCHES_ITSELF}; ${ONLY_REPORTS}`;
+  claims.changed(params.get("guardrail"), at, how);
   if (textOf(params.get("mode")) === "during_call")
     claims.changed(params.get("mode"), at, "the text is searched before it is sent");
   else claims.taken(params.get("mode"), at);
   if (isAlways) claims.taken(params.get("default_on"), at);
-  else {
-    const how = "there it applied to calls that asked for it; here it only reports what it would do, until mode: audit is removed";
-    claims.changed(params.get("default_on"), at, how);
-    claims.changed(params.get("guardrail"), at, how);
-  }
+  else claims.changed(params.get("default_on"), at, ONLY_REPORTS);
 }
+
+const SEARCHES_ITSELF = "Dragoman searches the text itself, and can find more or less";
+const ONLY_REPORTS =
+  "there it applied to calls that asked for it; here it only reports what it would do, until mode: audit is removed";
 
 function whyWithout(kind: string): string {
   return `Dragoman does not ask ${/^[\w-]{1,40}$/.test(kind) ? kind : "other services"}; its guards find personal data, secrets and patterns: docs/policies.md`;

@@ -1,0 +1,99 @@
+// `dragoman import <gateway> <file>`: takes over the configuration of another gateway, prints what became of each of its
+// values, and writes the files of ours.
+import { basename, resolve } from "node:path";
+import { readConfigText } from "../config/file.ts";
+import { PROVIDER_FAMILIES } from "../gateway-parts/provider-families.ts";
+import { nameOf } from "../import/draft.ts";
+import type { ImportChoices } from "../import/gateway-import.ts";
+import { GATEWAYS, type GatewayName, importConfiguration, type Imported } from "../import/import-configuration.ts";
+import { countOf, type Outcome, type ReportLine } from "../import/report.ts";
+import { CONFIGURATION_FILE, writeImport } from "../import/write-import.ts";
+import { printJson, printLine, printTable } from "./output.ts";
+
+export interface ImportFlags {
+  readonly out?: string;
+  readonly name?: string;
+  readonly model?: readonly string[];
+  readonly provider?: readonly string[];
+  readonly json?: true;
+}
+
+/** Where the files would stand if they were written: references to secrets have to name some folder. */
+const NO_FOLDER = "import";
+
+/** Throws ConfigurationError for a file that is no configuration of the gateway. */
+export function importForeign(gateway: GatewayName, file: string, flags: ImportFlags): void {
+  const folder = resolve(flags.out ?? NO_FOLDER);
+  const imported = importConfiguration({
+    gateway,
+    file,
+    text: readConfigText(file),
+    folder,
+    families: PROVIDER_FAMILIES,
+    choices: choicesOf(file, flags),
+  });
+  if (flags.out !== undefined) writeImport(folder, imported, headOf(gateway));
+  if (flags.json === true) printJson({ ...summaryOf(imported, flags), report: imported.report });
+  else printReport(gateway, imported, flags);
+}
+
+function choicesOf(file: string, { name, model = [], provider = [] }: ImportFlags): ImportChoices {
+  const known = new Set(PROVIDER_FAMILIES.map(({ id }) => id));
+  const providers = provider.map((pair): readonly [string, string] => {
+    const [theirs = "", ours = ""] = pair.split("=");
+    if (theirs === "" || !known.has(ours))
+      throw new Error(
+        `--provider ${pair}: expected <name there>=<provider here>; \`dragoman providers\` lists the providers`,
+      );
+    return [theirs, ours];
+  });
+  return {
+    name: nameOf(name ?? basename(file).replace(/\.[a-z]+$/i, "")),
+    models: model,
+    providers: new Map(providers),
+  };
+}
+
+function headOf(gateway: GatewayName): string {
+  return `# Imported from ${GATEWAYS[gateway].label} by dragoman import. report.json says what became of each value.`;
+}
+
+function summaryOf({ report, secrets }: Imported, { out }: ImportFlags): object {
+  return {
+    folder: out === undefined ? null : resolve(out),
+    values: report.length,
+    ...countOf(report),
+    secrets: secrets.map(({ name }) => name),
+  };
+}
+
+const WORDS: Readonly<Record<Outcome, string>> = { taken: "taken", changed: "changed", without: "no counterpart" };
+
+function printReport(gateway: GatewayName, imported: Imported, { out }: ImportFlags): void {
+  const { report, secrets } = imported;
+  printTable(
+    ["LINE", "SETTING", "RESULT", "HERE"],
+    report.map((line) => [String(line.line), line.path, WORDS[line.outcome], hereOf(line)]),
+  );
+  const { taken, changed, without } = countOf(report);
+  printLine("");
+  printLine(
+    `${report.length} values of ${GATEWAYS[gateway].label}: ${taken} taken, ${changed} changed, ${without} without counterpart.`,
+  );
+  if (secrets.length > 0)
+    printLine(
+      out === undefined
+        ? `${secrets.length} secrets stand in plain text in the file; with --out each gets a file of its own.`
+        : `${secrets.length} secrets were in plain text: each has a file of its own, which only you can read: ${secrets.map(({ name }) => name).join(", ")}.`,
+    );
+  printLine(
+    out === undefined
+      ? "Nothing was written; --out <folder> writes the configuration."
+      : `${resolve(out, CONFIGURATION_FILE)} is written; try it with dragoman check and dragoman simulate.`,
+  );
+}
+
+function hereOf({ to, note }: ReportLine): string {
+  if (to === null) return note ?? "";
+  return note === null ? to : `${to}: ${note}`;
+}

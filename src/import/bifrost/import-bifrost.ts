@@ -1,0 +1,119 @@
+// Takes over the configuration file of Bifrost. https://docs.getbifrost.ai/quickstart/gateway/setting-up
+import { ConfigurationError } from "../../config/problem.ts";
+import { isOn, millisecondsOf, numberOf, textOf, wholeOf } from "../figures.ts";
+import type { ForeignNode } from "../foreign-file.ts";
+import type { GatewayImport, ImportContext } from "../gateway-import.ts";
+import { shownPath } from "../shown-path.ts";
+import { importProviders } from "./accounts.ts";
+import { importPlugins } from "./plugins.ts";
+import { importToolServers } from "./tool-servers.ts";
+
+/** One of these has to be in the file. */
+const SECTIONS = ["providers", "client", "mcp", "governance", "plugins", "config_store", "logs_store"];
+const MIB = 1024 * 1024;
+const MOST_RETRIES = 10;
+
+export const bifrost: GatewayImport = {
+  label: "Bifrost",
+  yaml: "1.2",
+  run: (context) => {
+    const { claims, foreign } = context;
+    const { file, root } = foreign;
+    const wrong =
+      root.kind !== "mapping" || !SECTIONS.some((key) => root.members.has(key))
+        ? root
+        : ["providers", "client", "governance"].map((key) => root.members.get(key)).find((node) => node !== undefined && node.kind !== "mapping");
+    if (wrong !== undefined)
+      throw new ConfigurationError([
+        {
+          file,
+          line: wrong.line,
+          column: wrong.column,
+          path: shownPath(wrong.path),
+          message:
+            wrong === root
+              ? `this is no configuration of Bifrost: it has none of ${SECTIONS.join(", ")}`
+              : "expected a mapping",
+        },
+      ]);
+    const { members } = root;
+    importProviders(members.get("providers"), context);
+    importNetwork(members.get("providers"), context);
+    importClient(members.get("client"), context);
+    importPlugins(members.get("plugins"), context);
+    importToolServers(members.get("mcp"), context);
+    claims.without(members.get("$schema"), "it is about the file, not about calls");
+    claims.without(
+      members.get("governance")?.members.get("virtual_keys"),
+      "keys are not taken over yet: make a token for each with dragoman token create, and its bounds under limits and budgets",
+    );
+    claims.without(members.get("governance"), "people and tokens are administered over the API: docs/identity.md");
+    claims.without(members.get("auth_config"), "people log in to the console by a link, a token or an issuer: docs/console.md");
+    claims.without(members.get("encryption_key"), "the master key is made at the first start, or set in DRAGOMAN_MASTER_KEY");
+    for (const store of ["config_store", "logs_store", "vector_store"])
+      claims.without(members.get(store), "Dragoman has a database of its own: SQLite in its data folder, or the PostgreSQL of server.database_url");
+  },
+};
+
+/** Times and retries belong to providers there, and to all routes here: the greatest of them count. */
+function importNetwork(providers: ForeignNode | undefined, { claims, draft }: ImportContext): void {
+  const networks = [...(providers?.members.values() ?? [])].flatMap((node) => node.members.get("network_config") ?? []);
+  const read = (key: string): readonly number[] => networks.flatMap((node) => numberOf(node.members.get(key)) ?? []);
+  const times = read("default_request_timeout_in_seconds").filter((seconds) => seconds > 0);
+  const retries = read("max_retries").filter((count) => Number.isInteger(count) && count >= 0);
+  if (times.length > 0) draft.set("route_defaults", ["timeouts", "first_byte_ms"], millisecondsOf(Math.max(...times)));
+  if (retries.length > 0) draft.set("route_defaults", ["retries"], Math.min(MOST_RETRIES, Math.max(...retries)));
+  for (const { members } of networks) {
+    claims.changed(members.get("default_request_timeout_in_seconds"), "route_defaults.timeouts.first_byte_ms", "the greatest of all providers counts, for each request until its answer begins");
+    claims.changed(members.get("max_retries"), "route_defaults.retries", `the greatest of all providers counts; the most is ${MOST_RETRIES}`);
+    for (const key of ["retry_backoff_initial", "retry_backoff_max", "retry_backoff_initial_ms", "retry_backoff_max_ms"])
+      claims.without(members.get(key), "the time between two attempts is not configured");
+    claims.without(members.get("extra_headers"), "clients send headers for a provider in extra_headers, if their token may");
+  }
+  for (const node of providers?.members.values() ?? [])
+    claims.without(
+      node.members.get("concurrency_and_buffer_size"),
+      "a target of a route has max_concurrency, and the route a queue",
+    );
+}
+
+function importClient(client: ForeignNode | undefined, { claims, draft }: ImportContext): void {
+  const members = client?.members ?? new Map<string, ForeignNode>();
+  const origins = members.get("allowed_origins");
+  const listed = (origins?.items ?? []).flatMap((item) => textOf(item) ?? []).filter((text) => text === "*" || /^https?:\/\/[^/\s*]+$/.test(text));
+  if (listed.length > 0 && listed.length === origins?.items.length) {
+    draft.set("cors", ["origins"], listed);
+    claims.taken(origins, "cors.origins");
+  }
+  const size = members.get("max_request_body_size_mb");
+  const megabytes = numberOf(size);
+  if (megabytes !== null && megabytes > 0 && megabytes <= 1024) {
+    draft.set("server", ["max_body_bytes"], Math.round(megabytes * MIB));
+    claims.taken(size, "server.max_body_bytes");
+  }
+  const days = wholeOf(members.get("log_retention_days"), 1, 36_500);
+  if (days !== null) {
+    draft.set("calls", ["keep_days"], days);
+    claims.taken(members.get("log_retention_days"), "calls.keep_days");
+  }
+  const drop = members.get("compat")?.members.get("should_drop_params");
+  if (isOn(drop)) {
+    draft.set("settings", ["drop_params"], true);
+    claims.taken(drop, "settings.drop_params");
+  }
+  const logging = members.get("enable_logging");
+  if (isOn(logging)) claims.taken(logging, "the record that each call has");
+  const content = members.get("disable_content_logging");
+  if (isOn(content)) claims.taken(content, "content_log, which is off unless a tenant turns it on");
+  else claims.changed(content, "content_log", "prompts and answers are kept only if a tenant turns content_log on");
+  const enforced = members.get("enforce_governance_header") ?? members.get("enforce_auth_on_inference");
+  if (isOn(enforced)) claims.taken(enforced, "access tokens, which every call needs");
+  claims.without(members.get("allow_direct_keys"), "callers send keys of their own in api_key, if their token may");
+  for (const key of ["initial_pool_size", "drop_excess_requests", "prometheus_labels", "log_output_style"])
+    claims.without(members.get(key), "there is no such setting");
+  const level = textOf(members.get("log_level"));
+  if (level !== null && ["trace", "debug", "info", "warn", "error"].includes(level)) {
+    draft.set("log", ["level"], level);
+    claims.taken(members.get("log_level"), "log.level");
+  }
+}

@@ -1,0 +1,77 @@
+// Plugins of Bifrost that have a counterpart: traces over OTLP, metrics and the cache of answers.
+// https://docs.getbifrost.ai/features/observability/otel
+import { isPlainAddress } from "../../providers/credential-settings.ts";
+import { isOn, secondsOf, textOf, wholeOf } from "../figures.ts";
+import type { ForeignNode } from "../foreign-file.ts";
+import type { ImportContext } from "../gateway-import.ts";
+
+const TRACES_PATH = /\/v1\/traces\/?$/;
+/** The port of OTLP over HTTP; over gRPC, which is not spoken here, it is 4317. */
+const HTTP_PORT = 4318;
+const TTL_S = 300;
+const MOST_TTL_S = 2_592_000;
+
+export function importPlugins(plugins: ForeignNode | undefined, context: ImportContext): void {
+  const { claims } = context;
+  for (const node of plugins?.items ?? []) {
+    const name = textOf(node.members.get("name")) ?? "";
+    const enabled = node.members.get("enabled");
+    if (enabled !== undefined && !isOn(enabled)) claims.without(node, "the plugin is off");
+    else if (name === "otel") importTraces(node, context);
+    else if (name === "semantic_cache") importCache(node, context);
+    else if (name === "telemetry") {
+      claims.taken(node.members.get("name"), "/metrics, which is always there");
+      claims.taken(enabled, "/metrics, which is always there");
+      claims.without(node, "which labels metrics have is not configured");
+    } else if (name === "governance" || name === "logging") {
+      claims.taken(node.members.get("name"), "limits, budgets and the record of each call, which are always there");
+      claims.taken(enabled, "limits, budgets and the record of each call, which are always there");
+      claims.taken(node.members.get("config")?.members.get("is_vk_mandatory"), "access tokens, which every call needs");
+    } else claims.without(node, "there is no such integration; docs/integrations has those that there are");
+  }
+}
+
+function importTraces(node: ForeignNode, { claims, draft }: ImportContext): void {
+  const config = node.members.get("config");
+  const profiles = config?.members.get("profiles")?.items ?? (config === undefined ? [] : [config]);
+  for (const { members } of profiles) {
+    const url = members.get("collector_url");
+    const endpoint = endpointOf(textOf(url) ?? "");
+    if (endpoint === null) {
+      claims.without(url, "expected the address of a collector");
+      continue;
+    }
+    const id = draft.freeName("integrations", "otel");
+    const service = members.get("service_name");
+    const label = textOf(service);
+    draft.set("integrations", [id], { type: "otlp", endpoint, ...(label !== null && { service_name: label }) });
+    if (textOf(members.get("protocol")) === "grpc")
+      claims.changed(url, `integrations.${id}.endpoint`, `traces are sent over HTTP, to port ${HTTP_PORT}`);
+    else claims.taken(url, `integrations.${id}.endpoint`);
+    claims.taken(service, `integrations.${id}.service_name`);
+    claims.changed(members.get("protocol"), `integrations.${id}`, "OTLP is spoken over HTTP");
+    claims.changed(members.get("trace_type"), `integrations.${id}`, "spans have the attributes of OpenTelemetry for generative AI");
+  }
+  claims.taken(node.members.get("name"), "integrations");
+  claims.taken(node.members.get("enabled"), "integrations");
+}
+
+function endpointOf(text: string): string | null {
+  const address = /^https?:/.test(text) ? text.replace(TRACES_PATH, "") : `http://${text.replace(/:\d+$/, "")}:${HTTP_PORT}`;
+  return text !== "" && isPlainAddress(address) ? address : null;
+}
+
+function importCache(node: ForeignNode, { claims, draft }: ImportContext): void {
+  const config = node.members.get("config");
+  const ttl = config?.members.get("ttl");
+  const seconds = ttl === undefined ? null : (wholeOf(ttl, 1, MOST_TTL_S) ?? secondsOf(ttl.value));
+  draft.set("tenants", ["default", "settings", "cache_allowed"], true);
+  draft.set("projects", ["default", "settings", "cache"], {
+    ttl_s: Math.min(MOST_TTL_S, Math.max(1, seconds ?? TTL_S)),
+    scope: "project",
+  });
+  claims.changed(node.members.get("name"), "cache", "only calls that are exactly equal share an answer, and callers of one project share them");
+  claims.taken(node.members.get("enabled"), "cache");
+  if (seconds !== null) claims.taken(ttl, "projects.default.settings.cache.ttl_s");
+  claims.without(config, "the cache compares whole calls, not their meaning");
+}

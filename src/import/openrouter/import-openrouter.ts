@@ -1,0 +1,143 @@
+// Takes over presets of OpenRouter, as its API returns them, or the routing of one of its requests: a route for each,
+// whose targets go on being called through OpenRouter with the same preferences.
+// https://openrouter.ai/docs/guides/features/presets, https://openrouter.ai/docs/guides/routing/provider-selection
+import { ConfigurationError } from "../../config/problem.ts";
+import { MODEL_ID } from "../../providers/settings.ts";
+import { nameOf } from "../draft.ts";
+import { textOf } from "../figures.ts";
+import { type ForeignNode, plainOf } from "../foreign-file.ts";
+import type { GatewayImport, ImportContext } from "../gateway-import.ts";
+import { type Mapping, type Value, valueOf, variable } from "../reference.ts";
+import { shownPath } from "../shown-path.ts";
+import { parameterProblem } from "../target-parameters.ts";
+
+const FAMILY = "openrouter";
+const MOST_TARGETS = 100;
+/** What a preset says of itself, and what belongs to a single call. */
+const WITHOUT: Readonly<Record<string, string>> = {
+  messages: "it belongs to a single call",
+  input: "it belongs to a single call",
+  prompt: "it belongs to a single call",
+  stream: "it belongs to a single call",
+  preset: "it names a preset, which is imported from what the API of presets returns",
+  route: "a route here tries its targets in order in any case",
+};
+const ABOUT_THE_PRESET = [
+  "id",
+  "name",
+  "description",
+  "status",
+  "creator_user_id",
+  "workspace_id",
+  "created_at",
+  "updated_at",
+  "status_updated_at",
+  "designated_version_id",
+];
+
+export const openrouter: GatewayImport = {
+  label: "OpenRouter",
+  yaml: "1.2",
+  run: (context) => {
+    const presets = presetsOf(context.foreign.root);
+    const usable = presets.filter(({ config }) => config.members.has("model") || config.members.has("models") || config.members.has("provider"));
+    const [first] = presets;
+    if (first === undefined || usable.length === 0)
+      throw refusal(
+        context,
+        context.foreign.root,
+        "expected a preset of OpenRouter as its API returns it, or a request with model, models or provider",
+      );
+    for (const preset of usable) importPreset(preset, context);
+  },
+};
+
+interface Preset {
+  /** What surrounds the settings; the settings themselves where the file is a request. */
+  readonly node: ForeignNode;
+  readonly config: ForeignNode;
+  readonly slug: ForeignNode | undefined;
+  readonly systemPrompt: ForeignNode | undefined;
+}
+
+function presetsOf(root: ForeignNode): readonly Preset[] {
+  const data = root.kind === "mapping" ? (root.members.get("data") ?? root) : root;
+  const nodes = data.kind === "list" ? data.items : [data];
+  return nodes
+    .filter(({ kind }) => kind === "mapping")
+    .map((node) => {
+      const version = node.members.get("designated_version") ?? node;
+      return {
+        node,
+        config: version.members.get("config") ?? version,
+        slug: node.members.get("slug"),
+        systemPrompt: version.members.get("system_prompt"),
+      };
+    });
+}
+
+function refusal(
+  { foreign: { file } }: ImportContext,
+  { line, column, path }: ForeignNode,
+  message: string,
+): ConfigurationError {
+  return new ConfigurationError([{ file, line, column, path: shownPath(path), message }]);
+}
+
+function importPreset({ node, config, slug, systemPrompt }: Preset, context: ImportContext): void {
+  const { claims, choices, draft } = context;
+  const providerId = draft.account({
+    family: FAMILY,
+    wantedId: FAMILY,
+    entry: { api_key: variable("OPENROUTER_API_KEY") },
+  });
+  const name = draft.freeName("routes", nameOf(textOf(slug) ?? choices.name));
+  const at = `routes.${name}`;
+  if (slug !== undefined) claims.changed(slug, at, `clients ask for the route ${name}, and not for @preset/${name}`);
+  claims.without(systemPrompt, "a route has no system prompt; clients send it as the first message");
+  const params = parametersOf(config, at, context);
+  const models = modelsOf(config);
+  const targets: Value[] = [];
+  for (const model of models.slice(0, MOST_TARGETS)) {
+    const text = textOf(model) ?? "";
+    const target = `${providerId}:${text}`;
+    if (!MODEL_ID.test(text) || targets.some((each) => (typeof each === "string" ? each : (each as Mapping)["model"]) === target)) {
+      claims.without(model, "this cannot be the name of a model here, or stands in the list twice");
+      continue;
+    }
+    targets.push(Object.keys(params).length === 0 ? target : { model: target, params });
+    claims.taken(model, `${at}.targets`);
+  }
+  if (targets.length > 0) draft.set("routes", [name], { targets });
+  else
+    claims.without(
+      config,
+      "it names no model, so there is no route; requests can carry these preferences themselves",
+    );
+  for (const key of ABOUT_THE_PRESET) claims.without(node.members.get(key), "it is about the preset, not about calls");
+  for (const key of ["id", "preset_id", "creator_id", "version", "created_at", "updated_at"])
+    claims.without(node.members.get("designated_version")?.members.get(key), "it is about the preset, not about calls");
+}
+
+/** The first choice, and what follows when it fails. */
+function modelsOf(config: ForeignNode): readonly ForeignNode[] {
+  const model = config.members.get("model");
+  return [...(model === undefined ? [] : [model]), ...(config.members.get("models")?.items ?? [])];
+}
+
+/** Preferences among its providers and parameters of the model go on being sent to OpenRouter. */
+function parametersOf(config: ForeignNode, at: string, { claims }: ImportContext): Mapping {
+  const params: Record<string, Value> = {};
+  for (const [name, node] of config.members) {
+    if (["model", "models", "designated_version", "slug", "config", ...ABOUT_THE_PRESET].includes(name)) continue;
+    const why = WITHOUT[name] ?? parameterProblem(name, node);
+    const value = valueOf(plainOf(node));
+    if (why !== null || value === undefined) {
+      claims.without(node, why ?? "it has no value");
+      continue;
+    }
+    params[name] = value;
+    claims.taken(node, `${at}.targets, in params`);
+  }
+  return params;
+}

@@ -1,0 +1,157 @@
+// One target of a Portkey config: the account at a provider that it calls, its model, and its parameters. A key that
+// Portkey keeps itself is taken from a variable of the environment.
+// https://portkey.ai/docs/api-reference/inference-api/config-object
+import { API_KEY, isPlainAddress } from "../../providers/credential-settings.ts";
+import { ADDRESS_WORD } from "../../core/target.ts";
+import { MODEL_ID, type ProviderFamily } from "../../providers/settings.ts";
+import { nobodyAt } from "../address.ts";
+import { textOf } from "../figures.ts";
+import { type ForeignNode, plainOf } from "../foreign-file.ts";
+import type { ImportContext } from "../gateway-import.ts";
+import { type Value, valueOf, variable } from "../reference.ts";
+import { DROPPABLE, parameterProblem } from "../target-parameters.ts";
+import { familyInSlug, familyOfName } from "./provider-names.ts";
+
+export interface Leg {
+  readonly node: ForeignNode;
+  readonly providerId: string;
+  /** `null` where the request says it. */
+  readonly model: string | null;
+  readonly params: Readonly<Record<string, Value>>;
+  readonly drop: readonly string[];
+}
+
+/** Members of a target, those of the configs around it included: the nearest counts. */
+export type Members = ReadonlyMap<string, ForeignNode>;
+
+/** `@slug/model`, in `provider` or in the model. */
+const SLUG = /^@([^/]+)(?:\/(.+))?$/;
+
+/** Settings of a target that are settings of our provider's entry. */
+const SETTINGS: Readonly<Record<string, string>> = {
+  resource_name: "resource",
+  azure_resource_name: "resource",
+  api_version: "api_version",
+  azure_api_version: "api_version",
+  aws_region: "region",
+  vertex_project_id: "project",
+  vertex_region: "location",
+};
+
+/** `null` for a target without a provider, about which the report then says why. */
+export function readLeg(node: ForeignNode, members: Members, context: ImportContext): Leg | null {
+  const { claims, families } = context;
+  const override = members.get("override_params")?.members.get("model");
+  const named = SLUG.exec(textOf(override) ?? "");
+  const provider = members.get("provider");
+  const behind = SLUG.exec(textOf(provider) ?? "");
+  const virtual = members.get("virtual_key");
+  const slug = named?.[1] ?? behind?.[1] ?? textOf(virtual);
+  const name = slug === null && behind === null ? textOf(provider) : null;
+  const familyId = slug == null ? familyOfName(name ?? "") : (context.choices.providers.get(slug) ?? familyInSlug(slug));
+  const family = families.get(familyId ?? "");
+  if (family === undefined) {
+    claims.without(node, whyWithout(slug ?? null, name));
+    return null;
+  }
+  const providerId = account(family, slug ?? null, members, context);
+  const isGuess = slug != null && !context.choices.providers.has(slug);
+  const say = (each: ForeignNode | undefined, to: string): void =>
+    isGuess ? claims.changed(each, to, guessWords(slug, family)) : claims.taken(each, to);
+  say(provider, `providers.${providerId}`);
+  say(virtual, `providers.${providerId}`);
+  const model = named?.[2] ?? behind?.[2] ?? textOf(override) ?? textOf(members.get("deployment_id"));
+  if (named === null) claims.taken(override, `${providerId}:${model ?? ""}`);
+  else say(override, `${providerId}:${model ?? ""}`);
+  claims.taken(members.get("deployment_id"), `${providerId}:${model ?? ""}`);
+  if (model !== null && model !== undefined && !MODEL_ID.test(model)) {
+    claims.without(node, "this cannot be the name of a model here");
+    return null;
+  }
+  return { node, providerId, model: model ?? null, ...readParameters(members, context) };
+}
+
+function whyWithout(slug: string | null, name: string | null): string {
+  if (slug !== null)
+    return "the config does not say which provider stands behind this slug; name it with --provider <slug>=<provider> and import again";
+  return name === null
+    ? "it names no provider: the request did, or the config around it"
+    : "Dragoman has no such provider; with custom_host, name it with --provider";
+}
+
+function guessWords(slug: string | null | undefined, { label }: ProviderFamily): string {
+  return `${label} is what the slug ${slug ?? ""} most likely means; --provider <slug>=<provider> says it otherwise. Portkey keeps its key, so the key is taken from a variable`;
+}
+
+/** Returns the id of the account's entry. */
+function account(given: ProviderFamily, slug: string | null, members: Members, context: ImportContext): string {
+  const { claims, draft, secrets, families } = context;
+  const host = members.get("custom_host");
+  const address = textOf(host);
+  const family = address !== null && given.id === "openai" ? families.get("custom")! : given;
+  const wantedId = slug ?? (family === given ? given.id : `${given.id}-at-custom-host`);
+  const key = members.get("api_key");
+  const text = textOf(key);
+  const entry: Record<string, Value> = {};
+  if (address !== null) {
+    const isUsable = isPlainAddress(address);
+    entry["base_url"] = isUsable ? address : nobodyAt("custom-host");
+    if (isUsable) claims.taken(host, `providers.${wantedId}.base_url`);
+    else claims.changed(host, `providers.${wantedId}.base_url`, "expected an http or https address without user name, password and query");
+  } else if (family.baseUrl === null) entry["base_url"] = nobodyAt(`address-of-${wantedId}`);
+  for (const [theirs, ours] of Object.entries(SETTINGS)) {
+    const value = textOf(members.get(theirs));
+    if (value === null || !ADDRESS_WORD.test(value) || !family.settings.some(({ name }) => name === ours)) continue;
+    entry[ours] = value;
+    claims.taken(members.get(theirs), `providers.${wantedId}.${ours}`);
+  }
+  if (text !== null && API_KEY.test(text)) {
+    entry["api_key"] = secrets.keep(`${wantedId}_api_key`, text);
+    claims.changed(key, `providers.${wantedId}.api_key`, "the secret stands in a file of its own, to which the configuration refers");
+  } else if (family.credentials.includes("aws")) entry["aws"] = awsOf(members, wantedId, context);
+  else if (family.credentials.includes("google")) entry["google"] = "default";
+  else if (family.credentials.includes("key"))
+    entry["api_key"] = variable(`${wantedId.toUpperCase().replaceAll(/[^A-Z0-9]+/g, "_")}_API_KEY`.replace(/^(\d)/, "_$1"));
+  return draft.account({ family: family.id, wantedId, entry });
+}
+
+function awsOf(members: Members, id: string, { claims, secrets }: ImportContext): Value {
+  const pairs = (
+    [
+      ["aws_access_key_id", "access_key_id"],
+      ["aws_secret_access_key", "secret_access_key"],
+      ["aws_session_token", "session_token"],
+    ] as const
+  ).flatMap(([theirs, ours]) => {
+    const text = textOf(members.get(theirs));
+    if (text === null || !API_KEY.test(text)) return [];
+    claims.changed(members.get(theirs), `providers.${id}.aws.${ours}`, "the secret stands in a file of its own, to which the configuration refers");
+    return [[ours, secrets.keep(`${id}_${theirs}`, text)] as const];
+  });
+  return pairs.length >= 2 ? Object.fromEntries(pairs) : "default";
+}
+
+function readParameters(members: Members, { claims }: ImportContext): Pick<Leg, "params" | "drop"> {
+  const params: Record<string, Value> = {};
+  const take = (name: string, node: ForeignNode, how: string | null): void => {
+    const problem = parameterProblem(name, node);
+    const value = valueOf(plainOf(node));
+    if (problem !== null || value === undefined) return claims.without(node, problem ?? "it has no value");
+    params[name] = value;
+    if (how === null) claims.taken(node, "params of the target");
+    else claims.changed(node, "params of the target", how);
+  };
+  for (const [name, node] of members.get("default_params")?.members ?? []) take(name, node, null);
+  for (const [name, node] of members.get("override_params")?.members ?? [])
+    if (name !== "model") take(name, node, "a parameter that the request sets itself takes precedence");
+  const drop = (members.get("drop_params")?.items ?? []).flatMap((item): readonly string[] => {
+    const name = textOf(item) ?? "";
+    if (!DROPPABLE.has(name) || name in params) {
+      claims.without(item, "only whole common parameters can be left out");
+      return [];
+    }
+    claims.taken(item, "drop of the target");
+    return [name];
+  });
+  return { params, drop };
+}

@@ -1,0 +1,71 @@
+// What Portkey calls the providers, and which of them a slug most likely means.
+// https://portkey.ai/docs/integrations/llms
+
+const NAMES: Readonly<Record<string, string>> = {
+  ai21: "ai21",
+  anthropic: "anthropic",
+  "azure-openai": "azure",
+  azure: "azure",
+  "azure-ai": "azure_ai",
+  "azure-foundry": "azure_ai",
+  bedrock: "bedrock",
+  cerebras: "cerebras",
+  cohere: "cohere",
+  dashscope: "dashscope",
+  databricks: "databricks",
+  deepinfra: "deepinfra",
+  deepseek: "deepseek",
+  "featherless-ai": "featherless",
+  "fireworks-ai": "fireworks",
+  fireworks: "fireworks",
+  google: "gemini",
+  gemini: "gemini",
+  groq: "groq",
+  huggingface: "huggingface",
+  hyperbolic: "hyperbolic",
+  inception: "inception",
+  jina: "jina",
+  "mistral-ai": "mistral",
+  mistral: "mistral",
+  moonshot: "moonshot",
+  nebius: "nebius",
+  "novita-ai": "novita",
+  nscale: "nscale",
+  ollama: "ollama",
+  openai: "openai",
+  "open-ai": "openai",
+  oai: "openai",
+  openrouter: "openrouter",
+  "perplexity-ai": "perplexity",
+  perplexity: "perplexity",
+  replicate: "replicate",
+  sagemaker: "sagemaker",
+  sambanova: "sambanova",
+  siliconflow: "siliconflow",
+  "snowflake-cortex": "snowflake",
+  "together-ai": "together",
+  together: "together",
+  upstage: "upstage",
+  vertex: "vertex",
+  "vertex-ai": "vertex",
+  voyage: "voyage",
+  watsonx: "watsonx",
+  "workers-ai": "cloudflare",
+  "x-ai": "xai",
+  xai: "xai",
+  zhipu: "zai",
+};
+
+/** The family of a provider that the configuration names; `null` for one that this gateway does not have. */
+export function familyOfName(name: string): string | null {
+  return Object.hasOwn(NAMES, name) ? NAMES[name]! : null;
+}
+
+/** The family whose name stands in a slug such as `openai-prod`, the longest of several; `null` for a slug without any. */
+export function familyInSlug(slug: string): string | null {
+  const words = `-${slug.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-")}-`;
+  const found = Object.keys(NAMES)
+    .filter((name) => words.includes(`-${name}-`))
+    .toSorted((a, b) => b.length - a.length)[0];
+  return found === undefined ? null : NAMES[found]!;
+}
