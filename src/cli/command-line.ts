@@ -6,6 +6,7 @@ import { isPathFault, pathFault } from "../config/path-fault.ts";
 import { ConfigurationError } from "../config/problem.ts";
 import { addAdminCommands, gatewayOptions } from "./admin/commands.ts";
 import { VERSION } from "../core/version.ts";
+import { GATEWAY_LABELS, GATEWAY_NAMES } from "../import/gateway-names.ts";
 import { StoreError } from "../store/store.ts";
 import { followLauncher, type Launcher } from "./launcher.ts";
 import type * as remoteTokens from "./admin/tokens.ts";
@@ -227,10 +228,10 @@ function createProgram(setCode: (code: number) => void, launcher: Launcher): Com
 
 function addImport(program: Command): void {
   const imports = program.command("import").description("take over the configuration of another gateway");
-  for (const [gateway, label] of IMPORTED)
+  for (const gateway of GATEWAY_NAMES)
     imports
       .command(gateway)
-      .description(`take over a configuration of ${label}, and print what became of each of its values`)
+      .description(`take over a configuration of ${GATEWAY_LABELS[gateway]}, and print what became of each of its values`)
       .argument("<file>")
       .option("--out <folder>", "folder to write, which does not exist yet (default: nothing is written)")
       .option("--name <name>", "name of the route, for a file that describes one without a name")
@@ -239,14 +240,6 @@ function addImport(program: Command): void {
       .addOption(json())
       .action(async (file, options) => (await import("./import.ts")).importForeign(gateway, file, options));
 }
-
-/** The gateways whose configuration can be taken over, and how their makers write them. */
-const IMPORTED = [
-  ["litellm", "LiteLLM"],
-  ["portkey", "Portkey"],
-  ["openrouter", "OpenRouter"],
-  ["bifrost", "Bifrost"],
-] as const;
 
 function addConsoleCommands(program: Command): void {
   program

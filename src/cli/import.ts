@@ -5,7 +5,8 @@ import { readConfigText } from "../config/file.ts";
 import { PROVIDER_FAMILIES } from "../gateway-parts/provider-families.ts";
 import { nameOf } from "../import/draft.ts";
 import type { ImportChoices } from "../import/gateway-import.ts";
-import { GATEWAYS, type GatewayName, importConfiguration, type Imported } from "../import/import-configuration.ts";
+import { GATEWAY_LABELS, type GatewayName } from "../import/gateway-names.ts";
+import { importConfiguration, type Imported } from "../import/import-configuration.ts";
 import { countOf, type Outcome, type ReportLine } from "../import/report.ts";
 import { CONFIGURATION_FILE, writeImport } from "../import/write-import.ts";
 import { printJson, printLine, printTable } from "./output.ts";
@@ -55,7 +56,7 @@ function choicesOf(file: string, { name, model = [], provider = [] }: ImportFlag
 }
 
 function headOf(gateway: GatewayName): string {
-  return `# Imported from ${GATEWAYS[gateway].label} by dragoman import. report.json says what became of each value.`;
+  return `# Imported from ${GATEWAY_LABELS[gateway]} by dragoman import. report.json says what became of each value.`;
 }
 
 function summaryOf({ report, secrets }: Imported, { out }: ImportFlags): object {
@@ -78,7 +79,7 @@ function printReport(gateway: GatewayName, imported: Imported, { out }: ImportFl
   const { taken, changed, without } = countOf(report);
   printLine("");
   printLine(
-    `${report.length} values of ${GATEWAYS[gateway].label}: ${taken} taken, ${changed} changed, ${without} without counterpart.`,
+    `${report.length} values of ${GATEWAY_LABELS[gateway]}: ${taken} taken, ${changed} changed, ${without} without counterpart.`,
   );
   if (secrets.length > 0)
     printLine(

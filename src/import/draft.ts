@@ -2,6 +2,7 @@
 // where each combination of address and credential becomes one entry.
 import { PROVIDER_ID, type ProviderFamily } from "../providers/settings.ts";
 import { type Mapping, type Value, written } from "./reference.ts";
+import { looksLikeKey } from "./secret-shape.ts";
 
 /** The order of the sections in the file. */
 const SECTIONS = [
@@ -132,6 +133,7 @@ export function idOf(text: string): string {
     .replaceAll(/[^a-z0-9_-]+/g, "-")
     .replaceAll(/^[^a-z0-9]+|-+$/g, "")
     .slice(0, 50);
+  if (looksLikeKey(text)) return "imported";
   return PROVIDER_ID.test(id) && id !== "route" ? id : `provider-${id}`.replace(/-+$/, "");
 }
 
@@ -141,5 +143,5 @@ export function nameOf(text: string): string {
     .replaceAll(/[^A-Za-z0-9_.-]+/g, "-")
     .replaceAll(/^[^A-Za-z0-9]+|-+$/g, "")
     .slice(0, 60);
-  return name === "" ? "imported" : name === "direct" ? "direct-route" : name;
+  return name === "" || looksLikeKey(text) ? "imported" : name === "direct" ? "direct-route" : name;
 }

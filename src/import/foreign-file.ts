@@ -105,9 +105,10 @@ interface Reading {
   values: number;
 }
 
-function read(given: Node | null, path: Path, reading: Reading): ForeignNode {
+/** `keyOffset` is the place of a value that is not written: a key with nothing behind it. */
+function read(given: Node | null, path: Path, reading: Reading, keyOffset = 0): ForeignNode {
   const node = (isAlias(given) ? given.resolve(reading.document) : given) as ParsedNode | null | undefined;
-  const offset = (given as ParsedNode | null)?.range?.[0] ?? 0;
+  const offset = (given as ParsedNode | null)?.range?.[0] ?? keyOffset;
   const refuse = (message: string): never => {
     throw new ConfigurationError([reading.problemAt(offset, path, message)]);
   };
@@ -150,7 +151,7 @@ function membersOf(
       merged.push(...(isSeq(value) ? (value.items as (Node | null)[]) : [value]));
       continue;
     }
-    const node = read(value, [...path, name], reading);
+    const node = read(value, [...path, name], reading, key.range[0]);
     const earlier = members.get(name);
     if (earlier !== undefined) reading.replaced.push(earlier);
     members.set(name, node);

@@ -26,8 +26,7 @@ export interface ImportChoices {
 }
 
 export interface GatewayImport {
-  /** As its makers write it. */
-  readonly label: string;
+  /** The version of YAML that its parser follows. */
   readonly yaml: "1.1" | "1.2";
   /** Throws ConfigurationError where the file is no configuration of the gateway. */
   readonly run: (context: ImportContext) => void;

@@ -5,18 +5,18 @@ import type { ProviderFamily } from "../providers/settings.ts";
 import { parseConfiguration } from "../snapshot/configuration.ts";
 import { bifrost } from "./bifrost/import-bifrost.ts";
 import { openDraft } from "./draft.ts";
-import { parseForeignFile } from "./foreign-file.ts";
+import { type ForeignFile, leavesOf, parseForeignFile } from "./foreign-file.ts";
 import type { GatewayImport, ImportChoices } from "./gateway-import.ts";
+import type { GatewayName } from "./gateway-names.ts";
 import { litellm } from "./litellm/import-litellm.ts";
 import { openrouter } from "./openrouter/import-openrouter.ts";
 import { portkey } from "./portkey/import-portkey.ts";
-import { openReport, type ReportLine } from "./report.ts";
-import { openSecrets, type SecretFile } from "./secrets.ts";
+import { written } from "./reference.ts";
+import { type OpenReport, openReport, type ReportLine } from "./report.ts";
+import { looksLikeSecret } from "./secret-shape.ts";
+import { openSecrets, type SecretFile, type Secrets } from "./secrets.ts";
 
-export const GATEWAYS = { litellm, portkey, openrouter, bifrost } as const satisfies Readonly<
-  Record<string, GatewayImport>
->;
-export type GatewayName = keyof typeof GATEWAYS;
+const GATEWAYS: Readonly<Record<GatewayName, GatewayImport>> = { litellm, portkey, openrouter, bifrost };
 
 export interface ForeignConfiguration {
   readonly gateway: GatewayName;
@@ -45,10 +45,36 @@ export function importConfiguration({ gateway, file, text, folder, families, cho
   const secrets = openSecrets(folder);
   const report = openReport(foreign);
   run({ foreign, claims: report, draft, secrets, families: byId, choices });
-  const imported = { configuration: draft.configuration(), secrets: secrets.files(), report: report.lines() };
+  const configuration = withoutSecrets(draft.configuration(), foreign, report, secrets);
+  const imported = { configuration, secrets: secrets.files(), report: report.lines() };
   refuseUnusable(imported, file, families);
   return imported;
 }
+
+/** Texts of the file that look like secrets and were taken over as parameters, arguments, parts of an address and the like. */
+function withoutSecrets(
+  configuration: Readonly<Record<string, unknown>>,
+  { root }: ForeignFile,
+  report: OpenReport,
+  secrets: Secrets,
+): Readonly<Record<string, unknown>> {
+  const suspects = [...leavesOf(root)].filter(({ value }) => typeof value === "string" && looksLikeSecret(value));
+  const replace = (value: unknown, key: string): unknown => {
+    const found = typeof value === "string" && !MODEL_KEYS.has(key) ? suspects.filter((node) => value.includes(String(node.value))) : [];
+    if (found.length > 0) {
+      report.areSecrets(found);
+      return written(secrets.keep(key, String(value).replaceAll("$${", "${")));
+    }
+    if (Array.isArray(value)) return value.map((each) => replace(each, key));
+    return typeof value === "object" && value !== null
+      ? Object.fromEntries(Object.entries(value).map(([name, member]) => [name, replace(member, name)]))
+      : value;
+  };
+  return replace(configuration, "secret") as Readonly<Record<string, unknown>>;
+}
+
+/** Names of models can have a hash in them. */
+const MODEL_KEYS: ReadonlySet<string> = new Set(["model", "models", "targets", "id"]);
 
 const FILE_REFERENCE = /\$\{file:[^}]*\}/g;
 const NOTHING_SET = { get: () => undefined };

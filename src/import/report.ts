@@ -28,6 +28,8 @@ export interface Claims {
 }
 
 export interface OpenReport extends Claims {
+  /** The last word about values that turned out to be secrets. */
+  readonly areSecrets: (nodes: readonly ForeignNode[]) => void;
   /** A line for each value, in the order of the file. */
   readonly lines: () => readonly ReportLine[];
 }
@@ -49,6 +51,12 @@ export function openReport({ root, replaced }: ForeignFile): OpenReport {
     taken: (node, to) => claim(node, { outcome: "taken", to, note: null }),
     changed: (node, to, how) => claim(node, { outcome: "changed", to, note: how }),
     without: (node, why) => claim(node, { outcome: "without", to: null, note: why }),
+    areSecrets: (nodes) => {
+      for (const node of nodes) {
+        const { to = null } = said.get(node) ?? {};
+        said.set(node, { outcome: "changed", to, note: "it looks like a secret, and stands in a file of its own" });
+      }
+    },
     lines: () =>
       [root, ...replaced]
         .flatMap((node) => [...leavesOf(node)])

@@ -1,13 +1,12 @@
 // How a place in the configuration of another gateway is shown. Its keys are often names of models, which are shown
 // whole; a key that may be a secret, or that a terminal could not show, is cut.
 import { formatKey, type Path } from "../config/problem.ts";
+import { looksLikeSecret } from "./secret-shape.ts";
 
 const PLAIN_KEY = /^[\w.*:@/ -]{1,100}$/;
-/** Beginnings of usual keys, and long texts of letters and digits without a break. */
-const LIKE_A_SECRET = /(?:^|[^A-Za-z])(?:sk|pk|rk|key|ghp|gsk|xai|hf|AKIA|AIza)[-_]?[A-Za-z0-9_-]{12,}|[A-Za-z0-9]{32,}/;
 
 export function shownKey(key: string): string {
-  return PLAIN_KEY.test(key) && !LIKE_A_SECRET.test(key) ? key : formatKey(key.slice(0, 3));
+  return PLAIN_KEY.test(key) && !looksLikeSecret(key) ? key : formatKey(key.slice(0, 3));
 }
 
 /** `model_list[0].litellm_params.model`. */

@@ -31,6 +31,7 @@ export const LAYERS = [
   "worker.ts",
   "supervisor.ts",
   "diagnostics",
+  "import",
   "cli",
   "main.ts",
 ] as const;

@@ -1,8 +1,10 @@
-// No provider's name is in code outside src/providers/: a vendor's quirk that leaks into shared code would bring its
+// No provider's name is in code outside src/providers/ and src/import/: a vendor's quirk that leaks into shared code would bring its
 // name along. Names are read from the providers themselves. Comments and documentation may name vendors.
 import { isNode, literalText, violation, type SourceFile, type SyntaxNode, type Violation } from "./source-tree.ts";
 
 const PROVIDERS = "src/providers/";
+/** Says what other gateways call the providers and their own settings, which is all that this folder is about. */
+const IMPORT = "src/import/";
 
 /** Ids that are ordinary words of English or of this code: only a literal that is the id and nothing else counts. */
 export const ORDINARY_WORDS: ReadonlySet<string> = new Set([
@@ -88,7 +90,7 @@ export function vendorNameViolations(
     );
   };
   return files
-    .filter(({ path }) => !path.startsWith(PROVIDERS))
+    .filter(({ path }) => !path.startsWith(PROVIDERS) && !path.startsWith(IMPORT))
     .flatMap((file) =>
       file.nodes.flatMap((node) => {
         const text = textOf(node);

@@ -14,7 +14,6 @@ const MIB = 1024 * 1024;
 const MOST_RETRIES = 10;
 
 export const bifrost: GatewayImport = {
-  label: "Bifrost",
   yaml: "1.2",
   run: (context) => {
     const { claims, foreign } = context;

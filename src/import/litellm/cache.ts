@@ -3,6 +3,7 @@ import { isOn, numberOf, secondsOf, textOf, wordOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { joined, type Reference } from "../reference.ts";
+import { shownKey } from "../shown-path.ts";
 import type { EnvironmentTexts } from "./environment.ts";
 
 const STORES: Readonly<Record<string, string>> = { local: "memory", disk: "sqlite", redis: "valkey" };
@@ -27,7 +28,7 @@ export function importCache(
   const type = textOf(params?.members.get("type")) ?? "redis";
   const store = STORES[type];
   if (store === undefined) {
-    claims.without(node, `Dragoman has no cache of the type ${type}: it keeps exact answers in memory, in SQLite or in Valkey`);
+    claims.without(node, `Dragoman has no cache of the type ${shownKey(type)}: it keeps exact answers in memory, in SQLite or in Valkey`);
     claims.without(params, "the type of the cache has no counterpart");
     return;
   }

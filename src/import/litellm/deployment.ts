@@ -5,6 +5,7 @@ import { isOn, millisecondsOf, numberOf, textOf, wholeOf } from "../figures.ts";
 import { type ForeignNode, plainOf } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { type Value, valueOf } from "../reference.ts";
+import { looksLikeKey } from "../secret-shape.ts";
 import { DROPPABLE, parameterProblem } from "../target-parameters.ts";
 import { ACCOUNT_SETTINGS, deploymentAccount, type Settings } from "./deployment-account.ts";
 import type { EnvironmentTexts } from "./environment.ts";
@@ -72,7 +73,7 @@ function problemOf(named: NamedModel | null, model: string, { families }: Import
   if (named === null)
     return "Dragoman has no such provider; if it speaks OpenAI's API, write openai/<model> with its api_base and import again";
   if (!families.has(named.name.family)) return `Dragoman has no provider ${named.name.family}`;
-  if (model.includes("*") || MODEL_ID.test(model)) return null;
+  if (MODEL_ID.test(model) && !looksLikeKey(model)) return null;
   return "this cannot be the name of a model here: expected printable characters without spaces, `..`, `?` and `#`";
 }
 

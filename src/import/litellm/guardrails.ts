@@ -6,6 +6,7 @@ import { isOn, textOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import type { Mapping } from "../reference.ts";
+import { shownKey } from "../shown-path.ts";
 
 /** What a guard finds: a class of data, a national id or a pattern. */
 interface Finding {
@@ -81,7 +82,7 @@ const ONLY_REPORTS =
   "there it applied to calls that asked for it; here it only reports what it would do, until mode: audit is removed";
 
 function whyWithout(kind: string): string {
-  return `Dragoman does not ask ${/^[\w-]{1,40}$/.test(kind) ? kind : "other services"}; its guards find personal data, secrets and patterns: docs/policies.md`;
+  return `Dragoman does not ask ${kind === "" ? "other services" : shownKey(kind)}; its guards find personal data, secrets and patterns: docs/policies.md`;
 }
 
 function sideOf(mode: ForeignNode | undefined): "input" | "output" | "both" | null {

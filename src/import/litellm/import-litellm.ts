@@ -17,7 +17,6 @@ import { importToolServers } from "./tool-servers.ts";
 const SECTIONS = ["model_list", "litellm_settings", "router_settings", "general_settings", "mcp_servers", "guardrails"];
 
 export const litellm: GatewayImport = {
-  label: "LiteLLM",
   // PyYAML reads its files
   yaml: "1.1",
   run: (context) => {

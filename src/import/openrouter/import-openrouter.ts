@@ -8,6 +8,7 @@ import { textOf } from "../figures.ts";
 import { type ForeignNode, plainOf } from "../foreign-file.ts";
 import type { GatewayImport, ImportContext } from "../gateway-import.ts";
 import { type Mapping, type Value, valueOf, variable } from "../reference.ts";
+import { looksLikeKey } from "../secret-shape.ts";
 import { shownPath } from "../shown-path.ts";
 import { parameterProblem } from "../target-parameters.ts";
 
@@ -36,7 +37,6 @@ const ABOUT_THE_PRESET = [
 ];
 
 export const openrouter: GatewayImport = {
-  label: "OpenRouter",
   yaml: "1.2",
   run: (context) => {
     const presets = presetsOf(context.foreign.root);
@@ -101,7 +101,7 @@ function importPreset({ node, config, slug, systemPrompt }: Preset, context: Imp
   for (const model of models.slice(0, MOST_TARGETS)) {
     const text = textOf(model) ?? "";
     const target = `${providerId}:${text}`;
-    if (!MODEL_ID.test(text) || targets.some((each) => (typeof each === "string" ? each : (each as Mapping)["model"]) === target)) {
+    if (!MODEL_ID.test(text) || looksLikeKey(text) || targets.some((each) => (typeof each === "string" ? each : (each as Mapping)["model"]) === target)) {
       claims.without(model, "this cannot be the name of a model here, or stands in the list twice");
       continue;
     }

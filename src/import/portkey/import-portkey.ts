@@ -28,7 +28,6 @@ const MEMBERS = [
 ];
 
 export const portkey: GatewayImport = {
-  label: "Portkey",
   yaml: "1.2",
   run: (context) => {
     const config = configOf(context);

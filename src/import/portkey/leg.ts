@@ -5,10 +5,13 @@ import { API_KEY, isPlainAddress } from "../../providers/credential-settings.ts"
 import { ADDRESS_WORD } from "../../core/target.ts";
 import { MODEL_ID, type ProviderFamily } from "../../providers/settings.ts";
 import { nobodyAt } from "../address.ts";
+import { idOf } from "../draft.ts";
 import { textOf } from "../figures.ts";
 import { type ForeignNode, plainOf } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { type Value, valueOf, variable } from "../reference.ts";
+import { looksLikeKey } from "../secret-shape.ts";
+import { shownKey } from "../shown-path.ts";
 import { DROPPABLE, parameterProblem } from "../target-parameters.ts";
 import { familyInSlug, familyOfName } from "./provider-names.ts";
 
@@ -64,7 +67,7 @@ export function readLeg(node: ForeignNode, members: Members, context: ImportCont
   if (named === null) claims.taken(override, `${providerId}:${model ?? ""}`);
   else say(override, `${providerId}:${model ?? ""}`);
   claims.taken(members.get("deployment_id"), `${providerId}:${model ?? ""}`);
-  if (model !== null && model !== undefined && !MODEL_ID.test(model)) {
+  if (model !== null && model !== undefined && (!MODEL_ID.test(model) || looksLikeKey(model))) {
     claims.without(node, "this cannot be the name of a model here");
     return null;
   }
@@ -80,7 +83,7 @@ function whyWithout(slug: string | null, name: string | null): string {
 }
 
 function guessWords(slug: string | null | undefined, { label }: ProviderFamily): string {
-  return `${label} is what the slug ${slug ?? ""} most likely means; --provider <slug>=<provider> says it otherwise. Portkey keeps its key, so the key is taken from a variable`;
+  return `${label} is what the slug ${shownKey(slug ?? "")} most likely means; --provider <slug>=<provider> says it otherwise. Portkey keeps its key, so the key is taken from a variable`;
 }
 
 /** Returns the id of the account's entry. */
@@ -89,7 +92,7 @@ function account(given: ProviderFamily, slug: string | null, members: Members, c
   const host = members.get("custom_host");
   const address = textOf(host);
   const family = address !== null && given.id === "openai" ? families.get("custom")! : given;
-  const wantedId = slug ?? (family === given ? given.id : `${given.id}-at-custom-host`);
+  const wantedId = slug !== null ? idOf(slug) : (family === given ? given.id : `${given.id}-at-custom-host`);
   const key = members.get("api_key");
   const text = textOf(key);
   const entry: Record<string, Value> = {};

@@ -1,0 +1,91 @@
+// What becomes of Bifrost's configuration file.
+import { describe, expect, test } from "bun:test";
+import { ConfigurationError } from "../../src/config/problem.ts";
+import { imported, lineAt, section } from "./imported.ts";
+
+const made = (value: unknown) => imported("bifrost", JSON.stringify(value));
+const key = (name: string, value: string, weight = 1, models: readonly string[] = ["*"]) => ({ name, value, weight, models });
+
+describe("providers", () => {
+  test("keys for the same models are keys of one account", () => {
+    const result = made({
+      providers: { openai: { keys: [key("a", "env.KEY_A", 0.75), key("b", "env.KEY_B", 0.25)] } },
+    });
+    expect(section(result, "providers")).toEqual({
+      openai: {
+        api_keys: [
+          { key: "${KEY_A:-unset}", weight: 3 },
+          { key: "${KEY_B:-unset}", weight: 1 },
+        ],
+      },
+    });
+  });
+  test("keys for other models are another account, and a route divides the calls", () => {
+    const result = made({
+      providers: { groq: { keys: [key("a", "env.KEY_A", 1, ["x", "y"]), key("b", "env.KEY_B", 1, ["y"])] } },
+    });
+    expect(section(result, "routes")).toEqual({
+      "groq-y": { strategy: "weighted", targets: ["groq:y", "groq-2:y"] },
+    });
+  });
+  test("a custom provider has the version in its address", () => {
+    const result = made({
+      providers: {
+        mine: {
+          keys: [key("k", "sk-plain-text")],
+          network_config: { base_url: "https://llm.example.com" },
+          custom_provider_config: { base_provider_type: "openai" },
+        },
+      },
+    });
+    expect(section(result, "providers")).toEqual({
+      mine: {
+        type: "custom",
+        base_url: "https://llm.example.com/v1",
+        api_key: "${file:/srv/dragoman/secrets/mine_k}",
+      },
+    });
+    expect(lineAt(result, "providers.mine.keys[0].value").outcome).toBe("changed");
+  });
+  test("other names of models are routes", () => {
+    const result = made({
+      providers: {
+        azure: {
+          keys: [
+            {
+              value: "env.AZURE_KEY",
+              azure_key_config: {
+                endpoint: "https://e.openai.azure.com",
+                api_version: "2024-10-21",
+                deployments: { "gpt-4o": "my-4o", "gpt-5": "gpt-5" },
+              },
+            },
+          ],
+        },
+      },
+    });
+    expect(section(result, "providers")).toMatchObject({
+      azure: { base_url: "https://e.openai.azure.com", api_version: "2024-10-21" },
+    });
+    expect(section(result, "routes")).toEqual({ "gpt-4o": { targets: ["azure:my-4o"] } });
+  });
+});
+
+test("the client's settings, plugins and tool servers", () => {
+  const result = made({
+    client: { max_request_body_size_mb: 10, log_retention_days: 30, allowed_origins: ["*"], compat: { should_drop_params: true } },
+    plugins: [{ name: "otel", enabled: true, config: { collector_url: "otel-collector:4317", protocol: "grpc" } }],
+    mcp: { client_configs: [{ name: "weather", connection_type: "http", http_url: "http://localhost:8080/mcp" }] },
+  });
+  expect(section(result, "server")).toEqual({ max_body_bytes: 10_485_760 });
+  expect(section(result, "calls")).toEqual({ keep_days: 30 });
+  expect(section(result, "settings")).toEqual({ drop_params: true });
+  expect(section(result, "integrations")).toEqual({ otel: { type: "otlp", endpoint: "http://otel-collector:4318" } });
+  expect(section(result, "tool_servers")).toEqual({
+    weather: { require_approval: "never", url: "http://localhost:8080/mcp" },
+  });
+});
+
+test("anything else is refused with its place", () => {
+  for (const value of [[], 5, { model_list: [] }, { providers: [] }]) expect(() => made(value)).toThrow(ConfigurationError);
+});

@@ -1,0 +1,227 @@
+// What becomes of LiteLLM's configuration, setting by setting.
+import { describe, expect, test } from "bun:test";
+import { ConfigurationError } from "../../src/config/problem.ts";
+import { imported, lineAt, section } from "./imported.ts";
+
+const made = (text: string) => imported("litellm", text);
+const problemOf = (text: string): string => {
+  try {
+    made(text);
+    return "none";
+  } catch (thrown) {
+    if (!(thrown instanceof ConfigurationError)) throw thrown;
+    return thrown.message;
+  }
+};
+
+const ONE = `
+model_list:
+  - model_name: fast
+    litellm_params:
+      model: openai/gpt-4o-mini
+      api_key: os.environ/OPENAI_API_KEY
+`;
+
+describe("deployments", () => {
+  test("a name is a route, a variable stays one", () => {
+    const result = made(ONE);
+    expect(section(result, "providers")).toEqual({
+      openai: { api_key: "${OPENAI_API_KEY:-}", models: ["gpt-4o-mini"] },
+    });
+    expect(section(result, "routes")).toEqual({ fast: { targets: ["openai:gpt-4o-mini"] } });
+    expect(result.report.map(({ outcome }) => outcome)).toEqual(["taken", "taken", "taken"]);
+  });
+  test("several of one name are drawn by weight, and come in their order", () => {
+    const result = made(`
+model_list:
+  - {model_name: m, litellm_params: {model: openai/a, weight: 9, order: 1}}
+  - {model_name: m, litellm_params: {model: anthropic/b, weight: 1, order: 1}}
+  - {model_name: m, litellm_params: {model: gemini/c, order: 2}}
+`);
+    expect(section(result, "routes")["m"]).toEqual({
+      targets: [{ model: "openai:a", weight: 9 }, "anthropic:b", { model: "gemini:c", order: 1 }],
+    });
+    expect(section(result, "route_defaults")).toEqual({ strategy: "weighted" });
+  });
+  test("rpm is a weight with the usual strategy, and a limit where LiteLLM keeps it", () => {
+    const list = `
+model_list:
+  - {model_name: m, litellm_params: {model: openai/a, rpm: 10}}
+  - {model_name: m, litellm_params: {model: anthropic/b, rpm: 30}}
+`;
+    const drawn = made(list);
+    expect(section(drawn, "limits")).toEqual({});
+    expect(lineAt(drawn, "model_list[0].litellm_params.rpm").outcome).toBe("changed");
+    const kept = made(`${list}router_settings: {enable_pre_call_checks: true}\n`);
+    expect(Object.values(section(kept, "limits"))).toEqual([
+      { metric: "requests", window: "minute", limit: 10, scope: { route: "m", model: "openai:a" } },
+      { metric: "requests", window: "minute", limit: 30, scope: { route: "m", model: "anthropic:b" } },
+    ]);
+  });
+  test("a name that no route can have is changed, and the report says to what", () => {
+    const result = made(`
+model_list:
+  - {model_name: "team a/gpt", litellm_params: {model: openai/gpt-4o}}
+`);
+    expect(Object.keys(section(result, "routes"))).toEqual(["team-a-gpt"]);
+    expect(lineAt(result, "model_list[0].model_name")).toMatchObject({ outcome: "changed", to: "routes.team-a-gpt" });
+  });
+  test("provider and model as a name are called directly", () => {
+    const result = made(`
+model_list:
+  - {model_name: groq/llama-3.3-70b-versatile, litellm_params: {model: groq/llama-3.3-70b-versatile}}
+`);
+    expect(lineAt(result, "model_list[0].model_name")).toMatchObject({
+      outcome: "taken",
+      to: "groq:llama-3.3-70b-versatile",
+    });
+  });
+  test("a wildcard needs no route", () => {
+    const result = made(`
+model_list:
+  - {model_name: "together_ai/*", litellm_params: {model: "together_ai/*"}}
+`);
+    expect(section(result, "routes")).toEqual({});
+    expect(section(result, "providers")).toMatchObject({ together_ai: { type: "together" } });
+    expect(lineAt(result, "model_list[0].model_name").outcome).toBe("taken");
+  });
+  test("an address of its own makes an account of its own", () => {
+    const result = made(`
+model_list:
+  - {model_name: m, litellm_params: {model: openai/qwen, api_base: "http://10.0.0.5:8000/v1", api_key: none}}
+`);
+    expect(section(result, "providers")).toMatchObject({
+      "10-0-0-5-8000": { type: "custom", base_url: "http://10.0.0.5:8000/v1" },
+    });
+  });
+  test("equal accounts are one, two keys are two", () => {
+    const result = made(`
+model_list:
+  - {model_name: a, litellm_params: {model: azure/x, api_base: "https://e.openai.azure.com", api_key: os.environ/AZURE_API_KEY, api_version: "2024-10-21"}}
+  - {model_name: b, litellm_params: {model: azure/y, api_base: "https://e.openai.azure.com", api_key: os.environ/AZURE_API_KEY, api_version: "2024-10-21"}}
+  - {model_name: c, litellm_params: {model: azure/z, api_base: "https://w.openai.azure.com", api_key: os.environ/WEST}}
+`);
+    expect(Object.keys(section(result, "providers"))).toEqual(["azure", "azure-2"]);
+  });
+  test("parameters belong to the target, and prices to the model", () => {
+    const result = made(`
+model_list:
+  - model_name: m
+    litellm_params: {model: openai/a, temperature: 0.2, extra_body: {guided: true}, input_cost_per_token: 5e-7, output_cost_per_token: 0.0000015}
+    model_info: {mode: chat, max_output_tokens: 4096}
+`);
+    expect(section(result, "routes")["m"]).toEqual({
+      targets: [{ model: "openai:a", params: { temperature: 0.2, guided: true } }],
+    });
+    expect(section(result, "prices")).toEqual({
+      "openai-a": { model: "openai:a", per: "token", prompt: "0.0000005", completion: "0.0000015" },
+    });
+  });
+  test("a provider that we do not have leaves the others alone", () => {
+    const result = made(`
+model_list:
+  - {model_name: x, litellm_params: {model: predibase/llama}}
+  - {model_name: y, litellm_params: {model: openai/gpt-4o}}
+`);
+    expect(Object.keys(section(result, "routes"))).toEqual(["y"]);
+    expect(lineAt(result, "model_list[0].litellm_params.model").outcome).toBe("without");
+  });
+});
+
+describe("fallbacks", () => {
+  const models = ["a", "b", "c"].map((name) => `  - {model_name: ${name}, litellm_params: {model: openai/${name}}}`).join("\n");
+  test("lead from route to route", () => {
+    const result = made(`model_list:\n${models}\nrouter_settings: {fallbacks: [{a: [b, c]}]}\n`);
+    expect(section(result, "routes")["a"]).toEqual({ targets: ["openai:a"], fallbacks: ["route:b", "route:c"] });
+  });
+  test("that go round are made of targets where they would close the circle", () => {
+    const result = made(`model_list:\n${models}\nrouter_settings: {fallbacks: [{a: [b]}, {b: [a, c]}]}\n`);
+    expect(section(result, "routes")["b"]).toEqual({ targets: ["openai:b"], fallbacks: ["openai:a", "route:c"] });
+    expect(lineAt(result, "router_settings.fallbacks[1].b[0]").outcome).toBe("changed");
+  });
+  test("by default hold for all names that have none", () => {
+    const result = made(`model_list:\n${models}\nlitellm_settings: {default_fallbacks: [c]}\n`);
+    expect(section(result, "routes")["a"]).toMatchObject({ fallbacks: ["route:c"] });
+    expect(section(result, "routes")["c"]).toEqual({ targets: ["openai:c"] });
+  });
+  test("for long conversations are models", () => {
+    const result = made(`model_list:\n${models}\nlitellm_settings: {context_window_fallbacks: [{a: [b]}]}\n`);
+    expect(section(result, "routes")["a"]).toMatchObject({ context_window_fallbacks: { "openai:a": "openai:b" } });
+  });
+  test("to names that are not there have no counterpart", () => {
+    const result = made(`model_list:\n${models}\nrouter_settings: {fallbacks: [{a: [nobody]}]}\n`);
+    expect(lineAt(result, "router_settings.fallbacks[0].a[0]").outcome).toBe("without");
+  });
+});
+
+describe("settings", () => {
+  test("an alias is a route with the same targets", () => {
+    const result = made(`${ONE}router_settings: {model_group_alias: {gpt-4: fast}}\n`);
+    expect(section(result, "routes")["gpt-4"]).toEqual({ targets: ["openai:gpt-4o-mini"] });
+  });
+  test("retries, times and breaker hold for all routes", () => {
+    const result = made(`${ONE}router_settings: {num_retries: 3, timeout: 30, allowed_fails: 2, cooldown_time: 60}\n`);
+    expect(section(result, "route_defaults")).toEqual({
+      retries: 3,
+      timeouts: { first_byte_ms: 30_000 },
+      breaker: { failures: 3, ratio: 0.01, window_ms: 60_000, open_ms: 60_000 },
+    });
+  });
+  test("a budget gets the period of the calendar", () => {
+    const result = made(`${ONE}litellm_settings: {max_budget: 12.5, budget_duration: 30d}\n`);
+    expect(section(result, "budgets")).toEqual({ "all-calls": { usd: "12.5", window: "month", unpriced: "allow", scope: {} } });
+  });
+  test("a cache with a password in plain text stands in a file", () => {
+    const result = made(
+      `${ONE}litellm_settings: {cache: true, cache_params: {type: redis, host: r, port: 6379, password: p@ss, ttl: 60}}\n`,
+    );
+    expect(section(result, "cache")).toEqual({ store: "valkey", url: "${file:/srv/dragoman/secrets/cache_url}" });
+    expect(result.secrets).toEqual([{ name: "secrets/cache_url", text: "redis://:p%40ss@r:6379" }]);
+  });
+  test("callbacks that we have are integrations; a program in Python has no counterpart", () => {
+    const result = made(`${ONE}litellm_settings: {success_callback: [langfuse, prometheus, my.module.handler], failure_callback: [langfuse]}\n`);
+    expect(section(result, "integrations")).toMatchObject({ langfuse: { type: "langfuse" } });
+    expect(lineAt(result, "litellm_settings.success_callback[1]").outcome).toBe("taken");
+    expect(lineAt(result, "litellm_settings.success_callback[2]").outcome).toBe("without");
+  });
+  test("variables of the file become files of secrets", () => {
+    const result = made(`${ONE}environment_variables: {OPENAI_API_KEY: sk-in-the-file}\n`);
+    expect(section(result, "providers")).toMatchObject({
+      openai: { api_key: "${file:/srv/dragoman/secrets/openai_api_key}" },
+    });
+    expect(lineAt(result, "environment_variables.OPENAI_API_KEY").outcome).toBe("changed");
+  });
+  test("guardrails that search text are policies", () => {
+    const result = made(`${ONE}
+guardrails:
+  - guardrail_name: pii
+    litellm_params:
+      guardrail: presidio
+      mode: pre_call
+      default_on: true
+      pii_entities_config: {EMAIL_ADDRESS: MASK, US_SSN: BLOCK, LOCATION: MASK}
+  - guardrail_name: other
+    litellm_params: {guardrail: lakera, mode: pre_call}
+`);
+    expect(section(result, "policies")).toEqual({
+      "pii-mask": { guard: { on: "input", action: "mask", classes: ["email"] } },
+      "pii-block": { guard: { on: "input", action: "block", classes: ["national_id"], national_ids: ["us_ssn"] } },
+    });
+    expect(lineAt(result, "guardrails[0].litellm_params.pii_entities_config.LOCATION").outcome).toBe("without");
+    expect(lineAt(result, "guardrails[1].litellm_params.guardrail").outcome).toBe("without");
+  });
+});
+
+describe("what is no configuration of LiteLLM", () => {
+  test.each([
+    ["[1, 2]", "theirs.yaml:1:1: expected the configuration of LiteLLM"],
+    ["just text", "theirs.yaml:1:1: expected the configuration of LiteLLM"],
+    ["providers: {openai: {}}", "none of model_list"],
+    ["model_list: 5", "theirs.yaml:1:13 model_list: expected a list of models"],
+    ["model_list:\n  - 5", "theirs.yaml:2:5 model_list[0]: expected a mapping"],
+    ["model_list:\n  - model_name: a", "expected litellm_params"],
+    ["model_list:\n  - {model_name: a, litellm_params: {model: 4}}", "model_list[0].litellm_params.model: expected model"],
+  ])("%j", (text, words) => {
+    expect(problemOf(text)).toContain(words);
+  });
+});

@@ -1,0 +1,134 @@
+// What becomes of a Portkey config.
+import { describe, expect, test } from "bun:test";
+import { ConfigurationError } from "../../src/config/problem.ts";
+import type { ImportChoices } from "../../src/import/gateway-import.ts";
+import { imported, lineAt, section } from "./imported.ts";
+
+const made = (config: unknown, choices: Partial<ImportChoices> = {}) =>
+  imported("portkey", JSON.stringify(config), choices);
+
+describe("targets", () => {
+  test("fallbacks come in their order", () => {
+    const result = made({
+      strategy: { mode: "fallback", on_status_codes: [429] },
+      targets: [
+        { override_params: { model: "@openai-prod/gpt-4o" } },
+        { override_params: { model: "@anthropic-prod/claude-sonnet-4-5" } },
+      ],
+    });
+    expect(section(result, "routes")).toEqual({
+      imported: {
+        targets: ["openai-prod:gpt-4o", { model: "anthropic-prod:claude-sonnet-4-5", order: 1 }],
+      },
+    });
+    expect(section(result, "providers")).toEqual({
+      "openai-prod": { type: "openai", api_key: "${OPENAI_PROD_API_KEY:-}" },
+      "anthropic-prod": { type: "anthropic", api_key: "${ANTHROPIC_PROD_API_KEY:-}" },
+    });
+    expect(lineAt(result, "strategy.on_status_codes[0]").outcome).toBe("changed");
+  });
+  test("weights are shares of the smallest", () => {
+    const result = made({
+      strategy: { mode: "loadbalance" },
+      targets: [
+        { override_params: { model: "@openai/gpt-4o" }, weight: 0.75 },
+        { override_params: { model: "@anthropic/claude" }, weight: 0.25 },
+        { override_params: { model: "@groq/llama" }, weight: 0 },
+      ],
+    });
+    expect(section(result, "routes")["imported"]).toEqual({
+      targets: [{ model: "openai:gpt-4o", weight: 3 }, "anthropic:claude"],
+      strategy: "weighted",
+    });
+    expect(lineAt(result, "targets[2].weight").outcome).toBe("changed");
+  });
+  test("a group within fallbacks is a stage", () => {
+    const result = made({
+      strategy: { mode: "fallback" },
+      targets: [
+        {
+          strategy: { mode: "loadbalance" },
+          targets: [
+            { override_params: { model: "@openai/a" }, weight: 1 },
+            { override_params: { model: "@groq/b" }, weight: 1 },
+          ],
+        },
+        { override_params: { model: "@anthropic/c" } },
+      ],
+    });
+    expect((section(result, "routes")["imported"] as { readonly targets: unknown }).targets).toEqual([
+      "openai:a",
+      "groq:b",
+      { model: "anthropic:c", order: 1 },
+    ]);
+  });
+  test("a model that is left to the caller has to be named", () => {
+    const config = { strategy: { mode: "loadbalance" }, targets: [{ virtual_key: "openai-1" }, { virtual_key: "azure-1" }] };
+    const open = made(config);
+    expect(section(open, "routes")).toEqual({});
+    expect(lineAt(open, "targets[0].virtual_key").outcome).toBe("changed");
+    const named = made(config, { models: ["gpt-4o"] });
+    expect(Object.keys(section(named, "routes"))).toEqual(["gpt-4o"]);
+  });
+  test("a slug that says nothing needs --provider", () => {
+    const config = { provider: "@xx", override_params: { model: "m" } };
+    expect(lineAt(made(config), "provider").outcome).toBe("without");
+    const named = made(config, { providers: new Map([["xx", "mistral"]]) });
+    expect(section(named, "providers")).toMatchObject({ xx: { type: "mistral" } });
+  });
+});
+
+describe("conditions", () => {
+  test("on the model are routes of its name", () => {
+    const result = made({
+      strategy: {
+        mode: "conditional",
+        conditions: [
+          { query: { "params.model": { $eq: "smart" } }, then: "big" },
+          { query: { "metadata.plan": { $eq: "paid" } }, then: "big" },
+        ],
+        default: "small",
+      },
+      targets: [
+        { name: "big", override_params: { model: "@openai/gpt-5" } },
+        { name: "small", override_params: { model: "@openai/gpt-5-mini" } },
+      ],
+    });
+    expect(section(result, "routes")).toEqual({
+      smart: { targets: ["openai:gpt-5"] },
+      imported: { targets: ["openai:gpt-5-mini"] },
+    });
+    expect(lineAt(result, "strategy.conditions[1].query.metadata.plan.$eq").outcome).toBe("without");
+  });
+});
+
+describe("settings", () => {
+  test("retries, time and cache of the route", () => {
+    const result = made({
+      retry: { attempts: 3, on_status_codes: [429] },
+      cache: { mode: "semantic", max_age: 600 },
+      request_timeout: 5000,
+      provider: "openai",
+      api_key: "sk-live-key",
+      override_params: { model: "gpt-4o", temperature: 0 },
+    });
+    expect(section(result, "routes")["imported"]).toEqual({
+      targets: [{ model: "openai:gpt-4o", params: { temperature: 0 } }],
+      retries: 3,
+      timeouts: { first_byte_ms: 5000 },
+      cache: { ttl_s: 600, scope: "project" },
+    });
+    expect(section(result, "providers")).toEqual({
+      openai: { api_key: "${file:/srv/dragoman/secrets/openai_api_key}" },
+    });
+    expect(result.secrets).toEqual([{ name: "secrets/openai_api_key", text: "sk-live-key" }]);
+  });
+  test("without a target they hold for all routes", () => {
+    expect(section(made({ retry: { attempts: 5 } }), "route_defaults")).toEqual({ retries: 5 });
+  });
+});
+
+test("what is no config is refused with its place", () => {
+  for (const text of ["[1]", "5", '{"model_list": []}'])
+    expect(() => imported("portkey", text)).toThrow(ConfigurationError);
+});
