@@ -93,7 +93,7 @@ test("[d15.2] the report has a line for each value, and says what has no counter
   expect(printed.values).toBe(15);
   expect(printed.taken + printed.changed + printed.without).toBe(printed.values);
   expect(printed.report.find(({ path }) => path === "litellm_settings.unheard_of")).toMatchObject({
-    line: 13,
+    line: 14,
     outcome: "without",
     note: "the import does not know this setting",
   });
