@@ -2,6 +2,7 @@
 // gateway's own files it may use anchors, aliases, merge keys and duplicate keys, because other gateways accept them. It
 // is bounded in size, in depth and in the number of its values.
 import {
+  type Alias,
   type Document,
   isAlias,
   isMap,
@@ -12,14 +13,15 @@ import {
   parseDocument,
   type ParsedNode,
 } from "yaml";
-import { ConfigurationError, type ConfigurationProblem, type Path } from "../config/problem.ts";
+import { ConfigurationError, type ConfigurationProblem, MAX_PROBLEMS, type Path } from "../config/problem.ts";
 import { YAML_MISTAKES } from "../config/yaml-document.ts";
 import { shownPath } from "./shown-path.ts";
 
 const MAX_DEPTH = 64;
 /** Aliases can make a short file hold any number of values. */
 const MAX_VALUES = 50_000;
-const MAX_PROBLEMS = 50;
+/** Each is looked up in the whole file. */
+const MAX_ALIASES = 2000;
 
 export type Scalar = string | number | boolean | null;
 
@@ -71,7 +73,7 @@ export function parseForeignFile({ file, text: original, yaml }: ForeignText): F
       document.errors.slice(0, MAX_PROBLEMS).map(({ code, pos }) => problemAt(pos[0], [], YAML_MISTAKES[code])),
     );
   if (document.contents === null) throw new ConfigurationError([problemAt(0, [], "the file is empty")]);
-  const reading: Reading = { document, lines, problemAt, replaced: [], values: 0 };
+  const reading: Reading = { document, lines, problemAt, replaced: [], resolved: new Map(), values: 0 };
   const root = read(document.contents, [], reading);
   return { file, root, replaced: reading.replaced };
 }
@@ -102,16 +104,19 @@ interface Reading {
   readonly lines: LineCounter;
   readonly problemAt: (offset: number, path: Path, message: string) => ConfigurationProblem;
   readonly replaced: ForeignNode[];
+  readonly resolved: Map<Alias, ParsedNode | undefined>;
   values: number;
 }
 
 /** `keyOffset` is the place of a value that is not written: a key with nothing behind it. */
 function read(given: Node | null, path: Path, reading: Reading, keyOffset = 0): ForeignNode {
-  const node = (isAlias(given) ? given.resolve(reading.document) : given) as ParsedNode | null | undefined;
   const offset = (given as ParsedNode | null)?.range?.[0] ?? keyOffset;
   const refuse = (message: string): never => {
     throw new ConfigurationError([reading.problemAt(offset, path, message)]);
   };
+  const node = isAlias(given) ? anchored(given, reading) : (given as ParsedNode | null);
+  if (node === undefined) refuse("this alias has no anchor before it");
+  if (reading.resolved.size > MAX_ALIASES) refuse(`the file holds more than ${MAX_ALIASES} aliases`);
   if (path.length > MAX_DEPTH) refuse(`is nested more than ${MAX_DEPTH} levels deep`);
   reading.values += 1;
   if (reading.values > MAX_VALUES) refuse(`the file holds more than ${MAX_VALUES} values`);
@@ -128,7 +133,13 @@ function read(given: Node | null, path: Path, reading: Reading, keyOffset = 0): 
   return { ...place, ...NOTHING, kind: "scalar", value: isScalar(node) ? scalarOf(node.value, node.source) : null };
 }
 
-const NOTHING = { value: null, items: [], members: new Map<string, ForeignNode>() } as const;
+const NO_MEMBERS: ReadonlyMap<string, ForeignNode> = new Map();
+const NOTHING = { value: null, items: [], members: NO_MEMBERS } as const;
+
+function anchored(alias: Alias, { document, resolved }: Reading): ParsedNode | undefined {
+  if (!resolved.has(alias)) resolved.set(alias, alias.resolve(document) as ParsedNode | undefined);
+  return resolved.get(alias);
+}
 
 /** Dates, bytes and numbers without end have no counterpart in JSON: their text stands for them. */
 function scalarOf(value: unknown, source: string | undefined): Scalar {

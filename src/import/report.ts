@@ -30,6 +30,8 @@ export interface Claims {
 export interface OpenReport extends Claims {
   /** The last word about values that turned out to be secrets. */
   readonly areSecrets: (nodes: readonly ForeignNode[]) => void;
+  /** The last word about what stands at a place of our configuration, or in one of these targets. */
+  readonly leaveOut: (place: string, targets: readonly string[], why: string) => void;
   /** A line for each value, in the order of the file. */
   readonly lines: () => readonly ReportLine[];
 }
@@ -57,6 +59,11 @@ export function openReport({ root, replaced }: ForeignFile): OpenReport {
         said.set(node, { outcome: "changed", to, note: "it looks like a secret, and stands in a file of its own" });
       }
     },
+    leaveOut: (place, targets, why) => {
+      for (const [node, { to }] of said)
+        if (to !== null && (isAt(to, place) || targets.some((target) => to === target || to.endsWith(` of ${target}`))))
+          said.set(node, { outcome: "without", to: null, note: why });
+    },
     lines: () =>
       [root, ...replaced]
         .flatMap((node) => [...leavesOf(node)])
@@ -71,6 +78,10 @@ export function openReport({ root, replaced }: ForeignFile): OpenReport {
         .toSorted((a, b) => a.line - b.line || a.column - b.column)
         .map(({ column: _, ...line }) => line),
   };
+}
+
+function isAt(to: string, place: string): boolean {
+  return to === place || to.startsWith(`${place}.`);
 }
 
 export function countOf(lines: readonly ReportLine[]): Readonly<Record<Outcome, number>> {

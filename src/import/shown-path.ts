@@ -3,7 +3,7 @@
 import { formatKey, type Path } from "../config/problem.ts";
 import { looksLikeSecret } from "./secret-shape.ts";
 
-const PLAIN_KEY = /^[\w.*:@/ -]{1,100}$/;
+const PLAIN_KEY = /^[\w.*:@/$ -]{1,100}$/;
 
 export function shownKey(key: string): string {
   return PLAIN_KEY.test(key) && !looksLikeSecret(key) ? key : formatKey(key.slice(0, 3));

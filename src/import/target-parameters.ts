@@ -8,8 +8,11 @@ import { type ForeignNode, plainOf } from "./foreign-file.ts";
 const NEVER_DROPPED: ReadonlySet<string> = new Set(["stream", "stream_options", "tools", "deployment_id"]);
 export const DROPPABLE: ReadonlySet<string> = new Set(COMMON_PARAMETERS.filter((name) => !NEVER_DROPPED.has(name)));
 
+const MAX_NAME = 256;
+
 /** Why a target cannot set this parameter; `null` when it can. */
 export function parameterProblem(name: string, node: ForeignNode): string | null {
+  if (name === "" || name.length > MAX_NAME || name === "__proto__") return "a parameter cannot have this name";
   const field = FIELDS.get(name);
   if (field?.class === "gateway" || name === "stream" || name === "stream_options")
     return "a target cannot set this field, only parameters of a model";

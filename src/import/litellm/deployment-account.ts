@@ -97,7 +97,7 @@ function credentialParts(
 ): readonly Part[] {
   if (family.credentials.includes("aws") && !settings.has("api_key")) return awsParts(settings, texts);
   if (family.credentials.includes("google") && !settings.has("api_key")) return googleParts(settings);
-  if (family.credentials.includes("entra") && settings.has("client_secret")) return entraParts(settings, texts);
+  if (family.credentials.includes("entra") && ENTRA.every((key) => settings.has(key))) return entraParts(settings, texts);
   if (!family.credentials.includes("key") && !family.credentials.includes("ibm_iam")) return [];
   const node = settings.get("api_key");
   // without this value, an entry with the provider's own id would use another key of the environment
@@ -134,7 +134,9 @@ function awsParts(settings: Settings, texts: EnvironmentTexts): readonly Part[] 
       ? []
       : [{ key: `aws.${ours}`, value: secret.value, node, how: secret.how }];
   });
-  return keys.length >= 2 ? keys : [{ key: "aws", value: "default", node: null, how: null }];
+  return keys.some(({ key }) => key === "aws.access_key_id") && keys.some(({ key }) => key === "aws.secret_access_key")
+    ? keys
+    : [{ key: "aws", value: "default", node: null, how: null }];
 }
 
 /**
@@ -156,8 +158,10 @@ function googleParts(settings: Settings): readonly Part[] {
   ];
 }
 
+const ENTRA = ["tenant_id", "client_id", "client_secret"] as const;
+
 function entraParts(settings: Settings, texts: EnvironmentTexts): readonly Part[] {
-  return (["tenant_id", "client_id", "client_secret"] as const).flatMap((key): readonly Part[] => {
+  return ENTRA.flatMap((key): readonly Part[] => {
     const node = settings.get(key);
     if (node === undefined) return [];
     const found = key === "client_secret" ? texts.secret(node, "entra_client_secret", "unset") : texts.word(node);

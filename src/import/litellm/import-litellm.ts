@@ -53,7 +53,7 @@ function problemsOf({ foreign: { file, root } }: ImportContext): readonly Config
   const list = root.members.get("model_list");
   const sections = SECTIONS.slice(1, 4).flatMap((key): readonly ConfigurationProblem[] => {
     const node = root.members.get(key);
-    return node === undefined || node.kind === "mapping" || node.value === null && node.kind === "scalar"
+    return node === undefined || node.kind === "mapping" || (node.kind === "scalar" && node.value === null)
       ? []
       : [problem(node, "expected a mapping")];
   });

@@ -83,8 +83,6 @@ function sinkOf(name: string, texts: EnvironmentTexts): Sink | null {
           metrics: false,
         },
       };
-    case "generic_api":
-      return { id: "generic-api", entry: { type: "webhook", url: texts.referenceTo("GENERIC_LOGGER_ENDPOINT", "https://generic-logger-endpoint.invalid") } };
     default:
       return null;
   }

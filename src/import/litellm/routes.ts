@@ -1,7 +1,7 @@
 // `model_list` and `router_settings` of LiteLLM: the routes, and what holds for all of them.
 // https://docs.litellm.ai/docs/routing, https://docs.litellm.ai/docs/proxy/reliability
 import { isOn, millisecondsOf, numberOf, textOf } from "../figures.ts";
-import { type ForeignNode, leavesOf } from "../foreign-file.ts";
+import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import type { Mapping, Value } from "../reference.ts";
 import { type Deployment, enforcesRates } from "./deployment.ts";
@@ -126,6 +126,12 @@ function importReliability(settings: ReadonlyMap<string, ForeignNode>, { claims,
     claims.changed(retries, "route_defaults.retries", retryWords(count));
   }
   const time = settings.get("timeout") ?? settings.get("request_timeout");
+  const setTime = (node: ForeignNode | undefined, key: string, how: string): void => {
+    const value = numberOf(node);
+    if (value === null || value <= 0) return;
+    draft.set("route_defaults", ["timeouts", key], millisecondsOf(value));
+    claims.changed(node, `route_defaults.timeouts.${key}`, how);
+  };
   if (settings.has("timeout"))
     claims.without(settings.get("request_timeout"), "timeout of router_settings takes precedence there");
   setTime(time, "first_byte_ms", "counts for each request to a provider, until its answer begins");
@@ -149,13 +155,6 @@ function importReliability(settings: ReadonlyMap<string, ForeignNode>, { claims,
       "route_defaults.breaker.open_ms",
       "after it one call tries the target; while that fails, the time doubles up to ten times",
     );
-  }
-
-  function setTime(node: ForeignNode | undefined, key: string, how: string): void {
-    const value = numberOf(node);
-    if (value === null || value <= 0) return;
-    draft.set("route_defaults", ["timeouts", key], millisecondsOf(value));
-    claims.changed(node, `route_defaults.timeouts.${key}`, how);
   }
 }
 
@@ -201,9 +200,7 @@ function importTimeouts(group: Group, { claims }: ImportContext): Mapping {
 function dropParams(group: Group, { claims }: ImportContext): Mapping {
   const found = group.deployments.filter(({ settings }) => isOn(settings.get("drop_params")));
   for (const { settings } of group.deployments) {
-    const node = settings.get("drop_params");
-    if (node !== undefined && [...leavesOf(node)].length === 1)
-      claims.changed(node, `routes.${group.route}.drop_params`, "counts for all targets of the route");
+    claims.changed(settings.get("drop_params"), `routes.${group.route}.drop_params`, "counts for all targets of the route");
   }
   return found.length === 0 ? {} : { drop_params: true };
 }

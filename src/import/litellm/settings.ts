@@ -102,7 +102,7 @@ function importGeneral(general: ReadonlyMap<string, ForeignNode>, { claims, draf
   const kept = general.get("maximum_spend_logs_retention_period");
   const seconds = kept === undefined ? null : secondsOf(kept.value);
   if (seconds !== null) {
-    draft.set("calls", ["keep_days"], Math.max(1, Math.ceil(seconds / DAY_S)));
+    draft.set("calls", ["keep_days"], Math.min(36_500, Math.max(1, Math.ceil(seconds / DAY_S))));
     claims.taken(kept, "calls.keep_days");
   }
   const content = general.get("store_prompts_in_spend_logs");

@@ -33,8 +33,8 @@ export const portkey: GatewayImport = {
     const config = configOf(context);
     const name = nameOf(textOf(context.foreign.root.members.get("name")) ?? context.choices.name);
     context.claims.taken(context.foreign.root.members.get("name"), `routes.${name}`);
-    const settings = routeSettings(config, context);
     const mode = textOf(config.members.get("strategy")?.members.get("mode"));
+    const settings = routeSettings(config, context, mode !== "conditional");
     if (!hasTarget(config)) setDefaults(settings, context);
     else if (mode === "conditional") importConditions(config, name, settings, context);
     else makeRoute(name, stagesOf(config, new Map(), context), settings, context);
@@ -122,20 +122,15 @@ function modelAsked(query: ForeignNode): string | null {
   return condition?.members.size === 1 ? textOf(condition.members.get("$eq")) : null;
 }
 
-function makeRoute(name: string, stages: Stages, settings: Mapping, context: ImportContext): void {
-  const { choices, claims } = context;
+function makeRoute(name: string, stages: Stages, given: Mapping, context: ImportContext): void {
+  const { choices } = context;
+  const isDrawn = stages.some((stage) => stage.length > 1);
+  const settings: Mapping = { ...given, ...(isDrawn && { strategy: "weighted" }) };
   const isOpen = stages.some((stage) => stage.some(({ leg }) => leg.model === null));
   if (!isOpen) return setRoute(name, targetsOf(stages, null), settings, context);
   for (const model of choices.models) setRoute(nameOf(model), targetsOf(stages, model), settings, context);
-  if (choices.models.length > 0) return;
-  for (const stage of stages)
-    for (const { leg } of stage)
-      if (leg.model === null)
-        claims.without(
-          leg.node,
-          "it leaves the model to the caller, and a target here has one; name the models with --model and import again",
-        );
-  setRoute(name, targetsOf(stages, null), settings, context);
+  // targets that name a model make a route in any case
+  if (choices.models.length === 0) setRoute(name, targetsOf(stages, null), settings, context);
 }
 
 function setRoute(name: string, targets: readonly Value[], settings: Mapping, { draft }: ImportContext): void {

@@ -59,20 +59,31 @@ export function readLeg(node: ForeignNode, members: Members, context: ImportCont
   }
   const providerId = account(family, slug ?? null, members, context);
   const isGuess = slug != null && !context.choices.providers.has(slug);
+  const model =
+    named?.[2] ??
+    (named === null ? textOf(override) : null) ??
+    behind?.[2] ??
+    textOf(members.get("deployment_id"));
+  const how = [
+    ...(isGuess ? [guessWords(slug, family)] : []),
+    ...(model === null && context.choices.models.length === 0 ? [NO_MODEL] : []),
+  ].join("; ");
   const say = (each: ForeignNode | undefined, to: string): void =>
-    isGuess ? claims.changed(each, to, guessWords(slug, family)) : claims.taken(each, to);
+    how === "" ? claims.taken(each, to) : claims.changed(each, to, how);
   say(provider, `providers.${providerId}`);
   say(virtual, `providers.${providerId}`);
-  const model = named?.[2] ?? behind?.[2] ?? textOf(override) ?? textOf(members.get("deployment_id"));
   if (named === null) claims.taken(override, `${providerId}:${model ?? ""}`);
   else say(override, `${providerId}:${model ?? ""}`);
   claims.taken(members.get("deployment_id"), `${providerId}:${model ?? ""}`);
-  if (model !== null && model !== undefined && (!MODEL_ID.test(model) || looksLikeKey(model))) {
+  if (model !== null && (!MODEL_ID.test(model) || looksLikeKey(model))) {
     claims.without(node, "this cannot be the name of a model here");
     return null;
   }
-  return { node, providerId, model: model ?? null, ...readParameters(members, context) };
+  return { node, providerId, model, ...readParameters(members, context) };
 }
+
+const NO_MODEL =
+  "it leaves the model to the caller, and a target here has one, so that there is no route to it; name the models with --model and import again";
 
 function whyWithout(slug: string | null, name: string | null): string {
   if (slug !== null)

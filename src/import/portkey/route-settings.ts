@@ -11,22 +11,24 @@ const MOST_TTL_S = 2_592_000;
 /** How long an answer is kept without max_age: https://portkey.ai/docs/product/ai-gateway/cache-simple-and-semantic */
 const TTL_S = 604_800;
 
-/** The settings of a route, from the config and from its targets where the config has none. */
-export function routeSettings(config: ForeignNode, context: ImportContext): Mapping {
+/** The settings of a route, from the config and, where they belong to the same route, from its targets. */
+export function routeSettings(config: ForeignNode, context: ImportContext, withTargets = true): Mapping {
   const { members } = config;
   const strategy = members.get("strategy");
   const settings: Mapping = {
-    ...strategyOf(strategy, context),
+    ...stickinessOf(strategy, context),
     ...retriesOf(members.get("retry"), context),
     ...timeoutOf(members.get("request_timeout"), context),
     ...cacheOf(members.get("cache"), context),
     ...breakerOf(strategy?.members.get("cb_config") ?? members.get("cb_config"), context),
   };
-  const below = (members.get("targets")?.items ?? []).map((target) => routeSettings(target, context));
-  return { ...Object.assign({}, ...below.map(({ strategy: _, ...others }) => others)), ...settings } as Mapping;
+  const targets = withTargets ? (members.get("targets")?.items ?? []) : [];
+  const below = targets.map((target) => routeSettings(target, context)).toReversed();
+  // the config's own settings count, then those of the first target that has them
+  return Object.fromEntries([...below, settings].flatMap((each) => Object.entries(each)));
 }
 
-function strategyOf(strategy: ForeignNode | undefined, { claims }: ImportContext): Mapping {
+function stickinessOf(strategy: ForeignNode | undefined, { claims }: ImportContext): Mapping {
   const sticky = strategy?.members.get("sticky");
   const field = textOf(sticky?.members.get("hash_fields")?.items[0]);
   const byUser = isOn(sticky?.members.get("enabled")) && /user/i.test(field ?? "");
@@ -34,10 +36,7 @@ function strategyOf(strategy: ForeignNode | undefined, { claims }: ImportContext
     claims.taken(sticky?.members.get("enabled"), "sticky");
     claims.changed(sticky?.members.get("hash_fields"), "sticky", "the request's field user keeps calls together, and not its metadata");
   } else claims.without(sticky, "calls are kept together by the request's field user, by the prompt or by a header");
-  return {
-    ...(textOf(strategy?.members.get("mode")) === "loadbalance" && { strategy: "weighted" }),
-    ...(byUser && { sticky: "user" }),
-  };
+  return byUser ? { sticky: "user" } : {};
 }
 
 function retriesOf(retry: ForeignNode | undefined, { claims }: ImportContext): Mapping {
