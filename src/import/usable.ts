@@ -27,7 +27,8 @@ export function usablePart(
     const faults = problems.flatMap((problem) => faultOf(problem, sections) ?? []);
     if (faults.length === 0) throw new ConfigurationError(problems);
     for (const { section, key, message } of faults) {
-      report.leaveOut(`${section}.${key}`, targetsOf(sections, section, key), `it is not valid here: ${message}`);
+      const place = key === null ? section : `${section}.${key}`;
+      report.leaveOut(place, key === null ? [] : targetsOf(sections, section, key), `it is not valid here: ${message}`);
       sections = without(sections, section, key);
     }
   }
@@ -62,8 +63,8 @@ function textOf(reference: string, secrets: readonly SecretFile[]): string {
 
 interface Fault {
   readonly section: string;
-  /** An entry of a section, or one of its settings. */
-  readonly key: string;
+  /** An entry of a section, or one of its settings; `null` for the whole section. */
+  readonly key: string | null;
   readonly message: string;
 }
 
@@ -74,7 +75,7 @@ function faultOf({ path, message }: ConfigurationProblem, sections: Sections): F
   const key = Object.keys(sections[section] as object)
     .filter((name) => isBelow(rest, formatKey(name)))
     .toSorted((a, b) => b.length - a.length)[0];
-  return key === undefined ? null : { section, key, message };
+  return { section, key: key ?? null, message };
 }
 
 function isBelow(path: string, key: string): boolean {
@@ -83,14 +84,17 @@ function isBelow(path: string, key: string): boolean {
 
 /** The targets of a route, by which the report speaks of what stands in them. */
 function targetsOf(sections: Sections, section: string, key: string): readonly string[] {
-  const entry = section === "routes" ? (sections[section] as Sections)[key] : undefined;
+  const entry = section === "routes" ? (sections[section] as Sections | undefined)?.[key] : undefined;
   const targets = (entry as { readonly targets?: readonly unknown[] } | undefined)?.targets ?? [];
   return targets.map((target) => (typeof target === "string" ? target : String((target as Sections)["model"])));
 }
 
-function without(sections: Sections, section: string, key: string): Sections {
-  const { [key]: _, ...others } = sections[section] as Record<string, unknown>;
-  if (Object.keys(others).length > 0) return { ...sections, [section]: others };
-  const { [section]: __, ...rest } = sections;
-  return rest;
+function without(sections: Sections, section: string, key: string | null): Sections {
+  const entries = Object.entries((sections[section] ?? {}) as object).filter(([name]) => key !== null && name !== key);
+  return Object.fromEntries(
+    Object.entries(sections).flatMap(([name, value]) => {
+      if (name !== section) return [[name, value]];
+      return entries.length === 0 ? [] : [[name, Object.fromEntries(entries)]];
+    }),
+  );
 }
