@@ -95,8 +95,9 @@ function credentialParts(
   settings: Settings,
   texts: EnvironmentTexts,
 ): readonly Part[] {
-  if (family.credentials.includes("aws") && !settings.has("api_key")) return awsParts(settings, texts);
-  if (family.credentials.includes("google") && !settings.has("api_key")) return googleParts(settings);
+  const isCloud = name.keyVariable === undefined && !settings.has("api_key");
+  if (isCloud && family.credentials.includes("aws")) return awsParts(settings, texts);
+  if (isCloud && family.credentials.includes("google")) return googleParts(settings);
   if (family.credentials.includes("entra") && ENTRA.every((key) => settings.has(key))) return entraParts(settings, texts);
   if (!family.credentials.includes("key") && !family.credentials.includes("ibm_iam")) return [];
   const node = settings.get("api_key");

@@ -1,5 +1,6 @@
 // `model_list` and `router_settings` of LiteLLM: the routes, and what holds for all of them.
 // https://docs.litellm.ai/docs/routing, https://docs.litellm.ai/docs/proxy/reliability
+import { nameOf } from "../draft.ts";
 import { isOn, millisecondsOf, numberOf, textOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
@@ -109,7 +110,7 @@ function withAliases(
       claims.without(node, "a model in model_list has the name of the alias");
       return [];
     }
-    const route = draft.freeName("routes", name.replaceAll(/[^A-Za-z0-9_.-]+/g, "-").slice(0, 60));
+    const route = draft.freeName("routes", nameOf(name));
     draft.set("routes", [route], {});
     if (route === name) claims.taken(target, `routes.${route}`);
     else claims.changed(target, `routes.${route}`, `clients ask for the route ${route}`);
