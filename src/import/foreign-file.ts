@@ -156,13 +156,13 @@ function membersOf(
 ): ReadonlyMap<string, ForeignNode> {
   const members = new Map<string, ForeignNode>();
   const merged: (Node | null)[] = [];
-  for (const { key, value } of map.items as readonly { readonly key: ParsedNode; readonly value: Node | null }[]) {
+  for (const { key, value } of map.items as readonly { readonly key: ParsedNode | null; readonly value: Node | null | undefined }[]) {
     const name = isScalar(key) ? String(key.value) : "";
     if (name === MERGE) {
-      merged.push(...(isSeq(value) ? (value.items as (Node | null)[]) : [value]));
+      merged.push(...(isSeq(value) ? (value.items as (Node | null)[]) : [value ?? null]));
       continue;
     }
-    const node = read(value, [...path, name], reading, key.range[0]);
+    const node = read(value ?? null, [...path, name], reading, key?.range[0] ?? 0);
     const earlier = members.get(name);
     if (earlier !== undefined) reading.replaced.push(earlier);
     members.set(name, node);

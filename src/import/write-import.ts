@@ -17,7 +17,7 @@ export function writeImport(folder: string, { configuration, secrets, report }: 
   mkdirSync(dirname(folder), { recursive: true });
   const beside = mkdtempSync(join(dirname(folder), `.${basename(folder)}-`));
   try {
-    writeWhole(join(beside, CONFIGURATION_FILE), `${head}\n${stringify(configuration, { lineWidth: 0 })}`, 0o644);
+    writeWhole(join(beside, CONFIGURATION_FILE), `${head}\n${stringify(configuration, { lineWidth: 0, aliasDuplicateObjects: false })}`, 0o644);
     writeWhole(join(beside, REPORT_FILE), `${JSON.stringify(report, null, 2)}\n`, 0o644);
     if (secrets.length > 0) mkdirSync(join(beside, SECRETS_FOLDER), { mode: 0o700 });
     for (const { name, text } of secrets) writeWhole(join(beside, name), `${text}\n`, 0o600);

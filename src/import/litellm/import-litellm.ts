@@ -35,6 +35,10 @@ export const litellm: GatewayImport = {
     importToolServers(members.get("mcp_servers"), context, texts);
     for (const item of members.get("credential_list")?.items ?? [])
       claims.taken(item.members.get("credential_name"), "providers");
+    claims.without(
+      members.get("environment_variables"),
+      "nothing that was taken over refers to it; variables are set in the environment of the gateway",
+    );
     claims.without(members.get("include"), "included files are not read; import each of them too");
   },
 };
