@@ -9,6 +9,7 @@ const SECTIONS = [
   "server",
   "log",
   "cors",
+  "limit_store",
   "cache",
   "calls",
   "integrations",

@@ -178,6 +178,17 @@ describe("settings", () => {
     expect(section(result, "cache")).toEqual({ store: "valkey", url: "${file:/srv/dragoman/secrets/cache_url}" });
     expect(result.secrets).toEqual([{ name: "secrets/cache_url", text: "redis://:p%40ss@r:6379" }]);
   });
+  test("the Redis in which proxies count together is the limit store", () => {
+    const result = made(`${ONE}router_settings: {redis_host: os.environ/REDIS_HOST, redis_port: 6380, redis_password: os.environ/REDIS_PASSWORD}\n`);
+    expect(section(result, "limit_store")).toEqual({
+      url: "redis://:${REDIS_PASSWORD:-}@${REDIS_HOST:-localhost}:6380",
+    });
+  });
+  test("what the import does not know is said of each value", () => {
+    const result = made(`${ONE}brand_new: {a: 1, b: [2, 3]}\n`);
+    for (const path of ["brand_new.a", "brand_new.b[0]", "brand_new.b[1]"])
+      expect(lineAt(result, path)).toMatchObject({ outcome: "without", note: "the import does not know this setting" });
+  });
   test("callbacks that we have are integrations; a program in Python has no counterpart", () => {
     const result = made(`${ONE}litellm_settings: {success_callback: [langfuse, prometheus, my.module.handler], failure_callback: [langfuse]}\n`);
     expect(section(result, "integrations")).toMatchObject({ langfuse: { type: "langfuse" } });

@@ -1,10 +1,10 @@
 // The response cache of LiteLLM, which all callers share. https://docs.litellm.ai/docs/proxy/caching
-import { isOn, numberOf, secondsOf, textOf, wordOf } from "../figures.ts";
+import { isOn, secondsOf, textOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
-import { joined, type Reference } from "../reference.ts";
 import { shownKey } from "../shown-path.ts";
 import type { EnvironmentTexts } from "./environment.ts";
+import { valkeyAddress } from "./valkey-address.ts";
 
 const STORES: Readonly<Record<string, string>> = { local: "memory", disk: "sqlite", redis: "valkey" };
 const SCOPE = "default";
@@ -43,45 +43,6 @@ export function importCache(
   if (ttl !== null) claims.taken(params?.members.get("ttl"), `projects.${SCOPE}.settings.cache.ttl_s`);
   if (store === type || store === "memory") claims.taken(params?.members.get("type"), "cache.store");
   else claims.changed(params?.members.get("type"), "cache.store", `it is called ${store} here`);
-  if (store === "valkey") draft.set("cache", ["url"], valkeyAddress(params, context, texts));
+  if (store === "valkey") draft.set("cache", ["url"], valkeyAddress(params, "cache.url", context, texts));
   claims.without(params, "the cache has no such setting");
-}
-
-/** One address of host, port and password. With a password in plain text, the address stands in a file of its own. */
-function valkeyAddress(
-  params: ForeignNode | undefined,
-  { claims, secrets }: ImportContext,
-  texts: EnvironmentTexts,
-): Reference {
-  const part = (names: readonly string[], variable: string, fallback: string): Reference | string => {
-    const node = names.map((name) => params?.members.get(name)).find((each) => each !== undefined);
-    claims.changed(node, "cache.url", "stands in one address together with the others");
-    const reference = texts.variableOf(node);
-    if (reference !== null) return texts.referenceTo(reference, fallback);
-    return wordOf(node) ?? texts.referenceTo(variable, fallback);
-  };
-  const url = params?.members.get("url") ?? params?.members.get("redis_url");
-  const whole = texts.variableOf(url);
-  if (whole !== null) {
-    claims.taken(url, "cache.url");
-    return texts.referenceTo(whole, "redis://localhost:6379");
-  }
-  const password = params?.members.get("password");
-  const plain = texts.variableOf(password) === null ? wordOf(password) : null;
-  const scheme = isOn(params?.members.get("ssl")) ? "rediss" : "redis";
-  claims.taken(params?.members.get("ssl"), "cache.url");
-  const db = numberOf(params?.members.get("db"));
-  const host = part(["host", "redis_host"], "REDIS_HOST", "localhost");
-  const port = part(["port", "redis_port"], "REDIS_PORT", "6379");
-  const end = db === null ? "" : `/${db}`;
-  claims.taken(params?.members.get("db"), "cache.url");
-  if (plain !== null && typeof host === "string" && typeof port === "string") {
-    claims.changed(password, "cache.url", "the address stands in a file of its own, to which the configuration refers");
-    const address = `${scheme}://:${encodeURIComponent(plain)}@${host}:${port}${end}`;
-    return secrets.keep("cache_url", address);
-  }
-  const secret = password === undefined ? null : texts.secret(password, "cache_password");
-  if (secret === null) return joined(`${scheme}://`, host, ":", port, end);
-  claims.changed(password, "cache.url", secret.how ?? "stands in one address together with the others");
-  return joined(`${scheme}://:`, secret.value, "@", host, ":", port, end);
 }

@@ -6,6 +6,8 @@ import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { importCache } from "./cache.ts";
 import type { EnvironmentTexts } from "./environment.ts";
+import { valkeyAddress } from "./valkey-address.ts";
+import { reportPlainly } from "./without-counterpart.ts";
 
 /** The project that the first start of the gateway makes. */
 const PROJECT = "default";
@@ -23,8 +25,8 @@ export function importSettings(context: ImportContext, texts: EnvironmentTexts):
   importBudgets(litellm, context);
   importGeneral(general, context);
   importProviderBudgets(members.get("router_settings")?.members.get("provider_budget_config"), context);
-  reportPlainly(litellm, LITELLM_WITHOUT, context);
-  reportPlainly(general, GENERAL_WITHOUT, context);
+  importSharedCounts(members.get("router_settings"), context, texts);
+  reportPlainly(context);
 }
 
 function importSwitches(litellm: ReadonlyMap<string, ForeignNode>, { claims, draft }: ImportContext): void {
@@ -76,6 +78,12 @@ function setBudget(name: string, { amount, duration, scope }: ForeignBudget, { c
   else claims.changed(duration, `${at}.window`, `the period is a ${found.window} of the calendar in UTC, which is longer`);
 }
 
+/** Several proxies count together in Redis; several of our gateways in the limit store. */
+function importSharedCounts(router: ForeignNode | undefined, context: ImportContext, texts: EnvironmentTexts): void {
+  if (router?.members.has("redis_host") !== true && router?.members.has("redis_url") !== true) return;
+  context.draft.set("limit_store", ["url"], valkeyAddress(router, "limit_store.url", context, texts));
+}
+
 /** Budgets of providers, for each account of the provider. */
 function importProviderBudgets(node: ForeignNode | undefined, context: ImportContext): void {
   for (const [provider, budget] of node?.members ?? []) {
@@ -114,40 +122,4 @@ function importGeneral(general: ReadonlyMap<string, ForeignNode>, { claims, draf
   claims.without(key, "the first start makes an access token of its own; further ones are made with dragoman token create");
   if (textOf(general.get("database_url")) !== null)
     claims.without(general.get("database_url"), "Dragoman has a database of its own: SQLite in its data folder, or the PostgreSQL of server.database_url");
-}
-
-/** Why settings have no counterpart, where this helps whoever reads the report. */
-const LITELLM_WITHOUT: Readonly<Record<string, string>> = {
-  modify_params: "requests are never changed in silence; what a provider does not take is refused, or dropped and reported",
-  additional_drop_params: "name the parameters in drop of a target, for the models that do not take them",
-  default_team_settings: "integrations have tenants and projects, to which they can be bound",
-  default_internal_user_params: "people get their rights by roles: docs/identity.md",
-  langfuse_default_tags: "tags of a trace are taken from the metadata of the call",
-  service_callback: "metrics of the store and the limit store are at /metrics",
-  service_callbacks: "metrics of the store and the limit store are at /metrics",
-  telemetry: "Dragoman reports nothing to its makers",
-};
-const GENERAL_WITHOUT: Readonly<Record<string, string>> = {
-  alerting: "events go to webhooks: docs/integrations/webhooks.md",
-  alerting_threshold: "events go to webhooks: docs/integrations/webhooks.md",
-  alert_types: "events go to webhooks: docs/integrations/webhooks.md",
-  alert_to_webhook_url: "events go to webhooks: docs/integrations/webhooks.md",
-  enable_jwt_auth: "logins of an issuer are configured under oidc",
-  litellm_jwtauth: "logins of an issuer are configured under oidc",
-  pass_through_endpoints: "requests go to the operations of this gateway only",
-  custom_auth: "who may call is decided by access tokens and by issuers under oidc",
-  store_model_in_db: "models that were added in its database are not in this file",
-  allow_requests_on_db_unavailable: "calls go on with the last known configuration unless server.stale_snapshot is refuse",
-  health_check_interval: "targets are judged by the calls that they serve",
-  background_health_checks: "targets are judged by the calls that they serve",
-  user_header_name: "the end user is named in the request's user or safety_identifier",
-  telemetry: "Dragoman reports nothing to its makers",
-};
-
-function reportPlainly(
-  section: ReadonlyMap<string, ForeignNode>,
-  words: Readonly<Record<string, string>>,
-  { claims }: ImportContext,
-): void {
-  for (const [key, why] of Object.entries(words)) claims.without(section.get(key), why);
 }

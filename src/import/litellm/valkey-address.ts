@@ -1,0 +1,55 @@
+// The address of a Redis or Valkey out of the settings that LiteLLM has for it: host, port, password and so on.
+// https://docs.litellm.ai/docs/proxy/caching, https://docs.litellm.ai/docs/proxy/load_balancing
+import { isOn, numberOf, wordOf } from "../figures.ts";
+import type { ForeignNode } from "../foreign-file.ts";
+import type { ImportContext } from "../gateway-import.ts";
+import { joined, type Reference } from "../reference.ts";
+import type { EnvironmentTexts } from "./environment.ts";
+
+const IN_A_FILE = "the address stands in a file of its own, to which the configuration refers";
+
+/** One address of host, port and password. With a password in plain text, the address stands in a file of its own. */
+export function valkeyAddress(
+  params: ForeignNode | undefined,
+  to: string,
+  { claims, secrets }: ImportContext,
+  texts: EnvironmentTexts,
+): Reference {
+  const part = (names: readonly string[], variable: string, fallback: string): Reference | string => {
+    const node = names.map((name) => params?.members.get(name)).find((each) => each !== undefined);
+    claims.changed(node, to, "stands in one address together with the others");
+    const reference = texts.variableOf(node);
+    if (reference !== null) return texts.referenceTo(reference, fallback);
+    return wordOf(node) ?? texts.referenceTo(variable, fallback);
+  };
+  const url = params?.members.get("url") ?? params?.members.get("redis_url");
+  const whole = texts.variableOf(url);
+  if (whole !== null) {
+    claims.taken(url, to);
+    return texts.referenceTo(whole, "redis://localhost:6379");
+  }
+  const written = wordOf(url);
+  if (written !== null) {
+    claims.changed(url, to, IN_A_FILE);
+    return secrets.keep(to.replace(".", "_"), written);
+  }
+  const password = params?.members.get("password") ?? params?.members.get("redis_password");
+  const plain = texts.variableOf(password) === null ? wordOf(password) : null;
+  const scheme = isOn(params?.members.get("ssl")) ? "rediss" : "redis";
+  claims.taken(params?.members.get("ssl"), to);
+  const number = params?.members.get("db") ?? params?.members.get("redis_db");
+  const db = numberOf(number);
+  const host = part(["host", "redis_host"], "REDIS_HOST", "localhost");
+  const port = part(["port", "redis_port"], "REDIS_PORT", "6379");
+  const end = db === null ? "" : `/${db}`;
+  claims.taken(number, to);
+  if (plain !== null && typeof host === "string" && typeof port === "string") {
+    claims.changed(password, to, IN_A_FILE);
+    const address = `${scheme}://:${encodeURIComponent(plain)}@${host}:${port}${end}`;
+    return secrets.keep(to.replace(".", "_"), address);
+  }
+  const secret = password === undefined ? null : texts.secret(password, `${to.split(".")[0]!}_password`);
+  if (secret === null) return joined(`${scheme}://`, host, ":", port, end);
+  claims.changed(password, to, secret.how ?? "stands in one address together with the others, and has to be encoded for it");
+  return joined(`${scheme}://:`, secret.value, "@", host, ":", port, end);
+}

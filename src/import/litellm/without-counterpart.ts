@@ -1,0 +1,105 @@
+// Why settings of LiteLLM have no counterpart, where this helps whoever reads the report. Settings that are not listed
+// get the sentence that the import does not know them.
+import type { ForeignNode } from "../foreign-file.ts";
+import type { ImportContext } from "../gateway-import.ts";
+
+const OF_WEBHOOKS = "events go to webhooks: docs/integrations/webhooks.md";
+const OF_LOGINS = "logins of an issuer are configured under oidc: docs/identity.md";
+const OF_PEOPLE = "people and tokens get their rights by roles, and limits and budgets are set under limits and budgets";
+const OF_HEALTH = "targets are judged by the calls that they serve";
+const OF_THE_DATABASE = "how the gateway writes to its database is not configured";
+const OF_TELEMETRY = "Dragoman reports nothing to its makers";
+
+type Words = Readonly<Record<string, string>>;
+
+const LITELLM: Words = {
+  modify_params: "requests are never changed in silence; what a provider does not take is refused, or dropped and reported",
+  additional_drop_params: "name the parameters in drop of a target, for the models that do not take them",
+  default_team_settings: "integrations have tenants and projects, to which they can be bound",
+  default_internal_user_params: OF_PEOPLE,
+  default_end_user_params: "a budget with the scope user: \"*\" holds for each end user",
+  default_model: "a call names its model or route",
+  max_parallel_requests: "limits of the metric concurrency bound calls at the same time",
+  langfuse_default_tags: "tags of a trace are taken from the metadata of the call",
+  service_callback: "metrics of the store and the limit store are at /metrics",
+  service_callbacks: "metrics of the store and the limit store are at /metrics",
+  redact_user_api_key_info: "records hold ids of tokens, never the tokens",
+  extra_spend_tag_headers: "usage is told apart by the metadata of the call",
+  log_level: "log.level sets it",
+  stream: "the request says whether it is a stream",
+  timezone: "settings.timezone sets the zone of days in reports",
+  telemetry: OF_TELEMETRY,
+  enable_redis_auth_cache: OF_THE_DATABASE,
+};
+
+const GENERAL: Words = {
+  alerting: OF_WEBHOOKS,
+  alerting_threshold: OF_WEBHOOKS,
+  alerting_args: OF_WEBHOOKS,
+  alert_types: OF_WEBHOOKS,
+  alert_to_webhook_url: OF_WEBHOOKS,
+  spend_report_frequency: "usage reports are made when somebody asks for them",
+  enable_jwt_auth: OF_LOGINS,
+  litellm_jwtauth: OF_LOGINS,
+  enable_oauth2_auth: OF_LOGINS,
+  allow_user_auth: OF_PEOPLE,
+  default_internal_user_params: OF_PEOPLE,
+  default_key_generate_params: OF_PEOPLE,
+  key_generation_settings: OF_PEOPLE,
+  max_internal_user_budget: OF_PEOPLE,
+  internal_user_budget_duration: OF_PEOPLE,
+  max_parallel_requests: "a target of a route has max_concurrency",
+  allow_client_side_credentials: "callers send keys of their own in api_key, if their token may",
+  allowed_ips: "a token can be confined to addresses (ip)",
+  pass_through_endpoints: "requests go to the operations of this gateway only",
+  custom_auth: "who may call is decided by access tokens and by issuers under oidc",
+  store_model_in_db: "models that were added in its database are not in this file",
+  allow_requests_on_db_unavailable: "calls go on with the last known configuration unless server.stale_snapshot is refuse",
+  health_check_interval: OF_HEALTH,
+  background_health_checks: OF_HEALTH,
+  enable_health_check_routing: OF_HEALTH,
+  database_connection_pool_limit: OF_THE_DATABASE,
+  database_connection_timeout: OF_THE_DATABASE,
+  proxy_batch_write_at: OF_THE_DATABASE,
+  use_redis_transaction_buffer: OF_THE_DATABASE,
+  enable_redis_auth_cache: OF_THE_DATABASE,
+  disable_spend_logs: "each call has a record, from which budgets and usage are counted",
+  disable_error_logs: "each call has a record, from which budgets and usage are counted",
+  maximum_spend_logs_retention_interval: "what is too old is removed all the time",
+  proxy_base_url: "console.url is the address at which browsers reach the gateway",
+  infer_model_from_keys: "models are listed under providers, or taken from the bundled list",
+  user_header_name: "the end user is named in the request's user or safety_identifier",
+  key_management_system: "secrets stand in variables or in files: docs/credentials.md",
+  telemetry: OF_TELEMETRY,
+};
+
+const ROUTER: Words = {
+  retry_after: "the time between two attempts is not configured; what a provider asks for is kept up to 10 seconds",
+  retry_policy: "which failures are repeated is the same for all routes: docs/routes.md",
+  model_group_retry_policy: "which failures are repeated is the same for all routes: docs/routes.md",
+  allowed_fails_policy: "which failures count at a breaker is the same for all routes: docs/routes.md",
+  disable_cooldowns: "a route has on_exhausted, and a breaker with failures as high as is wanted",
+  default_model: "a call names its model or route",
+  enable_tag_filtering: "clients name the route that they want",
+  tag_filtering_match_any: "clients name the route that they want",
+  routing_strategy_args: "strategies have no further settings",
+  set_verbose: "log.level sets it",
+  optional_pre_call_checks: "calls stay at a target with sticky, and conversations that are too long have context_window_fallbacks",
+  enable_pre_call_checks: "a conversation that is too long for a target is passed to the next one",
+};
+
+/** After everything else has spoken. */
+export function reportPlainly({ foreign, claims }: ImportContext): void {
+  const { members } = foreign.root;
+  for (const [section, words] of [
+    ["litellm_settings", LITELLM],
+    ["general_settings", GENERAL],
+    ["router_settings", ROUTER],
+  ] as const) {
+    const settings: ReadonlyMap<string, ForeignNode> | undefined = members.get(section)?.members;
+    for (const [key, why] of Object.entries(words)) claims.without(settings?.get(key), why);
+  }
+  for (const section of ["files_settings", "finetune_settings", "vector_store_registry", "search_tools", "assistant_settings"])
+    claims.without(members.get(section), "Dragoman does not serve these operations");
+  claims.without(members.get("callback_settings"), "settings of integrations stand in their entries");
+}
