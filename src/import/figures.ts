@@ -39,11 +39,6 @@ export function budgetWindow(seconds: number): Window | null {
   return { window, isSame: seconds === length || (window === "month" && seconds >= 2_592_000) };
 }
 
-/** The sliding window of a limit that has exactly this length. */
-export function limitWindow(seconds: number): string | null {
-  return { 1: "second", 60: "minute", 3600: "hour", 86_400: "day" }[seconds] ?? null;
-}
-
 const DIGITS = 15;
 
 /** US dollars as exact decimal text, or `null` for what is no price. */
