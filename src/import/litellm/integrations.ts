@@ -1,7 +1,6 @@
 // Callbacks of LiteLLM that have a counterpart among the integrations. LiteLLM takes their addresses and keys from the
 // environment. https://docs.litellm.ai/docs/proxy/logging
 import { textOf } from "../figures.ts";
-import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import type { Mapping } from "../reference.ts";
 import type { EnvironmentTexts } from "./environment.ts";
