@@ -144,6 +144,10 @@ describe("fallbacks", () => {
     expect(section(result, "routes")["a"]).toMatchObject({ fallbacks: ["route:c"] });
     expect(section(result, "routes")["c"]).toEqual({ targets: ["openai:c"] });
   });
+  test("of a name hold for its alias too", () => {
+    const result = made(`model_list:\n${models}\nrouter_settings: {fallbacks: [{a: [b]}], model_group_alias: {other: a}}\n`);
+    expect(section(result, "routes")["other"]).toEqual({ targets: ["openai:a"], fallbacks: ["route:b"] });
+  });
   test("for long conversations are models", () => {
     const result = made(`model_list:\n${models}\nlitellm_settings: {context_window_fallbacks: [{a: [b]}]}\n`);
     expect(section(result, "routes")["a"]).toMatchObject({ context_window_fallbacks: { "openai:a": "openai:b" } });

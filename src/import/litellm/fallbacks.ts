@@ -45,7 +45,7 @@ export function importFallbacks(
       {
         ...listed("fallbacks", fallbacks.get(group)),
         ...listed("content_policy_fallbacks", refused.get(group)),
-        ...windowFallbacks(group, tooLong.get(group.name) ?? tooLong.get(ANY) ?? [], context),
+        ...windowFallbacks(group, listOf(group, tooLong) ?? [], context),
       },
     ]),
   );
@@ -82,10 +82,21 @@ function wishOf(node: ForeignNode, byName: ReadonlyMap<string, Group>): Wish {
   return { to: byName.get(name ?? "") ?? null, node };
 }
 
+/** An alias has the list of what it stands for. */
+function ownList({ name, source }: Group, wishes: Wishes): readonly Wish[] | undefined {
+  return wishes.get(name) ?? wishes.get(source);
+}
+
+function listOf(group: Group, wishes: Wishes): readonly Wish[] | undefined {
+  return ownList(group, wishes) ?? wishes.get(ANY);
+}
+
 /** Names without a list of their own have that of `*`, or else the default one. */
 function withDefaults(wishes: Wishes, defaults: readonly Wish[], groups: readonly Group[]): Wishes {
   const others = wishes.get(ANY) ?? defaults;
-  return new Map(groups.map(({ name }) => [name, wishes.get(name) ?? others.filter(({ to }) => to?.name !== name)]));
+  return new Map(
+    groups.map((group) => [group.name, ownList(group, wishes) ?? others.filter(({ to }) => to?.source !== group.source)]),
+  );
 }
 
 function withoutLoops(
@@ -102,7 +113,7 @@ function withoutLoops(
     return [...(edges.get(from) ?? [])].some((next) => reaches(next, to, seen));
   };
   const entriesOf = (group: Group): readonly string[] =>
-    (wishes.get(group.name) ?? wishes.get(ANY) ?? []).flatMap(({ to, node }): readonly string[] => {
+    (listOf(group, wishes) ?? []).flatMap(({ to, node }): readonly string[] => {
       const at = `routes.${group.route}.${key}`;
       if (to === null) {
         claims.without(node, "no model that was taken over has this name");

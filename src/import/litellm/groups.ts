@@ -11,6 +11,8 @@ import type { Deployment } from "./deployment.ts";
 export interface Group {
   /** What clients ask for. */
   readonly name: string;
+  /** The name of the deployments: for an alias, that of which it is one. */
+  readonly source: string;
   /** What they ask for here. */
   readonly route: string;
   readonly deployments: readonly Deployment[];
@@ -38,7 +40,7 @@ export function groupsOf(deployments: readonly Deployment[], { claims, draft }: 
           `routes.${route}`,
           `clients ask for the route ${route}, because names of routes have letters, digits, dashes, dots and underscores only`,
         );
-    return { name, route, deployments: members };
+    return { name, source: name, route, deployments: members };
   });
 }
 

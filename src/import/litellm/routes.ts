@@ -114,7 +114,7 @@ function withAliases(
     draft.set("routes", [route], {});
     if (route === name) claims.taken(target, `routes.${route}`);
     else claims.changed(target, `routes.${route}`, `clients ask for the route ${route}`);
-    return [{ ...group, name, route }];
+    return [{ ...group, name, source: group.name, route }];
   });
   return [...groups, ...added.flat()];
 }
