@@ -25,7 +25,8 @@ const NO_FOLDER = "import";
 /** Throws ConfigurationError for a file that is no configuration of the gateway. */
 export function importForeign(gateway: GatewayName, file: string, flags: ImportFlags): void {
   const folder = resolve(flags.out ?? NO_FOLDER);
-  if (folder.includes("}")) throw new Error(`--out ${folder}: the path of a secret cannot contain a brace; name another folder`);
+  if (folder.includes("}"))
+    throw new Error(`--out ${folder}: the path of a secret cannot contain a brace; name another folder`);
   const imported = importConfiguration({
     gateway,
     file,

@@ -67,7 +67,8 @@ export function parseYaml(file: string, text: string, variables: Variables): Yam
   };
 
   const root = parse(text, lines);
-  if (root === null) problems.push({ file, line: null, column: null, path: "", message: YAML_MISTAKES.RESOURCE_EXHAUSTION });
+  if (root === null)
+    problems.push({ file, line: null, column: null, path: "", message: YAML_MISTAKES.RESOURCE_EXHAUSTION });
   for (const { code, pos } of root?.errors ?? []) problems.push(problemAtOffset(pos[0], [], YAML_MISTAKES[code]));
   // An unknown tag is only a warning of the parser, and is reported with its key below.
   for (const { code, pos } of root?.warnings ?? [])

@@ -156,7 +156,10 @@ function membersOf(
 ): ReadonlyMap<string, ForeignNode> {
   const members = new Map<string, ForeignNode>();
   const merged: (Node | null)[] = [];
-  for (const { key, value } of map.items as readonly { readonly key: ParsedNode | null; readonly value: Node | null | undefined }[]) {
+  for (const { key, value } of map.items as readonly {
+    readonly key: ParsedNode | null;
+    readonly value: Node | null | undefined;
+  }[]) {
     const name = isScalar(key) ? String(key.value) : "";
     if (name === MERGE) {
       merged.push(...(isSeq(value) ? (value.items as (Node | null)[]) : [value ?? null]));

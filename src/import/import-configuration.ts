@@ -35,7 +35,14 @@ export interface Imported {
 }
 
 /** Throws ConfigurationError where the text is no configuration of this gateway. */
-export function importConfiguration({ gateway, file, text, folder, families, choices }: ForeignConfiguration): Imported {
+export function importConfiguration({
+  gateway,
+  file,
+  text,
+  folder,
+  families,
+  choices,
+}: ForeignConfiguration): Imported {
   const { run, yaml } = GATEWAYS[gateway];
   const foreign = parseForeignFile({ file, text, yaml });
   const byId = new Map(families.map((family) => [family.id, family]));

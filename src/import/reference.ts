@@ -7,7 +7,13 @@ export interface Reference {
   readonly [TEXT]: string;
 }
 
-export type Value = string | number | boolean | Reference | readonly Value[] | { readonly [key: string]: Value | undefined };
+export type Value =
+  | string
+  | number
+  | boolean
+  | Reference
+  | readonly Value[]
+  | { readonly [key: string]: Value | undefined };
 export type Mapping = Readonly<Record<string, Value | undefined>>;
 
 /** `${NAME:-fallback}`: an environment variable, which need not be set when the configuration is checked. */

@@ -23,7 +23,11 @@ export function openSecrets(folder: string): Secrets {
   const kept = new Map<string, string>();
   return {
     keep: (wanted, text) => {
-      const base = wanted.toLowerCase().replaceAll(/[^a-z0-9]+/g, "_").replaceAll(/^_+|_+$/g, "").slice(0, MAX_NAME);
+      const base = wanted
+        .toLowerCase()
+        .replaceAll(/[^a-z0-9]+/g, "_")
+        .replaceAll(/^_+|_+$/g, "")
+        .slice(0, MAX_NAME);
       let name = base === "" ? "secret" : base;
       for (let count = 2; kept.has(name) && kept.get(name) !== text; count += 1) name = `${base}_${count}`;
       kept.set(name, text);

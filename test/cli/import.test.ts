@@ -1,7 +1,16 @@
 // `dragoman import`: what it writes and prints, that its files are accepted by `check`, and that `simulate` sends calls
 // where the other gateway sent them.
 import { afterAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Report } from "../../src/diagnostics/simulation/report.ts";
@@ -88,7 +97,12 @@ test("[d15.2] the report has a line for each value, and says what has no counter
     readonly taken: number;
     readonly changed: number;
     readonly without: number;
-    readonly report: readonly { readonly path: string; readonly line: number; readonly outcome: string; readonly note: string }[];
+    readonly report: readonly {
+      readonly path: string;
+      readonly line: number;
+      readonly outcome: string;
+      readonly note: string;
+    }[];
   };
   expect(printed.values).toBe(15);
   expect(printed.taken + printed.changed + printed.without).toBe(printed.values);
@@ -101,7 +115,13 @@ test("[d15.2] the report has a line for each value, and says what has no counter
 
 describe("calls go where they went", () => {
   const simulated = async (out: string, traffic: object): Promise<Report> => {
-    const { code, stdout, stderr } = await run("simulate", join(out, "dragoman.yaml"), "--traffic", written(JSON.stringify(traffic)), "--json");
+    const { code, stdout, stderr } = await run(
+      "simulate",
+      join(out, "dragoman.yaml"),
+      "--traffic",
+      written(JSON.stringify(traffic)),
+      "--json",
+    );
     expect([code, stderr]).toEqual([0, ""]);
     return JSON.parse(stdout) as Report;
   };
@@ -126,7 +146,10 @@ describe("calls go where they went", () => {
     const out = fresh();
     const config = {
       strategy: { mode: "fallback" },
-      targets: [{ override_params: { model: "@openai-prod/gpt-4o" } }, { override_params: { model: "@groq-backup/llama" } }],
+      targets: [
+        { override_params: { model: "@openai-prod/gpt-4o" } },
+        { override_params: { model: "@groq-backup/llama" } },
+      ],
     };
     await run("import", "portkey", written(JSON.stringify(config)), "--out", out, "--name", "main");
     const report = await simulated(out, { calls: [{ model: "main", count: 50, every_ms: 50 }] });

@@ -4,7 +4,12 @@ import { ConfigurationError } from "../../src/config/problem.ts";
 import { imported, lineAt, section } from "./imported.ts";
 
 const made = (value: unknown) => imported("bifrost", JSON.stringify(value));
-const key = (name: string, value: string, weight = 1, models: readonly string[] = ["*"]) => ({ name, value, weight, models });
+const key = (name: string, value: string, weight = 1, models: readonly string[] = ["*"]) => ({
+  name,
+  value,
+  weight,
+  models,
+});
 
 describe("providers", () => {
   test("keys for the same models are keys of one account", () => {
@@ -73,7 +78,12 @@ describe("providers", () => {
 
 test("the client's settings, plugins and tool servers", () => {
   const result = made({
-    client: { max_request_body_size_mb: 10, log_retention_days: 30, allowed_origins: ["*"], compat: { should_drop_params: true } },
+    client: {
+      max_request_body_size_mb: 10,
+      log_retention_days: 30,
+      allowed_origins: ["*"],
+      compat: { should_drop_params: true },
+    },
     plugins: [{ name: "otel", enabled: true, config: { collector_url: "otel-collector:4317", protocol: "grpc" } }],
     mcp: { client_configs: [{ name: "weather", connection_type: "http", http_url: "http://localhost:8080/mcp" }] },
   });
@@ -87,5 +97,6 @@ test("the client's settings, plugins and tool servers", () => {
 });
 
 test("anything else is refused with its place", () => {
-  for (const value of [[], 5, { model_list: [] }, { providers: [] }]) expect(() => made(value)).toThrow(ConfigurationError);
+  for (const value of [[], 5, { model_list: [] }, { providers: [] }])
+    expect(() => made(value)).toThrow(ConfigurationError);
 });

@@ -27,6 +27,7 @@ export function section({ configuration }: Imported, name: string): Readonly<Rec
 /** The line about a value. */
 export function lineAt({ report }: Imported, path: string): ReportLine {
   const [line, ...others] = report.filter((each) => each.path === path);
-  if (line === undefined || others.length > 0) throw new Error(`${others.length + (line === undefined ? 0 : 1)} lines about ${path}`);
+  if (line === undefined || others.length > 0)
+    throw new Error(`${others.length + (line === undefined ? 0 : 1)} lines about ${path}`);
   return line;
 }

@@ -129,7 +129,9 @@ model_list:
 });
 
 describe("fallbacks", () => {
-  const models = ["a", "b", "c"].map((name) => `  - {model_name: ${name}, litellm_params: {model: openai/${name}}}`).join("\n");
+  const models = ["a", "b", "c"]
+    .map((name) => `  - {model_name: ${name}, litellm_params: {model: openai/${name}}}`)
+    .join("\n");
   test("lead from route to route", () => {
     const result = made(`model_list:\n${models}\nrouter_settings: {fallbacks: [{a: [b, c]}]}\n`);
     expect(section(result, "routes")["a"]).toEqual({ targets: ["openai:a"], fallbacks: ["route:b", "route:c"] });
@@ -145,7 +147,9 @@ describe("fallbacks", () => {
     expect(section(result, "routes")["c"]).toEqual({ targets: ["openai:c"] });
   });
   test("of a name hold for its alias too", () => {
-    const result = made(`model_list:\n${models}\nrouter_settings: {fallbacks: [{a: [b]}], model_group_alias: {other: a}}\n`);
+    const result = made(
+      `model_list:\n${models}\nrouter_settings: {fallbacks: [{a: [b]}], model_group_alias: {other: a}}\n`,
+    );
     expect(section(result, "routes")["other"]).toEqual({ targets: ["openai:a"], fallbacks: ["route:b"] });
   });
   test("for long conversations are models", () => {
@@ -173,7 +177,9 @@ describe("settings", () => {
   });
   test("a budget gets the period of the calendar", () => {
     const result = made(`${ONE}litellm_settings: {max_budget: 12.5, budget_duration: 30d}\n`);
-    expect(section(result, "budgets")).toEqual({ "all-calls": { usd: "12.5", window: "month", unpriced: "allow", scope: {} } });
+    expect(section(result, "budgets")).toEqual({
+      "all-calls": { usd: "12.5", window: "month", unpriced: "allow", scope: {} },
+    });
   });
   test("a cache with a password in plain text stands in a file", () => {
     const result = made(
@@ -183,7 +189,9 @@ describe("settings", () => {
     expect(result.secrets).toEqual([{ name: "secrets/cache_url", text: "redis://:p%40ss@r:6379" }]);
   });
   test("the Redis in which proxies count together is the limit store", () => {
-    const result = made(`${ONE}router_settings: {redis_host: os.environ/REDIS_HOST, redis_port: 6380, redis_password: os.environ/REDIS_PASSWORD}\n`);
+    const result = made(
+      `${ONE}router_settings: {redis_host: os.environ/REDIS_HOST, redis_port: 6380, redis_password: os.environ/REDIS_PASSWORD}\n`,
+    );
     expect(section(result, "limit_store")).toEqual({
       url: "redis://:${REDIS_PASSWORD:-}@${REDIS_HOST:-localhost}:6380",
     });
@@ -194,7 +202,9 @@ describe("settings", () => {
       expect(lineAt(result, path)).toMatchObject({ outcome: "without", note: "the import does not know this setting" });
   });
   test("callbacks that we have are integrations; a program in Python has no counterpart", () => {
-    const result = made(`${ONE}litellm_settings: {success_callback: [langfuse, prometheus, my.module.handler], failure_callback: [langfuse]}\n`);
+    const result = made(
+      `${ONE}litellm_settings: {success_callback: [langfuse, prometheus, my.module.handler], failure_callback: [langfuse]}\n`,
+    );
     expect(section(result, "integrations")).toMatchObject({ langfuse: { type: "langfuse" } });
     expect(lineAt(result, "litellm_settings.success_callback[1]").outcome).toBe("taken");
     expect(lineAt(result, "litellm_settings.success_callback[2]").outcome).toBe("without");
@@ -235,7 +245,10 @@ describe("what is no configuration of LiteLLM", () => {
     ["model_list: 5", "theirs.yaml:1:13 model_list: expected a list of models"],
     ["model_list:\n  - 5", "theirs.yaml:2:5 model_list[0]: expected a mapping"],
     ["model_list:\n  - model_name: a", "expected litellm_params"],
-    ["model_list:\n  - {model_name: a, litellm_params: {model: 4}}", "model_list[0].litellm_params.model: expected model"],
+    [
+      "model_list:\n  - {model_name: a, litellm_params: {model: 4}}",
+      "model_list[0].litellm_params.model: expected model",
+    ],
   ])("%j", (text, words) => {
     expect(problemOf(text)).toContain(words);
   });

@@ -29,7 +29,10 @@ test("a preset is a route through OpenRouter, with the same preferences", () => 
 });
 
 test("a list of models is tried in order", () => {
-  const result = made({ models: ["anthropic/claude-sonnet-4.5", "openai/gpt-5-mini"], messages: [{ role: "user", content: "x" }] });
+  const result = made({
+    models: ["anthropic/claude-sonnet-4.5", "openai/gpt-5-mini"],
+    messages: [{ role: "user", content: "x" }],
+  });
   expect(section(result, "routes")["imported"]).toEqual({
     targets: ["openrouter:anthropic/claude-sonnet-4.5", "openrouter:openai/gpt-5-mini"],
   });

@@ -63,7 +63,10 @@ describe("targets", () => {
     ]);
   });
   test("a model that is left to the caller has to be named", () => {
-    const config = { strategy: { mode: "loadbalance" }, targets: [{ virtual_key: "openai-1" }, { virtual_key: "azure-1" }] };
+    const config = {
+      strategy: { mode: "loadbalance" },
+      targets: [{ virtual_key: "openai-1" }, { virtual_key: "azure-1" }],
+    };
     const open = made(config);
     expect(section(open, "routes")).toEqual({});
     expect(lineAt(open, "targets[0].virtual_key").outcome).toBe("changed");

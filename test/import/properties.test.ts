@@ -42,10 +42,86 @@ const scalar = fc.oneof(
   fc.integer(),
 );
 const WORDS = {
-  litellm: ["model_name", "litellm_params", "model", "api_key", "api_base", "weight", "rpm", "tpm", "timeout", "num_retries", "temperature", "extra_body", "fallbacks", "max_budget", "budget_duration", "cache", "cache_params", "callbacks", "master_key", "database_url", "guardrail_name", "mode", "url", "command", "token", "vertex_credentials", "aws_access_key_id"],
-  portkey: ["strategy", "mode", "targets", "provider", "virtual_key", "api_key", "override_params", "model", "retry", "attempts", "cache", "weight", "custom_host", "name", "aws_secret_access_key", "max_age"],
-  openrouter: ["data", "slug", "designated_version", "config", "model", "models", "provider", "temperature", "plugins", "system_prompt", "messages", "api_key"],
-  bifrost: ["keys", "value", "models", "weight", "network_config", "base_url", "openai", "azure", "azure_key_config", "endpoint", "custom_provider_config", "base_provider_type", "client_configs", "name", "plugins", "config", "aliases"],
+  litellm: [
+    "model_name",
+    "litellm_params",
+    "model",
+    "api_key",
+    "api_base",
+    "weight",
+    "rpm",
+    "tpm",
+    "timeout",
+    "num_retries",
+    "temperature",
+    "extra_body",
+    "fallbacks",
+    "max_budget",
+    "budget_duration",
+    "cache",
+    "cache_params",
+    "callbacks",
+    "master_key",
+    "database_url",
+    "guardrail_name",
+    "mode",
+    "url",
+    "command",
+    "token",
+    "vertex_credentials",
+    "aws_access_key_id",
+  ],
+  portkey: [
+    "strategy",
+    "mode",
+    "targets",
+    "provider",
+    "virtual_key",
+    "api_key",
+    "override_params",
+    "model",
+    "retry",
+    "attempts",
+    "cache",
+    "weight",
+    "custom_host",
+    "name",
+    "aws_secret_access_key",
+    "max_age",
+  ],
+  openrouter: [
+    "data",
+    "slug",
+    "designated_version",
+    "config",
+    "model",
+    "models",
+    "provider",
+    "temperature",
+    "plugins",
+    "system_prompt",
+    "messages",
+    "api_key",
+  ],
+  bifrost: [
+    "keys",
+    "value",
+    "models",
+    "weight",
+    "network_config",
+    "base_url",
+    "openai",
+    "azure",
+    "azure_key_config",
+    "endpoint",
+    "custom_provider_config",
+    "base_provider_type",
+    "client_configs",
+    "name",
+    "plugins",
+    "config",
+    "aliases",
+  ],
 } as const satisfies Readonly<Record<GatewayName, readonly string[]>>;
 
 /** A whole configuration: something of the right form at the top, and anything below. */
@@ -55,7 +131,11 @@ function drawn(gateway: GatewayName): fc.Arbitrary<unknown> {
       { maxDepth: 4, withCrossShrink: true },
       scalar,
       fc.array(tie("value"), { maxLength: 3 }),
-      fc.dictionary(fc.oneof(fc.constantFrom(...WORDS[gateway]), fc.constantFrom("unknown_setting", "x y")), tie("value"), { maxKeys: 5 }),
+      fc.dictionary(
+        fc.oneof(fc.constantFrom(...WORDS[gateway]), fc.constantFrom("unknown_setting", "x y")),
+        tie("value"),
+        { maxKeys: 5 },
+      ),
     ),
   }));
   const entry = fc.dictionary(fc.constantFrom(...WORDS[gateway]), value, { maxKeys: 6 });
@@ -66,7 +146,9 @@ function drawn(gateway: GatewayName): fc.Arbitrary<unknown> {
           model_list: fc.array(
             fc.record({
               model_name: fc.constantFrom("a", "b", "openai/*", "x/y"),
-              litellm_params: fc.tuple(fc.constantFrom("openai/a", "azure/b", "gpt-4o", "nobody/c", "bedrock/converse/d"), entry).map(([model, rest]) => ({ ...rest, model })),
+              litellm_params: fc
+                .tuple(fc.constantFrom("openai/a", "azure/b", "gpt-4o", "nobody/c", "bedrock/converse/d"), entry)
+                .map(([model, rest]) => ({ ...rest, model })),
               model_info: entry,
             }),
             { maxLength: 4 },
@@ -75,19 +157,26 @@ function drawn(gateway: GatewayName): fc.Arbitrary<unknown> {
           router_settings: entry,
           general_settings: entry,
           environment_variables: fc.constant({ SOME_KEY: SECRET }),
-          guardrails: fc.array(fc.record({ guardrail_name: fc.constant("g"), litellm_params: entry }), { maxLength: 2 }),
+          guardrails: fc.array(fc.record({ guardrail_name: fc.constant("g"), litellm_params: entry }), {
+            maxLength: 2,
+          }),
           mcp_servers: fc.dictionary(fc.constantFrom("s", "t"), entry, { maxKeys: 2 }),
         },
         { requiredKeys: ["model_list"] },
       );
     case "portkey":
-      return fc.record({ strategy: entry, targets: fc.array(entry, { maxLength: 3 }), retry: entry }, { requiredKeys: ["targets"] });
+      return fc.record(
+        { strategy: entry, targets: fc.array(entry, { maxLength: 3 }), retry: entry },
+        { requiredKeys: ["targets"] },
+      );
     case "openrouter":
       return entry.map((rest) => ({ ...rest, model: "openai/gpt-4o", data: undefined }));
     case "bifrost":
       return fc.record(
         {
-          providers: fc.dictionary(fc.constantFrom("openai", "azure", "bedrock", "vertex", "mine"), entry, { maxKeys: 3 }),
+          providers: fc.dictionary(fc.constantFrom("openai", "azure", "bedrock", "vertex", "mine"), entry, {
+            maxKeys: 3,
+          }),
           client: entry,
           mcp: entry,
           plugins: fc.array(entry, { maxLength: 2 }),

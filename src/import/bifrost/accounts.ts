@@ -37,7 +37,10 @@ function importProvider(name: string, node: ForeignNode, context: ImportContext)
   if (family === undefined)
     return claims.without(node, "Dragoman has no such provider; --provider <name>=<provider> names the one that it is");
   claims.taken(base, `providers.${name}`);
-  claims.without(custom?.members.get("allowed_requests"), "a token can be confined to models and routes, not to operations");
+  claims.without(
+    custom?.members.get("allowed_requests"),
+    "a token can be confined to models and routes, not to operations",
+  );
   const groups = groupsOf(node.members.get("keys")?.items ?? []).map((keys) =>
     keyGroup(name, family, keys, node, context),
   );
@@ -70,7 +73,8 @@ function keyGroup(
 ): KeyGroup {
   const { claims, draft } = context;
   const [first] = keys;
-  const own = [...(first?.members ?? [])].find(([member]) => ENDED.test(member))?.[1] ?? provider.members.get("meta_config");
+  const own =
+    [...(first?.members ?? [])].find(([member]) => ENDED.test(member))?.[1] ?? provider.members.get("meta_config");
   const at = `providers.${name}`;
   const entry: Record<string, Value> = {
     ...addressEntry(family, provider, own, at, context),
@@ -98,7 +102,10 @@ function addressEntry(
 ): Record<string, Value> {
   const network = provider.members.get("network_config")?.members;
   const node = own?.members.get("endpoint") ?? own?.members.get("url") ?? network?.get("base_url");
-  context.claims.taken(network?.get("allow_private_network"), "addresses in the file, which may be in private networks");
+  context.claims.taken(
+    network?.get("allow_private_network"),
+    "addresses in the file, which may be in private networks",
+  );
   if (node === undefined) return family.baseUrl === null ? { base_url: nobodyAt(`address-of-${at}`) } : {};
   const address = addressOf(node, `${at}.base_url`, context);
   return { base_url: family.id === "custom" ? withPath(address, provider, context) : address };
@@ -132,21 +139,32 @@ function credentialEntry(
     const secret = secretOf(other, { ...pair, name: `${name}_secret_key` }, context);
     const session = secretOf(own?.members.get("session_token"), { ...pair, name: `${name}_session_token` }, context);
     if (id !== null && secret !== null)
-      return { aws: { access_key_id: id, secret_access_key: secret, ...(session !== null && { session_token: session }) } };
+      return {
+        aws: { access_key_id: id, secret_access_key: secret, ...(session !== null && { session_token: session }) },
+      };
   }
   const values = keys.flatMap((key): readonly { readonly key: Reference; readonly weight: number }[] => {
     const label = textOf(key.members.get("name")) ?? "api_key";
-    const secret = secretOf(key.members.get("value"), { name: `${name}_${label}`, to: `${at}.api_keys`, fallback: keys.length > 1 ? "unset" : "" }, context);
+    const secret = secretOf(
+      key.members.get("value"),
+      { name: `${name}_${label}`, to: `${at}.api_keys`, fallback: keys.length > 1 ? "unset" : "" },
+      context,
+    );
     return secret === null ? [] : [{ key: secret, weight: numberOf(key.members.get("weight")) ?? 1 }];
   });
   if (values.length > 1 && family.credentials.includes("key")) {
-    for (const key of keys) context.claims.changed(key.members.get("weight"), `${at}.api_keys`, "weights are whole numbers here");
+    for (const key of keys)
+      context.claims.changed(key.members.get("weight"), `${at}.api_keys`, "weights are whole numbers here");
     return { api_keys: wholeWeights(values) };
   }
   context.claims.taken(first?.members.get("weight"), at);
   if (values.length > 0 && family.credentials.includes("key")) return { api_key: values[0]!.key };
   if (family.credentials.includes("google")) {
-    context.claims.changed(own?.members.get("auth_credentials"), `${at}.google`, "Google's own chain finds the credential: set GOOGLE_APPLICATION_CREDENTIALS to the path of the file");
+    context.claims.changed(
+      own?.members.get("auth_credentials"),
+      `${at}.google`,
+      "Google's own chain finds the credential: set GOOGLE_APPLICATION_CREDENTIALS to the path of the file",
+    );
     return { google: "default" };
   }
   if (family.credentials.includes("aws")) return { aws: "default" };
@@ -157,7 +175,10 @@ function credentialEntry(
 function wholeWeights(values: readonly { readonly key: Reference; readonly weight: number }[]): readonly Value[] {
   const used = values.filter(({ weight }) => weight > 0);
   const least = Math.min(...used.map(({ weight }) => weight));
-  return used.map(({ key, weight }) => ({ key, weight: Math.min(MOST_WEIGHT, Math.max(1, Math.round(weight / least))) }));
+  return used.map(({ key, weight }) => ({
+    key,
+    weight: Math.min(MOST_WEIGHT, Math.max(1, Math.round(weight / least))),
+  }));
 }
 
 const SETTINGS: Readonly<Record<string, string>> = {
@@ -188,7 +209,11 @@ function importAliases(groups: readonly KeyGroup[], { claims, draft }: ImportCon
   for (const { keys, id } of groups)
     for (const key of keys) {
       const config = [...key.members].find(([member]) => ENDED.test(member))?.[1];
-      for (const list of [key.members.get("aliases"), config?.members.get("deployments"), config?.members.get("aliases")])
+      for (const list of [
+        key.members.get("aliases"),
+        config?.members.get("deployments"),
+        config?.members.get("aliases"),
+      ])
         for (const [alias, node] of list?.members ?? []) {
           const model = textOf(node);
           if (model === null) continue;
@@ -214,6 +239,10 @@ function importSharedModels(name: string, groups: readonly KeyGroup[], { claims,
     draft.set("routes", [route], { strategy: "weighted", targets: serving.map(({ id }) => `${id}:${model}`) });
     for (const { keys } of serving)
       for (const key of keys)
-        claims.changed(key.members.get("weight"), `routes.${route}`, "the keys have accounts of their own, among which routes divide the calls");
+        claims.changed(
+          key.members.get("weight"),
+          `routes.${route}`,
+          "the keys have accounts of their own, among which routes divide the calls",
+        );
   }
 }

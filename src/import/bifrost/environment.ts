@@ -35,7 +35,11 @@ export function addressOf(node: ForeignNode, to: string, { claims }: ImportConte
   const reference = variableOf(node);
   const nobody = nobodyAt(reference ?? "address-of-the-provider");
   if (reference !== null) {
-    claims.changed(node, to, `while the variable ${reference} is not set, the address is ${nobody}, where nobody answers`);
+    claims.changed(
+      node,
+      to,
+      `while the variable ${reference} is not set, the address is ${nobody}, where nobody answers`,
+    );
     return variable(reference, nobody);
   }
   const text = textOf(node);
@@ -43,12 +47,20 @@ export function addressOf(node: ForeignNode, to: string, { claims }: ImportConte
     claims.taken(node, to);
     return text;
   }
-  claims.changed(node, to, `expected an http or https address without user name, password and query; write it in place of ${nobody}`);
+  claims.changed(
+    node,
+    to,
+    `expected an http or https address without user name, password and query; write it in place of ${nobody}`,
+  );
   return nobody;
 }
 
 /** A word that becomes part of an address, such as a region; `null` for what cannot be one. */
-export function wordOfSetting(node: ForeignNode | undefined, to: string, { claims }: ImportContext): Reference | string | null {
+export function wordOfSetting(
+  node: ForeignNode | undefined,
+  to: string,
+  { claims }: ImportContext,
+): Reference | string | null {
   const reference = variableOf(node);
   if (reference !== null) {
     claims.changed(node, to, `while the variable ${reference} is not set, the value is "unset"`);

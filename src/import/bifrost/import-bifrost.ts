@@ -21,7 +21,9 @@ export const bifrost: GatewayImport = {
     const wrong =
       root.kind !== "mapping" || !SECTIONS.some((key) => root.members.has(key))
         ? root
-        : ["providers", "client", "governance"].map((key) => root.members.get(key)).find((node) => node !== undefined && node.kind !== "mapping");
+        : ["providers", "client", "governance"]
+            .map((key) => root.members.get(key))
+            .find((node) => node !== undefined && node.kind !== "mapping");
     if (wrong !== undefined)
       throw new ConfigurationError([
         {
@@ -47,10 +49,19 @@ export const bifrost: GatewayImport = {
       "keys are not taken over yet: make a token for each with dragoman token create, and its bounds under limits and budgets",
     );
     claims.without(members.get("governance"), "people and tokens are administered over the API: docs/identity.md");
-    claims.without(members.get("auth_config"), "people log in to the console by a link, a token or an issuer: docs/console.md");
-    claims.without(members.get("encryption_key"), "the master key is made at the first start, or set in DRAGOMAN_MASTER_KEY");
+    claims.without(
+      members.get("auth_config"),
+      "people log in to the console by a link, a token or an issuer: docs/console.md",
+    );
+    claims.without(
+      members.get("encryption_key"),
+      "the master key is made at the first start, or set in DRAGOMAN_MASTER_KEY",
+    );
     for (const store of ["config_store", "logs_store", "vector_store"])
-      claims.without(members.get(store), "Dragoman has a database of its own: SQLite in its data folder, or the PostgreSQL of server.database_url");
+      claims.without(
+        members.get(store),
+        "Dragoman has a database of its own: SQLite in its data folder, or the PostgreSQL of server.database_url",
+      );
   },
 };
 
@@ -63,11 +74,27 @@ function importNetwork(providers: ForeignNode | undefined, { claims, draft }: Im
   if (times.length > 0) draft.set("route_defaults", ["timeouts", "first_byte_ms"], millisecondsOf(Math.max(...times)));
   if (retries.length > 0) draft.set("route_defaults", ["retries"], Math.min(MOST_RETRIES, Math.max(...retries)));
   for (const { members } of networks) {
-    claims.changed(members.get("default_request_timeout_in_seconds"), "route_defaults.timeouts.first_byte_ms", "the greatest of all providers counts, for each request until its answer begins");
-    claims.changed(members.get("max_retries"), "route_defaults.retries", `the greatest of all providers counts; the most is ${MOST_RETRIES}`);
-    for (const key of ["retry_backoff_initial", "retry_backoff_max", "retry_backoff_initial_ms", "retry_backoff_max_ms"])
+    claims.changed(
+      members.get("default_request_timeout_in_seconds"),
+      "route_defaults.timeouts.first_byte_ms",
+      "the greatest of all providers counts, for each request until its answer begins",
+    );
+    claims.changed(
+      members.get("max_retries"),
+      "route_defaults.retries",
+      `the greatest of all providers counts; the most is ${MOST_RETRIES}`,
+    );
+    for (const key of [
+      "retry_backoff_initial",
+      "retry_backoff_max",
+      "retry_backoff_initial_ms",
+      "retry_backoff_max_ms",
+    ])
       claims.without(members.get(key), "the time between two attempts is not configured");
-    claims.without(members.get("extra_headers"), "clients send headers for a provider in extra_headers, if their token may");
+    claims.without(
+      members.get("extra_headers"),
+      "clients send headers for a provider in extra_headers, if their token may",
+    );
   }
   for (const node of providers?.members.values() ?? [])
     claims.without(
@@ -79,7 +106,9 @@ function importNetwork(providers: ForeignNode | undefined, { claims, draft }: Im
 function importClient(client: ForeignNode | undefined, { claims, draft }: ImportContext): void {
   const members = client?.members ?? new Map<string, ForeignNode>();
   const origins = members.get("allowed_origins");
-  const listed = (origins?.items ?? []).flatMap((item) => textOf(item) ?? []).filter((text) => text === "*" || /^https?:\/\/[^/\s*]+$/.test(text));
+  const listed = (origins?.items ?? [])
+    .flatMap((item) => textOf(item) ?? [])
+    .filter((text) => text === "*" || /^https?:\/\/[^/\s*]+$/.test(text));
   if (listed.length > 0 && listed.length === origins?.items.length) {
     draft.set("cors", ["origins"], listed);
     claims.taken(origins, "cors.origins");

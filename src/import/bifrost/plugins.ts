@@ -50,14 +50,20 @@ function importTraces(node: ForeignNode, { claims, draft }: ImportContext): void
     else claims.taken(url, `integrations.${id}.endpoint`);
     claims.taken(service, `integrations.${id}.service_name`);
     claims.changed(members.get("protocol"), `integrations.${id}`, "OTLP is spoken over HTTP");
-    claims.changed(members.get("trace_type"), `integrations.${id}`, "spans have the attributes of OpenTelemetry for generative AI");
+    claims.changed(
+      members.get("trace_type"),
+      `integrations.${id}`,
+      "spans have the attributes of OpenTelemetry for generative AI",
+    );
   }
   claims.taken(node.members.get("name"), "integrations");
   claims.taken(node.members.get("enabled"), "integrations");
 }
 
 function endpointOf(text: string): string | null {
-  const address = /^https?:/.test(text) ? text.replace(TRACES_PATH, "") : `http://${text.replace(/:\d+$/, "")}:${HTTP_PORT}`;
+  const address = /^https?:/.test(text)
+    ? text.replace(TRACES_PATH, "")
+    : `http://${text.replace(/:\d+$/, "")}:${HTTP_PORT}`;
   return text !== "" && isPlainAddress(address) ? address : null;
 }
 
@@ -70,7 +76,11 @@ function importCache(node: ForeignNode, { claims, draft }: ImportContext): void 
     ttl_s: Math.min(MOST_TTL_S, Math.max(1, seconds ?? TTL_S)),
     scope: "project",
   });
-  claims.changed(node.members.get("name"), "cache", "only calls that are exactly equal share an answer, and callers of one project share them");
+  claims.changed(
+    node.members.get("name"),
+    "cache",
+    "only calls that are exactly equal share an answer, and callers of one project share them",
+  );
   claims.taken(node.members.get("enabled"), "cache");
   if (seconds !== null) claims.taken(ttl, "projects.default.settings.cache.ttl_s");
   claims.without(config, "the cache compares whole calls, not their meaning");

@@ -35,7 +35,9 @@ function importServer(node: ForeignNode, context: ImportContext): void {
     entry["args"] = (program?.get("args")?.items ?? []).map((item) => wordOf(item) ?? "");
     claims.taken(program?.get("command"), `${at}.command`);
     claims.taken(program?.get("args"), `${at}.args`);
-    const names = (program?.get("envs")?.items ?? []).flatMap((item) => textOf(item) ?? []).filter((each) => VARIABLE.test(each));
+    const names = (program?.get("envs")?.items ?? [])
+      .flatMap((item) => textOf(item) ?? [])
+      .filter((each) => VARIABLE.test(each));
     if (names.length > 0) entry["environment"] = Object.fromEntries(names.map((each) => [each, variable(each)]));
     claims.taken(program?.get("envs"), `${at}.environment`);
   }

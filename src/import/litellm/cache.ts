@@ -28,7 +28,10 @@ export function importCache(
   const type = textOf(params?.members.get("type")) ?? "redis";
   const store = STORES[type];
   if (store === undefined) {
-    claims.without(node, `Dragoman has no cache of the type ${shownKey(type)}: it keeps exact answers in memory, in SQLite or in Valkey`);
+    claims.without(
+      node,
+      `Dragoman has no cache of the type ${shownKey(type)}: it keeps exact answers in memory, in SQLite or in Valkey`,
+    );
     claims.without(params, "the type of the cache has no counterpart");
     return;
   }

@@ -37,7 +37,15 @@ export const ACCOUNT_SETTINGS: ReadonlySet<string> = new Set([
 ]);
 
 /** Families that keep their own id although the deployment has an address of its own. */
-const ADDRESSED: ReadonlySet<string> = new Set(["azure", "azure_ai", "ollama", "vllm", "lmstudio", "litellm", "custom"]);
+const ADDRESSED: ReadonlySet<string> = new Set([
+  "azure",
+  "azure_ai",
+  "ollama",
+  "vllm",
+  "lmstudio",
+  "litellm",
+  "custom",
+]);
 
 /** Returns the id of the account's entry. */
 export function deploymentAccount(
@@ -82,8 +90,7 @@ function entryOf(parts: readonly Part[]): Mapping {
 }
 
 function addressParts(family: ProviderFamily, node: ForeignNode | undefined, found: Found | null): readonly Part[] {
-  if (node !== undefined && found !== null)
-    return [{ key: "base_url", value: found.value, node, how: found.how }];
+  if (node !== undefined && found !== null) return [{ key: "base_url", value: found.value, node, how: found.how }];
   return family.baseUrl === null
     ? [{ key: "base_url", value: nobodyAt(`address-of-${family.id}`), node: null, how: null }]
     : [];
@@ -98,7 +105,8 @@ function credentialParts(
   const isCloud = name.keyVariable === undefined && !settings.has("api_key");
   if (isCloud && family.credentials.includes("aws")) return awsParts(settings, texts);
   if (isCloud && family.credentials.includes("google")) return googleParts(settings);
-  if (family.credentials.includes("entra") && ENTRA.every((key) => settings.has(key))) return entraParts(settings, texts);
+  if (family.credentials.includes("entra") && ENTRA.every((key) => settings.has(key)))
+    return entraParts(settings, texts);
   if (!family.credentials.includes("key") && !family.credentials.includes("ibm_iam")) return [];
   const node = settings.get("api_key");
   // without this value, an entry with the provider's own id would use another key of the environment

@@ -77,10 +77,7 @@ function problemOf(named: NamedModel | null, model: string, { families }: Import
   return "this cannot be the name of a model here: expected printable characters without spaces, `..`, `?` and `#`";
 }
 
-type OfTarget = Pick<
-  Deployment,
-  "params" | "drop" | "maxConcurrency" | "retries" | "timeoutMs" | "streamTimeoutMs"
->;
+type OfTarget = Pick<Deployment, "params" | "drop" | "maxConcurrency" | "retries" | "timeoutMs" | "streamTimeoutMs">;
 
 function readTarget(own: Settings, target: string, { claims }: ImportContext): OfTarget {
   const params: Record<string, Value> = {};

@@ -95,7 +95,10 @@ function listOf(group: Group, wishes: Wishes): readonly Wish[] | undefined {
 function withDefaults(wishes: Wishes, defaults: readonly Wish[], groups: readonly Group[]): Wishes {
   const others = wishes.get(ANY) ?? defaults;
   return new Map(
-    groups.map((group) => [group.name, ownList(group, wishes) ?? others.filter(({ to }) => to?.source !== group.source)]),
+    groups.map((group) => [
+      group.name,
+      ownList(group, wishes) ?? others.filter(({ to }) => to?.source !== group.source),
+    ]),
   );
 }
 
@@ -142,7 +145,8 @@ function windowFallbacks(
   { claims }: ImportContext,
 ): Pick<RouteFallbacks, "context_window_fallbacks"> {
   const [first, ...further] = wishes.filter(({ to }) => to !== null && to !== group);
-  for (const { to, node } of wishes) if (to === null) claims.without(node, "no model that was taken over has this name");
+  for (const { to, node } of wishes)
+    if (to === null) claims.without(node, "no model that was taken over has this name");
   for (const { node } of further) claims.without(node, "there is one model for conversations that are too long");
   if (first === undefined) return {};
   const other = targetOf(first.to!.deployments[0]!);

@@ -51,7 +51,8 @@ function problemsOf({ foreign: { file, root } }: ImportContext): readonly Config
     path: shownPath(path),
     message,
   });
-  if (root.kind !== "mapping") return [problem(root, "expected the configuration of LiteLLM, a mapping with model_list")];
+  if (root.kind !== "mapping")
+    return [problem(root, "expected the configuration of LiteLLM, a mapping with model_list")];
   if (!SECTIONS.some((key) => root.members.has(key)))
     return [problem(root, `this is no configuration of LiteLLM: it has none of ${SECTIONS.join(", ")}`)];
   const list = root.members.get("model_list");

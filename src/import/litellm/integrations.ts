@@ -30,7 +30,11 @@ export function importIntegrations({ foreign, claims, draft }: ImportContext, te
       continue;
     }
     draft.set("integrations", [made.id], { ...made.entry, ...(onlyFailures(name) && { only: "errors" }) });
-    claims.changed(item, `integrations.${made.id}`, "no text of prompts and answers is sent unless the integration has content: true");
+    claims.changed(
+      item,
+      `integrations.${made.id}`,
+      "no text of prompts and answers is sent unless the integration has content: true",
+    );
   }
 }
 
@@ -71,7 +75,10 @@ function sinkOf(name: string, texts: EnvironmentTexts): Sink | null {
         },
       };
     case "otel":
-      return { id: "otel", entry: { type: "otlp", endpoint: texts.referenceTo("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318") } };
+      return {
+        id: "otel",
+        entry: { type: "otlp", endpoint: texts.referenceTo("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318") },
+      };
     case "arize_phoenix":
       return {
         id: "phoenix",

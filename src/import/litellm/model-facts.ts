@@ -39,7 +39,11 @@ export function importModelFacts(
       claims.taken(each, `prices.${nameOf(`${providerId}-${model}`)}.${ours}`);
     }
   if (Object.keys(prices).length > 0)
-    draft.set("prices", [nameOf(`${providerId}-${model}`)], { model: `${providerId}:${model}`, per: "token", ...prices });
+    draft.set("prices", [nameOf(`${providerId}-${model}`)], {
+      model: `${providerId}:${model}`,
+      per: "token",
+      ...prices,
+    });
   const facts: Record<string, number> = {};
   for (const [theirs, ours] of Object.entries(BOUNDS)) {
     const bound = wholeOf(info.get(theirs), 1, 1_000_000_000);
@@ -53,5 +57,8 @@ export function importModelFacts(
   for (const [name, each] of info)
     if (/^supports_|^mode$/.test(name)) claims.without(each, "Dragoman knows what models can do from their providers");
     else if (name === "id" || name === "base_model")
-      claims.without(each, "nothing refers to it; prices are found by the name of the model, and can be set under prices");
+      claims.without(
+        each,
+        "nothing refers to it; prices are found by the name of the model, and can be set under prices",
+      );
 }

@@ -86,7 +86,10 @@ const NAMES: Readonly<Record<string, ProviderName>> = {
 
 /** Names of models from which LiteLLM infers the provider. */
 const INFERRED: readonly (readonly [RegExp, string])[] = [
-  [/^(gpt-|o\d|chatgpt-|ft:|text-embedding-|text-moderation-|omni-moderation|dall-e|whisper|tts-|babbage|davinci)/, "openai"],
+  [
+    /^(gpt-|o\d|chatgpt-|ft:|text-embedding-|text-moderation-|omni-moderation|dall-e|whisper|tts-|babbage|davinci)/,
+    "openai",
+  ],
   [/^claude-/, "anthropic"],
   [/^(gemini-|text-bison|chat-bison)/, "vertex_ai"],
   [/^(command|embed-|rerank-)/, "cohere"],

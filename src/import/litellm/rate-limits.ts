@@ -28,6 +28,9 @@ export function importRateLimits(group: Group, isEnforced: boolean, { claims, dr
           "it is the weight of the target, as which LiteLLM uses it with this strategy; a limit would stand under limits",
         );
       else
-        claims.without(node, "LiteLLM does not enforce it with this strategy; if it has to be kept, set a limit under limits");
+        claims.without(
+          node,
+          "LiteLLM does not enforce it with this strategy; if it has to be kept, set a limit under limits",
+        );
     }
 }

@@ -19,8 +19,14 @@ const STRATEGIES: Readonly<Record<string, readonly [strategy: string, how: strin
   "least-busy": ["least_busy", null],
   "latency-based-routing": ["least_latency", "the time to the first content counts"],
   "cost-based-routing": ["least_cost", null],
-  "usage-based-routing": ["least_busy", "the target with the fewest calls in flight comes first, not the one with the fewest tokens in this minute"],
-  "usage-based-routing-v2": ["least_busy", "the target with the fewest calls in flight comes first, not the one with the fewest tokens in this minute"],
+  "usage-based-routing": [
+    "least_busy",
+    "the target with the fewest calls in flight comes first, not the one with the fewest tokens in this minute",
+  ],
+  "usage-based-routing-v2": [
+    "least_busy",
+    "the target with the fewest calls in flight comes first, not the one with the fewest tokens in this minute",
+  ],
 };
 
 export function importRoutes(deployments: readonly Deployment[], context: ImportContext): void {
@@ -31,8 +37,7 @@ export function importRoutes(deployments: readonly Deployment[], context: Import
   const groups = withAliases(groupsOf(deployments, context), router?.members.get("model_group_alias"), context);
   if (groups.some((group) => group.deployments.length > 1))
     draft.set("route_defaults", ["strategy"], strategyOf(router, context));
-  else
-    claims.without(router?.members.get("routing_strategy"), "no name in model_list has several deployments");
+  else claims.without(router?.members.get("routing_strategy"), "no name in model_list has several deployments");
   importReliability(settings, context);
   const fallbacks = importFallbacks(groups, settings, context);
   const isEnforced = enforcesRates(router);
@@ -143,7 +148,11 @@ function importReliability(settings: ReadonlyMap<string, ForeignNode>, { claims,
   const fails = settings.get("allowed_fails");
   const allowed = numberOf(fails);
   if (allowed !== null && allowed >= 0) {
-    for (const [key, value] of Object.entries({ failures: Math.min(Math.floor(allowed) + 1, 10_000), ratio: 0.01, window_ms: 60_000 }))
+    for (const [key, value] of Object.entries({
+      failures: Math.min(Math.floor(allowed) + 1, 10_000),
+      ratio: 0.01,
+      window_ms: 60_000,
+    }))
       draft.set("route_defaults", ["breaker", key], value);
     claims.changed(fails, "route_defaults.breaker", "only failures that are the provider's fault count");
   }
@@ -175,7 +184,11 @@ function importRetries(group: Group, { claims }: ImportContext): Mapping {
   if (retries === null) return {};
   for (const { settings } of group.deployments)
     for (const name of ["num_retries", "max_retries"])
-      claims.changed(settings.get(name), `routes.${group.route}.retries`, `${retryWords(retries)}; the greatest of the name counts`);
+      claims.changed(
+        settings.get(name),
+        `routes.${group.route}.retries`,
+        `${retryWords(retries)}; the greatest of the name counts`,
+      );
   return { retries: Math.min(retries, MOST_RETRIES) };
 }
 
@@ -184,8 +197,16 @@ function importTimeouts(group: Group, { claims }: ImportContext): Mapping {
   const first = greatest(group, (deployment) => deployment.streamTimeoutMs);
   for (const { settings } of group.deployments) {
     const at = `routes.${group.route}.timeouts`;
-    claims.changed(settings.get("timeout"), `${at}.first_byte_ms`, "counts for each request to a provider, until its answer begins; the greatest of the name counts");
-    claims.changed(settings.get("stream_timeout"), `${at}.first_token_ms`, "counts until the first content of a stream; the greatest of the name counts");
+    claims.changed(
+      settings.get("timeout"),
+      `${at}.first_byte_ms`,
+      "counts for each request to a provider, until its answer begins; the greatest of the name counts",
+    );
+    claims.changed(
+      settings.get("stream_timeout"),
+      `${at}.first_token_ms`,
+      "counts until the first content of a stream; the greatest of the name counts",
+    );
   }
   if (whole === null && first === null) return {};
   return {
@@ -201,7 +222,11 @@ function importTimeouts(group: Group, { claims }: ImportContext): Mapping {
 function dropParams(group: Group, { claims }: ImportContext): Mapping {
   const found = group.deployments.filter(({ settings }) => isOn(settings.get("drop_params")));
   for (const { settings } of group.deployments) {
-    claims.changed(settings.get("drop_params"), `routes.${group.route}.drop_params`, "counts for all targets of the route");
+    claims.changed(
+      settings.get("drop_params"),
+      `routes.${group.route}.drop_params`,
+      "counts for all targets of the route",
+    );
   }
   return found.length === 0 ? {} : { drop_params: true };
 }

@@ -44,13 +44,27 @@ function importSwitches(litellm: ReadonlyMap<string, ForeignNode>, { claims, dra
   if (isOn(json)) claims.taken(json, "the log, which always has one JSON object per line");
   else claims.changed(json, "the log", "the log always has one JSON object per line");
   const silent = litellm.get("turn_off_message_logging");
-  if (isOn(silent)) claims.taken(silent, "integrations, which get no text of prompts and answers unless they have content: true");
-  else claims.changed(silent, "integrations", "no text of prompts and answers is sent unless an integration has content: true");
+  if (isOn(silent))
+    claims.taken(silent, "integrations, which get no text of prompts and answers unless they have content: true");
+  else
+    claims.changed(
+      silent,
+      "integrations",
+      "no text of prompts and answers is sent unless an integration has content: true",
+    );
 }
 
 function importBudgets(litellm: ReadonlyMap<string, ForeignNode>, context: ImportContext): void {
-  setBudget("all-calls", { amount: litellm.get("max_budget"), duration: litellm.get("budget_duration"), scope: {} }, context);
-  setBudget("each-end-user", { amount: litellm.get("max_end_user_budget"), duration: undefined, scope: { user: "*" } }, context);
+  setBudget(
+    "all-calls",
+    { amount: litellm.get("max_budget"), duration: litellm.get("budget_duration"), scope: {} },
+    context,
+  );
+  setBudget(
+    "each-end-user",
+    { amount: litellm.get("max_end_user_budget"), duration: undefined, scope: { user: "*" } },
+    context,
+  );
 }
 
 interface ForeignBudget {
@@ -64,7 +78,8 @@ function setBudget(name: string, { amount, duration, scope }: ForeignBudget, { c
   const usd = decimalOf(number, USD_DIGITS);
   if (usd === null) return;
   const seconds = duration === undefined ? null : secondsOf(duration.value);
-  const found: Window | null = seconds === null ? { window: "total", isSame: duration === undefined } : budgetWindow(seconds);
+  const found: Window | null =
+    seconds === null ? { window: "total", isSame: duration === undefined } : budgetWindow(seconds);
   if (found === null) {
     claims.without(amount, "no period of a budget is that long: there are day, week, month and total");
     claims.without(duration, "no period of a budget is that long: there are day, week, month and total");
@@ -73,9 +88,14 @@ function setBudget(name: string, { amount, duration, scope }: ForeignBudget, { c
   const free = draft.freeName("budgets", nameOf(name));
   draft.set("budgets", [free], { usd, window: found.window, unpriced: "allow", scope });
   const at = `budgets.${free}`;
-  claims.changed(amount, `${at}.usd`, "a call reserves what it may cost before it begins, so that the budget is never exceeded");
+  claims.changed(
+    amount,
+    `${at}.usd`,
+    "a call reserves what it may cost before it begins, so that the budget is never exceeded",
+  );
   if (found.isSame) claims.changed(duration, `${at}.window`, "periods are those of the calendar in UTC");
-  else claims.changed(duration, `${at}.window`, `the period is a ${found.window} of the calendar in UTC, which is longer`);
+  else
+    claims.changed(duration, `${at}.window`, `the period is a ${found.window} of the calendar in UTC, which is longer`);
 }
 
 /** Several proxies count together in Redis; several of our gateways in the limit store. */
@@ -87,7 +107,10 @@ function importSharedCounts(router: ForeignNode | undefined, context: ImportCont
 /** Budgets of providers, for each account of the provider. */
 function importProviderBudgets(node: ForeignNode | undefined, context: ImportContext): void {
   for (const [provider, budget] of node?.members ?? []) {
-    const parts = { amount: budget.members.get("budget_limit") ?? budget.members.get("max_budget"), duration: budget.members.get("time_period") ?? budget.members.get("budget_duration") };
+    const parts = {
+      amount: budget.members.get("budget_limit") ?? budget.members.get("max_budget"),
+      duration: budget.members.get("time_period") ?? budget.members.get("budget_duration"),
+    };
     if (!context.draft.has("providers", provider)) {
       context.claims.without(budget, "no model in model_list is of this provider");
       continue;
@@ -116,10 +139,20 @@ function importGeneral(general: ReadonlyMap<string, ForeignNode>, { claims, draf
   const content = general.get("store_prompts_in_spend_logs");
   if (isOn(content)) {
     draft.set("tenants", [PROJECT, "settings", "content_log", "enabled"], true);
-    claims.changed(content, `tenants.${PROJECT}.settings.content_log`, "what is kept is encrypted, and personal data is replaced before");
+    claims.changed(
+      content,
+      `tenants.${PROJECT}.settings.content_log`,
+      "what is kept is encrypted, and personal data is replaced before",
+    );
   } else claims.taken(content, `tenants.${PROJECT}.settings.content_log, which is off`);
   const key = general.get("master_key");
-  claims.without(key, "the first start makes an access token of its own; further ones are made with dragoman token create");
+  claims.without(
+    key,
+    "the first start makes an access token of its own; further ones are made with dragoman token create",
+  );
   if (textOf(general.get("database_url")) !== null)
-    claims.without(general.get("database_url"), "Dragoman has a database of its own: SQLite in its data folder, or the PostgreSQL of server.database_url");
+    claims.without(
+      general.get("database_url"),
+      "Dragoman has a database of its own: SQLite in its data folder, or the PostgreSQL of server.database_url",
+    );
 }

@@ -50,6 +50,10 @@ export function valkeyAddress(
   }
   const secret = password === undefined ? null : texts.secret(password, `${to.split(".")[0]!}_password`);
   if (secret === null) return joined(`${scheme}://`, host, ":", port, end);
-  claims.changed(password, to, secret.how ?? "stands in one address together with the others, and has to be encoded for it");
+  claims.changed(
+    password,
+    to,
+    secret.how ?? "stands in one address together with the others, and has to be encoded for it",
+  );
   return joined(`${scheme}://:`, secret.value, "@", host, ":", port, end);
 }

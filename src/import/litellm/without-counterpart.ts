@@ -5,7 +5,8 @@ import type { ImportContext } from "../gateway-import.ts";
 
 const OF_WEBHOOKS = "events go to webhooks: docs/integrations/webhooks.md";
 const OF_LOGINS = "logins of an issuer are configured under oidc: docs/identity.md";
-const OF_PEOPLE = "people and tokens get their rights by roles, and limits and budgets are set under limits and budgets";
+const OF_PEOPLE =
+  "people and tokens get their rights by roles, and limits and budgets are set under limits and budgets";
 const OF_HEALTH = "targets are judged by the calls that they serve";
 const OF_THE_DATABASE = "how the gateway writes to its database is not configured";
 const OF_TELEMETRY = "Dragoman reports nothing to its makers";
@@ -13,11 +14,12 @@ const OF_TELEMETRY = "Dragoman reports nothing to its makers";
 type Words = Readonly<Record<string, string>>;
 
 const LITELLM: Words = {
-  modify_params: "requests are never changed in silence; what a provider does not take is refused, or dropped and reported",
+  modify_params:
+    "requests are never changed in silence; what a provider does not take is refused, or dropped and reported",
   additional_drop_params: "name the parameters in drop of a target, for the models that do not take them",
   default_team_settings: "integrations have tenants and projects, to which they can be bound",
   default_internal_user_params: OF_PEOPLE,
-  default_end_user_params: "a budget with the scope user: \"*\" holds for each end user",
+  default_end_user_params: 'a budget with the scope user: "*" holds for each end user',
   default_model: "a call names its model or route",
   max_parallel_requests: "limits of the metric concurrency bound calls at the same time",
   langfuse_default_tags: "tags of a trace are taken from the metadata of the call",
@@ -54,7 +56,8 @@ const GENERAL: Words = {
   pass_through_endpoints: "requests go to the operations of this gateway only",
   custom_auth: "who may call is decided by access tokens and by issuers under oidc",
   store_model_in_db: "models that were added in its database are not in this file",
-  allow_requests_on_db_unavailable: "calls go on with the last known configuration unless server.stale_snapshot is refuse",
+  allow_requests_on_db_unavailable:
+    "calls go on with the last known configuration unless server.stale_snapshot is refuse",
   health_check_interval: OF_HEALTH,
   background_health_checks: OF_HEALTH,
   enable_health_check_routing: OF_HEALTH,
@@ -84,7 +87,8 @@ const ROUTER: Words = {
   tag_filtering_match_any: "clients name the route that they want",
   routing_strategy_args: "strategies have no further settings",
   set_verbose: "log.level sets it",
-  optional_pre_call_checks: "calls stay at a target with sticky, and conversations that are too long have context_window_fallbacks",
+  optional_pre_call_checks:
+    "calls stay at a target with sticky, and conversations that are too long have context_window_fallbacks",
   enable_pre_call_checks: "a conversation that is too long for a target is passed to the next one",
 };
 
@@ -99,7 +103,13 @@ export function reportPlainly({ foreign, claims }: ImportContext): void {
     const settings: ReadonlyMap<string, ForeignNode> | undefined = members.get(section)?.members;
     for (const [key, why] of Object.entries(words)) claims.without(settings?.get(key), why);
   }
-  for (const section of ["files_settings", "finetune_settings", "vector_store_registry", "search_tools", "assistant_settings"])
+  for (const section of [
+    "files_settings",
+    "finetune_settings",
+    "vector_store_registry",
+    "search_tools",
+    "assistant_settings",
+  ])
     claims.without(members.get(section), "Dragoman does not serve these operations");
   claims.without(members.get("callback_settings"), "settings of integrations stand in their entries");
 }

@@ -40,7 +40,9 @@ export const openrouter: GatewayImport = {
   yaml: "1.2",
   run: (context) => {
     const presets = presetsOf(context.foreign.root);
-    const usable = presets.filter(({ config }) => config.members.has("model") || config.members.has("models") || config.members.has("provider"));
+    const usable = presets.filter(
+      ({ config }) => config.members.has("model") || config.members.has("models") || config.members.has("provider"),
+    );
     const [first] = presets;
     if (first === undefined || usable.length === 0)
       throw refusal(
@@ -101,7 +103,11 @@ function importPreset({ node, config, slug, systemPrompt }: Preset, context: Imp
   for (const model of models.slice(0, MOST_TARGETS)) {
     const text = textOf(model) ?? "";
     const target = `${providerId}:${text}`;
-    if (!MODEL_ID.test(text) || looksLikeKey(text) || targets.some((each) => (typeof each === "string" ? each : (each as Mapping)["model"]) === target)) {
+    if (
+      !MODEL_ID.test(text) ||
+      looksLikeKey(text) ||
+      targets.some((each) => (typeof each === "string" ? each : (each as Mapping)["model"]) === target)
+    ) {
       claims.without(model, "this cannot be the name of a model here, or stands in the list twice");
       continue;
     }
@@ -110,10 +116,7 @@ function importPreset({ node, config, slug, systemPrompt }: Preset, context: Imp
   }
   if (targets.length > 0) draft.set("routes", [name], { targets });
   else
-    claims.without(
-      config,
-      "it names no model, so there is no route; requests can carry these preferences themselves",
-    );
+    claims.without(config, "it names no model, so there is no route; requests can carry these preferences themselves");
   for (const key of ABOUT_THE_PRESET) claims.without(node.members.get(key), "it is about the preset, not about calls");
   for (const key of ["id", "preset_id", "creator_id", "version", "created_at", "updated_at"])
     claims.without(node.members.get("designated_version")?.members.get(key), "it is about the preset, not about calls");

@@ -48,7 +48,10 @@ function configOf({ foreign: { file, root } }: ImportContext): ForeignNode {
   const config = inner?.kind === "mapping" ? inner : root;
   if (config.kind === "mapping" && MEMBERS.some((name) => config.members.has(name))) {
     const targets = config.members.get("targets");
-    const wrong = targets !== undefined && targets.kind !== "list" ? targets : targets?.items.find(({ kind }) => kind !== "mapping");
+    const wrong =
+      targets !== undefined && targets.kind !== "list"
+        ? targets
+        : targets?.items.find(({ kind }) => kind !== "mapping");
     if (wrong === undefined) return config;
     throw refusal(file, wrong, "expected a list of targets, each a mapping");
   }
@@ -85,7 +88,11 @@ function importConditions(config: ForeignNode, name: string, settings: Mapping, 
   const byName = new Map(
     (config.members.get("targets")?.items ?? []).map((node, index) => [
       wordOf(node.members.get("name")) ?? String(index),
-      { node, stages: stagesOf(node, withInherited(config.members, new Map()), context), settings: routeSettings(node, context) },
+      {
+        node,
+        stages: stagesOf(node, withInherited(config.members, new Map()), context),
+        settings: routeSettings(node, context),
+      },
     ]),
   );
   const routes = new Map<string, string>();
@@ -94,7 +101,10 @@ function importConditions(config: ForeignNode, name: string, settings: Mapping, 
     const then = textOf(condition.members.get("then")) ?? "";
     const model = query?.members.size === 1 ? modelAsked(query) : null;
     if (model === null || !byName.has(then)) {
-      claims.without(query, "calls are not told apart by this; clients name the route that they want, such as the one of the target's name");
+      claims.without(
+        query,
+        "calls are not told apart by this; clients name the route that they want, such as the one of the target's name",
+      );
       claims.without(condition.members.get("then"), "there is a route with the name of this target");
       continue;
     }
@@ -166,11 +176,20 @@ function targetsOf(stages: Stages, model: string | null): readonly Value[] {
 function reportGuardrails(node: ForeignNode, context: ImportContext): void {
   const { claims } = context;
   for (const key of ["input_guardrails", "output_guardrails", "before_request_hooks", "after_request_hooks"])
-    claims.without(node.members.get(key), "what the guardrail does is not in the config; guards are configured under policies");
-  claims.without(node.members.get("forward_headers"), "clients send headers for a provider in extra_headers, if their token may");
+    claims.without(
+      node.members.get(key),
+      "what the guardrail does is not in the config; guards are configured under policies",
+    );
+  claims.without(
+    node.members.get("forward_headers"),
+    "clients send headers for a provider in extra_headers, if their token may",
+  );
   claims.without(node.members.get("prompt_id"), "Dragoman keeps no prompts");
   for (const target of node.members.get("targets")?.items ?? []) reportGuardrails(target, context);
   const ttl = numberOf(node.members.get("strategy")?.members.get("sticky")?.members.get("ttl"));
   if (ttl !== null)
-    claims.without(node.members.get("strategy")?.members.get("sticky")?.members.get("ttl"), "calls are kept at a target as long as it is healthy");
+    claims.without(
+      node.members.get("strategy")?.members.get("sticky")?.members.get("ttl"),
+      "calls are kept at a target as long as it is healthy",
+    );
 }

@@ -51,7 +51,8 @@ export function readLeg(node: ForeignNode, members: Members, context: ImportCont
   const virtual = members.get("virtual_key");
   const slug = named?.[1] ?? behind?.[1] ?? textOf(virtual);
   const name = slug === null && behind === null ? textOf(provider) : null;
-  const familyId = slug == null ? familyOfName(name ?? "") : (context.choices.providers.get(slug) ?? familyInSlug(slug));
+  const familyId =
+    slug == null ? familyOfName(name ?? "") : (context.choices.providers.get(slug) ?? familyInSlug(slug));
   const family = families.get(familyId ?? "");
   if (family === undefined) {
     claims.without(node, whyWithout(slug ?? null, name));
@@ -60,10 +61,7 @@ export function readLeg(node: ForeignNode, members: Members, context: ImportCont
   const providerId = account(family, slug ?? null, members, context);
   const isGuess = slug != null && !context.choices.providers.has(slug);
   const model =
-    named?.[2] ??
-    (named === null ? textOf(override) : null) ??
-    behind?.[2] ??
-    textOf(members.get("deployment_id"));
+    named?.[2] ?? (named === null ? textOf(override) : null) ?? behind?.[2] ?? textOf(members.get("deployment_id"));
   const how = [
     ...(isGuess ? [guessWords(slug, family)] : []),
     ...(model === null && context.choices.models.length === 0 ? [NO_MODEL] : []),
@@ -103,7 +101,7 @@ function account(given: ProviderFamily, slug: string | null, members: Members, c
   const host = members.get("custom_host");
   const address = textOf(host);
   const family = address !== null && given.id === "openai" ? families.get("custom")! : given;
-  const wantedId = slug !== null ? idOf(slug) : (family === given ? given.id : `${given.id}-at-custom-host`);
+  const wantedId = slug !== null ? idOf(slug) : family === given ? given.id : `${given.id}-at-custom-host`;
   const key = members.get("api_key");
   const text = textOf(key);
   const entry: Record<string, Value> = {};
@@ -111,7 +109,12 @@ function account(given: ProviderFamily, slug: string | null, members: Members, c
     const isUsable = isPlainAddress(address);
     entry["base_url"] = isUsable ? address : nobodyAt("custom-host");
     if (isUsable) claims.taken(host, `providers.${wantedId}.base_url`);
-    else claims.changed(host, `providers.${wantedId}.base_url`, "expected an http or https address without user name, password and query");
+    else
+      claims.changed(
+        host,
+        `providers.${wantedId}.base_url`,
+        "expected an http or https address without user name, password and query",
+      );
   } else if (family.baseUrl === null) entry["base_url"] = nobodyAt(`address-of-${wantedId}`);
   for (const [theirs, ours] of Object.entries(SETTINGS)) {
     const value = textOf(members.get(theirs));
@@ -121,11 +124,17 @@ function account(given: ProviderFamily, slug: string | null, members: Members, c
   }
   if (text !== null && API_KEY.test(text)) {
     entry["api_key"] = secrets.keep(`${wantedId}_api_key`, text);
-    claims.changed(key, `providers.${wantedId}.api_key`, "the secret stands in a file of its own, to which the configuration refers");
+    claims.changed(
+      key,
+      `providers.${wantedId}.api_key`,
+      "the secret stands in a file of its own, to which the configuration refers",
+    );
   } else if (family.credentials.includes("aws")) entry["aws"] = awsOf(members, wantedId, context);
   else if (family.credentials.includes("google")) entry["google"] = "default";
   else if (family.credentials.includes("key"))
-    entry["api_key"] = variable(`${wantedId.toUpperCase().replaceAll(/[^A-Z0-9]+/g, "_")}_API_KEY`.replace(/^(\d)/, "_$1"));
+    entry["api_key"] = variable(
+      `${wantedId.toUpperCase().replaceAll(/[^A-Z0-9]+/g, "_")}_API_KEY`.replace(/^(\d)/, "_$1"),
+    );
   return draft.account({ family: family.id, wantedId, entry });
 }
 
@@ -139,7 +148,11 @@ function awsOf(members: Members, id: string, { claims, secrets }: ImportContext)
   ).flatMap(([theirs, ours]) => {
     const text = textOf(members.get(theirs));
     if (text === null || !API_KEY.test(text)) return [];
-    claims.changed(members.get(theirs), `providers.${id}.aws.${ours}`, "the secret stands in a file of its own, to which the configuration refers");
+    claims.changed(
+      members.get(theirs),
+      `providers.${id}.aws.${ours}`,
+      "the secret stands in a file of its own, to which the configuration refers",
+    );
     return [[ours, secrets.keep(`${id}_${theirs}`, text)] as const];
   });
   return pairs.length >= 2 ? Object.fromEntries(pairs) : "default";

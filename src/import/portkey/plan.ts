@@ -48,7 +48,8 @@ export function stagesOf(node: ForeignNode, around: Members, context: ImportCont
   if (textOf(mode) === "loadbalance") return balanced(parts, mode, context);
   claims.taken(mode, "order of the targets");
   // a weight has no meaning among fallbacks
-  for (const { target } of parts) claims.without(target.members.get("weight"), "targets that are attempted in order have no weight");
+  for (const { target } of parts)
+    claims.without(target.members.get("weight"), "targets that are attempted in order have no weight");
   return parts.flatMap(({ stages }) => stages);
 }
 

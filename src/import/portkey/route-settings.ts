@@ -34,7 +34,11 @@ function stickinessOf(strategy: ForeignNode | undefined, { claims }: ImportConte
   const byUser = isOn(sticky?.members.get("enabled")) && /user/i.test(field ?? "");
   if (byUser) {
     claims.taken(sticky?.members.get("enabled"), "sticky");
-    claims.changed(sticky?.members.get("hash_fields"), "sticky", "the request's field user keeps calls together, and not its metadata");
+    claims.changed(
+      sticky?.members.get("hash_fields"),
+      "sticky",
+      "the request's field user keeps calls together, and not its metadata",
+    );
   } else claims.without(sticky, "calls are kept together by the request's field user, by the prompt or by a header");
   return byUser ? { sticky: "user" } : {};
 }
@@ -50,14 +54,22 @@ function retriesOf(retry: ForeignNode | undefined, { claims }: ImportContext): M
     "retries",
     "which failures are repeated is the same for all routes: docs/routes.md",
   );
-  claims.changed(retry?.members.get("use_retry_after_headers"), "retries", "what the provider asks for is kept up to 10 seconds");
+  claims.changed(
+    retry?.members.get("use_retry_after_headers"),
+    "retries",
+    "what the provider asks for is kept up to 10 seconds",
+  );
   return { retries: Math.min(count, MOST_RETRIES) };
 }
 
 function timeoutOf(node: ForeignNode | undefined, { claims }: ImportContext): Mapping {
   const time = wholeOf(node, 1, DAY_MS);
   if (time === null) return {};
-  claims.changed(node, "timeouts.first_byte_ms", "counts for each request to a provider, until its answer begins; one value counts for all targets");
+  claims.changed(
+    node,
+    "timeouts.first_byte_ms",
+    "counts for each request to a provider, until its answer begins; one value counts for all targets",
+  );
   return { timeouts: { first_byte_ms: time } };
 }
 
@@ -68,7 +80,11 @@ function cacheOf(cache: ForeignNode | undefined, { claims, draft }: ImportContex
   const seconds = numberOf(age);
   draft.set("tenants", ["default", "settings", "cache_allowed"], true);
   if (textOf(mode) === "semantic")
-    claims.changed(mode, "cache", "only calls that are exactly equal share an answer, never similar ones; callers of one project share them");
+    claims.changed(
+      mode,
+      "cache",
+      "only calls that are exactly equal share an answer, never similar ones; callers of one project share them",
+    );
   else claims.changed(mode, "cache", "callers of one project share answers");
   claims.taken(age, "cache.ttl_s");
   const ttl = Math.min(MOST_TTL_S, Math.max(1, seconds ?? TTL_S));
@@ -83,13 +99,27 @@ function breakerOf(config: ForeignNode | undefined, { claims }: ImportContext): 
   const rest = wholeOf(config.members.get("cooldown_interval"), 1, DAY_MS);
   const breaker = {
     ...(failures !== null && { failures, ratio: 0.01 }),
-    ...(percent !== null && percent > 0 && percent <= 100 && { failures: failures ?? least ?? 1, ratio: percent / 100 }),
+    ...(percent !== null &&
+      percent > 0 &&
+      percent <= 100 && { failures: failures ?? least ?? 1, ratio: percent / 100 }),
     ...(rest !== null && { open_ms: rest }),
   };
   claims.changed(config.members.get("failure_threshold"), "breaker.failures", "failures within 30 seconds count");
-  claims.changed(config.members.get("minimum_requests"), "breaker.failures", "it is the number of failures, not of calls");
+  claims.changed(
+    config.members.get("minimum_requests"),
+    "breaker.failures",
+    "it is the number of failures, not of calls",
+  );
   claims.taken(config.members.get("failure_threshold_percentage"), "breaker.ratio");
-  claims.changed(config.members.get("cooldown_interval"), "breaker.open_ms", "after it one call tries the target; while that fails, the time doubles up to ten times");
-  claims.changed(config.members.get("failure_status_codes"), "breaker", "what counts as a failure is the same for all routes: docs/routes.md");
+  claims.changed(
+    config.members.get("cooldown_interval"),
+    "breaker.open_ms",
+    "after it one call tries the target; while that fails, the time doubles up to ten times",
+  );
+  claims.changed(
+    config.members.get("failure_status_codes"),
+    "breaker",
+    "what counts as a failure is the same for all routes: docs/routes.md",
+  );
   return Object.keys(breaker).length === 0 ? {} : { breaker };
 }
