@@ -59,7 +59,7 @@ export function openDraft(families: ReadonlyMap<string, ProviderFamily>): Draft 
   const set = (section: Section, path: readonly string[], value: Value): void => {
     const last = path.at(-1)!;
     let tree = branchOf(sections, section);
-    for (const step of path.slice(0, -1)) tree = branchOf(tree as Map<string, unknown>, step);
+    for (const step of path.slice(0, -1)) tree = branchOf(tree, step);
     tree.set(last, value);
   };
   const freeName = (section: Section, wanted: string): string => {

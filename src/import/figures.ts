@@ -15,7 +15,7 @@ const SECONDS: Readonly<Record<string, number>> = {
 };
 
 /** Seconds of `30s`, `10m`, `24h`, `7d`, `1mo` and the like, or of a number of seconds; `null` for anything else. */
-export function secondsOf(value: unknown): number | null {
+export function secondsOf(value: string | number | boolean | null): number | null {
   if (typeof value === "number") return value >= 0 ? value : null;
   const [, count, unit] = /^\s*(\d+(?:\.\d+)?)\s*(ms|mo|s|m|h|d|w|M|y|Y)?\s*$/.exec(String(value ?? "")) ?? [];
   return count === undefined ? null : Number(count) * (SECONDS[unit ?? "s"] ?? 1);

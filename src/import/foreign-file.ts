@@ -141,10 +141,14 @@ function anchored(alias: Alias, { document, resolved }: Reading): ParsedNode | u
   return resolved.get(alias);
 }
 
+/** A boolean in YAML 1.1, but not for the parsers of other gateways. https://pyyaml.org/wiki/PyYAMLDocumentation */
+const ONE_LETTER = /^[yn]$/i;
+
 /** Dates, bytes and numbers without end have no counterpart in JSON: their text stands for them. */
 function scalarOf(value: unknown, source: string | undefined): Scalar {
-  if (value === null || typeof value === "string" || typeof value === "boolean") return value;
-  return typeof value === "number" && Number.isFinite(value) ? value : (source ?? String(value));
+  if (value === null || typeof value === "string") return value;
+  if (typeof value === "boolean") return ONE_LETTER.test(source ?? "") ? source! : value;
+  return typeof value === "number" && Number.isFinite(value) ? value : (source ?? "");
 }
 
 const MERGE = "<<";

@@ -35,7 +35,7 @@ export function isReference(value: unknown): value is Reference {
   return typeof value === "object" && value !== null && TEXT in value;
 }
 
-const literal = (text: string): string => text.replaceAll("${", "$${");
+const literal = (text: string): string => text.replaceAll("${", () => "$${");
 
 /** As it is written into the file: members without a value are left out, texts are escaped. */
 export function written(value: Value): unknown {

@@ -67,14 +67,12 @@ export function openReport({ root, replaced }: ForeignFile): OpenReport {
     lines: () =>
       [root, ...replaced]
         .flatMap((node) => [...leavesOf(node)])
-        .map((leaf): ReportLine & { readonly column: number } => ({
+        .toSorted((a, b) => a.line - b.line || a.column - b.column)
+        .map((leaf): ReportLine => ({
           line: leaf.line,
-          column: leaf.column,
           path: shownPath(leaf.path),
           ...(said.get(leaf) ?? { outcome: "without", to: null, note: UNKNOWN }),
-        }))
-        .toSorted((a, b) => a.line - b.line || a.column - b.column)
-        .map(({ column: _, ...line }) => line),
+        })),
   };
 }
 

@@ -58,7 +58,7 @@ function problemsOf(
 
 function textOf(reference: string, secrets: readonly SecretFile[]): string {
   const text = secrets.find(({ name }) => reference.endsWith(`/${name}}`))?.text ?? "";
-  return text.replaceAll("${", "$${");
+  return text.replaceAll("${", () => "$${");
 }
 
 interface Fault {
@@ -90,7 +90,7 @@ function targetsOf(sections: Sections, section: string, key: string): readonly s
 }
 
 function without(sections: Sections, section: string, key: string | null): Sections {
-  const entries = Object.entries((sections[section] ?? {}) as object).filter(([name]) => key !== null && name !== key);
+  const entries = Object.entries(sections[section] ?? {}).filter(([name]) => key !== null && name !== key);
   return Object.fromEntries(
     Object.entries(sections).flatMap(([name, value]) => {
       if (name !== section) return [[name, value]];

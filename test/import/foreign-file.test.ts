@@ -38,6 +38,7 @@ describe("what it reads", () => {
   test("yes and on as booleans in YAML 1.1 only", () => {
     expect(plainOf(parse("a: yes\nb: on\n").root)).toEqual({ a: true, b: true });
     expect(plainOf(parse("a: yes\n", "1.2").root)).toEqual({ a: "yes" });
+    expect(plainOf(parse("a: y\nb: N\n").root)).toEqual({ a: "y", b: "N" });
   });
   test("JSON that is indented with tabs", () => {
     expect(plainOf(parse('{\n\t"a": [\n\t\t1,\n\t\t"b"\n\t]\n}\n', "1.2").root)).toEqual({ a: [1, "b"] });

@@ -81,14 +81,17 @@ describe("targets", () => {
   });
 });
 
+// oxlint-disable-next-line unicorn/no-thenable -- a word of Portkey's configs
+const condition = (query: object, then: string): object => ({ query, then });
+
 describe("conditions", () => {
   test("on the model are routes of its name", () => {
     const result = made({
       strategy: {
         mode: "conditional",
         conditions: [
-          { query: { "params.model": { $eq: "smart" } }, then: "big" },
-          { query: { "metadata.plan": { $eq: "paid" } }, then: "big" },
+          condition({ "params.model": { $eq: "smart" } }, "big"),
+          condition({ "metadata.plan": { $eq: "paid" } }, "big"),
         ],
         default: "small",
       },

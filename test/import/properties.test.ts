@@ -124,7 +124,53 @@ const WORDS = {
   ],
 } as const satisfies Readonly<Record<GatewayName, readonly string[]>>;
 
-/** A whole configuration: something of the right form at the top, and anything below. */
+/** Settings of a gateway with any values. */
+type Entry = fc.Arbitrary<Record<string, unknown>>;
+
+/** A whole configuration: something of the right form at the top, and any settings below. */
+const CONFIGURATIONS: Readonly<Record<GatewayName, (entry: Entry) => fc.Arbitrary<unknown>>> = {
+  litellm: (entry) =>
+    fc.record(
+      {
+        model_list: fc.array(
+          fc.record({
+            model_name: fc.constantFrom("a", "b", "openai/*", "x/y"),
+            litellm_params: fc
+              .tuple(fc.constantFrom("openai/a", "azure/b", "gpt-4o", "nobody/c", "bedrock/converse/d"), entry)
+              .map(([model, rest]) => ({ ...rest, model })),
+            model_info: entry,
+          }),
+          { maxLength: 4 },
+        ),
+        litellm_settings: entry,
+        router_settings: entry,
+        general_settings: entry,
+        environment_variables: fc.constant({ SOME_KEY: SECRET }),
+        guardrails: fc.array(fc.record({ guardrail_name: fc.constant("g"), litellm_params: entry }), { maxLength: 2 }),
+        mcp_servers: fc.dictionary(fc.constantFrom("s", "t"), entry, { maxKeys: 2 }),
+      },
+      { requiredKeys: ["model_list"] },
+    ),
+  portkey: (entry) =>
+    fc.record(
+      { strategy: entry, targets: fc.array(entry, { maxLength: 3 }), retry: entry },
+      { requiredKeys: ["targets"] },
+    ),
+  openrouter: (entry) => entry.map((rest) => ({ ...rest, model: "openai/gpt-4o", data: undefined })),
+  bifrost: (entry) =>
+    fc.record(
+      {
+        providers: fc.dictionary(fc.constantFrom("openai", "azure", "bedrock", "vertex", "mine"), entry, {
+          maxKeys: 3,
+        }),
+        client: entry,
+        mcp: entry,
+        plugins: fc.array(entry, { maxLength: 2 }),
+      },
+      { requiredKeys: ["providers"] },
+    ),
+};
+
 function drawn(gateway: GatewayName): fc.Arbitrary<unknown> {
   const { value } = fc.letrec<{ value: unknown }>((tie) => ({
     value: fc.oneof(
@@ -138,52 +184,7 @@ function drawn(gateway: GatewayName): fc.Arbitrary<unknown> {
       ),
     ),
   }));
-  const entry = fc.dictionary(fc.constantFrom(...WORDS[gateway]), value, { maxKeys: 6 });
-  switch (gateway) {
-    case "litellm":
-      return fc.record(
-        {
-          model_list: fc.array(
-            fc.record({
-              model_name: fc.constantFrom("a", "b", "openai/*", "x/y"),
-              litellm_params: fc
-                .tuple(fc.constantFrom("openai/a", "azure/b", "gpt-4o", "nobody/c", "bedrock/converse/d"), entry)
-                .map(([model, rest]) => ({ ...rest, model })),
-              model_info: entry,
-            }),
-            { maxLength: 4 },
-          ),
-          litellm_settings: entry,
-          router_settings: entry,
-          general_settings: entry,
-          environment_variables: fc.constant({ SOME_KEY: SECRET }),
-          guardrails: fc.array(fc.record({ guardrail_name: fc.constant("g"), litellm_params: entry }), {
-            maxLength: 2,
-          }),
-          mcp_servers: fc.dictionary(fc.constantFrom("s", "t"), entry, { maxKeys: 2 }),
-        },
-        { requiredKeys: ["model_list"] },
-      );
-    case "portkey":
-      return fc.record(
-        { strategy: entry, targets: fc.array(entry, { maxLength: 3 }), retry: entry },
-        { requiredKeys: ["targets"] },
-      );
-    case "openrouter":
-      return entry.map((rest) => ({ ...rest, model: "openai/gpt-4o", data: undefined }));
-    case "bifrost":
-      return fc.record(
-        {
-          providers: fc.dictionary(fc.constantFrom("openai", "azure", "bedrock", "vertex", "mine"), entry, {
-            maxKeys: 3,
-          }),
-          client: entry,
-          mcp: entry,
-          plugins: fc.array(entry, { maxLength: 2 }),
-        },
-        { requiredKeys: ["providers"] },
-      );
-  }
+  return CONFIGURATIONS[gateway](fc.dictionary(fc.constantFrom(...WORDS[gateway]), value, { maxKeys: 6 }));
 }
 
 /** `null` for a configuration that is refused as a whole. */

@@ -4,7 +4,7 @@ import { nameOf } from "../draft.ts";
 import { isOn, millisecondsOf, numberOf, textOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
-import type { Mapping, Value } from "../reference.ts";
+import type { Mapping } from "../reference.ts";
 import { type Deployment, enforcesRates } from "./deployment.ts";
 import { importFallbacks } from "./fallbacks.ts";
 import { type Group, groupsOf, targetsOf } from "./groups.ts";
@@ -52,7 +52,7 @@ export function importRoutes(deployments: readonly Deployment[], context: Import
       ...(fallbacks.get(group) as Mapping),
       ...dropParams(group, context),
     };
-    draft.set("routes", [group.route], route as Value);
+    draft.set("routes", [group.route], route);
   }
 }
 

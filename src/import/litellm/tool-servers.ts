@@ -4,7 +4,7 @@ import { nameOf } from "../draft.ts";
 import { textOf, wordOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
-import { joined, type Reference, type Value } from "../reference.ts";
+import { joined, type Value } from "../reference.ts";
 import type { EnvironmentTexts } from "./environment.ts";
 
 const TRANSPORTS: Readonly<Record<string, string>> = { http: "streamable_http", sse: "sse", stdio: "stdio" };
@@ -108,7 +108,7 @@ function headersOf(
   const found = scheme === undefined ? null : texts.secret(value, `${id}_token`);
   if (scheme === undefined || found === null) return headers;
   const [header, words] = scheme;
-  headers[header] = joined(words, found.value as Reference | string);
+  headers[header] = joined(words, found.value);
   claims.taken(type, `${at}.headers`);
   if (found.how === null) claims.taken(value, `${at}.headers`);
   else claims.changed(value, `${at}.headers`, found.how);
