@@ -8,6 +8,8 @@ import type { Secrets } from "./secrets.ts";
 
 /** Names of models can have a hash in them. */
 const MODEL_KEYS: ReadonlySet<string> = new Set(["model", "models", "targets", "id"]);
+/** What stands below it has names of the provider's own. */
+const FREE_KEY = "params";
 
 /** The configuration with a reference in the place of each. */
 export function withoutSecrets(
@@ -17,17 +19,19 @@ export function withoutSecrets(
   secrets: Secrets,
 ): Readonly<Record<string, unknown>> {
   const suspects = [...leavesOf(root)].filter(({ value }) => typeof value === "string" && looksLikeSecret(value));
-  const replace = (value: unknown, key: string): unknown => {
-    if (typeof value === "string" && !MODEL_KEYS.has(key)) {
+  const replace = (value: unknown, key: string, isFree: boolean): unknown => {
+    if (typeof value === "string" && (isFree || !MODEL_KEYS.has(key))) {
       const found = suspects.filter((node) => value.includes(String(node.value)));
       if (found.length === 0) return value;
       report.areSecrets(found);
       return written(secrets.keep(key, value.replaceAll("$${", "${")));
     }
-    if (Array.isArray(value)) return value.map((each) => replace(each, key));
+    if (Array.isArray(value)) return value.map((each) => replace(each, key, isFree));
     return typeof value === "object" && value !== null
-      ? Object.fromEntries(Object.entries(value).map(([name, member]) => [name, replace(member, name)]))
+      ? Object.fromEntries(
+          Object.entries(value).map(([name, member]) => [name, replace(member, name, isFree || name === FREE_KEY)]),
+        )
       : value;
   };
-  return replace(configuration, "secret") as Readonly<Record<string, unknown>>;
+  return replace(configuration, "secret", false) as Readonly<Record<string, unknown>>;
 }

@@ -117,6 +117,16 @@ model_list:
       "openai-a": { model: "openai:a", per: "token", prompt: "0.0000005", completion: "0.0000015" },
     });
   });
+  test("[d15.2] a text that looks like a key is a secret in parameters of any name", () => {
+    const key = "sk-planted-7f3e9a1c5b2d8e4f6a0c";
+    const result = made(`
+model_list:
+  - model_name: m
+    litellm_params: {model: openai/a, extra_body: {judge: {model: ${key}}}}
+`);
+    expect(JSON.stringify([result.report, result.configuration])).not.toContain(key);
+    expect(result.secrets).toEqual([{ name: "secrets/model", text: key }]);
+  });
   test("a provider that we do not have leaves the others alone", () => {
     const result = made(`
 model_list:
