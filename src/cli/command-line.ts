@@ -231,7 +231,9 @@ function addImport(program: Command): void {
   for (const gateway of GATEWAY_NAMES)
     imports
       .command(gateway)
-      .description(`take over a configuration of ${GATEWAY_LABELS[gateway]}, and print what became of each of its values`)
+      .description(
+        `take over a configuration of ${GATEWAY_LABELS[gateway]}, and print what became of each of its values`,
+      )
       .argument("<file>")
       .option("--out <folder>", "folder to write, which does not exist yet (default: nothing is written)")
       .option("--name <name>", "name of the route, for a file that describes one without a name")
