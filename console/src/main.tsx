@@ -4,6 +4,7 @@ import { createRoot } from "react-dom/client";
 import { Router } from "wouter";
 import { createQueryClient } from "./api/use-api.tsx";
 import { CONSOLE_PATH } from "./console-path.ts";
+import { keepFocus } from "./keyboard/keep-focus.ts";
 import { KeysProvider } from "./keyboard/keys.tsx";
 import { PreferencesProvider } from "./preferences-context.tsx";
 import { SessionGate } from "./session/session.tsx";
@@ -23,6 +24,7 @@ function start(): void {
     },
   });
   const queries = createQueryClient();
+  keepFocus();
   root.render(
     <QueryClientProvider client={queries}>
       <PreferencesProvider>

@@ -1,5 +1,6 @@
-// A modal dialog: the browser's own, which keeps the focus and closes with Escape.
-import { type ReactNode, type SyntheticEvent, useEffect, useId, useRef } from "react";
+// A modal dialog: the browser's own, which keeps the focus and closes with Escape and with a click beside it. Where somebody has typed into a form of
+// it, it asks for a second Escape or click, so that none of it is lost by mistake.
+import { type KeyboardEvent, type ReactNode, type SyntheticEvent, useEffect, useId, useRef, useState } from "react";
 
 interface ModalProps {
   readonly title: string;
@@ -14,6 +15,8 @@ interface ModalProps {
 export function Modal({ title, children, close, className = "", hidesTitle = false }: ModalProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
+  const [typed, setTyped] = useState<"nothing" | "unsent" | "sent">("nothing");
+  const [isAsking, setIsAsking] = useState(false);
   useEffect(() => {
     const shown = dialog.current!;
     const before = document.activeElement;
@@ -23,9 +26,25 @@ export function Modal({ title, children, close, className = "", hidesTitle = fal
       if (before instanceof HTMLElement && before.isConnected) before.focus();
     };
   }, []);
+  const leave = (): void => {
+    const hasFailed = dialog.current!.querySelector(".problem") !== null;
+    if (!isAsking && (typed === "unsent" || (typed === "sent" && hasFailed))) setIsAsking(true);
+    else close?.();
+  };
   const cancel = (event: SyntheticEvent): void => {
     event.preventDefault();
-    close?.();
+    leave();
+  };
+  const press = (event: KeyboardEvent): void => {
+    if (event.key !== "Escape" || event.nativeEvent.isComposing || isMenuOpen()) return;
+    // Chromium closes a dialog by the second Escape, whatever its cancel event was answered with.
+    event.preventDefault();
+    leave();
+  };
+  const note = ({ target }: SyntheticEvent): void => {
+    if (!(target instanceof HTMLElement) || target.closest("form") === null) return;
+    setTyped("unsent");
+    setIsAsking(false);
   };
   return (
     <dialog
@@ -33,12 +52,11 @@ export function Modal({ title, children, close, className = "", hidesTitle = fal
       aria-labelledby={id}
       className={`modal ${className}`}
       onCancel={cancel}
-      onKeyDown={(event) => {
-        // Chromium closes a dialog by the second Escape, whatever its cancel event was answered with.
-        if (event.key === "Escape" && close === undefined) event.preventDefault();
-      }}
+      onKeyDown={press}
+      onInput={note}
+      onSubmit={() => setTyped((before) => (before === "nothing" ? before : "sent"))}
       onClick={(event) => {
-        if (event.target === dialog.current) close?.();
+        if (event.target === dialog.current) leave();
       }}
     >
       <div className="modal-body">
@@ -46,7 +64,15 @@ export function Modal({ title, children, close, className = "", hidesTitle = fal
           {title}
         </h2>
         {children}
+        {isAsking && close !== undefined && (
+          <p role="alert" className="unsent">
+            What you have typed has not been sent. Press Escape or click outside again to close without it.
+          </p>
+        )}
       </div>
     </dialog>
   );
 }
+
+/** Escape closes an open menu first, which the browser does. */
+const isMenuOpen = (): boolean => document.querySelector(":popover-open") !== null;
