@@ -36,6 +36,8 @@ const LONGEST: readonly string[] = [
   "e2e/console-roles",
   "e2e/console-stores",
   "e2e/console-overview",
+  "e2e/console-flows",
+  "e2e/console-login",
   "e2e/console-call",
   "e2e/console-audit",
   "e2e/console-claims",

@@ -1,16 +1,8 @@
-// The audit log in a real browser, against the real process: its rows with their filter, the check of its chain, the signed export,
-// who could call what at a time, and the history of single things.
+// The audit log in a real browser, against the real process: its rows with their filter, who could call what at a time, and the history of single things.
 import { beforeAll, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import { checkedExport } from "../../src/store/audit-export.ts";
 import { consoleVisits } from "../harness/console-visits.ts";
 
 const HOSTILE = "<img src=x onerror=alert(1)> evil";
-
-async function* linesOf(text: string): AsyncGenerator<string> {
-  yield* text.split("\n");
-}
 
 consoleVisits("the audit log in the console", {}, (visits) => {
   const { signedIn } = visits;
@@ -48,28 +40,6 @@ consoleVisits("the audit log in the console", {}, (visits) => {
     await page.getByRole("button", { name: "Show all entries" }).click();
     await entries.first().waitFor();
     expect(new URL(page.url()).search).toBe("");
-  });
-
-  test("[d14.1] is checked and exported, and the export is checked without the gateway", async () => {
-    const { page, ...own } = await signedIn("/default/-/audit?tab=check");
-    await page.getByRole("button", { name: "Check all rows" }).press("Enter");
-    await page.getByText("No row was changed or removed").waitFor();
-    await page.getByRole("button", { name: "Copy the head" }).waitFor();
-    expect(await own.axe()).toEqual([]);
-    const [download] = await Promise.all([
-      page.waitForEvent("download"),
-      page.getByRole("link", { name: "Signed export" }).click(),
-    ]);
-    expect(download.suggestedFilename()).toBe("audit-default.jsonl");
-    const file = join(visits.gateway.folder, "console-export.jsonl");
-    await download.saveAs(file);
-    expect(await checkedExport(linesOf(readFileSync(file, "utf8")))).toMatchObject({
-      tenantId: "default",
-      problems: [],
-      isSigned: true,
-    });
-    await page.getByRole("tab", { name: "Entries" }).click();
-    await page.getByText("export audit log").first().waitFor();
   });
 
   for (const colorScheme of ["light", "dark"] as const)

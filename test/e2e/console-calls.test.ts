@@ -58,14 +58,10 @@ describe.skipIf(program === null)("calls in the console", () => {
   const rows = ({ page }: ConsolePage) => page.locator("tbody tr.row");
 
   test("[d14.2] a link to a call leads there after signing in, and the token is neither in the address nor in the browser's storage", async () => {
-    const { page } = await signedIn(`/default/default/calls/${traces[0]}`);
+    const { page, ...made } = await signedIn(`/default/default/calls/${traces[0]}`);
     await page.getByRole("heading", { name: "Call", exact: true }).waitFor();
     expect(page.url()).toBe(`${gateway.url}/console/default/default/calls/${traces[0]}`);
-    const kept = await page.evaluate<string>(
-      "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])",
-    );
-    expect(kept).not.toContain("dgm_");
-    expect(await page.content()).not.toContain(token);
+    expect(await made.kept()).not.toContain("dgm_");
   });
 
   test("by keyboard alone: filter, go through the list, open a call, its page, and back", async () => {
@@ -114,19 +110,6 @@ describe.skipIf(program === null)("calls in the console", () => {
     const attempts = page.getByRole("table", { name: "The attempts and tools of this call" });
     expect(await attempts.locator("tbody tr").count()).toBe(2);
     expect(await page.getByRole("table", { name: "Parameters of the request" }).textContent()).toContain("temperature");
-  });
-
-  test("a link shows the same rows to the next reader", async () => {
-    const path = "/default/default/calls?q=status%3A5xx&range=1h";
-    const texts = await Promise.all(
-      [1, 2].map(async () => {
-        const made = await signedIn(path);
-        await rows(made).first().waitFor();
-        return await rows(made).allTextContents();
-      }),
-    );
-    expect(texts[0]).toHaveLength(1);
-    expect(texts[1]).toEqual(texts[0]);
   });
 
   test("[d14.2] a session that ends is asked for in place, and the page goes on where it was", async () => {

@@ -1,9 +1,16 @@
-// Logging in with a real browser: at a company's issuer, and again in the middle of a form when the session has ended, which
-// keeps what was typed.
+// Logging in to the console, by keyboard alone and by mouse, in both themes, in a wide and in a narrow window: by a link, by a token, at a company's
+// issuer, and again in the middle of a form. Each way ends with what the gateway has stored.
 import { afterAll, expect, test } from "bun:test";
-import type { ConsolePage } from "../harness/chromium.ts";
-import { consoleVisits } from "../harness/console-visits.ts";
+import { type ConsoleFlow, type FlowDoing, testFlows } from "../harness/console-flows.ts";
+import { type ConsoleVisits, consoleVisits } from "../harness/console-visits.ts";
 import { type Issuer, startIssuer } from "../harness/issuer.ts";
+import { inTerminal } from "../harness/terminal.ts";
+import { until } from "../harness/until.ts";
+
+const TOKEN_FIELD = "Personal access token";
+const SESSIONS = "/tenants/default/sessions";
+const COMPANY = { name: "Sign in with The <b>company</b>" };
+const LIST = "/default/default/tokens?state=all";
 
 let issuer: Issuer | null = null;
 afterAll(() => issuer?.stop());
@@ -28,59 +35,145 @@ oidc:
   };
 }
 
-consoleVisits("logging in", { gateway: withIssuer, others: () => [issuer!.url] }, (visits) => {
-  const { visiting, admin } = visits;
-  /** From outside, as an administrator does it. */
-  const endAllSessions = async (): Promise<void> => {
-    const sessions = "/tenants/default/sessions";
-    for (const { id } of (await visits.read(sessions)).data)
-      expect((await admin("DELETE", `${sessions}/${id}`)).status).toBe(204);
-  };
-  const COMPANY = "Sign in with The <b>company</b>";
+interface Session {
+  readonly id: string;
+  readonly user_id: string | null;
+  readonly login: string;
+}
 
-  test("[d14.2] at a company's issuer leads back to the page that was asked for, and prints no error on the way", async () => {
-    const { page, ...own } = await visiting("/default/default/tokens?state=all");
+/** Gives the sessions that have been opened since and are open. */
+async function watchSessions({
+  visits,
+}: FlowDoing): Promise<() => Promise<readonly (readonly [string, string | null])[]>> {
+  const sessions = async (): Promise<readonly Session[]> => (await visits.read(SESSIONS)).data;
+  const before = new Set((await sessions()).map(({ id }) => id));
+  return async () =>
+    (await sessions()).filter(({ id }) => !before.has(id)).map(({ login, user_id }) => [login, user_id]);
+}
+
+/** From outside, as an administrator does it. */
+async function endAllSessions({ admin, read }: ConsoleVisits): Promise<void> {
+  for (const { id } of (await read(SESSIONS)).data)
+    expect((await admin("DELETE", `${SESSIONS}/${id}`)).status).toBe(204);
+}
+
+const BY_LINK: ConsoleFlow = {
+  name: "[d14.2] [d14.6] a login link opens the console once, leaves its code nowhere, and the session ends when one signs out",
+  async run(doing) {
+    const { visits, look, hands } = doing;
+    const { gateway } = visits;
+    const opened = await watchSessions(doing);
+    const { port } = new URL(gateway.url);
+    const place = ["--data", gateway.dataFolder, "--port", port];
+    const { output } = await inTerminal(gateway.folder, ["console", "link", ...place]);
+    const [link, code] = /http:\/\/localhost:\d+\/console\/#code=([\w-]{43})/.exec(output)!;
+    const made = await visits.visiting(link, look);
+    const { page } = made;
+    await page.getByRole("navigation", { name: "Screens" }).waitFor();
+    expect(await made.kept()).not.toContain(code!);
+    expect(await opened()).toEqual([["link", "owner"]]);
+    const { page: again } = await visits.visiting(link, look);
+    await again.getByText("The login link could not be used.").waitFor();
+    expect(await again.getByRole("navigation", { name: "Screens" }).count()).toBe(0);
+    const { use } = hands(made);
+    await use(page.getByRole("button", { name: /^Account of/ }));
+    await use(page.getByRole("button", { name: "Sign out" }));
+    await page.getByLabel(TOKEN_FIELD).waitFor();
+    expect(await opened()).toEqual([]);
+  },
+};
+
+const BY_TOKEN: ConsoleFlow = {
+  name: "[d14.2] a personal token leads to the page that was asked for, and is kept nowhere in the browser",
+  async run(doing) {
+    const { visits, look, hands } = doing;
+    const opened = await watchSessions(doing);
+    const made = await visits.visiting(LIST, look);
+    const { page } = made;
+    const { type, use } = hands(made);
+    await type(page.getByLabel(TOKEN_FIELD), visits.owner);
+    await use(page.getByRole("button", { name: "Sign in", exact: true }));
+    await page.getByRole("heading", { name: "Tokens" }).waitFor();
+    expect(page.url()).toBe(`${visits.gateway.url}/console${LIST}`);
+    expect(await made.kept()).not.toContain(visits.owner);
+    expect((await page.context().cookies()).map(({ httpOnly, sameSite }) => [httpOnly, sameSite])).toEqual([
+      [true, "Strict"],
+    ]);
+    expect(await opened()).toEqual([["token", "owner"]]);
+  },
+};
+
+const AT_ISSUER: ConsoleFlow = {
+  name: "[d14.2] a login at a company's issuer leads to the page that was asked for, and nothing is printed on the way",
+  async run(doing) {
+    const { visits, look, hands } = doing;
+    const opened = await watchSessions(doing);
+    const made = await visits.visiting(LIST, look);
+    const { page } = made;
     const printed: string[] = [];
     page.on("console", (message) => printed.push(message.text()));
-    await page.reload();
-    const company = page.getByRole("link", { name: COMPANY });
+    const company = page.getByRole("link", COMPANY);
     await company.waitFor();
-    expect(await own.axe()).toEqual([]);
-    expect(printed).toEqual([]);
-    await company.press("Enter");
+    expect(await made.axe()).toEqual([]);
+    await hands(made).use(company);
     await page.getByRole("heading", { name: "Tokens" }).waitFor();
-    expect(new URL(page.url()).pathname + new URL(page.url()).search).toBe("/console/default/default/tokens?state=all");
+    expect(page.url()).toBe(`${visits.gateway.url}/console${LIST}`);
+    expect(printed).toEqual([]);
     expect((await page.context().cookies()).every(({ httpOnly }) => httpOnly)).toBe(true);
-  });
+    expect(await opened()).toEqual([["oidc", "corp.ann"]]);
+  },
+};
 
-  const inForm = async (options = {}): Promise<ConsolePage> => {
-    const made = await visiting("/default/default/tokens", options);
+const IN_MID_FORM: ConsoleFlow = {
+  name: "[d14.2] a session that ends in the middle of a form is opened again in place: what was typed stays, and is sent once",
+  async run(doing) {
+    const { visits, look, hands, fresh } = doing;
+    const name = fresh("typed");
+    const made = await visits.visiting("/default/default/tokens", look);
     await made.signIn(visits.owner);
-    await made.page.getByRole("table").waitFor();
-    await made.page.keyboard.press("c");
-    await made.page.getByLabel("Name", { exact: true }).fill("typed before");
-    await endAllSessions();
-    await made.page.keyboard.press("Enter");
-    await made.page.getByRole("dialog", { name: "Your session has ended" }).waitFor();
-    return made;
-  };
-
-  for (const colorScheme of ["light", "dark"] as const)
-    test(`again in the middle of a form keeps what was typed, and sends it (${colorScheme})`, async () => {
-      const { page, ...own } = await inForm({ colorScheme });
-      expect(await own.axe()).toEqual([]);
-      await page.getByLabel("Personal access token").fill(visits.owner);
-      await page.keyboard.press("Enter");
-      await page.getByRole("dialog", { name: "The token typed before" }).waitFor();
-      expect(await page.locator(".secret").textContent()).toStartWith("dgm_pt_");
+    const { page } = made;
+    const { command, type, use, act } = hands(made);
+    await page.getByRole("table").waitFor();
+    await command(["c"], page.getByRole("button", { name: "New token" }));
+    await type(page.getByLabel("Name", { exact: true }), name);
+    await endAllSessions(visits);
+    const opened = await watchSessions(doing);
+    await act({
+      keyboard: () => page.keyboard.press("Enter"),
+      mouse: () => page.getByRole("button", { name: "Make the token" }).click(),
     });
+    const dialog = page.getByRole("dialog", { name: "Your session has ended" });
+    await dialog.waitFor();
+    expect(await made.axe()).toEqual([]);
+    await type(dialog.getByLabel(TOKEN_FIELD), visits.owner);
+    await use(dialog.getByRole("button", { name: "Sign in", exact: true }));
+    const secret = page.getByRole("dialog", { name: `The token ${name}` });
+    await secret.locator(".secret", { hasText: /^dgm_pt_/ }).waitFor();
+    await use(secret.getByRole("button", { name: "I have stored it" }));
+    await page.getByRole("link", { name, exact: true }).waitFor();
+    expect(await opened()).toEqual([["token", "owner"]]);
+    await until(
+      async () => (await visits.read(`/projects/default/tokens?search=${name}`)).data.length > 0,
+      "the token",
+    );
+    expect((await visits.read(`/projects/default/tokens?search=${name}`)).data).toHaveLength(1);
+  },
+};
+
+consoleVisits("logging in", { gateway: withIssuer, others: () => [issuer!.url] }, (visits) => {
+  const { visiting } = visits;
+  testFlows(visits, [BY_LINK, BY_TOKEN, AT_ISSUER, IN_MID_FORM]);
 
   test("again at a company's issuer, in another tab, leaves the form as it is", async () => {
-    const { page } = await inForm({ viewport: { width: 390, height: 800 } });
-    const [tab] = await Promise.all([
-      page.context().waitForEvent("page"),
-      page.getByRole("link", { name: COMPANY }).click(),
-    ]);
+    const { page, ...own } = await visiting("/default/default/tokens", { viewport: { width: 390, height: 800 } });
+    await own.signIn(visits.owner);
+    await page.getByRole("table").waitFor();
+    await page.keyboard.press("c");
+    await page.getByLabel("Name", { exact: true }).fill("typed before");
+    await endAllSessions(visits);
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog", { name: "Your session has ended" }).waitFor();
+    const [tab] = await Promise.all([page.context().waitForEvent("page"), page.getByRole("link", COMPANY).click()]);
     await tab.getByRole("navigation", { name: "Screens" }).waitFor();
     await tab.close();
     await page.bringToFront();

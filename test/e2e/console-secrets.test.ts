@@ -2,7 +2,7 @@
 // receives, shows and keeps, and in the gateway's log, while somebody goes through all of its pages.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright-core";
-import { chromiumProgram, type ConsolePage, launch, openConsole, startConsoleGateway } from "../harness/chromium.ts";
+import { chromiumProgram, launch, openConsole, startConsoleGateway } from "../harness/chromium.ts";
 import { crawl } from "../harness/console-crawl.ts";
 import { CONSOLE_SCREENS } from "../harness/console-screens.ts";
 import type { GatewayProcess } from "../harness/gateway-process.ts";
@@ -82,13 +82,6 @@ describe.skipIf(program === null)("secrets and the console", () => {
     await gateway?.stop();
   });
 
-  async function kept({ page }: ConsolePage): Promise<string> {
-    const stored = await page.evaluate<string>(
-      "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, history.state, document.cookie, location.href])",
-    );
-    return stored + (await page.content());
-  }
-
   test("[d14.2] [d14.5] are in no response, page, storage, address or line of the log", async () => {
     const made = await openConsole(browser, gateway.url);
     const { page } = made;
@@ -111,7 +104,7 @@ describe.skipIf(program === null)("secrets and the console", () => {
       starts: ["/default/default", "/default/-", "/-/-"].flatMap((base) =>
         CONSOLE_SCREENS.map(({ path }) => base + path),
       ),
-      visit: async (path) => void heard.push({ where: `the page ${path}`, text: await kept(made) }),
+      visit: async (path) => void heard.push({ where: `the page ${path}`, text: await made.kept() }),
     });
     expect(visited.length).toBeGreaterThan(20);
     // a token that is made here is in the one answer that makes it, and nowhere after its dialog
@@ -125,7 +118,7 @@ describe.skipIf(program === null)("secrets and the console", () => {
     await made.settled();
     await page.getByRole("link", { name: "planted" }).click();
     await made.settled();
-    heard.push({ where: "the page after the dialog", text: await kept(made) });
+    heard.push({ where: "the page after the dialog", text: await made.kept() });
     await Promise.all(reading);
     expect(heard.filter(({ text }) => text.includes(secret)).map(({ where }) => where)).toEqual([
       `the response to POST ${gateway.url}/console/api/v1/admin/projects/default/tokens`,

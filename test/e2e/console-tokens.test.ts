@@ -1,4 +1,5 @@
-// The first call and access tokens in a real browser, against the real process: the secret of a token is shown once and kept nowhere.
+// The first call and access tokens in a real browser, against the real process. How a token is made, whose text is shown once, is in
+// console-flows.test.ts.
 import { expect, test } from "bun:test";
 import { consoleVisits } from "../harness/console-visits.ts";
 import { until } from "../harness/until.ts";
@@ -11,30 +12,6 @@ consoleVisits("tokens in the console", {}, (visits) => {
     await answer.text();
     return answer.status;
   };
-
-  test("[d14.5] by keyboard: `c`, a name and Enter make a token that works; its text is shown once and is nowhere afterwards", async () => {
-    const { page } = await visits.signedIn("/default/default/tokens");
-    await page.getByRole("table").waitFor();
-    await page.keyboard.press("c");
-    await page.getByLabel("Name", { exact: true }).waitFor();
-    await page.keyboard.type("nightly <b>job</b>");
-    await page.keyboard.press("Enter");
-    const dialog = page.getByRole("dialog", { name: "The token nightly <b>job</b>" });
-    await dialog.waitFor();
-    const secret = (await dialog.locator(".secret").textContent())!;
-    expect(secret).toStartWith("dgm_pt_");
-    await page.keyboard.press("Escape");
-    await page.keyboard.press("Escape");
-    expect(await dialog.isVisible()).toBe(true);
-    expect(await models(secret)).toBe(200);
-    await dialog.getByRole("button", { name: "I have stored it" }).press("Enter");
-    await dialog.waitFor({ state: "detached" });
-    await page.getByRole("link", { name: "nightly <b>job</b>" }).waitFor();
-    const kept = await page.evaluate<string>(
-      "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, history.state])",
-    );
-    expect((await page.content()) + kept + page.url()).not.toContain(secret);
-  });
 
   test("by mouse: a token gets a new secret while the old one stays, and is revoked for good", async () => {
     const old = await visits.gateway.createToken("--name", "rotated");

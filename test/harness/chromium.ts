@@ -43,6 +43,8 @@ export interface ConsolePage {
   /** Waits until what the page shows is there: its heading, nothing that is still read, no request under way. */
   settled(): Promise<void>;
   signIn(token: string): Promise<void>;
+  /** Everything that somebody who reads this browser could find: the page, its address, what it stores, and the cookies that scripts can read. */
+  kept(): Promise<string>;
   /** What axe finds, as `rule: element`. */
   axe(): Promise<readonly string[]>;
   close(): Promise<void>;
@@ -122,6 +124,12 @@ export async function openConsole(
       await page.getByLabel("Personal access token").fill(token);
       await page.keyboard.press("Enter");
       await page.getByRole("navigation", { name: "Screens" }).waitFor();
+    },
+    async kept() {
+      const stored = await page.evaluate<string>(
+        "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, history.state, location.href, document.cookie])",
+      );
+      return stored + (await page.content());
     },
     async axe() {
       // evaluated by the browser's debugger, which the policy of the page does not concern

@@ -5,6 +5,14 @@ import type { ConsolePage } from "./chromium.ts";
 
 export type Way = "keyboard" | "mouse";
 
+/** Who comes to the console: each way in each look, of which the first two have every value once. */
+export const VISITORS = [
+  { way: "keyboard", colorScheme: "light", width: 1280 },
+  { way: "mouse", colorScheme: "dark", width: 390 },
+  { way: "keyboard", colorScheme: "dark", width: 390 },
+  { way: "mouse", colorScheme: "light", width: 1280 },
+] as const;
+
 export interface Hands {
   readonly way: Way;
   /** Keys by keyboard; the control by mouse. */
@@ -22,16 +30,28 @@ export interface Hands {
 /** More than any page has controls before its last one. */
 const MOST_TABS = 400;
 
+/** Whether the focus is on nothing although it has been somewhere since the page was loaded. */
+const HAS_LOST_FOCUS = `(() => {
+  const isNowhere = document.activeElement === null || document.activeElement === document.body;
+  const wasThere = globalThis.hadFocus === true;
+  globalThis.hadFocus = wasThere || !isNowhere;
+  return isNowhere && wasThere;
+})()`;
+
 /** Presses Tab until the control has the focus, as somebody does who has no mouse. */
 export async function reach({ page }: ConsolePage, control: Locator): Promise<void> {
   await control.waitFor();
+  if (await page.evaluate<boolean>(HAS_LOST_FOCUS)) throw new Error(`The focus is lost before ${String(control)}`);
   const isThere = (): Promise<boolean> =>
     control.evaluate(
       (element) =>
         element === (element as unknown as { ownerDocument: { activeElement: unknown } }).ownerDocument.activeElement,
     );
   for (let tabs = 0; tabs < MOST_TABS; tabs++) {
-    if (await isThere()) return;
+    if (await isThere()) {
+      await page.evaluate(HAS_LOST_FOCUS);
+      return;
+    }
     await page.keyboard.press("Tab");
   }
   throw new Error(`The keyboard does not reach ${String(control)}`);

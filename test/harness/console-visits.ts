@@ -63,9 +63,11 @@ export function consoleVisits(
       expect(faults).toEqual([]);
     });
     const visiting: ConsoleVisits["visiting"] = async (path, options = {}) => {
-      const made = await openConsole(browser, gateway.url, { ...options, others: others() });
+      const isWhole = /^https?:/.test(path);
+      const origin = isWhole ? new URL(path).origin : gateway.url;
+      const made = await openConsole(browser, origin, { ...options, others: others() });
       opened.push(made);
-      if (/^https?:/.test(path)) await made.page.goto(path);
+      if (isWhole) await made.page.goto(path);
       else await made.open(path);
       return made;
     };
