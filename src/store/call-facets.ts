@@ -30,7 +30,11 @@ export async function facets(db: Db, query: FacetsQuery): Promise<CallFacets> {
     const narrowed = FACETS.filter((name) => !isFixed(query, name) && query.scope[COLUMNS[name][1]] !== undefined);
     const others = FACETS.filter((name) => !narrowed.includes(name));
     const found = new Map<FacetName, Facet>();
-    for (const names of [others, ...narrowed.map((name) => [name])])
+    for (const names of [
+      others.filter((name) => OF_TARGETS.has(name)),
+      others.filter((name) => !OF_TARGETS.has(name)),
+      ...narrowed.map((name) => [name]),
+    ])
       for (const [name, facet] of await facetsOf(view, query, names)) found.set(name, facet);
     return {
       facets: Object.fromEntries(FACETS.map((name) => [name, found.get(name)!])) as CallFacets["facets"],
@@ -38,6 +42,9 @@ export async function facets(db: Db, query: FacetsQuery): Promise<CallFacets> {
     };
   });
 }
+
+/** Of these there are few, and their sums are kept by themselves (sum-stretches.ts). */
+const OF_TARGETS: ReadonlySet<FacetName> = new Set(["project", "route", "provider", "model", "operation"]);
 
 /** What the caller may see is never widened. */
 const isFixed = ({ fixed }: FacetsQuery, name: FacetName): boolean => fixed.includes(COLUMNS[name][1]);
@@ -47,6 +54,7 @@ async function facetsOf(
   { scope, fixed, fromMs, toMs, limit }: FacetsQuery,
   names: readonly FacetName[],
 ): Promise<readonly (readonly [FacetName, Facet])[]> {
+  if (names.length === 0) return [];
   const [only] = names;
   const without = names.length === 1 && !fixed.includes(COLUMNS[only!][1]) ? COLUMNS[only!][1] : null;
   const scoped = Object.fromEntries(Object.entries(scope).filter(([name]) => name !== without)) as CallScope;
@@ -57,6 +65,7 @@ async function facetsOf(
     toMs,
     cuts: [],
     by: names,
+    figures: FIGURES,
   });
   if (source === null) return names.map((name) => [name, { values: [], others: 0n }]);
   const columns = names.map((name) => COLUMNS[name][0]);

@@ -6,6 +6,7 @@ import { Migrator, type Migration } from "kysely/migration";
 import {
   addCallFigures,
   addOperations,
+  coverFailing,
   createCalls,
   createContents,
   createLookUps,
@@ -22,7 +23,7 @@ import { createEvents } from "./event-schema.ts";
 import { addOperators } from "./operator-migration.ts";
 import { chainUnchained } from "./kysely-audit.ts";
 import { createReplicas } from "./replicas.ts";
-import { createRollUps } from "./roll-up-triggers.ts";
+import { createRollUps, createTargetAndUserRollUps } from "./roll-up-triggers.ts";
 import type { Schema } from "./schema.ts";
 import { createSessions } from "./session-schema.ts";
 import { StoreError } from "./store.ts";
@@ -187,6 +188,12 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0026-drains": { up: createDrains },
   "0027-drafts": { up: createDrafts },
   "0028-roll-ups": { up: createRollUps },
+  "0029-target-and-user-roll-ups": {
+    async up(db) {
+      await createTargetAndUserRollUps(db);
+      await coverFailing(db);
+    },
+  },
 };
 
 /** Whether the first migration has not been committed in this database. */

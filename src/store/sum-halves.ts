@@ -13,12 +13,17 @@ export const partsOf = (column: string): readonly string[] =>
 
 export const FIGURE_COLUMNS: readonly string[] = SUM_COLUMNS.flatMap(partsOf);
 
-/** FIGURE_COLUMNS of whole figures, whose expression is given for each column. */
-export function figuresFrom(expressionOf: (column: string) => string, sign: "" | "-" = ""): string {
-  return SUM_COLUMNS.flatMap((column) => {
-    const names = partsOf(column);
-    return partsFrom(column, expressionOf(column)).map((part, index) => `${sign}(${part}) as ${names[index]!}`);
-  }).join(", ");
+/** The columns of whole figures as they are computed, by default of all. `expressionOf` says what a figure is. */
+export function figuresFrom(
+  expressionOf: (column: string) => string,
+  { sign = "", figures = SUM_COLUMNS }: { readonly sign?: "" | "-"; readonly figures?: readonly string[] } = {},
+): string {
+  return figures
+    .flatMap((column) => {
+      const names = partsOf(column);
+      return partsFrom(column, expressionOf(column)).map((part, index) => `${sign}(${part}) as ${names[index]!}`);
+    })
+    .join(", ");
 }
 
 /** The expressions of partsOf() for a whole figure. */

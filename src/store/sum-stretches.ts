@@ -1,68 +1,140 @@
-// Which tables of sums cover a period of whole hours with the fewest rows: days in UTC within which nothing is cut, and
-// hours for the rest; hours of projects, where nothing but tenants and projects is asked for.
+// Which tables of sums cover a period with the fewest rows: the longest spans within which nothing is cut, such as days
+// in UTC, and shorter ones for the rest; and of each the table with no more dimensions than are asked for.
+import {
+  DAYS,
+  HOUR_ROLL_UPS,
+  PROJECT_HOURS,
+  type RollUpGroup,
+  TARGET_DAYS,
+  TARGET_HOURS,
+  TARGET_ROLL_UPS,
+  type TimedTable,
+  USER_PROJECT_DAYS,
+  USER_ROLL_UPS,
+  USER_WEEKS,
+} from "./roll-up-triggers.ts";
 import type { DividedPeriod } from "./usage-periods.ts";
 
 /** Rows of one table of sums from one time to another. An end of infinity is open. */
 export interface Stretch {
-  readonly table: "call_hour" | "call_day" | "call_project_hour" | "call_user_day";
-  readonly time: "hour_ms" | "day_ms";
+  readonly from: TimedTable;
+  /** Whether it is a roll-up, whose amounts stand in two halves. */
+  readonly isRolledUp: boolean;
   readonly fromMs: number;
   readonly toMs: number;
 }
 
+/** A roll-up that may be read, and the group that says from which time on it is complete. */
+export interface Choice {
+  readonly rollUp: TimedTable;
+  readonly group: RollUpGroup;
+}
+
+/** In place of the sums themselves: a roll-up of the same spans, and one of longer spans. */
+export interface Choices {
+  readonly same: Choice | null;
+  readonly longer: Choice | null;
+}
+
+/** The dimensions that a query asks for, or by which it is narrowed. */
+export type AskedDimension = "tenant" | "project" | "token" | "user" | "end_user" | "route" | "provider" | "model";
+
+const PROJECT: ReadonlySet<AskedDimension> = new Set(["tenant", "project"]);
+const TARGET: ReadonlySet<AskedDimension> = new Set([...PROJECT, "route", "provider", "model"]);
+const END_USER: ReadonlySet<AskedDimension> = new Set([...PROJECT, "end_user"]);
+
+/** With `isByDay` no row may cover more than a day in UTC: midnights in UTC are no cuts. */
+export function choicesFor(
+  sums: "call_hour" | "call_user_day",
+  asked: readonly AskedDimension[],
+  isByDay: boolean,
+): Choices {
+  const isWithin = (dimensions: ReadonlySet<AskedDimension>): boolean => asked.every((one) => dimensions.has(one));
+  if (sums === "call_user_day")
+    return {
+      same: isWithin(PROJECT) ? { rollUp: USER_PROJECT_DAYS, group: USER_ROLL_UPS } : null,
+      longer:
+        isWithin(END_USER) && !isWithin(PROJECT) && !isByDay ? { rollUp: USER_WEEKS, group: USER_ROLL_UPS } : null,
+    };
+  if (isWithin(PROJECT)) return { same: { rollUp: PROJECT_HOURS, group: HOUR_ROLL_UPS }, longer: null };
+  if (isWithin(TARGET))
+    return {
+      same: { rollUp: TARGET_HOURS, group: TARGET_ROLL_UPS },
+      longer: { rollUp: TARGET_DAYS, group: TARGET_ROLL_UPS },
+    };
+  return { same: null, longer: { rollUp: DAYS, group: HOUR_ROLL_UPS } };
+}
+
 export interface StretchQuery {
+  /** What the roll-ups are made of. */
+  readonly sums: TimedTable;
   readonly period: DividedPeriod;
   /** Moments within the period at which sums must not run on. */
   readonly cuts: readonly number[];
-  /** Whether tenant and project are all that is asked for. */
-  readonly ofProjects: boolean;
-  /** The time from which on the roll-ups have everything. */
-  readonly rolledFromMs: number;
+  readonly choices: Choices;
+  /** The time from which on the roll-ups of a group have everything. */
+  readonly rolledFromMs: (group: RollUpGroup) => number;
 }
 
-const DAY_MS = 86_400_000;
-/** Each run of days is an arm of a query. */
+/** Each run is an arm of a query. */
 const MOST_RUNS = 8;
 
-/** In the order of time, without gaps. */
-export function stretchesOf({ period, cuts, ofProjects, rolledFromMs }: StretchQuery): readonly Stretch[] {
+/** In the order of time, without gaps; at least one, which may have no time in it. */
+export function stretchesOf(query: StretchQuery): readonly Stretch[] {
+  const [first, ...others] = allStretches(query);
+  const filled = [first!, ...others].filter(isAny);
+  return filled.length > 0 ? filled : [first!];
+}
+
+function allStretches({ sums, period, cuts, choices, rolledFromMs }: StretchQuery): readonly Stretch[] {
   const fromMs = period.wholeFromMs ?? -Infinity;
   const toMs = period.wholeToMs ?? Infinity;
-  const rolledMs = rolledFromMs === 0 ? -Infinity : rolledFromMs;
-  if (ofProjects) {
-    const betweenMs = Math.min(Math.max(fromMs, rolledMs), toMs);
-    return [hours(fromMs, betweenMs), { ...hours(betweenMs, toMs), table: "call_project_hour" } as const].filter(isAny);
-  }
-  const days = runsOf(dayFrom(Math.max(fromMs, rolledMs)), dayTo(toMs), [
+  const beginningOf = ({ group }: Choice): number => rolledFromMs(group) || -Infinity;
+  const { same, longer } = choices;
+  const shortSpans = (first: number, last: number): readonly Stretch[] => {
+    const betweenMs = same === null ? last : Math.min(Math.max(first, beginningOf(same)), last);
+    return [
+      { from: sums, isRolledUp: false, fromMs: first, toMs: betweenMs },
+      { from: same?.rollUp ?? sums, isRolledUp: true, fromMs: betweenMs, toMs: last },
+    ];
+  };
+  if (longer === null) return shortSpans(fromMs, toMs);
+  const { spanMs } = longer.rollUp;
+  const runs = runsOf(roundedUp(Math.max(fromMs, beginningOf(longer)), spanMs), roundedDown(toMs, spanMs), spanMs, [
     ...cuts,
     ...period.inPieces.map((ms) => ms + 1),
   ]);
   const stretches: Stretch[] = [];
   let reachedMs = fromMs;
-  for (const [first, last] of days) {
-    stretches.push(hours(reachedMs, first), { table: "call_day", time: "day_ms", fromMs: first, toMs: last });
+  for (const [first, last] of runs) {
+    stretches.push(...shortSpans(reachedMs, first), {
+      from: longer.rollUp,
+      isRolledUp: true,
+      fromMs: first,
+      toMs: last,
+    });
     reachedMs = last;
   }
-  return [...stretches, hours(reachedMs, toMs)].filter(isAny);
+  return [...stretches, ...shortSpans(reachedMs, toMs)];
 }
 
-const hours = (fromMs: number, toMs: number): Stretch => ({ table: "call_hour", time: "hour_ms", fromMs, toMs });
 const isAny = ({ fromMs, toMs }: Stretch): boolean => fromMs < toMs;
 
-const dayTo = (ms: number): number => Math.floor(ms / DAY_MS) * DAY_MS;
-const dayFrom = (ms: number): number => Math.ceil(ms / DAY_MS) * DAY_MS;
+const roundedDown = (ms: number, spanMs: number): number => Math.floor(ms / spanMs) * spanMs;
+const roundedUp = (ms: number, spanMs: number): number => Math.ceil(ms / spanMs) * spanMs;
 
-/** The longest runs of days between two of them within which there is no cut, in the order of time. */
+/** The longest runs of spans between two of them within which there is no cut, in the order of time. */
 function runsOf(
   fromMs: number,
   toMs: number,
+  spanMs: number,
   cuts: readonly number[],
 ): readonly (readonly [fromMs: number, toMs: number])[] {
-  const cutDays = [...new Set(cuts.filter((cut) => cut % DAY_MS !== 0).map(dayTo))]
-    .filter((day) => day >= fromMs && day < toMs)
+  const cutSpans = [...new Set(cuts.filter((cut) => cut % spanMs !== 0).map((cut) => roundedDown(cut, spanMs)))]
+    .filter((ms) => ms >= fromMs && ms < toMs)
     .toSorted((a, b) => a - b);
-  const starts = [fromMs, ...cutDays.map((day) => day + DAY_MS)];
-  const ends = [...cutDays, toMs];
+  const starts = [fromMs, ...cutSpans.map((ms) => ms + spanMs)];
+  const ends = [...cutSpans, toMs];
   return starts
     .map((start, index) => [start, ends[index]!] as const)
     .filter(([start, end]) => start < end)

@@ -65,8 +65,11 @@ interface Prepared {
 
 type Asked = Omit<UsageQuery, "order">;
 
-async function prepared(db: Db, { by, fromMs, toMs, zone = UTC, ...scope }: Asked): Promise<Prepared> {
-  const sums = tableOf(scope, by);
+async function prepared(
+  db: Db,
+  { by, fromMs, toMs, zone = UTC, ...scope }: Asked,
+  { sums = tableOf(scope, by), figures }: { readonly sums?: SumsTable; readonly figures?: readonly string[] } = {},
+): Promise<Prepared> {
   const isByDay = by.includes("day");
   const bounds = isByDay && zone !== UTC ? await covered(db, sums) : ([0, 0] as const);
   const first = Math.max(fromMs ?? bounds[0], bounds[0]);
@@ -79,6 +82,7 @@ async function prepared(db: Db, { by, fromMs, toMs, zone = UTC, ...scope }: Aske
     toMs: toMs ?? null,
     cuts: isByDay ? midnightsBetween(offsets, first, last) : [],
     by,
+    ...(figures !== undefined && { figures }),
   });
   return { source, offsets };
 }
@@ -94,6 +98,13 @@ const LARGEST: Readonly<Record<Exclude<UsageOrder, "group">, string>> = {
   tokens: `sum(${roundly("prompt_tokens")} + ${roundly("completion_tokens")})`,
   calls: "sum(calls)",
 };
+/** What has to be summed to know the order; groups without calls are left out. */
+const ORDERING: Readonly<Record<UsageOrder, readonly string[]>> = {
+  group: ["calls"],
+  cost: ["calls", "cost_nano_usd"],
+  tokens: ["calls", "prompt_tokens", "completion_tokens"],
+  calls: ["calls"],
+};
 
 export async function usage(db: Db, page: PageRequest, query: UsageQuery): Promise<UsageReport> {
   const key: ListKey = {
@@ -108,12 +119,14 @@ export async function usage(db: Db, page: PageRequest, query: UsageQuery): Promi
   rowLimit(page);
   afterCursor(page, key);
   return await inOneView(db, async (view) => {
-    const { source, offsets } = await prepared(view, query);
+    const figures = ORDERING[query.order];
+    const { source, offsets } = await prepared(view, query, query.by.length === 0 ? {} : { figures });
     if (source === null)
       return { data: [], nextCursor: null, totals: page.cursor == null ? NO_SUMS : null, wholeUntilMs: null };
-    const rows = await grouped(view, page, query, key, source, offsets);
+    const { data, nextCursor } = await ranked(view, page, query, key, source, offsets);
     return {
-      ...rows,
+      data: await summed(view, query, data),
+      nextCursor,
       totals: page.cursor == null ? await totalsOf(view, query) : null,
       wholeUntilMs:
         source.undivided.length === 0 ? null : Math.max(...source.undivided) + tableOf(query, query.by).spanMs,
@@ -121,18 +134,26 @@ export async function usage(db: Db, page: PageRequest, query: UsageQuery): Promi
   });
 }
 
-async function grouped(
+interface RankedGroup {
+  /** As it is stored. */
+  readonly values: readonly (bigint | number | string)[];
+  readonly shown: UsageRow["group"];
+}
+
+/** The groups of one page in their order. */
+async function ranked(
   db: Db,
   page: PageRequest,
   query: UsageQuery,
   key: ListKey,
   source: UsageSource,
   offsets: readonly ZoneOffset[],
-): Promise<Page<UsageRow>> {
+): Promise<Page<RankedGroup>> {
   const values = key.columns.map(([expression]) => expression);
   const groups = query.by.map((dimension) => expressionOf(dimension, offsets));
   const largest = query.order === "group" ? [] : [sql`${sql.raw(LARGEST[query.order])} as largest`];
-  const summed = sql`select ${sql.join([...groups.map((expression, index) => sql`${sql.raw(expression)} as ${sql.ref(`group_${index}`)}`), ...largest, ALL_SUMS])} from ${source.table} ${groups.length === 0 ? sql`` : sql`group by ${sql.raw(groups.join(", "))} having sum(calls) > 0`}`;
+  const named = groups.map((expression, index) => sql`${sql.raw(expression)} as ${sql.ref(`group_${index}`)}`);
+  const found = sql`select ${sql.join([...named, ...largest, sql`sum(calls) as calls`])} from ${source.table} ${groups.length === 0 ? sql`` : sql`group by ${sql.raw(groups.join(", "))}`} having sum(calls) > 0`;
   // Groups are made of numbers, and only they get names.
   const joins = query.by.flatMap((dimension, index) =>
     isNumbered(dimension)
@@ -142,23 +163,43 @@ async function grouped(
   const shown = values.map((value, index) => sql`${sql.raw(value)} as ${sql.ref(`value_${index}`)}`);
   const order = sql.raw([...(query.order === "group" ? [] : ["largest desc"]), ...values].join(", "));
   const { rows } =
-    await sql<Sums>`select ${sql.join([...shown, sql`summed.*`])} from (${summed}) as summed${sql.join(joins, sql``)} where ${afterCursor(page, key)} ${values.length === 0 ? sql`` : sql`order by ${order}`} limit ${sql.lit(rowLimit(page))}`.execute(
+    await sql<Sums>`select ${sql.join([...shown, sql`summed.*`])} from (${found}) as summed${sql.join(joins, sql``)} where ${afterCursor(page, key)} ${values.length === 0 ? sql`` : sql`order by ${order}`} limit ${sql.lit(rowLimit(page))}`.execute(
       db,
     );
-  const filled = rows
-    .map((row) => ({ row, values: values.map((_, index) => row[`value_${index}`]!) }))
-    .filter(({ row }) => wholeOf(row, "calls") > 0n);
+  const valuesOf = (row: Sums, name: string) => query.by.map((_, index) => row[`${name}_${index}`]!);
   const given = pageOf(
-    filled,
+    rows,
     page,
     key,
-    (one) => one.values.map((value) => (typeof value === "number" ? BigInt(value) : value)),
-    (one): UsageRow => ({
-      group: query.by.map((dimension, index) => shownValue(dimension, one.values[index]!)),
-      sums: sumsOf(one.row),
+    (row) => valuesOf(row, "value").map((value) => (typeof value === "number" ? BigInt(value) : value)),
+    (row): RankedGroup => ({
+      values: valuesOf(row, "group"),
+      shown: valuesOf(row, "value").map((value, index) => shownValue(query.by[index]!, value)),
     }),
   );
   return query.order === "group" ? given : { ...given, nextCursor: null };
+}
+
+/** All sums of some groups, in the order of the groups: of the others, only what decides the order was summed. */
+async function summed(db: Db, query: UsageQuery, groups: readonly RankedGroup[]): Promise<readonly UsageRow[]> {
+  if (groups.length === 0) return [];
+  const { source, offsets } = await prepared(db, query);
+  const columns = query.by.map((dimension) => expressionOf(dimension, offsets));
+  const these = sql.join(
+    groups.map(
+      ({ values }) =>
+        sql`(${sql.join(values.map((value) => (typeof value === "string" ? sql`${value}` : sql.lit(Number(value)))))})`,
+    ),
+  );
+  const within = sql`where (${sql.raw(columns.join(", "))}) in (values ${these}) group by ${sql.raw(columns.join(", "))}`;
+  const named = columns.map((expression, index) => sql`${sql.raw(expression)} as ${sql.ref(`group_${index}`)}`);
+  const { rows } =
+    await sql<Sums>`select ${sql.join([...named, ALL_SUMS])} from ${source!.table} ${columns.length === 0 ? sql`` : within}`.execute(
+      db,
+    );
+  const keyOf = (values: readonly unknown[]): string => JSON.stringify(values.map(String));
+  const found = new Map(rows.map((row) => [keyOf(query.by.map((_, index) => row[`group_${index}`])), sumsOf(row)]));
+  return groups.map(({ values, shown }) => ({ group: shown, sums: found.get(keyOf(values))! }));
 }
 
 const isNumbered = (dimension: UsageDimension): boolean => dimension !== "day" && dimension !== "end_user";
@@ -178,12 +219,13 @@ export async function usageTotals(db: Db, query: Omit<UsageQuery, "by" | "order"
 
 /** Of all groups: nothing is divided by days or models, so that fewer rows are read than for the groups. */
 async function totalsOf(db: Db, query: Asked): Promise<UsageSums> {
-  const by = query.by.filter((dimension) => dimension === "end_user");
-  const { source } = await prepared(db, { ...query, by });
+  const { source } = await prepared(db, { ...query, by: [] }, { sums: tableOf(query, query.by) });
   if (source === null) return NO_SUMS;
   const { rows } = await sql<Sums>`select ${ALL_SUMS} from ${source.table}`.execute(db);
   return sumsOf(rows[0]!);
 }
+
+const SPENT = ["calls", "prompt_tokens", "completion_tokens", "cost_nano_usd"];
 
 export async function spent(db: Db, { by, sinceMs, ...scope }: SpentQuery): Promise<readonly Spent[]> {
   return await inOneView(db, async (view) => {
@@ -194,13 +236,14 @@ export async function spent(db: Db, { by, sinceMs, ...scope }: SpentQuery): Prom
       toMs: null,
       cuts: [],
       by,
+      figures: SPENT,
     });
     if (source === null) return [];
     const columns = by.map((dimension) => COLUMN_OF[dimension]);
     const values = columns.map((column, index) => sql`${sql.ref(column)} as ${sql.ref(`value_${index}`)}`);
     const grouping = columns.length === 0 ? sql`` : sql`group by ${sql.raw(columns.join(", "))}`;
     const { rows } =
-      await sql<Sums>`select ${sql.join([...values, ...["calls", "prompt_tokens", "completion_tokens", "cost_nano_usd"].map(sumOf)])} from ${source.table} ${grouping}`.execute(
+      await sql<Sums>`select ${sql.join([...values, ...SPENT.map(sumOf)])} from ${source.table} ${grouping}`.execute(
         view,
       );
     return await withNames(

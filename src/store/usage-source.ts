@@ -3,11 +3,12 @@
 import { type Kysely, PostgresAdapter, type RawBuilder, sql } from "kysely";
 import { firstKeyAt, keyBoundAt, timeOfKey, timeOfKeySql } from "./call-keys.ts";
 import { earlierScopeConditions, scopeConditions } from "./call-reads.ts";
-import { type CallSchema, LATENCY_COLUMNS } from "./call-schema.ts";
+import { type CallSchema, LATENCY_COLUMNS, SUM_COLUMNS } from "./call-schema.ts";
 import { type CallScope, LATENCY_BOUNDS_MS, type UsageDimension } from "./calls.ts";
 import { rolledFrom } from "./roll-ups.ts";
-import { FIGURE_COLUMNS, figuresFrom } from "./sum-halves.ts";
-import { type Stretch, stretchesOf } from "./sum-stretches.ts";
+import type { RollUpGroup } from "./roll-up-triggers.ts";
+import { figuresFrom, partsOf } from "./sum-halves.ts";
+import { type AskedDimension, choicesFor, type Stretch, stretchesOf } from "./sum-stretches.ts";
 import { cutHours, type DividedPeriod, dividedPeriod } from "./usage-periods.ts";
 import { EARLIEST_OPERATION } from "../core/operation.ts";
 
@@ -34,12 +35,14 @@ export interface SourceQuery {
   readonly cuts: readonly number[];
   /** What rows have to tell, as far as calls tell it. */
   readonly by: readonly UsageDimension[];
+  /** Those of SUM_COLUMNS that are needed; all, if left out. */
+  readonly figures?: readonly string[];
 }
 
 export interface UsageSource {
   /**
-   * With the columns `at_ms`, FIGURE_COLUMNS, and those of what was asked for. `at_ms` is a moment before the next
-   * cut.
+   * With the columns `at_ms`, those of the figures, and those of what was asked for. `at_ms` is a moment before the
+   * next cut.
    */
   readonly table: RawBuilder<unknown>;
   /** Hours that had to count as a whole where they begin, because their calls are not kept any more. */
@@ -56,10 +59,11 @@ export async function usageSource(db: Db, query: SourceQuery): Promise<UsageSour
   const hours = cutHours([...ends, ...cuts], sums.spanMs);
   const kept = hours.length === 0 ? new Set<number>() : await keptHours(db, sums, hours);
   const period = dividedPeriod(fromMs, toMs, cuts, sums.spanMs, (hourMs) => kept.has(hourMs));
-  const stretches: readonly Stretch[] =
-    sums.table === "call_user_day"
-      ? [{ ...sums, fromMs: period.wholeFromMs ?? -Infinity, toMs: period.wholeToMs ?? Infinity }]
-      : stretchesOf({ period, cuts, ofProjects: isOfProjects(query), rolledFromMs: await rolledFrom(db) });
+  const choices = choicesFor(sums.table, askedDimensions(query), query.by.includes("day"));
+  const groups = new Set([choices.same, choices.longer].flatMap((choice) => choice?.group ?? []));
+  const rolled = new Map<RollUpGroup, number>();
+  for (const group of groups) rolled.set(group, await rolledFrom(db, group));
+  const stretches = stretchesOf({ sums, period, cuts, choices, rolledFromMs: (group) => rolled.get(group)! });
   const arms = [...sumArms(query, stretches, period, inSums), ...(await pieceArms(db, query, period))];
   return {
     table: sql`(${sql.join(arms, sql` union all `)}) as sums`,
@@ -67,12 +71,25 @@ export async function usageSource(db: Db, query: SourceQuery): Promise<UsageSour
   };
 }
 
-/** Whether tenant and project are all that is asked for. */
-const isOfProjects = ({ scope, by }: SourceQuery): boolean =>
-  by.every((dimension) => ["tenant", "project", "day"].includes(dimension)) &&
-  (["tokenId", "userId", "endUser", "route", "provider", "model", "operation"] as const).every(
-    (name) => scope[name] === undefined,
-  );
+const SCOPED = {
+  tenantId: "tenant",
+  projectId: "project",
+  tokenId: "token",
+  userId: "user",
+  endUser: "end_user",
+  route: "route",
+  provider: "provider",
+  model: "model",
+} as const satisfies Partial<Record<keyof CallScope, AskedDimension>>;
+
+/** What tables of sums have to tell. They do not have the operation, and the day is told by the time. */
+function askedDimensions({ scope, by }: SourceQuery): readonly AskedDimension[] {
+  const names = Object.keys(SCOPED) as (keyof typeof SCOPED)[];
+  return [
+    ...by.filter((dimension) => dimension !== "day" && dimension !== "operation"),
+    ...names.filter((name) => scope[name] !== undefined).map((name) => SCOPED[name]),
+  ];
+}
 
 /** Where rows have their dimensions. A day is made of the time. */
 export const COLUMN_OF: Readonly<Record<Exclude<UsageDimension, "day">, string>> = {
@@ -151,29 +168,31 @@ function sumArms(
 ): readonly RawBuilder<unknown>[] {
   const { sums, scope } = query;
   const arm = (
-    from: Omit<Stretch, "table"> & { readonly table: string },
+    { from, isRolledUp, fromMs, toMs }: Stretch,
     operation: readonly string[],
     sign: "" | "-" = "",
   ): RawBuilder<unknown> => {
     const time = sql.ref(from.time);
     const within: readonly Condition[] = [
       sql`1 = 1`,
-      ...(from.fromMs === -Infinity ? [] : [sql`${time} >= ${sql.lit(from.fromMs)}`]),
-      ...(from.toMs === Infinity ? [] : [sql`${time} < ${sql.lit(from.toMs)}`]),
-      // no day has an hour that is in pieces
-      ...(inPieces.length === 0 || from.table === "call_day"
+      ...(fromMs === -Infinity ? [] : [sql`${time} >= ${sql.lit(fromMs)}`]),
+      ...(toMs === Infinity ? [] : [sql`${time} < ${sql.lit(toMs)}`]),
+      // no longer span has an hour that is in pieces
+      ...(inPieces.length === 0 || from.spanMs > sums.spanMs
         ? []
         : [sql`${time} not in (${sql.join(inPieces.map((hourMs) => sql.lit(hourMs)))})`]),
     ];
-    const isRolledUp = from.table === "call_day" || from.table === "call_project_hour";
-    const figures = isRolledUp ? FIGURE_COLUMNS.join(", ") : figuresFrom((column) => column, sign);
+    const figures = isRolledUp
+      ? partsIn(query).join(", ")
+      : figuresFrom((column) => column, { sign, ...figuresIn(query) });
     const columns = [`${from.time} as at_ms`, ...askedColumns(query), ...operation, figures].join(", ");
     return sql`select ${sql.raw(`${columns} from ${from.table}`)} where ${sql.join([...within, ...inScope], sql` and `)}`;
   };
   if (!needsOperation(query)) return stretches.map((stretch) => arm(stretch, []));
-  const operations = {
-    ...sums,
-    table: sums.table === "call_hour" ? "call_operation_hour" : "call_operation_user_day",
+  const table = sums.table === "call_hour" ? "call_operation_hour" : "call_operation_user_day";
+  const operations: Stretch = {
+    from: { ...sums, table },
+    isRolledUp: false,
     fromMs: wholeFromMs ?? -Infinity,
     toMs: wholeToMs ?? Infinity,
   };
@@ -185,11 +204,14 @@ function sumArms(
   ];
 }
 
-/** Single calls in the form of sums. `time` is the expression of when a call began. */
-function figuresOfCall(totalMs: string, estimated = "estimated"): string {
+const figuresIn = ({ figures = SUM_COLUMNS }: SourceQuery) => ({ figures });
+const partsIn = (query: SourceQuery): readonly string[] => figuresIn(query).figures.flatMap(partsOf);
+
+/** Single calls in the form of sums. `totalMs` is the expression of how long one took. */
+function figuresOfCall(totalMs: string, { figures, estimated = "estimated" }: CallFigureOptions = {}): string {
   const tokens = "prompt_tokens + completion_tokens";
   const one = (condition: string): string => `case when ${condition} then 1 else 0 end`;
-  const figures: Readonly<Record<string, string>> = {
+  const expressions: Readonly<Record<string, string>> = {
     calls: "1",
     errors: one("status >= 400"),
     unpriced: one(`cost_nano_usd is null and ${tokens} > 0`),
@@ -204,10 +226,16 @@ function figuresOfCall(totalMs: string, estimated = "estimated"): string {
       }),
     ),
   };
-  return figuresFrom((column) => figures[column] ?? column);
+  return figuresFrom((column) => expressions[column] ?? column, { ...(figures !== undefined && { figures }) });
 }
 
-export const FIGURES_OF_CALL = figuresOfCall(`(end_ms - ${timeOfKeySql("call.id")})`);
+interface CallFigureOptions {
+  readonly figures?: readonly string[];
+  readonly estimated?: string;
+}
+
+const TOTAL_MS = `(end_ms - ${timeOfKeySql("call.id")})`;
+export const FIGURES_OF_CALL = figuresOfCall(TOTAL_MS);
 
 async function pieceArms(
   db: Db,
@@ -235,6 +263,11 @@ async function pieceArms(
       ? sql`lateral (select * from ${table} where ${condition} offset 0) as ${table}`
       : sql`${table} where ${condition}`;
   // Added up before they are sorted together with what the other arms have.
+  const addedUp = sql.raw(
+    partsIn(query)
+      .map((column) => `cast(sum(${column}) as bigint) as ${column}`)
+      .join(", "),
+  );
   const arm = (
     [keys, figures]: readonly [keys: readonly string[], figures: string],
     table: RawBuilder<unknown>,
@@ -242,10 +275,10 @@ async function pieceArms(
   ): RawBuilder<unknown> => {
     const by = ["at_ms", ...asked, ...operation];
     const named = keys.map((key, index) => `${key} as ${by[index]!}`).join(", ");
-    return sql`select ${sql.raw(by.join(", "))}, ${ADDED_UP} from (with piece (from_ms, to_ms, from_key, to_key) as (values ${values}) select ${sql.raw(`${named}, ${figures}`)} from piece cross join ${within(table, sql.join([...conditions, ...single], sql` and `))}) as ${sql.ref("counted")} group by ${sql.raw(by.join(", "))}`;
+    return sql`select ${sql.raw(by.join(", "))}, ${addedUp} from (with piece (from_ms, to_ms, from_key, to_key) as (values ${values}) select ${sql.raw(`${named}, ${figures}`)} from piece cross join ${within(table, sql.join([...conditions, ...single], sql` and `))}) as ${sql.ref("counted")} group by ${sql.raw(by.join(", "))}`;
   };
   const arms = [
-    arm([["piece.from_ms", ...asked, ...operation], FIGURES_OF_CALL], sql`call`, [
+    arm([["piece.from_ms", ...asked, ...operation], figuresOfCall(TOTAL_MS, figuresIn(query))], sql`call`, [
       sql`call.id >= piece.from_key and call.id < piece.to_key`,
       ...inScope,
     ]),
@@ -259,15 +292,12 @@ async function pieceArms(
     ),
     ...operation.map(() => "0"),
   ];
+  const earlierFigures = figuresOfCall("total_ms", { ...figuresIn(query), estimated: "0" });
   return [
     ...arms,
-    arm([["piece.from_ms", ...earlier], EARLIER_FIGURES], sql`earlier_call`, [
+    arm([["piece.from_ms", ...earlier], earlierFigures], sql`earlier_call`, [
       sql`time_ms >= piece.from_ms and time_ms < piece.to_ms`,
       ...earlierScopeConditions(scope),
     ]),
   ];
 }
-
-const ADDED_UP = sql.raw(FIGURE_COLUMNS.map((column) => `cast(sum(${column}) as bigint) as ${column}`).join(", "));
-
-const EARLIER_FIGURES = figuresOfCall("total_ms", "0");

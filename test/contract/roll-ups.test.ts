@@ -1,4 +1,4 @@
-// Roll-ups are the sums of the hourly sums at every moment: while calls arrive, are corrected, and come late; while what was there before them is
+// Roll-ups are the sums of what they are made of at every moment: while calls arrive, are corrected, and come late; while what was there before them is
 // added in steps; and whichever version of the gateway writes.
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -7,12 +7,13 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { Kysely, sql } from "kysely";
 import { incomingOf, ingestCalls } from "../../src/store/call-ingest.ts";
-import { type CallSchema, DIMENSION_COLUMNS, SUM_COLUMNS } from "../../src/store/call-schema.ts";
+import { type CallSchema, SUM_COLUMNS } from "../../src/store/call-schema.ts";
 import type { CallInserts } from "../../src/store/call-insert.ts";
 import type { LedgerRow } from "../../src/store/ledger.ts";
 import { migrate } from "../../src/store/migrations.ts";
 import { openPostgresDatabase } from "../../src/store/postgres.ts";
 import { postgresInserts } from "../../src/store/postgres-inserts.ts";
+import { ROLL_UP_GROUPS, type RollUp, type TimedTable } from "../../src/store/roll-up-triggers.ts";
 import { rolledFrom, rollUpNewest } from "../../src/store/roll-ups.ts";
 import type { Schema } from "../../src/store/schema.ts";
 import { bunSqliteDialect } from "../../src/store/bun-sqlite-dialect.ts";
@@ -20,9 +21,10 @@ import { openDatabase } from "../../src/store/sqlite-connection.ts";
 import { sqliteInserts } from "../../src/store/sqlite-inserts.ts";
 import { drawCount } from "../harness/long-run.ts";
 import { startPostgres } from "../harness/postgres-server.ts";
-import { DAY_MS, DAY_ONE, HOUR_MS, recordOf } from "./call-records.ts";
+import { DAY_ONE, HOUR_MS, recordOf } from "./call-records.ts";
 
-const BEFORE = "0027-drafts";
+/** Before the first roll-ups, and before those that were added later. */
+const BEFORE = ["0027-drafts", "0028-roll-ups"] as const;
 const folder = mkdtempSync(join(tmpdir(), "dragoman-roll-ups-"));
 const postgres = await startPostgres();
 afterAll(async () => {
@@ -62,14 +64,16 @@ async function openPostgres(): Promise<Opened> {
   };
 }
 
-/** Calls of three days, with few callers, so that sums have several calls; some cost as much as a number can say. */
+/** Calls of nine days, with few callers, so that sums have several calls; some cost as much as a number can say. */
 const callAt = (index: number): LedgerRow => ({
   record: recordOf({
     traceId: Bun.hash(String(index)).toString(16).padStart(32, "7"),
-    startedAtMs: DAY_ONE + ((index * 7919) % 72) * HOUR_MS,
+    startedAtMs: DAY_ONE + ((index * 7919) % 216) * HOUR_MS,
     tenantId: index % 7 === 0 ? "other" : "acme",
     projectId: `p${index % 3}`,
     tokenId: `t${index % 2}`,
+    model: `m${index % 4}`,
+    endUser: index % 3 === 0 ? null : `e${index % 5}`,
     status: index % 5 === 0 ? 502 : 200,
     tokens: [index, index % 9 === 0 ? Number.MAX_SAFE_INTEGER - index : 1],
     costNanoUsd: index % 4 === 0 ? null : Number.MAX_SAFE_INTEGER - index,
@@ -85,49 +89,46 @@ const settled = (row: LedgerRow): LedgerRow => ({
 });
 
 type Sums = Readonly<Record<string, readonly bigint[]>>;
+type Row = Readonly<Record<string, bigint | number | string>>;
 
-async function sumsIn(db: Kysely<CallSchema>, table: string, time: string, columns: readonly string[]): Promise<Sums> {
-  const figures = columns.flatMap((column) => {
-    const isHalved = /tokens|cost|total/.test(column) && table !== "call_hour";
-    return isHalved ? [`${column}_high`, `${column}_low`] : [column];
-  });
-  const dimensions = table === "call_project_hour" ? ["tenant_id", "project_id"] : DIMENSION_COLUMNS;
-  const { rows } = await sql<
-    Readonly<Record<string, bigint | number>>
-  >`select ${sql.raw([time, ...dimensions, ...figures].join(", "))} from ${sql.table(table)}`.execute(db);
-  return Object.fromEntries(
-    rows.map((row) => [
-      [time, ...dimensions].map((column) => row[column]).join(),
-      columns.map((column) =>
-        row[column] === undefined
-          ? BigInt(row[`${column}_high`]!) * 1_000_000_000n + BigInt(row[`${column}_low`]!)
-          : BigInt(row[column]),
-      ),
-    ]),
-  );
+const keyOf = (row: Row, columns: readonly string[]): string => columns.map((column) => row[column]).join();
+
+async function rowsIn(db: Kysely<CallSchema>, table: string): Promise<readonly Row[]> {
+  return (await sql<Row>`select * from ${sql.table(table)}`.execute(db)).rows;
 }
 
-/** What the roll-ups have to hold: the hourly sums from one time on. */
-function addedUp(hours: Sums, fromMs: number, keyOf: (hour: number, rest: readonly string[]) => string): Sums {
+const wholeIn = (row: Row, column: string): bigint =>
+  row[column] === undefined
+    ? BigInt(row[`${column}_high`]!) * 1_000_000_000n + BigInt(row[`${column}_low`]!)
+    : BigInt(row[column]);
+
+/** What a roll-up has to hold: the sums that it is made of, from one time on. */
+function addedUp(rows: readonly Row[], fromMs: number, rollUp: RollUp, of: TimedTable): Sums {
   const added: Record<string, bigint[]> = {};
-  for (const [key, sums] of Object.entries(hours)) {
-    const [hour, ...rest] = key.split(",") as [string, ...string[]];
-    if (Number(hour) < fromMs) continue;
-    const own = (added[keyOf(Number(hour), rest)] ??= sums.map(() => 0n));
-    for (const [index, sum] of sums.entries()) own[index]! += sum;
+  for (const row of rows) {
+    const atMs = Number(row[of.time]);
+    if (atMs < fromMs) continue;
+    const rolled = { ...row, [rollUp.time]: atMs - (atMs % rollUp.spanMs) };
+    const own = (added[keyOf(rolled, [rollUp.time, ...rollUp.dimensions])] ??= SUM_COLUMNS.map(() => 0n));
+    for (const [index, column] of SUM_COLUMNS.entries()) own[index]! += wholeIn(row, column);
   }
   return added;
 }
 
 async function agree(db: Kysely<CallSchema>): Promise<void> {
-  const fromMs = await rolledFrom(db);
-  const hours = await sumsIn(db, "call_hour", "hour_ms", SUM_COLUMNS);
-  expect(await sumsIn(db, "call_day", "day_ms", SUM_COLUMNS)).toEqual(
-    addedUp(hours, fromMs, (hour, rest) => [hour - (hour % DAY_MS), ...rest].join()),
-  );
-  expect(await sumsIn(db, "call_project_hour", "hour_ms", SUM_COLUMNS)).toEqual(
-    addedUp(hours, fromMs, (hour, [tenant, project]) => [hour, tenant, project].join()),
-  );
+  for (const group of ROLL_UP_GROUPS) {
+    const fromMs = await rolledFrom(db, group);
+    const sums = await rowsIn(db, group.of.table);
+    for (const rollUp of group.rollUps)
+      expect<Readonly<Record<string, Sums>>>({
+        [rollUp.table]: Object.fromEntries(
+          (await rowsIn(db, rollUp.table)).map((row) => [
+            keyOf(row, [rollUp.time, ...rollUp.dimensions]),
+            SUM_COLUMNS.map((column) => wholeIn(row, column)),
+          ]),
+        ),
+      }).toEqual({ [rollUp.table]: addedUp(sums, fromMs, rollUp, group.of) });
+  }
 }
 
 const action = fc.oneof(
@@ -142,34 +143,39 @@ function rollUpSuite(name: string, isMissing: boolean, open: () => Promise<Opene
   describe.skipIf(isMissing)(name, () => {
     test("[d14.3] roll-ups are the sums of their hours at any moment, whatever arrives, is corrected or is added in steps", async () => {
       await fc.assert(
-        fc.asyncProperty(fc.nat(150), fc.array(action, { minLength: 3, maxLength: 12 }), async (earlier, actions) => {
-          const { db, inserts, migrate: migrated, close } = await open();
-          const ingest = (rows: readonly LedgerRow[]) => ingestCalls(db, rows.map(incomingOf), undefined, inserts);
-          try {
-            await migrated(BEFORE);
-            const before = rowsOf({ from: 40, count: earlier }).map(incomingOf);
-            await ingestCalls(db, before, undefined, { ...inserts, lockSums: async () => {} });
-            await migrated();
-            await agree(db);
-            for (const one of actions) {
-              if (one.kind === "step") await rollUpNewest(db, one.from);
-              else await ingest(one.kind === "calls" ? rowsOf(one) : rowsOf(one).map(settled));
+        fc.asyncProperty(
+          fc.constantFrom(...BEFORE),
+          fc.nat(150),
+          fc.array(action, { minLength: 3, maxLength: 12 }),
+          async (former, earlier, actions) => {
+            const { db, inserts, migrate: migrated, close } = await open();
+            const ingest = (rows: readonly LedgerRow[]) => ingestCalls(db, rows.map(incomingOf), undefined, inserts);
+            try {
+              await migrated(former);
+              const before = rowsOf({ from: 40, count: earlier }).map(incomingOf);
+              await ingestCalls(db, before, undefined, { ...inserts, lockSums: async () => {} });
+              await migrated();
               await agree(db);
+              for (const one of actions) {
+                if (one.kind === "step") await rollUpNewest(db, one.from);
+                else await ingest(one.kind === "calls" ? rowsOf(one) : rowsOf(one).map(settled));
+                await agree(db);
+              }
+              while ((await rollUpNewest(db, 50)) > 0);
+              for (const group of ROLL_UP_GROUPS) expect(await rolledFrom(db, group)).toBe(0);
+              await agree(db);
+            } finally {
+              await close();
             }
-            while ((await rollUpNewest(db, 50)) > 0);
-            expect(await rolledFrom(db)).toBe(0);
-            await agree(db);
-          } finally {
-            await close();
-          }
-        }),
+          },
+        ),
         { numRuns: drawCount(12, 300) },
       );
     });
 
     test("[d14.3] gateways of this version and of the one before write beside each other and beside the steps, and no sum is lost or added twice", async () => {
       const { db, inserts, migrate: migrated, close } = await open();
-      await migrated(BEFORE);
+      await migrated(BEFORE[0]);
       const former: CallInserts = { ...inserts, lockSums: async () => {} };
       const write = async (by: CallInserts, rows: readonly LedgerRow[]): Promise<void> => {
         for (;;) {

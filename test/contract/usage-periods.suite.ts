@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { CallRecord } from "../../src/core/record.ts";
-import type { CallStore, UsageDimension, UsageSums } from "../../src/store/calls.ts";
+import type { CallStore, UsageDimension, UsageRow, UsageSums } from "../../src/store/calls.ts";
 import { drawCount } from "../harness/long-run.ts";
 import { type CallParts, DAY_MS, DAY_ONE, HOUR_MS, rowOf } from "./call-records.ts";
 import type { NewStore } from "./log-search.suite.ts";
@@ -99,7 +99,9 @@ const GROUPINGS: readonly (readonly UsageDimension[])[] = [
   ["day"],
   ["project", "day"],
   ["project", "model"],
+  ["model", "day"],
   ["operation", "day"],
+  ["operation", "model"],
   ["end_user"],
   ["end_user", "day"],
 ];
@@ -116,16 +118,17 @@ export function usagePeriodsSuite(newStore: NewStore): void {
           fc.asyncProperty(
             fc.constantFrom(first, second),
             minute,
-            fc.integer({ min: 1, max: 6 * 24 * 60 }),
+            fc.integer({ min: 1, max: 18 * 24 * 60 }),
             fc.constantFrom(0, 1),
             fc.constantFrom(...GROUPINGS),
             fc.constantFrom("chat.completions", "embeddings", undefined),
-            async (atMs, offset, length, further, by, operation) => {
+            fc.constantFrom("group", "calls", "cost"),
+            async (atMs, offset, length, further, by, operation, order) => {
               const fromMs = atMs + offset * MINUTE_MS + further;
               const toMs = fromMs + length * MINUTE_MS;
               const report = await calls.usage(
                 { limit: 1000 },
-                { tenantId: "acme", fromMs, toMs, by, order: "group", zone, ...(operation && { operation }) },
+                { tenantId: "acme", fromMs, toMs, by, order, zone, ...(operation && { operation }) },
               );
               const within = records.filter(
                 (record) =>
@@ -142,6 +145,11 @@ export function usagePeriodsSuite(newStore: NewStore): void {
               expect(
                 Object.fromEntries(report.data.map(({ group, sums }) => [JSON.stringify(group), shown(sums)])),
               ).toEqual(Object.fromEntries([...groups].map(([group, list]) => [group, counted(list)])));
+              const figure = ({ sums }: UsageRow) => (order === "cost" ? sums.costNanoUsd : sums.calls);
+              if (order !== "group")
+                expect(report.data.map(figure)).toEqual(
+                  report.data.map(figure).toSorted((a, b) => (a === b ? 0 : a < b ? 1 : -1)),
+                );
               expect(shown(report.totals!)).toEqual(counted(within));
               expect(report.wholeUntilMs).toBeNull();
             },
@@ -177,6 +185,10 @@ export function usagePeriodsSuite(newStore: NewStore): void {
         data: [{ group: ["2026-01-05"], sums: { calls: 7n } }],
         wholeUntilMs: null,
       });
+      // an hour that cannot be divided, and nothing else
+      const within = { ...query, fromMs: DAY_ONE + 10 * MINUTE_MS, toMs: DAY_ONE + 20 * MINUTE_MS };
+      for (const by of [[], ["project"], ["model"], ["token"], ["end_user"]] as const)
+        expect(await calls.usage({ limit: 10 }, { ...within, by })).toMatchObject({ totals: { calls: 0n } });
       const ofUsers = await calls.usage({ limit: 10 }, { ...query, by: ["end_user"] });
       expect(ofUsers).toMatchObject({ data: [], wholeUntilMs: DAY_ONE + DAY_MS });
     });

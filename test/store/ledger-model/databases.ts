@@ -8,6 +8,7 @@ import type { CallSchema } from "../../../src/store/call-schema.ts";
 import { findPlaces } from "../../../src/store/journal-places.ts";
 import type { LedgerRow, LedgerSink, ShippedPlace } from "../../../src/store/ledger.ts";
 import { migrate } from "../../../src/store/migrations.ts";
+import { ROLL_UP_GROUPS } from "../../../src/store/roll-up-triggers.ts";
 import { postgresInserts } from "../../../src/store/postgres-inserts.ts";
 import { openPostgresDatabase } from "../../../src/store/postgres.ts";
 import type { Schema } from "../../../src/store/schema.ts";
@@ -97,8 +98,9 @@ export async function postgresModel(server: PostgresServer): Promise<ModelDataba
       for (const statement of statements) await sql.raw(statement).execute(tx);
     });
   };
-  // what is restored of the hourly sums is rolled up again
-  const truncate = `truncate ${[...TABLES, "call_project_hour", "call_day"].join(", ")}`;
+  // what is restored of the sums is rolled up again
+  const rollUps = ROLL_UP_GROUPS.flatMap((group) => group.rollUps.map(({ table }) => table));
+  const truncate = `truncate ${[...TABLES, ...rollUps].join(", ")}`;
   return withMoods({
     db: () => db,
     ingest: (rows, place) => ingestCalls(db, rows.map(incomingOf), place, inserts),
