@@ -7,6 +7,7 @@ import { nameOf } from "../import/draft.ts";
 import type { ImportChoices } from "../import/gateway-import.ts";
 import { GATEWAY_LABELS, type GatewayName } from "../import/gateway-names.ts";
 import { importConfiguration, type Imported } from "../import/import-configuration.ts";
+import type { Needs } from "../import/needs.ts";
 import { countOf, type Outcome, type ReportLine } from "../import/report.ts";
 import { CONFIGURATION_FILE, writeImport } from "../import/write-import.ts";
 import { printJson, printLine, printTable } from "./output.ts";
@@ -61,12 +62,13 @@ function headOf(gateway: GatewayName): string {
   return `# Imported from ${GATEWAY_LABELS[gateway]} by dragoman import. report.json says what became of each value.`;
 }
 
-function summaryOf({ report, secrets }: Imported, { out }: ImportFlags): object {
+function summaryOf({ report, secrets, needs }: Imported, { out }: ImportFlags): object {
   return {
     folder: out === undefined ? null : resolve(out),
     values: report.length,
     ...countOf(report),
     secrets: secrets.map(({ name }) => name),
+    needs,
   };
 }
 
@@ -89,11 +91,22 @@ function printReport(gateway: GatewayName, imported: Imported, { out }: ImportFl
         ? `${secrets.length} secrets stand in plain text in the file; with --out each gets a file of its own.`
         : `${secrets.length} secrets were in plain text: each has a file of its own, which only you can read: ${secrets.map(({ name }) => name).join(", ")}.`,
     );
+  printNeeds(imported.needs);
   printLine(
     out === undefined
       ? "Nothing was written; --out <folder> writes the configuration."
       : `${resolve(out, CONFIGURATION_FILE)} is written; try it with dragoman check and dragoman simulate.`,
   );
+}
+
+function printNeeds({ variables, settings }: Needs): void {
+  if (variables.length > 0) printLine(`Variables to set in the environment of the gateway: ${variables.join(", ")}.`);
+  for (const { place, variable } of settings)
+    printLine(
+      variable === null
+        ? `${place} has to be set before its models can be called.`
+        : `${place} has to be set before its models can be called, in the file or by the variable ${variable}.`,
+    );
 }
 
 function hereOf({ to, note }: ReportLine): string {

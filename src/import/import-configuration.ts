@@ -10,6 +10,7 @@ import { withoutSecrets } from "./kept-secrets.ts";
 import { litellm } from "./litellm/import-litellm.ts";
 import { openrouter } from "./openrouter/import-openrouter.ts";
 import { portkey } from "./portkey/import-portkey.ts";
+import { type Needs, needsOf } from "./needs.ts";
 import { openReport, type ReportLine } from "./report.ts";
 import { openSecrets, type SecretFile } from "./secrets.ts";
 import { usablePart } from "./usable.ts";
@@ -32,6 +33,7 @@ export interface Imported {
   readonly configuration: Readonly<Record<string, unknown>>;
   readonly secrets: readonly SecretFile[];
   readonly report: readonly ReportLine[];
+  readonly needs: Needs;
 }
 
 /** Throws ConfigurationError where the text is no configuration of this gateway. */
@@ -52,5 +54,5 @@ export function importConfiguration({
   run({ foreign, claims: report, draft, secrets, families: byId, choices });
   const made = withoutSecrets(draft.configuration(), foreign, report, secrets);
   const configuration = usablePart(made, report, secrets.files(), families);
-  return { configuration, secrets: secrets.files(), report: report.lines() };
+  return { configuration, secrets: secrets.files(), report: report.lines(), needs: needsOf(configuration, families) };
 }

@@ -24,6 +24,8 @@ export interface ReportLine {
 export interface Claims {
   readonly taken: (node: ForeignNode | undefined, to: string) => void;
   readonly changed: (node: ForeignNode | undefined, to: string, how: string) => void;
+  /** Taken, or changed where there is something to say about it. */
+  readonly moved: (node: ForeignNode | undefined, to: string, how: string | null) => void;
   readonly without: (node: ForeignNode | undefined, why: string) => void;
 }
 
@@ -52,6 +54,7 @@ export function openReport({ root, replaced }: ForeignFile): OpenReport {
   return {
     taken: (node, to) => claim(node, { outcome: "taken", to, note: null }),
     changed: (node, to, how) => claim(node, { outcome: "changed", to, note: how }),
+    moved: (node, to, how) => claim(node, { outcome: how === null ? "taken" : "changed", to, note: how }),
     without: (node, why) => claim(node, { outcome: "without", to: null, note: why }),
     areSecrets: (nodes) => {
       for (const node of nodes) {

@@ -27,6 +27,7 @@ export type ProviderFamily = Pick<
   | "settings"
   | "native"
   | "rawPrompts"
+  | "privileged"
 >;
 
 /**

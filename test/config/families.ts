@@ -1,7 +1,9 @@
 // Providers as the configuration knows them, one of each kind. Not the real registry: these tests are about the configuration.
 import type { ProviderFamily } from "../../src/providers/settings.ts";
 
-const KEYED = { baseUrlVariables: [], credentials: ["key"], settings: [] } as const;
+/** Parameters that widen the choice of models: none. */
+const NONE: ReadonlySet<string> = new Set();
+const KEYED = { privileged: NONE, baseUrlVariables: [], credentials: ["key"], settings: [] } as const;
 
 export const FAMILIES: readonly ProviderFamily[] = [
   { ...KEYED, id: "openai", label: "OpenAI", baseUrl: "https://api.openai.com/v1", keyVariables: ["OPENAI_API_KEY"] },
@@ -29,6 +31,7 @@ export const FAMILIES: readonly ProviderFamily[] = [
 /** One for each form of credential, as clouds have them. */
 export const CLOUDS: readonly ProviderFamily[] = [
   {
+    privileged: NONE,
     id: "hills",
     label: "Hills",
     baseUrl: "https://runtime.{region}.hills.example",
@@ -45,6 +48,7 @@ export const CLOUDS: readonly ProviderFamily[] = [
     ],
   },
   {
+    privileged: NONE,
     id: "valley",
     label: "Valley",
     baseUrl: "https://{location}.valley.example/v1",
@@ -63,6 +67,7 @@ export const CLOUDS: readonly ProviderFamily[] = [
     ],
   },
   {
+    privileged: NONE,
     id: "coast",
     label: "Coast",
     baseUrl: "https://{resource}.coast.example/v1",
@@ -91,6 +96,7 @@ export const CLOUDS: readonly ProviderFamily[] = [
     keyVariables: ["GARAGE_KEY"],
   },
   {
+    privileged: NONE,
     id: "river",
     label: "River",
     baseUrl: "https://river.example/v1",

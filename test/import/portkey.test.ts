@@ -138,3 +138,17 @@ test("what is no config is refused with its place", () => {
   for (const text of ["[1]", "5", '{"model_list": []}'])
     expect(() => imported("portkey", text)).toThrow(ConfigurationError);
 });
+
+test("what still has to be set is listed: variables, and settings that stand in an address", () => {
+  const { needs } = made({
+    strategy: { mode: "fallback" },
+    targets: [{ override_params: { model: "@bedrock/m" } }, { override_params: { model: "@azure-eu/m" } }],
+  });
+  expect(needs).toEqual({
+    variables: ["AZURE_EU_API_KEY"],
+    settings: [
+      { place: "providers.bedrock.region", variable: "AWS_REGION" },
+      { place: "providers.azure-eu.resource", variable: null },
+    ],
+  });
+});

@@ -66,10 +66,7 @@ export function deploymentAccount(
     ...ownSettings(family, settings, texts),
   ];
   const id = draft.account({ family: familyId, wantedId: wantedId(named, familyId, found), entry: entryOf(parts) });
-  for (const { node, key, how } of parts)
-    if (node !== null)
-      if (how === null) claims.taken(node, `providers.${id}.${key}`);
-      else claims.changed(node, `providers.${id}.${key}`, how);
+  for (const { node, key, how } of parts) if (node !== null) claims.moved(node, `providers.${id}.${key}`, how);
   return id;
 }
 

@@ -1,12 +1,12 @@
 // One entry of LiteLLM's `model_list`: the target that it becomes, and what its route has to know of it.
 // https://docs.litellm.ai/docs/proxy/configs, https://docs.litellm.ai/docs/proxy/load_balancing
-import { MODEL_ID } from "../../providers/settings.ts";
+import { MODEL_ID, type ProviderFamily } from "../../providers/settings.ts";
 import { isOn, millisecondsOf, numberOf, textOf, wholeOf } from "../figures.ts";
 import { type ForeignNode, plainOf } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { type Value, valueOf } from "../reference.ts";
 import { looksLikeKey } from "../secret-shape.ts";
-import { DROPPABLE, parameterProblem } from "../target-parameters.ts";
+import { DROPPABLE, parameterNote, parameterProblem } from "../target-parameters.ts";
 import { ACCOUNT_SETTINGS, deploymentAccount, type Settings } from "./deployment-account.ts";
 import type { EnvironmentTexts } from "./environment.ts";
 import { importModelFacts } from "./model-facts.ts";
@@ -31,7 +31,7 @@ export interface Deployment {
 const OF_THE_ROUTE: ReadonlySet<string> = new Set(["weight", "order", "rpm", "tpm"]);
 /** What LiteLLM keeps to itself and does not send to the provider. */
 const OF_LITELLM =
-  /^(litellm_.*|mock_.*|use_.*|merge_reasoning_content_in_choices|cache_control_injection_points|configurable_clientside_auth_params|tags|tag_regex|budget_duration|max_budget|region_name|allowed_model_region|guardrails|max_file_size_mb|.*_(limit|router_.*)|prompt_id|prompt_variables|vector_store_ids|web_search_.*|input_cost_.*|output_cost_.*|cache_.*_cost|custom_llm_provider|organization|api_version|azure_.*|aws_.*|vertex_.*|watsonx_.*|gcs_.*|s3_.*|cooldown_time|auto_router_.*|complexity_router_.*|silent_model|default_api_key_.*|stream_timeout|ssl_verify|hf_model_name|bucket_name|supports_system_message|disable_background_health_check)$/;
+  /^(litellm_.*|mock_.*|use_.*|merge_reasoning_content_in_choices|cache_control_injection_points|configurable_clientside_auth_params|tags|tag_regex|budget_duration|max_budget|region_name|allowed_model_region|guardrails|max_file_size_mb|.*_(limit|router_.*)|prompt_id|prompt_variables|vector_store_ids|web_search_.*|input_cost_.*|output_cost_.*|cache_.*_cost|custom_llm_provider|organization|api_version|azure_.*|aws_.*|vertex_.*|watsonx_.*|gcs_.*|s3_.*|cooldown_time|auto_router_.*|complexity_router_.*|silent_model|default_api_key_.*|stream_timeout|ssl_verify|hf_model_name|bucket_name|supports_system_message|initial_prompt_value|roles|final_prompt_value|bos_token|eos_token|disable_background_health_check)$/;
 
 /** `null` for one that has no counterpart, which the report then says of all of it. */
 export function readDeployment(
@@ -65,7 +65,7 @@ export function readDeployment(
     providerId,
     model,
     settings,
-    ...readTarget(own, `${providerId}:${model}`, context),
+    ...readTarget(own, `${providerId}:${model}`, context.families.get(named.name.family)!, context),
   };
 }
 
@@ -79,15 +79,15 @@ function problemOf(named: NamedModel | null, model: string, { families }: Import
 
 type OfTarget = Pick<Deployment, "params" | "drop" | "maxConcurrency" | "retries" | "timeoutMs" | "streamTimeoutMs">;
 
-function readTarget(own: Settings, target: string, { claims }: ImportContext): OfTarget {
+function readTarget(own: Settings, target: string, family: ProviderFamily, { claims }: ImportContext): OfTarget {
   const params: Record<string, Value> = {};
   const set = (name: string, node: ForeignNode, from: string | null): void => {
     const problem = parameterProblem(name, node);
     const value = valueOf(plainOf(node));
     if (problem !== null || value === undefined) return claims.without(node, problem ?? "it has no value");
     params[name] = value;
-    if (from === null) claims.taken(node, `params of ${target}`);
-    else claims.changed(node, `params of ${target}`, `stands beside the other parameters and not under ${from}`);
+    const moved = from === null ? null : `it stands beside the other parameters and not under ${from}`;
+    claims.moved(node, `params of ${target}`, parameterNote(name, family) ?? moved);
   };
   for (const [name, node] of own)
     if (name === "extra_body") for (const [inner, member] of node.members) set(inner, member, name);

@@ -92,8 +92,7 @@ function strategyOf(router: ForeignNode | undefined, { claims }: ImportContext):
     return "weighted";
   }
   const [strategy, how] = known;
-  if (how === null) claims.taken(node, "route_defaults.strategy");
-  else claims.changed(node, "route_defaults.strategy", how);
+  claims.moved(node, "route_defaults.strategy", how);
   return strategy;
 }
 

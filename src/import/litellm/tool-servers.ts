@@ -73,8 +73,7 @@ function environmentOf(
     const found = VARIABLE.test(name) ? texts.secret(node, `${id}_${name}`) : null;
     if (found === null) continue;
     environment[name] = found.value;
-    if (found.how === null) claims.taken(node, `${at}.environment`);
-    else claims.changed(node, `${at}.environment`, found.how);
+    claims.moved(node, `${at}.environment`, found.how);
   }
   return environment;
 }
@@ -99,8 +98,7 @@ function headersOf(
     const found = texts.secret(node, `${id}_${name}`);
     if (found === null) continue;
     headers[name.toLowerCase()] = found.value;
-    if (found.how === null) claims.taken(node, `${at}.headers`);
-    else claims.changed(node, `${at}.headers`, found.how);
+    claims.moved(node, `${at}.headers`, found.how);
   }
   const type = members.get("auth_type");
   const scheme = SCHEMES[textOf(type) ?? ""];
@@ -110,7 +108,6 @@ function headersOf(
   const [header, words] = scheme;
   headers[header] = joined(words, found.value);
   claims.taken(type, `${at}.headers`);
-  if (found.how === null) claims.taken(value, `${at}.headers`);
-  else claims.changed(value, `${at}.headers`, found.how);
+  claims.moved(value, `${at}.headers`, found.how);
   return headers;
 }
