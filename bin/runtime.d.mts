@@ -8,3 +8,4 @@ export function start(
 export function isolation(folder: string): string[];
 export function environment(given: NodeJS.ProcessEnv): NodeJS.ProcessEnv;
 export function bunProgram(folder: string): string | undefined;
+export function isMusl(): boolean;

@@ -109,7 +109,8 @@ function platformPackages() {
   return names.flatMap((id) => [id, `${id}-baseline`]);
 }
 
-function isMusl() {
+/** Whether programs of this Linux use musl in place of glibc. */
+export function isMusl() {
   if (!process.report) return existsSync("/etc/alpine-release");
   process.report.excludeNetwork = true;
   return !process.report.getReport().header.glibcVersionRuntime;

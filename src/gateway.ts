@@ -49,7 +49,7 @@ import { VERSION } from "./core/version.ts";
 import { ArgumentChecks } from "./mcp/tool-arguments.ts";
 import { type Base, openFromBase } from "./gateway-parts/base.ts";
 import type { FollowedPurges } from "./cache/follow-purges.ts";
-import { CONSOLE_FOLDER } from "./gateway-parts/console-folder.ts";
+import { consoleFile } from "./gateway-parts/built-console.ts";
 import { openCache } from "./gateway-parts/open-cache.ts";
 import { openConfiguration } from "./gateway-parts/open-configuration.ts";
 import { openKept } from "./gateway-parts/open-kept.ts";
@@ -275,7 +275,7 @@ async function openListener(
         store,
         upstream: context.upstream,
         warn: (message) => log.warn({ source: "console" }, message),
-        files: openConsoleFiles(CONSOLE_FOLDER),
+        files: openConsoleFiles(consoleFile),
         settings: () => source.configuration().console,
         call: (operation, request, { token, session, peer }) =>
           handleCall(

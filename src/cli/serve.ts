@@ -8,7 +8,7 @@ import { loginLinkAddress, makeLoginLink } from "../auth/login-links.ts";
 import { systemClock } from "../core/clock.ts";
 import { isEmbedded } from "../core/thread-file.ts";
 import { VERSION } from "../core/version.ts";
-import { isConsoleBuilt } from "../gateway-parts/console-folder.ts";
+import { isConsoleBuilt } from "../gateway-parts/built-console.ts";
 import { type Gateway, openGateway } from "../gateway.ts";
 import { openSupervisor } from "../supervisor.ts";
 import { runWorker } from "../worker.ts";

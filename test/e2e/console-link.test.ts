@@ -4,13 +4,13 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { consoleBrowser, type Shown } from "../harness/console-browser.ts";
-import { projectFolder, sourceCommand } from "../harness/gateway-program.ts";
+import { gatewayCommand, isExecutable, projectFolder } from "../harness/gateway-program.ts";
 import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
 import { inTerminal } from "../harness/terminal.ts";
 import { until } from "../harness/until.ts";
 
 /** The link leads to the console's pages, so that none is printed where they have not been built. */
-const isBuilt = existsSync(join(projectFolder, "console/dist/index.html"));
+const isBuilt = isExecutable || existsSync(join(projectFolder, "console/dist/index.html"));
 if (!isBuilt) console.log("skipped: the link of the first start, because the console has not been built");
 
 let gateway: GatewayProcess;
@@ -67,7 +67,7 @@ test.skipIf(!isBuilt)("[d14.6] the first start in a terminal prints a login link
   const started = async (isFirst: boolean): Promise<string> => {
     let output = "";
     const decoder = new TextDecoder();
-    const child = Bun.spawn([...sourceCommand, "serve", "--port", "0", "--data", join(folder, "data")], {
+    const child = Bun.spawn([...gatewayCommand, "serve", "--port", "0", "--data", join(folder, "data")], {
       env: cleanEnvironment(),
       cwd: folder,
       terminal: { cols: 400, rows: 50, data: (_, bytes) => void (output += decoder.decode(bytes, { stream: true })) },

@@ -2,6 +2,7 @@
 import type { LimitStore } from "../../src/admission/limit-store.ts";
 import type { TargetStatus } from "../../src/observe/metrics/metrics.ts";
 import type { ResponseCache } from "../../src/cache/response-cache.ts";
+import { join } from "node:path";
 import { openMemoryLimits } from "../../src/admission/memory.ts";
 import { createToken } from "../../src/auth/token-admin.ts";
 import { openLogins } from "../../src/auth/logins.ts";
@@ -172,7 +173,7 @@ export async function openAdminWorld({
       store: seen,
       upstream,
       warn: () => {},
-      files: openConsoleFiles(consoleFolder),
+      files: openConsoleFiles((name) => join(consoleFolder, name)),
       settings: () => source.configuration().console,
       call: consoleCall,
     },

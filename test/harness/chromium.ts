@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { type Browser, type BrowserContextOptions, chromium, type Page, type Request } from "playwright-core";
 import { buildConsole, writeFiles } from "../../console/build.ts";
-import { projectFolder, sourceCommand } from "./gateway-program.ts";
+import { isExecutable, projectFolder } from "./gateway-program.ts";
 import { type GatewayOptions, type GatewayProcess, startGateway } from "./gateway-process.ts";
 import { until } from "./until.ts";
 
@@ -22,15 +22,18 @@ export function chromiumProgram(): string | null {
   return found;
 }
 
-/** Serves the console of this checkout, which is built first where it differs from its source. */
+/**
+ * Serves the console of this checkout. The executable of a whole run has it inside; else it is built first where it
+ * differs from its source.
+ */
 export async function startConsoleGateway(options: GatewayOptions = {}): Promise<GatewayProcess> {
+  if (isExecutable) return await startGateway(options);
   const folder = join(projectFolder, "console", "dist");
   const files = await buildConsole();
   const shell = files.find(({ path }) => path === "index.html")!;
   const before = join(folder, shell.path);
   if (!existsSync(before) || !Buffer.from(shell.bytes).equals(readFileSync(before))) writeFiles(files, folder);
-  // an executable would look for the files inside of itself
-  return await startGateway({ ...options, command: sourceCommand });
+  return await startGateway(options);
 }
 
 export interface ConsolePage {

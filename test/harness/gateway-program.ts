@@ -1,9 +1,8 @@
-// The program that tests start as the gateway. A run of all tests builds one executable from src/ first (`bun build
-// --compile`), because some 250 starts that each read, translate and compile all modules take a third of the run's CPU
+// The program that tests start as the gateway. A run of all tests builds the executable of a release first, which is
+// tested so, and because some 250 starts that each read, translate and compile all modules take a third of the run's CPU
 // time; a run of few files starts src/main.ts itself. https://bun.com/docs/bundler/executables
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { Glob } from "bun";
 
 export const projectFolder = resolve(import.meta.dir, "../..");
 
@@ -24,6 +23,9 @@ const builtProgram = ((): string | null => {
   return program !== undefined && existsSync(program) ? program : null;
 })();
 
+/** Whether the run has built an executable. */
+export const isExecutable = builtProgram !== null;
+
 /** The executable where the run has built one, else the gateway from its source. */
 export const gatewayCommand: readonly string[] = builtProgram === null ? sourceCommand : [builtProgram];
 
@@ -32,18 +34,9 @@ export const gatewayFile = builtProgram ?? join(projectFolder, "bin/dragoman.mjs
 
 /** Writes the executable to `path`. Returns whether that worked; if not, the tests start the gateway from its source. */
 export async function buildProgram(path: string): Promise<boolean> {
-  const workers = [...new Glob("src/**/*-{worker,entry}.ts").scanSync({ cwd: projectFolder })];
-  const flags = [
-    "--compile",
-    "--bytecode",
-    "--format=esm",
-    "--target=bun",
-    // threads look for their files below it
-    "--root=src",
-    "--no-compile-autoload-dotenv",
-    "--no-compile-autoload-bunfig",
-  ];
-  const child = Bun.spawn([process.execPath, "build", ...flags, "src/main.ts", ...workers, `--outfile=${path}`], {
+  const builder = join(projectFolder, "release/executable.ts");
+  // In a process of its own, which gives the memory of the bundler back.
+  const child = Bun.spawn([...sourceCommand.slice(0, -1), builder, path], {
     cwd: projectFolder,
     stdin: "ignore",
     stdout: "ignore",

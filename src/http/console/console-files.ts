@@ -1,7 +1,6 @@
 // The built files of the console: pages, scripts and styles that are the same for everybody. A file whose name has a hash
 // of its content never changes, so browsers keep it; the page that names these files is always asked for.
 import { stat } from "node:fs/promises";
-import { join } from "node:path";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { GatewayError } from "../../core/errors.ts";
@@ -45,13 +44,13 @@ interface KnownFile {
   readonly changedMs: number;
 }
 
-/** `folder` holds the built files; it may be filled later. */
-export function openConsoleFiles(folder: string): ConsoleFiles {
+/** `pathOf` tells where the file of a name is; null where there is none. A file may be written later. */
+export function openConsoleFiles(pathOf: (name: string) => string | null): ConsoleFiles {
   const known = new Map<string, KnownFile>();
   const find = async (path: string): Promise<KnownFile | null> => {
-    const file = join(folder, path);
-    const found = await stat(file).catch(() => null);
-    if (found === null || !found.isFile()) return null;
+    const file = pathOf(path);
+    const found = file === null ? null : await stat(file).catch(() => null);
+    if (file === null || found === null || !found.isFile()) return null;
     const before = known.get(path);
     if (before !== undefined && before.changedMs === found.mtimeMs) return before;
     const read = await readFile(file, path, found.mtimeMs);
@@ -68,7 +67,7 @@ export function openConsoleFiles(folder: string): ConsoleFiles {
       if (shell === null)
         throw new GatewayError(
           "not_found",
-          "The files of the console have not been built. Run `bun console/build.ts` in the folder of the gateway, or install the package, which contains them.",
+          "The files of the console have not been built. Run `npm run console:build` in the folder of the checkout, or install the package, which contains them.",
         );
       return fileResponse(SHELL, basePath === "" ? shell : below(basePath, shell), request);
     },

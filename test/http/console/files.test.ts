@@ -30,7 +30,7 @@ describe("the console's files", () => {
   test("say how they are built while there are none", async () => {
     const { status, body } = await browser.ask("GET", "/console/");
     expect([status, body.error.code]).toEqual([404, "not_found"]);
-    expect(body.error.message).toContain("bun console/build.ts");
+    expect(body.error.message).toContain("npm run console:build");
     writeFileSync(join(built, "index.html"), SHELL);
     writeFileSync(join(built, "theme.js"), "document");
     writeFileSync(join(built, "parts/main-0a1b2c3d.js"), SCRIPT);

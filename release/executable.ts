@@ -1,0 +1,82 @@
+// Builds the gateway as a single executable: the runtime, every module of src/ with its threads, and the files of the
+// web console. `node bin/run.mjs release/executable.ts <file> [target]`; the target is that of this machine unless one
+// of release/targets.ts is named. https://bun.com/docs/bundler/executables
+import { mkdirSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { type BunPlugin, Glob } from "bun";
+import { buildConsole } from "../console/build.ts";
+import { downloadedRuntime } from "./runtimes.ts";
+import { ownTarget, targetNamed } from "./targets.ts";
+
+const PROJECT = join(import.meta.dir, "..");
+const SOURCE = join(PROJECT, "src");
+/** Threads are files of their own, which a module names when it starts one. */
+const THREADS = "**/*-{worker,entry}.ts";
+
+export interface ExecutableOptions {
+  /** Where the executable is written. */
+  readonly path: string;
+  /** The path of the runtime of another system; that of this process when it is not given. */
+  readonly runtime?: string;
+}
+
+/** Throws with the messages of the bundler when the source does not compile. */
+export async function buildExecutable({ path, runtime }: ExecutableOptions): Promise<void> {
+  const threads = [...new Glob(THREADS).scanSync({ cwd: SOURCE })].toSorted();
+  mkdirSync(dirname(path), { recursive: true });
+  const built = await Bun.build({
+    entrypoints: ["main.ts", ...threads].map((file) => join(SOURCE, file)),
+    // Threads look for their files below it.
+    root: SOURCE,
+    target: "bun",
+    format: "esm",
+    // Compiled code is in the file, which saves half a second of the start.
+    bytecode: true,
+    // Names stay, so that a stack in an error report can be read.
+    minify: { whitespace: true, syntax: true, identifiers: false },
+    plugins: [await embeddedConsole()],
+    compile: {
+      outfile: path,
+      ...(runtime !== undefined && { executablePath: runtime }),
+      // Settings in the folder of its user have no influence on the gateway.
+      autoloadDotenv: false,
+      autoloadBunfig: false,
+      autoloadTsconfig: false,
+      // The packages that a callback module of the operator imports are found beside that module.
+      autoloadPackageJson: true,
+    },
+    throw: false,
+  });
+  if (!built.success) throw new Error(built.logs.map(String).join("\n"));
+}
+
+/** Puts the files of the console into the executable, in the place of the module that looks for them on the disk. */
+async function embeddedConsole(): Promise<BunPlugin> {
+  const files = await buildConsole();
+  const contents = [
+    ...files.map((_, index) => `import file${index} from "console:${index}" with { type: "file" };`),
+    `const FILES = new Map([${files.map(({ path }, index) => `[${JSON.stringify(path)}, file${index}]`).join(", ")}]);`,
+    "export const consoleFile = (name) => FILES.get(name) ?? null;",
+    "export const isConsoleBuilt = () => true;",
+  ].join("\n");
+  return {
+    name: "embedded console",
+    setup(build) {
+      build.onLoad({ filter: /[\\/]gateway-parts[\\/]built-console\.ts$/ }, () => ({ contents, loader: "js" }));
+      build.onResolve({ filter: /^console:\d+$/ }, ({ path }) => ({ path: path.slice(8), namespace: "console" }));
+      build.onLoad({ filter: /.*/, namespace: "console" }, ({ path }) => ({
+        contents: files[Number(path)]!.bytes,
+        loader: "file",
+      }));
+    },
+  };
+}
+
+if (import.meta.main) {
+  const [path, name] = process.argv.slice(2);
+  if (path === undefined)
+    throw new Error("Name the file to write: node bin/run.mjs release/executable.ts <file> [target]");
+  const target = name === undefined ? null : targetNamed(name);
+  const runtime = target === null || target.name === ownTarget() ? undefined : await downloadedRuntime(target);
+  await buildExecutable({ path: resolve(path), ...(runtime !== undefined && { runtime }) });
+}
