@@ -5,6 +5,7 @@ import { readEnvironment } from "../config/environment.ts";
 import { isPathFault, pathFault } from "../config/path-fault.ts";
 import { ConfigurationError } from "../config/problem.ts";
 import { addAdminCommands, gatewayOptions } from "./admin/commands.ts";
+import { addChat, addHistoryCommands, addTokenUpdate } from "./gateway-commands.ts";
 import { VERSION } from "../core/version.ts";
 import { GATEWAY_LABELS, GATEWAY_NAMES } from "../import/gateway-names.ts";
 import { StoreError } from "../store/store.ts";
@@ -107,6 +108,7 @@ function createProgram(setCode: (code: number) => void, launcher: Launcher): Com
     program.commands.find((command) => command.name() === "audit")!,
     setCode,
   );
+  addHistoryCommands(program.commands.find((command) => command.name() === "history")!);
   addRouteSimulate(program.commands.find((command) => command.name() === "route")!);
   addPolicySimulate(program.commands.find((command) => command.name() === "policy")!);
   for (const [word, noun] of [
@@ -143,12 +145,21 @@ function createProgram(setCode: (code: number) => void, launcher: Launcher): Com
     .option("-o, --output <folder>", "write one file per kind instead of printing")
     .action(async (options) => (await import("./apply/export.ts")).exportDocuments(options, readEnvironment()));
   addTop(program, setCode);
-  program
-    .command("models")
-    .description("list the models of the configuration")
+  addChat(program);
+  gatewayOptions(
+    program
+      .command("models")
+      .description(
+        "list the models of the configuration, or those that can be called in a project of a running gateway",
+      ),
+  )
     .addOption(config())
-    .addOption(json())
-    .action(async (options) => (await import("./listings.ts")).models(options, readEnvironment()));
+    .option("--project <id>", "ask the gateway what can be called in this project")
+    .action(async (options) =>
+      options.project === undefined
+        ? (await import("./listings.ts")).models(options, readEnvironment())
+        : await (await import("./project-models.ts")).projectModels(options, readEnvironment()),
+    );
   program
     .command("routes")
     .description("list the routes of the configuration, with what they inherit")
@@ -330,6 +341,7 @@ function addRouteSimulate(routes: Command): void {
     .option("--tenant <id>", "tenant (default: default)")
     .option("--project <id>", "project, instead of the tenant")
     .option("-f, --file <file>", "the route as it would become, as YAML or JSON; - is standard input")
+    .option("--set <field=value...>", 'single fields of it, such as targets=["sandbox:echo"]')
     .option(
       "--fault <target=kind...>",
       "what is wrong with targets, such as a:b=dead, a:b=status:529 or a:*=slow:2000@0.5 (half of the calls)",
@@ -372,6 +384,7 @@ function addPolicySimulate(policies: Command): void {
     .option("--tenant <id>", "tenant (default: default)")
     .option("--project <id>", "project, instead of the tenant")
     .option("-f, --file <file>", "the policy as it would become, as YAML or JSON; - is standard input")
+    .option("--set <field=value...>", "single fields of it, such as rule=request.stream")
     .option("--calls <n>", "how many calls, the newest (default: 1000)", positiveNumber)
     .action(async (name, options) => (await import("./admin/policies.ts")).simulate(name, options, readEnvironment()));
 }
@@ -544,6 +557,7 @@ function addTokenCommands(program: Command): void {
     .option("--tenant <id>", "tenant, for a personal token (default: default)")
     .option("--project <id>", "project of the token")
     .action(async (id, options) => (await import("./admin/tokens.ts")).show(id, options, readEnvironment()));
+  addTokenUpdate(tokens);
   withStore(
     tokens.command("revoke").description("revoke an access token at once; this cannot be undone").argument("<id>"),
   )

@@ -25,6 +25,11 @@ export function printLine(line: string): void {
   process.stdout.write(`${printable(line)}\n`);
 }
 
+/** A part of a text whose rest follows. */
+export function printText(text: string): void {
+  process.stdout.write(printable(text));
+}
+
 export function printError(message: string): void {
   process.stderr.write(`dragoman: ${printable(message)}\n`);
 }

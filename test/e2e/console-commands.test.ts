@@ -12,8 +12,6 @@ const TABS: Readonly<Record<string, readonly string[]>> = {
   "/people": ["sessions", "logins"],
   "/audit": ["as-of"],
 };
-/** What every client sends has no command: the calls of models, and the list of models for them. */
-const WITHOUT_COMMAND = new Set(["Playground", "Models"]);
 const AT_ONCE = 3;
 
 consoleVisits("what the console shows as code", {}, (visits) => {
@@ -21,6 +19,15 @@ consoleVisits("what the console shows as code", {}, (visits) => {
   afterAll(() => shell.close());
   const asOwner = () => ({ url: visits.gateway.url, token: visits.owner });
   const json = async (command: string): Promise<any> => JSON.parse(await shell.run(command, asOwner()));
+
+  /** The text of a stream, whether its chunks are events or lines. */
+  const streamed = (text: string): string =>
+    text
+      .split("\n")
+      .map((line) => line.replace(/^data: /, ""))
+      .filter((line) => line.startsWith("{"))
+      .map((line) => JSON.parse(line).choices[0]?.delta?.content ?? "")
+      .join("");
 
   /** Without what is different at each reading. */
   const steady = (value: unknown): string =>
@@ -68,7 +75,7 @@ consoleVisits("what the console shows as code", {}, (visits) => {
     const shown: {
       readonly path: string;
       readonly title: string;
-      readonly command: string | null;
+      readonly command: string;
       readonly request: string;
     }[] = [];
     const visit = await visits.signedIn("/default/default/calls");
@@ -80,18 +87,19 @@ consoleVisits("what the console shows as code", {}, (visits) => {
       if (menus.length === 0) lacking.push(path);
       for (const menu of menus) {
         const texts = await menu.locator("pre").allTextContents();
-        shown.push({ path, title, command: texts.length > 1 ? texts[0]! : null, request: texts.at(-1)! });
+        if (texts.length !== 2) lacking.push(`${path}: ${texts.join(" | ")}`);
+        else shown.push({ path, title, command: texts[0]!, request: texts[1]! });
       }
     }
     expect(lacking).toEqual([]);
-    expect(shown.filter(({ command, title }) => command === null && !WITHOUT_COMMAND.has(title))).toEqual([]);
     const different: string[] = [];
-    const compare = async ({ path, command, request }: (typeof shown)[number]): Promise<void> => {
+    const compare = async ({ path, title, command, request }: (typeof shown)[number]): Promise<void> => {
       try {
         const sent = request.replace("curl ", "curl -sS --fail-with-body ");
-        if (command === null) return void (await shell.run(sent, asOwner()));
-        const asked = await json(sent);
-        const told = await json(`${command} --json`);
+        const [asked, told] =
+          title === "Playground"
+            ? [streamed(await shell.run(sent, asOwner())), streamed(await shell.run(`${command} --json`, asOwner()))]
+            : [await json(sent), await json(`${command} --json`)];
         const expected: unknown = Array.isArray(told) ? asked.data : asked;
         if (steady(told) !== steady(expected))
           different.push(`${path}: ${command}\n${steady(told).slice(0, 400)}\n${steady(expected).slice(0, 400)}`);
@@ -101,13 +109,13 @@ consoleVisits("what the console shows as code", {}, (visits) => {
     };
     const unique = [...new Map(shown.map((each) => [`${each.command} ${each.request}`, each])).values()];
     // a call of the playground changes what others list, so it is made last
-    const waiting = unique.filter(({ command }) => command !== null);
+    const waiting = unique.filter(({ title }) => title !== "Playground");
     await Promise.all(
       Array.from({ length: AT_ONCE }, async () => {
         for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await compare(next);
       }),
     );
-    for (const each of unique.filter(({ command }) => command === null)) await compare(each);
+    for (const each of unique.filter(({ title }) => title === "Playground")) await compare(each);
     expect(different).toEqual([]);
   });
 });

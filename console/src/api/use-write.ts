@@ -2,6 +2,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Method } from "./api.ts";
+import type { ShownRequest } from "./command-of.ts";
 import { useApi } from "./use-api.tsx";
 
 interface Write {
@@ -14,6 +15,8 @@ interface Write {
     body?: unknown,
     headers?: Readonly<Record<string, string>>,
   ) => Promise<T | undefined>;
+  /** The same with a request as the page shows it. */
+  readonly ask: <T>(request: ShownRequest, headers?: Readonly<Record<string, string>>) => Promise<T | undefined>;
 }
 
 export function useWrite(): Write {
@@ -21,24 +24,31 @@ export function useWrite(): Write {
   const queries = useQueryClient();
   const [isBusy, setIsBusy] = useState(false);
   const [failure, setFailure] = useState<Error | null>(null);
+  const send: Write["send"] = async <T>(
+    method: Method,
+    path: string,
+    body?: unknown,
+    headers: Readonly<Record<string, string>> = {},
+  ) => {
+    setIsBusy(true);
+    setFailure(null);
+    try {
+      return await api.send<T>(method, path, {
+        body: body ?? {},
+        headers: { "idempotency-key": crypto.randomUUID(), ...headers },
+      });
+    } catch (error) {
+      setFailure(error instanceof Error ? error : new Error(String(error)));
+      return undefined;
+    } finally {
+      setIsBusy(false);
+      void queries.invalidateQueries({ queryKey: ["read"] });
+    }
+  };
   return {
     isBusy,
     failure,
-    async send<T>(method: Method, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}) {
-      setIsBusy(true);
-      setFailure(null);
-      try {
-        return await api.send<T>(method, path, {
-          body: body ?? {},
-          headers: { "idempotency-key": crypto.randomUUID(), ...headers },
-        });
-      } catch (error) {
-        setFailure(error instanceof Error ? error : new Error(String(error)));
-        return undefined;
-      } finally {
-        setIsBusy(false);
-        void queries.invalidateQueries({ queryKey: ["read"] });
-      }
-    },
+    send,
+    ask: ({ method = "POST", path, body }, headers) => send(method, path, body, headers),
   };
 }

@@ -6,41 +6,72 @@ import { visibleText } from "../format/visible-text.ts";
 import { CopyButton } from "./copy-button.tsx";
 import { Menu } from "./menu.tsx";
 
-interface AsCodeProps extends ShownRequest {
-  /** Where it is not the one of the request. */
-  readonly command?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-const NO_HEADERS: Readonly<Record<string, string>> = {};
-
-export function AsCode({ command, headers = NO_HEADERS, ...request }: AsCodeProps) {
-  const shown: Readonly<Record<string, string | null>> = {
-    "As command": command ?? commandOf(request),
-    "As API": curlOf(request, headers),
-  };
+export function AsCode(request: ShownRequest) {
   return (
     <Menu label="As code" side="end">
       {() => (
         <div className="as-code">
-          {Object.entries(shown).flatMap(([title, text]) =>
-            text === null
-              ? []
-              : [
-                  <div key={title}>
-                    <h2>{title}</h2>
-                    <pre className="code">{visibleText(text)}</pre>
-                    <CopyButton label="Copy" text={text} />
-                  </div>,
-                ],
-          )}
+          <Forms request={request} />
         </div>
       )}
     </Menu>
   );
 }
 
-function curlOf({ method = "GET", path, body }: ShownRequest, headers: Readonly<Record<string, string>>): string {
+interface ActionsAsCodeProps {
+  /** What they are about, read out behind the label: `of the user ann`. */
+  readonly of: string;
+  /** The requests by what they do: `End the session`. */
+  readonly actions: Readonly<Record<string, ShownRequest | null>>;
+}
+
+/** The same for what can be done with a row or by a form, where there may be several things. Those that are null cannot be done. */
+export function ActionsAsCode({ of, actions }: ActionsAsCodeProps) {
+  const shown = Object.entries(actions).filter((entry): entry is [string, ShownRequest] => entry[1] !== null);
+  if (shown.length === 0) return null;
+  return (
+    <Menu
+      label={
+        <>
+          As code<span className="unseen"> {visibleText(of)}</span>
+        </>
+      }
+      side="end"
+      isLazy
+    >
+      {() => (
+        <div className="as-code">
+          {shown.map(([title, request]) => (
+            <section key={title}>
+              <h2 className="action">{visibleText(title)}</h2>
+              <Forms request={request} />
+            </section>
+          ))}
+        </div>
+      )}
+    </Menu>
+  );
+}
+
+function Forms({ request }: { readonly request: ShownRequest }) {
+  const shown: Readonly<Record<string, string | null>> = {
+    "As command": commandOf(request),
+    "As API": curlOf(request),
+  };
+  return Object.entries(shown).flatMap(([title, text]) =>
+    text === null
+      ? []
+      : [
+          <div key={title}>
+            <h2>{title}</h2>
+            <pre className="code">{visibleText(text)}</pre>
+            <CopyButton label="Copy" text={text} />
+          </div>,
+        ],
+  );
+}
+
+function curlOf({ method = "GET", path, body, headers = {} }: ShownRequest): string {
   const sent = { ...headers, ...(body !== undefined && { "content-type": "application/json" }) };
   const parts = [
     ...(method === "GET" ? [] : ["-X", method]),

@@ -6,6 +6,7 @@ import { visibleText } from "../format/visible-text.ts";
 import { adminPath, type Scope } from "../scope/scope.ts";
 import { may } from "../session/me.ts";
 import { useMe } from "../session/session.tsx";
+import { ActionsAsCode } from "./as-code.tsx";
 import { Problem } from "./problem.tsx";
 import { TableBox } from "./table-box.tsx";
 import { TimeText } from "./time-text.tsx";
@@ -62,7 +63,8 @@ interface ClaimRowProps {
 }
 
 function ClaimRow({ claim, path, mayRevoke }: ClaimRowProps) {
-  const { send, isBusy, failure } = useWrite();
+  const { ask, isBusy, failure } = useWrite();
+  const request = { method: "DELETE", path } as const;
   const name = visibleText(claim.name);
   return (
     <tr>
@@ -78,9 +80,12 @@ function ClaimRow({ claim, path, mayRevoke }: ClaimRowProps) {
       </td>
       <td>
         {mayRevoke && (
-          <button type="button" className="quiet" disabled={isBusy} onClick={() => void send("DELETE", path)}>
-            Revoke<span className="unseen"> the link for {name}</span>
-          </button>
+          <>
+            <button type="button" className="quiet" disabled={isBusy} onClick={() => void ask(request)}>
+              Revoke<span className="unseen"> the link for {name}</span>
+            </button>
+            <ActionsAsCode of={`of revoking the link for ${claim.name}`} actions={{ "Revoke the link": request }} />
+          </>
         )}
         {failure !== null && <Problem what="The link was not revoked." error={failure} />}
       </td>

@@ -3,6 +3,8 @@ import { useState } from "react";
 import type { Draft, ObjectVersion, ObjectVersions } from "../api/types.ts";
 import { useRead } from "../api/use-api.tsx";
 import { useWrite } from "../api/use-write.ts";
+import type { ShownRequest } from "../api/command-of.ts";
+import { ActionsAsCode } from "../components/as-code.tsx";
 import { Empty } from "../components/empty.tsx";
 import { MoneyText } from "../components/money-text.tsx";
 import { Pending } from "../components/pending.tsx";
@@ -16,6 +18,7 @@ import { useMe } from "../session/session.tsx";
 import { useUrlState } from "../url-state.ts";
 import { ChangeView } from "./change-view.tsx";
 import type { Fields } from "./fields.ts";
+import { goingBack } from "./go-back.ts";
 import type { ConfiguredObject, Noun } from "./noun.ts";
 import { writtenYaml } from "./yaml-text.ts";
 
@@ -47,11 +50,13 @@ export function VersionList({ noun, object, path }: ObjectVersionsProps) {
   if (data === undefined) return <Pending what="The versions" />;
   if (data.data.length === 0) return <Empty title="No version is kept" />;
   const mayGoBack = may(me, scope, `rollBack*${noun.operation}`);
-  const restore = async (number: number, fields: Fields): Promise<void> => {
-    const { text } = writtenYaml(fields);
-    const note = `# version ${number}\n`;
-    const saved = await write.send("PUT", `${path}/draft`, { text: `${note}${text}`, base_etag: object.etag });
-    if (saved === undefined) return;
+  const restoring = ({ number, change: { after } }: ObjectVersion): ShownRequest => ({
+    method: "PUT",
+    path: `${path}/draft`,
+    body: { text: `# version ${number}\n${writtenYaml(after ?? {}).text}`, base_etag: object.etag },
+  });
+  const restore = async (version: ObjectVersion): Promise<void> => {
+    if ((await write.ask(restoring(version))) === undefined) return;
     // the editor begins with what was read last
     await draft.refetch();
     state.set({ tab: null });
@@ -69,17 +74,15 @@ export function VersionList({ noun, object, path }: ObjectVersionsProps) {
             hasDraft={draft.data?.text != null}
             restore={
               mayDraft && draft.data !== undefined && version.change.after !== null
-                ? () => void restore(version.number, version.change.after as Fields)
+                ? { request: restoring(version), run: () => void restore(version) }
                 : null
             }
             goBack={
               mayGoBack
-                ? () =>
-                    void write.send(
-                      "POST",
-                      `${path}/rollback?note=${encodeURIComponent(`Back to version ${version.number}`)}`,
-                      { to: version.number },
-                    )
+                ? {
+                    request: goingBack(path, version.number),
+                    run: () => void write.ask(goingBack(path, version.number)),
+                  }
                 : null
             }
           />
@@ -89,15 +92,20 @@ export function VersionList({ noun, object, path }: ObjectVersionsProps) {
   );
 }
 
+interface Action {
+  readonly request: ShownRequest;
+  readonly run: () => void;
+}
+
 interface VersionEntryProps {
   readonly version: ObjectVersion;
   readonly isNow: boolean;
   readonly isBusy: boolean;
   /** Of the reader, which making another would replace. */
   readonly hasDraft: boolean;
-  readonly goBack: (() => void) | null;
+  readonly goBack: Action | null;
   /** Makes it the reader's draft; nothing is published. */
-  readonly restore: (() => void) | null;
+  readonly restore: Action | null;
 }
 
 function VersionEntry({ version, isNow, isBusy, hasDraft, goBack, restore }: VersionEntryProps) {
@@ -129,15 +137,22 @@ function VersionEntry({ version, isNow, isBusy, hasDraft, goBack, restore }: Ver
       {!isNow && (goBack !== null || restore !== null) && (
         <p className="actions">
           {goBack !== null && (
-            <button type="button" disabled={isBusy} onClick={goBack}>
+            <button type="button" disabled={isBusy} onClick={goBack.run}>
               Go back to version {number}
             </button>
           )}
           {restore !== null && (
-            <button type="button" disabled={isBusy} onClick={restore}>
+            <button type="button" disabled={isBusy} onClick={restore.run}>
               {hasDraft ? `Replace your draft with version ${number}` : `Edit version ${number} as a draft`}
             </button>
           )}
+          <ActionsAsCode
+            of={`of version ${number}`}
+            actions={{
+              [`Go back to version ${number}`]: goBack?.request ?? null,
+              [`Make version ${number} your draft`]: restore?.request ?? null,
+            }}
+          />
         </p>
       )}
     </li>

@@ -4,11 +4,14 @@ import type { ObjectVersions, Usage } from "../api/types.ts";
 import { useRead } from "../api/use-api.tsx";
 import { useWrite } from "../api/use-write.ts";
 import { useClock } from "../clock.ts";
+import { ActionsAsCode } from "../components/as-code.tsx";
 import { MoneyText } from "../components/money-text.tsx";
 import { Problem } from "../components/problem.tsx";
 import { wholeCount } from "../format/count.ts";
 import { useScope } from "../scope/scope-context.tsx";
 import { adminPath } from "../scope/scope.ts";
+
+import { goingBack } from "./go-back.ts";
 
 const SHOWN_MS = 5 * 60_000;
 const EVERY_MS = 10_000;
@@ -63,11 +66,7 @@ export function PublishedStrip({ path, route, atMs, close }: PublishedStripProps
             type="button"
             disabled={write.isBusy}
             onClick={() =>
-              void write
-                .send("POST", `${path}/rollback?note=${encodeURIComponent(`Back to version ${earlier.number}`)}`, {
-                  to: earlier.number,
-                })
-                .then((done) => done !== undefined && close())
+              void write.ask(goingBack(path, earlier.number)).then((done) => done !== undefined && close())
             }
           >
             Go back
@@ -76,6 +75,9 @@ export function PublishedStrip({ path, route, atMs, close }: PublishedStripProps
         <button type="button" className="quiet" onClick={close}>
           Close
         </button>
+        {earlier !== undefined && (
+          <ActionsAsCode of="of going back" actions={{ "Go back": goingBack(path, earlier.number) }} />
+        )}
       </p>
     </section>
   );

@@ -141,7 +141,11 @@ export function SaveDialog({ noun, base, fields, shown, path, failedTests, close
           <button type="button" className="quiet" onClick={close}>
             Back to the editor
           </button>
-          <AsCode method="PATCH" path={path} body={mergePatch(fieldsOf(base), shown)} />
+          <AsCode
+            method="PATCH"
+            path={path + remarks(note, needsReason ? reason : "")}
+            body={mergePatch(fieldsOf(base), shown)}
+          />
         </p>
       </form>
     </Modal>

@@ -4,6 +4,7 @@ import { type SubmitEvent, useId, useState } from "react";
 import { useSearch } from "wouter";
 import type { View } from "../api/types.ts";
 import { useWrite } from "../api/use-write.ts";
+import { ActionsAsCode } from "../components/as-code.tsx";
 import { Problem } from "../components/problem.tsx";
 import { savedQuery } from "./saved-query.ts";
 
@@ -20,11 +21,12 @@ export function ChangeSavedView({ view, path, close }: ChangeSavedViewProps) {
   const [name, setName] = useState(view.name);
   const [isDefault, setIsDefault] = useState(view.is_default);
   const [takesState, setTakesState] = useState(false);
-  const { send, isBusy, failure } = useWrite();
+  const { ask, isBusy, failure } = useWrite();
+  const body = { name, is_default: isDefault, ...(takesState && { query: savedQuery(search) }) };
+  const request = { method: "PATCH", path, body } as const;
   const save = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
-    const change = { name, is_default: isDefault, ...(takesState && { query: savedQuery(search) }) };
-    if ((await send<View>("PATCH", path, change, { "if-match": view.etag })) !== undefined) close();
+    if ((await ask<View>(request, { "if-match": view.etag })) !== undefined) close();
   };
   return (
     <form className="form" onSubmit={(event) => void save(event)} aria-label={`Change the view ${view.name}`}>
@@ -46,6 +48,10 @@ export function ChangeSavedView({ view, path, close }: ChangeSavedViewProps) {
         <button type="button" className="quiet" onClick={close}>
           Cancel
         </button>
+        <ActionsAsCode
+          of={`of the view ${view.name}`}
+          actions={{ "Save the change": request, "Delete the view": { method: "DELETE", path } }}
+        />
       </p>
     </form>
   );

@@ -5,6 +5,7 @@ import { Link, useLocation, useSearch } from "wouter";
 import type { View, ViewList } from "../api/types.ts";
 import { useRead } from "../api/use-api.tsx";
 import { useWrite } from "../api/use-write.ts";
+import { ActionsAsCode } from "../components/as-code.tsx";
 import { Menu } from "../components/menu.tsx";
 import { Pending } from "../components/pending.tsx";
 import { Problem } from "../components/problem.tsx";
@@ -118,15 +119,15 @@ function SaveForm({ screen, project }: { readonly screen: string; readonly proje
   const [name, setName] = useState("");
   const [isShared, setIsShared] = useState(false);
   const [isDefault, setIsDefault] = useState(false);
-  const { send, isBusy, failure } = useWrite();
+  const { ask, isBusy, failure } = useWrite();
+  const request = {
+    method: "POST",
+    path: isShared && project !== null ? projectPath(project) : OWN,
+    body: { screen, name, query: savedQuery(search), is_default: isDefault },
+  } as const;
   const save = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
-    const saved = await send<View>("POST", isShared && project !== null ? projectPath(project) : OWN, {
-      screen,
-      name,
-      query: savedQuery(search),
-      is_default: isDefault,
-    });
+    const saved = await ask<View>(request);
     if (saved !== undefined) setName("");
   };
   return (
@@ -149,6 +150,7 @@ function SaveForm({ screen, project }: { readonly screen: string; readonly proje
         <button type="submit" disabled={isBusy}>
           {isBusy ? "Saving…" : "Save"}
         </button>
+        {name !== "" && <ActionsAsCode of="of saving the view" actions={{ "Save what is shown": request }} />}
       </p>
     </form>
   );

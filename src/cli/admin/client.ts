@@ -1,4 +1,4 @@
-// The admin API client of the command line: an address, a token, requests and complete lists. Every rejected request
+// The client of the command line for the admin API and for the operations: an address, a token, requests and complete lists. Every rejected request
 // becomes an Error with a message and the trace id.
 import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -14,6 +14,7 @@ export interface GatewayFlags {
 export interface AdminRequest {
   readonly query?: Readonly<Record<string, string | undefined>>;
   readonly body?: JsonObject;
+  readonly headers?: Readonly<Record<string, string>>;
   /** The ETag that the resource must still have. */
   readonly ifMatch?: string | null;
   /** The default is 60,000. */
@@ -25,8 +26,8 @@ export interface AdminClient {
    * Returns null when the response has no body. Throws RefusedRequest, and Error when the gateway cannot be reached.
    */
   send(method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE", path: string, request?: AdminRequest): Promise<Json>;
-  /** Reads a response that is no JSON, part by part. Throws like send(). */
-  read(path: string, request?: Pick<AdminRequest, "query" | "timeoutMs">): Promise<ReadableStream<Uint8Array>>;
+  /** Reads a response that is no JSON, part by part. With a body the request is a POST. Throws like send(). */
+  read(path: string, request?: AdminRequest): Promise<ReadableStream<Uint8Array>>;
   /** Reads all pages, up to `most` entries. A whole list has no pages. */
   list(path: string, query?: AdminRequest["query"], most?: number, isWhole?: boolean): Promise<readonly JsonObject[]>;
 }
@@ -48,8 +49,8 @@ const TIMEOUT_MS = 60_000;
 const PAGE = 500;
 const MOST = 100_000;
 
-/** Throws Error when there is no token. */
-export function openAdminClient(flags: GatewayFlags, environment: Environment): AdminClient {
+/** Throws Error when there is no token. `base` is the path below which it asks. */
+export function openAdminClient(flags: GatewayFlags, environment: Environment, base = BASE): AdminClient {
   const url = (flags.url ?? environment.get("DRAGOMAN_URL") ?? DEFAULT_URL).replace(/\/+$/, "");
   const token = flags.token ?? environment.get("DRAGOMAN_TOKEN");
   if (token === undefined)
@@ -66,15 +67,16 @@ export function openAdminClient(flags: GatewayFlags, environment: Environment): 
   const requested = async (
     method: string,
     path: string,
-    { query = {}, body, ifMatch, timeoutMs = TIMEOUT_MS }: AdminRequest,
+    { query = {}, body, headers: further, ifMatch, timeoutMs = TIMEOUT_MS }: AdminRequest,
   ): Promise<Response> => {
     const headers = {
       authorization: `Bearer ${token}`,
       "user-agent": CLI_AGENT + VERSION,
       ...(body !== undefined && { "content-type": "application/json" }),
       ...(ifMatch != null && { "if-match": ifMatch }),
+      ...further,
     };
-    return await fetch(`${url}${BASE}${path}${queryText(query)}`, {
+    return await fetch(`${url}${base}${path}${queryText(query)}`, {
       method,
       headers,
       redirect: "manual",
@@ -98,7 +100,8 @@ export function openAdminClient(flags: GatewayFlags, environment: Environment): 
   return {
     send,
     async read(path, request = {}) {
-      const response = await requested("GET", path, request).catch((thrown: unknown) => {
+      const method = request.body === undefined ? "GET" : "POST";
+      const response = await requested(method, path, request).catch((thrown: unknown) => {
         throw unreached(thrown);
       });
       if (response.ok && response.body !== null) return response.body;

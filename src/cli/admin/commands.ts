@@ -9,6 +9,7 @@ const WORDS: Readonly<Record<Verb, string>> = {
   get: "show one",
   create: "create one",
   update: "change fields of one",
+  replace: "replace all fields of one",
   set: "set a user's role",
   delete: "delete one",
 };
@@ -42,7 +43,8 @@ function addVerb(parent: Command, noun: Noun, verb: Verb): void {
     command.option("--tenant <id>", noun.place === "own" ? "tenant" : "tenant (default: default)");
   if (noun.place === "either") command.option("--project <id>", "project, instead of the tenant");
   if (noun.place === "personal") command.option("--project <id>", "project; yours without it");
-  if (verb === "list" && noun.ofAll === true) command.option("--all", "all tenants; for operators");
+  if ((verb === "list" || verb === "get") && noun.ofAll === true)
+    command.option("--all", verb === "list" ? "all tenants; for operators" : "of whatever tenant; for operators");
   if (verb === "list") {
     command.option("--most <n>", "maximum number of rows", positiveInteger);
     if (noun.filters !== undefined)
@@ -56,7 +58,8 @@ function addVerb(parent: Command, noun: Noun, verb: Verb): void {
       )
       .option("--order <word>", "sort by cost, calls or tokens, the largest first")
       .option("--csv", "print CSV");
-  if (verb === "create" || verb === "update")
+  const takesFields = verb === "create" || verb === "update" || verb === "replace";
+  if (takesFields)
     command
       .option("-f, --file <file>", "fields, as YAML or JSON; - is standard input")
       .option("--set <field=value...>", "single fields, such as limit=10 or scope.user=*");
@@ -68,7 +71,7 @@ function addVerb(parent: Command, noun: Noun, verb: Verb): void {
   if (verb !== "list" && verb !== "get") command.option("--dry-run", "only check, without changing anything");
   if (verb !== "list" && verb !== "get" && noun.isConfigured === true)
     command.option("--note <text>", "why the change is made; its version and the audit log show it");
-  if ((verb === "create" || verb === "update") && noun.isTested === true)
+  if (takesFields && noun.isTested === true)
     command.option("--override-tests <reason>", "publish it although tests of it fail; only owners can");
   if (verb === "delete" && noun.contains !== undefined)
     command.option("--yes", `delete ${noun.contains} without asking`);
@@ -82,6 +85,7 @@ const SINGLE: Readonly<Record<Verb, string>> = {
   ...WORDS,
   get: "show the settings",
   update: "change fields",
+  replace: "replace all fields",
   delete: "delete the settings",
 };
 

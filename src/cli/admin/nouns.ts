@@ -16,7 +16,7 @@ export const CALL_COLUMNS = {
   MS: "total_ms",
 } as const;
 
-export type Verb = "list" | "get" | "create" | "update" | "set" | "delete";
+export type Verb = "list" | "get" | "create" | "update" | "replace" | "set" | "delete";
 
 export interface Noun {
   readonly word: string;
@@ -94,6 +94,7 @@ const CALL_FILTERS: readonly string[] = [
 ];
 
 const ALL: readonly Verb[] = ["list", "get", "create", "update", "delete"];
+const CONFIGURED: readonly Verb[] = ["list", "get", "create", "update", "replace", "delete"];
 const KEPT = { ORIGIN: "origin", "SET BY": "set_by", VERSION: "version" } as const;
 
 export const NOUNS: readonly Noun[] = [
@@ -147,7 +148,7 @@ export const NOUNS: readonly Noun[] = [
     path: "providers",
     isConfigured: true,
     place: "tenant",
-    verbs: ALL,
+    verbs: CONFIGURED,
     named: "name",
     columns: { NAME: "name", TYPE: "type", ADDRESS: "base_url", ...KEPT },
     filters: ["origin", "search"],
@@ -159,7 +160,7 @@ export const NOUNS: readonly Noun[] = [
     isConfigured: true,
     isTested: true,
     place: "either",
-    verbs: ALL,
+    verbs: CONFIGURED,
     named: "name",
     columns: { NAME: "name", STRATEGY: "strategy", TARGETS: "targets", ...KEPT },
     filters: ["origin", "search"],
@@ -170,7 +171,7 @@ export const NOUNS: readonly Noun[] = [
     path: "policies",
     isConfigured: true,
     place: "either",
-    verbs: ALL,
+    verbs: CONFIGURED,
     named: "name",
     columns: { ID: "id", NAME: "name", MODE: "mode", ...KEPT },
     filters: ["origin", "search"],
@@ -181,7 +182,7 @@ export const NOUNS: readonly Noun[] = [
     path: "limits",
     isConfigured: true,
     place: "either",
-    verbs: ALL,
+    verbs: CONFIGURED,
     named: "name",
     columns: {
       ID: "id",
@@ -201,7 +202,7 @@ export const NOUNS: readonly Noun[] = [
     path: "budgets",
     isConfigured: true,
     place: "either",
-    verbs: ALL,
+    verbs: CONFIGURED,
     named: "name",
     columns: { ID: "id", NAME: "name", USD: "usd", TOKENS: "tokens", WINDOW: "window", SCOPE: "scope", ...KEPT },
     filters: ["origin", "search"],
@@ -212,7 +213,7 @@ export const NOUNS: readonly Noun[] = [
     path: "prices",
     isConfigured: true,
     place: "either",
-    verbs: ALL,
+    verbs: CONFIGURED,
     named: "name",
     columns: { NAME: "name", ...KEPT },
     filters: ["origin", "search"],
@@ -223,7 +224,7 @@ export const NOUNS: readonly Noun[] = [
     path: "tool_servers",
     isConfigured: true,
     place: "either",
-    verbs: ALL,
+    verbs: CONFIGURED,
     named: "name",
     columns: { NAME: "name", ADDRESS: "url", ...KEPT },
     filters: ["origin", "search"],
@@ -234,7 +235,7 @@ export const NOUNS: readonly Noun[] = [
     path: "webhooks",
     isConfigured: true,
     place: "either",
-    verbs: ALL,
+    verbs: CONFIGURED,
     named: "name",
     shownOnce: "secret",
     columns: { ID: "id", NAME: "name", ADDRESS: "url", EVENTS: "events", ENABLED: "enabled", ...KEPT },
@@ -246,7 +247,7 @@ export const NOUNS: readonly Noun[] = [
     path: "settings",
     isConfigured: true,
     place: "either",
-    verbs: ["get", "update", "delete"],
+    verbs: ["get", "update", "replace", "delete"],
     named: null,
     subject: "The content of the settings",
     columns: {},
@@ -418,6 +419,16 @@ export const NOUNS: readonly Noun[] = [
     named: null,
     isWhole: true,
     columns: { PROVIDER: "provider", MODEL: "model", UNTIL: "until", NOTE: "note", BY: "begun_by" },
+  },
+  {
+    word: "draft",
+    many: "your own drafts of routes and policies",
+    path: "drafts",
+    place: "either",
+    verbs: ["list"],
+    named: null,
+    isWhole: true,
+    columns: { KIND: "kind", NAME: "name", SAVED: "saved_at" },
   },
   {
     word: "integration",

@@ -7,17 +7,18 @@ import { type InputFlags, readInput } from "./input.ts";
 import { cell } from "./nouns.ts";
 import { placePath, type PlaceFlags } from "./run.ts";
 
-export interface SimulatePolicyFlags extends GatewayFlags, PlaceFlags, Pick<InputFlags, "file"> {
+export interface SimulatePolicyFlags extends GatewayFlags, PlaceFlags, InputFlags {
   readonly calls?: number;
   readonly json?: true;
 }
 
 export async function simulate(name: string, flags: SimulatePolicyFlags, environment: Environment): Promise<void> {
-  const { name: _name, ...policy } = flags.file === undefined ? {} : await readInput(flags);
+  const { name: _name, ...policy } = await readInput(flags);
+  const isChanged = flags.file !== undefined || flags.set !== undefined;
   const answer = (await openAdminClient(flags, environment).send(
     "POST",
     `${placePath({ place: "either" }, flags)}/policies/${encodeURIComponent(name)}/simulate`,
-    { body: { ...(flags.file !== undefined && { policy }), ...(flags.calls !== undefined && { calls: flags.calls }) } },
+    { body: { ...(isChanged && { policy }), ...(flags.calls !== undefined && { calls: flags.calls }) } },
   )) as JsonObject;
   if (flags.json === true) return printJson(answer);
   printLine(`${cell(answer, "calls")} calls from ${cell(answer, "from")} to ${cell(answer, "to")}`);

@@ -8,7 +8,7 @@ import { type AdminClient, type GatewayFlags, openAdminClient, RefusedRequest } 
 import { type InputFlags, readInput } from "./input.ts";
 import { placePath, type PlaceFlags } from "./run.ts";
 
-export interface SimulateRouteFlags extends GatewayFlags, PlaceFlags, Pick<InputFlags, "file"> {
+export interface SimulateRouteFlags extends GatewayFlags, PlaceFlags, InputFlags {
   readonly fault?: readonly string[];
   readonly calls?: number;
   readonly json?: true;
@@ -16,13 +16,14 @@ export interface SimulateRouteFlags extends GatewayFlags, PlaceFlags, Pick<Input
 
 export async function simulate(name: string, flags: SimulateRouteFlags, environment: Environment): Promise<void> {
   const client = openAdminClient(flags, environment);
-  const { name: _name, ...route } = flags.file === undefined ? {} : await readInput(flags);
+  const { name: _name, ...route } = await readInput(flags);
+  const isChanged = flags.file !== undefined || flags.set !== undefined;
   const answer = await client.send(
     "POST",
     `${placePath({ place: "either" }, flags)}/routes/${encodeURIComponent(name)}/simulate`,
     {
       body: {
-        ...(flags.file !== undefined && { route }),
+        ...(isChanged && { route }),
         faults: (flags.fault ?? []).map(faultOf),
         ...(flags.calls !== undefined && { calls: flags.calls }),
       },

@@ -37,7 +37,7 @@ export async function runVerb(
 ): Promise<void> {
   const client = openAdminClient(flags, environment);
   if (verb === "list") return await printList(client, noun, flags);
-  const path = `${placePath(noun, flags)}/${noun.path}${id === null || verb === "create" ? "" : `/${encodeURIComponent(id)}`}`;
+  const path = `${flags.all === true ? "" : placePath(noun, flags)}/${noun.path}${id === null || verb === "create" ? "" : `/${encodeURIComponent(id)}`}`;
   const request = await requestFor(noun, verb, id, flags);
   if (verb === "delete" && flags.dryRun !== true && flags.yes !== true) await confirmRemoval(noun, id);
   const answer = await client.send(METHODS[verb], path, request);
@@ -72,8 +72,15 @@ async function confirmRemoval({ word, contains }: Noun, id: string | null): Prom
   }
 }
 
-const METHODS = { get: "GET", create: "POST", update: "PATCH", set: "PUT", delete: "DELETE" } as const;
-const DONE = { get: "", create: "created", update: "changed", set: "set", delete: "deleted" } as const;
+const METHODS = { get: "GET", create: "POST", update: "PATCH", replace: "PUT", set: "PUT", delete: "DELETE" } as const;
+const DONE = {
+  get: "",
+  create: "created",
+  update: "changed",
+  replace: "replaced",
+  set: "set",
+  delete: "deleted",
+} as const;
 
 async function requestFor(
   { named, word }: Noun,

@@ -5,7 +5,8 @@ import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { printJson, printLine, printTable } from "../output.ts";
 import type { CreateFlags, RotateFlags, StoreFlags } from "../token.ts";
-import { openAdminClient, type AdminClient, type AdminRequest, RefusedRequest } from "./client.ts";
+import { type AdminClient, type AdminRequest, type GatewayFlags, openAdminClient, RefusedRequest } from "./client.ts";
+import { type InputFlags, readInput } from "./input.ts";
 import { cell } from "./nouns.ts";
 import { DEFAULT_TENANT } from "./run.ts";
 
@@ -113,6 +114,17 @@ export async function revoke(id: string, flags: TokenFlags, environment: Environ
   const answer = await atToken(id, flags, environment, (client, path) => client.send("POST", `${path}/revoke`));
   if (flags.json === true) return printJson(answer);
   printLine(`The access token ${id} is revoked.`);
+}
+
+export async function update(
+  id: string,
+  { file, set, ...flags }: GatewayFlags & InputFlags & TokenFlags,
+  environment: Environment,
+): Promise<void> {
+  const body = await readInput({ ...(file !== undefined && { file }), ...(set !== undefined && { set }) });
+  const answer = await atToken(id, flags, environment, (client, path) => client.send("PATCH", path, { body }));
+  if (flags.json === true) return printJson(answer);
+  printLine(`The access token ${id} is changed.`);
 }
 
 /** When no project is named, the token may be a personal one, or one of the project `default`. */

@@ -8,7 +8,7 @@ import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { useUrlState } from "../../url-state.ts";
 import { AccessAsOfView } from "./access-as-of.tsx";
-import { codeOf } from "./audit-code.ts";
+import { pathOf } from "./audit-path.ts";
 import { AuditEntries } from "./audit-entries.tsx";
 import { ChainCheck } from "./chain-check.tsx";
 
@@ -25,7 +25,6 @@ export function AuditScreen() {
   ];
   const chosen = tabs.find(({ name }) => name === state.get("tab"))?.name ?? "entries";
   const View = VIEWS[chosen as keyof typeof VIEWS];
-  const { command, path } = codeOf(chosen, scope, state);
   const range = new URLSearchParams(
     ["from", "to"].flatMap((name) => {
       const value = state.get(name);
@@ -45,7 +44,7 @@ export function AuditScreen() {
             Signed export
           </a>
         )}
-        <AsCode command={command} path={path} />
+        <AsCode path={pathOf(chosen, scope, state)} />
       </div>
       <Tabs
         label="About the audit log"

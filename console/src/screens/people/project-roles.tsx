@@ -1,6 +1,7 @@
 // Who has a role in a project. Roles in the whole tenant count as well, and are shown with the tenant.
 import { useState } from "react";
 import { useRead } from "../../api/use-api.tsx";
+import { ActionsAsCode } from "../../components/as-code.tsx";
 import { DataTable } from "../../components/data-table.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Labelled } from "../../components/labelled.tsx";
@@ -12,7 +13,7 @@ import { adminPath } from "../../scope/scope.ts";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { type Membership, type Page, PAGE, PROJECT_ROLES } from "./people-api.ts";
-import { RoleChoice } from "./role-choice.tsx";
+import { RoleChoice, roleActions, roleRequest } from "./role-choice.tsx";
 import { useWrite } from "../../api/use-write.ts";
 
 interface ProjectRolesProps {
@@ -63,6 +64,17 @@ export function ProjectRoles({ tenant, project }: ProjectRolesProps) {
                 />
               ),
             },
+            {
+              head: "What can be done",
+              hidesHead: true,
+              render: (membership) =>
+                mayPut && (
+                  <ActionsAsCode
+                    of={`of ${membership.user_id}`}
+                    actions={roleActions({ path, userId: membership.user_id, membership })}
+                  />
+                ),
+            },
           ]}
         />
       )}
@@ -71,12 +83,12 @@ export function ProjectRoles({ tenant, project }: ProjectRolesProps) {
 }
 
 function NewRole({ path }: { readonly path: string }) {
-  const { isBusy, failure, send } = useWrite();
+  const { isBusy, failure, ask } = useWrite();
   const [userId, setUserId] = useState("");
   const [role, setRole] = useState("developer");
+  const request = roleRequest(path, userId, role);
   const give = async (): Promise<void> => {
-    const own = `${path}/${encodeURIComponent(userId)}`;
-    if ((await send("PUT", own, { role })) !== undefined) setUserId("");
+    if ((await ask(request)) !== undefined) setUserId("");
   };
   return (
     <form
@@ -109,6 +121,7 @@ function NewRole({ path }: { readonly path: string }) {
       <button type="submit" disabled={isBusy || userId === ""}>
         Give the role
       </button>
+      {userId !== "" && <ActionsAsCode of="of the role" actions={{ "Give the role": request }} />}
       {failure !== null && <Problem what="The role was not given." error={failure} />}
     </form>
   );

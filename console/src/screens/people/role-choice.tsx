@@ -2,6 +2,9 @@
 import { Problem } from "../../components/problem.tsx";
 import type { Membership } from "./people-api.ts";
 import { useWrite } from "../../api/use-write.ts";
+import type { ShownRequest } from "../../api/command-of.ts";
+
+const FIRST_ROLE = "developer";
 
 interface RoleChoiceProps {
   /** Of the memberships, such as `/v1/admin/tenants/acme/memberships`. */
@@ -12,12 +15,29 @@ interface RoleChoiceProps {
   readonly isReadOnly: boolean;
 }
 
-export function RoleChoice({ path, userId, membership, roles, isReadOnly }: RoleChoiceProps) {
-  const { isBusy, failure, send } = useWrite();
+/** What the choice can do, by its name, with the role that is shown. */
+export function roleActions({
+  path,
+  userId,
+  membership,
+}: Pick<RoleChoiceProps, "path" | "userId" | "membership">): Readonly<Record<string, ShownRequest | null>> {
+  const role = membership?.role ?? FIRST_ROLE;
+  return {
+    [`Give the role ${role}`]: roleRequest(path, userId, role),
+    "Take the role away": membership === undefined ? null : roleRequest(path, userId, ""),
+  };
+}
+
+/** No role is an empty one. */
+export function roleRequest(path: string, userId: string, role: string): ShownRequest {
   const own = `${path}/${encodeURIComponent(userId)}`;
+  return role === "" ? { method: "DELETE", path: own } : { method: "PUT", path: own, body: { role } };
+}
+
+export function RoleChoice({ path, userId, membership, roles, isReadOnly }: RoleChoiceProps) {
+  const { isBusy, failure, ask } = useWrite();
   const seen = membership === undefined ? {} : { "if-match": membership.etag };
-  const choose = (role: string): void =>
-    void (role === "" ? send("DELETE", own, undefined, seen) : send("PUT", own, { role }, seen));
+  const choose = (role: string): void => void ask(roleRequest(path, userId, role), seen);
   return (
     <>
       <select

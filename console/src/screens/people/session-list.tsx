@@ -1,5 +1,6 @@
 // Sessions of the console, of a tenant, a user or the reader: who is logged in, from where, and a way to end each.
 import { useRead } from "../../api/use-api.tsx";
+import { ActionsAsCode } from "../../components/as-code.tsx";
 import { DataTable } from "../../components/data-table.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Pending } from "../../components/pending.tsx";
@@ -9,6 +10,7 @@ import { visibleText } from "../../format/visible-text.ts";
 import { useZone } from "../../use-zone.ts";
 import { type Page, PAGE, type Session } from "./people-api.ts";
 import { useWrite } from "../../api/use-write.ts";
+import type { ShownRequest } from "../../api/command-of.ts";
 
 interface SessionListProps {
   /** Of the sessions in the admin API. */
@@ -24,7 +26,8 @@ export function SessionList({ path, userId, mayEnd, none }: SessionListProps) {
   const zone = useZone();
   const ofUser = userId === undefined ? "" : `&user_id=${encodeURIComponent(userId)}`;
   const { data, error, refetch } = useRead<Page<Session>>(path + PAGE + ofUser);
-  const { isBusy, failure, send } = useWrite();
+  const { isBusy, failure, ask } = useWrite();
+  const ending = ({ id }: Session): ShownRequest => ({ method: "DELETE", path: `${path}/${encodeURIComponent(id)}` });
   if (error !== null)
     return <Problem what="The sessions could not be read." error={error} retry={() => void refetch()} />;
   if (data === undefined) return <Pending what="The list of sessions" />;
@@ -58,14 +61,15 @@ export function SessionList({ path, userId, mayEnd, none }: SessionListProps) {
             render: (session) =>
               !session.current &&
               mayEnd && (
-                <button
-                  type="button"
-                  className="quiet"
-                  disabled={isBusy}
-                  onClick={() => void send("DELETE", `${path}/${encodeURIComponent(session.id)}`)}
-                >
-                  End<span className="unseen"> the session of {whoOf(session)}</span>
-                </button>
+                <>
+                  <button type="button" className="quiet" disabled={isBusy} onClick={() => void ask(ending(session))}>
+                    End<span className="unseen"> the session of {whoOf(session)}</span>
+                  </button>
+                  <ActionsAsCode
+                    of={`of ending the session of ${whoOf(session)}`}
+                    actions={{ "End the session": ending(session) }}
+                  />
+                </>
               ),
           },
         ]}

@@ -1,5 +1,5 @@
 // The users of a tenant, with their roles in the whole tenant.
-import { AsCode } from "../../components/as-code.tsx";
+import { ActionsAsCode, AsCode } from "../../components/as-code.tsx";
 import { useState } from "react";
 import type { NewClaim } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
@@ -16,8 +16,9 @@ import { adminPath, type Scope } from "../../scope/scope.ts";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { type Membership, type Page, PAGE, TENANT_ROLES, type User } from "./people-api.ts";
-import { RoleChoice } from "./role-choice.tsx";
+import { RoleChoice, roleActions } from "./role-choice.tsx";
 import { useWrite } from "../../api/use-write.ts";
+import type { ShownRequest } from "../../api/command-of.ts";
 
 export function UserList({ tenant }: { readonly tenant: string }) {
   const me = useMe();
@@ -65,7 +66,7 @@ export function UserList({ tenant }: { readonly tenant: string }) {
                   <RoleChoice
                     path={memberships}
                     userId={id}
-                    membership={roles.data.data.find(({ user_id: of }) => of === id)}
+                    membership={roleOf(roles.data, { id })}
                     roles={TENANT_ROLES}
                     isReadOnly={!may(me, scope, "put*Membership")}
                   />
@@ -76,6 +77,15 @@ export function UserList({ tenant }: { readonly tenant: string }) {
               hidesHead: true,
               render: (user) => (
                 <>
+                  <ActionsAsCode
+                    of={`of ${user.id}`}
+                    actions={{
+                      ...(may(me, scope, "put*Membership") &&
+                        roles.data !== undefined &&
+                        roleActions({ path: memberships, userId: user.id, membership: roleOf(roles.data, user) })),
+                      Invite: may(me, scope, "create*Claim") ? invitation(user, scope) : null,
+                    }}
+                  />
                   {may(me, scope, "create*Claim") && <Invite user={user} scope={scope} made={setClaim} />}
                   {may(me, scope, "deleteUser") && (
                     <button type="button" className="quiet" onClick={() => setRemoved(user)}>
@@ -97,15 +107,16 @@ export function UserList({ tenant }: { readonly tenant: string }) {
 }
 
 function NewUser({ path }: { readonly path: string }) {
-  const { isBusy, failure, send } = useWrite();
+  const { isBusy, failure, ask } = useWrite();
   const [user, setUser] = useState({ id: "", name: "", role: "developer" });
+  const body = {
+    id: user.id,
+    ...(user.name !== "" && { name: user.name }),
+    ...(user.role !== "" && { role: user.role }),
+  };
+  const request: ShownRequest = { method: "POST", path, body };
   const create = async (): Promise<void> => {
-    const body = {
-      id: user.id,
-      ...(user.name !== "" && { name: user.name }),
-      ...(user.role !== "" && { role: user.role }),
-    };
-    if ((await send("POST", path, body)) !== undefined) setUser({ id: "", name: "", role: user.role });
+    if ((await ask(request)) !== undefined) setUser({ id: "", name: "", role: user.role });
   };
   return (
     <form
@@ -141,6 +152,7 @@ function NewUser({ path }: { readonly path: string }) {
       <button type="submit" disabled={isBusy || user.id === ""}>
         Add the user
       </button>
+      {user.id !== "" && <ActionsAsCode of="of adding the user" actions={{ "Add the user": request }} />}
       {failure !== null && <Problem what="The user was not added." error={failure} />}
     </form>
   );
@@ -152,12 +164,20 @@ interface InviteProps {
   readonly made: (claim: NewClaim) => void;
 }
 
-/** A link that gives the user a personal token, with which to log in and to call. */
+const roleOf = ({ data }: Page<Membership>, { id }: Pick<User, "id">): Membership | undefined =>
+  data.find(({ user_id: of }) => of === id);
+
+/** Makes a link that gives the user a personal token, with which to log in and to call. */
+const invitation = ({ id }: User, scope: Scope): ShownRequest => ({
+  method: "POST",
+  path: adminPath(scope, "/claims"),
+  body: { name: `of ${id}`, user_id: id },
+});
+
 function Invite({ user, scope, made }: InviteProps) {
-  const { send, isBusy, failure } = useWrite();
+  const { ask, isBusy, failure } = useWrite();
   const invite = async (): Promise<void> => {
-    const request = { name: `of ${user.id}`, user_id: user.id };
-    const claim = await send<NewClaim>("POST", adminPath(scope, "/claims"), request);
+    const claim = await ask<NewClaim>(invitation(user, scope));
     if (claim !== undefined) made(claim);
   };
   return (

@@ -3,6 +3,7 @@ import { useState } from "react";
 import type { PolicySimulation } from "../../api/types.ts";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
+import { ActionsAsCode } from "../../components/as-code.tsx";
 import { TableBox } from "../../components/table-box.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import type { SimulationProps } from "../../configured/noun.ts";
@@ -12,15 +13,16 @@ import { visibleText } from "../../format/visible-text.ts";
 
 export function PolicySimulationPanel({ fields, path, isChanged }: SimulationProps) {
   const [attempt, setAttempt] = useState(0);
-  const { answer, failure, isStale } = useSimulation<PolicySimulation>(
-    path,
-    isChanged ? { policy: fields } : {},
-    attempt,
-  );
+  const body = isChanged ? { policy: fields } : {};
+  const { answer, failure, isStale } = useSimulation<PolicySimulation>(path, body, attempt);
   return (
     <section className="panel simulation" aria-label="Simulation">
       <h2>
         Simulation <small>{isStale ? "is made again…" : "on the last recorded calls; nothing is published"}</small>
+        <ActionsAsCode
+          of="of the simulation"
+          actions={{ "Simulate the calls": { method: "POST", path: `${path}/simulate`, body } }}
+        />
       </h2>
       <div className="panel-body">
         {failure !== null && (

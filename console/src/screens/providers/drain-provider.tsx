@@ -1,7 +1,8 @@
 // Drains: which are in force, how one is ended, and the dialog that begins one. A drain ends by itself.
-import { AsCode } from "../../components/as-code.tsx";
+import { ActionsAsCode, AsCode } from "../../components/as-code.tsx";
 import { type SubmitEvent, useId, useState } from "react";
 import type { ProviderHealth, ProviderHealths } from "../../api/types.ts";
+import type { ShownRequest } from "../../api/command-of.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { useWrite } from "../../api/use-write.ts";
 import { Labelled } from "../../components/labelled.tsx";
@@ -27,14 +28,13 @@ export function Drains({ drains, asOfMs }: { readonly drains: readonly Drain[]; 
   const scope = useScope();
   const me = useMe();
   const zone = useZone();
-  const { send, isBusy, failure } = useWrite();
+  const { ask, isBusy, failure } = useWrite();
   if (drains.length === 0) return null;
   const mayEnd = may(me, ofTenant(scope), "end*Drain");
-  const end = ({ provider, model }: Drain): void =>
-    void send(
-      "DELETE",
-      `${drainPath(scope, provider)}${model === null ? "" : `?${new URLSearchParams({ model }).toString()}`}`,
-    );
+  const ending = ({ provider, model }: Drain): ShownRequest => ({
+    method: "DELETE",
+    path: `${drainPath(scope, provider)}${model === null ? "" : `?${new URLSearchParams({ model }).toString()}`}`,
+  });
   return (
     <div className="banner">
       <ul className="near">
@@ -52,9 +52,15 @@ export function Drains({ drains, asOfMs }: { readonly drains: readonly Drain[]; 
                 <small>Begun by {visibleText(drain.begun_by)}.</small>
               </span>
               {mayEnd && (
-                <button type="button" disabled={isBusy} onClick={() => end(drain)}>
-                  End the drain now
-                </button>
+                <>
+                  <button type="button" disabled={isBusy} onClick={() => void ask(ending(drain))}>
+                    End the drain now
+                  </button>
+                  <ActionsAsCode
+                    of={`of ending the drain of ${drain.model ?? drain.provider}`}
+                    actions={{ "End the drain": ending(drain) }}
+                  />
+                </>
               )}
             </li>
           );

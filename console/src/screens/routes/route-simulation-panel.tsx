@@ -1,6 +1,7 @@
 // Beside the draft of a route: where its last calls would go with it, asked again on each pause in typing and with outages as switches.
 import { useState } from "react";
 import type { RouteSimulation } from "../../api/types.ts";
+import { ActionsAsCode } from "../../components/as-code.tsx";
 import { MoneyText } from "../../components/money-text.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
@@ -25,19 +26,20 @@ type Outage = keyof typeof OUTAGES;
 export function RouteSimulationPanel({ fields, edit, isReadOnly, path, isChanged }: SimulationProps) {
   const [outages, setOutages] = useState<Readonly<Record<string, Outage>>>({});
   const [attempt, setAttempt] = useState(0);
-  const { answer, failure, isStale } = useSimulation<RouteSimulation>(
-    path,
-    {
-      ...(isChanged && { route: fields }),
-      faults: Object.entries(outages).map(([target, outage]) => ({ target, ...OUTAGES[outage].fault })),
-    },
-    attempt,
-  );
+  const body = {
+    ...(isChanged && { route: fields }),
+    faults: Object.entries(outages).map(([target, outage]) => ({ target, ...OUTAGES[outage].fault })),
+  };
+  const { answer, failure, isStale } = useSimulation<RouteSimulation>(path, body, attempt);
   const models = [...new Set(targetsOf(fields).map(({ model }) => model))].filter((model) => model !== "");
   return (
     <section className="panel simulation" aria-label="Simulation">
       <h2>
         Simulation <small>{isStale ? "is made again…" : "on its last recorded calls; no provider is called"}</small>
+        <ActionsAsCode
+          of="of the simulation"
+          actions={{ "Simulate the calls": { method: "POST", path: `${path}/simulate`, body } }}
+        />
       </h2>
       <div className="panel-body">
         <fieldset className="outages">

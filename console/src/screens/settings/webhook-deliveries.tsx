@@ -2,7 +2,8 @@
 import type { WebhookDeliveryList } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { useWrite } from "../../api/use-write.ts";
-import { AsCode } from "../../components/as-code.tsx";
+import type { ShownRequest } from "../../api/command-of.ts";
+import { ActionsAsCode, AsCode } from "../../components/as-code.tsx";
 import { type DataColumn, DataTable } from "../../components/data-table.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Pending } from "../../components/pending.tsx";
@@ -28,20 +29,22 @@ export function WebhookDeliveries() {
   const base = adminPath(scope, "/webhook_deliveries");
   const path = `${base}?limit=${ROWS}`;
   const { data, error, refetch } = useRead<WebhookDeliveryList>(path);
-  const { send, isBusy, failure } = useWrite();
+  const { ask, isBusy, failure } = useWrite();
+  const repeating = (id: string): ShownRequest => ({
+    method: "POST",
+    path: `${base}/${encodeURIComponent(id)}/redeliver`,
+  });
   const mayRepeat = may(me, scope, "redeliver*WebhookDelivery");
   const repeatColumn: DataColumn<Delivery> = {
     head: "Send again",
     hidesHead: true,
     render: ({ id }) => (
-      <button
-        type="button"
-        className="quiet"
-        disabled={isBusy}
-        onClick={() => void send("POST", `${base}/${encodeURIComponent(id)}/redeliver`)}
-      >
-        Send again<span className="unseen"> the delivery {id}</span>
-      </button>
+      <>
+        <button type="button" className="quiet" disabled={isBusy} onClick={() => void ask(repeating(id))}>
+          Send again<span className="unseen"> the delivery {id}</span>
+        </button>
+        <ActionsAsCode of={`of sending ${id} again`} actions={{ "Send again": repeating(id) }} />
+      </>
     ),
   };
   return (

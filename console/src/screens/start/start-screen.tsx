@@ -1,5 +1,5 @@
 // `/start`: the first call. A command to copy, and a line that waits for the call and shows it as soon as it has ended.
-import { AsCode } from "../../components/as-code.tsx";
+import { ActionsAsCode, AsCode } from "../../components/as-code.tsx";
 import { useState } from "react";
 import type { IssuedToken, LogPage, ModelList } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
@@ -26,7 +26,7 @@ export function StartScreen() {
   const { data: models, error, refetch } = useRead<ModelList>("/v1/models");
   const [chosen, setChosen] = useState<string | null>(null);
   const [token, setToken] = useState<string | null>(null);
-  const { send, isBusy, failure } = useWrite();
+  const { ask, isBusy, failure } = useWrite();
   const model = chosen ?? models?.data.find(({ id }) => id.endsWith(":echo"))?.id ?? models?.data[0]?.id ?? "";
   const project =
     scope.project ??
@@ -34,11 +34,13 @@ export function StartScreen() {
     null;
   const place = { tenant: scope.tenant, project };
   const mayMake = project !== null && may(me, place, "create*Token");
+  const request = {
+    method: "POST",
+    path: adminPath(place, "/tokens"),
+    body: { name: "first call", expires_in_days: DAYS },
+  } as const;
   const make = async (): Promise<void> => {
-    const made = await send<IssuedToken>("POST", adminPath(place, "/tokens"), {
-      name: "first call",
-      expires_in_days: DAYS,
-    });
+    const made = await ask<IssuedToken>(request);
     setToken(made?.token ?? null);
   };
   return (
@@ -73,6 +75,9 @@ export function StartScreen() {
                   <button type="button" disabled={!mayMake || isBusy} onClick={() => void make()}>
                     {isBusy ? "Making a token…" : "Put a new token into it"}
                   </button>
+                )}
+                {token === null && mayMake && (
+                  <ActionsAsCode of="of making a token" actions={{ "Make a token": request }} />
                 )}
               </p>
               <p className="hint">

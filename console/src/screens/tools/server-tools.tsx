@@ -1,6 +1,7 @@
 // What a tool server offers now: a test of the connection, and its tools with their arguments.
 import { useState } from "react";
 import { useApi, useRead } from "../../api/use-api.tsx";
+import { ActionsAsCode } from "../../components/as-code.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
@@ -88,6 +89,13 @@ function ConnectionTest({ path }: { readonly path: string }) {
         <button type="button" disabled={isBusy} onClick={() => void test()}>
           {isBusy ? "Connecting…" : "Test the connection"}
         </button>
+        <ActionsAsCode
+          of="of the tool server"
+          actions={{
+            "Test the connection": { method: "POST", path: `${path}/test` },
+            "List the tools": { path: `${path}/tools` },
+          }}
+        />
         <span role="status">
           {tested !== null && (
             <span className={`status ${tested.ok ? "good" : "bad"}`} data-mark={tested.ok ? "✓" : "✕"}>

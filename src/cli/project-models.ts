@@ -1,0 +1,32 @@
+// `dragoman models --project`: what can be called in a project of a running gateway, with prices and context.
+import type { Environment } from "../config/environment.ts";
+import { isObject, type JsonObject } from "../core/json.ts";
+import { type GatewayFlags, openAdminClient } from "./admin/client.ts";
+import { cell } from "./admin/nouns.ts";
+import { printJson, printTable } from "./output.ts";
+
+interface ProjectModelsFlags extends GatewayFlags {
+  readonly project: string;
+  readonly json?: true;
+}
+
+/** Its headings, which say what the prices are for. */
+const COLUMNS = {
+  MODEL: "id",
+  NAME: "name",
+  "USD A TOKEN IN": "pricing.prompt",
+  "USD A TOKEN OUT": "pricing.completion",
+  CONTEXT: "context_length",
+} as const;
+
+export async function projectModels(flags: ProjectModelsFlags, environment: Environment): Promise<void> {
+  const answer = await openAdminClient(flags, environment, "/api/v1").send("GET", "/models", {
+    headers: { "x-gateway-project-id": flags.project },
+  });
+  const models = (isObject(answer) && Array.isArray(answer["data"]) ? answer["data"] : []) as readonly JsonObject[];
+  if (flags.json === true) return printJson(models);
+  printTable(
+    Object.keys(COLUMNS),
+    models.map((model) => Object.values(COLUMNS).map((field) => cell(model, field))),
+  );
+}
