@@ -37,10 +37,7 @@ const LISTED_PROJECTS = 50;
  */
 export function authorize(token: AccessToken, scope: RequestedScope, snapshot: Scopes): Principal {
   requireMoreThanOps(token);
-  if (scope.tenantId !== null && scope.tenantId !== token.tenantId)
-    throw new GatewayError("scope_mismatch", "The access token does not belong to the tenant that the request names.", {
-      param: "tenant_id",
-    });
+  requireOwnTenant(token, scope.tenantId);
   const { projectId, role } =
     token.kind === "project" ? ownProject(token, scope, snapshot) : usersProject(token, scope, snapshot);
   requireDeveloper(role);
@@ -56,6 +53,31 @@ export function authorize(token: AccessToken, scope: RequestedScope, snapshot: S
     permissions,
     restrictions: restrictionsOf(token),
   };
+}
+
+/**
+ * The token as it is seen in the project that a request names, for lists of what can be called there, which any role may read; as it is where
+ * none is named. Throws GatewayError `scope_mismatch`.
+ */
+export function inNamedProject(
+  token: AccessToken,
+  { tenantId, projectId }: Omit<RequestedScope, "needs">,
+  snapshot: Scopes,
+): AccessToken {
+  requireOwnTenant(token, tenantId);
+  if (projectId === null) return token;
+  const named = { projectId, tenantId, needs: NO_NEEDS };
+  const found = token.kind === "project" ? ownProject(token, named, snapshot) : usersProject(token, named, snapshot);
+  return { ...token, projectId: found.projectId };
+}
+
+const NO_NEEDS: RequestedScope["needs"] = new Map();
+
+function requireOwnTenant(token: AccessToken, tenantId: string | null): void {
+  if (tenantId !== null && tenantId !== token.tenantId)
+    throw new GatewayError("scope_mismatch", "The access token does not belong to the tenant that the request names.", {
+      param: "tenant_id",
+    });
 }
 
 /**

@@ -3,6 +3,7 @@ import { Hono } from "hono";
 import type { Context } from "hono";
 import { getPath } from "hono/utils/url";
 import { clientAddress, isOnThisMachine } from "../auth/client-address.ts";
+import { inNamedProject } from "../auth/authorize.ts";
 import { requireMoreThanOps, runsGateway } from "../auth/grants.ts";
 import { identify } from "../auth/identify.ts";
 import type { Logins } from "../auth/logins.ts";
@@ -259,6 +260,7 @@ function consoleAddress(c: Context<AppEnv>, context: AppContext): string | null 
   return settings.url ?? addressOf(arrivalOf(c.req.raw.headers, c.env.peer, settings, context.snapshot().proxyTrust));
 }
 
+const TENANT_ID = "x-gateway-tenant-id";
 const PROJECT_ID = "x-gateway-project-id";
 
 /** A call that the admin API makes for its caller. */
@@ -366,7 +368,9 @@ function serveListings(
   const requireToken = async (c: Context<AppEnv>): Promise<AccessToken> => {
     const token = await authenticated(c, context);
     requireMoreThanOps(token);
-    return token;
+    const { headers } = c.req.raw;
+    const named = { tenantId: headers.get(TENANT_ID), projectId: headers.get(PROJECT_ID) };
+    return inNamedProject(token, named, context.snapshot());
   };
   const viewOf = (token: AccessToken): ListingView => ({
     snapshot: snapshotSeenBy(context.snapshot(), token),

@@ -1,6 +1,6 @@
 // `dragoman chat` and `dragoman models --project` at a real gateway: the answer as text, part by part, as JSON, and what is said where it fails.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
+import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
 
 let gateway: GatewayProcess;
 let owner: string;
@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(async () => void (await gateway?.stop()));
 
 const run = (...args: readonly string[]) =>
-  runCli(args, { ...process.env, DRAGOMAN_URL: gateway.url, DRAGOMAN_TOKEN: owner } as Record<string, string>);
+  runCli(args, cleanEnvironment({ DRAGOMAN_URL: gateway.url, DRAGOMAN_TOKEN: owner }));
 
 test("[d14.1] a call is made with a message, with fields, as a stream and as JSON", async () => {
   const project = ["--project", "default"];
@@ -31,6 +31,8 @@ test("a call that is refused, or whose stream breaks, ends with 1 and says why",
   const refused = await run("chat", "Hello", "--model", "sandbox:fail-429", "--project", "default");
   expect([refused.code, refused.stdout]).toEqual([1, ""]);
   expect(refused.stderr).toMatch(/^dragoman: .*\(429 \w+, trace id [0-9a-f]{32}\)\n$/);
+  const foreign = await run("models", "--project", "none-such");
+  expect([foreign.code, foreign.stderr]).toEqual([1, expect.stringContaining("scope_mismatch")]);
   const explained = await run("chat", "Hello", "--model", "sandbox:echo", "--project", "default", "--explain");
   expect([explained.code, explained.stderr]).toEqual([1, expect.stringContaining("debug")]);
 });
