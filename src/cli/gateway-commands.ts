@@ -6,7 +6,7 @@ import { gatewayOptions } from "./admin/commands.ts";
 
 export function addChat(program: Command): void {
   gatewayOptions(program.command("chat").description("make a chat call at a running gateway, and print the answer"))
-    .argument("[message]", "what the user says")
+    .argument("[message]")
     .option("--model <name>", "model or route to call")
     .option("--project <id>", "project that pays, for a personal token")
     .option("-f, --file <file>", "the request, as YAML or JSON; - is standard input")

@@ -19,10 +19,6 @@ export function PolicySimulationPanel({ fields, path, isChanged }: SimulationPro
     <section className="panel simulation" aria-label="Simulation">
       <h2>
         Simulation <small>{isStale ? "is made again…" : "on the last recorded calls; nothing is published"}</small>
-        <ActionsAsCode
-          of="of the simulation"
-          actions={{ "Simulate the calls": { method: "POST", path: `${path}/simulate`, body } }}
-        />
       </h2>
       <div className="panel-body">
         {failure !== null && (
@@ -38,6 +34,12 @@ export function PolicySimulationPanel({ fields, path, isChanged }: SimulationPro
             <Result answer={answer} />
           </div>
         )}
+        <p className="actions">
+          <ActionsAsCode
+            of="of the simulation"
+            actions={{ "Simulate the calls": { method: "POST", path: `${path}/simulate`, body } }}
+          />
+        </p>
       </div>
     </section>
   );

@@ -36,10 +36,6 @@ export function RouteSimulationPanel({ fields, edit, isReadOnly, path, isChanged
     <section className="panel simulation" aria-label="Simulation">
       <h2>
         Simulation <small>{isStale ? "is made again…" : "on its last recorded calls; no provider is called"}</small>
-        <ActionsAsCode
-          of="of the simulation"
-          actions={{ "Simulate the calls": { method: "POST", path: `${path}/simulate`, body } }}
-        />
       </h2>
       <div className="panel-body">
         <fieldset className="outages">
@@ -88,6 +84,12 @@ export function RouteSimulationPanel({ fields, edit, isReadOnly, path, isChanged
             )}
           </div>
         )}
+        <p className="actions">
+          <ActionsAsCode
+            of="of the simulation"
+            actions={{ "Simulate the calls": { method: "POST", path: `${path}/simulate`, body } }}
+          />
+        </p>
       </div>
     </section>
   );
