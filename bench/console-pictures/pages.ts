@@ -1,7 +1,7 @@
 // Which pictures are made: every screen of the console in each of its states, and the pages, dialogs and menus that are worth a picture of their own.
 import type { Page } from "playwright-core";
 import { CONSOLE_SCREENS } from "../../test/harness/console-screens.ts";
-import { TENANT } from "./company.ts";
+import { NOW_MS, TENANT } from "./company.ts";
 import type { CompanyWorld } from "./company-world.ts";
 import { type REMARKABLE, traceOf } from "./remarkable-calls.ts";
 
@@ -42,6 +42,10 @@ const OF_COMPANY: ReadonlySet<string> = new Set([
   "/audit",
   "/settings",
 ]);
+
+/** The id of a call that arrived so long before the pictures are made, and has not ended. */
+const RUNS_FOR_MS = 20_000;
+const RUNNING = `${(NOW_MS - RUNS_FOR_MS).toString(16).padStart(12, "0")}5e1ec7ed0000000000aa`;
 
 const nameOf = (path: string): string => (path === "/" ? "overview" : path.slice(1));
 
@@ -84,7 +88,7 @@ function calls(): readonly Picture[] {
     full("call-refused", pageOf("refused", "analytics")),
     full("call-dear", pageOf("dear", "analytics")),
     full("call-tools", pageOf("tools", "support")),
-    full("call-running", `${SUPPORT}/calls/0199e7f4b1c0${"5e1ec7ed".repeat(2)}00aa`),
+    full("call-running", `${SUPPORT}/calls/${RUNNING}`),
     full("calls-of-company", `${COMPANY}/calls?range=7d`),
     full("calls-peek", `${SUPPORT}/calls?open=${traceOf("fallback")}`),
     full("calls-filtered", `${SUPPORT}/calls?q=outcome%3Afailed&range=7d`),
@@ -103,7 +107,7 @@ function configured({ ids }: CompanyWorld): readonly Picture[] {
     full("route", chat),
     full("route-versions", `${chat}?tab=versions`),
     full("route-new", `${SUPPORT}/routes/~new`),
-    full("route-of-file", `${SUPPORT}/routes/file.tenants.kestrel.routes.fast`),
+    full("route-of-file", `${COMPANY}/routes/file.tenants.kestrel.routes.fast`),
     full("policy", policy),
     full("policy-new", `${SUPPORT}/policies/~new`),
     full("price", one("prices", "price - house-gpu", COMPANY)),

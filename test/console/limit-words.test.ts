@@ -56,7 +56,7 @@ describe("a limit or budget", () => {
       "$3.00 are left. At the present rate it will be used up Sat 14:00, in 2 days.",
     );
     expect(words({ hits_at: new Date(NOW).toISOString(), remaining: "0" })).toContain("It is used up");
-    expect(words({})).toBe("$3.00 are left, which will last until it begins anew at the present rate.");
+    expect(words({})).toBe("$3.00 are left, which will last until it resets at the present rate.");
     expect(words({ resets_at: null }, { window: "total" })).toBe("$3.00 are left. Nothing uses them up at present.");
     expect(words({ remaining: 4 }, { kind: "limit", metric: "requests" })).toBe("There is room for 4 more.");
     expect(words({ share: 1 }, { kind: "limit", metric: "requests" })).toContain("It is full");

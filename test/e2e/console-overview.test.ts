@@ -73,7 +73,7 @@ consoleVisits("the overview, limits and providers in the console", SETTINGS, (vi
     await line.focus();
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "tight" }).waitFor();
-    await page.getByText(/calls are refused until it begins anew|it will be used up/).waitFor();
+    await page.getByText(/calls are refused until it resets|it will be used up/).waitFor();
     expect(await page.locator("main").textContent()).toContain("UTC");
     await page.getByRole("button", { name: "Change the amount" }).press("Enter");
     await page.getByLabel("US dollars").fill("4.00");

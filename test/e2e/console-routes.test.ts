@@ -61,7 +61,7 @@ consoleVisits("the editor of a route", {}, (visits) => {
     const { page } = made;
     const simulation = page.getByRole("region", { name: "Simulation" });
     await simulation.getByRole("button", { name: /^Take \d tests? made of these calls$/ }).click();
-    await simulation.getByText("✓ text holds").waitFor();
+    await simulation.getByText("✓ “text” holds.").waitFor();
     await simulation.getByLabel("sandbox:echo").selectOption("is down");
     await simulation.getByRole("row", { name: /sandbox:words-7 .*100 %/ }).waitFor();
     await page.getByRole("button", { name: "Look at the change and publish" }).click();

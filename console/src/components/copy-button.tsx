@@ -22,7 +22,7 @@ export function CopyButton({ text, label, copied }: CopyButtonProps) {
     if (done) copied?.();
   };
   return (
-    <button type="button" className="quiet" onClick={() => void copy()}>
+    <button type="button" onClick={() => void copy()}>
       {state === "copied" ? "Copied" : state === "failed" ? "This browser does not copy here" : label}
       <span className="unseen" role="status">
         {state === "copied" ? "Copied" : ""}

@@ -1,7 +1,7 @@
 // The editor of a configured object: a form and the same thing as YAML, checked by the gateway while one types, and saved with a look at the change.
 import { AsCode } from "../components/as-code.tsx";
 import { useQueryClient } from "@tanstack/react-query";
-import { useId, useState } from "react";
+import { type ReactNode, useId, useState } from "react";
 import { useLocation } from "wouter";
 import { ApiError } from "../api/api.ts";
 import { useApi } from "../api/use-api.tsx";
@@ -192,7 +192,8 @@ function EditorPanes({ noun, yaml, setYaml, problems, isReadOnly, simulated }: P
   );
 }
 
-export function NewObject({ noun }: { readonly noun: Noun }) {
+/** `choice` stands below the heading. */
+export function NewObject({ noun, choice }: { readonly noun: Noun; readonly choice?: ReactNode }) {
   const scope = useScope();
   const me = useMe();
   const api = useApi();
@@ -228,6 +229,7 @@ export function NewObject({ noun }: { readonly noun: Noun }) {
   return (
     <>
       <h1>New {noun.one}</h1>
+      {choice}
       <p className="hint">{noun.purpose}</p>
       <div className="field new-name">
         <label htmlFor={id}>Name</label>

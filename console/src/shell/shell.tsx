@@ -1,5 +1,5 @@
 // The frame of every page: scope, menu, search, account, and the screen of the path.
-import { Suspense, useCallback, useEffect, useId, useMemo, useState } from "react";
+import { Suspense, useCallback, useEffect, useId, useMemo, useRef, useState } from "react";
 import { Redirect, useLocation } from "wouter";
 import { Empty } from "../components/empty.tsx";
 import { Logo } from "../components/logo.tsx";
@@ -58,7 +58,9 @@ function Frame({ scope, path }: { readonly scope: Scope; readonly path: string }
           </ScopedLink>
           <ScopeMenu />
           <button type="button" className="search-button" onClick={() => setLayer("palette")}>
-            <span>Search or paste an id</span>
+            <span>
+              Search<small> or paste an id</small>
+            </span>
             <KeyCaps keys="mod+k" />
           </button>
           <AccountMenu showShortcuts={() => setLayer("shortcuts")} />
@@ -156,8 +158,16 @@ function Unknown({ path }: { readonly path: string }) {
 function Navigation({ path }: { readonly path: string }) {
   const current = screenOf(path);
   const id = useId();
+  const menu = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // in a narrow window the menu is one line, of which a part is seen
+    const { scrollWidth, clientWidth } = menu.current!;
+    if (current === undefined || scrollWidth <= clientWidth) return;
+    const link = menu.current!.querySelector<HTMLElement>("[aria-current]")!;
+    menu.current!.scrollLeft = link.offsetLeft - (clientWidth - link.offsetWidth) / 2;
+  }, [current]);
   return (
-    <nav aria-label="Screens" className="screens-nav">
+    <nav aria-label="Screens" className="screens-nav" ref={menu}>
       <ul>
         {GROUPS.map((group) => (
           <li key={group}>

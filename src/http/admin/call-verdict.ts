@@ -113,14 +113,16 @@ function failure(facts: VerdictFacts): Decided {
     return ["refused", `${refusedWhen(sent)}: the policy ${quoted(denied.at(-1)!.name)} forbids the call.`];
   const answered = sent.filter(({ code }) => code !== null && code !== "superseded");
   if (answered.length > 0)
-    return [
-      "failed",
-      `${answered.length === 1 ? "The only attempt failed" : `All ${answered.length} attempts failed`}: ${listed(answered.map(attemptText))}.`,
-    ];
+    return ["failed", `${failedAttempts(answered.length)}: ${listed(answered.map(attemptText))}.`];
   const { code } = record;
   if (code === null) return ["failed", `The call ended with status ${record.status}.`];
   const { source, meaning } = CATALOGUE[code];
   return source === "upstream" ? ["failed", meaning] : ["refused", `${refusedWhen(sent)}: ${decapitalized(meaning)}`];
+}
+
+function failedAttempts(count: number): string {
+  if (count === 1) return "The only attempt failed";
+  return count === 2 ? "Both attempts failed" : `All ${count} attempts failed`;
 }
 
 const OF_LIMITS: ReadonlySet<ErrorCode> = new Set([

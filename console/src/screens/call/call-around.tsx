@@ -30,7 +30,7 @@ export function CallAround({ call }: { readonly call: CallDetail }) {
       {call.code !== null && errors > error.length && (
         <p>
           <ScopedLink to={`/calls?${hourOf(call).toString()}`}>
-            All {wholeCount(errors)} calls with this code in that hour
+            {errors === 1 ? "The only call" : `All ${wholeCount(errors)} calls`} with this code in that hour
           </ScopedLink>
         </p>
       )}

@@ -1,4 +1,4 @@
-// The limits and budgets that applied to a call: what each had before, what was reserved and settled, and when it begins anew.
+// The limits and budgets that applied to a call: what each had before, what was reserved and settled, and when it resets.
 import type { CallDetail } from "../../api/types.ts";
 import { TableBox } from "../../components/table-box.tsx";
 import { TimeText } from "../../components/time-text.tsx";
@@ -24,7 +24,7 @@ export function CallLimits({ call }: { readonly call: CallDetail }) {
                 {head}
               </th>
             ))}
-            <th scope="col">Begins anew</th>
+            <th scope="col">Resets</th>
           </tr>
         </thead>
         <tbody>

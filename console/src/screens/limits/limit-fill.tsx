@@ -41,18 +41,18 @@ function OneAccount({ limit, account }: { readonly limit: LimitDetail; readonly 
             </div>
           ))}
           <div>
-            <dt>Bound</dt>
+            <dt>Amount</dt>
             <dd title={exactAmount(limit, limit.limit)}>{amountText(limit, limit.limit)}</dd>
           </div>
           {limit.begins_at !== null && (
             <div>
-              <dt>Began</dt>
+              <dt>Period began</dt>
               <dd>{utcAndOwn(Date.parse(limit.begins_at))}</dd>
             </div>
           )}
           {account.resets_at !== null && (
             <div>
-              <dt>{limit.kind === "budget" ? "Begins anew" : "Empty again, if nothing is called"}</dt>
+              <dt>{limit.kind === "budget" ? "Resets" : "Empty again, if nothing is called"}</dt>
               <dd>
                 {limit.kind === "budget" ? (
                   utcAndOwn(Date.parse(account.resets_at))

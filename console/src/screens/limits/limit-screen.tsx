@@ -41,9 +41,9 @@ export function LimitScreen({ id }: { readonly id: string }) {
 function NewLimit() {
   const url = useUrlState();
   const kind = url.get("kind") === "limit" ? "limit" : "budget";
-  return (
-    <>
-      <p className="segments usage-tools" role="group" aria-label="Kind">
+  const choice = (
+    <p>
+      <span className="segments" role="group" aria-label="Kind">
         {(["budget", "limit"] as const).map((name) => (
           <button
             key={name}
@@ -54,10 +54,10 @@ function NewLimit() {
             {name === "budget" ? "Budget" : "Limit"}
           </button>
         ))}
-      </p>
-      <NewObject key={kind} noun={LIMIT_NOUNS[kind]} />
-    </>
+      </span>
+    </p>
   );
+  return <NewObject key={kind} noun={LIMIT_NOUNS[kind]} choice={choice} />;
 }
 
 function OneLimit({ id }: { readonly id: string }) {

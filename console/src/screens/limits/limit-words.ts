@@ -67,9 +67,9 @@ export function projectionText(state: LimitState, account: Account, asOfMs: numb
       ? "Nothing has been used yet."
       : state.window === "total"
         ? `${left} are left. Nothing uses them up at present.`
-        : `${left} are left, which will last until it begins anew at the present rate.`;
+        : `${left} are left, which will last until it resets at the present rate.`;
   const hit = hitText(account, asOfMs, zone);
   return Date.parse(account.hits_at) <= asOfMs
-    ? "It is used up: calls are refused until it begins anew, or until it is raised."
+    ? "It is used up: calls are refused until it resets, or until it is raised."
     : `${left} are left. At the present rate it will be used up ${hit}.`;
 }

@@ -114,7 +114,7 @@ export function LimitsScreen() {
   );
 }
 
-const HEADS = ["Name", "Bound", "Filled", "Used up", "Begins anew"];
+const HEADS = ["Name", "Amount", "Filled", "Used up", "Resets"];
 
 function LimitTable({ limits, asOfMs }: { readonly limits: readonly LimitState[]; readonly asOfMs: number }) {
   return (

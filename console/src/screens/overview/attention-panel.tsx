@@ -39,7 +39,7 @@ function Matters({ scope, everyMs }: { readonly scope: Scope; readonly everyMs: 
           Nothing
         </span>{" "}
         <span className="hint">
-          No budget will be used up before it begins anew, no provider and no route fails often, no access token expires
+          No budget will be used up before it resets, no provider and no route fails often, no access token expires
           soon, and every model that was called has a price.
         </span>
       </p>

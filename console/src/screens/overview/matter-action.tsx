@@ -40,7 +40,7 @@ export function MatterAction({ kind, subject }: Pick<Matter, "kind" | "subject">
   if (action === undefined || subject.startsWith("file.") || !may(me, action.place(scope), action.needs)) return null;
   return (
     <>
-      <button type="button" className="quiet" onClick={() => setIsOpen(true)}>
+      <button type="button" onClick={() => setIsOpen(true)}>
         {action.label}
       </button>
       {isOpen && (

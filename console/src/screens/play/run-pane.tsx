@@ -116,7 +116,7 @@ function RunFigures({ run }: { readonly run: Run }) {
   const figures: readonly (readonly [string, string | null])[] = [
     ["Served by", servedBy ?? null],
     ["Attempts", attempts ?? null],
-    ["Head", headMs === null ? null : duration(headMs)],
+    ["Headers after", headMs === null ? null : duration(headMs)],
     ["First token", firstTokenMs === null ? null : duration(firstTokenMs)],
     ["Total", totalMs === null ? null : duration(totalMs)],
     ["Speed", speed === null ? null : `${speed.toFixed(speed < 10 ? 1 : 0)} tokens/s after the first`],

@@ -25,7 +25,7 @@ export function ProviderKey({ id }: { readonly id: string }) {
     <section className="panel" aria-labelledby="key">
       <h2 id="key">Its key</h2>
       <div className="panel-body">
-        {error !== null && <p className="hint">A variable of the environment has it, or the provider needs none.</p>}
+        {error !== null && <p className="hint">It comes from an environment variable, or the provider needs none.</p>}
         {object !== undefined && (
           <dl className="pairs">
             <div>
@@ -33,7 +33,7 @@ export function ProviderKey({ id }: { readonly id: string }) {
               <dd>{object.origin === "file" ? "the configuration file" : "the database, encrypted"}</dd>
             </div>
             <div>
-              <dt>Told apart by</dt>
+              <dt>Fingerprint</dt>
               <dd>
                 {marks.length === 0
                   ? "no key is stored"

@@ -46,7 +46,7 @@ export function ProviderState({ provider, from }: ProviderStateProps) {
           <dd>{aboutText(provider.p50_ms)}</dd>
         </div>
         <div>
-          <dt>95 of 100 within</dt>
+          <dt>95th percentile</dt>
           <dd>{aboutText(provider.p95_ms)}</dd>
         </div>
       </dl>

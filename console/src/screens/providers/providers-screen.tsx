@@ -102,7 +102,7 @@ function ProviderTable({ providers }: { readonly providers: readonly ProviderHea
           <tr>
             <th scope="col">Name</th>
             <th scope="col">State</th>
-            {["Calls", "Failed", "Median", "95 of 100 within"].map((head) => (
+            {["Calls", "Failed", "Median", "95th percentile"].map((head) => (
               <th key={head} scope="col" className="number">
                 {head}
               </th>

@@ -104,7 +104,7 @@ function Result({ answer }: { readonly answer: RouteSimulation }) {
         <ul className="simulated-tests" aria-label="Tests">
           {tests.map(({ name, passed, fault }, index) => (
             <li key={index}>
-              <b>{passed ? "✓" : "✗"}</b> {visibleText(name)} {passed ? "holds" : "does not hold."}
+              <b>{passed ? "✓" : "✗"}</b> “{visibleText(name)}” {passed ? "holds." : "does not hold."}
               {fault !== null && ` ${visibleText(fault)}`}
             </li>
           ))}

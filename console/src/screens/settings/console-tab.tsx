@@ -1,7 +1,6 @@
 // What this browser shows and how, and how the gateway serves the console.
 import type { Gateway } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
-import { AsCode } from "../../components/as-code.tsx";
 import { CopyButton } from "../../components/copy-button.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
@@ -63,7 +62,6 @@ function Served({ gateway: { console: served } }: { readonly gateway: Gateway })
         />
         <p className="actions">
           <CopyButton label="Copy for the file" text={text} />
-          <AsCode path={PATH} />
         </p>
       </div>
     </section>

@@ -3,7 +3,6 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo } from "react";
 import type { Gateway } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
-import { AsCode } from "../../components/as-code.tsx";
 import { CopyButton } from "../../components/copy-button.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Pending } from "../../components/pending.tsx";
@@ -65,9 +64,6 @@ function ScopeSettings({ scope }: { readonly scope: Scope }) {
   if (object === undefined) return <Pending what="The settings" lines={8} />;
   return (
     <>
-      <p className="actions at-end">
-        <AsCode path={path} />
-      </p>
       {filed !== "" && <Filed object={object} names={filed.split(" ")} />}
       {!may(me, scope, "replace*Settings") && (
         <p className="banner">

@@ -1,5 +1,4 @@
 // The reader's own sessions of the console, and a way to end each.
-import { AsCode } from "../../components/as-code.tsx";
 import { useMe } from "../../session/session.tsx";
 import { SessionList } from "../people/session-list.tsx";
 
@@ -9,9 +8,6 @@ export function OwnSessionsTab() {
   const mayEnd = useMe().can.own.includes("endSession");
   return (
     <div className="call-page">
-      <p className="actions at-end">
-        <AsCode path={PATH} />
-      </p>
       <SessionList path={PATH} mayEnd={mayEnd} none="You have no session" />
     </div>
   );

@@ -140,7 +140,7 @@ function Totals({ totals }: { readonly totals: NonNullable<Usage["totals"]> }) {
         <dt>Median</dt>
         <dd>
           {totals.p50_ms === null ? "–" : `~${duration(totals.p50_ms)}`}
-          {totals.p95_ms !== null && <small>95 of 100 within ~{duration(totals.p95_ms)}</small>}
+          {totals.p95_ms !== null && <small>95th percentile ~{duration(totals.p95_ms)}</small>}
         </dd>
       </div>
     </dl>

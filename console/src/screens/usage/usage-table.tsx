@@ -35,7 +35,7 @@ export function UsageTable({ by, usage, range }: UsageTableProps) {
                 {capital(DIMENSIONS[name]!)}
               </th>
             ))}
-            <th scope="col">
+            <th scope="col" className="share-cell">
               <span className="unseen">Share</span>
             </th>
             {HEADS.map((head) => (
@@ -63,7 +63,7 @@ export function UsageTable({ by, usage, range }: UsageTableProps) {
               {by.slice(1).map((name) => (
                 <td key={name} />
               ))}
-              <td />
+              <td className="share-cell" />
               <Sums row={usage.totals} link={null} />
             </tr>
           </tfoot>
@@ -102,7 +102,7 @@ function Row({
           <td key={name}>{text}</td>
         );
       })}
-      <td>
+      <td className="share-cell">
         <svg className="share" viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">
           <rect width={Math.max(4, share)} height={10} />
         </svg>
