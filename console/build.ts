@@ -2,7 +2,8 @@
 // Scripts are bundled and split by Bun, and import each other by relative names; the style sheets are joined here, because Bun's bundler replaces `light-dark()` by what follows the
 // system's theme only. Names in assets/ contain a hash of what the file holds. https://bun.com/docs/bundler
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { basename, join, relative } from "node:path";
+import { basename, join, relative, resolve } from "node:path";
+import { licencesOf } from "./bundled-licences.ts";
 
 /** Where the gateway serves the files. In the shell, it puts the path before it under which a proxy has the gateway. */
 const PUBLIC_PATH = "/console/";
@@ -13,14 +14,16 @@ export interface BuiltFile {
   /** From the folder of the build, such as `assets/main-1a2b3c4d.js`. */
   readonly path: string;
   readonly bytes: Uint8Array;
-  /** `initial` files are loaded with every page, `lazy` ones with the first screen that needs them. */
-  readonly use: "shell" | "initial" | "lazy";
+  /** `initial` files are loaded with every page, `lazy` ones with the first screen that needs them, `linked` ones when somebody follows a link. */
+  readonly use: "shell" | "initial" | "lazy" | "linked";
 }
 
 export async function buildConsole(): Promise<readonly BuiltFile[]> {
   const source = join(import.meta.dir, "src");
-  const scripts = await bundled(join(source, "main.tsx"), "esm");
-  const [theme] = await bundled(join(source, "theme-start.ts"), "iife");
+  const { scripts, sources } = await bundled(join(source, "main.tsx"), "esm");
+  const early = await bundled(join(source, "theme-start.ts"), "iife");
+  const [theme] = early.scripts;
+  const licences = licencesOf([...sources, ...early.sources]);
   const style = styleSheet(source);
   const initial = loadedAtStart(scripts);
   const shell = readFileSync(join(source, "shell.html"), "utf8")
@@ -29,6 +32,7 @@ export async function buildConsole(): Promise<readonly BuiltFile[]> {
     .replace("{{main}}", PUBLIC_PATH + scripts.find(({ isEntry }) => isEntry)!.path);
   return [
     { path: "index.html", bytes: new TextEncoder().encode(shell), use: "shell" },
+    { path: "licences.txt", bytes: new TextEncoder().encode(licences), use: "linked" },
     { ...style, use: "initial" },
     { path: theme!.path, bytes: theme!.bytes, use: "initial" },
     ...scripts.map(({ path, bytes }) => ({
@@ -45,25 +49,36 @@ interface Script {
   readonly bytes: Uint8Array;
 }
 
+interface Bundle {
+  readonly scripts: readonly Script[];
+  /** Paths of the files of which the scripts contain something. */
+  readonly sources: ReadonlySet<string>;
+}
+
 /** `iife` is for a script that runs while the page is parsed, and so is one file. */
-async function bundled(entry: string, format: "esm" | "iife"): Promise<readonly Script[]> {
+async function bundled(entry: string, format: "esm" | "iife"): Promise<Bundle> {
   const built = await Bun.build({
     entrypoints: [entry],
     target: "browser",
     format,
     splitting: format === "esm",
     minify: true,
+    metafile: true,
     naming: { entry: `${ASSETS}/[name]-[hash].[ext]`, chunk: `${ASSETS}/[name]-[hash].[ext]` },
     define: { "process.env.NODE_ENV": '"production"' },
     jsx: { runtime: "automatic", development: false },
   });
-  return await Promise.all(
+  const scripts = await Promise.all(
     built.outputs.map(async (output) => ({
       path: `${ASSETS}/${basename(output.path)}`,
       isEntry: output.kind === "entry-point",
       bytes: new Uint8Array(await output.arrayBuffer()),
     })),
   );
+  const contained = Object.values(built.metafile!.outputs).flatMap(({ inputs }) =>
+    Object.entries(inputs).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? [resolve(path)] : [])),
+  );
+  return { scripts, sources: new Set(contained) };
 }
 
 /** The entry and what it imports with `import ... from`, directly or through others. */

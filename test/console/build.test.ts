@@ -1,7 +1,12 @@
 // What the console weighs, and that its files are what a strict content security policy takes.
 import { beforeAll, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { type BuiltFile, buildConsole } from "../../console/build.ts";
+import { licencesOf } from "../../console/bundled-licences.ts";
+import { projectFolder } from "../harness/gateway-program.ts";
 
 const KB = 1000;
 let files: readonly BuiltFile[] = [];
@@ -26,7 +31,8 @@ test("the first page loads at most 130 kB of scripts and 15 kB of styles, and ea
 });
 
 test("names below assets/ contain a hash, so that browsers can keep the files for ever", () => {
-  const names = files.filter(({ use }) => use !== "shell").map(({ path }) => path);
+  const names = files.map(({ path }) => path).filter((path) => path.startsWith("assets/"));
+  expect(names).toHaveLength(files.length - 2);
   expect(names.filter((path) => !/^assets\/[\w-]+-[a-z0-9]{8}\.(js|css)$/.test(path))).toEqual([]);
 });
 
@@ -57,11 +63,46 @@ test("scripts name no path of the server, so that they work below the path of a 
 });
 
 test("nothing is loaded from elsewhere", () => {
-  const addresses = files.flatMap(({ bytes }) =>
+  const loaded = files.filter(({ use }) => use !== "linked");
+  const addresses = loaded.flatMap(({ bytes }) =>
     [...new TextDecoder().decode(bytes).matchAll(/https?:\/\/[\w.-]+/g)].map(([address]) => address),
   );
   // names of XML, and pages that messages of React refer to
   expect([...new Set(addresses)].filter((address) => !/^https?:\/\/(www\.w3\.org|react\.dev)$/.test(address))).toEqual(
     [],
   );
+});
+
+test("the text of licences has every package of which a script contains something, with its licence", async () => {
+  const text = new TextDecoder().decode(files.find(({ path }) => path === "licences.txt")!.bytes);
+  const parts = text.split(`\n\n${"-".repeat(80)}\n\n`).slice(1);
+  const source = join(projectFolder, "console", "src", "main.tsx");
+  // the maps of the scripts name their sources independently of what the build has asked the bundler for
+  const { outputs } = await Bun.build({
+    entrypoints: [source],
+    target: "browser",
+    splitting: true,
+    minify: true,
+    sourcemap: "external",
+  });
+  const maps = await Promise.all(outputs.filter(({ kind }) => kind === "sourcemap").map((map) => map.json()));
+  const contained = (maps as { readonly sources: readonly string[] }[]).flatMap(({ sources }) =>
+    sources.flatMap((path) => /^.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? []),
+  );
+  expect(contained).toContain("react-dom");
+  expect(parts.map((part) => part.slice(0, part.indexOf(" ")))).toEqual([...new Set(contained)].toSorted());
+  const short = parts.filter((part) => !/permission|free to copy/i.test(part) || !/warrant/i.test(part));
+  expect(short).toEqual([]);
+});
+
+test("a package without a text of its licence is not built in", () => {
+  const folder = mkdtempSync(join(tmpdir(), "dragoman-licences-"));
+  const own = join(folder, "node_modules", "@acme", "bare");
+  mkdirSync(own, { recursive: true });
+  writeFileSync(join(own, "package.json"), JSON.stringify({ name: "@acme/bare", version: "1.0.0", license: "Acme-1" }));
+  const built = (): string => licencesOf([join(own, "index.js")]);
+  expect(built).toThrow("The package @acme/bare contains no text of its licence (Acme-1).");
+  writeFileSync(join(own, "LICENSE.md"), "Do as you like.");
+  expect(built()).toContain("@acme/bare 1.0.0 (Acme-1)\n\nDo as you like.");
+  rmSync(folder, { recursive: true });
 });

@@ -1,11 +1,10 @@
 // What the gateway says of itself: version, licence, addresses and whether it is ready; how it is run, for operators.
 import type { Gateway } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
-import { AsCode } from "../../components/as-code.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { TimeText } from "../../components/time-text.tsx";
-import { gatewayAddress } from "../../console-path.ts";
+import { CONSOLE_PATH, gatewayAddress } from "../../console-path.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { SettingList } from "./setting-list.tsx";
 
@@ -22,9 +21,6 @@ export function AboutTab() {
   const { run } = data;
   return (
     <div className="call-page">
-      <p className="actions at-end">
-        <AsCode path={PATH} />
-      </p>
       <section className="panel">
         <h2>Dragoman {visibleText(data.version)}</h2>
         <div className="panel-body">
@@ -43,7 +39,15 @@ export function AboutTab() {
                 name: "Description of the API",
                 value: <a href={`${gatewayAddress()}/api/v1/openapi.json`}>openapi.json</a>,
               },
-              { name: "Licence", value: visibleText(data.license) },
+              {
+                name: "Licence",
+                value: (
+                  <>
+                    {visibleText(data.license)}.{" "}
+                    <a href={`${CONSOLE_PATH}/licences.txt`}>Licences of what this console contains</a>
+                  </>
+                ),
+              },
             ]}
           />
         </div>
