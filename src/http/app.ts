@@ -219,10 +219,11 @@ export function createApp(context: AppContext): Hono<AppEnv> {
   return app;
 }
 
-/** The code of the console is loaded with the first request for it. */
+/** The code of the console is loaded with the first request for it. Reports are asked for soon after. */
 function serveConsole(app: Hono<AppEnv>, context: AppContext, elapsedMs: (c: Context<AppEnv>) => number): void {
   const { console: sources } = context;
   const opened = loadedOnce(async (): Promise<ConsoleApp> => {
+    context.admin?.calls?.prepareReports();
     const { createConsoleApp } = await import("./console/app.ts");
     return createConsoleApp({
       ...sources!,

@@ -27,8 +27,9 @@ const FIGURES = ["calls", "errors", "cost_nano_usd"] as const;
 /** A filter on a dimension does not narrow the values of that dimension, so that another one can be chosen. */
 export async function facets(db: Db, query: FacetsQuery): Promise<CallFacets> {
   return await inOneView(db, async (view) => {
-    const narrowed = FACETS.filter((name) => !isFixed(query, name) && query.scope[COLUMNS[name][1]] !== undefined);
-    const others = FACETS.filter((name) => !narrowed.includes(name));
+    const { dimensions = FACETS } = query;
+    const narrowed = dimensions.filter((name) => !isFixed(query, name) && query.scope[COLUMNS[name][1]] !== undefined);
+    const others = dimensions.filter((name) => !narrowed.includes(name));
     const found = new Map<FacetName, Facet>();
     for (const names of [
       others.filter((name) => OF_TARGETS.has(name)),
@@ -37,11 +38,13 @@ export async function facets(db: Db, query: FacetsQuery): Promise<CallFacets> {
     ])
       for (const [name, facet] of await facetsOf(view, query, names)) found.set(name, facet);
     return {
-      facets: Object.fromEntries(FACETS.map((name) => [name, found.get(name)!])) as CallFacets["facets"],
+      facets: Object.fromEntries(FACETS.map((name) => [name, found.get(name) ?? NO_VALUES])) as CallFacets["facets"],
       failures: await failures(view, query),
     };
   });
 }
+
+const NO_VALUES: Facet = { values: [], others: 0n };
 
 /** Of these there are few, and their sums are kept by themselves (sum-stretches.ts). */
 const OF_TARGETS: ReadonlySet<FacetName> = new Set(["project", "route", "provider", "model", "operation"]);
@@ -67,7 +70,7 @@ async function facetsOf(
     by: names,
     figures: FIGURES,
   });
-  if (source === null) return names.map((name) => [name, { values: [], others: 0n }]);
+  if (source === null) return names.map((name) => [name, NO_VALUES]);
   const columns = names.map((name) => COLUMNS[name][0]);
   const figures = sql.join(FIGURES.map(sumOf));
   const arms = columns.map(

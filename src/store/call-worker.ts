@@ -67,6 +67,7 @@ const METHODS = {
   usageTotals: ({ db }: OpenCalls, query: Parameters<typeof usageTotals>[1]) => usageTotals(db, query),
   histogram: ({ db }: OpenCalls, query: Parameters<typeof histogram>[1]) => histogram(db, query),
   facets: ({ db }: OpenCalls, query: Parameters<typeof facets>[1]) => facets(db, query),
+  ready: async () => {},
   spent: ({ db }: OpenCalls, query: Parameters<typeof spent>[1]) => spent(db, query),
   registerReplica: ({ db }: OpenCalls, own: Replica, gone: readonly Pick<Replica, "id" | "beat">[]) =>
     registerReplica(db, own, gone),

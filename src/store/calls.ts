@@ -227,6 +227,8 @@ export interface FacetsQuery {
   readonly toMs: number;
   /** Values of each dimension. */
   readonly limit: number;
+  /** Of which dimensions values are looked for; all, if left out. The others have none. */
+  readonly dimensions?: readonly FacetName[];
 }
 
 export interface Facet {
@@ -363,6 +365,8 @@ export interface CallStore extends LedgerSink, ReplicaTable, VendorObjectTable {
   histogram(query: HistogramQuery): Promise<CallHistogram>;
   /** The most frequent values of some dimensions. */
   facets(query: FacetsQuery): Promise<CallFacets>;
+  /** Opens what reports are read with, so that the first one does not wait for it. They can do without. */
+  prepareReports(): void;
   /** What has been used since a moment, for accounts that begin with no count. */
   spent(query: SpentQuery): Promise<readonly Spent[]>;
   /**

@@ -1,5 +1,5 @@
 // The call store over any database that Kysely supports.
-import type { Kysely } from "kysely";
+import { type Kysely, sql } from "kysely";
 import { contentKey, countContents, findContent, keepContents, removeContents } from "./call-contents.ts";
 import { facets } from "./call-facets.ts";
 import { histogram } from "./call-histogram.ts";
@@ -17,10 +17,10 @@ import { bindObjects, boundObjects, pruneObjects } from "./vendor-objects.ts";
 import { rollUpNewest } from "./roll-ups.ts";
 import { spent, usage, usageTotals } from "./usage-reads.ts";
 
-/** Long reads use `reports`; `close` closes both databases. */
+/** Long reads use `reports`, which has so many connections; `close` closes both databases. */
 export function kyselyCalls(
   db: Kysely<CallSchema>,
-  reports: Kysely<CallSchema>,
+  [reports, readers]: readonly [db: Kysely<CallSchema>, connections: number],
   close: () => Promise<void>,
 ): CallStore {
   const inserts = postgresInserts();
@@ -38,6 +38,10 @@ export function kyselyCalls(
     usageTotals: (query) => usageTotals(reports, query),
     histogram: (query) => histogram(reports, query),
     facets: (query) => facets(reports, query),
+    prepareReports() {
+      // a connection that cannot be opened says so to who asks something
+      for (let opened = 0; opened < readers; opened++) sql`select 1`.execute(reports).catch(() => {});
+    },
     spent: (query) => spent(reports, query),
     moveEarlier: async () => (await rollUpNewest(db)) || (await moveNewest(db, inserts)),
     prune: (before) => prune(db, before),

@@ -21,7 +21,11 @@ export function openPostgresCalls({
   const reports = openPostgresDatabase({ ...connection, poolSize: READERS, statementTimeoutMs: reportTimeoutMs });
   const close = async (): Promise<void> => void (await Promise.all([writing.store.close(), reports.store.close()]));
   return explainingPostgres(
-    kyselyCalls(writing.db as unknown as Kysely<CallSchema>, reports.db as unknown as Kysely<CallSchema>, close),
+    kyselyCalls(
+      writing.db as unknown as Kysely<CallSchema>,
+      [reports.db as unknown as Kysely<CallSchema>, READERS],
+      close,
+    ),
     url,
   );
 }

@@ -51,6 +51,10 @@ export function openSqliteCalls({ file }: { readonly file: string }): CallStore 
     usageTotals: (query) => reports().ask("usageTotals", query),
     histogram: (query) => reports().ask("histogram", query),
     facets: (query) => reports().ask("facets", query),
+    prepareReports() {
+      // a thread that cannot start says so to who asks it something
+      for (const one of reporters) one.ask("ready").catch(() => {});
+    },
     spent: (query) => reader.ask("spent", query),
     registerReplica: async (own, gone) => {
       requireFile();

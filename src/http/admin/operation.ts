@@ -48,7 +48,10 @@ export interface AdminContext {
   readonly store: AdminStore;
   readonly version: string;
   /** `null` when no calls are stored. */
-  readonly calls: Pick<CallStore, "searchCalls" | "findCall" | "usage" | "histogram" | "facets"> | null;
+  readonly calls: Pick<
+    CallStore,
+    "searchCalls" | "findCall" | "usage" | "histogram" | "facets" | "prepareReports"
+  > | null;
   /** `null` when no content is stored. */
   readonly contents: AdminContents | null;
   /** `null` when no limits are counted in this process. */

@@ -107,6 +107,7 @@ export async function failuresOf(calls: AdminCalls, scope: CallScope, nowMs: num
     fromMs: recentFrom(nowMs),
     toMs: recentFrom(nowMs) + 2 * HOUR_MS,
     limit: 1,
+    dimensions: [],
   });
   const own = failures.values.filter(({ code }) => isUpstream(code));
   const byCode = Map.groupBy(own, ({ code, status }) => code ?? String(status));
