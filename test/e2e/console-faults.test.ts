@@ -1,6 +1,6 @@
 // What the console does when what it asks for is slow, fails, is refused, is empty, or breaks off, at each endpoint that each of its pages
 // asks: the page stays, says what failed, and goes on when it is asked again. What somebody has typed stays.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Route } from "playwright-core";
 import { newTraceId } from "../../src/core/ids.ts";
 import { rowOf } from "../contract/call-records.ts";
@@ -51,6 +51,10 @@ describe.skipIf(program === null)("faults of what the console asks for", () => {
   afterAll(async () => {
     await browser?.close();
     await world?.close();
+  });
+  // a test that fails while the database is away says nothing of those after it
+  afterEach(() => {
+    isAway = false;
   });
   const token = (): string => world.tokens.get("acme.owner")!;
   const signedIn = async (path = "/"): Promise<ConsolePage> => {

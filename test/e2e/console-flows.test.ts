@@ -92,11 +92,12 @@ const TWO_EDITORS: ConsoleFlow = {
       await reach(first, moved);
       await first.page.keyboard.press("Alt+ArrowUp");
     } else await first.page.getByLabel("Move target 2 up").click();
+    const noted = (made: ConsolePage, note: string): Promise<void> =>
+      hands(made).type(made.page.getByLabel("Why, for the list of versions"), note, { sends: true });
     const published = async (made: ConsolePage, note: string): Promise<void> => {
-      const { use, type } = hands(made);
       const publish = made.page.getByRole("button", { name: "Look at the change and publish" });
-      await use(publish.and(made.page.locator(":enabled")));
-      await type(made.page.getByLabel("Why, for the list of versions"), note, { sends: true });
+      await hands(made).use(publish.and(made.page.locator(":enabled")));
+      await noted(made, note);
     };
     await published(first, "Words first");
     await first.page.getByRole("region", { name: "Published" }).waitFor();
@@ -110,8 +111,9 @@ const TWO_EDITORS: ConsoleFlow = {
       async () => (await second.page.getByLabel("Model of target 1").inputValue()) === "sandbox:words-7",
       "theirs is in the editor",
     );
-    await hands(second).type(retries(second), "2");
-    await published(second, "Two retries");
+    // Enter in a field goes on to the look at the change
+    await hands(second).type(retries(second), "2", { sends: true });
+    await noted(second, "Two retries");
     await second.page.getByRole("region", { name: "Published" }).waitFor();
     const both = await read(route);
     expect([both.targets, both.retries]).toEqual([["sandbox:words-7", "sandbox:echo"], 2]);

@@ -1,7 +1,7 @@
 // The editor of a configured object: a form and the same thing as YAML, checked by the gateway while one types, and saved with a look at the change.
 import { AsCode } from "../components/as-code.tsx";
 import { useQueryClient } from "@tanstack/react-query";
-import { type ReactNode, useId, useState } from "react";
+import { type KeyboardEvent, type ReactNode, useId, useState } from "react";
 import { useLocation } from "wouter";
 import { ApiError } from "../api/api.ts";
 import { useApi } from "../api/use-api.tsx";
@@ -10,6 +10,7 @@ import { CodeEditor } from "../components/code-editor.tsx";
 import { CopyButton } from "../components/copy-button.tsx";
 import { Empty } from "../components/empty.tsx";
 import { Problem } from "../components/problem.tsx";
+import { isTyping } from "../keyboard/keys.tsx";
 import { useScope } from "../scope/scope-context.tsx";
 import { adminPath, pathIn } from "../scope/scope.ts";
 import { may } from "../session/me.ts";
@@ -61,6 +62,7 @@ export function ObjectEditor({ noun, object, stored = object, path, draft, since
   const shown = readYaml({ text: yaml.text }).fields;
   const check = useCheck(yaml, isChanged && mayReplace ? { method: "PUT", path } : null);
   const { fields, problems, isValid, failedTests } = check;
+  const isReady = isChanged && fields !== null && (isValid || failedTests.length > 0);
   const keeps = draft !== undefined;
   const kept = useSavedDraft(keeps ? path : null, isChanged ? yaml.text : null, base.etag, draft ?? null);
   const discard = (): void => setYaml(writtenYaml(fieldsOf(base)));
@@ -87,16 +89,12 @@ export function ObjectEditor({ noun, object, stored = object, path, draft, since
         setYaml={setYaml}
         problems={problems}
         isReadOnly={!mayReplace && !isFile}
+        goOn={() => setIsSaving(mayReplace && isReady)}
         simulated={{ path, isChanged }}
       />
       <p className="actions">
         {mayReplace && (
-          <button
-            type="button"
-            className="primary"
-            disabled={!isChanged || fields === null || (!isValid && failedTests.length === 0)}
-            onClick={() => setIsSaving(true)}
-          >
+          <button type="button" className="primary" disabled={!isReady} onClick={() => setIsSaving(true)}>
             {noun.isVersioned === true ? "Look at the change and publish" : "Look at the change and save"}
           </button>
         )}
@@ -147,19 +145,28 @@ interface PanesProps {
   readonly setYaml: (yaml: YamlText) => void;
   readonly problems: Parameters<typeof CodeEditor>[0]["problems"] & object;
   readonly isReadOnly: boolean;
+  /** What Enter in a field of the form does. */
+  readonly goOn?: () => void;
   /** Of an object that is there. */
   readonly simulated?: { readonly path: string; readonly isChanged: boolean };
 }
 
-function EditorPanes({ noun, yaml, setYaml, problems, isReadOnly, simulated }: PanesProps) {
+function EditorPanes({ noun, yaml, setYaml, problems, isReadOnly, goOn, simulated }: PanesProps) {
   const { fields } = readYaml(yaml);
   const { Simulation } = noun;
   const edit = (change: (text: YamlText) => YamlText): void => setYaml(change(yaml));
+  const press = (event: KeyboardEvent): void => {
+    if (event.key !== "Enter" || event.nativeEvent.isComposing) return;
+    if (!(event.target instanceof HTMLInputElement) || !isTyping(event.target)) return;
+    event.preventDefault();
+    goOn?.();
+  };
   const panes = (
     <div className="editor-panes">
       <section className="panel" aria-label="Form">
         <h2>Form</h2>
-        <div className="panel-body">
+        {/* oxlint-disable-next-line jsx-a11y/no-static-element-interactions -- the fields in it take the key */}
+        <div className="panel-body" onKeyDown={press}>
           {fields === null ? (
             <p className="hint">The form is back when the text beside it can be read.</p>
           ) : (
