@@ -2,15 +2,7 @@
 // what is to be signed. https://slsa.dev/spec/v1.0/provenance
 import lock from "../package-lock.json" with { type: "json" };
 import manifest from "../package.json" with { type: "json" };
-
-export interface Source {
-  /** The commit of the checkout. */
-  readonly commit: string;
-  /** Whether the checkout has changes that are not in that commit. */
-  readonly isChanged: boolean;
-  /** Of the commit, in seconds since 1970. */
-  readonly madeAt: number;
-}
+import type { Source } from "./source.ts";
 
 /** `digests`: SHA-256 in hexadecimal digits by the name of the file. */
 export function provenance({ commit, isChanged }: Source, digests: ReadonlyMap<string, string>): object {

@@ -6,30 +6,16 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import manifest from "../package.json" with { type: "json" };
 import { buildExecutable } from "./executable.ts";
-import { provenance, type Source } from "./provenance.ts";
+import { run } from "./command.ts";
+import { provenance } from "./provenance.ts";
 import { downloadedRuntime } from "./runtimes.ts";
 import { billOfMaterials } from "./sbom.ts";
+import { PROJECT, readSource } from "./source.ts";
 import { ownTarget, type Target, TARGETS, targetNamed } from "./targets.ts";
 
-const PROJECT = join(import.meta.dir, "..");
 const NAME = `${manifest.name}-${manifest.version}`;
 /** What lies beside the executable in its archive. */
 const BESIDE = ["LICENSE", "README.md", "CHANGELOG.md", "dragoman.schema.json"];
-
-async function run(command: readonly string[], cwd: string): Promise<string> {
-  const child = Bun.spawn([...command], { cwd, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
-  const [out, told, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-  if (code !== 0) throw new Error(`${command.join(" ")} ended with ${code}: ${told.trim()}`);
-  return out.trim();
-}
-
-async function source(): Promise<Source> {
-  return {
-    commit: await run(["git", "rev-parse", "HEAD"], PROJECT),
-    isChanged: (await run(["git", "status", "--porcelain"], PROJECT)) !== "",
-    madeAt: Number(await run(["git", "log", "-1", "--format=%ct"], PROJECT)),
-  };
-}
 
 /** npm writes the same bytes for the same files. */
 async function packPackage(folder: string): Promise<void> {
@@ -73,7 +59,7 @@ const { values } = parseArgs({
 });
 const out = resolve(values.out ?? join(PROJECT, "release", "out", manifest.version));
 const targets = values.only === undefined ? TARGETS : values.only.split(",").map(targetNamed);
-const from = await source();
+const from = await readSource();
 if (from.isChanged)
   process.stderr.write("release: the checkout has changes that are not committed; the statement says so\n");
 rmSync(out, { recursive: true, force: true });

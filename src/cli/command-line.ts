@@ -230,6 +230,14 @@ function createProgram(setCode: (code: number) => void, launcher: Launcher): Com
     .addOption(json())
     .action(async (file, options) => setCode((await import("./check.ts")).check(file, options, readEnvironment())));
   program
+    .command("health")
+    .description(
+      "ask the gateway of this machine whether it accepts calls; exit code 0 when it does, 1 when it does not",
+    )
+    .option("--url <address>", "address of the gateway (default: DRAGOMAN_URL, or that of PORT and DRAGOMAN_HOST)")
+    .option("--live", "ask whether it runs, even if it refuses calls")
+    .action(async (options) => setCode(await (await import("./health.ts")).health(options, readEnvironment())));
+  program
     .command("version")
     .description("print the version")
     .addOption(json())

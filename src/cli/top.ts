@@ -10,6 +10,7 @@ import { parseExposition } from "../diagnostics/top/exposition.ts";
 import { type Figures, figuresOf, type Reading } from "../diagnostics/top/figures.ts";
 import { plainText, screenOf, type View } from "../diagnostics/top/screen.ts";
 import { openTerminal } from "../diagnostics/top/terminal.ts";
+import { gatewayUrl } from "./gateway-url.ts";
 
 export interface TopFlags extends GatewayFlags {
   /** Seconds. */
@@ -18,14 +19,13 @@ export interface TopFlags extends GatewayFlags {
   readonly json?: true;
 }
 
-const DEFAULT_URL = "http://127.0.0.1:4100";
 const READ_MS = 5000;
 /** Rates are those of the last ten seconds, because rates of a single second fluctuate too much. */
 const WINDOW_MS = 10_000;
 
 /** Returns the exit code. Throws Error when the gateway cannot be read at the start. */
 export async function top(flags: TopFlags, environment: Environment): Promise<number> {
-  const url = (flags.url ?? environment.get("DRAGOMAN_URL") ?? DEFAULT_URL).replace(/\/+$/, "");
+  const url = gatewayUrl(flags, environment);
   const token = flags.token ?? environment.get("DRAGOMAN_TOKEN") ?? null;
   const intervalMs = (flags.interval ?? 1) * 1000;
   const read = (): Promise<Reading> => readGateway(url, token, systemClock);

@@ -85,7 +85,7 @@ test("the package holds no tests, no data, no secrets, no packages and no develo
   );
   expect(strangers).toEqual([]);
   const known =
-    /^(bin|src|docs|examples|console)\/|^(package\.json|bunfig\.toml|tsconfig\.json|dragoman\.schema\.json|LICENSE|[A-Z]+\.md)$/;
+    /^(bin|src|docs|examples|deploy|console)\/|^(package\.json|bunfig\.toml|tsconfig\.json|dragoman\.schema\.json|LICENSE|[A-Z]+\.md)$/;
   expect(contents.filter((path) => !known.test(path))).toEqual([]);
 });
 

@@ -5,6 +5,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { messageOf } from "../../core/thrown.ts";
 import { CLI_AGENT, VERSION } from "../../core/version.ts";
 import { parseBoundedJson } from "../../wire/json.ts";
+import { gatewayUrl } from "../gateway-url.ts";
 
 export interface GatewayFlags {
   readonly url?: string;
@@ -43,7 +44,6 @@ export class RefusedRequest extends Error {
   }
 }
 
-const DEFAULT_URL = "http://127.0.0.1:4100";
 const BASE = "/api/v1/admin";
 const TIMEOUT_MS = 60_000;
 const PAGE = 500;
@@ -51,7 +51,7 @@ const MOST = 100_000;
 
 /** Throws Error when there is no token. `base` is the path below which it asks. */
 export function openAdminClient(flags: GatewayFlags, environment: Environment, base = BASE): AdminClient {
-  const url = (flags.url ?? environment.get("DRAGOMAN_URL") ?? DEFAULT_URL).replace(/\/+$/, "");
+  const url = gatewayUrl(flags, environment);
   const token = flags.token ?? environment.get("DRAGOMAN_TOKEN");
   if (token === undefined)
     throw new Error(
