@@ -1,13 +1,16 @@
 // Pages of another origin in the browser of somebody who is logged in to the console: whatever they try with any endpoint of the gateway, as fetches,
-// forms, images, scripts, frames, event streams and navigations, they read nothing and change nothing.
+// forms, images, scripts, frames, event streams, and navigations of the whole tab, they read nothing and change nothing.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser } from "playwright-core";
+import type { Browser, BrowserContext, Page } from "playwright-core";
 import { describedOperations } from "../harness/admin-document.ts";
 import { exampleRequest } from "../harness/admin-examples.ts";
-import { chromiumProgram, type ConsolePage, launch, openConsole } from "../harness/chromium.ts";
+import { chromiumProgram, launch, openConsole } from "../harness/chromium.ts";
 import { ACME, type ConsoleWorld, openConsoleWorld, SITE } from "../harness/console-world.ts";
+import { drawCount } from "../harness/long-run.ts";
 
 const program = chromiumProgram();
+/** As many as go on at once where whole tabs are left. */
+const TABS = 6;
 
 interface Aim {
   readonly method: string;
@@ -15,6 +18,32 @@ interface Aim {
   readonly url: string;
   readonly body: string;
 }
+
+/** A form in the foreign page that sends JSON, with the sign between name and value in a text of it. */
+const POST_FORM = `(aim, target) => {
+  const form = document.createElement("form");
+  Object.assign(form, { method: "post", action: aim.url, target, enctype: "text/plain" });
+  const input = document.createElement("input");
+  Object.assign(input, { name: aim.body.replace(/}$/, aim.body === "{}" ? "" : ",") + '"x":"', value: '"}' });
+  form.append(input);
+  document.body.append(form);
+  return form;
+}`;
+
+/** How a foreign page sends the whole tab, or another one, to an endpoint that is read. */
+const LEAVINGS: readonly (readonly [how: string, leave: string])[] = [
+  [
+    "a link",
+    `(aim) => document.body.appendChild(Object.assign(document.createElement("a"), { href: aim.url })).click()`,
+  ],
+  ["another location", `(aim) => void (location.href = aim.url)`],
+  [
+    "a refresh",
+    `(aim) => document.head.append(Object.assign(document.createElement("meta"), { httpEquiv: "refresh", content: "0;url=" + aim.url }))`,
+  ],
+  ["another tab", `(aim) => void window.open(aim.url)`],
+];
+const POSTED = `(aim) => (${POST_FORM})(aim, "_self").submit()`;
 
 /** Runs in the foreign page, with `aims`; gives what it could read. */
 const ATTACK = `async (aims) => {
@@ -60,13 +89,7 @@ const ATTACK = `async (aims) => {
     source.close();
   };
   const posted = async (aim, frame) => {
-    const form = document.createElement("form");
-    Object.assign(form, { method: "post", action: aim.url, target: frame.name, enctype: "text/plain" });
-    const input = document.createElement("input");
-    // JSON, with the sign between name and value in a text of it
-    Object.assign(input, { name: aim.body.replace(/}$/, aim.body === "{}" ? "" : ",") + '"x":"', value: '"}' });
-    form.append(input);
-    document.body.append(form);
+    const form = (${POST_FORM})(aim, frame.name);
     const end = ended(frame, "load", "error");
     form.submit();
     await within(end);
@@ -156,14 +179,11 @@ describe.skipIf(program === null)("pages of another origin", () => {
     readonly isAllowed: boolean;
   }
 
-  async function attacked(
-    host: string,
-    made: ConsolePage,
-    tried: readonly Aim[],
-  ): Promise<{ readonly read: readonly string[]; readonly answers: readonly Answer[] }> {
-    const page = await made.page.context().newPage();
+  const foreignPage = (host: string): string => `http://${host}:${foreign.port}/`;
+
+  function noting(context: BrowserContext): readonly Answer[] {
     const answers: Answer[] = [];
-    page.on("response", (response) => {
+    context.on("response", (response) => {
       const url = response.url();
       const isAllowed = response.headers()["access-control-allow-origin"] !== undefined;
       if (url.startsWith(world.url))
@@ -173,42 +193,105 @@ describe.skipIf(program === null)("pages of another origin", () => {
           isAllowed,
         });
     });
-    await page.goto(`http://${host}:${foreign.port}/`);
+    return answers;
+  }
+
+  /** From within one page that stays. Gives what it could read. */
+  async function attacked(host: string, context: BrowserContext, tried: readonly Aim[]): Promise<readonly string[]> {
+    const page = await context.newPage();
+    await page.goto(foreignPage(host));
     const read = await page.evaluate<string[]>(`(${ATTACK})(${JSON.stringify(tried)})`);
     await page.close();
-    return { read, answers };
+    return read;
+  }
+
+  async function openedBy(page: Page): Promise<Page> {
+    const other = await page.waitForEvent("popup");
+    await other.waitForLoadState("load");
+    return other;
+  }
+
+  /** By pages that are left for each endpoint, in one way after the other; in a long run in each. Gives what did not arrive there. */
+  async function left(host: string, context: BrowserContext, tried: readonly Aim[]): Promise<readonly string[]> {
+    const stayed: string[] = [];
+    const waiting = tried.flatMap((aim, at) => {
+      if (aim.method === "POST") return [{ how: "a form", leave: POSTED, aim }];
+      return Array.from({ length: drawCount(1, LEAVINGS.length) }, (_, by) => {
+        const [how, leave] = LEAVINGS[(at + by) % LEAVINGS.length]!;
+        return { how, leave, aim };
+      });
+    });
+    const leaving = async (): Promise<void> => {
+      const page = await context.newPage();
+      for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+        const { how, leave, aim } = next;
+        await page.goto(foreignPage(host));
+        const arrived = how === "another tab" ? openedBy(page) : page.waitForEvent("load");
+        // what leaves the page has no result
+        const sent = page.evaluate(`(${leave})(${JSON.stringify(aim)})`).catch(() => {});
+        const there = await arrived.catch(() => page);
+        await sent;
+        if (there.url() !== aim.url) stayed.push(`${how}: ${aim.method} ${aim.url}`);
+        if (there !== page) await there.close();
+      }
+      await page.close();
+    };
+    await Promise.all(Array.from({ length: TABS }, leaving));
+    return stayed;
   }
 
   // the browser counts another port of the same host as the same site, and sends its cookies along
   const parts = (host: string, count: number) =>
     Array.from({ length: count }, (_, part) => ({ host, count, part: part + 1 }));
   const hosts = [...parts("127.0.0.1", 4), ...parts("localhost", 2)];
+  /** What somebody who is logged in has afterwards is what was there before, and nothing was answered but with a refusal. */
+  async function harmless(
+    host: string,
+    tried: readonly Aim[],
+    attack: (context: BrowserContext) => Promise<readonly string[]>,
+  ): Promise<void> {
+    const made = await openConsole(browser, world.url);
+    await made.open("/acme/site/tokens");
+    await made.signIn(world.tokens.get("acme.owner")!);
+    await made.settled();
+    // what the console itself reads again would be written as the last use of the session
+    await made.page.goto("about:blank");
+    const context = made.page.context();
+    const answers = noting(context);
+    const before = await stored();
+    const found = await attack(context);
+    console.log(`${host}: ${tried.length} endpoints, ${answers.length} answers`);
+    const isPublic = ({ asked }: { readonly asked: string }): boolean => asked === "GET /api/v1/openapi.json";
+    expect(found.filter((one) => !one.includes("/api/v1/openapi.json"))).toEqual([]);
+    expect(answers.length).toBeGreaterThanOrEqual(tried.length);
+    expect(answers.filter((one) => one.status < 400 && !isPublic(one))).toEqual([]);
+    expect(answers.filter((one) => one.isAllowed && !isPublic(one))).toEqual([]);
+    expect(await stored()).toEqual(before);
+    // who is logged in still is
+    await made.open("/acme/site/tokens");
+    await made.settled();
+    await made.page.getByRole("heading", { name: "Tokens" }).waitFor();
+    await made.close();
+  }
+
   test.each(hosts)(
     "[d14.2] on the host $host, part $part of $count, read nothing and change nothing",
-    async (attack) => {
-      const { host, count, part } = attack;
-      const made = await openConsole(browser, world.url);
-      await made.open("/acme/site/tokens");
-      await made.signIn(world.tokens.get("acme.owner")!);
-      await made.settled();
-      const before = await stored();
+    async ({ host, count, part }) => {
       // the API without the console takes no cookies, from whatever site
       const tried = aims
         .filter(({ url }) => host === "127.0.0.1" || url.includes("/console/"))
         .filter((_, at) => at % count === part - 1);
-      const { read, answers } = await attacked(host, made, tried);
-      console.log(`${host}, part ${part}: ${tried.length} endpoints, ${answers.length} answers`);
-      const isPublic = ({ asked }: { readonly asked: string }): boolean => asked === "GET /api/v1/openapi.json";
-      expect(read.filter((one) => !one.includes("/api/v1/openapi.json"))).toEqual([]);
-      expect(answers.length).toBeGreaterThanOrEqual(tried.length);
-      expect(answers.filter((one) => one.status < 400 && !isPublic(one))).toEqual([]);
-      expect(answers.filter((one) => one.isAllowed && !isPublic(one))).toEqual([]);
-      expect(await stored()).toEqual(before);
-      // who is logged in still is
-      await made.page.reload();
-      await made.settled();
-      await made.page.getByRole("heading", { name: "Tokens" }).waitFor();
-      await made.close();
+      await harmless(host, tried, (context) => attacked(host, context, tried));
+    },
+  );
+
+  test.each([...parts("127.0.0.1", drawCount(1, 4)), ...parts("localhost", drawCount(1, 4))])(
+    "[d14.2] on the host $host, part $part of $count, read and change nothing by leading the whole tab to an endpoint",
+    async ({ host, count, part }) => {
+      const tried = aims
+        .filter(({ method, url }) => url.includes("/console/") && (method === "GET" || method === "POST"))
+        .filter((_, at) => at % count === part - 1);
+      await harmless(host, tried, (context) => left(host, context, tried));
     },
   );
 });
