@@ -49,7 +49,7 @@ export function newTokenText(kind: TokenKind, id: string): NewTokenText {
   const secret = crypto.getRandomValues(new Uint8Array(32));
   const body = `${PREFIX[kind]}${id}_${base62(BigInt(`0x${secret.toHex()}`), SECRET_LENGTH)}`;
   const text = body + checksum(body);
-  return { id, text, sha256: sha256(text) };
+  return { id, text, sha256: secretSha256(text) };
 }
 
 /** Whether a text looks like a token of the gateway, with or without typing errors. */
@@ -64,7 +64,7 @@ export function parseTokenText(text: string): ParsedToken | null {
   return {
     kind: text.startsWith(PREFIX.project) ? "project" : "personal",
     id: text.slice(ID_START, ID_START + ID_LENGTH),
-    sha256: sha256(text),
+    sha256: secretSha256(text),
   };
 }
 
@@ -73,7 +73,8 @@ export function isSameSecret(stored: Uint8Array, given: Uint8Array): boolean {
   return stored.byteLength === given.byteLength && timingSafeEqual(stored, given);
 }
 
-function sha256(text: string): Uint8Array {
+/** 32 bytes. */
+export function secretSha256(text: string): Uint8Array {
   return Bun.SHA256.hash(text, new Uint8Array(32)) as Uint8Array;
 }
 

@@ -4,7 +4,7 @@ import { GatewayError } from "../core/errors.ts";
 import type { AccessToken, TokenSecret } from "../core/identity.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { membershipsOf } from "./memberships.ts";
-import { isSameSecret, parseTokenText, TOKEN_TEXT_LENGTH } from "./access-token.ts";
+import { hasTokenForm, isSameSecret, parseTokenText, secretSha256, TOKEN_TEXT_LENGTH } from "./access-token.ts";
 
 const SCHEME = /^bearer +/i;
 const USUAL_SCHEME = "Bearer ";
@@ -17,15 +17,19 @@ const USUAL_LENGTH = USUAL_SCHEME.length + TOKEN_TEXT_LENGTH;
  */
 export function authenticate(
   authorization: string | null,
-  snapshot: Pick<Snapshot, "tokens" | "memberships">,
+  snapshot: Pick<Snapshot, "tokens" | "tokensByHash" | "memberships">,
   nowMs: number,
 ): AccessToken {
-  const parsed = parseTokenText(bearerText(authorization));
-  if (parsed === null)
+  const text = bearerText(authorization);
+  const parsed = parseTokenText(text);
+  if (parsed === null) {
+    const foreign = foreignKey(text, snapshot, nowMs);
+    if (foreign !== null) return foreign;
     throw new GatewayError(
       "invalid_token",
       "The access token is malformed: it is truncated, mistyped, or not a token of this gateway. Tokens begin with dgm_pt_ or dgm_ut_.",
     );
+  }
   const token = snapshot.tokens.get(parsed.id);
   const secret = token && matchingSecret(token.secrets, parsed.sha256);
   if (token === undefined || secret === undefined)
@@ -33,6 +37,24 @@ export function authenticate(
       "invalid_token",
       "The access token is unknown. It was created for another gateway, deleted, or replaced by a rotation.",
     );
+  requireLive(token, secret, snapshot, nowMs);
+  return token;
+}
+
+/** A longer text is no key of another gateway, and is not hashed. */
+const MAX_FOREIGN_LENGTH = 256;
+
+/** The token for which a key of another gateway was accepted (promise 15.2); `null` for any other text. */
+function foreignKey(
+  text: string,
+  snapshot: Pick<Snapshot, "tokensByHash" | "memberships">,
+  nowMs: number,
+): AccessToken | null {
+  if (snapshot.tokensByHash.size === 0 || text.length > MAX_FOREIGN_LENGTH || hasTokenForm(text)) return null;
+  const sha256 = secretSha256(text);
+  const token = snapshot.tokensByHash.get(Buffer.from(sha256).toString("hex"));
+  const secret = token && matchingSecret(token.secrets, sha256);
+  if (token === undefined || secret === undefined) return null;
   requireLive(token, secret, snapshot, nowMs);
   return token;
 }

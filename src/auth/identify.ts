@@ -11,7 +11,7 @@ import { requireAddress } from "./client-address.ts";
 import type { Logins } from "./logins.ts";
 import { membershipsOf } from "./memberships.ts";
 
-type Read = Pick<Snapshot, "tokens" | "memberships" | "logins" | "loginUsers">;
+type Read = Pick<Snapshot, "tokens" | "tokensByHash" | "memberships" | "logins" | "loginUsers">;
 
 /**
  * Synchronous except for the first call with a login. Throws or rejects with the errors of the functions that it uses,

@@ -74,6 +74,32 @@ export interface TokenSummary extends Omit<AccessToken, "secrets"> {
 
 /** Throws Error for an unknown project, user, role or permission, and StoreError. */
 export async function createToken(writer: Writer, request: TokenRequest, nowMs: number): Promise<IssuedToken> {
+  const { id, text, sha256 } = newAccessToken(request.personal === true ? "personal" : "project");
+  const record = await recordOf(writer, request, { id, secret: { sha256, retiresAtMs: null } }, nowMs);
+  return { id, text, record };
+}
+
+/**
+ * Makes a project token for a key of another gateway, of which only the SHA-256 is known: the key is accepted until the
+ * token ends. Faults as of createToken.
+ */
+export async function acceptForeignKey(
+  writer: Writer,
+  request: TokenRequest & { readonly expiresInDays: number },
+  sha256: Uint8Array,
+  nowMs: number,
+): Promise<StoredToken> {
+  const { id } = newAccessToken("project");
+  const endsMs = nowMs + Math.ceil(request.expiresInDays * DAY_MS);
+  return recordOf(writer, request, { id, secret: { sha256, retiresAtMs: endsMs } }, nowMs);
+}
+
+async function recordOf(
+  writer: Writer,
+  request: TokenRequest,
+  { id, secret }: { readonly id: string; readonly secret: TokenSecret },
+  nowMs: number,
+): Promise<StoredToken> {
   const kind: TokenKind = request.personal === true ? "personal" : "project";
   const owner = await (kind === "personal" ? personalOwner(request, writer) : projectOwner(request, writer));
   const lifetimeMs = lifetime(
@@ -81,7 +107,6 @@ export async function createToken(writer: Writer, request: TokenRequest, nowMs: 
     DEFAULT_LIFETIME_MS[kind],
     await capMs(writer, owner.tenantId, kind),
   );
-  const { id, text, sha256 } = newAccessToken(kind);
   const record: StoredToken = {
     id,
     kind,
@@ -99,7 +124,7 @@ export async function createToken(writer: Writer, request: TokenRequest, nowMs: 
       "a route of an access token is a route's name, with * for any text",
     ),
     ipRanges: checkedRanges(request.ipRanges ?? []),
-    secrets: [{ sha256, retiresAtMs: null }],
+    secrets: [secret],
     createdAtMs: nowMs,
     lifetimeMs,
     expiresAtMs: nowMs + lifetimeMs,
@@ -107,7 +132,7 @@ export async function createToken(writer: Writer, request: TokenRequest, nowMs: 
     createdBy: request.createdBy ?? null,
   };
   await writer.createToken(record);
-  return { id, text, record };
+  return record;
 }
 
 /**

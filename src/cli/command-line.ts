@@ -260,6 +260,22 @@ function addImport(program: Command): void {
       .option("--provider <name=provider...>", "which provider stands behind a name of the other gateway")
       .addOption(json())
       .action(async (file, options) => (await import("./import.ts")).importForeign(gateway, file, options));
+  imports
+    .command("litellm-keys")
+    .description("take over teams and virtual keys from a dump of LiteLLM's database, as projects and tokens")
+    .argument("<dump>")
+    .addOption(data())
+    .addOption(config())
+    .option("--tenant <id>", "tenant of the projects", "default")
+    .option("--project <id>", "project of keys without a team", "default")
+    .option("--accept-foreign-keys", "the keys stay valid until a day; without a text of their own here")
+    .option("--until <date>", "the last day in UTC on which the keys are valid")
+    .option(
+      "--claim-links <address>",
+      "in place of that, a link to a new token for each key; where browsers reach the console",
+    )
+    .addOption(json())
+    .action(async (dump, options) => (await import("./import-keys.ts")).importKeys(dump, options, readEnvironment()));
 }
 
 function addConsoleCommands(program: Command): void {

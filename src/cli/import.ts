@@ -76,10 +76,7 @@ const WORDS: Readonly<Record<Outcome, string>> = { taken: "taken", changed: "cha
 
 function printReport(gateway: GatewayName, imported: Imported, { out }: ImportFlags): void {
   const { report, secrets } = imported;
-  printTable(
-    ["LINE", "SETTING", "RESULT", "HERE"],
-    report.map((line) => [String(line.line), line.path, WORDS[line.outcome], hereOf(line)]),
-  );
+  printReportLines(report);
   const { taken, changed, without } = countOf(report);
   printLine("");
   printLine(
@@ -96,6 +93,13 @@ function printReport(gateway: GatewayName, imported: Imported, { out }: ImportFl
     out === undefined
       ? "Nothing was written; --out <folder> writes the configuration."
       : `${resolve(out, CONFIGURATION_FILE)} is written; try it with dragoman check and dragoman simulate.`,
+  );
+}
+
+export function printReportLines(report: readonly ReportLine[]): void {
+  printTable(
+    ["LINE", "SETTING", "RESULT", "HERE"],
+    report.map((line) => [String(line.line), line.path, WORDS[line.outcome], hereOf(line)]),
   );
 }
 

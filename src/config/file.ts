@@ -13,10 +13,14 @@ export const MAX_CONFIG_FILE_BYTES = 1024 * 1024;
 
 /**
  * The text of a file. Throws ConfigurationError when it cannot be read, is not a regular file, is larger than
- * `MAX_CONFIG_FILE_BYTES` or is not UTF-8; the error names the setting that names the file, if there is one. Reading
+ * `mostBytes` or is not UTF-8; the error names the setting that names the file, if there is one. Reading
  * blocks the process: it happens at the start and when the file has changed, and takes a millisecond at this size.
  */
-export function readConfigText(file: string, setting: string | null = null): string {
+export function readConfigText(
+  file: string,
+  setting: string | null = null,
+  mostBytes: number = MAX_CONFIG_FILE_BYTES,
+): string {
   const problem = (message: string): ConfigurationError =>
     new ConfigurationError([{ file, line: null, column: null, path: "", message }]);
   const cure = setting === null ? "" : `; name the configuration file with ${setting}`;
@@ -30,7 +34,7 @@ export function readConfigText(file: string, setting: string | null = null): str
       if (!found.isFile()) throw problem(`is not a file${cure}`);
       // One byte more than allowed distinguishes a file that is too large from one that just fits, even if its size
       // changes meanwhile.
-      const buffer = Buffer.alloc(MAX_CONFIG_FILE_BYTES + 1);
+      const buffer = Buffer.alloc(mostBytes + 1);
       let length = 0;
       for (let count = -1; count !== 0 && length < buffer.length; length += count)
         count = readSync(descriptor, buffer, length, buffer.length - length, null);
@@ -43,7 +47,7 @@ export function readConfigText(file: string, setting: string | null = null): str
     const fault = pathFault(thrown, file);
     throw problem(`${codeOf(thrown) === "ENOENT" ? "" : "cannot be read: "}${fault}${cure}`);
   }
-  if (bytes.length > MAX_CONFIG_FILE_BYTES) throw problem(`is larger than ${MAX_CONFIG_FILE_BYTES} bytes`);
+  if (bytes.length > mostBytes) throw problem(`is larger than ${mostBytes} bytes`);
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {

@@ -117,6 +117,8 @@ export interface Snapshot {
   /** Increases with each replacement. */
   readonly version: number;
   readonly tokens: ReadonlyMap<string, AccessToken>;
+  /** Tokens with a secret that ends by itself, by its SHA-256 in hexadecimal digits: keys of another gateway are among them. */
+  readonly tokensByHash: ReadonlyMap<string, AccessToken>;
   readonly projects: ReadonlyMap<string, Project>;
   /** Memberships by user id. */
   readonly memberships: ReadonlyMap<string, readonly Membership[]>;

@@ -84,6 +84,7 @@ export function simulatedSnapshot({ policies, limitRules, ...plain }: SimulatedC
     webhooks: NO_WEBHOOKS,
     proxyTrust: null,
     logins: [],
+    tokensByHash: new Map(),
     loginUsers: new Map(),
     corsOrigins: [],
     opsOpen: false,

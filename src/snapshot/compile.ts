@@ -6,6 +6,7 @@ import { compileContentLogs } from "../auth/content-settings.ts";
 import { compilePolicies } from "../policies/compile-policies.ts";
 import type { Environment } from "../config/environment.ts";
 import type { Configured } from "../core/configured.ts";
+import type { AccessToken } from "../core/identity.ts";
 import { loginKey } from "../core/login.ts";
 import type { Route } from "../core/route.ts";
 import type { ProviderSettings, ScopeSettings, ServerLimits, Snapshot } from "../core/snapshot.ts";
@@ -97,13 +98,21 @@ export function compileSnapshot(input: CompileInput): Snapshot {
   };
 }
 
+/** Few tokens have any, so that this is fast for many tokens. */
+function endingSecrets(token: AccessToken): readonly (readonly [string, AccessToken])[] {
+  return token.secrets.flatMap(({ sha256, retiresAtMs }) =>
+    retiresAtMs === null ? [] : [[Buffer.from(sha256).toString("hex"), token] as const],
+  );
+}
+
 /** The identities of the store, indexed as calls look them up. */
 function identityIndexes(
   { tokens, projects, memberships, users }: Identities,
   memoize: Memoize,
-): Pick<Snapshot, "tokens" | "projects" | "memberships" | "operators" | "loginUsers"> {
+): Pick<Snapshot, "tokens" | "tokensByHash" | "projects" | "memberships" | "operators" | "loginUsers"> {
   return {
     tokens: memoize("tokens", [tokens], () => new Map(tokens.map((token) => [token.id, token]))),
+    tokensByHash: memoize("tokensByHash", [tokens], () => new Map(tokens.flatMap(endingSecrets))),
     projects: memoize("projects", [projects], () => new Map(projects.map((project) => [project.id, project]))),
     memberships: memoize("memberships", [memberships], () => Map.groupBy(memberships, ({ userId }) => userId)),
     operators: memoize(

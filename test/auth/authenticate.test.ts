@@ -1,7 +1,7 @@
 // From the Authorization header to a stored token: which forms are accepted, and with which code each of the others is
 // refused.
 import { describe, expect, test } from "bun:test";
-import { newAccessToken, newTokenText } from "../../src/auth/access-token.ts";
+import { newAccessToken, newTokenText, secretSha256 } from "../../src/auth/access-token.ts";
 import { authenticate } from "../../src/auth/authenticate.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import { type AccessToken, type Membership, UNRESTRICTED } from "../../src/core/identity.ts";
@@ -28,6 +28,7 @@ const stored: AccessToken = {
 function snapshotOf(token: AccessToken, memberships: readonly Membership[] = []) {
   return {
     tokens: new Map([[token.id, token]]),
+    tokensByHash: new Map<string, AccessToken>(),
     memberships: Map.groupBy(memberships, (membership) => membership.userId),
   };
 }
@@ -85,7 +86,8 @@ describe("authenticate", () => {
     tokens.get = () => {
       throw new Error("looked up");
     };
-    const attempt = (text: string) => () => authenticate(`Bearer ${text}`, { tokens, memberships: new Map() }, NOW);
+    const attempt = (text: string) => () =>
+      authenticate(`Bearer ${text}`, { tokens, tokensByHash: new Map(), memberships: new Map() }, NOW);
     const swapped = made.text.slice(0, -1) + (made.text.endsWith("0") ? "1" : "0");
     for (const text of [swapped, made.text.slice(1), "sk-whatever"]) expect(attempt(text)).toThrow(GatewayError);
     expect(attempt(made.text)).toThrow("looked up");
@@ -153,5 +155,36 @@ describe("authenticate", () => {
 
   test("an end that is not a date does not break the message", async () => {
     expect(await codeOf(`Bearer ${made.text}`, { ...stored, expiresAtMs: -9e15 })).toBe("expired_token");
+  });
+});
+
+describe("a key of another gateway", () => {
+  const key = "sk-planted-1234567890";
+  const sha256 = secretSha256(key);
+  const token: AccessToken = { ...stored, id: "foreign00001", secrets: [{ sha256, retiresAtMs: NOW + 500 }] };
+  const hash = Buffer.from(sha256).toString("hex");
+  const world = (of: AccessToken = token) => ({ ...snapshotOf(of), tokensByHash: new Map([[hash, of]]) });
+  const enter = (text: string, of = token, nowMs = NOW) => authenticate(`Bearer ${text}`, world(of), nowMs);
+  const codeAt = async (text: string, of = token, nowMs = NOW) => (await thrownBy(() => enter(text, of, nowMs))).code;
+
+  test("[d15.2] is accepted by its hash", () => expect(enter(key)).toBe(token));
+  test("[d15.2] is refused after its day, when its token has expired, and when it was revoked", async () => {
+    expect(await codeAt(key, token, NOW + 500)).toBe("expired_token");
+    expect(await codeAt(key, { ...token, expiresAtMs: NOW + 100 }, NOW + 100)).toBe("expired_token");
+    expect(await codeAt(key, { ...token, revokedAtMs: NOW - 1 })).toBe("revoked_token");
+  });
+  test("other texts are unknown, the hash itself among them", async () => {
+    for (const text of [`${key}x`, key.slice(1), hash, key.toUpperCase()])
+      expect(await codeAt(text)).toBe("invalid_token");
+  });
+  test("texts in the form of our tokens, and texts that are too long, are not looked up", () => {
+    const tokensByHash = new Map([[hash, token]]);
+    tokensByHash.get = () => {
+      throw new Error("looked up");
+    };
+    const attempt = (text: string) => () => authenticate(`Bearer ${text}`, { ...world(), tokensByHash }, NOW);
+    expect(attempt(key)).toThrow("looked up");
+    const mistyped = made.text.slice(0, -1) + (made.text.endsWith("0") ? "1" : "0");
+    for (const text of [mistyped, "dgm_pt_x", "s".repeat(257)]) expect(attempt(text)).toThrow(GatewayError);
   });
 });

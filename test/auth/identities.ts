@@ -7,11 +7,12 @@ import type { Store } from "../../src/store/store.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import { writes } from "../harness/store-writes.ts";
 
-export type IdentityMaps = Pick<Snapshot, "tokens" | "projects" | "memberships">;
+export type IdentityMaps = Pick<Snapshot, "tokens" | "tokensByHash" | "projects" | "memberships">;
 
 export function identityMaps(identities: Pick<Identities, "tokens" | "projects" | "memberships">): IdentityMaps {
   return {
     tokens: new Map(identities.tokens.map((token): [string, AccessToken] => [token.id, token])),
+    tokensByHash: new Map(),
     projects: new Map(identities.projects.map((project): [string, Project] => [project.id, project])),
     memberships: Map.groupBy(identities.memberships, (membership): string => membership.userId) as ReadonlyMap<
       string,

@@ -184,6 +184,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     proxyTrust: null,
     logins: [],
     operators: new Map<string, string>(),
+    tokensByHash: new Map(),
     loginUsers: new Map(),
     corsOrigins: [],
     opsOpen: false,

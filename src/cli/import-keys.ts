@@ -1,0 +1,224 @@
+// `dragoman import litellm-keys <dump>`: takes over teams and virtual keys of LiteLLM's database, in one change of ours:
+// teams are projects, and keys become tokens by claim links, or stay valid by their hash until a day.
+import { keptUser } from "../auth/kept-identity.ts";
+import { newSessionSecret } from "../auth/console-sessions.ts";
+import { acceptForeignKey } from "../auth/token-admin.ts";
+import type { Environment } from "../config/environment.ts";
+import { readConfigText } from "../config/file.ts";
+import { SCOPE_ID } from "../config/sections.ts";
+import { systemClock } from "../core/clock.ts";
+import { newSpanId } from "../core/ids.ts";
+import { parseDump } from "../import/litellm-keys/dump.ts";
+import { type KeyPlan, planKeys, type PlannedKey, type PlannedRule } from "../import/litellm-keys/key-plan.ts";
+import { countOf } from "../import/report.ts";
+import { COMMAND_LINE } from "../store/records.ts";
+import type { Writer } from "../store/writer.ts";
+import { type DatabaseFlags, withDatabase } from "./database.ts";
+import { printReportLines } from "./import.ts";
+import { printJson, printLine, printTable } from "./output.ts";
+
+export interface ImportKeysFlags extends DatabaseFlags {
+  readonly tenant: string;
+  readonly project: string;
+  readonly acceptForeignKeys?: true;
+  readonly until?: string;
+  readonly claimLinks?: string;
+}
+
+const MAX_DUMP_BYTES = 64 * 1024 * 1024;
+const DAY_MS = 86_400_000;
+const LINK_HOURS = 168;
+
+/** What was made of a key; its link is shown this once. */
+interface Given {
+  readonly name: string;
+  readonly project: string;
+  /** `null` for a key that was accepted by an earlier import. */
+  readonly token: string | null;
+  readonly link: string | null;
+}
+
+/** Throws ConfigurationError for the dump, and Error for options that do not fit. */
+export async function importKeys(file: string, flags: ImportKeysFlags, environment: Environment): Promise<void> {
+  const nowMs = systemClock.now();
+  const untilMs = untilOf(flags, nowMs);
+  const consoleAddress = consoleOf(flags);
+  if (!SCOPE_ID.test(flags.project)) throw new Error("--project: expected the id of a project");
+  const choices = { projectId: flags.project, hasTokens: untilMs !== null, nowMs };
+  const plan = planKeys(parseDump(file, readConfigText(file, null, MAX_DUMP_BYTES)), choices);
+  const given =
+    untilMs === null && consoleAddress === null
+      ? null
+      : await write(plan, flags, environment, { untilMs, consoleAddress, nowMs });
+  if (flags.json === true) printJson({ ...countOf(plan.report), keys: given ?? [], report: plan.report });
+  else print(plan, given);
+}
+
+/** The end of the day of `--until` in UTC; `null` where no key is to stay valid. */
+function untilOf({ acceptForeignKeys, until, claimLinks }: ImportKeysFlags, nowMs: number): number | null {
+  if (acceptForeignKeys !== true) {
+    if (until !== undefined) throw new Error("--until belongs to --accept-foreign-keys");
+    return null;
+  }
+  if (claimLinks !== undefined)
+    throw new Error(
+      "--accept-foreign-keys and --claim-links exclude each other: a key stays valid, or becomes a new one",
+    );
+  const day = /^\d{4}-\d{2}-\d{2}$/.test(until ?? "") ? Date.parse(`${until!}T00:00:00Z`) : Number.NaN;
+  if (Number.isNaN(day))
+    throw new Error(
+      "--accept-foreign-keys needs --until <date>, the last day in UTC on which the keys are valid, such as 2030-01-31",
+    );
+  if (day + DAY_MS <= nowMs) throw new Error(`--until ${until!} has passed; name a day that is still to come`);
+  return day + DAY_MS;
+}
+
+function consoleOf({ claimLinks }: ImportKeysFlags): string | null {
+  if (claimLinks === undefined) return null;
+  if (!URL.canParse(claimLinks) || !/^https?:$/.test(new URL(claimLinks).protocol))
+    throw new Error(
+      "--claim-links: expected the address at which browsers reach the gateway, such as https://gateway.example.com",
+    );
+  return new URL(claimLinks).origin;
+}
+
+interface Giving {
+  readonly untilMs: number | null;
+  readonly consoleAddress: string | null;
+  readonly nowMs: number;
+}
+
+/** One transaction: all of it or nothing. */
+function write(
+  plan: KeyPlan,
+  flags: ImportKeysFlags,
+  environment: Environment,
+  giving: Giving,
+): Promise<readonly Given[]> {
+  return withDatabase(flags, environment, async ({ store }) => {
+    const { tokens } = await store.readIdentities();
+    const known = new Set(
+      tokens.flatMap(({ secrets }) => secrets.map(({ sha256 }) => Buffer.from(sha256).toString("hex"))),
+    );
+    const { result } = await store.change(COMMAND_LINE, async (writer) => {
+      await makeProjects(plan, flags, writer);
+      const given: Given[] = [];
+      for (const key of plan.keys) {
+        const isKnown = known.has(Buffer.from(key.sha256).toString("hex"));
+        given.push(isKnown ? nothingFor(key) : await givenFor(key, flags, giving, writer));
+      }
+      return given;
+    });
+    return result;
+  });
+}
+
+/** A project that exists keeps its limits and budgets. */
+async function makeProjects(
+  { projects, keys }: KeyPlan,
+  { tenant, project }: ImportKeysFlags,
+  writer: Writer,
+): Promise<void> {
+  if ((await writer.findTenant(tenant)) === null)
+    throw new Error(`there is no tenant ${tenant}; name one with --tenant`);
+  const isUsed = keys.some(({ projectId }) => projectId === project);
+  if (isUsed && !projects.some(({ id }) => id === project) && (await writer.findProject(project)) === null)
+    throw new Error(`there is no project ${project} for the keys without a team; name one with --project`);
+  for (const { id, name, rules } of projects) {
+    const found = await writer.findProject(id);
+    if (found !== null && found.tenantId !== tenant)
+      throw new Error(
+        `the project ${id} is in the tenant ${found.tenantId}; name the tenant of the teams with --tenant`,
+      );
+    if (found !== null) continue;
+    await writer.createProject({ id, tenantId: tenant, name });
+    await makeRules(rules, { tenant, projectId: id }, {}, writer);
+  }
+}
+
+async function makeRules(
+  rules: readonly PlannedRule[],
+  { tenant, projectId }: { readonly tenant: string; readonly projectId: string },
+  scope: { readonly token?: string },
+  writer: Writer,
+): Promise<void> {
+  for (const { kind, name, document } of rules)
+    await writer.createResource({ kind, tenantId: tenant, projectId, name, document: { name, ...document, scope } });
+}
+
+/** A key that an earlier import accepted, and which may have been revoked since. */
+const nothingFor = ({ name, projectId }: PlannedKey): Given => ({ name, project: projectId, token: null, link: null });
+
+function givenFor(key: PlannedKey, flags: ImportKeysFlags, giving: Giving, writer: Writer): Promise<Given> {
+  return giving.untilMs === null
+    ? claimOf(key, flags, giving, writer)
+    : accepted(key, giving.untilMs, flags, giving, writer);
+}
+
+async function accepted(
+  key: PlannedKey,
+  untilMs: number,
+  { tenant }: ImportKeysFlags,
+  { nowMs }: Giving,
+  writer: Writer,
+): Promise<Given> {
+  const { name, projectId, models, routes, sha256 } = key;
+  const endsMs = Math.min(untilMs, key.expiresAtMs ?? Infinity);
+  const request = { name, projectId, models, routes, expiresInDays: (endsMs - nowMs) / DAY_MS };
+  const { id } = await acceptForeignKey(writer, request, sha256, nowMs);
+  await makeRules(key.rules, { tenant, projectId }, { token: id }, writer);
+  return { name, project: projectId, token: id, link: null };
+}
+
+async function claimOf(
+  { name, projectId, models, routes, expiresAtMs }: PlannedKey,
+  { tenant }: ImportKeysFlags,
+  { consoleAddress, nowMs }: Giving,
+  writer: Writer,
+): Promise<Given> {
+  const giver = await ownerOf(tenant, writer);
+  const { text: code, hash: codeHash } = newSessionSecret();
+  const days = expiresAtMs === null ? {} : { expires_in_days: (expiresAtMs - nowMs) / DAY_MS };
+  await writer.createClaim({
+    id: `clm_${newSpanId()}`,
+    codeHash,
+    tenantId: tenant,
+    projectId,
+    request: { name, models: [...models], routes: [...routes], ...days },
+    giver: keptUser(tenant, giver, [], nowMs),
+    createdBy: giver,
+    createdAtMs: nowMs,
+    expiresAtMs: nowMs + LINK_HOURS * 3_600_000,
+    redeemedAtMs: null,
+    tokenId: null,
+    revokedAtMs: null,
+  });
+  return { name, project: projectId, token: null, link: `${consoleAddress!}/console/claim#code=${code}` };
+}
+
+/** The right to give tokens is judged again when a link is redeemed, so the giver has to be an owner. */
+async function ownerOf(tenantId: string, writer: Writer): Promise<string> {
+  const { data } = await writer.listMemberships({ limit: 1 }, { tenantId, projectId: null, role: "owner" });
+  const [owner] = data;
+  if (owner === undefined) throw new Error(`the tenant ${tenantId} has no owner who could give tokens`);
+  return owner.userId;
+}
+
+function print({ projects, keys, report }: KeyPlan, given: readonly Given[] | null): void {
+  printReportLines(report);
+  printLine("");
+  if (given === null) {
+    printLine(`${projects.length} projects and ${keys.length} keys could be taken over. Nothing was written;`);
+    printLine(
+      "--accept-foreign-keys --until <date> keeps the keys valid, --claim-links <address> makes a link for each.",
+    );
+    return;
+  }
+  printTable(
+    ["NAME", "PROJECT", "TOKEN OR LINK"],
+    given.map(({ name, project, token, link }) => [name, project, token ?? link ?? "accepted by an earlier import"]),
+  );
+  printLine(`${projects.length} projects and ${keys.length} keys were taken over.`);
+  if (given.some(({ link }) => link !== null))
+    printLine(`Each link works once, for ${LINK_HOURS / 24} days, and is shown only now.`);
+}

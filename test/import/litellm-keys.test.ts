@@ -1,0 +1,142 @@
+// What becomes of teams and virtual keys in a dump of LiteLLM's database.
+import { describe, expect, test } from "bun:test";
+import { ConfigurationError } from "../../src/config/problem.ts";
+import { parseDump } from "../../src/import/litellm-keys/dump.ts";
+import { type KeyPlan, planKeys } from "../../src/import/litellm-keys/key-plan.ts";
+import { type DumpRow, dumpOf, hashOf } from "./litellm-dump.ts";
+
+const NOW = Date.UTC(2026, 5, 1);
+const KEY = "sk-planted-1234567890";
+const TEAM = { team_id: "t-1", team_alias: "Search Team" };
+
+function planned(tables: Readonly<Record<string, readonly DumpRow[]>>, hasTokens = true): KeyPlan {
+  return planKeys(parseDump("dump.sql", dumpOf(tables)), { projectId: "default", hasTokens, nowMs: NOW });
+}
+const keys = (...rows: readonly DumpRow[]) => ({ LiteLLM_VerificationToken: rows });
+const teams = (...rows: readonly DumpRow[]) => ({ LiteLLM_TeamTable: rows });
+const key = (row: DumpRow = {}): DumpRow => ({ token: hashOf(KEY), key_alias: "build", ...row });
+
+describe("keys", () => {
+  test("are tokens of their team's project, known by their hash", () => {
+    const { keys: made, projects } = planned({ ...teams(TEAM), ...keys(key({ team_id: "t-1" })) });
+    expect(projects).toEqual([{ id: "Search-Team", name: "Search Team", rules: [] }]);
+    expect(made).toMatchObject([
+      { name: "build", projectId: "Search-Team", models: [], routes: [], expiresAtMs: null },
+    ]);
+    expect(Buffer.from(made[0]!.sha256).toString("hex")).toBe(hashOf(KEY));
+  });
+  test("that stand there in plain text are hashed, and never shown", () => {
+    const { keys: made, report } = planned(keys(key({ token: KEY })));
+    expect(Buffer.from(made[0]!.sha256).toString("hex")).toBe(hashOf(KEY));
+    expect(JSON.stringify(report)).not.toContain(KEY.slice(3));
+  });
+  test("without a team are in the project that was named", () => {
+    expect(planned(keys(key())).keys[0]?.projectId).toBe("default");
+  });
+  test("that are blocked, expired or no keys are left out, and the report says why", () => {
+    const rows = [{ blocked: "t" }, { expires: "2026-05-31 10:00:00" }, { expires: "soon" }, { token: "abc" }].map(key);
+    const { keys: made, report } = planned(keys(...rows));
+    expect(made).toEqual([]);
+    expect(report.filter(({ path }) => path.endsWith(".token")).map(({ outcome, note }) => [outcome, note])).toEqual([
+      ["without", "the key is blocked there"],
+      ["without", "the key has expired"],
+      ["without", "the time at which the key expires cannot be read"],
+      ["without", "what stands there is neither a key nor its hash"],
+    ]);
+  });
+  test("of a blocked team are left out with it", () => {
+    const { keys: made, projects } = planned({ ...teams({ ...TEAM, blocked: "t" }), ...keys(key({ team_id: "t-1" })) });
+    expect([made, projects]).toEqual([[], []]);
+  });
+  test("end when they expire there", () => {
+    expect(planned(keys(key({ expires: "2026-07-01 10:00:00.5" }))).keys[0]?.expiresAtMs).toBe(
+      Date.UTC(2026, 6, 1, 10, 0, 0, 500),
+    );
+  });
+  test("of one name are told apart", () => {
+    const other = key({ token: hashOf("sk-other-1234567890") });
+    expect(planned(keys(key(), other)).keys.map(({ name }) => name)).toEqual(["build", "build-2"]);
+  });
+});
+
+describe("models", () => {
+  const restrictionsOf = (models: string, team = "{}") => {
+    const made = planned({ ...teams({ ...TEAM, models: team }), ...keys(key({ team_id: "t-1", models })) });
+    const { models: ours, routes } = made.keys[0]!;
+    return { models: ours, routes };
+  };
+  test("of a key are the routes and models that its token may call", () => {
+    expect(restrictionsOf('{chat,openai/*,"my model"}')).toEqual({
+      models: ["openai:*"],
+      routes: ["chat", "openai", "my-model"],
+    });
+  });
+  test("of the team hold for a key without models of its own", () => {
+    for (const own of ["{}", "{all-team-models}"])
+      expect(restrictionsOf(own, "{chat}")).toEqual({ models: [], routes: ["chat"] });
+  });
+  test("may be all", () => {
+    expect(restrictionsOf("{all-proxy-models}", "{chat}")).toEqual({ models: [], routes: [] });
+    expect(restrictionsOf("{}")).toEqual({ models: [], routes: [] });
+  });
+});
+
+describe("limits and budgets", () => {
+  test("of a team are those of its project", () => {
+    const row = { ...TEAM, rpm_limit: "600", tpm_limit: "100000", max_budget: "100.5", budget_duration: "30d" };
+    expect(planned({ ...teams(row), ...keys(key()) }).projects[0]?.rules).toEqual([
+      { kind: "limit", name: "Search-Team-requests", document: { metric: "requests", window: "minute", limit: 600 } },
+      { kind: "limit", name: "Search-Team-tokens", document: { metric: "tokens", window: "minute", limit: 100_000 } },
+      { kind: "budget", name: "Search-Team-budget", document: { usd: "100.5", window: "month", unpriced: "allow" } },
+    ]);
+  });
+  test("of a key are its own, or those of the budget that it names", () => {
+    const budget = { budget_id: "b-1", max_budget: "5", max_parallel_requests: "2", rpm_limit: "7" };
+    const made = planned({ LiteLLM_BudgetTable: [budget], ...keys(key({ budget_id: "b-1", rpm_limit: "60" })) });
+    expect(made.keys[0]?.rules).toEqual([
+      { kind: "limit", name: "build-requests", document: { metric: "requests", window: "minute", limit: 60 } },
+      { kind: "limit", name: "build-concurrency", document: { metric: "concurrency", limit: 2 } },
+      { kind: "budget", name: "build-budget", document: { usd: "5", window: "total", unpriced: "allow" } },
+    ]);
+  });
+  test("of a key that becomes a link have no counterpart yet, and the report says so", () => {
+    const { keys: made, report } = planned(keys(key({ rpm_limit: "60" })), false);
+    expect(made[0]?.rules).toEqual([]);
+    expect(report.find(({ path }) => path.endsWith("rpm_limit"))?.outcome).toBe("without");
+  });
+});
+
+test("[d15.2] each value of the dump that is read has a line, and other tables have one", () => {
+  const { report } = planned({
+    ...teams({ ...TEAM, spend: "3", unheard_of: "x" }),
+    ...keys(key({ metadata: '{"a": "b"}' })),
+    LiteLLM_SpendLogs: [{ request_id: "1" }, { request_id: "2" }],
+  });
+  expect(report.map(({ path, outcome }) => `${path} ${outcome}`)).toEqual([
+    "LiteLLM_TeamTable[0].team_id changed",
+    "LiteLLM_TeamTable[0].team_alias taken",
+    "LiteLLM_TeamTable[0].spend without",
+    "LiteLLM_TeamTable[0].unheard_of without",
+    "LiteLLM_VerificationToken[0].token changed",
+    "LiteLLM_VerificationToken[0].key_alias taken",
+    "LiteLLM_VerificationToken[0].metadata without",
+    "LiteLLM_SpendLogs without",
+  ]);
+});
+
+describe("what is no dump of LiteLLM's database is refused with its place", () => {
+  const whole = dumpOf(keys(key()));
+  const CASES: readonly (readonly [string, string, string])[] = [
+    ["another file", "model_list: []\n", "dump.sql:1:1: this is no dump of LiteLLM's database"],
+    ["rows without an end", whole.replace("\\.", ""), "dump.sql:6:1: the rows of this table have no end"],
+    ["a dump with INSERT", `INSERT INTO public."LiteLLM_TeamTable" VALUES (1);\n${whole}`, "without --inserts"],
+    ["another version", whole.replace("(token,", "(hash,"), "has no column token"],
+    ["a row that was cut", whole.replace("\tbuild", ""), "dump.sql:7:1: expected 2 columns and found 1"],
+    ["a table that stands there twice", whole + whole, "stands in the dump twice"],
+  ];
+  test.each(CASES)("%s", (_, text, message) => {
+    const parse = () => parseDump("dump.sql", text);
+    expect(parse).toThrow(ConfigurationError);
+    expect(parse).toThrow(message);
+  });
+});
