@@ -30,6 +30,13 @@ describe("keys", () => {
     expect(Buffer.from(made[0]!.sha256).toString("hex")).toBe(hashOf(KEY));
     expect(JSON.stringify(report)).not.toContain(KEY.slice(3));
   });
+  test("of a team whose id reads like a boolean are in its project", () => {
+    const made = planned({
+      ...teams({ team_id: "t", team_alias: "f" }),
+      ...keys(key({ team_id: "t", key_alias: "t" })),
+    });
+    expect(made.keys).toMatchObject([{ name: "t", projectId: "f" }]);
+  });
   test("without a team are in the project that was named", () => {
     expect(planned(keys(key())).keys[0]?.projectId).toBe("default");
   });

@@ -2,7 +2,7 @@
 // row: the tables that say who may call, with the rows and columns that have a value. Other tables are counted only.
 // https://www.postgresql.org/docs/current/sql-copy.html
 import { ConfigurationError } from "../../config/problem.ts";
-import type { ForeignFile, ForeignNode, Scalar } from "../foreign-file.ts";
+import type { ForeignFile, ForeignNode } from "../foreign-file.ts";
 
 export const KEYS = "LiteLLM_VerificationToken";
 export const TEAMS = "LiteLLM_TeamTable";
@@ -100,17 +100,13 @@ function plain(field: string): string {
   return field.replaceAll(/\\(.)/g, (_, letter: string) => ESCAPED[letter] ?? letter);
 }
 
-/** Arrays of texts are lists; booleans are `t` and `f`, numbers stay texts. */
+/** Arrays of texts are lists; numbers and booleans (`t`, `f`) stay texts, because the dump does not tell them apart. */
 function fieldOf(text: string, place: Pick<ForeignNode, "path" | "line" | "column">): ForeignNode {
   const list = /^\{([^{}:]*)\}$/.exec(text)?.[1];
-  if (list === undefined) return { ...place, ...NOTHING, kind: "scalar", value: scalarOf(text) };
+  if (list === undefined) return { ...place, ...NOTHING, kind: "scalar", value: text };
   const items = Array.from(list.matchAll(/"((?:[^"\\]|\\.)*)"|([^,]+)/g), ([, quoted, bare], index): ForeignNode => {
     const value = quoted === undefined ? bare! : quoted.replaceAll(/\\(.)/g, "$1");
     return { ...place, path: [...place.path, index], ...NOTHING, kind: "scalar", value };
   });
   return { ...place, ...NOTHING, kind: "list", items };
-}
-
-function scalarOf(text: string): Scalar {
-  return text === "t" ? true : text === "f" ? false : text;
 }

@@ -3,7 +3,7 @@
 import type { JsonObject } from "../../core/json.ts";
 import { secretSha256 } from "../../auth/access-token.ts";
 import { nameOf } from "../draft.ts";
-import { budgetWindow, decimalOf, isOn, secondsOf, textOf, wholeOf } from "../figures.ts";
+import { budgetWindow, decimalOf, secondsOf, textOf, wholeOf } from "../figures.ts";
 import type { ForeignFile, ForeignNode } from "../foreign-file.ts";
 import { type Claims, openReport, type ReportLine } from "../report.ts";
 import { BUDGETS, KEYS, TEAMS } from "./dump.ts";
@@ -75,7 +75,7 @@ function teamsOf(rows: readonly ForeignNode[], claims: Claims): ReadonlyMap<stri
     const teamId = textOf(members.get("team_id"));
     if (teamId === null) continue;
     const alias = textOf(members.get("team_alias"));
-    const isBlocked = isOn(members.get("blocked"));
+    const isBlocked = isTrue(members.get("blocked"));
     if (isBlocked) claims.without(row, "the team is blocked there, so it and its keys are left out");
     const id = freeName(nameOf(alias ?? teamId), ids);
     claims.taken(members.get("blocked"), `projects.${id}`);
@@ -142,12 +142,14 @@ function reasonAgainst(
   nowMs: number,
   sha256: Uint8Array | null,
 ): string | null {
-  if (isOn(members.get("blocked"))) return "the key is blocked there";
+  if (isTrue(members.get("blocked"))) return "the key is blocked there";
   if (team?.isBlocked === true) return "the team of the key is blocked there";
   if (expiresAtMs !== null && expiresAtMs <= nowMs) return "the key has expired";
   if (members.has("expires") && expiresAtMs === null) return "the time at which the key expires cannot be read";
   return sha256 === null ? "what stands there is neither a key nor its hash" : null;
 }
+
+const isTrue = (node: ForeignNode | undefined): boolean => node?.value === "t" || node?.value === "true";
 
 const HASH = /^[0-9a-f]{64}$/;
 
