@@ -7,7 +7,7 @@ import { ConfigurationError } from "../config/problem.ts";
 import { addAdminCommands, gatewayOptions } from "./admin/commands.ts";
 import { addChat, addHistoryCommands, addTokenUpdate } from "./gateway-commands.ts";
 import { VERSION } from "../core/version.ts";
-import { GATEWAY_LABELS, GATEWAY_NAMES } from "../import/gateway-names.ts";
+import { GATEWAY_LABELS, GATEWAY_NAMES, KEYS_IMPORT } from "../import/gateway-names.ts";
 import { StoreError } from "../store/store.ts";
 import { followLauncher, type Launcher } from "./launcher.ts";
 import type * as remoteTokens from "./admin/tokens.ts";
@@ -261,8 +261,8 @@ function addImport(program: Command): void {
       .addOption(json())
       .action(async (file, options) => (await import("./import.ts")).importForeign(gateway, file, options));
   imports
-    .command("litellm-keys")
-    .description("take over teams and virtual keys from a dump of LiteLLM's database, as projects and tokens")
+    .command(KEYS_IMPORT.name)
+    .description(KEYS_IMPORT.description)
     .argument("<dump>")
     .addOption(data())
     .addOption(config())

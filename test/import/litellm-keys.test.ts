@@ -1,8 +1,8 @@
 // What becomes of teams and virtual keys in a dump of LiteLLM's database.
 import { describe, expect, test } from "bun:test";
 import { ConfigurationError } from "../../src/config/problem.ts";
-import { parseDump } from "../../src/import/litellm-keys/dump.ts";
-import { type KeyPlan, planKeys } from "../../src/import/litellm-keys/key-plan.ts";
+import { parseDump } from "../../src/import/keys/dump.ts";
+import { type KeyPlan, planKeys } from "../../src/import/keys/key-plan.ts";
 import { type DumpRow, dumpOf, hashOf } from "./litellm-dump.ts";
 
 const NOW = Date.UTC(2026, 5, 1);

@@ -63,6 +63,7 @@ describe("the token's text", () => {
           throw new Error("looked up");
         },
       },
+      tokensByHash: new Map(),
       memberships: new Map(),
     } as unknown as Parameters<typeof authenticate>[1];
     expect((await thrownBy(() => authenticate(`Bearer ${text}`, blind, NOW))).message).toBe("looked up");
