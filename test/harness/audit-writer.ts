@@ -1,10 +1,13 @@
 // A process of its own that writes rows into the audit log of a database until it is killed, and says each that is written:
-// the arguments are the file and the tenant.
+// the arguments are the file or the address, and the tenant.
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
+import { openPostgresDatabase } from "../../src/store/postgres.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 
-const [, , file, tenantId] = process.argv;
-const store = await openSqliteStore({ file: file! });
+const [, , place = "", tenantId] = process.argv;
+const store = place.startsWith("postgresql:")
+  ? openPostgresDatabase({ url: place }).store
+  : await openSqliteStore({ file: place });
 for (let row = 0; ; row++) {
   await store.note(LOCAL_ACTOR, {
     action: "login",

@@ -1,5 +1,5 @@
 // Random lives of an audit log: several processes write to it, are killed, its database is restored from copies, old rows are
-// removed. The chain stays whole, holds every row that a writer was told of, and whatever is changed from outside is found.
+// removed. The chain stays whole, holds every row that a writer was told of, and whatever is changed from outside is found. In every database.
 import { Database } from "bun:sqlite";
 import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, renameSync, rmSync } from "node:fs";
@@ -8,24 +8,101 @@ import { join } from "node:path";
 import { type ChainHead, chainOf } from "../../src/store/audit-chain.ts";
 import { checkChain } from "../../src/store/audit-check.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
+import type { Clock } from "../../src/core/clock.ts";
+import { openPostgresDatabase } from "../../src/store/postgres.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import type { Store } from "../../src/store/store.ts";
+import { migratedDatabases } from "../harness/databases.ts";
 import { drawCount } from "../harness/long-run.ts";
+import { type PostgresServer, startPostgres, statement } from "../harness/postgres-server.ts";
+import { until } from "../harness/until.ts";
 import { type Chance, chanceOf, seedsFrom } from "../admission/simulation/chance.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-audit-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const postgres = await startPostgres();
+afterAll(async () => {
+  rmSync(folder, { recursive: true, force: true });
+  await postgres?.dispose();
+});
 const WRITER = new URL("../harness/audit-writer.ts", import.meta.url).pathname;
 const TENANTS = [null, "acme", "else"] as const;
 const STEPS = 25;
 
+/** Where an audit log is kept. Nothing is connected to it while it is replaced. */
+interface Place {
+  /** For a process of its own. */
+  readonly address: () => string;
+  readonly open: (options: { readonly clock: Clock }) => Promise<Store>;
+  /** A statement from outside, past the store. */
+  readonly run: (sql: string) => Promise<readonly object[]>;
+  /** Ends when a process that was killed cannot write any more. */
+  readonly ended: () => Promise<void>;
+  /** Whether it can be copied while stores have it open. */
+  readonly isCopiedOpen: boolean;
+  /** A copy as it is now, and what puts it in the place. */
+  readonly copy: () => Promise<() => void>;
+}
+
+function sqlitePlace(name: string): Place {
+  const file = join(folder, `${name}.db`);
+  let copies = 0;
+  return {
+    address: () => file,
+    open: (options) => openSqliteStore({ file, ...options }),
+    run(sql) {
+      const database = new Database(file);
+      const rows = database.query(sql).all() as readonly object[];
+      database.close();
+      return Promise.resolve(rows);
+    },
+    ended: () => Promise.resolve(),
+    isCopiedOpen: true,
+    copy() {
+      const copy = `${file}.copy-${++copies}`;
+      const database = new Database(file);
+      database.run("vacuum into ?", [copy]);
+      database.close();
+      return Promise.resolve(() => {
+        for (const end of ["-wal", "-shm"]) rmSync(file + end, { force: true });
+        renameSync(copy, file);
+      });
+    },
+  };
+}
+
+const WRITER_NAME = "killed-writer";
+
+const newUrl = postgres === null ? null : migratedDatabases(postgres);
+
+async function postgresPlace(server: PostgresServer): Promise<Place> {
+  let url = await newUrl!();
+  return {
+    address: () => `${url}?application_name=${WRITER_NAME}`,
+    open: (options) => Promise.resolve(openPostgresDatabase({ url, ...options }).store),
+    run: (sql) => statement(url, sql),
+    // the server ends a statement that it has begun, whatever became of the client
+    ended: () =>
+      until(
+        async () =>
+          (await statement(url, `select 1 from pg_stat_activity where application_name = '${WRITER_NAME}'`)).length ===
+          0,
+        "the server has ended what the killed process had begun",
+      ),
+    isCopiedOpen: false,
+    async copy() {
+      const copy = await server.newDatabase(url);
+      return () => (url = copy);
+    },
+  };
+}
+
 interface Copy {
-  readonly file: string;
+  readonly restore: () => void;
   readonly counts: ReadonlyMap<string, number>;
 }
 
 class World {
-  readonly #file: string;
+  readonly #place: Place;
   readonly #chance: Chance;
   #stores: Store[] = [];
   #nowMs = 1_700_000_000_000;
@@ -33,19 +110,15 @@ class World {
   readonly counts = new Map<string, number>();
   #heads: { readonly chain: string; readonly head: ChainHead }[] = [];
   #copy: Copy | null = null;
-  #copies = 0;
 
-  constructor(name: string, chance: Chance) {
-    this.#file = join(folder, `${name}.db`);
+  constructor(place: Place, chance: Chance) {
+    this.#place = place;
     this.#chance = chance;
   }
 
   async open(): Promise<void> {
     const clock = { now: () => this.#nowMs, monotonic: () => performance.now() };
-    this.#stores = [
-      await openSqliteStore({ file: this.#file, clock }),
-      await openSqliteStore({ file: this.#file, clock }),
-    ];
+    this.#stores = [await this.#place.open({ clock }), await this.#place.open({ clock })];
     await this.#stores[0]!.migrate();
   }
 
@@ -78,13 +151,17 @@ class World {
   async kill(): Promise<void> {
     const tenant = this.#chance.pick(["acme", "else"]);
     const told = 1 + this.#chance.below(8);
-    const child = Bun.spawn([process.execPath, WRITER, this.#file, tenant], { stdout: "pipe", stderr: "inherit" });
+    const child = Bun.spawn([process.execPath, WRITER, this.#place.address(), tenant], {
+      stdout: "pipe",
+      stderr: "inherit",
+    });
     let said = 0;
     for await (const part of child.stdout) {
       said += part.length;
       if (said >= told) child.kill("SIGKILL");
     }
     await child.exited;
+    await this.#place.ended();
     const before = this.counts.get(tenant) ?? 0;
     const { sequence } = (await this.#stores[0]!.auditHead(tenant))!;
     expect(sequence).toBeGreaterThanOrEqual(before + said);
@@ -102,20 +179,18 @@ class World {
     if (head !== null) this.#heads.push({ chain, head });
   }
 
-  copy(): void {
-    const file = `${this.#file}.copy-${++this.#copies}`;
-    const database = new Database(this.#file);
-    database.run("vacuum into ?", [file]);
-    database.close();
-    this.#copy = { file, counts: new Map(this.counts) };
+  async copy(): Promise<void> {
+    const { isCopiedOpen } = this.#place;
+    if (!isCopiedOpen) await this.close();
+    this.#copy = { restore: await this.#place.copy(), counts: new Map(this.counts) };
+    if (!isCopiedOpen) await this.open();
   }
 
   async restore(): Promise<void> {
     const copy = this.#copy;
     if (copy === null) return;
     await this.close();
-    for (const end of ["-wal", "-shm"]) rmSync(this.#file + end, { force: true });
-    renameSync(copy.file, this.#file);
+    copy.restore();
     this.#copy = null;
     await this.open();
     this.counts.clear();
@@ -139,7 +214,6 @@ class World {
   async tampers(): Promise<void> {
     const [chain, links] = this.#chance.pick([...this.counts]);
     const sequence = 1 + this.#chance.below(links);
-    const database = new Database(this.#file);
     const at = `where chain = '${chain}' and sequence = ${sequence}`;
     const column = this.#chance.pick([
       "note",
@@ -156,17 +230,16 @@ class World {
       `update audit_log set at_ms = at_ms + 1 ${at}`,
       `update audit_log set outcome = case outcome when 'done' then 'refused' else 'done' end ${at}`,
     ];
-    const isThere = database.query(`select 1 from audit_log ${at}`).get() !== null;
-    database.run(isThere ? this.#chance.pick(statements) : `delete from audit_removed ${at}`);
-    database.close();
+    const isThere = (await this.#place.run(`select 1 from audit_log ${at}`)).length > 0;
+    await this.#place.run(isThere ? this.#chance.pick(statements) : `delete from audit_removed ${at}`);
     for (const one of this.counts.keys())
       expect([one, (await checkChain(this.#stores[0]!, one)).problems.length > 0]).toEqual([one, one === chain]);
   }
 }
 
-async function lives(seed: number): Promise<void> {
+async function lives(place: Place, seed: number): Promise<void> {
   const chance = chanceOf(seed);
-  const world = new World(`seed-${seed}`, chance);
+  const world = new World(place, chance);
   await world.open();
   await world.write();
   for (let step = 0; step < STEPS; step++) {
@@ -175,7 +248,7 @@ async function lives(seed: number): Promise<void> {
     else if (drawn < 65) await world.kill();
     else if (drawn < 75) await world.prune();
     else if (drawn < 87) await world.note();
-    else if (drawn < 95) world.copy();
+    else if (drawn < 95) await world.copy();
     else await world.restore();
     if (step % 8 === 0) await world.isWhole();
   }
@@ -184,10 +257,27 @@ async function lives(seed: number): Promise<void> {
   await world.close();
 }
 
-test("a chain outlives its writers, and shows what was done to it from outside", async () => {
-  for (const seed of seedsFrom(1, drawCount(6, 200)))
-    await lives(seed).catch((thrown: unknown) => {
-      console.log(`DRAGOMAN_TEST_SEED=${seed} repeats this`);
-      throw thrown;
-    });
-}, 600_000);
+const KINDS = {
+  SQLite: {
+    isMissing: false,
+    newPlace: (seed: number) => Promise.resolve(sqlitePlace(`seed-${seed}`)),
+    few: 6,
+    many: 200,
+  },
+  PostgreSQL: { isMissing: postgres === null, newPlace: () => postgresPlace(postgres!), few: 3, many: 100 },
+} as const;
+
+for (const [name, { isMissing, newPlace, few, many }] of Object.entries(KINDS))
+  test.skipIf(isMissing)(
+    `a chain in ${name} outlives its writers, and shows what was done to it from outside`,
+    async () => {
+      for (const seed of seedsFrom(1, drawCount(few, many)))
+        await newPlace(seed)
+          .then((place) => lives(place, seed))
+          .catch((thrown: unknown) => {
+            console.log(`DRAGOMAN_TEST_SEED=${seed} repeats this`);
+            throw thrown;
+          });
+    },
+    600_000,
+  );
