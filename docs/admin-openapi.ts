@@ -33,6 +33,17 @@ export interface Described {
   readonly "x-required-role"?: string;
   readonly "x-reach"?: string;
 }
+
+/** Of a reference such as `#/components/schemas/Call`. */
+export function schemaName(reference: string): string {
+  return reference.slice(reference.lastIndexOf("/") + 1);
+}
+
+/** The words of its type; none where it may be anything. */
+export function typeWordsOf({ type = [] }: Schema): readonly string[] {
+  return typeof type === "string" ? [type] : type;
+}
+
 interface AdminDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>;
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> };

@@ -1,6 +1,6 @@
 // The reference of docs/admin-api.md, from the same operations and schemas that the gateway serves and describes at /api/v1/openapi.json.
 import type { DocumentDependencies } from "../src/http/admin/document-rule.ts";
-import { adminDocument, type Described, type Schema } from "./admin-openapi.ts";
+import { adminDocument, type Described, type Schema, schemaName, typeWordsOf } from "./admin-openapi.ts";
 import { code, table } from "./markdown.ts";
 
 /** Tables of the operations by noun, and of the fields of what they take. */
@@ -77,8 +77,11 @@ function roleWords({ "x-required-role": role = "", "x-reach": reach }: Described
   return reach === "operator" ? "operator" : `${role} in the ${reach}`;
 }
 
+const nameOrNull = (reference: string | undefined): string | null =>
+  reference === undefined ? null : schemaName(reference);
+
 function bodyName({ requestBody }: Described): string | null {
-  return requestBody?.content["application/json"]?.schema.$ref?.split("/").at(-1) ?? null;
+  return nameOrNull(requestBody?.content["application/json"]?.schema.$ref);
 }
 
 function fieldsTable(name: string, { properties = {}, required = [] }: Schema): readonly string[] {
@@ -92,13 +95,13 @@ function fieldsTable(name: string, { properties = {}, required = [] }: Schema): 
 }
 
 function typeWords(schema: Schema): string {
-  if (schema.$ref !== undefined) return code(schema.$ref.split("/").at(-1)!);
+  if (schema.$ref !== undefined) return code(schemaName(schema.$ref));
   if (schema.enum !== undefined && schema.enum.length > MAX_ENUMERATED) return "string";
   if (schema.enum !== undefined) return schema.enum.map((one) => code(String(one))).join(", ");
   if (schema.const !== undefined) return code(String(schema.const));
   const forms = schema.anyOf ?? schema.oneOf ?? schema.allOf;
   if (forms !== undefined) return [...new Set(forms.map(typeWords))].join(" or ");
-  const types = typeof schema.type === "string" ? [schema.type] : (schema.type ?? []);
+  const types = typeWordsOf(schema);
   if (types.includes("array")) return `list of ${schema.items === undefined ? "anything" : typeWords(schema.items)}`;
   return types.length === 0 ? "anything" : types.join(" or ");
 }

@@ -1,7 +1,7 @@
 // The types of the answers that the console reads, console/src/api/types.ts, from the schemas of the OpenAPI document: a screen that reads
 // a member that the admin API does not have does not pass the type check.
 import type { DocumentDependencies } from "../src/http/admin/document-rule.ts";
-import { adminDocument, type Schema } from "./admin-openapi.ts";
+import { adminDocument, type Schema, schemaName, typeWordsOf } from "./admin-openapi.ts";
 
 /** What the screens read; the schemas that these refer to are written as well. */
 const READ_BY_SCREENS = [
@@ -57,12 +57,8 @@ export function consoleTypes(world: DocumentDependencies): string {
 function referredBy(schema: unknown): readonly string[] {
   if (typeof schema !== "object" || schema === null) return [];
   return Object.entries(schema).flatMap(([key, value]) =>
-    key === "$ref" && typeof value === "string" ? [nameOf(value)] : referredBy(value),
+    key === "$ref" && typeof value === "string" ? [schemaName(value)] : referredBy(value),
   );
-}
-
-function nameOf(reference: string): string {
-  return reference.slice(reference.lastIndexOf("/") + 1);
 }
 
 function declaration(name: string, schema: Schema): string {
@@ -72,13 +68,13 @@ function declaration(name: string, schema: Schema): string {
 }
 
 function typeOf(schema: Schema, indent: string): string {
-  if (schema.$ref !== undefined) return nameOf(schema.$ref);
+  if (schema.$ref !== undefined) return schemaName(schema.$ref);
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (schema.enum !== undefined) return schema.enum.map((value) => JSON.stringify(value)).join(" | ");
   const choices = schema.anyOf ?? schema.oneOf;
   if (choices !== undefined) return [...new Set(choices.map((choice) => typeOf(choice, indent)))].join(" | ");
   if (schema.allOf !== undefined) return schema.allOf.map((part) => typeOf(part, indent)).join(" & ");
-  const types = typeof schema.type === "string" ? [schema.type] : (schema.type ?? []);
+  const types = typeWordsOf(schema);
   return types.length === 0 ? "unknown" : types.map((type) => typeOfWord(type, schema, indent)).join(" | ");
 }
 

@@ -5,18 +5,14 @@ export interface AccessAsOf {
   readonly at: string;
   /** The version of the configuration then; the versions of the tenant say what it contained. */
   readonly configuration_version: number;
-  readonly users: readonly ({
+  readonly users: readonly {
     readonly id: string;
     readonly name: string;
     readonly operator: boolean;
     /** Whether the user has a company login, whose claims can give further roles at each login. */
     readonly company_login: boolean;
-    readonly roles: readonly ({
-      /** Null for the role in the whole tenant. */
-      readonly project_id: string | null;
-      readonly role: "viewer" | "developer" | "maintainer" | "admin" | "owner";
-    })[];
-  })[];
+    readonly roles: readonly HeldRole[];
+  }[];
   /** The access tokens that were valid then. */
   readonly tokens: readonly ({
     readonly id: string;
@@ -25,11 +21,7 @@ export interface AccessAsOf {
     readonly project_id: string | null;
     readonly user_id: string | null;
     /** Calls need the role developer or a higher one. */
-    readonly roles: readonly ({
-      /** Null for the role in the whole tenant. */
-      readonly project_id: string | null;
-      readonly role: "viewer" | "developer" | "maintainer" | "admin" | "owner";
-    })[];
+    readonly roles: readonly HeldRole[];
     readonly permissions: readonly ("byo_endpoint" | "custom_price" | "debug" | "read_content" | "vendor_objects" | "ops")[];
     readonly models: readonly string[];
     readonly routes: readonly string[];
@@ -45,6 +37,15 @@ export interface Actor {
   readonly user_id: string | null;
   readonly tenant_id: string | null;
   readonly role: "viewer" | "developer" | "maintainer" | "admin" | "owner" | null;
+}
+
+export interface AttemptCost {
+  readonly provider: string;
+  readonly model: string;
+  readonly price_id: string;
+  readonly parts: readonly CostPart[];
+  /** The sum of the parts, rounded up once to a whole nano-dollar. */
+  readonly cost_usd: string;
 }
 
 export interface Attention {
@@ -174,6 +175,11 @@ export interface CallBucket {
   readonly p95_ms: number | null;
 }
 
+export interface CallCost {
+  readonly attempts: readonly AttemptCost[];
+  readonly cost_usd: string;
+}
+
 export interface CallDetail {
   readonly trace_id: string;
   /** Time in UTC. */
@@ -211,87 +217,19 @@ export interface CallDetail {
   /** Whether the gateway estimated the usage, because the provider reported none. */
   readonly estimated: boolean;
   /** Null, as the following members, if the record is not kept any more. */
-  readonly verdict: {
-    readonly kind: "explained" | "unsettled" | "left" | "refused" | "failed" | "cached" | "fallback" | "hedged" | "dear" | "slow" | "usual";
-    /** One sentence that says what decided the call. */
-    readonly text: string;
-    /** Sentences about what else is out of the ordinary. */
-    readonly notes: readonly string[];
-  } | null;
+  readonly verdict: CallVerdict | null;
   /** Medians of the route's calls in the project; null if there are fewer than five. */
-  readonly usual: {
-    /** How many calls are compared: the last ones before this one that were answered. */
-    readonly calls: number;
-    readonly cost_usd: string | null;
-    readonly total_ms: number;
-    readonly first_content_ms: number | null;
-    readonly prompt_tokens: number;
-    readonly completion_tokens: number;
-  } | null;
+  readonly usual: UsualCall | null;
   /** The cost as a sum; null if today's prices do not come to exactly what the call has cost. */
-  readonly cost: {
-    readonly attempts: readonly {
-      readonly provider: string;
-      readonly model: string;
-      readonly price_id: string;
-      readonly parts: readonly {
-        readonly what: string;
-        readonly units: number;
-        readonly usd_per_million: string;
-        readonly usd: string;
-      }[];
-      /** The sum of the parts, rounded up once to a whole nano-dollar. */
-      readonly cost_usd: string;
-    }[];
-    readonly cost_usd: string;
-  } | null;
-  readonly limits: readonly ({
-    readonly id: string;
-    /** Null if it is not configured any more. */
-    readonly name: string | null;
-    readonly kind: "limit" | "budget" | null;
-    readonly value: string | null;
-    readonly metric: "requests" | "tokens" | "concurrency" | "usd";
-    readonly window: string | null;
-    /** A count, or for money US dollars as decimal text. */
-    readonly limit: number | string | null;
-    /** A count, or for money US dollars as decimal text. */
-    readonly before: number | string;
-    /** A count, or for money US dollars as decimal text. */
-    readonly reserved: number | string;
-    /** A count, or for money US dollars as decimal text. */
-    readonly settled: number | string | null;
-    /** A count, or for money US dollars as decimal text. */
-    readonly after: number | string;
-    readonly refused: string | null;
-    readonly would_refuse: boolean;
-    /** The end of the budget's period in which the call began. */
-    readonly resets_at: string | null;
-  })[] | null;
+  readonly cost: CallCost | null;
+  readonly limits: readonly CallLimit[] | null;
   /** Null if `around=false` was asked for. */
-  readonly around: {
-    /** Of the same end user within five minutes. */
-    readonly end_user: readonly Call[];
-    /** With the same `session_id` in `metadata`. */
-    readonly session: readonly Call[];
-    /** With the same error code in the same hour, the first of them. */
-    readonly error: readonly Call[];
-    /** How many calls have the same error code in the same hour. */
-    readonly errors: number;
-  } | null;
+  readonly around: CallsAround | null;
   /** Null if the token is not known any more. */
   readonly token_name: string | null;
   /** Where the trace of the call is shown: by the integrations that have received it and have a `trace_url`. */
-  readonly trace_links: readonly {
-    readonly name: string;
-    readonly url: string;
-  }[];
-  readonly content: {
-    /** `kept`: it can be read. `explained`: the call was an explanation, of which nothing is kept. `off`: the content log is off for the project now. `elsewhere`: only integrations receive it. `unsampled`: the call is not in the share of calls that is kept. `expired`: it was kept for its time. `missing`: the content log is on, but has nothing of the call: it was off then, the content was deleted, or the process was killed before it was written. */
-    readonly state: "kept" | "explained" | "off" | "elsewhere" | "unsampled" | "expired" | "missing";
-    /** Time in UTC. */
-    readonly kept_until: string | null;
-  };
+  readonly trace_links: readonly TraceLink[];
+  readonly content: ContentState;
   /** All details of the call, with the field names of the log; null if they are older than details are kept. */
   readonly record: Readonly<Record<string, unknown>> | null;
 }
@@ -335,6 +273,49 @@ export interface CallHistogram {
   readonly whole_until: string | null;
 }
 
+export interface CallLimit {
+  readonly id: string;
+  /** Null if it is not configured any more. */
+  readonly name: string | null;
+  readonly kind: "limit" | "budget" | null;
+  readonly value: string | null;
+  readonly metric: "requests" | "tokens" | "concurrency" | "usd";
+  readonly window: string | null;
+  /** A count, or for money US dollars as decimal text. */
+  readonly limit: number | string | null;
+  /** A count, or for money US dollars as decimal text. */
+  readonly before: number | string;
+  /** A count, or for money US dollars as decimal text. */
+  readonly reserved: number | string;
+  /** A count, or for money US dollars as decimal text. */
+  readonly settled: number | string | null;
+  /** A count, or for money US dollars as decimal text. */
+  readonly after: number | string;
+  readonly refused: string | null;
+  readonly would_refuse: boolean;
+  /** The end of the budget's period in which the call began. */
+  readonly resets_at: string | null;
+}
+
+export interface CallVerdict {
+  readonly kind: "explained" | "unsettled" | "left" | "refused" | "failed" | "cached" | "fallback" | "hedged" | "dear" | "slow" | "usual";
+  /** One sentence that says what decided the call. */
+  readonly text: string;
+  /** Sentences about what else is out of the ordinary. */
+  readonly notes: readonly string[];
+}
+
+export interface CallsAround {
+  /** Of the same end user within five minutes. */
+  readonly end_user: readonly Call[];
+  /** With the same `session_id` in `metadata`. */
+  readonly session: readonly Call[];
+  /** With the same error code in the same hour, the first of them. */
+  readonly error: readonly Call[];
+  /** How many calls have the same error code in the same hour. */
+  readonly errors: number;
+}
+
 export interface Change {
   readonly action: "create" | "change" | "remove";
   readonly kind: string;
@@ -346,6 +327,12 @@ export interface Change {
   readonly before?: unknown;
   /** Values before and after the change; secrets are masked. */
   readonly after?: unknown;
+}
+
+export interface ChangedCalls {
+  readonly calls: number;
+  /** Some of these calls, the newest first. */
+  readonly trace_ids: readonly string[];
 }
 
 export interface Claim {
@@ -368,27 +355,36 @@ export interface Claim {
   readonly token_id: string | null;
 }
 
+export interface CodeCount {
+  readonly code: string;
+  readonly calls: number;
+}
+
 export interface CompanyLogin {
   readonly name: string;
   readonly issuer: string;
   /** Whether people log in to the console there. */
   readonly console: boolean;
   /** What a token gives in addition to what the database has for its user. */
-  readonly roles: readonly ({
-    /** The claim of the token; dots lead into objects. */
-    readonly claim: string;
-    /** What the claim has to be or to contain; null for any value. */
-    readonly value: string | null;
-    readonly role: "viewer" | "developer" | "maintainer" | "admin" | "owner";
-    /** Null for the role in the whole tenant. */
-    readonly project_id: string | null;
-    readonly permissions: readonly ("byo_endpoint" | "custom_price" | "debug" | "read_content" | "vendor_objects" | "ops")[];
-    readonly operator: boolean;
-  })[];
+  readonly roles: readonly LoginRole[];
 }
 
 export interface CompanyLogins {
   readonly data: readonly CompanyLogin[];
+}
+
+export interface ContentState {
+  /** `kept`: it can be read. `explained`: the call was an explanation, of which nothing is kept. `off`: the content log is off for the project now. `elsewhere`: only integrations receive it. `unsampled`: the call is not in the share of calls that is kept. `expired`: it was kept for its time. `missing`: the content log is on, but has nothing of the call: it was off then, the content was deleted, or the process was killed before it was written. */
+  readonly state: "kept" | "explained" | "off" | "elsewhere" | "unsampled" | "expired" | "missing";
+  /** Time in UTC. */
+  readonly kept_until: string | null;
+}
+
+export interface CostPart {
+  readonly what: string;
+  readonly units: number;
+  readonly usd_per_million: string;
+  readonly usd: string;
 }
 
 export interface Draft {
@@ -466,6 +462,12 @@ export interface Gateway {
   } | null;
 }
 
+export interface HeldRole {
+  /** Null for the role in the whole tenant. */
+  readonly project_id: string | null;
+  readonly role: "viewer" | "developer" | "maintainer" | "admin" | "owner";
+}
+
 export interface Integration {
   /** Its name in the section `integrations` of the configuration file. */
   readonly name: string;
@@ -486,23 +488,25 @@ export interface Integration {
   /** Only for operators: what the receiver said when it failed. */
   readonly last_error: string | null;
   /** Only for operators, because they count the calls of all tenants since the start. */
-  readonly figures: {
-    readonly delivered: number;
-    /** Failed attempts, each of one batch. */
-    readonly failures: number;
-    readonly retries: number;
-    /** Calls that wait to be delivered. */
-    readonly queued: number;
-    /** Calls that were not delivered, by reason, as in the metric `dragoman_integration_shed_total`. */
-    readonly not_delivered: {
-      readonly queue_full?: number;
-      readonly handover?: number;
-      readonly refused?: number;
-      readonly given_up?: number;
-      readonly thread_ended?: number;
-      readonly shutdown?: number;
-    };
-  } | null;
+  readonly figures: IntegrationFigures | null;
+}
+
+export interface IntegrationFigures {
+  readonly delivered: number;
+  /** Failed attempts, each of one batch. */
+  readonly failures: number;
+  readonly retries: number;
+  /** Calls that wait to be delivered. */
+  readonly queued: number;
+  /** Calls that were not delivered, by reason, as in the metric `dragoman_integration_shed_total`. */
+  readonly not_delivered: {
+    readonly queue_full?: number;
+    readonly handover?: number;
+    readonly refused?: number;
+    readonly given_up?: number;
+    readonly thread_ended?: number;
+    readonly shutdown?: number;
+  };
 }
 
 export interface Integrations {
@@ -536,6 +540,40 @@ export interface IssuedToken {
   readonly token: string | null;
 }
 
+export interface LimitAccount {
+  /** The value with a count of its own where the scope has `*`: those are shown that have used most lately. Null where all share one count. */
+  readonly value: string | null;
+  /** With what is reserved for calls that run. */
+  readonly used: number | string;
+  /** The part of `used` that is set aside for calls that run. Null for `concurrency`, and where several gateways count together. */
+  readonly reserved: number | string | null;
+  /** A count, or for money US dollars as decimal text. */
+  readonly remaining: number | string;
+  /** The used part of the limit; 1 is all of it. */
+  readonly share: number;
+  /** Time in UTC. */
+  readonly resets_at: string | null;
+  /** Of a budget: when it will be reached at the rate of the last six hours, or at that of its period where this is not known for its scope. The time of the answer where it is reached; null if it resets before, or nothing is used. */
+  readonly hits_at: string | null;
+}
+
+export interface LimitConsumer {
+  readonly dimension: "project" | "token";
+  readonly value: string | null;
+  /** Of an access token; null if it is not known. */
+  readonly name: string | null;
+  readonly calls: number;
+  readonly tokens: number;
+  readonly cost_usd: string;
+}
+
+export interface LimitDay {
+  readonly day: string;
+  readonly calls: number;
+  readonly tokens: number;
+  readonly cost_usd: string;
+}
+
 export interface LimitDetail {
   readonly id: string;
   readonly name: string;
@@ -549,39 +587,11 @@ export interface LimitDetail {
   readonly limit: number | string;
   /** When the budget's period began; null if it has none. */
   readonly begins_at: string | null;
-  readonly accounts: readonly ({
-    /** The value with a count of its own where the scope has `*`: those are shown that have used most lately. Null where all share one count. */
-    readonly value: string | null;
-    /** With what is reserved for calls that run. */
-    readonly used: number | string;
-    /** The part of `used` that is set aside for calls that run. Null for `concurrency`, and where several gateways count together. */
-    readonly reserved: number | string | null;
-    /** A count, or for money US dollars as decimal text. */
-    readonly remaining: number | string;
-    /** The used part of the limit; 1 is all of it. */
-    readonly share: number;
-    /** Time in UTC. */
-    readonly resets_at: string | null;
-    /** Of a budget: when it will be reached at the rate of the last six hours, or at that of its period where this is not known for its scope. The time of the answer where it is reached; null if it resets before, or nothing is used. */
-    readonly hits_at: string | null;
-  })[];
+  readonly accounts: readonly LimitAccount[];
   /** Who has used most in the period of a budget. Null for a limit, and where the scope has globs, for which there are no sums. */
-  readonly consumers: readonly ({
-    readonly dimension: "project" | "token";
-    readonly value: string | null;
-    /** Of an access token; null if it is not known. */
-    readonly name: string | null;
-    readonly calls: number;
-    readonly tokens: number;
-    readonly cost_usd: string;
-  })[] | null;
+  readonly consumers: readonly LimitConsumer[] | null;
   /** What was used on each day in UTC; null as `consumers`. */
-  readonly days: readonly {
-    readonly day: string;
-    readonly calls: number;
-    readonly tokens: number;
-    readonly cost_usd: string;
-  }[] | null;
+  readonly days: readonly LimitDay[] | null;
   /** Time in UTC. */
   readonly as_of: string;
 }
@@ -599,22 +609,7 @@ export interface LimitState {
   readonly limit: number | string;
   /** When the budget's period began; null if it has none. */
   readonly begins_at: string | null;
-  readonly accounts: readonly ({
-    /** The value with a count of its own where the scope has `*`: those are shown that have used most lately. Null where all share one count. */
-    readonly value: string | null;
-    /** With what is reserved for calls that run. */
-    readonly used: number | string;
-    /** The part of `used` that is set aside for calls that run. Null for `concurrency`, and where several gateways count together. */
-    readonly reserved: number | string | null;
-    /** A count, or for money US dollars as decimal text. */
-    readonly remaining: number | string;
-    /** The used part of the limit; 1 is all of it. */
-    readonly share: number;
-    /** Time in UTC. */
-    readonly resets_at: string | null;
-    /** Of a budget: when it will be reached at the rate of the last six hours, or at that of its period where this is not known for its scope. The time of the answer where it is reached; null if it resets before, or nothing is used. */
-    readonly hits_at: string | null;
-  })[];
+  readonly accounts: readonly LimitAccount[];
 }
 
 export interface LimitStates {
@@ -716,6 +711,18 @@ export interface LoggedCallDetail {
   readonly content_kept_until: string | null;
 }
 
+export interface LoginRole {
+  /** The claim of the token; dots lead into objects. */
+  readonly claim: string;
+  /** What the claim has to be or to contain; null for any value. */
+  readonly value: string | null;
+  readonly role: "viewer" | "developer" | "maintainer" | "admin" | "owner";
+  /** Null for the role in the whole tenant. */
+  readonly project_id: string | null;
+  readonly permissions: readonly ("byo_endpoint" | "custom_price" | "debug" | "read_content" | "vendor_objects" | "ops")[];
+  readonly operator: boolean;
+}
+
 export interface Model {
   readonly id: string;
   readonly object: "model";
@@ -733,14 +740,16 @@ export interface ModelList {
 }
 
 export interface NewCalls {
-  readonly places: readonly {
-    readonly place: string;
-    /** In the order of their ends. A call may come twice. */
-    readonly data: readonly Call[];
-    readonly token_names: Readonly<Record<string, string>>;
-    /** There were more calls than are listed here. Read the list of calls. */
-    readonly more: boolean;
-  }[];
+  readonly places: readonly NewCallsOfPlace[];
+}
+
+export interface NewCallsOfPlace {
+  readonly place: string;
+  /** In the order of their ends. A call may come twice. */
+  readonly data: readonly Call[];
+  readonly token_names: Readonly<Record<string, string>>;
+  /** There were more calls than are listed here. Read the list of calls. */
+  readonly more: boolean;
 }
 
 export interface NewClaim {
@@ -775,17 +784,18 @@ export interface ObjectVersion {
   readonly note: string | null;
   readonly change: Change;
   /** Calls of the route from this version to the next one; null where they are not counted. */
-  readonly calls: {
-    readonly calls: number;
-    readonly errors: number;
-    readonly cost_usd: string;
-  } | null;
+  readonly calls: VersionCalls | null;
 }
 
 /** The newest first, at most 100. */
 export interface ObjectVersions {
   readonly data: readonly ObjectVersion[];
   readonly as_of: string;
+}
+
+export interface Percentiles {
+  readonly p50: number | null;
+  readonly p95: number | null;
 }
 
 export interface PolicySimulation {
@@ -805,29 +815,11 @@ export interface PolicySimulation {
     readonly failed: number;
   };
   /** What the published policy decides about the calls; null when no such policy is published. */
-  readonly now: {
-    readonly allowed: number;
-    readonly denied: number;
-    /** Calls of which the record does not hold what the policy reads. */
-    readonly unknown: number;
-  } | null;
+  readonly now: PolicyVerdicts | null;
   /** With the policy of the request; null if it has none. */
-  readonly proposed: {
-    readonly allowed: number;
-    readonly denied: number;
-    /** Calls of which the record does not hold what the policy reads. */
-    readonly unknown: number;
-  } | null;
-  readonly newly_denied: {
-    readonly calls: number;
-    /** Some of these calls, the newest first. */
-    readonly trace_ids: readonly string[];
-  } | null;
-  readonly newly_allowed: {
-    readonly calls: number;
-    /** Some of these calls, the newest first. */
-    readonly trace_ids: readonly string[];
-  } | null;
+  readonly proposed: PolicyVerdicts | null;
+  readonly newly_denied: ChangedCalls;
+  readonly newly_allowed: ChangedCalls;
   /** Whose calls these are, those with the most first; at most 20. */
   readonly who: readonly ({
     readonly project_id: string | null;
@@ -839,10 +831,26 @@ export interface PolicySimulation {
   readonly as_of: string;
 }
 
+export interface PolicyVerdicts {
+  readonly allowed: number;
+  readonly denied: number;
+  /** Calls of which the record does not hold what the policy reads. */
+  readonly unknown: number;
+}
+
 export interface ProjectTokenList {
   readonly data: readonly Token[];
   /** Null on the last page. */
   readonly next_cursor: string | null;
+}
+
+export interface ProviderFailure {
+  /** Time in UTC. */
+  readonly at: string;
+  readonly trace_id: string;
+  readonly model: string | null;
+  readonly status: number;
+  readonly code: string | null;
 }
 
 export interface ProviderHealth {
@@ -859,28 +867,10 @@ export interface ProviderHealth {
   /** Approximate, as `p50_ms`. */
   readonly p95_ms: number | null;
   /** Those that were called lately by this gateway. */
-  readonly targets: readonly ({
-    readonly model: string;
-    /** Of the circuit breaker: `open` targets are not called. `rate_limited`: the provider asked to wait. */
-    readonly state: "closed" | "open" | "half_open" | "rate_limited";
-    /** The recent time to the first content. */
-    readonly first_content_ms: number | null;
-    /** How long the target is still avoided. */
-    readonly open_for_ms: number | null;
-  })[];
+  readonly targets: readonly ProviderTarget[];
   /** The error codes of these calls. */
-  readonly codes: readonly {
-    readonly code: string;
-    readonly calls: number;
-  }[];
-  readonly last_failure: {
-    /** Time in UTC. */
-    readonly at: string;
-    readonly trace_id: string;
-    readonly model: string | null;
-    readonly status: number;
-    readonly code: string | null;
-  } | null;
+  readonly codes: readonly CodeCount[];
+  readonly last_failure: ProviderFailure;
   /** The routes that have it among their targets. */
   readonly routes: readonly string[];
   /** Why it, or one of its models, gets no calls for a while. */
@@ -893,6 +883,16 @@ export interface ProviderHealths {
   readonly from: string;
   /** Time in UTC. */
   readonly as_of: string;
+}
+
+export interface ProviderTarget {
+  readonly model: string;
+  /** Of the circuit breaker: `open` targets are not called. `rate_limited`: the provider asked to wait. */
+  readonly state: "closed" | "open" | "half_open" | "rate_limited";
+  /** The recent time to the first content. */
+  readonly first_content_ms: number | null;
+  /** How long the target is still avoided. */
+  readonly open_for_ms: number | null;
 }
 
 export interface ProviderTest {
@@ -936,119 +936,9 @@ export interface RouteSimulation {
     readonly cost_usd: string;
   };
   /** What becomes of the calls with the published route; null when no such route is published. */
-  readonly now: {
-    readonly answered: number;
-    readonly failed: number;
-    readonly attempts: number;
-    readonly failures: readonly {
-      readonly code: string;
-      readonly calls: number;
-      /** Some of these calls, the newest first. */
-      readonly trace_ids: readonly string[];
-    }[];
-    /** Calls that a target does not take, whatever becomes of them elsewhere. */
-    readonly refusals: readonly ({
-      readonly target: string | null;
-      readonly code: string;
-      readonly param: string | null;
-      readonly message: string;
-      readonly calls: number;
-      /** Some of these calls, the newest first. */
-      readonly trace_ids: readonly string[];
-    })[];
-    readonly targets: readonly {
-      readonly target: string;
-      /** Calls that it answers. */
-      readonly calls: number;
-      readonly share: number;
-      readonly refused: number;
-      /** Calls whose prompts are too long for its model. */
-      readonly too_long: number;
-      readonly cost_usd: string;
-      readonly unpriced: number;
-      /** Recorded answers of the target, from which its times are taken; 0 if its times are not known. */
-      readonly recorded_answers: number;
-    }[];
-    /** Limits, budgets and policies that would refuse some of the answered calls at the targets that answer them. Limits and budgets count these calls alone, each at its own time. */
-    readonly rules: readonly ({
-      readonly kind: "limit" | "budget" | "policy";
-      readonly name: string;
-      /** Answered calls that it would refuse. */
-      readonly calls: number;
-      /** Calls of which the records do not hold what a policy reads. */
-      readonly unknown: number;
-      /** Some of these calls, the newest first. */
-      readonly trace_ids: readonly string[];
-    })[];
-    readonly cost_usd: string;
-    /** Answered calls whose cost is not known. */
-    readonly unpriced: number;
-    readonly first_content_ms: {
-      readonly p50: number | null;
-      readonly p95: number | null;
-    };
-    readonly total_ms: {
-      readonly p50: number | null;
-      readonly p95: number | null;
-    };
-  } | null;
+  readonly now: SimulatedOutcome | null;
   /** With the route of the request; null if it has none. */
-  readonly proposed: {
-    readonly answered: number;
-    readonly failed: number;
-    readonly attempts: number;
-    readonly failures: readonly {
-      readonly code: string;
-      readonly calls: number;
-      /** Some of these calls, the newest first. */
-      readonly trace_ids: readonly string[];
-    }[];
-    /** Calls that a target does not take, whatever becomes of them elsewhere. */
-    readonly refusals: readonly ({
-      readonly target: string | null;
-      readonly code: string;
-      readonly param: string | null;
-      readonly message: string;
-      readonly calls: number;
-      /** Some of these calls, the newest first. */
-      readonly trace_ids: readonly string[];
-    })[];
-    readonly targets: readonly {
-      readonly target: string;
-      /** Calls that it answers. */
-      readonly calls: number;
-      readonly share: number;
-      readonly refused: number;
-      /** Calls whose prompts are too long for its model. */
-      readonly too_long: number;
-      readonly cost_usd: string;
-      readonly unpriced: number;
-      /** Recorded answers of the target, from which its times are taken; 0 if its times are not known. */
-      readonly recorded_answers: number;
-    }[];
-    /** Limits, budgets and policies that would refuse some of the answered calls at the targets that answer them. Limits and budgets count these calls alone, each at its own time. */
-    readonly rules: readonly ({
-      readonly kind: "limit" | "budget" | "policy";
-      readonly name: string;
-      /** Answered calls that it would refuse. */
-      readonly calls: number;
-      /** Calls of which the records do not hold what a policy reads. */
-      readonly unknown: number;
-      /** Some of these calls, the newest first. */
-      readonly trace_ids: readonly string[];
-    })[];
-    readonly cost_usd: string;
-    /** Answered calls whose cost is not known. */
-    readonly unpriced: number;
-    readonly first_content_ms: {
-      readonly p50: number | null;
-      readonly p95: number | null;
-    };
-    readonly total_ms: {
-      readonly p50: number | null;
-      readonly p95: number | null;
-    };
-  } | null;
+  readonly proposed: SimulatedOutcome | null;
   readonly difference: SimulatedDifference;
   /** The tests of the proposed route or, without one, of the route as it is. */
   readonly tests: readonly ({
@@ -1078,6 +968,65 @@ export interface SimulatedDifference {
   /** Of the calls whose cost is known on both sides; negative if they would cost less. */
   readonly cost_usd: string;
   readonly sentences: readonly string[];
+}
+
+export interface SimulatedFailure {
+  readonly code: string;
+  readonly calls: number;
+  /** Some of these calls, the newest first. */
+  readonly trace_ids: readonly string[];
+}
+
+export interface SimulatedOutcome {
+  readonly answered: number;
+  readonly failed: number;
+  readonly attempts: number;
+  readonly failures: readonly SimulatedFailure[];
+  /** Calls that a target does not take, whatever becomes of them elsewhere. */
+  readonly refusals: readonly SimulatedRefusal[];
+  readonly targets: readonly SimulatedTarget[];
+  /** Limits, budgets and policies that would refuse some of the answered calls at the targets that answer them. Limits and budgets count these calls alone, each at its own time. */
+  readonly rules: readonly SimulatedRule[];
+  readonly cost_usd: string;
+  /** Answered calls whose cost is not known. */
+  readonly unpriced: number;
+  readonly first_content_ms: Percentiles;
+  readonly total_ms: Percentiles;
+}
+
+export interface SimulatedRefusal {
+  readonly target: string | null;
+  readonly code: string;
+  readonly param: string | null;
+  readonly message: string;
+  readonly calls: number;
+  /** Some of these calls, the newest first. */
+  readonly trace_ids: readonly string[];
+}
+
+export interface SimulatedRule {
+  readonly kind: "limit" | "budget" | "policy";
+  readonly name: string;
+  /** Answered calls that it would refuse. */
+  readonly calls: number;
+  /** Calls of which the records do not hold what a policy reads. */
+  readonly unknown: number;
+  /** Some of these calls, the newest first. */
+  readonly trace_ids: readonly string[];
+}
+
+export interface SimulatedTarget {
+  readonly target: string;
+  /** Calls that it answers. */
+  readonly calls: number;
+  readonly share: number;
+  readonly refused: number;
+  /** Calls whose prompts are too long for its model. */
+  readonly too_long: number;
+  readonly cost_usd: string;
+  readonly unpriced: number;
+  /** Recorded answers of the target, from which its times are taken; 0 if its times are not known. */
+  readonly recorded_answers: number;
 }
 
 export interface TenantAuditList {
@@ -1117,31 +1066,16 @@ export interface Token {
   readonly etag: string;
 }
 
+export interface TraceLink {
+  readonly name: string;
+  readonly url: string;
+}
+
 export interface Usage {
   readonly data: readonly UsageRow[];
   readonly next_cursor: string | null;
   /** The sums over all groups; only on the first page. */
-  readonly totals: {
-    readonly calls: number;
-    readonly errors: number;
-    /** The number of calls with usage whose price is not known. */
-    readonly unpriced: number;
-    /** The number of calls whose usage the gateway estimated, because the provider reported none. */
-    readonly estimated: number;
-    readonly prompt_tokens: number;
-    readonly completion_tokens: number;
-    readonly cached_tokens: number;
-    readonly reasoning_tokens: number;
-    readonly cost_usd: string;
-    readonly mean_ms: number | null;
-    /** Approximate: estimated from counts of calls by duration. */
-    readonly p50_ms: number | null;
-    /** Approximate, as `p50_ms`. */
-    readonly p95_ms: number | null;
-    readonly total_ms: number;
-    /** Number of calls by duration: the upper bound of each bucket, and `more`. */
-    readonly latency_ms: Readonly<Record<string, number>>;
-  } | null;
+  readonly totals: UsageTotals | null;
   /** The figures are those of the calls in the database at this time; a call is there moments after its end. */
   readonly as_of: string;
   /** Before this time, hours in which the period begins, ends or has a midnight count as a whole where they begin (of end users: days in UTC), because their calls are not kept any more; null if all is exact. */
@@ -1171,12 +1105,50 @@ export interface UsageRow {
   readonly latency_ms: Readonly<Record<string, number>>;
 }
 
+export interface UsageTotals {
+  readonly calls: number;
+  readonly errors: number;
+  /** The number of calls with usage whose price is not known. */
+  readonly unpriced: number;
+  /** The number of calls whose usage the gateway estimated, because the provider reported none. */
+  readonly estimated: number;
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly cached_tokens: number;
+  readonly reasoning_tokens: number;
+  readonly cost_usd: string;
+  readonly mean_ms: number | null;
+  /** Approximate: estimated from counts of calls by duration. */
+  readonly p50_ms: number | null;
+  /** Approximate, as `p50_ms`. */
+  readonly p95_ms: number | null;
+  readonly total_ms: number;
+  /** Number of calls by duration: the upper bound of each bucket, and `more`. */
+  readonly latency_ms: Readonly<Record<string, number>>;
+}
+
+export interface UsualCall {
+  /** How many calls are compared: the last ones before this one that were answered. */
+  readonly calls: number;
+  readonly cost_usd: string | null;
+  readonly total_ms: number;
+  readonly first_content_ms: number | null;
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+}
+
 export interface VerifiedAudit {
   /** Whether no row was changed or removed since it was written. */
   readonly intact: boolean;
   /** The key that verifies exports: Ed25519, 32 bytes in base64. */
   readonly public_key: string;
   readonly chains: readonly AuditChain[];
+}
+
+export interface VersionCalls {
+  readonly calls: number;
+  readonly errors: number;
+  readonly cost_usd: string;
 }
 
 export interface View {

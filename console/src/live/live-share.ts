@@ -1,6 +1,6 @@
 // One stream of new calls for all tabs of a browser, which has only six connections to a server: the tab that holds a lock reads for all of them,
 // and tells the others over a channel. When it is closed, hidden or switched off, another one goes on.
-import type { NewCalls } from "../api/types.ts";
+import type { NewCallsOfPlace } from "../api/types.ts";
 import { ApiError } from "../api/api.ts";
 import { readCallStream } from "./call-stream.ts";
 
@@ -10,7 +10,7 @@ const MOST_PLACES = 10;
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 30_000;
 
-type Batch = NewCalls["places"][number];
+type Batch = NewCallsOfPlace;
 
 type Said =
   | { readonly kind: "wants"; readonly tab: string; readonly place: string }

@@ -1,6 +1,6 @@
 // New calls of the scope while the page is visible and the reader wants them.
 import { useEffect, useRef, useState, useSyncExternalStore } from "react";
-import type { NewCalls } from "../api/types.ts";
+import type { NewCallsOfPlace } from "../api/types.ts";
 import { useScope } from "../scope/scope-context.tsx";
 import { joinLive } from "./live-share.ts";
 
@@ -12,7 +12,7 @@ function followVisibility(changed: () => void): () => void {
 /** `off`: not wanted, or the page is hidden. `waiting`: the stream has ended and is opened again. */
 export type LiveState = "off" | "open" | "waiting";
 
-export function useLive(isWanted: boolean, take: (batch: NewCalls["places"][number]) => void): LiveState {
+export function useLive(isWanted: boolean, take: (batch: NewCallsOfPlace) => void): LiveState {
   const { tenant, project } = useScope();
   const place = `${tenant ?? "-"}/${project ?? "-"}`;
   const isVisible = useSyncExternalStore(followVisibility, () => document.visibilityState === "visible");

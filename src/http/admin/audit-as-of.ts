@@ -9,10 +9,12 @@ import type { AuditReads } from "../../store/audit-reads.ts";
 import { type AdminOperation, reading } from "./operation.ts";
 import { chosenId, instant, iso, time } from "./schemas.ts";
 
-const role = z.strictObject({
-  project_id: z.string().nullable().meta({ description: "Null for the role in the whole tenant." }),
-  role: z.enum(ROLES),
-});
+const role = z
+  .strictObject({
+    project_id: z.string().nullable().meta({ description: "Null for the role in the whole tenant." }),
+    role: z.enum(ROLES),
+  })
+  .meta({ id: "HeldRole" });
 const texts = z.array(z.string());
 const asOf = z
   .strictObject({

@@ -20,7 +20,7 @@ import { CALL_SHAPE, findCall, listedCall, shownCall } from "./call-shapes.ts";
 import { type UsualCall, VERDICTS, type VerdictFacts, verdictOf } from "./call-verdict.ts";
 import type { AdminContents } from "./operation.ts";
 import type { AdminCalls } from "./report-reads.ts";
-import { iso, time } from "./schemas.ts";
+import { iso, orNull, time } from "./schemas.ts";
 
 const count = z.int();
 const amount = z
@@ -28,72 +28,76 @@ const amount = z
   .meta({ description: "A count, or for money US dollars as decimal text." });
 const calls = z.array(listedCall);
 
-const verdict = z.strictObject({
-  kind: z.enum(VERDICTS),
-  text: z.string().meta({ description: "One sentence that says what decided the call." }),
-  notes: z.array(z.string()).meta({ description: "Sentences about what else is out of the ordinary." }),
-});
-const usual = z.strictObject({
-  calls: count.meta({ description: "How many calls are compared: the last ones before this one that were answered." }),
-  cost_usd: z.string().nullable(),
-  total_ms: z.number(),
-  first_content_ms: z.number().nullable(),
-  prompt_tokens: z.number(),
-  completion_tokens: z.number(),
-});
-const cost = z.strictObject({
-  attempts: z.array(
-    z.strictObject({
-      provider: z.string(),
-      model: z.string(),
-      price_id: z.string(),
-      parts: z.array(
-        z.strictObject({ what: z.string(), units: z.number(), usd_per_million: z.string(), usd: z.string() }),
-      ),
-      cost_usd: z.string().meta({ description: "The sum of the parts, rounded up once to a whole nano-dollar." }),
+const verdict = z
+  .strictObject({
+    kind: z.enum(VERDICTS),
+    text: z.string().meta({ description: "One sentence that says what decided the call." }),
+    notes: z.array(z.string()).meta({ description: "Sentences about what else is out of the ordinary." }),
+  })
+  .meta({ id: "CallVerdict" });
+const usual = z
+  .strictObject({
+    calls: count.meta({
+      description: "How many calls are compared: the last ones before this one that were answered.",
     }),
-  ),
-  cost_usd: z.string(),
-});
-const limit = z.strictObject({
-  id: z.string(),
-  name: z.string().nullable().meta({ description: "Null if it is not configured any more." }),
-  kind: z.enum(["limit", "budget"]).nullable(),
-  value: z.string().nullable(),
-  metric: z.enum(["requests", "tokens", "concurrency", "usd"]),
-  window: z.string().nullable(),
-  limit: amount.nullable(),
-  before: amount,
-  reserved: amount,
-  settled: amount.nullable(),
-  after: amount,
-  refused: z.string().nullable(),
-  would_refuse: z.boolean(),
-  resets_at: time.nullable().meta({ description: "The end of the budget's period in which the call began." }),
-});
-const around = z.strictObject({
-  end_user: calls.meta({ description: "Of the same end user within five minutes." }),
-  session: calls.meta({ description: "With the same `session_id` in `metadata`." }),
-  error: calls.meta({ description: "With the same error code in the same hour, the first of them." }),
-  errors: count.meta({ description: "How many calls have the same error code in the same hour." }),
-});
+    cost_usd: z.string().nullable(),
+    total_ms: z.number(),
+    first_content_ms: z.number().nullable(),
+    prompt_tokens: z.number(),
+    completion_tokens: z.number(),
+  })
+  .meta({ id: "UsualCall" });
+const costPart = z
+  .strictObject({ what: z.string(), units: z.number(), usd_per_million: z.string(), usd: z.string() })
+  .meta({ id: "CostPart" });
+const attemptCost = z
+  .strictObject({
+    provider: z.string(),
+    model: z.string(),
+    price_id: z.string(),
+    parts: z.array(costPart),
+    cost_usd: z.string().meta({ description: "The sum of the parts, rounded up once to a whole nano-dollar." }),
+  })
+  .meta({ id: "AttemptCost" });
+const cost = z.strictObject({ attempts: z.array(attemptCost), cost_usd: z.string() }).meta({ id: "CallCost" });
+const traceLink = z.strictObject({ name: z.string(), url: z.string() }).meta({ id: "TraceLink" });
+const limit = z
+  .strictObject({
+    id: z.string(),
+    name: z.string().nullable().meta({ description: "Null if it is not configured any more." }),
+    kind: z.enum(["limit", "budget"]).nullable(),
+    value: z.string().nullable(),
+    metric: z.enum(["requests", "tokens", "concurrency", "usd"]),
+    window: z.string().nullable(),
+    limit: amount.nullable(),
+    before: amount,
+    reserved: amount,
+    settled: amount.nullable(),
+    after: amount,
+    refused: z.string().nullable(),
+    would_refuse: z.boolean(),
+    resets_at: time.nullable().meta({ description: "The end of the budget's period in which the call began." }),
+  })
+  .meta({ id: "CallLimit" });
+const around = z
+  .strictObject({
+    end_user: calls.meta({ description: "Of the same end user within five minutes." }),
+    session: calls.meta({ description: "With the same `session_id` in `metadata`." }),
+    error: calls.meta({ description: "With the same error code in the same hour, the first of them." }),
+    errors: count.meta({ description: "How many calls have the same error code in the same hour." }),
+  })
+  .meta({ id: "CallsAround" });
 
 export const callDetail = z
   .strictObject({
     ...CALL_SHAPE,
-    verdict: verdict
-      .nullable()
-      .meta({ description: "Null, as the following members, if the record is not kept any more." }),
-    usual: usual.nullable().meta({
-      description: "Medians of the route's calls in the project; null if there are fewer than five.",
-    }),
-    cost: cost.nullable().meta({
-      description: "The cost as a sum; null if today's prices do not come to exactly what the call has cost.",
-    }),
+    verdict: orNull(verdict, "Null, as the following members, if the record is not kept any more."),
+    usual: orNull(usual, "Medians of the route's calls in the project; null if there are fewer than five."),
+    cost: orNull(cost, "The cost as a sum; null if today's prices do not come to exactly what the call has cost."),
     limits: z.array(limit).nullable(),
-    around: around.nullable().meta({ description: "Null if `around=false` was asked for." }),
+    around: orNull(around, "Null if `around=false` was asked for."),
     token_name: z.string().nullable().meta({ description: "Null if the token is not known any more." }),
-    trace_links: z.array(z.strictObject({ name: z.string(), url: z.string() })).meta({
+    trace_links: z.array(traceLink).meta({
       description:
         "Where the trace of the call is shown: by the integrations that have received it and have a `trace_url`.",
     }),

@@ -52,18 +52,15 @@ const eventsQuery = z.strictObject({
     .meta({ description: "How long the stream lasts. With 0 it has what has ended since `after`, and its end." }),
 });
 
-const newCalls = z
+const callsOfPlace = z
   .strictObject({
-    places: z.array(
-      z.strictObject({
-        place: z.string(),
-        data: z.array(listedCall).meta({ description: "In the order of their ends. A call may come twice." }),
-        token_names: z.record(z.string(), z.string()),
-        more: z.boolean().meta({ description: "There were more calls than are listed here. Read the list of calls." }),
-      }),
-    ),
+    place: z.string(),
+    data: z.array(listedCall).meta({ description: "In the order of their ends. A call may come twice." }),
+    token_names: z.record(z.string(), z.string()),
+    more: z.boolean().meta({ description: "There were more calls than are listed here. Read the list of calls." }),
   })
-  .meta({ id: "NewCalls" });
+  .meta({ id: "NewCallsOfPlace" });
+const newCalls = z.strictObject({ places: z.array(callsOfPlace) }).meta({ id: "NewCalls" });
 
 export const END_REASONS = ["renew", "shutting_down", "too_slow", "unavailable"] as const;
 type EndReason = (typeof END_REASONS)[number];

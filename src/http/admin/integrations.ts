@@ -11,21 +11,23 @@ import type { IntegrationStatus } from "../../observe/integrations/integrations.
 import type { DocumentDependencies } from "./document-rule.ts";
 import { type CallReach, PLACES } from "./call-shapes.ts";
 import { type AdminContext, type AdminOperation, reading } from "./operation.ts";
-import { isoOrNull, time } from "./schemas.ts";
+import { isoOrNull, orNull, time } from "./schemas.ts";
 
 const count = z.int();
 const STATES = ["delivering", "failing", "waiting", "disabled"] as const;
 const NOT_DELIVERED = ["queue_full", "handover", "refused", "given_up", "thread_ended", "shutdown"] as const;
 
-const figures = z.strictObject({
-  delivered: count,
-  failures: count.meta({ description: "Failed attempts, each of one batch." }),
-  retries: count,
-  queued: count.meta({ description: "Calls that wait to be delivered." }),
-  not_delivered: z.record(z.enum(NOT_DELIVERED), count).meta({
-    description: "Calls that were not delivered, by reason, as in the metric `dragoman_integration_shed_total`.",
-  }),
-});
+const figures = z
+  .strictObject({
+    delivered: count,
+    failures: count.meta({ description: "Failed attempts, each of one batch." }),
+    retries: count,
+    queued: count.meta({ description: "Calls that wait to be delivered." }),
+    not_delivered: z.record(z.enum(NOT_DELIVERED), count).meta({
+      description: "Calls that were not delivered, by reason, as in the metric `dragoman_integration_shed_total`.",
+    }),
+  })
+  .meta({ id: "IntegrationFigures" });
 const integration = z
   .strictObject({
     name: z.string().meta({ description: "Its name in the section `integrations` of the configuration file." }),
@@ -46,9 +48,7 @@ const integration = z
       .string()
       .nullable()
       .meta({ description: "Only for operators: what the receiver said when it failed." }),
-    figures: figures
-      .nullable()
-      .meta({ description: "Only for operators, because they count the calls of all tenants since the start." }),
+    figures: orNull(figures, "Only for operators, because they count the calls of all tenants since the start."),
   })
   .meta({ id: "Integration" });
 const integrations = z.strictObject({ data: z.array(integration) }).meta({ id: "Integrations" });

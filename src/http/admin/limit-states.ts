@@ -17,24 +17,26 @@ import { iso, isoOrNull, time } from "./schemas.ts";
 const amount = z
   .union([z.number(), z.string()])
   .meta({ description: "A count, or for money US dollars as decimal text." });
-const account = z.strictObject({
-  value: z.string().nullable().meta({
-    description:
-      "The value with a count of its own where the scope has `*`: those are shown that have used most lately. Null where all share one count.",
-  }),
-  used: amount.meta({ description: "With what is reserved for calls that run." }),
-  reserved: amount.nullable().meta({
-    description:
-      "The part of `used` that is set aside for calls that run. Null for `concurrency`, and where several gateways count together.",
-  }),
-  remaining: amount,
-  share: z.number().meta({ description: "The used part of the limit; 1 is all of it." }),
-  resets_at: time.nullable(),
-  hits_at: time.nullable().meta({
-    description:
-      "Of a budget: when it will be reached at the rate of the last six hours, or at that of its period where this is not known for its scope. The time of the answer where it is reached; null if it resets before, or nothing is used.",
-  }),
-});
+const account = z
+  .strictObject({
+    value: z.string().nullable().meta({
+      description:
+        "The value with a count of its own where the scope has `*`: those are shown that have used most lately. Null where all share one count.",
+    }),
+    used: amount.meta({ description: "With what is reserved for calls that run." }),
+    reserved: amount.nullable().meta({
+      description:
+        "The part of `used` that is set aside for calls that run. Null for `concurrency`, and where several gateways count together.",
+    }),
+    remaining: amount,
+    share: z.number().meta({ description: "The used part of the limit; 1 is all of it." }),
+    resets_at: time.nullable(),
+    hits_at: time.nullable().meta({
+      description:
+        "Of a budget: when it will be reached at the rate of the last six hours, or at that of its period where this is not known for its scope. The time of the answer where it is reached; null if it resets before, or nothing is used.",
+    }),
+  })
+  .meta({ id: "LimitAccount" });
 const SHAPE = {
   id: z.string(),
   name: z.string(),
@@ -57,14 +59,19 @@ const states = z
     as_of: time,
   })
   .meta({ id: "LimitStates" });
-const consumer = z.strictObject({
-  dimension: z.enum(["project", "token"]),
-  value: z.string().nullable(),
-  name: z.string().nullable().meta({ description: "Of an access token; null if it is not known." }),
-  calls: z.int(),
-  tokens: z.int(),
-  cost_usd: z.string(),
-});
+const consumer = z
+  .strictObject({
+    dimension: z.enum(["project", "token"]),
+    value: z.string().nullable(),
+    name: z.string().nullable().meta({ description: "Of an access token; null if it is not known." }),
+    calls: z.int(),
+    tokens: z.int(),
+    cost_usd: z.string(),
+  })
+  .meta({ id: "LimitConsumer" });
+const limitDay = z
+  .strictObject({ day: z.string(), calls: z.int(), tokens: z.int(), cost_usd: z.string() })
+  .meta({ id: "LimitDay" });
 const detail = z
   .strictObject({
     ...SHAPE,
@@ -72,10 +79,7 @@ const detail = z
       description:
         "Who has used most in the period of a budget. Null for a limit, and where the scope has globs, for which there are no sums.",
     }),
-    days: z
-      .array(z.strictObject({ day: z.string(), calls: z.int(), tokens: z.int(), cost_usd: z.string() }))
-      .nullable()
-      .meta({ description: "What was used on each day in UTC; null as `consumers`." }),
+    days: z.array(limitDay).nullable().meta({ description: "What was used on each day in UTC; null as `consumers`." }),
     as_of: time,
   })
   .meta({ id: "LimitDetail" });

@@ -5,14 +5,16 @@ import type { JsonObject } from "../../core/json.ts";
 import type { LoginIssuer } from "../../core/login.ts";
 import { type AdminOperation, reading } from "./operation.ts";
 
-const grant = z.strictObject({
-  claim: z.string().meta({ description: "The claim of the token; dots lead into objects." }),
-  value: z.string().nullable().meta({ description: "What the claim has to be or to contain; null for any value." }),
-  role: z.enum(ROLES),
-  project_id: z.string().nullable().meta({ description: "Null for the role in the whole tenant." }),
-  permissions: z.array(z.enum(PERMISSIONS)),
-  operator: z.boolean(),
-});
+const grant = z
+  .strictObject({
+    claim: z.string().meta({ description: "The claim of the token; dots lead into objects." }),
+    value: z.string().nullable().meta({ description: "What the claim has to be or to contain; null for any value." }),
+    role: z.enum(ROLES),
+    project_id: z.string().nullable().meta({ description: "Null for the role in the whole tenant." }),
+    permissions: z.array(z.enum(PERMISSIONS)),
+    operator: z.boolean(),
+  })
+  .meta({ id: "LoginRole" });
 const login = z
   .strictObject({
     name: z.string(),

@@ -15,7 +15,7 @@ import { requireValid } from "./desired-document.ts";
 import { change, shownChange, shownHead, versionHead } from "./history.ts";
 import { type AdminCall, type AdminOperation, type Answer, reading, writing } from "./operation.ts";
 import type { AdminCalls } from "./report-reads.ts";
-import { dryRunQuery, noteQuery, requireEtag } from "./schemas.ts";
+import { dryRunQuery, noteQuery, orNull, requireEtag } from "./schemas.ts";
 
 const NOUNS = {
   routes: { kind: "route", one: "Route", word: "route" },
@@ -27,10 +27,10 @@ const MOST_VERSIONS = 100;
 /** Versions whose calls are counted. */
 const MOST_COUNTED = 20;
 
-const calls = z
-  .strictObject({ calls: z.int(), errors: z.int(), cost_usd: z.string() })
-  .nullable()
-  .meta({ description: "Calls of the route from this version to the next one; null where they are not counted." });
+const calls = orNull(
+  z.strictObject({ calls: z.int(), errors: z.int(), cost_usd: z.string() }).meta({ id: "VersionCalls" }),
+  "Calls of the route from this version to the next one; null where they are not counted.",
+);
 const versions = z
   .strictObject({
     data: z.array(z.strictObject({ ...versionHead, change, calls }).meta({ id: "ObjectVersion" })),

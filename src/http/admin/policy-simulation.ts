@@ -11,7 +11,7 @@ import { type ConfiguredContext, fromFile } from "./configured-resources.ts";
 import { problemsError } from "./input.ts";
 import { type AdminCall, type AdminOperation, apart } from "./operation.ts";
 import { keptSimulations } from "./report-reads.ts";
-import { iso, isoOrNull, time } from "./schemas.ts";
+import { iso, isoOrNull, orNull, time } from "./schemas.ts";
 
 const MOST_CALLS = 1000;
 
@@ -25,11 +25,14 @@ type Body = z.output<typeof body>;
 
 const count = z.int();
 const traceIds = z.array(z.string()).meta({ description: "Some of these calls, the newest first." });
-const verdicts = z.strictObject({
-  allowed: count,
-  denied: count,
-  unknown: count.meta({ description: "Calls of which the record does not hold what the policy reads." }),
-});
+const verdicts = z
+  .strictObject({
+    allowed: count,
+    denied: count,
+    unknown: count.meta({ description: "Calls of which the record does not hold what the policy reads." }),
+  })
+  .meta({ id: "PolicyVerdicts" });
+const changedCalls = z.strictObject({ calls: count, trace_ids: traceIds }).meta({ id: "ChangedCalls" });
 const answer = z
   .strictObject({
     policy: z.string(),
@@ -42,12 +45,10 @@ const answer = z
     recorded: z
       .strictObject({ denied: count, would_deny: count, masked: count, failed: count })
       .meta({ description: "What the policy of this name really did in these calls." }),
-    now: verdicts.nullable().meta({
-      description: "What the published policy decides about the calls; null when no such policy is published.",
-    }),
-    proposed: verdicts.nullable().meta({ description: "With the policy of the request; null if it has none." }),
-    newly_denied: z.strictObject({ calls: count, trace_ids: traceIds }).nullable(),
-    newly_allowed: z.strictObject({ calls: count, trace_ids: traceIds }).nullable(),
+    now: orNull(verdicts, "What the published policy decides about the calls; null when no such policy is published."),
+    proposed: orNull(verdicts, "With the policy of the request; null if it has none."),
+    newly_denied: changedCalls.nullable(),
+    newly_allowed: changedCalls.nullable(),
     who: z
       .array(
         z.strictObject({

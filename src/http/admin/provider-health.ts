@@ -24,14 +24,26 @@ const figures = {
   p50_ms: z.int().nullable().meta({ description: "Approximate: estimated from counts of calls by duration." }),
   p95_ms: z.int().nullable().meta({ description: "Approximate, as `p50_ms`." }),
 };
-const target = z.strictObject({
-  model: z.string(),
-  state: z.enum(["closed", "open", "half_open", "rate_limited"]).meta({
-    description: "Of the circuit breaker: `open` targets are not called. `rate_limited`: the provider asked to wait.",
-  }),
-  first_content_ms: z.int().nullable().meta({ description: "The recent time to the first content." }),
-  open_for_ms: z.int().nullable().meta({ description: "How long the target is still avoided." }),
-});
+const target = z
+  .strictObject({
+    model: z.string(),
+    state: z.enum(["closed", "open", "half_open", "rate_limited"]).meta({
+      description: "Of the circuit breaker: `open` targets are not called. `rate_limited`: the provider asked to wait.",
+    }),
+    first_content_ms: z.int().nullable().meta({ description: "The recent time to the first content." }),
+    open_for_ms: z.int().nullable().meta({ description: "How long the target is still avoided." }),
+  })
+  .meta({ id: "ProviderTarget" });
+const codeCount = z.strictObject({ code: z.string(), calls: z.int() }).meta({ id: "CodeCount" });
+const failure = z
+  .strictObject({
+    at: time,
+    trace_id: z.string(),
+    model: z.string().nullable(),
+    status: z.int(),
+    code: z.string().nullable(),
+  })
+  .meta({ id: "ProviderFailure" });
 const health = z
   .strictObject({
     id: z.string(),
@@ -43,18 +55,8 @@ const health = z
     }),
     ...figures,
     targets: z.array(target).meta({ description: "Those that were called lately by this gateway." }),
-    codes: z
-      .array(z.strictObject({ code: z.string(), calls: z.int() }))
-      .meta({ description: "The error codes of these calls." }),
-    last_failure: z
-      .strictObject({
-        at: time,
-        trace_id: z.string(),
-        model: z.string().nullable(),
-        status: z.int(),
-        code: z.string().nullable(),
-      })
-      .nullable(),
+    codes: z.array(codeCount).meta({ description: "The error codes of these calls." }),
+    last_failure: failure.nullable(),
     routes: z.array(z.string()).meta({ description: "The routes that have it among their targets." }),
     drains: z.array(drainShape).meta({ description: "Why it, or one of its models, gets no calls for a while." }),
   })

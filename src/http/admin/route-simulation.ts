@@ -20,7 +20,7 @@ import { problemsError } from "./input.ts";
 import { type AdminCall, type AdminOperation, apart } from "./operation.ts";
 import { keptSimulations } from "./report-reads.ts";
 import { projectsWithOwn, proposedRoute } from "./route-proposal.ts";
-import { iso, isoOrNull, time } from "./schemas.ts";
+import { iso, isoOrNull, orNull, time } from "./schemas.ts";
 
 const MOST_CALLS = 1000;
 const MOST_FAULTS = 20;
@@ -38,53 +38,57 @@ type Body = z.output<typeof body>;
 
 const count = z.int();
 const traceIds = z.array(z.string()).meta({ description: "Some of these calls, the newest first." });
-const percentiles = z.strictObject({ p50: count.nullable(), p95: count.nullable() });
+const percentiles = z.strictObject({ p50: count.nullable(), p95: count.nullable() }).meta({ id: "Percentiles" });
+const simulatedFailure = z
+  .strictObject({ code: z.string(), calls: count, trace_ids: traceIds })
+  .meta({ id: "SimulatedFailure" });
+const refusal = z
+  .strictObject({
+    target: z.string().nullable(),
+    code: z.string(),
+    param: z.string().nullable(),
+    message: z.string(),
+    calls: count,
+    trace_ids: traceIds,
+  })
+  .meta({ id: "SimulatedRefusal" });
+const simulatedTarget = z
+  .strictObject({
+    target: z.string(),
+    calls: count.meta({ description: "Calls that it answers." }),
+    share: z.number(),
+    refused: count,
+    too_long: count.meta({ description: "Calls whose prompts are too long for its model." }),
+    cost_usd: z.string(),
+    unpriced: count,
+    recorded_answers: count.meta({
+      description: "Recorded answers of the target, from which its times are taken; 0 if its times are not known.",
+    }),
+  })
+  .meta({ id: "SimulatedTarget" });
+const simulatedRule = z
+  .strictObject({
+    kind: z.enum(["limit", "budget", "policy"]),
+    name: z.string(),
+    calls: count.meta({ description: "Answered calls that it would refuse." }),
+    unknown: count.meta({ description: "Calls of which the records do not hold what a policy reads." }),
+    trace_ids: traceIds,
+  })
+  .meta({ id: "SimulatedRule" });
 const outcome = z
   .strictObject({
     answered: count,
     failed: count,
     attempts: count,
-    failures: z.array(z.strictObject({ code: z.string(), calls: count, trace_ids: traceIds })),
+    failures: z.array(simulatedFailure),
     refusals: z
-      .array(
-        z.strictObject({
-          target: z.string().nullable(),
-          code: z.string(),
-          param: z.string().nullable(),
-          message: z.string(),
-          calls: count,
-          trace_ids: traceIds,
-        }),
-      )
+      .array(refusal)
       .meta({ description: "Calls that a target does not take, whatever becomes of them elsewhere." }),
-    targets: z.array(
-      z.strictObject({
-        target: z.string(),
-        calls: count.meta({ description: "Calls that it answers." }),
-        share: z.number(),
-        refused: count,
-        too_long: count.meta({ description: "Calls whose prompts are too long for its model." }),
-        cost_usd: z.string(),
-        unpriced: count,
-        recorded_answers: count.meta({
-          description: "Recorded answers of the target, from which its times are taken; 0 if its times are not known.",
-        }),
-      }),
-    ),
-    rules: z
-      .array(
-        z.strictObject({
-          kind: z.enum(["limit", "budget", "policy"]),
-          name: z.string(),
-          calls: count.meta({ description: "Answered calls that it would refuse." }),
-          unknown: count.meta({ description: "Calls of which the records do not hold what a policy reads." }),
-          trace_ids: traceIds,
-        }),
-      )
-      .meta({
-        description:
-          "Limits, budgets and policies that would refuse some of the answered calls at the targets that answer them. Limits and budgets count these calls alone, each at its own time.",
-      }),
+    targets: z.array(simulatedTarget),
+    rules: z.array(simulatedRule).meta({
+      description:
+        "Limits, budgets and policies that would refuse some of the answered calls at the targets that answer them. Limits and budgets count these calls alone, each at its own time.",
+    }),
     cost_usd: z.string(),
     unpriced: count.meta({ description: "Answered calls whose cost is not known." }),
     first_content_ms: percentiles,
@@ -123,10 +127,8 @@ const answer = z
         cost_usd: z.string(),
       })
       .meta({ description: "What really became of these calls." }),
-    now: outcome.nullable().meta({
-      description: "What becomes of the calls with the published route; null when no such route is published.",
-    }),
-    proposed: outcome.nullable().meta({ description: "With the route of the request; null if it has none." }),
+    now: orNull(outcome, "What becomes of the calls with the published route; null when no such route is published."),
+    proposed: orNull(outcome, "With the route of the request; null if it has none."),
     difference: difference.nullable(),
     tests: z.array(z.strictObject({ name: z.string(), passed: z.boolean(), fault: z.string().nullable() })).meta({
       description: "The tests of the proposed route or, without one, of the route as it is.",

@@ -140,3 +140,8 @@ export function parseIfMatch(header: string | null): readonly string[] | null {
   if (header === null || header.trim() === "*") return null;
   return header.split(",").map((tag) => tag.trim());
 }
+
+/** A schema that has a name, or null. The document keeps the name, which it loses where `nullable` gets a description. */
+export function orNull<T extends z.ZodType>(named: T, description: string) {
+  return z.union([named, z.null()]).meta({ description });
+}

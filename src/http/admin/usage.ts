@@ -7,7 +7,7 @@ import { USAGE_DIMENSIONS, USAGE_ORDERS } from "../../store/calls.ts";
 import { asOf, type CallReach, filters, PLACES, scopeOf, SCOPE_QUERY, wholeUntil } from "./call-shapes.ts";
 import { type AdminOperation, reading } from "./operation.ts";
 import { type AdminCalls, keptCalls } from "./report-reads.ts";
-import { iso, isoOrNull, listed, pageOf, pageQuery, timeZone } from "./schemas.ts";
+import { iso, isoOrNull, listed, orNull, pageOf, pageQuery, timeZone } from "./schemas.ts";
 
 const count = z.int();
 export const COUNTED = {
@@ -40,11 +40,10 @@ const usage = z
   .strictObject({
     data: z.array(usageRow),
     next_cursor: z.string().nullable(),
-    totals: z
-      .strictObject(sums)
-      .meta({ id: "UsageTotals" })
-      .nullable()
-      .meta({ description: "The sums over all groups; only on the first page." }),
+    totals: orNull(
+      z.strictObject(sums).meta({ id: "UsageTotals" }),
+      "The sums over all groups; only on the first page.",
+    ),
     as_of: asOf,
     whole_until: wholeUntil,
   })

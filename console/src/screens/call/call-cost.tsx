@@ -1,5 +1,5 @@
 // The cost of a call as a sum that can be checked with a pencil.
-import type { CallDetail } from "../../api/types.ts";
+import type { CallCost as CostSum, CallDetail } from "../../api/types.ts";
 import { CostTable } from "../../components/cost-table.tsx";
 import { exactUsd, nanoUsd } from "../../format/money.ts";
 import { visibleText } from "../../format/visible-text.ts";
@@ -47,7 +47,7 @@ function chargedOf({
     : "No price is known for this model, so no cost was charged.";
 }
 
-function Sum({ cost }: { readonly cost: NonNullable<CallDetail["cost"]> }) {
+function Sum({ cost }: { readonly cost: CostSum }) {
   const rows = cost.attempts.flatMap(({ provider, model, parts }, at) =>
     parts.map(({ what, units, usd_per_million: perMillion, usd }) => ({
       key: `${at} ${what}`,

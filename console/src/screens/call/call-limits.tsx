@@ -1,5 +1,5 @@
 // The limits and budgets that applied to a call: what each had before, what was reserved and settled, and when it resets.
-import type { CallDetail } from "../../api/types.ts";
+import type { CallDetail, CallLimit } from "../../api/types.ts";
 import { TableBox } from "../../components/table-box.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { wholeCount } from "../../format/count.ts";
@@ -7,7 +7,7 @@ import { exactUsd, nanoUsd } from "../../format/money.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { ScopedLink } from "../../scope/scope-context.tsx";
 
-type Limit = NonNullable<CallDetail["limits"]>[number];
+type Limit = CallLimit;
 
 export function CallLimits({ call }: { readonly call: CallDetail }) {
   if (call.limits === null || call.limits.length === 0) return <p className="hint">No limit and no budget applied.</p>;

@@ -1,11 +1,11 @@
 // Limits and budgets in words: amounts, windows, whom they count, and when they will be reached.
-import type { LimitState } from "../../api/types.ts";
+import type { LimitAccount, LimitState } from "../../api/types.ts";
 import { shortCount, wholeCount } from "../../format/count.ts";
 import { exactUsd, nanoUsd, shortUsd } from "../../format/money.ts";
 import { ageOf, dayAndClock, type Zone } from "../../format/time.ts";
 import { visibleText } from "../../format/visible-text.ts";
 
-export type Account = LimitState["accounts"][number];
+export type Account = LimitAccount;
 type Counted = Pick<LimitState, "metric">;
 type Amount = number | string;
 

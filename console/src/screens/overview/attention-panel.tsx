@@ -1,5 +1,5 @@
 // What needs somebody, what happens first at the top. Each line leads to where it can be seen and changed.
-import type { AttentionList } from "../../api/types.ts";
+import type { Attention, AttentionList } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
@@ -11,8 +11,6 @@ import { adminPath, type Scope } from "../../scope/scope.ts";
 import { useMe } from "../../session/session.tsx";
 import { termText } from "../calls/filter.ts";
 import { MatterAction } from "./matter-action.tsx";
-
-type Matter = AttentionList["data"][number];
 
 const MOST_TENANTS = 12;
 
@@ -53,7 +51,7 @@ function Matters({ scope, everyMs }: { readonly scope: Scope; readonly everyMs: 
   );
 }
 
-function Line({ matter, asOfMs }: { readonly matter: Matter; readonly asOfMs: number }) {
+function Line({ matter, asOfMs }: { readonly matter: Attention; readonly asOfMs: number }) {
   const zone = useZone();
   const { kind, subject, text, at } = matter;
   const atMs = at === null ? null : Date.parse(at);
@@ -75,7 +73,7 @@ function Line({ matter, asOfMs }: { readonly matter: Matter; readonly asOfMs: nu
   );
 }
 
-const LINKS: Readonly<Record<Matter["kind"], (subject: string) => string>> = {
+const LINKS: Readonly<Record<Attention["kind"], (subject: string) => string>> = {
   budget: (id) => `/limits/${encodeURIComponent(id)}`,
   provider: (id) => `/providers/${encodeURIComponent(id)}`,
   route: (name) => `/calls?${new URLSearchParams({ q: `${termText("route", name)} outcome:failed` }).toString()}`,

@@ -1,12 +1,10 @@
 // What can be done at once about something that needs somebody: a budget is raised, a provider is drained. The dialogs are those of their pages.
 import { type ComponentType, lazy, Suspense, useState } from "react";
-import type { AttentionList } from "../../api/types.ts";
+import type { Attention } from "../../api/types.ts";
 import { useScope } from "../../scope/scope-context.tsx";
 import type { Scope } from "../../scope/scope.ts";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
-
-type Matter = AttentionList["data"][number];
 
 interface Action {
   readonly label: string;
@@ -16,7 +14,7 @@ interface Action {
   readonly Dialog: ComponentType<{ readonly id: string; readonly close: () => void }>;
 }
 
-const ACTIONS: Readonly<Partial<Record<Matter["kind"], Action>>> = {
+const ACTIONS: Readonly<Partial<Record<Attention["kind"], Action>>> = {
   budget: {
     label: "Change the amount",
     needs: "replace*Budget",
@@ -31,7 +29,7 @@ const ACTIONS: Readonly<Partial<Record<Matter["kind"], Action>>> = {
   },
 };
 
-export function MatterAction({ kind, subject }: Pick<Matter, "kind" | "subject">) {
+export function MatterAction({ kind, subject }: Pick<Attention, "kind" | "subject">) {
   const scope = useScope();
   const me = useMe();
   const [isOpen, setIsOpen] = useState(false);

@@ -1,13 +1,13 @@
 // Five figures of the last day, each with that of a week before and a link to what it sums.
 import type { ReactNode } from "react";
-import type { Usage } from "../../api/types.ts";
+import type { UsageTotals } from "../../api/types.ts";
 import { MoneyText } from "../../components/money-text.tsx";
 import { shortCount, wholeCount } from "../../format/count.ts";
 import { nanoUsd, shortUsd } from "../../format/money.ts";
 import { duration } from "../../format/time.ts";
 import { ScopedLink } from "../../scope/scope-context.tsx";
 
-type Totals = NonNullable<Usage["totals"]>;
+type Totals = UsageTotals;
 
 interface WeekFiguresProps {
   readonly today: Totals;

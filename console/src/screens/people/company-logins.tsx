@@ -1,5 +1,5 @@
 // The company logins of a tenant, and which groups give which roles. They stand in the configuration file, and are changed there.
-import type { CompanyLogins } from "../../api/types.ts";
+import type { CompanyLogin as Login, CompanyLogins } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { DataTable } from "../../components/data-table.tsx";
 import { Empty } from "../../components/empty.tsx";
@@ -7,8 +7,6 @@ import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import { adminPath } from "../../scope/scope.ts";
-
-type Login = CompanyLogins["data"][number];
 
 export function CompanyLoginList({ tenant }: { readonly tenant: string }) {
   const { data, error, refetch } = useRead<CompanyLogins>(adminPath({ tenant, project: null }, "/logins"));

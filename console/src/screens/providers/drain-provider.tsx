@@ -1,7 +1,7 @@
 // Drains: which are in force, how one is ended, and the dialog that begins one. A drain ends by itself.
 import { ActionsAsCode, AsCode } from "../../components/as-code.tsx";
 import { type SubmitEvent, useId, useState } from "react";
-import type { ProviderHealth, ProviderHealths } from "../../api/types.ts";
+import type { Drain, ProviderHealth, ProviderHealths } from "../../api/types.ts";
 import type { ShownRequest } from "../../api/command-of.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { useWrite } from "../../api/use-write.ts";
@@ -16,8 +16,6 @@ import { useScope } from "../../scope/scope-context.tsx";
 import { adminPath, type Scope } from "../../scope/scope.ts";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
-
-type Drain = ProviderHealth["drains"][number];
 
 /** Drains belong to the tenant, whose projects they concern. */
 const ofTenant = ({ tenant }: Scope): Scope => ({ tenant, project: null });

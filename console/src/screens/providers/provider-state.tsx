@@ -1,5 +1,5 @@
 // How a provider does: the figures of the last hour, its targets, how its calls failed, and what depends on it.
-import type { CallDetail, ProviderHealth } from "../../api/types.ts";
+import type { CallDetail, ProviderFailure, ProviderHealth } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { TableBox } from "../../components/table-box.tsx";
@@ -95,7 +95,7 @@ export function ProviderState({ provider, from }: ProviderStateProps) {
 }
 
 /** The sentence that the page of the call begins with. */
-function LastFailure({ failure }: { readonly failure: NonNullable<ProviderHealth["last_failure"]> }) {
+function LastFailure({ failure }: { readonly failure: ProviderFailure }) {
   const scope = useScope();
   const path = adminPath(scope, `/calls/${failure.trace_id}?around=false`);
   const { data, error } = useRead<CallDetail>(path, { keepsPrevious: false });

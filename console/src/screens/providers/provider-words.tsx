@@ -1,5 +1,5 @@
 // The states of providers and of their targets: a word and a mark beside the colour.
-import type { ProviderHealth } from "../../api/types.ts";
+import type { ProviderHealth, ProviderTarget } from "../../api/types.ts";
 import { duration } from "../../format/time.ts";
 
 interface State {
@@ -15,9 +15,7 @@ const PROVIDERS: Readonly<Record<ProviderHealth["status"], State>> = {
   unused: { tone: "idle", mark: "–", word: "not called" },
 };
 
-type Target = ProviderHealth["targets"][number];
-
-const TARGETS: Readonly<Record<Target["state"], State>> = {
+const TARGETS: Readonly<Record<ProviderTarget["state"], State>> = {
   closed: { tone: "good", mark: "✓", word: "called" },
   half_open: { tone: "warn", mark: "!", word: "being tried again" },
   open: { tone: "bad", mark: "✕", word: "avoided after failures" },
@@ -38,7 +36,7 @@ export function ProviderMark({ provider: { enabled, status, drains } }: { readon
   );
 }
 
-export function TargetMark({ target: { state, open_for_ms: openForMs } }: { readonly target: Target }) {
+export function TargetMark({ target: { state, open_for_ms: openForMs } }: { readonly target: ProviderTarget }) {
   return (
     <>
       <Mark state={TARGETS[state]} />

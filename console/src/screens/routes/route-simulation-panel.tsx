@@ -1,6 +1,6 @@
 // Beside the draft of a route: where its last calls would go with it, asked again on each pause in typing and with outages as switches.
 import { useState } from "react";
-import type { RouteSimulation } from "../../api/types.ts";
+import type { RouteSimulation, SimulatedOutcome } from "../../api/types.ts";
 import { ActionsAsCode } from "../../components/as-code.tsx";
 import { MoneyText } from "../../components/money-text.tsx";
 import { Pending } from "../../components/pending.tsx";
@@ -13,8 +13,6 @@ import { withValue } from "../../configured/yaml-text.ts";
 import { wholeCount } from "../../format/count.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { targetsOf } from "./route-targets.ts";
-
-type SimulatedOutcome = NonNullable<RouteSimulation["now"]>;
 
 const OUTAGES = {
   down: { label: "is down", fault: { kind: "dead" } },

@@ -1,5 +1,5 @@
 // Where the records of calls go: integrations of the configuration file with their last delivery and failure, and the last deliveries to webhooks.
-import type { Integrations } from "../../api/types.ts";
+import type { Integration, Integrations } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { AsCode } from "../../components/as-code.tsx";
 import { type DataColumn, DataTable } from "../../components/data-table.tsx";
@@ -15,8 +15,6 @@ import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { useZone } from "../../use-zone.ts";
 import { WebhookDeliveries } from "./webhook-deliveries.tsx";
-
-type Integration = Integrations["data"][number];
 
 const EVERY_MS = 5000;
 

@@ -1,5 +1,5 @@
 // The last deliveries of events to webhooks, and a way to send each again.
-import type { WebhookDeliveryList } from "../../api/types.ts";
+import type { WebhookDelivery, WebhookDeliveryList } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { useWrite } from "../../api/use-write.ts";
 import type { ShownRequest } from "../../api/command-of.ts";
@@ -15,8 +15,6 @@ import { useScope } from "../../scope/scope-context.tsx";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { useZone } from "../../use-zone.ts";
-
-type Delivery = WebhookDeliveryList["data"][number];
 
 const ROWS = 20;
 const TONES = { delivered: "good", dead: "bad", pending: "idle" } as const;
@@ -35,7 +33,7 @@ export function WebhookDeliveries() {
     path: `${base}/${encodeURIComponent(id)}/redeliver`,
   });
   const mayRepeat = may(me, scope, "redeliver*WebhookDelivery");
-  const repeatColumn: DataColumn<Delivery> = {
+  const repeatColumn: DataColumn<WebhookDelivery> = {
     head: "Send again",
     hidesHead: true,
     render: ({ id }) => (

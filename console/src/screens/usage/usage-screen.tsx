@@ -2,7 +2,7 @@
 import { AsCode } from "../../components/as-code.tsx";
 import { useState } from "react";
 import { Link, useLocation } from "wouter";
-import type { Usage } from "../../api/types.ts";
+import type { Usage, UsageTotals } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { useClock } from "../../clock.ts";
 import { Empty } from "../../components/empty.tsx";
@@ -112,7 +112,7 @@ function DimensionChoice({
   );
 }
 
-function Totals({ totals }: { readonly totals: NonNullable<Usage["totals"]> }) {
+function Totals({ totals }: { readonly totals: UsageTotals }) {
   return (
     <dl className="figures usage-tools">
       <div>
