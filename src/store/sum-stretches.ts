@@ -100,10 +100,12 @@ function allStretches({ sums, period, cuts, choices, rolledFromMs }: StretchQuer
   };
   if (longer === null) return shortSpans(fromMs, toMs);
   const { spanMs } = longer.rollUp;
-  const runs = runsOf(roundedUp(Math.max(fromMs, beginningOf(longer)), spanMs), roundedDown(toMs, spanMs), spanMs, [
-    ...cuts,
-    ...period.inPieces.map((ms) => ms + 1),
-  ]);
+  const runs = runsOf(
+    roundedUp(Math.max(fromMs, beginningOf(longer)), spanMs),
+    roundedDown(toMs, spanMs),
+    spanMs,
+    cuts,
+  );
   const stretches: Stretch[] = [];
   let reachedMs = fromMs;
   for (const [first, last] of runs) {

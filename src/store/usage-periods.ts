@@ -1,14 +1,22 @@
 // Divides a period, which may begin, end and be cut at any moment, into whole hours, for which there are sums, and
-// pieces of hours, for which calls are counted singly. For end users the same is done with days.
+// pieces of hours, for which calls are counted singly. A whole hour with a cut within counts where it begins, and what
+// is behind the cut is counted and moved, so that half an hour is counted and not two. For end users the same is done
+// with days.
 
-/** The parts of a period. Every call of the period is in exactly one of them. */
+/** A piece of an hour, which has no cut within. */
+export interface Piece {
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** Where its calls count as well, as a part of a whole hour, and have to be taken from; `null` if nowhere. */
+  readonly takenFromMs: number | null;
+}
+
+/** The parts of a period. Less what is taken from them, every call of the period is in exactly one of them. */
 export interface DividedPeriod {
-  /** The whole hours: from and to, and those between them that are in pieces instead. `null` has no end. */
+  /** The whole hours: from and to. `null` has no end. */
   readonly wholeFromMs: number | null;
   readonly wholeToMs: number | null;
-  readonly inPieces: readonly number[];
-  /** None of them has a cut within. */
-  readonly pieces: readonly (readonly [fromMs: number, toMs: number])[];
+  readonly pieces: readonly Piece[];
   /**
    * The hours that cannot be divided, because their calls are not kept any more: each counts as a whole where it
    * begins.
@@ -42,16 +50,21 @@ export function dividedPeriod(
     cut % spanMs === 0 || isDivided.has(hourOf(cut, spanMs)) ? cut : hourOf(cut, spanMs) + spanMs;
   const first = fromMs === null ? null : settled(fromMs);
   const last = toMs === null ? null : settled(toMs);
-  const pieces = divided.flatMap((hourMs) => {
+  const wholeFromMs = first === null ? null : Math.ceil(first / spanMs) * spanMs;
+  const wholeToMs = last === null ? null : hourOf(last, spanMs);
+  const pieces = divided.flatMap((hourMs): readonly Piece[] => {
+    const isWhole = hourMs >= (wholeFromMs ?? -Infinity) && hourMs < (wholeToMs ?? Infinity);
     const low = Math.max(hourMs, first ?? hourMs);
     const high = Math.min(hourMs + spanMs, last ?? hourMs + spanMs);
     const edges = [low, ...cuts.filter((cut) => cut > low && cut < high), high];
-    return edges.slice(1).flatMap((edge, index) => (edge > edges[index]! ? [[edges[index]!, edge] as const] : []));
+    return edges
+      .slice(1)
+      .map((edge, index): Piece => ({ fromMs: edges[index]!, toMs: edge, takenFromMs: isWhole ? hourMs : null }))
+      .filter((piece) => piece.toMs > piece.fromMs && piece.fromMs !== piece.takenFromMs);
   });
   return {
-    wholeFromMs: first === null ? null : Math.ceil(first / spanMs) * spanMs,
-    wholeToMs: last === null ? null : hourOf(last, spanMs),
-    inPieces: divided,
+    wholeFromMs,
+    wholeToMs,
     pieces,
     undivided: hours.filter((hourMs) => !isDivided.has(hourMs)),
   };

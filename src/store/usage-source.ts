@@ -9,7 +9,7 @@ import { rolledFrom } from "./roll-ups.ts";
 import type { RollUpGroup } from "./roll-up-triggers.ts";
 import { figuresFrom, partsOf } from "./sum-halves.ts";
 import { type AskedDimension, choicesFor, type Stretch, stretchesOf } from "./sum-stretches.ts";
-import { cutHours, type DividedPeriod, dividedPeriod } from "./usage-periods.ts";
+import { cutHours, type DividedPeriod, dividedPeriod, type Piece } from "./usage-periods.ts";
 import { EARLIEST_OPERATION } from "../core/operation.ts";
 
 type Db = Kysely<CallSchema>;
@@ -163,7 +163,7 @@ const needsOperation = ({ scope, by }: SourceQuery): boolean =>
 function sumArms(
   query: SourceQuery,
   stretches: readonly Stretch[],
-  { wholeFromMs, wholeToMs, inPieces }: DividedPeriod,
+  { wholeFromMs, wholeToMs }: DividedPeriod,
   inScope: readonly Condition[],
 ): readonly RawBuilder<unknown>[] {
   const { sums, scope } = query;
@@ -177,10 +177,6 @@ function sumArms(
       sql`1 = 1`,
       ...(fromMs === -Infinity ? [] : [sql`${time} >= ${sql.lit(fromMs)}`]),
       ...(toMs === Infinity ? [] : [sql`${time} < ${sql.lit(toMs)}`]),
-      // no longer span has an hour that is in pieces
-      ...(inPieces.length === 0 || from.spanMs > sums.spanMs
-        ? []
-        : [sql`${time} not in (${sql.join(inPieces.map((hourMs) => sql.lit(hourMs)))})`]),
     ];
     const figures = isRolledUp
       ? partsIn(query).join(", ")
@@ -208,7 +204,7 @@ const figuresIn = ({ figures = SUM_COLUMNS }: SourceQuery) => ({ figures });
 const partsIn = (query: SourceQuery): readonly string[] => figuresIn(query).figures.flatMap(partsOf);
 
 /** Single calls in the form of sums. `totalMs` is the expression of how long one took. */
-function figuresOfCall(totalMs: string, { figures, estimated = "estimated" }: CallFigureOptions = {}): string {
+function figuresOfCall(totalMs: string, { figures }: { readonly figures?: readonly string[] } = {}): string {
   const tokens = "prompt_tokens + completion_tokens";
   const one = (condition: string): string => `case when ${condition} then 1 else 0 end`;
   const expressions: Readonly<Record<string, string>> = {
@@ -217,7 +213,6 @@ function figuresOfCall(totalMs: string, { figures, estimated = "estimated" }: Ca
     unpriced: one(`cost_nano_usd is null and ${tokens} > 0`),
     cost_nano_usd: "coalesce(cost_nano_usd, 0)",
     total_ms: totalMs,
-    estimated,
     ...Object.fromEntries(
       LATENCY_COLUMNS.map((column, index) => {
         const above = index === 0 ? [] : [`${totalMs} > ${LATENCY_BOUNDS_MS[index - 1]!}`];
@@ -229,13 +224,31 @@ function figuresOfCall(totalMs: string, { figures, estimated = "estimated" }: Ca
   return figuresFrom((column) => expressions[column] ?? column, { ...(figures !== undefined && { figures }) });
 }
 
-interface CallFigureOptions {
-  readonly figures?: readonly string[];
-  readonly estimated?: string;
-}
-
 const TOTAL_MS = `(end_ms - ${timeOfKeySql("call.id")})`;
 export const FIGURES_OF_CALL = figuresOfCall(TOTAL_MS);
+
+/** What figuresOfCall() reads of a call. */
+const READ_OF_CALL = [
+  "status",
+  "cost_nano_usd",
+  "prompt_tokens",
+  "completion_tokens",
+  "cached_tokens",
+  "reasoning_tokens",
+] as const;
+/** Where a piece is taken from that is taken from nowhere. */
+const NOWHERE = -1;
+
+/** Calls of one table, in the order of their time. */
+interface CallTable {
+  readonly table: RawBuilder<unknown>;
+  /** Those of a piece. */
+  readonly conditions: readonly Condition[];
+  /** The expressions of the columns that are asked for. */
+  readonly asked: readonly string[];
+  readonly tookMs: string;
+  readonly estimated: string;
+}
 
 async function pieceArms(
   db: Db,
@@ -243,61 +256,77 @@ async function pieceArms(
   { pieces }: DividedPeriod,
 ): Promise<readonly RawBuilder<unknown>[]> {
   if (pieces.length === 0) return [];
-  const { scope, sums } = query;
+  const { scope } = query;
   const inScope = await scopeConditions(db, scope, "calls");
   if (inScope === null) return [];
-  const ofUsers = sums.table === "call_user_day";
-  const single: readonly Condition[] = [sql`explained = 0`, ...(ofUsers ? [sql`end_user <> ''`] : [])];
   const operation = needsOperation(query) ? ["operation"] : [];
   const asked = askedColumns(query);
-  const values = sql.join(
-    pieces.map(
-      ([fromMs, toMs]) =>
-        sql`(${sql.lit(fromMs)}, ${sql.lit(toMs)}, ${sql.lit(keyBoundAt(fromMs))}, ${sql.lit(keyBoundAt(toMs))})`,
-    ),
-  );
-  // PostgreSQL would compare each call with each piece: it looks up the calls of one piece after the other only if told.
   const isPostgres = db.getExecutor().adapter instanceof PostgresAdapter;
-  const within = (table: RawBuilder<unknown>, condition: Condition): RawBuilder<unknown> =>
-    isPostgres
-      ? sql`lateral (select * from ${table} where ${condition} offset 0) as ${table}`
-      : sql`${table} where ${condition}`;
-  // Added up before they are sorted together with what the other arms have.
-  const addedUp = sql.raw(
-    partsIn(query)
-      .map((column) => `cast(sum(${column}) as bigint) as ${column}`)
-      .join(", "),
-  );
-  const arm = (
-    [keys, figures]: readonly [keys: readonly string[], figures: string],
-    table: RawBuilder<unknown>,
-    conditions: readonly Condition[],
-  ): RawBuilder<unknown> => {
-    const by = ["at_ms", ...asked, ...operation];
-    const named = keys.map((key, index) => `${key} as ${by[index]!}`).join(", ");
-    return sql`select ${sql.raw(by.join(", "))}, ${addedUp} from (with piece (from_ms, to_ms, from_key, to_key) as (values ${values}) select ${sql.raw(`${named}, ${figures}`)} from piece cross join ${within(table, sql.join([...conditions, ...single], sql` and `))}) as ${sql.ref("counted")} group by ${sql.raw(by.join(", "))}`;
+  const calls: CallTable = {
+    table: sql`call`,
+    conditions: [sql`call.id >= piece.from_key and call.id < piece.to_key`, ...inScope],
+    asked: [...asked, ...operation],
+    tookMs: TOTAL_MS,
+    estimated: "estimated",
   };
-  const arms = [
-    arm([["piece.from_ms", ...asked, ...operation], figuresOfCall(TOTAL_MS, figuresIn(query))], sql`call`, [
-      sql`call.id >= piece.from_key and call.id < piece.to_key`,
-      ...inScope,
-    ]),
-  ];
+  const arms = [pieceArm(query, pieces, calls, isPostgres)];
   const hasEarlier = await db.selectFrom("earlier_call").select("trace_id").limit(sql.lit(1)).executeTakeFirst();
   if (hasEarlier === undefined) return arms;
   // Their names are texts.
-  const earlier = [
-    ...asked.map((column) =>
-      column === "end_user" ? column : `coalesce((select number from call_name where name = ${column}), 0)`,
+  const numbered = (column: string): string =>
+    column === "end_user" ? column : `coalesce((select number from call_name where name = ${column}), 0)`;
+  const earlier: CallTable = {
+    table: sql`earlier_call`,
+    conditions: [sql`time_ms >= piece.from_ms and time_ms < piece.to_ms`, ...earlierScopeConditions(scope)],
+    asked: [...asked.map(numbered), ...operation.map(() => "0")],
+    tookMs: "total_ms",
+    estimated: "0",
+  };
+  return [...arms, pieceArm(query, pieces, earlier, isPostgres)];
+}
+
+/** The calls of pieces, added up for each of them; once more with the other sign, where they are taken from. */
+function pieceArm(
+  query: SourceQuery,
+  pieces: readonly Piece[],
+  { table, conditions, asked, tookMs, estimated }: CallTable,
+  isPostgres: boolean,
+): RawBuilder<unknown> {
+  const names = [...askedColumns(query), ...(needsOperation(query) ? ["operation"] : [])];
+  const ofUsers = query.sums.table === "call_user_day" ? [sql`end_user <> ''`] : [];
+  const condition = sql.join([...conditions, sql`explained = 0`, ...ofUsers], sql` and `);
+  const values = sql.join(
+    pieces.map(
+      ({ fromMs, toMs, takenFromMs }) =>
+        sql`(${sql.lit(fromMs)}, ${sql.lit(toMs)}, ${sql.lit(takenFromMs ?? NOWHERE)}, ${sql.lit(keyBoundAt(fromMs))}, ${sql.lit(keyBoundAt(toMs))})`,
     ),
-    ...operation.map(() => "0"),
-  ];
-  const earlierFigures = figuresOfCall("total_ms", { ...figuresIn(query), estimated: "0" });
-  return [
-    ...arms,
-    arm([["piece.from_ms", ...earlier], earlierFigures], sql`earlier_call`, [
-      sql`time_ms >= piece.from_ms and time_ms < piece.to_ms`,
-      ...earlierScopeConditions(scope),
-    ]),
-  ];
+  );
+  // PostgreSQL would compare each call with each piece: it looks up the calls of one piece after the other only if told.
+  const within = isPostgres
+    ? sql`lateral (select * from ${table} where ${condition} offset 0) as ${table}`
+    : sql`${table} where ${condition}`;
+  const read = [
+    "piece.from_ms as at_ms",
+    "piece.taken_ms as taken_ms",
+    ...names.map((name, index) => `${asked[index]!} as ${name}`),
+    ...READ_OF_CALL,
+    `${estimated} as estimated`,
+    `${tookMs} as took_ms`,
+  ].join(", ");
+  // Without the limit SQLite would work out how long each call took for each count of durations.
+  const called = sql`with piece (from_ms, to_ms, taken_ms, from_key, to_key) as (values ${values}) select ${sql.raw(read)} from piece cross join ${within} ${isPostgres ? sql`` : sql`limit -1`}`;
+  const by = sql.raw(["at_ms", "taken_ms", ...names].join(", "));
+  const figures = sql.raw(figuresOfCall("took_ms", figuresIn(query)));
+  const parts = partsIn(query);
+  const addedUp = sql.raw(parts.map((part) => `cast(sum(${part}) as bigint) as ${part}`).join(", "));
+  const signed = sql.raw(
+    [
+      "case when sign = 1 then at_ms else taken_ms end as at_ms",
+      ...names,
+      ...parts.map((part) => `${part} * sign as ${part}`),
+    ].join(", "),
+  );
+  // Added up before they are sorted together with what the other arms have.
+  const added = sql`select ${by}, ${addedUp} from (select ${by}, ${figures} from (${called}) as called) as counted group by ${by}`;
+  return sql`select ${signed} from (${added}) as added cross join (select 1 as sign union all select -1 as sign) as side where sign = 1 or taken_ms <> ${sql.lit(NOWHERE)}`;
 }
