@@ -123,14 +123,17 @@ function splitOf([first = [], ...later]: Stages): Pick<Expected, "first" | "late
 function stagesOf(node: Tree, inherited: string): Stages {
   const own = textOf(treeOf(node["override_params"])["model"]) || textOf(treeOf(node["default_params"])["model"]);
   const model = own === "" ? inherited : own.replace(/^@[^/]*\//, "");
-  const targets = listOf(node["targets"]).map(treeOf);
+  const strategy = treeOf(node["strategy"]);
+  const targets = listOf(node["targets"])
+    .map(treeOf)
+    .filter(({ name }) => strategy["mode"] !== "conditional" || name === strategy["default"]);
   if (targets.length === 0)
     return "provider" in node || "virtual_key" in node || own !== "" ? [[{ model, share: 1, order: 0 }]] : [];
   const parts = targets.map((target) => ({
     stages: stagesOf({ provider: node["provider"], ...target }, model),
     weight: Number(target["weight"] ?? 1),
   }));
-  if (treeOf(node["strategy"])["mode"] !== "loadbalance") return parts.flatMap(({ stages }) => stages);
+  if (strategy["mode"] !== "loadbalance") return parts.flatMap(({ stages }) => stages);
   const drawn = parts.flatMap(({ stages: [first = []], weight }) => {
     const sum = first.reduce((total, { share }) => total + (share ?? 0), 0);
     return first.map((row) => ({ ...row, share: (weight * (row.share ?? 0)) / sum }));

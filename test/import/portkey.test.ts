@@ -152,3 +152,29 @@ test("what still has to be set is listed: variables, and settings that stand in 
     ],
   });
 });
+
+test("conditions within a target: calls go to the default, and the report says what has no counterpart", () => {
+  const result = made({
+    strategy: { mode: "fallback" },
+    targets: [
+      { override_params: { model: "@openai/a" } },
+      {
+        strategy: {
+          mode: "conditional",
+          conditions: [condition({ "params.model": { $eq: "x" } }, "eu")],
+          default: "us",
+        },
+        targets: [
+          { name: "eu", override_params: { model: "@groq/b" } },
+          { name: "us", override_params: { model: "@mistral-ai/c" } },
+        ],
+      },
+    ],
+  });
+  expect(section(result, "routes")["imported"]).toEqual({
+    targets: ["openai:a", { model: "mistral-ai:c", order: 1 }],
+  });
+  for (const path of ["strategy.conditions[0].then", "targets[0].override_params.model"])
+    expect(lineAt(result, `targets[1].${path}`).outcome).toBe("without");
+  expect(lineAt(result, "targets[1].strategy.mode").outcome).toBe("changed");
+});

@@ -132,6 +132,21 @@ const CASES: readonly (readonly [GatewayName, string, object, number])[] = [
     },
     3,
   ],
+  [
+    "portkey",
+    "conditions within a target, where the default counts",
+    {
+      strategy: { mode: "fallback" },
+      targets: [
+        target("@openai/a"),
+        {
+          strategy: { mode: "conditional", conditions: [condition("x", "eu")], default: "us" },
+          targets: [target("@groq/b", { name: "eu" }), target("@mistral-ai/c", { name: "us" })],
+        },
+      ],
+    },
+    1,
+  ],
   ["portkey", "a model that the caller names", { strategy: { mode: "single" }, targets: [{ provider: "@openai" }] }, 1],
   ["openrouter", "a list of models", { model: "openai/a", models: ["openai/a", "mistralai/c"] }, 1],
   [

@@ -1,6 +1,6 @@
 // The targets of a Portkey config, nested as they may be, as stages: what is attempted first, what after it, and with
 // which weights. https://portkey.ai/docs/product/ai-gateway/configs
-import { numberOf, textOf } from "../figures.ts";
+import { numberOf, textOf, wordOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { type Leg, type Members, readLeg } from "./leg.ts";
@@ -39,6 +39,7 @@ export function stagesOf(node: ForeignNode, around: Members, context: ImportCont
   }
   const strategy = node.members.get("strategy");
   const mode = strategy?.members.get("mode");
+  if (textOf(mode) === "conditional") return defaultOf(node, targets, members, context);
   const parts = targets.map((target) => ({ target, stages: stagesOf(target, members, context) }));
   claims.changed(
     strategy?.members.get("on_status_codes") ?? node.members.get("on_status_codes"),
@@ -51,6 +52,30 @@ export function stagesOf(node: ForeignNode, around: Members, context: ImportCont
   for (const { target } of parts)
     claims.without(target.members.get("weight"), "targets that are attempted in order have no weight");
   return parts.flatMap(({ stages }) => stages);
+}
+
+/** Conditions within a target: calls go to the default, as those do for which no condition holds. */
+function defaultOf(
+  { members }: ForeignNode,
+  targets: readonly ForeignNode[],
+  around: Members,
+  context: ImportContext,
+): Stages {
+  const { claims } = context;
+  const strategy = members.get("strategy");
+  const name = wordOf(strategy?.members.get("default"));
+  const chosen = targets.find((target) => wordOf(target.members.get("name")) === name);
+  for (const target of targets)
+    if (target !== chosen)
+      claims.without(target, "no call comes here, because conditions within a target have no counterpart");
+  claims.without(strategy?.members.get("conditions"), "conditions within a target have no counterpart");
+  if (chosen === undefined) {
+    claims.without(strategy, "the default names no target");
+    return [];
+  }
+  claims.changed(strategy, "targets", "calls go to the default target, whatever the conditions say");
+  claims.taken(chosen.members.get("name"), "targets");
+  return stagesOf(chosen, around, context);
 }
 
 interface Part {
