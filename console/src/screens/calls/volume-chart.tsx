@@ -2,6 +2,7 @@
 import { useMemo } from "react";
 import type { CallHistogram } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
+import { WholeUntil } from "../../components/whole-until.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { wholeCount } from "../../format/count.ts";
 import { dayAndTime } from "../../format/time.ts";
@@ -48,6 +49,7 @@ function Totals({ histogram, range }: { readonly histogram: CallHistogram; reado
       {histogram.looked_to !== null && `, counted back to ${dayAndTime(Date.parse(histogram.looked_to), zone)} only`}
       {range.toMs === null && `, as of ${dayAndTime(Date.parse(histogram.as_of), zone)}`}. Drag over the bars to choose
       a range.
+      <WholeUntil at={histogram.whole_until} />
     </>
   );
 }

@@ -10,6 +10,7 @@ import { MoneyText } from "../../components/money-text.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { TimeText } from "../../components/time-text.tsx";
+import { WholeUntil } from "../../components/whole-until.tsx";
 import { CONSOLE_PATH } from "../../console-path.ts";
 import { wholeCount } from "../../format/count.ts";
 import { duration } from "../../format/time.ts";
@@ -66,13 +67,7 @@ export function UsageScreen() {
             <span>
               As of <TimeText at={data.as_of} />.{" "}
               {data.next_cursor !== null && `The first ${ROWS} rows are shown; the CSV has the same.`}
-              {data.whole_until !== null && (
-                <>
-                  {" "}
-                  Before <TimeText at={data.whole_until} form="day" />, calls are kept as hourly sums, so hours at the
-                  edges count as a whole.
-                </>
-              )}
+              <WholeUntil at={data.whole_until} isByEndUser={by.includes("end_user")} />
             </span>
           </p>
         </div>
@@ -140,7 +135,7 @@ function Totals({ totals }: { readonly totals: UsageTotals }) {
         <dt>Median</dt>
         <dd>
           {totals.p50_ms === null ? "–" : `~${duration(totals.p50_ms)}`}
-          {totals.p95_ms !== null && <small>95th percentile ~{duration(totals.p95_ms)}</small>}
+          {totals.p95_ms !== null && <small>95 of 100 within ~{duration(totals.p95_ms)}</small>}
         </dd>
       </div>
     </dl>
