@@ -66,11 +66,16 @@ async function run(command: readonly string[]): Promise<void> {
 
 async function restored({ rows, folder }: FilledStore, url: string, dataFolder: string): Promise<void> {
   const dump = folder === null ? null : join(folder, DUMP);
-  if (dump !== null && existsSync(dump)) return await run(["pg_restore", "--no-owner", "-d", url, dump]);
-  await fill(dataFolder, url, rows);
-  if (dump === null) return;
-  mkdirSync(folder!, { recursive: true });
-  await run(["pg_dump", "-Fc", "-f", dump, url]);
+  if (dump !== null && existsSync(dump)) await run(["pg_restore", "--no-owner", "-d", url, dump]);
+  else {
+    await fill(dataFolder, url, rows);
+    if (dump !== null) {
+      mkdirSync(folder!, { recursive: true });
+      await run(["pg_dump", "-Fc", "-f", dump, url]);
+    }
+  }
+  // What PostgreSQL does by itself in a database that is used: without it, indexes alone answer nothing.
+  await run(["vacuumdb", "--quiet", "--analyze", "-d", url]);
 }
 
 export async function openStoreGateway(store: FilledStore): Promise<StoreGateway> {
