@@ -187,16 +187,16 @@ const DRAIN: ConsoleFlow = {
       },
       mouse: () => dialog.getByLabel("15 minutes").click(),
     });
-    await type(dialog.getByLabel("Why"), "upkeep");
+    await type(dialog.getByLabel("Reason"), "upkeep");
     await use(dialog.getByRole("button", { name: "Drain", exact: true }));
     await dialog.waitFor({ state: "detached" });
-    await page.getByText("Why: upkeep").waitFor();
+    await page.getByText("Reason: upkeep").waitFor();
     const [drain] = await drains();
     const minutes = Math.ceil((Date.parse(drain.until) - Date.now()) / 60_000);
     expect([drain.provider, drain.note, minutes <= 15 && minutes > 10]).toEqual(["first", "upkeep", true]);
     expect(await served()).toBe("second:echo");
     await use(page.getByRole("button", { name: "End the drain now" }));
-    await page.getByText("Why: upkeep").waitFor({ state: "detached" });
+    await page.getByText("Reason: upkeep").waitFor({ state: "detached" });
     expect(await drains()).toEqual([]);
     expect(await served()).toBe("first:echo");
   },

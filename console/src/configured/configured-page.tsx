@@ -53,7 +53,9 @@ function ExistingObject({ noun, id }: { readonly noun: Noun; readonly id: string
         {object !== undefined && <OriginBadge object={object} />}
         {object !== undefined && object.updated_at !== null && (
           <small>
-            version {object.version}, changed <TimeText at={object.updated_at} />
+            {/* the tab Versions numbers its own */}
+            {noun.isVersioned === true ? "changed" : `version ${object.version}, changed`}{" "}
+            <TimeText at={object.updated_at} />
           </small>
         )}
         <AsCode path={path} />

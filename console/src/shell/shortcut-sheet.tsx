@@ -12,7 +12,8 @@ export function ShortcutSheet({ close }: { readonly close: () => void }) {
       {!preferences.letters && (
         <p>Single letters are switched off in the account menu, so that only keys with Control or Command hold.</p>
       )}
-      <dl className="shortcuts">
+      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls has to be reached by keyboard */}
+      <dl className="shortcuts" tabIndex={0}>
         {bindings().map(({ keys, label }) => (
           <div key={keys}>
             <dt>

@@ -46,7 +46,7 @@ export function Drains({ drains, asOfMs }: { readonly drains: readonly Drain[]; 
                   {dayAndClock(untilMs, asOfMs, zone)}
                 </time>
                 , {ageOf(untilMs, asOfMs)}. It gets no calls of this tenant until then, and routes use their other
-                targets.{drain.note !== null && ` Why: ${visibleText(drain.note)}`}{" "}
+                targets.{drain.note !== null && ` Reason: ${visibleText(drain.note)}`}{" "}
                 <small>Begun by {visibleText(drain.begun_by)}.</small>
               </span>
               {mayEnd && (
@@ -151,7 +151,7 @@ function DrainDialog({ provider, close }: DrainButtonProps & { readonly close: (
             ))}
           </div>
         </fieldset>
-        <Labelled label="What">
+        <Labelled label="Models">
           {(what) => (
             <select id={what} value={model} onChange={(event) => setModel(event.target.value)}>
               <option value="">all of its models</option>
@@ -163,7 +163,7 @@ function DrainDialog({ provider, close }: DrainButtonProps & { readonly close: (
             </select>
           )}
         </Labelled>
-        <Labelled label="Why" hint="Callers who have no other target are told.">
+        <Labelled label="Reason" hint="Callers whose calls are refused see it.">
           {(why) => (
             <input
               id={why}

@@ -126,7 +126,7 @@ export function NewToken({ made, linked, close }: NewTokenProps) {
           <button type="submit" className="primary" disabled={isBusy || name.trim() === ""}>
             {isBusy ? "Making…" : isForOther ? "Make the link" : "Make the token"}
           </button>
-          <button type="button" onClick={close}>
+          <button type="button" className="quiet" onClick={close}>
             Cancel
           </button>
           <AsCode method="POST" path={adminPath(scope, isForOther ? "/claims" : "/tokens")} body={request} />

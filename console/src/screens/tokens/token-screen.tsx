@@ -151,7 +151,7 @@ function Changes({ token, path }: { readonly token: Token; readonly path: string
             >
               {asking === "rotate" ? "Make a new secret" : "Revoke the token"}
             </button>
-            <button type="button" onClick={() => setAsking(null)}>
+            <button type="button" className="quiet" onClick={() => setAsking(null)}>
               Cancel
             </button>
             <AsCode method="POST" path={`${path}/${asking}`} />
