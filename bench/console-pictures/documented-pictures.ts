@@ -20,6 +20,7 @@ const DOCUMENTED = [
   "models",
   "prices",
   "policy",
+  "tool-server-in-use",
   "tokens",
   "people",
   "audit",
