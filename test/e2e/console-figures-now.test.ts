@@ -5,25 +5,17 @@ import type { Browser, Cookie } from "playwright-core";
 import type { CallRecord } from "../../src/core/record.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import { chromiumProgram, type ConsolePage, launch, openConsole } from "../harness/chromium.ts";
-import { exactDollars, ledgerCalls, summed } from "../harness/console-ledger.ts";
+import { CHANGED_CLOCKS, exactDollars, LEDGER_ZONES, ledgerCalls, summed } from "../harness/console-ledger.ts";
 import { ACME, type ConsoleWorld, openConsoleWorld } from "../harness/console-world.ts";
 import { until } from "../harness/until.ts";
 
 const program = chromiumProgram();
 const DAY_MS = 86_400_000;
 const CALLS = 240;
-/** Some hours after clocks were changed, so that the last day has 23 or 25 hours there; 24 1/2 or 23 1/2 in Lord Howe. */
-const MOMENTS = {
-  "New York, spring": "2026-03-08T20:00:00.000Z",
-  "New York, autumn": "2026-11-01T19:00:00.000Z",
-  "Lord Howe, autumn": "2026-04-05T04:00:00.000Z",
-  "Lord Howe, spring": "2026-10-04T04:30:00.000Z",
-} as const;
-const ZONES = ["UTC", "Asia/Kolkata", "Asia/Kathmandu", "Australia/Lord_Howe", "America/New_York"] as const;
 
 const digits = (text: string | null): string => (text ?? "").replaceAll(/\D/g, "");
 
-describe.skipIf(program === null).each(Object.entries(MOMENTS))("the figures of now, %s", (name, moment) => {
+describe.skipIf(program === null).each(Object.entries(CHANGED_CLOCKS))("the figures of now, %s", (name, moment) => {
   const nowMs = Date.parse(moment);
   let world: ConsoleWorld;
   let browser: Browser;
@@ -32,7 +24,7 @@ describe.skipIf(program === null).each(Object.entries(MOMENTS))("the figures of 
   let cookies: Cookie[] = [];
   beforeAll(async () => {
     world = await openConsoleWorld({ clock: { now: () => nowMs, monotonic: () => performance.now() } });
-    const seed = Object.keys(MOMENTS).indexOf(name) + 1;
+    const seed = Object.keys(CHANGED_CLOCKS).indexOf(name) + 1;
     records = ledgerCalls({ fromMs: nowMs - 9 * DAY_MS, toMs: nowMs, count: CALLS, seed });
     await world.calls.ingest(records.map((record) => ({ record, settled: true })));
     await world.store.change(LOCAL_ACTOR, async (writer) => {
@@ -130,7 +122,7 @@ describe.skipIf(program === null).each(Object.entries(MOMENTS))("the figures of 
     await until(async () => (await page.locator("tbody tr.row").count()) === count, `the day leads to ${count} calls`);
   }
 
-  test.each(ZONES)(
+  test.each(LEDGER_ZONES)(
     "[d14.3] in %s, overview and budget show the sums of the ledger, and lead to their calls",
     async (zone) => {
       const made = await visiting(zone);

@@ -11,6 +11,22 @@ function numbers(seed: number): (below: number) => number {
   };
 }
 
+export const LEDGER_ZONES = [
+  "UTC",
+  "Asia/Kolkata",
+  "Asia/Kathmandu",
+  "Australia/Lord_Howe",
+  "America/New_York",
+] as const;
+
+/** Some hours after clocks were changed, so that the last day has 23 or 25 hours there; 24 1/2 or 23 1/2 in Lord Howe. */
+export const CHANGED_CLOCKS = {
+  "New York, spring": "2026-03-08T20:00:00.000Z",
+  "New York, autumn": "2026-11-01T19:00:00.000Z",
+  "Lord Howe, autumn": "2026-04-05T04:00:00.000Z",
+  "Lord Howe, spring": "2026-10-04T04:30:00.000Z",
+} as const;
+
 export interface LedgerSpan {
   readonly fromMs: number;
   readonly toMs: number;
@@ -21,11 +37,12 @@ export interface LedgerSpan {
 /** Calls of two projects of `acme`, some of which failed, and some of which have no price. */
 export function ledgerCalls({ fromMs, toMs, count, seed }: LedgerSpan): readonly CallRecord[] {
   const draw = numbers(seed);
-  return Array.from({ length: count }, () => {
+  return Array.from({ length: count }, (_, at) => {
     const isFailed = draw(7) === 0;
     return recordOf({
       startedAtMs: fromMs + draw(toMs - fromMs),
       projectId: ["site", "app"][draw(2)]!,
+      route: ["direct", "chat"][at % 2]!,
       model: ["large", "small", "ft:small:2"][draw(3)]!,
       endUser: ["ann", 'say "hi"', "a\\b c"][draw(3)]!,
       status: isFailed ? 502 : 200,
