@@ -10,7 +10,7 @@ import { cursorAt } from "./pages.ts";
 import { inOneView } from "./read-view.ts";
 import { StoreError } from "./store.ts";
 import { addedSums, ALL_SUMS, NO_SUMS, type Sums, sumsOf } from "./usage-figures.ts";
-import { FIGURES_OF_CALL, HOURS, usageSource } from "./usage-source.ts";
+import { FIGURES_OF_CALL, HOURS, keptFrom, usageSource } from "./usage-source.ts";
 
 type Db = Kysely<CallSchema>;
 
@@ -100,11 +100,13 @@ async function counted(db: Db, edges: readonly number[], filter: HistogramQuery[
   const earlier = await earlierBounds(db);
   const movedMs = earlier === null ? 0 : earlier.lastStartMs + 1;
   const fromMs = Math.max(edges[0]!, movedMs);
+  const keptFromMs = await keptFrom(db, fromMs);
   const given: LogFilter = { explained: false, ...filter, order: "newest", fromMs, toMs: edges.at(-1)! };
   const numbered = await numberedFilter(db, given);
   const unit = unitOf(edges);
   const found: UsageSums[] = inBuckets(edges, []);
-  const complete = { buckets: found, searchedToMs: fromMs > edges[0]! ? fromMs : null, wholeUntilMs: null };
+  const begin = keptFromMs === null ? fromMs : Math.min(keptFromMs, edges.at(-1)!);
+  const complete = { buckets: found, searchedToMs: begin > edges[0]! ? begin : null, wholeUntilMs: null };
   if (numbered === null) return complete;
   let cursor: string | null = null;
   for (let step = 0; step < MOST_STEPS; step++) {

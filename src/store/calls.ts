@@ -209,7 +209,10 @@ export interface HistogramQuery {
 
 export interface CallHistogram {
   readonly buckets: readonly UsageSums[];
-  /** Calls before this time have not been counted, because one query counts a bounded number of single calls. */
+  /**
+   * Calls before this time have not been counted, because one query counts a bounded number of single calls, or because
+   * they are not kept any more. `null` where all are counted.
+   */
   readonly searchedToMs: number | null;
   /** As in UsageReport. */
   readonly wholeUntilMs: number | null;

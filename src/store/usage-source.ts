@@ -131,6 +131,22 @@ async function keptHours(db: Db, sums: SumsTable, hours: readonly number[]): Pro
   return kept;
 }
 
+/**
+ * Since when all calls are kept of a period that begins at `fromMs`: `null` where that is the whole period. An earlier
+ * time than `fromMs` within its hour may count, because sums do not tell when in an hour a call was.
+ */
+export async function keptFrom(db: Db, fromMs: number): Promise<number | null> {
+  const oldestMs = await oldestCall(db);
+  if (oldestMs <= fromMs) return null;
+  const firstMs = fromMs - (fromMs % HOURS.spanMs);
+  const oldestHourMs = Number.isFinite(oldestMs) ? oldestMs - (oldestMs % HOURS.spanMs) : Infinity;
+  const before = Number.isFinite(oldestHourMs) ? sql` and hour_ms < ${sql.lit(oldestHourMs)}` : sql``;
+  const { rows } = await sql`select 1 from call_hour where hour_ms >= ${sql.lit(firstMs)}${before} limit 1`.execute(db);
+  const isWhole =
+    rows.length === 0 && (oldestHourMs === Infinity || (await keptHours(db, HOURS, [oldestHourMs])).size > 0);
+  return isWhole ? null : oldestMs;
+}
+
 /** Infinity when no call is kept. */
 async function oldestCall(db: Db): Promise<number> {
   const { rows } = await sql<{

@@ -53,7 +53,8 @@ describe("no page reads the whole table", () => {
     ["a user of a project", { tenantId: "a", projectId: "p", userId: "u" }, "call_of_user"],
     ["a code of a tenant", { tenantId: "a", code: "c" }, "call_of_code"],
     ["failed ones of a tenant", { tenantId: "a", outcome: "failed" }, "call_failing"],
-    ["a class of status of a tenant", { tenantId: "a", statusClass: 5 }, "call_failing"],
+    // where the search ends is found in the index that has the status
+    ["a class of status of a tenant", { tenantId: "a", statusClass: 5 }, "call_failing(_counted)?"],
     ["metadata of a tenant", { tenantId: "a", tags: ["meta:a=b"] }, "PRIMARY KEY"],
     ["a tool and metadata", { tags: ["tool:a", "meta:a=b"], model: "m" }, "PRIMARY KEY"],
     [

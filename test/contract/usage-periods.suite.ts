@@ -245,6 +245,31 @@ function histogramSuite(newStore: NewStore): void {
         }
     });
 
+    test("[d14.3] where single calls are counted and some are not kept any more, the chart says since when it counts", async () => {
+      const at = (minute: number) => rowOf({ startedAtMs: DAY_ONE + minute * MINUTE_MS });
+      const calls = await newStore([0, 20, 50, 70, 80, 110, 130].map(at));
+      const told = async (fromMinute: number) => {
+        const { buckets, searchedToMs } = await calls.histogram({
+          filter: {},
+          edges: range(DAY_ONE + fromMinute * MINUTE_MS, 5 * MINUTE_MS, (150 - fromMinute) / 5),
+        });
+        return [buckets.reduce((sum, { calls: one }) => sum + one, 0n), searchedToMs];
+      };
+      const keepSince = async (minute: number) => {
+        while ((await calls.prune({ callsMs: DAY_ONE + minute * MINUTE_MS, detailsMs: null, placesMs: null })) > 0);
+      };
+      expect(await told(-60)).toEqual([7n, null]);
+      await keepSince(60);
+      expect(await told(30)).toEqual([4n, DAY_ONE + 70 * MINUTE_MS]);
+      // Nothing of the hour in which the chart begins is gone.
+      expect(await told(60)).toEqual([4n, null]);
+      await keepSince(75);
+      expect(await told(60)).toEqual([3n, DAY_ONE + 80 * MINUTE_MS]);
+      expect(await told(120)).toEqual([1n, null]);
+      await keepSince(200);
+      expect(await told(30)).toEqual([0n, DAY_ONE + 150 * MINUTE_MS]);
+    });
+
     test("buckets that are none, not in order or too many are refused", async () => {
       const calls = await newStore();
       for (const edges of [[], [1], [2, 1], [1, 1], range(0, HOUR_MS, 751)])
