@@ -11,7 +11,7 @@ import {
 } from "../core/identity.ts";
 import { memoizePerObject } from "../core/memoization.ts";
 import type { Snapshot } from "../core/snapshot.ts";
-import { requireMoreThanOps } from "./grants.ts";
+import { requireMoreThanOps, runsGateway } from "./grants.ts";
 import { membershipsOf } from "./memberships.ts";
 import { restrictionsOf } from "./token-restrictions.ts";
 
@@ -56,14 +56,19 @@ export function authorize(token: AccessToken, scope: RequestedScope, snapshot: S
 }
 
 /**
- * The token as it is seen in the project that a request names, for lists of what can be called there, which any role may read; as it is where
- * none is named. Throws GatewayError `scope_mismatch`.
+ * The token as it is seen in the tenant and project that a request names, for lists of what can be called there, which
+ * any role may read; as it is where none is named. Operators may read those of every tenant. Throws GatewayError
+ * `scope_mismatch`.
  */
 export function inNamedProject(
   token: AccessToken,
   { tenantId, projectId }: Omit<RequestedScope, "needs">,
-  snapshot: Scopes,
+  snapshot: Scopes & Pick<Snapshot, "operators">,
 ): AccessToken {
+  if (tenantId !== null && tenantId !== token.tenantId && runsGateway(token, snapshot)) {
+    if (projectId !== null && snapshot.projects.get(projectId)?.tenantId !== tenantId) throw projectMismatch();
+    return { ...token, tenantId, projectId };
+  }
   requireOwnTenant(token, tenantId);
   if (projectId === null) return token;
   const named = { projectId, tenantId, needs: NO_NEEDS };

@@ -265,7 +265,7 @@ export interface CallHistogram {
   /** The end of the last bucket. */
   readonly to: string;
   readonly bucket: "1m" | "5m" | "15m" | "1h" | "6h" | "1d";
-  /** Calls before this time are not counted, because one request counts a bounded number of single calls; null if all are. Hourly sums are not bounded; they answer where the bucket is an hour or more and only callers, `route`, `provider`, `model` and `operation` are filtered. */
+  /** Calls before this time are not counted, because one request counts a bounded number of single calls, or because they are not kept any more; null if all are. Hourly sums are not bounded; they answer where the bucket is an hour or more and only callers, `route`, `provider`, `model` and `operation` are filtered. */
   readonly looked_to: string | null;
   /** The figures are those of the calls in the database at this time; a call is there moments after its end. */
   readonly as_of: string;

@@ -51,7 +51,7 @@ const callHistogram = z
     bucket: z.enum(BUCKET_WIDTHS),
     looked_to: time.nullable().meta({
       description:
-        "Calls before this time are not counted, because one request counts a bounded number of single calls; null if all are. Hourly sums are not bounded; they answer where the bucket is an hour or more and only callers, `route`, `provider`, `model` and `operation` are filtered.",
+        "Calls before this time are not counted, because one request counts a bounded number of single calls, or because they are not kept any more; null if all are. Hourly sums are not bounded; they answer where the bucket is an hour or more and only callers, `route`, `provider`, `model` and `operation` are filtered.",
     }),
     as_of: asOf,
     whole_until: wholeUntil,
