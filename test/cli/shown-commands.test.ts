@@ -119,10 +119,14 @@ const steady = (value: unknown): string =>
   );
 
 test("[d14.1] the commands that screens show tell what the requests of the screens tell", async () => {
-  await (await gateway.chat({ model: "sandbox:echo", messages: [{ role: "user", content: "Hello" }] })).text();
-  await until(async () => (await read("/projects/default/calls")).data.length > 0, "the call is recorded");
+  const answer = await gateway.chat({ model: "sandbox:echo", messages: [{ role: "user", content: "Hello" }] });
+  const trace = answer.headers.get("x-gateway-trace-id");
+  await answer.text();
+  await until(
+    async () => (await read("/projects/default/calls")).data.some(({ trace_id: one }: any) => one === trace),
+    "the call is recorded",
+  );
   const { id: token } = (await read("/projects/default/tokens")).data[0];
-  const { trace_id: trace } = (await read("/projects/default/calls")).data[0];
   const from = "2026-01-01T00:00:00.000Z";
   const ofPlace = [
     `/logs?from=${from}&status_class=2xx`,

@@ -87,7 +87,7 @@ test("the text of licences has every package of which a script contains somethin
   });
   const maps = await Promise.all(outputs.filter(({ kind }) => kind === "sourcemap").map((map) => map.json()));
   const contained = (maps as { readonly sources: readonly string[] }[]).flatMap(({ sources }) =>
-    sources.flatMap((path) => /^.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? []),
+    sources.flatMap((path) => /^(?:.*\/)?node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? []),
   );
   expect(contained).toContain("react-dom");
   expect(parts.map((part) => part.slice(0, part.indexOf(" ")))).toEqual([...new Set(contained)].toSorted());

@@ -5,7 +5,7 @@ import type { Browser, Cookie } from "playwright-core";
 import type { CallRecord } from "../../src/core/record.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import { chromiumProgram, type ConsolePage, launch, openConsole } from "../harness/chromium.ts";
-import { CHANGED_CLOCKS, exactDollars, LEDGER_ZONES, ledgerCalls, summed } from "../harness/console-ledger.ts";
+import { CHANGED_CLOCKS, exactDollars, ledgerCalls, summed, zonesAt } from "../harness/console-ledger.ts";
 import { ACME, type ConsoleWorld, openConsoleWorld } from "../harness/console-world.ts";
 import { until } from "../harness/until.ts";
 
@@ -122,7 +122,7 @@ describe.skipIf(program === null).each(Object.entries(CHANGED_CLOCKS))("the figu
     await until(async () => (await page.locator("tbody tr.row").count()) === count, `the day leads to ${count} calls`);
   }
 
-  test.each(LEDGER_ZONES)(
+  test.each(zonesAt(name))(
     "[d14.3] in %s, overview and budget show the sums of the ledger, and lead to their calls",
     async (zone) => {
       const made = await visiting(zone);

@@ -6,7 +6,7 @@ import type { CallRecord } from "../../src/core/record.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import { HOUR_MS } from "../contract/call-records.ts";
 import { chromiumProgram, type ConsolePage, launch, openConsole } from "../harness/chromium.ts";
-import { CHANGED_CLOCKS, exactDollars, LEDGER_ZONES, ledgerCalls, summed } from "../harness/console-ledger.ts";
+import { CHANGED_CLOCKS, exactDollars, ledgerCalls, summed, zonesAt } from "../harness/console-ledger.ts";
 import { ACME, type ConsoleWorld, openConsoleWorld } from "../harness/console-world.ts";
 
 const program = chromiumProgram();
@@ -147,7 +147,7 @@ describe.skipIf(program === null).each(Object.entries(CHANGED_CLOCKS))("the part
     expect(digits((await figure("Tokens in and out").textContent())!.replace(/usually.*/, ""))).toBe(`${sent}${got}`);
   }
 
-  test.each(LEDGER_ZONES)(
+  test.each(zonesAt(name))(
     "[d14.3] in %s, chart, values, last hour, providers, versions and calls show the sums of the ledger",
     async (zone) => {
       const made = await openConsole(browser, world.url, { timezoneId: zone, storageState: { cookies, origins: [] } });

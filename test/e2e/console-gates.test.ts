@@ -6,6 +6,7 @@ import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import { chromiumProgram, type ConsolePage, launch, openConsole } from "../harness/chromium.ts";
 import { CONSOLE_SCREENS } from "../harness/console-screens.ts";
 import { ACME, type ConsoleWorld, openConsoleWorld, pagesOf, SITE } from "../harness/console-world.ts";
+import { isLongRun } from "../harness/long-run.ts";
 
 const program = chromiumProgram();
 const MOST_REQUESTS = 4;
@@ -14,6 +15,7 @@ const LOOKS = [
   { colorScheme: "light", width: 320 },
   { colorScheme: "dark", width: 1920 },
 ] as const;
+type Look = (typeof LOOKS)[number];
 
 /** Notes each element that gets the focus, and those that do not show it, by themselves or by the frame that they stand in. */
 const WATCH_FOCUS = `{
@@ -59,12 +61,15 @@ describe.skipIf(program === null)("every page of the console", () => {
   };
   const isData = (url: URL): boolean => url.pathname.startsWith("/console/api/v1/");
 
+  /** One look for each page in turn, and all in a long run. */
+  const looksAt = (at: number): readonly Look[] => (isLongRun ? LOOKS : [LOOKS[at % LOOKS.length]!]);
+
   /** What is wrong with the page as it is, in each look. */
-  async function looked(made: ConsolePage, name: string): Promise<readonly string[]> {
+  async function looked(made: ConsolePage, name: string, looks: readonly Look[] = LOOKS): Promise<readonly string[]> {
     const { page } = made;
     const wrong: string[] = [];
     if ((await page.locator("main h1").count()) === 0) wrong.push(`${name} has no heading`);
-    for (const { colorScheme, width } of LOOKS) {
+    for (const { colorScheme, width } of looks) {
       await page.emulateMedia({ colorScheme });
       await page.setViewportSize({ width, height: 900 });
       for (const found of await made.axe()) wrong.push(`${name}, ${colorScheme}, ${width} pixels: ${found}`);
@@ -143,11 +148,11 @@ describe.skipIf(program === null)("every page of the console", () => {
   ])("$state: axe finds nothing, nothing is cut off, and the keyboard reaches every control", async ({ as, base }) => {
     const made = await signedIn(as);
     const wrong: string[] = [];
-    for (const { title, path } of CONSOLE_SCREENS) {
+    for (const [at, { title, path }] of CONSOLE_SCREENS.entries()) {
       await made.go(base + path);
       await made.settled();
       const name = `${title} in ${base}`;
-      wrong.push(...(await looked(made, name)), ...(await unreached(made, name)));
+      wrong.push(...(await looked(made, name, looksAt(at))), ...(await unreached(made, name)));
     }
     expect(wrong).toEqual([]);
     expect(made.faults).toEqual([]);
@@ -162,7 +167,7 @@ describe.skipIf(program === null)("every page of the console", () => {
     const hold = (route: Route): void => void held.push(route);
     const fail = (route: Route): Promise<void> =>
       route.fulfill({ status: 500, contentType: "text/html", body: "<h1>No</h1>" });
-    for (const [title, path] of pagesOf(world, SITE)) {
+    for (const [at, [title, path]] of pagesOf(world, SITE).entries()) {
       await page.route(isData, hold);
       await made.open(path);
       // the part of the program that shows it comes first
@@ -171,12 +176,12 @@ describe.skipIf(program === null)("every page of the console", () => {
         .first()
         .waitFor({ timeout: HEADING_MS })
         .catch(() => {});
-      wrong.push(...(await looked(made, `${title}, waiting`)));
+      wrong.push(...(await looked(made, `${title}, waiting`, looksAt(at))));
       await page.unroute(isData, hold);
       await page.route(isData, fail);
       for (const route of held.splice(0)) await fail(route).catch(() => {});
       await made.settled();
-      wrong.push(...(await looked(made, `${title}, failing`)));
+      wrong.push(...(await looked(made, `${title}, failing`, looksAt(at + 1))));
       await page.unroute(isData, fail);
     }
     expect(wrong).toEqual([]);

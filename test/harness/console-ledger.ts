@@ -1,6 +1,7 @@
 // Made calls whose sums a test makes itself, record by record, to compare them with what the console shows.
 import type { CallRecord } from "../../src/core/record.ts";
 import { recordOf } from "../contract/call-records.ts";
+import { isLongRun } from "./long-run.ts";
 
 /** Numbers that are always the same, evenly spread below `below`. */
 function numbers(seed: number): (below: number) => number {
@@ -26,6 +27,16 @@ export const CHANGED_CLOCKS = {
   "Lord Howe, autumn": "2026-04-05T04:00:00.000Z",
   "Lord Howe, spring": "2026-10-04T04:30:00.000Z",
 } as const;
+
+/**
+ * The zones from which such a day is looked at: in an ordinary run the one whose clocks were changed and one more, so that
+ * each zone occurs, and all of them in a long run.
+ */
+export function zonesAt(name: string): readonly string[] {
+  if (isLongRun) return LEDGER_ZONES;
+  const own = name.startsWith("New York") ? "America/New_York" : "Australia/Lord_Howe";
+  return [own, LEDGER_ZONES[Object.keys(CHANGED_CLOCKS).indexOf(name) % 3]!];
+}
 
 export interface LedgerSpan {
   readonly fromMs: number;
