@@ -33,7 +33,7 @@ consoleVisits("the audit log in the console", {}, (visits) => {
     expect(new URL(page.url()).search).toBe("?kind=token&via=api");
     expect(await own.axe()).toEqual([]);
     await page.getByRole("button", { name: "As code" }).click();
-    await page.getByText("dragoman audit list --tenant default --filter kind=token via=api").waitFor();
+    await page.getByText("dragoman audit list --filter kind=token via=api --tenant default").waitFor();
     await page.keyboard.press("Escape");
     await page.getByLabel("Kind").fill("nothing");
     await page.getByText("No entry matches this filter").waitFor();
