@@ -65,10 +65,9 @@ export function inNamedProject(
   { tenantId, projectId }: Omit<RequestedScope, "needs">,
   snapshot: Scopes & Pick<Snapshot, "operators">,
 ): AccessToken {
-  if (tenantId !== null && tenantId !== token.tenantId && runsGateway(token, snapshot)) {
-    if (projectId !== null && snapshot.projects.get(projectId)?.tenantId !== tenantId) throw projectMismatch();
-    return { ...token, tenantId, projectId };
-  }
+  const place = projectId === null ? tenantId : snapshot.projects.get(projectId)?.tenantId;
+  const isElsewhere = place != null && place !== token.tenantId && (tenantId === null || tenantId === place);
+  if (isElsewhere && runsGateway(token, snapshot)) return { ...token, tenantId: place, projectId };
   requireOwnTenant(token, tenantId);
   if (projectId === null) return token;
   const named = { projectId, tenantId, needs: NO_NEEDS };

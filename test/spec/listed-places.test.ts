@@ -29,6 +29,8 @@ test("[d9.1] [d2.1] a personal token lists the routes of the project that it nam
 test("[d2.1] an operator is shown what can be called in a project of any tenant, and an owner who is none is not", async () => {
   const there = { "x-gateway-tenant-id": "acme", "x-gateway-project-id": "site" };
   expect(await listed("default.owner", there)).toEqual([200, true]);
+  expect(await listed("default.owner", { "x-gateway-project-id": "site" })).toEqual([200, true]);
+  expect(await listed("default.owner", { "x-gateway-project-id": "none-such" })).toEqual([403, "scope_mismatch"]);
   expect(await listed("default.owner", { "x-gateway-tenant-id": "acme" })).toEqual([200, false]);
   expect(await listed("default.owner", { ...there, "x-gateway-tenant-id": "beta" })).toEqual([403, "scope_mismatch"]);
   expect(await listed("default.boss", there)).toEqual([403, "scope_mismatch"]);
