@@ -1,7 +1,7 @@
 // Addresses in place of those that an import cannot take over.
 
-/** An address at which nobody answers; the domain is reserved for this (RFC 2606). */
-export function nobodyAt(name: string): string {
+/** A placeholder URL. Its domain never resolves, because RFC 2606 reserves it. */
+export function placeholderUrl(name: string): string {
   const host = name
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, "-")

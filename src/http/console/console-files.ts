@@ -44,7 +44,7 @@ interface KnownFile {
   readonly changedMs: number;
 }
 
-/** `pathOf` tells where the file of a name is; null where there is none. A file may be written later. */
+/** `pathOf` returns the path of the file with a name, or null when no such file exists. The file may be written later. */
 export function openConsoleFiles(pathOf: (name: string) => string | null): ConsoleFiles {
   const known = new Map<string, KnownFile>();
   const find = async (path: string): Promise<KnownFile | null> => {

@@ -1,7 +1,7 @@
 // Providers of Bifrost with their keys: each group of keys that serve the same models is an account, and keys with an
 // address or a cloud of their own are one each. https://docs.getbifrost.ai/providers/provider-configuration
 import type { ProviderFamily } from "../../providers/settings.ts";
-import { nobodyAt } from "../address.ts";
+import { placeholderUrl } from "../address.ts";
 import { nameOf } from "../draft.ts";
 import { isOn, numberOf, textOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
@@ -106,7 +106,7 @@ function addressEntry(
     network?.get("allow_private_network"),
     "addresses in the file, which may be in private networks",
   );
-  if (node === undefined) return family.baseUrl === null ? { base_url: nobodyAt(`address-of-${at}`) } : {};
+  if (node === undefined) return family.baseUrl === null ? { base_url: placeholderUrl(`address-of-${at}`) } : {};
   const address = addressOf(node, `${at}.base_url`, context);
   return { base_url: family.id === "custom" ? withPath(address, provider, context) : address };
 }

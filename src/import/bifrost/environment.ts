@@ -1,7 +1,7 @@
 // Texts of Bifrost's configuration that refer to the environment: `env.NAME`.
 import { API_KEY, isPlainAddress } from "../../providers/credential-settings.ts";
 import { ADDRESS_WORD } from "../../core/target.ts";
-import { nobodyAt } from "../address.ts";
+import { placeholderUrl } from "../address.ts";
 import { textOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
@@ -33,14 +33,14 @@ export function secretOf(
 /** An address that the configuration accepts, whatever the other one has. */
 export function addressOf(node: ForeignNode, to: string, { claims }: ImportContext): Reference | string {
   const reference = variableOf(node);
-  const nobody = nobodyAt(reference ?? "address-of-the-provider");
+  const placeholder = placeholderUrl(reference ?? "address-of-the-provider");
   if (reference !== null) {
     claims.changed(
       node,
       to,
-      `while the variable ${reference} is not set, the address is ${nobody}, where nobody answers`,
+      `while the variable ${reference} is not set, the address is ${placeholder}, where nobody answers`,
     );
-    return variable(reference, nobody);
+    return variable(reference, placeholder);
   }
   const text = textOf(node);
   if (text !== null && isPlainAddress(text)) {
@@ -50,9 +50,9 @@ export function addressOf(node: ForeignNode, to: string, { claims }: ImportConte
   claims.changed(
     node,
     to,
-    `expected an http or https address without user name, password and query; write it in place of ${nobody}`,
+    `expected an http or https address without user name, password and query; write it in place of ${placeholder}`,
   );
-  return nobody;
+  return placeholder;
 }
 
 /** A word that becomes part of an address, such as a region; `null` for what cannot be one. */

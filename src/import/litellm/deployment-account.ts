@@ -1,7 +1,7 @@
 // The account at a provider that a deployment of LiteLLM calls: its address, its credential and the settings of the
 // provider's own. https://docs.litellm.ai/docs/proxy/configs
 import type { ProviderFamily } from "../../providers/settings.ts";
-import { nobodyAt } from "../address.ts";
+import { placeholderUrl } from "../address.ts";
 import { textOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
@@ -89,7 +89,7 @@ function entryOf(parts: readonly Part[]): Mapping {
 function addressParts(family: ProviderFamily, node: ForeignNode | undefined, found: Found | null): readonly Part[] {
   if (node !== undefined && found !== null) return [{ key: "base_url", value: found.value, node, how: found.how }];
   return family.baseUrl === null
-    ? [{ key: "base_url", value: nobodyAt(`address-of-${family.id}`), node: null, how: null }]
+    ? [{ key: "base_url", value: placeholderUrl(`address-of-${family.id}`), node: null, how: null }]
     : [];
 }
 

@@ -2,7 +2,7 @@
 // under `environment_variables`, and often has secrets there.
 import { ADDRESS_WORD } from "../../core/target.ts";
 import { API_KEY, isPlainAddress } from "../../providers/credential-settings.ts";
-import { nobodyAt } from "../address.ts";
+import { placeholderUrl } from "../address.ts";
 import { textOf, wordOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
@@ -60,18 +60,18 @@ export function openEnvironmentTexts({
     address: (node) => {
       const reference = variableOf(node);
       if (reference !== null) {
-        const nobody = nobodyAt(reference);
+        const placeholder = placeholderUrl(reference);
         return {
-          value: referenceTo(reference, nobody),
-          how: `while the variable ${reference} is not set, the address is ${nobody}, where nobody answers`,
+          value: referenceTo(reference, placeholder),
+          how: `while the variable ${reference} is not set, the address is ${placeholder}, where nobody answers`,
         };
       }
       const text = textOf(node);
       if (text !== null && isPlainAddress(text)) return { value: text, how: null };
-      const nobody = nobodyAt("address-of-the-provider");
+      const placeholder = placeholderUrl("address-of-the-provider");
       return {
-        value: nobody,
-        how: `expected an http or https address without user name, password and query; write it in place of ${nobody}`,
+        value: placeholder,
+        how: `expected an http or https address without user name, password and query; write it in place of ${placeholder}`,
       };
     },
     word: (node) => {

@@ -4,7 +4,7 @@
 import { API_KEY, isPlainAddress } from "../../providers/credential-settings.ts";
 import { ADDRESS_WORD } from "../../core/target.ts";
 import { MODEL_ID, type ProviderFamily } from "../../providers/settings.ts";
-import { nobodyAt } from "../address.ts";
+import { placeholderUrl } from "../address.ts";
 import { idOf } from "../draft.ts";
 import { textOf } from "../figures.ts";
 import { type ForeignNode, plainOf } from "../foreign-file.ts";
@@ -107,7 +107,7 @@ function account(given: ProviderFamily, slug: string | null, members: Members, c
   const entry: Record<string, Value> = {};
   if (address !== null) {
     const isUsable = isPlainAddress(address);
-    entry["base_url"] = isUsable ? address : nobodyAt("custom-host");
+    entry["base_url"] = isUsable ? address : placeholderUrl("custom-host");
     if (isUsable) claims.taken(host, `providers.${wantedId}.base_url`);
     else
       claims.changed(
@@ -115,7 +115,7 @@ function account(given: ProviderFamily, slug: string | null, members: Members, c
         `providers.${wantedId}.base_url`,
         "expected an http or https address without user name, password and query",
       );
-  } else if (family.baseUrl === null) entry["base_url"] = nobodyAt(`address-of-${wantedId}`);
+  } else if (family.baseUrl === null) entry["base_url"] = placeholderUrl(`address-of-${wantedId}`);
   for (const [theirs, ours] of Object.entries(SETTINGS)) {
     const value = textOf(members.get(theirs));
     if (value === null || !ADDRESS_WORD.test(value) || !family.settings.some(({ name }) => name === ours)) continue;
