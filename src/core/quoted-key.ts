@@ -83,12 +83,18 @@ export class KeyFinder {
 
   /** Of what is held back when it comes at the end of a piece. */
   readonly #beginnings: KeyWindows;
+  /** Of whole spellings, by which a long text is searched in larger steps. */
+  readonly #wholes: KeyWindows;
+  /** The length of the longest spelling. */
+  readonly #longest: number;
 
   constructor(keys: readonly string[]) {
     const spellings = keys.flatMap(spellingsOf);
     for (const spelled of spellings) this.#add(spelled);
     this.#link();
     this.#beginnings = new KeyWindows(spellings.map((spelled) => spelled.slice(0, SHOWN_LENGTH + 1)));
+    this.#wholes = new KeyWindows(spellings);
+    this.#longest = Math.max(...spellings.map(({ length }) => length));
   }
 
   #add(spelled: string): void {
@@ -161,13 +167,16 @@ export class KeyFinder {
 
   /**
    * Returns the position from which what is shown of the text may be the beginning of a spelling; the length of the text
-   * when it ends with none, and null when the text has more of a spelling than is let through.
+   * when it ends with none, and null when the text may hold a spelling, or end with more of one than is let through.
    */
   beginningAtEnd(text: string): number | null {
     const { length } = text;
     const end = Math.max(0, length - SHOWN_LENGTH);
-    // most of a long text is skipped by looking for what would be held back
-    if (length >= LONG_TEXT) return this.beginsIn(text) ? null : this.beginning(text, end);
+    // a spelling is either whole in a long text or begins at its end; most of the text is skipped by looking for these
+    if (length >= LONG_TEXT) {
+      const mayHold = this.#wholes.areIn(text) || this.beginsIn(text.slice(-this.#longest));
+      return mayHold ? null : this.beginning(text, end);
+    }
     const beginning = this.beginning(text);
     return beginning < end && this.beginsIn(text) ? null : Math.max(beginning, end);
   }

@@ -7,6 +7,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { isKey, keyFinder, type KeyFinder, keyRemover, KeyWatch } from "../../core/quoted-key.ts";
 import { type Credential, secretsOf } from "../../core/target.ts";
 import type { SseEvent } from "../../wire/sse.ts";
+import { isLongEvent } from "../long-bodies/long-events.ts";
 import { decoderAround, type StreamDecoder } from "../../providers/provider.ts";
 
 const NO_KEYS: readonly string[] = [];
@@ -33,6 +34,7 @@ export function decoderWithoutKeys(decoder: StreamDecoder, credential: Credentia
   const keys = keysOf(credential);
   if (keys.length === 0) return decoder;
   const removeKeys = keyRemover(keys);
+  const eventWithoutKeys = eventSearch(credential!);
   const texts = new StreamTexts(keyFinder(keys));
   const clean = (chunks: readonly ChatChunk[]): readonly ChatChunk[] => {
     let changed: ChatChunk[] | null = null;
@@ -43,7 +45,7 @@ export function decoderWithoutKeys(decoder: StreamDecoder, credential: Credentia
     return changed ?? chunks;
   };
   return decoderAround(decoder, {
-    push: (event) => clean(decoder.push(eventWithoutKeys(event, removeKeys))),
+    push: (event) => clean(decoder.push(eventWithoutKeys(event))),
     end: () => [...clean(decoder.end()), ...texts.end()],
     ...(decoder.passes === true && {
       passes: {
@@ -54,11 +56,23 @@ export function decoderWithoutKeys(decoder: StreamDecoder, credential: Credentia
   });
 }
 
-/** Removes a key that is whole within one event, wherever it is in the event, as in a non-streaming answer. */
-function eventWithoutKeys(event: SseEvent, removeKeys: (text: string) => string): SseEvent {
-  const data = removeKeys(event.data);
-  return data === event.data ? event : { event: event.event, data };
+/**
+ * Returns what removes a key that is whole within one event, wherever it is in the event, as in a non-streaming answer;
+ * it returns the same event where there is none. A long event is searched once for all that read it.
+ */
+export function eventsWithoutKeys(credential: Credential | null): (event: SseEvent) => SseEvent {
+  return keysOf(credential).length === 0 ? (event) => event : eventSearch(credential!);
 }
+
+const eventSearch = memoizePerObject((credential: Credential): ((event: SseEvent) => SseEvent) => {
+  const removeKeys = keyRemover(keysOf(credential));
+  const search = (event: SseEvent): SseEvent => {
+    const data = removeKeys(event.data);
+    return data === event.data ? event : { event: event.event, data };
+  };
+  const searchOnce = memoizePerObject(search);
+  return (event) => (isLongEvent(event) ? searchOnce(event) : search(event));
+});
 
 /**
  * Removes keys that arrive in pieces over several events, in the texts of deltas. Each string of a delta is a text of

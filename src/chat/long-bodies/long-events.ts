@@ -28,11 +28,12 @@ export function isLongEvent({ data }: SseEvent): boolean {
 }
 
 /**
- * Gives other calls their turn before each long event. Returns the events up to the first that is refused, and the
- * refusal.
+ * Gives other calls their turn before each long event and between the parts of the work on it, of which `withoutKeys`
+ * is one. Returns the events up to the first that is refused, and the refusal.
  */
 export async function readableEvents(
   events: readonly SseEvent[],
+  withoutKeys: (event: SseEvent) => SseEvent,
 ): Promise<{ readonly events: readonly SseEvent[]; readonly refusal: MalformedAnswer | null }> {
   const readable: SseEvent[] = [];
   for (const event of events) {
@@ -50,7 +51,9 @@ export async function readableEvents(
         refusal: new MalformedAnswer(`One event of the provider's stream holds more than ${numbers}.`),
       };
     await yieldToLoop();
-    readable.push(numbers === null ? event : withValue(event, numbers));
+    const parsed = numbers === null ? event : withValue(event, numbers);
+    await yieldToLoop();
+    readable.push(withoutKeys(parsed));
     await yieldToLoop();
   }
   return { events: readable, refusal: null };

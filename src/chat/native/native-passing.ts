@@ -5,7 +5,7 @@ import type { JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import type { NativeOperation } from "../../providers/provider.ts";
 import type { SseEvent } from "../../wire/sse.ts";
-import { answerKeyFinder, answerWithoutKeys } from "../answer/answer-keys.ts";
+import { answerKeyFinder, answerWithoutKeys, eventsWithoutKeys } from "../answer/answer-keys.ts";
 import type { EventNumbers, Growing, NativeEvents } from "../answer-form.ts";
 import { isLongEvent, LONG_EVENT } from "../long-bodies/long-events.ts";
 import type { StreamWriter } from "../stream/stream-writer.ts";
@@ -17,6 +17,7 @@ export class NativePassing {
   readonly #target: Target;
   /** `null` where there is no key that the provider could repeat. */
   readonly #keys: NativeKeys | null;
+  readonly #withoutKeys: (event: SseEvent) => SseEvent;
   /** The provider has answered with one body, of which the form makes the events. */
   #isTranslated = false;
 
@@ -24,6 +25,7 @@ export class NativePassing {
     this.#events = events;
     this.#native = native;
     this.#target = target;
+    this.#withoutKeys = eventsWithoutKeys(target.credential);
     const finder = answerKeyFinder(target.credential);
     this.#keys = finder === null ? null : new NativeKeys(finder);
   }
@@ -63,8 +65,7 @@ export class NativePassing {
     const inside = this.#native.eventIn === undefined ? event : this.#native.eventIn(event);
     if (inside === null) return [];
     if (this.#keys === null) return [inside];
-    const data = answerWithoutKeys(inside.data, this.#target.credential);
-    return this.#keys.shown(data === inside.data ? inside : { event: inside.event, data });
+    return this.#keys.shown(this.#withoutKeys(inside));
   }
 
   /** Whether events that differ from passed ones only in their text may pass without being read. */

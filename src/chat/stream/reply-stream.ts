@@ -15,7 +15,7 @@ import { createSseParser } from "../../wire/sse.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
 import { answerFrame, answerHeaders } from "../answer/answer-frame.ts";
 import { type AnswerStream, type ChunkWriter, chunkOfAnswer, ResponseStream } from "./answer-stream.ts";
-import { decoderWithoutKeys } from "../answer/answer-keys.ts";
+import { decoderWithoutKeys, eventsWithoutKeys } from "../answer/answer-keys.ts";
 import {
   besideFailure,
   closeAttempt,
@@ -106,7 +106,9 @@ async function tryStream(
       attempt,
     );
     const parts = { body: open.response.body, parser, decoder, writer, guarded, usage, passing, maxEventBytes };
-    return new ResponseStream({ ...parts, normalizer: writer === normalizer ? normalizer : null }, call.clock);
+    const withoutKeys = eventsWithoutKeys(resolved.target.credential);
+    const fast = writer === normalizer ? normalizer : null;
+    return new ResponseStream({ ...parts, withoutKeys, normalizer: fast }, call.clock);
   };
   const answers = sendRequests(attempt, call);
   const stream =

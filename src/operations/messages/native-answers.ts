@@ -5,7 +5,7 @@ import type { NativeAnswers, NativeEvents } from "../../chat/answer-form.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { JsonEdit } from "../../core/json-edit.ts";
 import { editedJson } from "../../wire/json-edit.ts";
-import { parseJson } from "../../wire/json.ts";
+import { parseEvent } from "../../providers/sent-json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 
 /**
@@ -54,6 +54,8 @@ interface OpenBlock {
   readonly plain: readonly [index: string, type: string] | null;
   /** The input with which a call began. It comes as a piece where no piece has come. */
   input: Json;
+  /** The length of the event that brought the input. */
+  readonly inputCharacters: number;
 }
 
 class MessageEvents implements NativeEvents {
@@ -84,6 +86,11 @@ class MessageEvents implements NativeEvents {
     return this.#hasContent;
   }
 
+  /** The input of a call is written as a piece by the event that ends its block. */
+  repeats(_event: SseEvent, characters: number): boolean {
+    return this.#block !== null && this.#block.input !== null && this.#block.inputCharacters >= characters;
+  }
+
   pass(event: SseEvent): string {
     // what comes after the end belongs to no message
     if (this.#hasStopped) return "";
@@ -94,7 +101,7 @@ class MessageEvents implements NativeEvents {
       this.#begunWith = null;
       return eventText(name, data);
     }
-    const value = parseJson(data);
+    const value = parseEvent(event);
     const type = isObject(value) && typeof value["type"] === "string" ? value["type"] : name;
     const passed = this.#passed(type, data, isObject(value) ? value : {});
     this.#begunWith = type === "content_block_start" ? data : null;
@@ -151,20 +158,20 @@ class MessageEvents implements NativeEvents {
   #startBlock(data: string, { index, content_block: block }: JsonObject): string {
     const { type, input } = isObject(block) ? block : {};
     const hasInput = type === "tool_use" && isObject(input) && Object.keys(input).length > 0;
-    const opened = this.#open(typeof type === "string" ? type : "", index, hasInput ? input : null);
+    const opened = this.#open(typeof type === "string" ? type : "", index, hasInput ? input : null, data.length);
     const edits: JsonEdit[] = numberEdits(opened, index);
     if (hasInput) edits.push({ path: ["content_block", "input"], value: {} });
     return eventText("content_block_start", edited(data, edits));
   }
 
-  #open(type: string, index: Json | undefined, input: Json): OpenBlock {
+  #open(type: string, index: Json | undefined, input: Json, characters: number): OpenBlock {
     const own = this.#begun++;
     if (type === "tool_use") this.#hasCalls = true;
     // what is neither text nor reasoning is whole with its beginning, such as the call of a tool
     if (type !== "text" && type !== "thinking") this.#hasContent = true;
     const piece = type === "tool_use" ? "input_json_delta" : `${type}_delta`;
     const plain = index === own && input === null ? ([`"index":${own},`, `"${piece}"`] as const) : null;
-    this.#block = { index: own, type, plain, input };
+    this.#block = { index: own, type, plain, input, inputCharacters: characters };
     return this.#block;
   }
 
@@ -183,7 +190,7 @@ class MessageEvents implements NativeEvents {
     const isOpen = this.#block !== null && (!OWN_TYPES.has(this.#block.type) || this.#block.type === block?.type);
     if (block === undefined || isOpen) return "";
     const stopped = this.#stopBlock();
-    const { index } = this.#open(block.type, null, null);
+    const { index } = this.#open(block.type, null, null, 0);
     return stopped + written({ type: "content_block_start", index, content_block: block });
   }
 

@@ -11,7 +11,7 @@ import { StreamSerializer } from "../../../src/operations/chat/stream-serializer
 import { StreamNormalizer } from "../../../src/chat/stream/stream-normalizer.ts";
 import { decoderAround } from "../../../src/providers/provider.ts";
 import { providers } from "../../../src/providers/registry.ts";
-import { createSseParser } from "../../../src/wire/sse.ts";
+import { createSseParser, type SseEvent } from "../../../src/wire/sse.ts";
 import { frameOf } from "../../contract/provider-requests.ts";
 import { drawCount } from "../../harness/long-run.ts";
 
@@ -52,6 +52,7 @@ async function translated(source: string, options: Options = {}) {
     usage: () => normalizer.reportedUsage ?? NO_USAGE,
     normalizer,
     passing: null,
+    withoutKeys: (event: SseEvent) => event,
     maxEventBytes,
   };
   const stream = new ResponseStream(parts, new CallClock(systemClock));
