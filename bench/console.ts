@@ -1,6 +1,7 @@
-// `npm run bench:console [-- <rows>] [--postgres] [--keep <folder>] [--tail-minutes <n>] [--stores] [--write]`: what the console weighs, asks and takes over
+// `npm run bench:console [-- <rows>] [--postgres] [--keep <folder>] [--tail <minutes>] [--stores] [--write]`: what the console weighs, asks and takes over
 // a store with a million calls, and what people do for the jobs that they come for. It wants a quiet machine. `--keep` keeps the store for another run,
-// `--stores` only goes through all screens over stores of several sizes, and with `--write` the tables stand in console/README.md.
+// `--tail` only measures the browser's memory under a live list for so long, `--stores` only goes through all screens over stores of several sizes, and
+// with `--write` what was measured stands in console/README.md.
 import { readFileSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { join } from "node:path";
@@ -8,7 +9,7 @@ import { parseArgs } from "node:util";
 import { gzipSync } from "node:zlib";
 import { buildConsole } from "../console/build.ts";
 import { figuresTable, table } from "../docs/markdown.ts";
-import { chromiumProgram, launch, openConsole } from "../test/harness/chromium.ts";
+import { chromiumProgram, type ConsolePage, launch, openConsole } from "../test/harness/chromium.ts";
 import { CONSOLE_JOBS, doneJob, type DoneJob, mostActions } from "../test/harness/console-jobs.ts";
 import { projectFolder } from "../test/harness/gateway-program.ts";
 import { type LoadFigures, loadFigures } from "./console-load.ts";
@@ -27,7 +28,7 @@ import { type TailFigures, tailFigures } from "./console-tail.ts";
 
 const SCOPE = "/default/-";
 const PAGE = join(projectFolder, "console", "README.md");
-const MARKS = ["<!-- figures: written by npm run bench:console -- --write -->", "<!-- end of the figures -->"] as const;
+const END = "<!-- end of what was written -->";
 const CALL_SECONDS = 10;
 
 interface Figures {
@@ -36,7 +37,6 @@ interface Figures {
   readonly interaction: InteractionFigures;
   readonly jobs: readonly MeasuredJob[];
   readonly load: LoadFigures;
-  readonly tail: TailFigures;
 }
 
 interface MeasuredJob {
@@ -46,7 +46,7 @@ interface MeasuredJob {
   readonly most: readonly [keyboard: number, mouse: number];
 }
 
-async function measured(program: string, store: FilledStore, tailMinutes: number): Promise<Figures> {
+async function measured(program: string, store: FilledStore): Promise<Figures> {
   const { gateway, token, close } = await openStoreGateway(store);
   const browser = await launch(program);
   try {
@@ -70,13 +70,31 @@ async function measured(program: string, store: FilledStore, tailMinutes: number
     said("jobs are measured");
     const load = await loadFigures(gateway, made, { token: gateway.firstToken!, scope: SCOPE, seconds: CALL_SECONDS });
     said("the load is measured");
-    const tail = await tailFigures(gateway, made, SCOPE, tailMinutes);
-    if (made.faults.length > 0) throw new Error(`The browser reports: ${made.faults.join("\n")}`);
-    return { pages, paint, interaction, jobs, load, tail };
+    requireNoFault(made);
+    return { pages, paint, interaction, jobs, load };
   } finally {
     await browser.close();
     await close();
   }
+}
+
+async function measuredTail(program: string, store: FilledStore, minutes: number): Promise<TailFigures> {
+  const { gateway, token, close } = await openStoreGateway(store);
+  const browser = await launch(program);
+  try {
+    const cookies = await signedInCookies(browser, gateway.url, token);
+    const made = await openConsole(browser, gateway.url, { storageState: { cookies: [...cookies], origins: [] } });
+    const tail = await tailFigures(gateway, made, SCOPE, minutes);
+    requireNoFault(made);
+    return tail;
+  } finally {
+    await browser.close();
+    await close();
+  }
+}
+
+function requireNoFault({ faults }: ConsolePage): void {
+  if (faults.length > 0) throw new Error(`The browser reports: ${faults.join("\n")}`);
 }
 
 const startedMs = performance.now();
@@ -104,11 +122,14 @@ async function sizes(): Promise<string> {
 
 const ms = (value: number): string => value.toFixed(value < 10 ? 1 : 0);
 
-async function page({ kind, rows }: FilledStore, figures: Figures): Promise<string> {
-  const { pages, paint, interaction, jobs, load, tail } = figures;
+const runOf = ({ kind, rows }: FilledStore): string =>
+  `${new Date().toISOString().slice(0, 10)}, ${cpus()[0]?.model.trim() ?? "unknown processor"}, ${cpus().length} cores, Bun ${Bun.version}, ${kind} with ${rows.toLocaleString("en")} calls of ${DAYS} days.`;
+
+async function page(store: FilledStore, figures: Figures): Promise<string> {
+  const { pages, paint, interaction, jobs, load } = figures;
   const { aloneMs, besideMs, consoleRate } = load;
   return [
-    `${new Date().toISOString().slice(0, 10)}, ${cpus()[0]?.model.trim() ?? "unknown processor"}, ${cpus().length} cores, Bun ${Bun.version}, ${kind} with ${rows.toLocaleString("en")} calls of ${DAYS} days. Gateway, browser and what measures them share the machine.`,
+    `${runOf(store)} Gateway, browser and what measures them share the machine.`,
     await sizes(),
     figuresTable(
       ["what", "ms", "at most"],
@@ -155,8 +176,11 @@ async function page({ kind, rows }: FilledStore, figures: Figures): Promise<stri
         ],
       ],
     ),
-    `A live list of calls, ${tail.callsPerSecond} calls a second for ${tail.minutes} minutes: the browser's heap is ${tail.beginMb.toFixed(1)} MB near the beginning and ${tail.endMb.toFixed(1)} MB at the end, a slope of ${tail.slopeKbPerMinute.toFixed(1)} kB a minute.`,
   ].join("\n\n");
+}
+
+function tailPage(store: FilledStore, tail: TailFigures): string {
+  return `${runOf(store)} A live list of calls, ${tail.callsPerSecond} calls a second for ${tail.minutes} minutes: the browser's heap is ${tail.beginMb.toFixed(1)} MB near the beginning and ${tail.endMb.toFixed(1)} MB at the end, a slope of ${tail.slopeKbPerMinute.toFixed(1)} kB a minute.`;
 }
 
 const { values, positionals } = parseArgs({
@@ -167,28 +191,24 @@ const { values, positionals } = parseArgs({
     stores: { type: "boolean", default: false },
     write: { type: "boolean", default: false },
     keep: { type: "string" },
-    "tail-minutes": { type: "string" },
+    tail: { type: "string" },
   },
 });
 const program = chromiumProgram();
 if (program === null) process.exit(1);
 const most = Number(positionals[0] ?? 1_000_000);
 const kind = values.postgres ? "PostgreSQL" : "SQLite";
-const folder = values.keep ?? null;
-if (values.stores) console.log(await walkedStores(program, kind, most, folder));
-else {
-  const store: FilledStore = { kind, rows: most, folder };
-  const tailMinutes = Number(values["tail-minutes"] ?? (values.write ? 60 : 1));
-  const text = await page(store, await measured(program, store, tailMinutes));
-  console.log(text);
-  if (values.write) write(text);
-}
+const store: FilledStore = { kind, rows: most, folder: values.keep ?? null };
+if (values.stores) console.log(await walkedStores(program, kind, most, store.folder));
+else if (values.tail !== undefined)
+  report("the live list", tailPage(store, await measuredTail(program, store, Number(values.tail))));
+else report(kind, await page(store, await measured(program, store)));
 
-function write(text: string): void {
+function report(section: string, text: string): void {
+  console.log(text);
+  if (!values.write) return;
   const before = readFileSync(PAGE, "utf8");
-  const [from, to] = MARKS.map((mark) => before.indexOf(mark)) as [number, number];
-  const head = before
-    .slice(0, from + MARKS[0].length)
-    .replace("No run on a quiet machine has been written here yet.\n\n", "");
-  writeFileSync(PAGE, `${head}\n\n${text}\n\n${before.slice(to)}`);
+  const mark = `<!-- ${section}: written by npm run bench:console -- --write -->`;
+  const from = before.indexOf(mark) + mark.length;
+  writeFileSync(PAGE, `${before.slice(0, from)}\n\n${text}\n\n${before.slice(before.indexOf(END, from))}`);
 }
