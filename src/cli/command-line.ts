@@ -82,9 +82,21 @@ function createProgram(setCode: (code: number) => void, launcher: Launcher): Com
     .addOption(config())
     .addOption(json())
     .action(async (options) => setCode(await (await import("./key.ts")).rotate(options, readEnvironment())));
-  program
-    .command("database")
-    .description("the database of tenants, tokens, settings and calls")
+  const database = program.command("database").description("the database of tenants, tokens, settings and calls");
+  database
+    .command("move")
+    .description(
+      "copy everything to another database while gateways use this one, compare both, and make the other one its successor",
+    )
+    .requiredOption(
+      "--to <address>",
+      "postgresql://..., or sqlite:<folder>; an empty database, or the one before the last move",
+    )
+    .addOption(data())
+    .addOption(config())
+    .addOption(json())
+    .action(async (options) => (await import("./database-move.ts")).move(options, readEnvironment()));
+  database
     .command("create")
     .description("create the database, also if one that existed before is missing; an existing database is not changed")
     .addOption(data())

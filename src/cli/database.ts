@@ -75,7 +75,7 @@ async function using<T>(
 }
 
 /** The configuration is read only when it matters, because it may need variables that this shell does not have. */
-function placeOf(flags: DatabaseFlags, environment: Environment): Omit<DatabaseOptions, "environment"> {
+export function placeOf(flags: DatabaseFlags, environment: Environment): Omit<DatabaseOptions, "environment"> {
   const file = resolveConfigFile({ flags, environment });
   const named = flags.data ?? environment.dataFolder ?? "";
   const { databaseUrl } = environment;

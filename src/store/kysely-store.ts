@@ -8,6 +8,7 @@ import { readContents } from "./kysely-contents.ts";
 import { draftTable } from "./kysely-drafts.ts";
 import { addEvents } from "./kysely-event-writes.ts";
 import { removeUnaddressedEvents } from "./kysely-event-writes.ts";
+import { movedAway, movedToSql } from "./move-marks.ts";
 import { pruneAudit } from "./kysely-audit.ts";
 import { writeHistory } from "./kysely-history.ts";
 import { type Db, kyselyReader } from "./kysely-reader.ts";
@@ -46,7 +47,7 @@ export function kyselyStore(db: Db, options: KyselyStoreOptions): Store {
     ...kyselyReader(db, { clock, cipher }),
     isNew: () => isNew(db),
     migrate: () => migrate(db, databaseName, options.explain),
-    revision: () => revision(db),
+    revision: () => revision(db, databaseName),
     watch: options.watch ?? (() => () => {}),
     readIdentities: () =>
       db.transaction().setIsolationLevel("repeatable read").setAccessMode("read only").execute(readIdentities),
@@ -153,8 +154,14 @@ async function moveRevision(tx: Tx): Promise<bigint> {
 
 const hasWritten = ({ entries, keptAnswers }: Written): boolean => entries.length > 0 || keptAnswers > 0;
 
-async function revision(db: Db): Promise<string> {
-  const row = await db.selectFrom("revisions").select("counter").where("name", "=", WATCHED).executeTakeFirstOrThrow();
+/** A gateway that still uses a database that was moved would not learn of changes in the new one. */
+async function revision(db: Db, databaseName: string): Promise<string> {
+  const row = await db
+    .selectFrom("revisions")
+    .select(["counter", movedToSql.as("movedTo")])
+    .where("name", "=", WATCHED)
+    .executeTakeFirstOrThrow();
+  if (row.movedTo !== null) throw movedAway(databaseName, row.movedTo);
   return row.counter.toString();
 }
 

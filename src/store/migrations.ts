@@ -22,6 +22,7 @@ import { createDrafts } from "./draft-schema.ts";
 import { createEvents } from "./event-schema.ts";
 import { addOperators } from "./operator-migration.ts";
 import { chainUnchained } from "./kysely-audit.ts";
+import { createMoves } from "./move-schema.ts";
 import { createReplicas } from "./replicas.ts";
 import { createRollUps, createTargetAndUserRollUps } from "./roll-up-triggers.ts";
 import type { Schema } from "./schema.ts";
@@ -194,6 +195,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
       await coverFailing(db);
     },
   },
+  "0030-moves": { up: createMoves },
 };
 
 /** Whether the first migration has not been committed in this database. */

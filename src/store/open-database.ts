@@ -11,6 +11,7 @@ import type { CallStore } from "./calls.ts";
 import { databaseFile, dataFolderUnusable, type DataPlace, requireFolders, remainingFiles } from "./data-folder.ts";
 import type { Database, DatabasePlace } from "./database.ts";
 import type { EventQueue } from "./events.ts";
+import { requireNotMoved } from "./move-marks.ts";
 import { OWNERS_FOLDER } from "./owner-only.ts";
 import { openSqliteCalls } from "./sqlite-calls.ts";
 import { openSqliteEvents } from "./sqlite-events.ts";
@@ -85,6 +86,7 @@ async function opened(
         requireNone({ name: database.name, loss: "is empty", remains, place, databaseUrl }, whereNone);
     }
     await database.store.migrate();
+    await requireNotMoved(database.db, database.name);
   } catch (error) {
     await database.store.close();
     throw error;

@@ -9,6 +9,7 @@ import type { Clock } from "../core/clock.ts";
 import { codeOf } from "../core/thrown.ts";
 import type { Database } from "./database.ts";
 import { kyselyStore } from "./kysely-store.ts";
+import { HELD_CODE, heldError } from "./move-marks.ts";
 import { endWhereLate, LATE } from "./postgres-client.ts";
 import { followPostgres } from "./postgres-listener.ts";
 import type { Schema } from "./schema.ts";
@@ -26,8 +27,12 @@ export interface PostgresOptions {
   readonly statementTimeoutMs?: number;
   /** 5,000 by default. */
   readonly connectTimeoutMs?: number;
+  /** As the server lists its connections; `dragoman` by default, which only gateways and their commands have. */
+  readonly applicationName?: string;
 }
 
+/** The name of the connections of gateways. */
+export const GATEWAYS = "dragoman";
 /** The channel on which changes are announced. */
 const CHANNEL = "dragoman_changes";
 const INT8 = 20;
@@ -44,6 +49,7 @@ export function openPostgresDatabase({
   poolSize = 10,
   statementTimeoutMs = 10_000,
   connectTimeoutMs = 5_000,
+  applicationName = GATEWAYS,
 }: PostgresOptions): Database {
   const name = databaseName(url);
   const connection = {
@@ -55,7 +61,7 @@ export function openPostgresDatabase({
     // This timeout is a little longer than the server's, for a server that does not answer at all.
     query_timeout: statementTimeoutMs + 2_000,
     idle_in_transaction_session_timeout: 30_000,
-    application_name: "dragoman",
+    application_name: applicationName,
     types: { getTypeParser },
   };
   const pool = new pg.Pool({ ...connection, max: poolSize });
@@ -99,7 +105,7 @@ function getTypeParser(oid: number, format?: "text" | "binary"): (value: string)
 }
 
 /** The address without user, password and options. */
-function databaseName(url: string): string {
+export function databaseName(url: string): string {
   if (!isDatabaseUrl(url))
     throw new StoreError(
       "unusable",
@@ -151,6 +157,7 @@ function explained(error: unknown, name: string): unknown {
   const message = error instanceof Error ? error.message : "";
   const fault = (kind: "unusable" | "busy", what: string, cure: string): StoreError =>
     new StoreError(kind, `${name} ${what}. ${cure}`, error);
+  if (code === HELD_CODE) return heldError(name, error);
   if (UNREACHED.test(code) || WITHOUT_CODE.test(message))
     return fault(
       "unusable",

@@ -9,12 +9,13 @@ import type { ClaimSchema } from "./claim-schema.ts";
 import type { DrainSchema } from "./drain-schema.ts";
 import type { DraftSchema } from "./draft-schema.ts";
 import type { EventSchema } from "./event-schema.ts";
+import type { MoveSchema } from "./move-schema.ts";
 import type { SessionSchema } from "./session-schema.ts";
 import type { ViewSchema } from "./view-schema.ts";
 import { StoreError } from "./store.ts";
 
 export interface Schema
-  extends AuditChainSchema, ClaimSchema, DraftSchema, DrainSchema, EventSchema, SessionSchema, ViewSchema {
+  extends AuditChainSchema, ClaimSchema, DraftSchema, DrainSchema, EventSchema, MoveSchema, SessionSchema, ViewSchema {
   /**
    * One row for each subject that is watched for changes. The row is also the lock under which the subject is written.
    */

@@ -4,6 +4,7 @@ import { Database } from "bun:sqlite";
 import { closeSync, openSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { whenFree } from "./bun-sqlite-dialect.ts";
+import { HELD, heldError } from "./move-marks.ts";
 import { StoreError } from "./store.ts";
 import { codeOf } from "../core/thrown.ts";
 
@@ -15,6 +16,8 @@ export interface SqliteFile {
   readonly file: string;
   /** How long to wait for a lock of another process; 10,000 by default. */
   readonly busyTimeoutMs?: number;
+  /** No other process may have the file open, or open it until the connection is closed. */
+  readonly isAlone?: boolean;
 }
 
 /**
@@ -39,7 +42,7 @@ function identityOf(path: string): string | null {
 }
 
 /** Opens a separate connection to the file. Throws StoreError. */
-export async function openDatabase({ file, busyTimeoutMs = 10_000 }: SqliteFile) {
+export async function openDatabase({ file, busyTimeoutMs = 10_000, isAlone = false }: SqliteFile) {
   const path = file === ":memory:" ? file : resolve(file);
   const connection = {
     name: `The database ${path}`,
@@ -54,6 +57,8 @@ export async function openDatabase({ file, busyTimeoutMs = 10_000 }: SqliteFile)
   try {
     const run = (sql: string): Promise<unknown> => whenFree(() => database.run(sql), connection);
     await run("pragma busy_timeout = 0");
+    // Before the file is read: the first statement then takes the lock, and keeps it.
+    if (isAlone) await run("pragma locking_mode = exclusive");
     const mode = await whenFree(() => journalMode(database), connection);
     // This write detects a read-only file now instead of at the first token: `begin immediate` succeeds on it.
     await run("begin immediate");
@@ -98,6 +103,7 @@ function createFile(path: string, explain: (error: unknown) => unknown): void {
  */
 function explained(error: unknown, path: string, busyTimeoutMs: number): unknown {
   const code = codeOf(error);
+  if (error instanceof Error && error.message === HELD) return heldError(`The database ${path}`, error);
   const unusable = (what: string, cure: string): StoreError =>
     new StoreError("unusable", `The database ${path} ${what}. ${cure}`, error);
   const access = `Give the user that runs Dragoman write access to the file and to its folder ${dirname(path)}, where SQLite creates two more files, or use another file.`;
