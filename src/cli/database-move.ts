@@ -73,7 +73,9 @@ async function explained<T>({ source, target, from }: Moving, run: () => Promise
     return await run();
   } catch (error) {
     if (error instanceof StoreError) throw error;
-    const rethrown = (): Promise<T> => Promise.reject(error);
+    const rethrown = async (): Promise<T> => {
+      throw error;
+    };
     const answers = await from.store.isNew().then(
       () => true,
       () => false,

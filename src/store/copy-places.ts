@@ -1,6 +1,6 @@
 // Opens databases for commands that copy all of one to another: with the patience that large tables need, and the target
 // for nobody else.
-import { existsSync, mkdirSync, statSync } from "node:fs";
+import { mkdirSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Client } from "pg";
 import { isDatabaseUrl } from "../config/sections.ts";
@@ -75,9 +75,6 @@ export async function openTarget(place: DatabasePlace, isMigrated = true): Promi
       : error;
   }
 }
-
-/** Whether there is anything in the place yet. */
-export const isThere = (place: DatabasePlace): boolean => !("file" in place) || existsSync(place.file);
 
 /** Does what uses a database of PostgreSQL, with errors that name the database and the cure. */
 export async function explainedBy<T>(place: DatabasePlace, run: () => Promise<T>): Promise<T> {

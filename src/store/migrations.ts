@@ -231,6 +231,7 @@ export async function migrate(
   );
 }
 
+/** The names of the migrations that the database has had. */
 async function migrationsRun(db: Kysely<Schema>): Promise<readonly string[]> {
   try {
     const rows = await db

@@ -25,7 +25,7 @@ const HOUR_MS = 3_600_000;
 
 export interface Column {
   readonly name: string;
-  readonly isNumber: boolean;
+  readonly kind: "number" | "text" | "bytes";
 }
 
 /** The columns of each table, by its name. */
@@ -44,18 +44,23 @@ export async function columnsOf(db: Db): Promise<Columns> {
     tables.map(({ name, columns }) => [
       name,
       columns
-        .map((column) => ({ name: column.name, isNumber: !/char|text|bytea|blob/i.test(column.dataType) }))
+        .map(({ name: column, dataType }) => ({ name: column, kind: kindOf(dataType) }))
         .toSorted((one, other) => (one.name < other.name ? -1 : 1)),
     ]),
   );
 }
 
+const kindOf = (dataType: string): Column["kind"] => {
+  if (/bytea|blob/i.test(dataType)) return "bytes";
+  return /char|text/i.test(dataType) ? "text" : "number";
+};
+
 /** By parts; a table that has none is one part with the number 0. */
 export async function digestsOf(db: Db, columns: Columns, table: StoredTable | PartedTable): Promise<Digests> {
   const of = columns.get(table.name) ?? [];
   const part = "part" in table ? `${table.part.column} / ${table.part.size}` : "0";
-  const sums = of.map(({ name, isNumber }) => {
-    const value = isNumber ? `("${name}" % ${MODULUS})` : `length("${name}")`;
+  const sums = of.map(({ name, kind }) => {
+    const value = kind === "number" ? `("${name}" % ${MODULUS})` : `length("${name}")`;
     return `coalesce(sum(cast(${value} as bigint)), 0) as "${name}", count("${name}") as "count_${name}"`;
   });
   const { rows } = await sql

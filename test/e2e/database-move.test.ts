@@ -38,7 +38,7 @@ test.skipIf(server === null)(
     const onPostgres = { DATABASE_URL: url };
     let gateway = await startGateway({ dataFolder });
     const token = gateway.firstToken!;
-    const owner = await gateway.createToken("--user", "owner");
+    const owner = await gateway.createToken("--personal", "--user", "owner");
     for (let index = 0; index < 5; index++) await call(gateway, token);
 
     const moved = await runCli(["database", "move", "--to", url, "--data", dataFolder]);

@@ -51,7 +51,7 @@ export async function fillDatabase(db: Db, rows: number): Promise<void> {
           await sql`update ${sql.table(name)} set from_ms = ${Number.MAX_SAFE_INTEGER}`.execute(tx);
       const of = columns.get(table.name) ?? [];
       const made = Array.from({ length: rows }, (_, row) =>
-        Object.fromEntries(of.map(({ name, isNumber }) => [name, valueOf(table, name, isNumber, row)])),
+        Object.fromEntries(of.map(({ name, kind }) => [name, valueOf(table, name, kind === "number", row)])),
       );
       await insertRows(tx, table, made);
     }

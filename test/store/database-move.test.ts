@@ -112,13 +112,9 @@ describe.each(PAIRS)("[d15.3] from %s to %s", (from, to) => {
     };
     expect(await failure(moveDatabase({ ...moving, onProgress: stop }))).toBe("killed");
     await target.store.close();
-    expect(
-      await failure(
-        openUsed(targetPlace).then(async ({ db, name, store }) => {
-          await requireNotMoved(db, name).finally(() => store.close());
-        }),
-      ),
-    ).toContain("is not complete");
+    const used = await openUsed(targetPlace);
+    expect(await failure(requireNotMoved(used.db, used.name))).toContain("is not complete");
+    await used.store.close();
     await sql`update call set cost_nano_usd = 77 where trace_id = 'trace_id-1'`.execute(source.db);
     await sql`delete from call_tag where tag = 'tag-2'`.execute(source.db);
     await sql`delete from audit_log where id = 'id-0'`.execute(source.db);
