@@ -1,4 +1,4 @@
-// `npm run console:screenshots [-- <words>]`: pictures of each screen of the console in every state, in both themes and four widths, in console/screenshots.
+// `npm run console:screenshots [-- <words>]`: pictures of each screen of the console in every state, in both themes and five widths, in console/screenshots.
 // They are there to be looked at: nothing compares them. Words narrow to the pictures whose names contain all of them, such as `call full dark 1280`.
 // `-- --docs` makes small pictures for documentation instead, in docs/images.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -15,7 +15,7 @@ import { fixRandomBytes } from "./console-pictures/seeded-random.ts";
 
 type Theme = "light" | "dark";
 const THEMES: readonly Theme[] = ["light", "dark"];
-const WIDTHS = [320, 390, 1280, 1920];
+const WIDTHS = [320, 390, 768, 1280, 1920];
 /** Beside a full screen, the others differ little between neighbouring widths. */
 const FEWER_WIDTHS: ReadonlySet<number> = new Set([320, 1280]);
 const HIGHEST = 2600;

@@ -1,56 +1,42 @@
 // The overview and the page of a budget on the days on which clocks are changed, seen from five time zones: each figure is the sum of the rows of the
 // ledger that this test makes itself, and leads to rows that add up to it.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser, Cookie } from "playwright-core";
 import type { CallRecord } from "../../src/core/record.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
-import { chromiumProgram, type ConsolePage, launch, openConsole } from "../harness/chromium.ts";
+import { chromiumProgram, type ConsolePage } from "../harness/chromium.ts";
+import {
+  digitsOf as digits,
+  exactAmountIn,
+  type LedgerConsole,
+  openLedgerConsole,
+  startedBetween,
+} from "../harness/console-figures.ts";
 import { CHANGED_CLOCKS, exactDollars, ledgerCalls, summed, zonesAt } from "../harness/console-ledger.ts";
-import { ACME, type ConsoleWorld, openConsoleWorld } from "../harness/console-world.ts";
+import { ACME, type ConsoleWorld } from "../harness/console-world.ts";
 import { until } from "../harness/until.ts";
 
 const program = chromiumProgram();
 const DAY_MS = 86_400_000;
 const CALLS = 240;
 
-const digits = (text: string | null): string => (text ?? "").replaceAll(/\D/g, "");
-
 describe.skipIf(program === null).each(Object.entries(CHANGED_CLOCKS))("the figures of now, %s", (name, moment) => {
   const nowMs = Date.parse(moment);
-  let world: ConsoleWorld;
-  let browser: Browser;
+  let ledger: LedgerConsole;
   let records: readonly CallRecord[];
   let budget: string;
-  let cookies: Cookie[] = [];
   beforeAll(async () => {
-    world = await openConsoleWorld({ clock: { now: () => nowMs, monotonic: () => performance.now() } });
     const seed = Object.keys(CHANGED_CLOCKS).indexOf(name) + 1;
     records = ledgerCalls({ fromMs: nowMs - 9 * DAY_MS, toMs: nowMs, count: CALLS, seed });
-    await world.calls.ingest(records.map((record) => ({ record, settled: true })));
-    await world.store.change(LOCAL_ACTOR, async (writer) => {
-      const document = { usd: "1000", window: "month" };
-      ({ id: budget } = await writer.createResource({ kind: "budget", ...ACME, name: "monthly", document }));
-    });
-    await world.source.reload();
-    browser = await launch(program!);
+    const furnish = ({ store }: ConsoleWorld): Promise<unknown> =>
+      store.change(LOCAL_ACTOR, async (writer) => {
+        const document = { usd: "1000", window: "month" };
+        ({ id: budget } = await writer.createResource({ kind: "budget", ...ACME, name: "monthly", document }));
+      });
+    ledger = await openLedgerConsole({ program: program!, nowMs: () => nowMs, records, furnish });
   });
-  afterAll(async () => {
-    await browser?.close();
-    await world?.close();
-  });
+  afterAll(() => ledger?.close());
 
-  const between = (fromMs: number, toMs: number): readonly CallRecord[] =>
-    records.filter(({ startedAtMs }) => startedAtMs >= fromMs && startedAtMs < toMs);
-  const visiting = async (timezoneId: string): Promise<ConsolePage> => {
-    const made = await openConsole(browser, world.url, { timezoneId, storageState: { cookies, origins: [] } });
-    await made.open("/acme/-/");
-    if (cookies.length === 0) {
-      await made.signIn(world.tokens.get("acme.owner")!);
-      cookies = await made.page.context().cookies();
-    }
-    await made.settled();
-    return made;
-  };
+  const between = (fromMs: number, toMs: number): readonly CallRecord[] => startedBetween(records, fromMs, toMs);
 
   async function showsOverview({ page, ...made }: ConsolePage): Promise<void> {
     const [day, before] = [
@@ -62,8 +48,7 @@ describe.skipIf(program === null).each(Object.entries(CHANGED_CLOCKS))("the figu
     await figure("Calls").getByText(`${before.calls} a week before`).waitFor();
     const shown = async (title: string): Promise<string> => (await figure(title).getByRole("link").textContent())!;
     // a figure that is shortened has the whole one as its title
-    const whole = async (title: string): Promise<string> =>
-      (await figure(title).getByRole("link").locator("[title]").getAttribute("title"))!;
+    const whole = async (title: string): Promise<string> => await exactAmountIn(figure(title).getByRole("link"));
     expect({
       cost: await whole("Cost"),
       calls: await shown("Calls"),
@@ -88,7 +73,7 @@ describe.skipIf(program === null).each(Object.entries(CHANGED_CLOCKS))("the figu
     await figure("Cost").getByRole("link").click();
     await made.settled();
     const sum = page.getByRole("table").locator("tfoot td.number").first();
-    expect(await sum.locator("[title]").getAttribute("title")).toBe(exactDollars(day.cost));
+    expect(await exactAmountIn(sum)).toBe(exactDollars(day.cost));
   }
 
   async function showsBudget({ page, ...made }: ConsolePage): Promise<void> {
@@ -105,7 +90,7 @@ describe.skipIf(program === null).each(Object.entries(CHANGED_CLOCKS))("the figu
       return await Promise.all(
         rows.map(async (row) => {
           const [cost, tokens, calls] = await row.locator("td").all();
-          const exact = await cost!.locator("[title]").getAttribute("title");
+          const exact = await exactAmountIn(cost!);
           const key = (await row.getByRole("rowheader").textContent())!;
           return [key, exact, digits(await tokens!.textContent()), digits(await calls!.textContent())].join(" | ");
         }),
@@ -125,7 +110,7 @@ describe.skipIf(program === null).each(Object.entries(CHANGED_CLOCKS))("the figu
   test.each(zonesAt(name))(
     "[d14.3] in %s, overview and budget show the sums of the ledger, and lead to their calls",
     async (zone) => {
-      const made = await visiting(zone);
+      const made = await ledger.visiting(zone, "/acme/-/");
       await showsOverview(made);
       await showsBudget(made);
       expect(made.faults).toEqual([]);

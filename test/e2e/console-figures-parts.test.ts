@@ -1,13 +1,20 @@
 // The parts of a day on the days on which clocks are changed, seen from five time zones: the chart of calls, the most frequent values, the last hour,
 // the providers, the versions of a route and the page of a call. Each figure is the sum of the rows of the ledger that this test makes itself.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser, Cookie, Locator } from "playwright-core";
+import type { Locator } from "playwright-core";
 import type { CallRecord } from "../../src/core/record.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import { HOUR_MS } from "../contract/call-records.ts";
-import { chromiumProgram, type ConsolePage, launch, openConsole } from "../harness/chromium.ts";
+import { chromiumProgram, type ConsolePage } from "../harness/chromium.ts";
+import {
+  digitsOf as digits,
+  exactAmountIn as exact,
+  type LedgerConsole,
+  openLedgerConsole,
+  startedBetween,
+} from "../harness/console-figures.ts";
 import { CHANGED_CLOCKS, exactDollars, ledgerCalls, summed, zonesAt } from "../harness/console-ledger.ts";
-import { ACME, type ConsoleWorld, openConsoleWorld } from "../harness/console-world.ts";
+import { ACME, type ConsoleWorld } from "../harness/console-world.ts";
 
 const program = chromiumProgram();
 const DAY_MS = 24 * HOUR_MS;
@@ -16,7 +23,6 @@ const RECENT_CALLS = 40;
 /** As many values of each kind are shown. */
 const MOST_VALUES = 6;
 
-const digits = (text: string | null): string => (text ?? "").replaceAll(/\D/g, "");
 /** Such as `12 calls, 3 failed, $1.25`. */
 function sumText(records: readonly CallRecord[]): string {
   const { calls, errors, cost } = summed(records);
@@ -27,40 +33,32 @@ describe.skipIf(program === null).each(Object.entries(CHANGED_CLOCKS))("the part
   const nowMs = Date.parse(moment);
   const times = [nowMs - 3 * DAY_MS - 1000, nowMs - DAY_MS - 37 * 60_000, nowMs];
   let clockMs = nowMs;
-  let world: ConsoleWorld;
-  let browser: Browser;
+  let ledger: LedgerConsole;
   let records: readonly CallRecord[];
   let route: string;
-  let cookies: Cookie[] = [];
   beforeAll(async () => {
-    world = await openConsoleWorld({ clock: { now: () => clockMs, monotonic: () => performance.now() } });
     const seed = Object.keys(CHANGED_CLOCKS).indexOf(name) + 1;
     records = [
       ...ledgerCalls({ fromMs: nowMs - 6 * DAY_MS, toMs: nowMs, count: CALLS, seed }),
       ...ledgerCalls({ fromMs: nowMs - 2 * HOUR_MS, toMs: nowMs, count: RECENT_CALLS, seed: seed + 10 }),
     ];
-    await world.calls.ingest(records.map((record) => ({ record, settled: true })));
-    await world.store.change(LOCAL_ACTOR, (writer) =>
-      writer.createResource({ kind: "provider", ...ACME, name: "openai", document: { type: "sandbox" } }),
-    );
-    const path = "/api/v1/admin/tenants/acme/routes";
-    [clockMs] = times as [number];
-    const made = await world.send("acme.owner", "POST", path, { name: "chat", targets: ["sandbox:echo"] });
-    route = made.body.id as string;
-    clockMs = times[1]!;
-    await world.send("acme.owner", "PATCH", `${path}/${route}`, { retries: 2 });
-    clockMs = nowMs;
-    await world.source.reload();
-    browser = await launch(program!);
+    const furnish = async (world: ConsoleWorld): Promise<void> => {
+      await world.store.change(LOCAL_ACTOR, (writer) =>
+        writer.createResource({ kind: "provider", ...ACME, name: "openai", document: { type: "sandbox" } }),
+      );
+      const path = "/api/v1/admin/tenants/acme/routes";
+      [clockMs] = times as [number];
+      const made = await world.send("acme.owner", "POST", path, { name: "chat", targets: ["sandbox:echo"] });
+      route = made.body.id as string;
+      clockMs = times[1]!;
+      await world.send("acme.owner", "PATCH", `${path}/${route}`, { retries: 2 });
+      clockMs = nowMs;
+    };
+    ledger = await openLedgerConsole({ program: program!, nowMs: () => clockMs, records, furnish });
   });
-  afterAll(async () => {
-    await browser?.close();
-    await world?.close();
-  });
+  afterAll(() => ledger?.close());
 
-  const between = (fromMs: number, toMs: number): readonly CallRecord[] =>
-    records.filter(({ startedAtMs }) => startedAtMs >= fromMs && startedAtMs < toMs);
-  const exact = async (cell: Locator): Promise<string> => (await cell.locator("[title]").getAttribute("title"))!;
+  const between = (fromMs: number, toMs: number): readonly CallRecord[] => startedBetween(records, fromMs, toMs);
 
   /** The table beside a chart has the sums of its parts, whose times are those of the answer that the page got. */
   async function showsBars({ page, ...made }: ConsolePage, path: string): Promise<void> {
@@ -150,13 +148,7 @@ describe.skipIf(program === null).each(Object.entries(CHANGED_CLOCKS))("the part
   test.each(zonesAt(name))(
     "[d14.3] in %s, chart, values, last hour, providers, versions and calls show the sums of the ledger",
     async (zone) => {
-      const made = await openConsole(browser, world.url, { timezoneId: zone, storageState: { cookies, origins: [] } });
-      await made.open("/acme/-/routes");
-      if (cookies.length === 0) {
-        await made.signIn(world.tokens.get("acme.owner")!);
-        cookies = await made.page.context().cookies();
-      }
-      await made.settled();
+      const made = await ledger.visiting(zone, "/acme/-/routes");
       await showsBars(made, "/acme/-/calls");
       await showsFacets(made);
       await showsBars(made, "/acme/-/");
