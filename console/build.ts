@@ -3,7 +3,10 @@
 // system's theme only. Names in assets/ contain a hash of what the file holds. https://bun.com/docs/bundler
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join, relative, resolve } from "node:path";
+import { createElement } from "react";
+import { renderToStaticMarkup } from "react-dom/server";
 import { licencesOf } from "./bundled-licences.ts";
+import { Starting } from "./src/shell/starting.tsx";
 
 /** Where the gateway serves the files. In the shell, it puts the path before it under which a proxy has the gateway. */
 const PUBLIC_PATH = "/console/";
@@ -29,6 +32,7 @@ export async function buildConsole(): Promise<readonly BuiltFile[]> {
   const shell = readFileSync(join(source, "shell.html"), "utf8")
     .replace("{{theme}}", PUBLIC_PATH + theme!.path)
     .replace("{{style}}", PUBLIC_PATH + style.path)
+    .replace("{{starting}}", renderToStaticMarkup(createElement(Starting)))
     .replace("{{main}}", PUBLIC_PATH + scripts.find(({ isEntry }) => isEntry)!.path);
   return [
     { path: "index.html", bytes: new TextEncoder().encode(shell), use: "shell" },

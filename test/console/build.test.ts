@@ -53,6 +53,13 @@ test("the shell has no inline script and no inline style, and names only files t
   expect(named).toHaveLength(3);
 });
 
+test("the shell has the frame of the page, which is painted before the scripts have come", () => {
+  const shell = new TextDecoder().decode(files.find(({ path }) => path === "index.html")!.bytes);
+  expect(shell).toMatch(
+    /<div id="console"><div class="shell"><header class="top">.*<svg class="logo".*<\/div><\/div>\n/,
+  );
+});
+
 test("scripts name no path of the server, so that they work below the path of a proxy too", () => {
   const named = ending(".js").flatMap(({ path, bytes }) =>
     [...new TextDecoder().decode(bytes).matchAll(/["'`(=]\/console\b[^"'`)]{0,40}/g)].map(

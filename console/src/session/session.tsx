@@ -6,6 +6,7 @@ import { ApiContext } from "../api/use-api.tsx";
 import { ClockContext, clockOffset } from "../clock.ts";
 import { Modal } from "../components/modal.tsx";
 import { Problem } from "../components/problem.tsx";
+import { Starting } from "../shell/starting.tsx";
 import { LoginInPlace, LoginPage } from "./login.tsx";
 import { isSignedIn, type Me, type Visitor, withVisibleNames } from "./me.ts";
 
@@ -67,7 +68,7 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
         <Problem what="The console could not ask who is signed in." error={error} retry={() => void refetch()} />
       </main>
     );
-  if (me === undefined) return null;
+  if (me === undefined) return <Starting />;
   if (session === null) return <LoginPage logins={me.logins} signedIn={(next) => queries.setQueryData(["me"], next)} />;
   const signedInAgain = (next: Me): void => {
     const isSame = next.user?.id === session.me.user?.id && next.tenant_id === session.me.tenant_id;
