@@ -37,6 +37,7 @@ import { tracingOf } from "./observe/tracing.ts";
 import { BUILT_IN_MODELS, providers } from "./providers/registry.ts";
 import { openSimulations } from "./simulation/simulations.ts";
 import type { LoadedConfiguration } from "./snapshot/configuration.ts";
+import type { ReplicaWatch } from "./snapshot/replica-watch.ts";
 import type { SnapshotSource } from "./snapshot/source.ts";
 import type { MaybePromise } from "./core/maybe-promise.ts";
 import type { WorkerFiguresView } from "./workers/machine-figures.ts";
@@ -227,6 +228,7 @@ async function openAll(base: Base, parts: ProcessParts): Promise<Gateway> {
     purges,
     storage,
     records,
+    replicas,
     parts,
   });
 }
@@ -242,6 +244,7 @@ interface ListenerParts {
   readonly purges: FollowedPurges;
   readonly storage: Storage;
   readonly records: Records;
+  readonly replicas: Pick<ReplicaWatch, "refusal">;
   readonly parts: ProcessParts;
 }
 
@@ -259,6 +262,7 @@ async function openListener(
     purges,
     storage: { store, keys },
     records: { ledger, calls, contents, contentLog },
+    replicas,
     parts: { sharedPort, machine, firstToken: makeFirstToken },
   }: ListenerParts,
 ): Promise<Gateway> {
@@ -295,7 +299,8 @@ async function openListener(
       observer.flush();
       return { text: await metrics.text(await figures?.metrics()), contentType: metrics.contentType };
     },
-    notReady: () => (isRetiring ? "the gateway is shutting down" : (source.refusal() ?? ledger.refusal())),
+    notReady: () =>
+      isRetiring ? "the gateway is shutting down" : (source.refusal() ?? replicas.refusal() ?? ledger.refusal()),
     standing,
     refuseUnserved: refuseUnservedWith(context),
     kept: context,

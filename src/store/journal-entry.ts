@@ -30,6 +30,14 @@ const BYTES_PER_UNIT = 3;
 /** No longer text is written, so a greater length means damage. */
 export const MAX_TEXT_BYTES = 4 * 1024 * 1024;
 
+/** Of the entries that this program writes and reads. */
+export const JOURNAL_FORMAT = MARK[3]!;
+
+/** The version of the format of the entry with which these bytes begin; `null` when they begin with none. */
+export function formatAtStart(bytes: Buffer): number | null {
+  return bytes.length >= MARK.length && bytes.subarray(0, 3).equals(MARK.subarray(0, 3)) ? bytes[3]! : null;
+}
+
 /** Writes entries one after the other into a buffer, which is used again when it was emptied. */
 export class EntryEncoder {
   #bytes = Buffer.allocUnsafe(256 * 1024);

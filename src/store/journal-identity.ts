@@ -2,8 +2,8 @@
 // random name; the name of the run and the number of the segment are in the first entry of each segment. A place in one
 // run is therefore never mistaken for a place in another, whatever was stopped, copied or restored in between.
 import { closeSync, openSync, readSync } from "node:fs";
-import { nextEntry, readEntry } from "./journal-entry.ts";
-import { segmentPath } from "./journal-folder.ts";
+import { formatAtStart, nextEntry, readEntry } from "./journal-entry.ts";
+import { segmentPath, segmentsOf } from "./journal-folder.ts";
 import { codeOf } from "../core/thrown.ts";
 
 /** How much is read to identify a segment; this contains the first entry except in absurd cases. */
@@ -27,6 +27,11 @@ export function headingText({ run, segment }: SegmentIdentity): string {
 /** `null` when the file is empty or no longer exists. Throws the system's error. */
 export function identityOf(folder: string, segment: number): SegmentIdentity | null {
   return identityOfBytes(frontOf(segmentPath(folder, segment)), segment);
+}
+
+/** The highest version of the format of entries in this folder; 0 when it has none. Throws the system's error. */
+export function formatIn(folder: string): number {
+  return Math.max(0, ...segmentsOf(folder).map((segment) => formatAtStart(frontOf(segmentPath(folder, segment))) ?? 0));
 }
 
 /**

@@ -3,7 +3,7 @@
 import type { Transaction } from "kysely";
 import type { SecretCipher } from "../config/secret-cipher.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
-import { isNew, migrate, WATCHED } from "./migrations.ts";
+import { HISTORY, isNew, migrate, WATCHED } from "./migrations.ts";
 import { readContents } from "./kysely-contents.ts";
 import { draftTable } from "./kysely-drafts.ts";
 import { addEvents } from "./kysely-event-writes.ts";
@@ -21,6 +21,7 @@ import { sessionTable } from "./kysely-sessions.ts";
 import type { Schema } from "./schema.ts";
 import { type Reencryption, type Store, StoreError } from "./store.ts";
 import type { Changed, ChangeOptions, Writer } from "./writer.ts";
+import { contract, oldestProgram, refusalOf, type SchemaReview } from "./contractions.ts";
 import { beginWriting } from "./write-transaction.ts";
 
 type Tx = Transaction<Schema>;
@@ -46,7 +47,8 @@ export function kyselyStore(db: Db, options: KyselyStoreOptions): Store {
   return {
     ...kyselyReader(db, { clock, cipher }),
     isNew: () => isNew(db),
-    migrate: () => migrate(db, databaseName, options.explain),
+    migrate: () => migrate(db, databaseName, { explain: options.explain }),
+    reviewSchema: (oldestHeard) => reviewSchema(db, databaseName, oldestHeard),
     revision: () => revision(db, databaseName),
     watch: options.watch ?? (() => () => {}),
     readIdentities: () =>
@@ -75,6 +77,12 @@ export function kyselyStore(db: Db, options: KyselyStoreOptions): Store {
       (await mayBeFirst(db)) && (await change(LOCAL_ACTOR, (writer) => createFirst(writer, first))).result,
     close,
   };
+}
+
+async function reviewSchema(db: Db, databaseName: string, oldestHeard: number | null): Promise<SchemaReview> {
+  const refusal = refusalOf(databaseName, await oldestProgram(db), HISTORY);
+  if (refusal !== null || oldestHeard === null) return { contracted: [], refusal };
+  return { contracted: await contract(db, HISTORY, oldestHeard), refusal: null };
 }
 
 /** Carries the result out of a transaction that is rolled back. */

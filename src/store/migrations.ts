@@ -13,6 +13,7 @@ import {
   createPlaces,
   reorderCalls,
 } from "./call-migrations.ts";
+import { contract, createContractions, requireAble, type SchemaHistory, stepOfProgram } from "./contractions.ts";
 import { createAuditChain } from "./audit-schema.ts";
 import { createClaims } from "./claim-schema.ts";
 import { createViews } from "./view-schema.ts";
@@ -154,7 +155,6 @@ async function keepLoginsByTenant(db: Db): Promise<void> {
     .execute();
 }
 
-/** Run in the order of their names. */
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0001-identities": {
     async up(db) {
@@ -196,7 +196,11 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
     },
   },
   "0030-moves": { up: createMoves },
+  "0031-contractions": { up: createContractions },
 };
+
+/** What this program knows. A migration adds, and a contraction removes (contractions.ts). */
+export const HISTORY: SchemaHistory = { migrations: MIGRATIONS, contractions: {} };
 
 /** Whether the first migration has not been committed in this database. */
 export async function isNew(db: Kysely<Schema>): Promise<boolean> {
@@ -204,26 +208,38 @@ export async function isNew(db: Kysely<Schema>): Promise<boolean> {
   return !tables.some(({ name }) => name === "tenants");
 }
 
-/** Up to `last`, by default all. Throws StoreError `unusable`, also when a newer version has migrated the database. */
+export interface MigrateOptions {
+  /** Turns an error of the driver into the one that is thrown. */
+  readonly explain?: ((error: unknown) => unknown) | undefined;
+  /** The last migration that is made; by default all are. */
+  readonly last?: string;
+  readonly history?: SchemaHistory;
+}
+
+/**
+ * Makes the migrations that are missing, and in a new database the contractions as well. A database with migrations of a
+ * newer version is left as it is. Throws StoreError `unusable`, also when only newer versions can use the database.
+ */
 export async function migrate(
   db: Kysely<Schema>,
   databaseName: string,
-  explain: (error: unknown) => unknown = (error) => error,
-  last?: string,
+  { explain = (error) => error, last, history = HISTORY }: MigrateOptions = {},
 ): Promise<void> {
-  const migrator = new Migrator({ db, provider: { getMigrations: async () => ({ ...MIGRATIONS }) } });
+  const { migrations } = history;
+  const before = await migrationsRun(db);
+  const isNewer = (run: readonly string[]): boolean => run.some((name) => !(name in migrations));
+  if (isNewer(before)) return await requireAble(db, databaseName, { run: before, history });
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => ({ ...migrations }) } });
   const { error: thrown } = await (last === undefined ? migrator.migrateToLatest() : migrator.migrateTo(last));
-  if (thrown === undefined) return;
+  if (thrown === undefined) {
+    if (before.length === 0 && last === undefined) await contract(db, history, stepOfProgram(history));
+    return;
+  }
   const error = explain(thrown);
   if (error instanceof StoreError) throw error;
-  const known = Object.keys(MIGRATIONS);
-  const unknown = (await migrationsRun(db)).filter((name) => !known.includes(name));
-  if (unknown.length > 0)
-    throw new StoreError(
-      "unusable",
-      `${databaseName} was migrated by a newer version of Dragoman (${unknown.join(", ")}). Run that version, or restore a backup from before the migration.`,
-      error,
-    );
+  const run = await migrationsRun(db);
+  // A newer version has migrated the database meanwhile.
+  if (isNewer(run)) return await requireAble(db, databaseName, { run, history });
   throw new StoreError(
     "unusable",
     `${databaseName} could not be migrated: ${error instanceof Error ? error.message : JSON.stringify(error)}. The failed step was rolled back. Does the database contain tables of another program?`,
@@ -231,7 +247,7 @@ export async function migrate(
   );
 }
 
-/** The names of the migrations that the database has had. */
+/** Empty where there is no such table yet. */
 async function migrationsRun(db: Kysely<Schema>): Promise<readonly string[]> {
   try {
     const rows = await db
@@ -241,6 +257,6 @@ async function migrationsRun(db: Kysely<Schema>): Promise<readonly string[]> {
       .execute();
     return rows.map((row) => row.name);
   } catch {
-    return []; // the table is not there: the failure was another one
+    return [];
   }
 }

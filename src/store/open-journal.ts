@@ -1,10 +1,12 @@
 // Opens one journal: recovers what an earlier process left in its folder, continues it, and ships its rows
 // (docs/design/journal.md).
 import type { CallRecord } from "../core/record.ts";
+import { VERSION } from "../core/version.ts";
 import { Journal } from "./journal.ts";
+import { JOURNAL_FORMAT } from "./journal-entry.ts";
 import { type JournalDisk, systemDisk } from "./journal-disk.ts";
 import { type FolderLock, type JournalPlace, segmentPath, segmentsOf, setAsidePath } from "./journal-folder.ts";
-import { identityOf, newRandomName } from "./journal-identity.ts";
+import { formatIn, identityOf, newRandomName } from "./journal-identity.ts";
 import { earlierInDatabase, moment, reportMissing } from "./journal-missing.ts";
 import {
   cutTorn,
@@ -170,17 +172,29 @@ interface Found {
 
 function findingsOf(folder: string, counting: Pick<InspectOptions, "sinceMs" | "onEntry">): Found {
   try {
+    requireFormat(folder);
     const state = readState(folder);
     const findings = inspectJournal(folder, { state, ...counting });
     cutTorn(folder, findings);
     return { findings, state, lock: lockIdentity(folder) };
   } catch (error) {
+    if (error instanceof StoreError) throw error;
     throw new StoreError(
       "unusable",
       `The ledger in ${folder} cannot be read (${(error as { readonly code?: string }).code ?? String(error)}).`,
       error,
     );
   }
+}
+
+/** Entries of a newer format would be taken for damage, and set aside. */
+function requireFormat(folder: string): void {
+  const format = formatIn(folder);
+  if (format > JOURNAL_FORMAT)
+    throw new StoreError(
+      "unusable",
+      `The ledger in ${folder} has entries in format ${format}, which a newer version of Dragoman has written. This is Dragoman ${VERSION}, which knows format ${JOURNAL_FORMAT}. Start the newer version again: it ships them to the database, and an orderly end leaves none behind.`,
+    );
 }
 
 function logFindings(folder: string, { findings, state, lock }: Found, log: LedgerOptions["log"]): void {

@@ -10,6 +10,8 @@ export interface Replica {
   /** `host:pid`, for people. */
   readonly name: string;
   readonly version: string;
+  /** The last migration that its program knows, by number; 0 for programs that do not say so. */
+  readonly schemaStep: number;
   /** Of the configuration file that the replica uses. */
   readonly fingerprint: string;
   /** A different number each time: clocks of machines differ, so only a changing row proves that the replica lives. */
@@ -34,6 +36,7 @@ export interface ReplicaSchema {
     readonly fingerprint: string;
     readonly beat: bigint;
     readonly seen_ms: bigint;
+    readonly schema_step: bigint;
   };
 }
 
@@ -51,11 +54,18 @@ export async function createReplicas(db: Kysely<unknown>): Promise<void> {
 
 export async function registerReplica<Schema extends ReplicaSchema>(
   wider: Kysely<Schema>,
-  { id, name, version, fingerprint, beat, seenMs }: Replica,
+  { id, name, version, schemaStep, fingerprint, beat, seenMs }: Replica,
   gone: readonly Pick<Replica, "id" | "beat">[],
 ): Promise<readonly Replica[]> {
   const db = wider as unknown as Kysely<ReplicaSchema>;
-  const changing = { name, version, fingerprint, beat: toInteger(beat), seen_ms: toInteger(seenMs) };
+  const changing = {
+    name,
+    version,
+    fingerprint,
+    beat: toInteger(beat),
+    seen_ms: toInteger(seenMs),
+    schema_step: toInteger(schemaStep),
+  };
   await db
     .insertInto("gateway_replica")
     .values({ id, ...changing })
@@ -74,6 +84,7 @@ export async function registerReplica<Schema extends ReplicaSchema>(
     id: row.id,
     name: row.name,
     version: row.version,
+    schemaStep: fromInteger(row.schema_step),
     fingerprint: row.fingerprint,
     beat: fromInteger(row.beat),
     seenMs: fromInteger(row.seen_ms),

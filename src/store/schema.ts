@@ -6,6 +6,7 @@ import { PERMISSIONS, ROLES, type Permission, type Role } from "../core/identity
 import type { ChainedRow } from "./audit-chain.ts";
 import type { AuditChainSchema } from "./audit-schema.ts";
 import type { ClaimSchema } from "./claim-schema.ts";
+import type { ContractionSchema } from "./contractions.ts";
 import type { DrainSchema } from "./drain-schema.ts";
 import type { DraftSchema } from "./draft-schema.ts";
 import type { EventSchema } from "./event-schema.ts";
@@ -15,7 +16,16 @@ import type { ViewSchema } from "./view-schema.ts";
 import { StoreError } from "./store.ts";
 
 export interface Schema
-  extends AuditChainSchema, ClaimSchema, DraftSchema, DrainSchema, EventSchema, MoveSchema, SessionSchema, ViewSchema {
+  extends
+    AuditChainSchema,
+    ClaimSchema,
+    ContractionSchema,
+    DraftSchema,
+    DrainSchema,
+    EventSchema,
+    MoveSchema,
+    SessionSchema,
+    ViewSchema {
   /**
    * One row for each subject that is watched for changes. The row is also the lock under which the subject is written.
    */

@@ -4,6 +4,7 @@
 import type { Actor, AuditNote, FirstIdentities, Identities } from "./records.ts";
 import type { Contents } from "./contents.ts";
 import type { Reader } from "./reader.ts";
+import type { SchemaReview } from "./contractions.ts";
 import type { DraftTable } from "./drafts.ts";
 import type { SessionTable } from "./sessions.ts";
 import type { Changed, ChangeOptions, Writer } from "./writer.ts";
@@ -50,10 +51,15 @@ export interface Store extends Reader {
   /** Whether no gateway has created its tables there yet. */
   isNew(): Promise<boolean>;
   /**
-   * Migrates the schema to the newest version; safe when several processes do it at once. Refuses a database that a
-   * newer version has migrated.
+   * Makes the migrations that are missing; safe when several processes do it at once. Refuses a database that only newer
+   * versions can use.
    */
   migrate(): Promise<void>;
+  /**
+   * Makes the contractions that leave gateways of the schema step `oldestHeard` able, none with `null`; safe when
+   * several processes do it at once.
+   */
+  reviewSchema(oldestHeard: number | null): Promise<SchemaReview>;
 
   /**
    * An opaque text that differs after any process has committed a change, cheap enough to read many times a second.

@@ -96,6 +96,7 @@ export const OWN_TABLES: readonly string[] = [
   "kysely_migration_lock",
   "gateway_replica",
   "database_move",
+  "schema_contraction",
 ];
 
 /** Every table whose rows are copied, and the names of those by which the schema is known. */

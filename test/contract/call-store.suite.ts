@@ -288,6 +288,7 @@ function replicaSuite(newStore: NewStore): void {
       id,
       name: `host-${id}:1`,
       version: "1.2.3",
+      schemaStep: 31,
       fingerprint,
       beat,
       seenMs: DAY_ONE + beat,

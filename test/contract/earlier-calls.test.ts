@@ -257,7 +257,7 @@ upgradeSuite("a SQLite file", async () => {
   const file = join(folder, `calls-${++files}.db`);
   const { database, connection } = await openDatabase({ file });
   const db = new Kysely<Schema>({ dialect: bunSqliteDialect({ database, ...connection }) });
-  await migrate(db, "the test", undefined, BEFORE);
+  await migrate(db, "the test", { last: BEFORE });
   await writeOld(db);
   await migrate(db, "the test");
   await db.destroy();
@@ -268,7 +268,7 @@ if (postgres !== null)
   upgradeSuite("PostgreSQL", async () => {
     const url = await postgres.newDatabase();
     const { store, db } = openPostgresDatabase({ url });
-    await migrate(db, "the test", undefined, BEFORE);
+    await migrate(db, "the test", { last: BEFORE });
     await writeOld(db);
     await store.migrate();
     await store.close();

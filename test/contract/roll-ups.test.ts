@@ -46,7 +46,7 @@ async function openSqlite(): Promise<Opened> {
   return {
     db,
     inserts: sqliteInserts(database, connection.explain),
-    migrate: (last) => migrate(db as unknown as Kysely<Schema>, "the test", undefined, last),
+    migrate: (last) => migrate(db as unknown as Kysely<Schema>, "the test", last === undefined ? {} : { last }),
     close: async () => {
       await db.destroy();
       database.close();
@@ -59,7 +59,7 @@ async function openPostgres(): Promise<Opened> {
   return {
     db: db as unknown as Kysely<CallSchema>,
     inserts: postgresInserts(),
-    migrate: (last) => migrate(db, "the test", undefined, last),
+    migrate: (last) => migrate(db, "the test", last === undefined ? {} : { last }),
     close: () => store.close(),
   };
 }

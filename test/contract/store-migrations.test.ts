@@ -92,7 +92,7 @@ const AUDITED_BEFORE = 450;
 
 /** As many rows as there were before rows had chains, in three of them. */
 async function chainsWhatIsThere({ db, store, name }: Database): Promise<void> {
-  await migrate(db, name, undefined, "0023-claims");
+  await migrate(db, name, { last: "0023-claims" });
   const rows = Array.from({ length: AUDITED_BEFORE }, (_, at) => ({
     id: `row-${at}`,
     at_ms: BigInt(at >> 3),

@@ -28,26 +28,34 @@ const REFERENCES: Readonly<Record<string, (row: number) => unknown>> = {
 /** Where the references of the table are none. */
 const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, (row: number) => unknown>>>> = {
   revisions: { name: (row) => (row === 0 ? WATCHED : `name-${row}`) },
-  access_tokens: { user_id: () => null },
+  access_tokens: { user_id: () => null, permissions: () => "[]" },
+  version_changes: { value_before: () => null, value_after: () => "{}" },
   memberships: { user_id: (row) => `id-${row}` },
   provider_drains: { tenant_id: (row) => `id-${row}` },
   content_key: { tenant_id: (row) => `tenant-${row}` },
 };
+/** Tables of earlier schemas alone. */
+const EARLIER_TABLES: readonly StoredTable[] = [{ name: "call_detail", key: ["trace_id"] }];
 const FIRST_MS = 1_795_000_000_000;
 
-/** Replaces what is there by so many rows in each table, all alike in databases of any kind. */
+/**
+ * Replaces what is there by so many rows in each table, all alike in databases of any kind. The schema may be an earlier
+ * one.
+ */
 export async function fillDatabase(db: Db, rows: number): Promise<void> {
   const columns = await columnsOf(db);
-  if (isPostgres(db)) {
+  const tables = [...COPIED_TABLES, ...EARLIER_TABLES].filter(({ name }) => columns.has(name));
+  const rolled = ROLLED_TABLES.filter(({ name }) => columns.has(name));
+  if (isPostgres(db) && columns.has("call_name")) {
     const hour = Math.floor(FIRST_MS / 3_600_000);
     await provideDays(db, hour, hour);
   }
   await db.transaction().execute(async (tx) => {
-    for (const { name } of COPIED_TABLES.toReversed()) await sql`delete from ${sql.table(name)}`.execute(tx);
-    for (const table of COPIED_TABLES) {
+    for (const { name } of tables.toReversed()) await sql`delete from ${sql.table(name)}`.execute(tx);
+    for (const table of tables) {
       // The sums of the tables that triggers fill are made here like all others.
       if ("part" in table)
-        for (const { name } of ROLLED_TABLES)
+        for (const { name } of rolled)
           await sql`update ${sql.table(name)} set from_ms = ${Number.MAX_SAFE_INTEGER}`.execute(tx);
       const of = columns.get(table.name) ?? [];
       const made = Array.from({ length: rows }, (_, row) =>
@@ -55,7 +63,7 @@ export async function fillDatabase(db: Db, rows: number): Promise<void> {
       );
       await insertRows(tx, table, made);
     }
-    await followNumbers(tx);
+    if (columns.has("call_name")) await followNumbers(tx);
   });
 }
 
@@ -71,6 +79,13 @@ function valueOf(table: StoredTable | PartedTable, column: string, isNumber: boo
 function partNumber(column: string, row: number): bigint {
   if (column === "id") return firstKeyAt(FIRST_MS) + BigInt(row);
   return column === "sequence" ? BigInt(row) : BigInt(FIRST_MS) + BigInt(row) * 86_400_000n;
+}
+
+/** The rows of a table with these columns alone, in an order that does not depend on the database. */
+export async function rowsOf(db: Db, table: string, columns: readonly string[]): Promise<readonly string[]> {
+  const { rows } =
+    await sql<Row>`select ${sql.join(columns.map((name) => sql.ref(name)))} from ${sql.table(table)}`.execute(db);
+  return rows.map(textOf).toSorted();
 }
 
 /** All rows of all tables, in an order that does not depend on the database. */

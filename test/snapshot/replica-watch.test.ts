@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { openReplicaWatch, type ReplicaWatch } from "../../src/snapshot/replica-watch.ts";
 import type { Replica, ReplicaTable } from "../../src/store/replicas.ts";
 import { printedSeed } from "../routing/chance.ts";
+import { turnedClock } from "../harness/turned-clock.ts";
 import { drawCount } from "../harness/long-run.ts";
 
 const GRACE_MS = 10_000;
@@ -56,7 +57,11 @@ class Gateway {
     this.#id = id;
     this.watch = openReplicaWatch({
       table: world.table,
-      own: { id, name: id, version: "1" },
+      own: { id, name: id, version: "1", schemaStep: 31 },
+      reviewSchema: async () => ({ contracted: [], refusal: null }),
+      onContracted: () => {},
+      onNotContracted: () => {},
+      onRefused: () => {},
       fingerprint: () => this.file,
       clock: { now: () => 0, monotonic: () => world.nowMs },
       graceMs: GRACE_MS,
@@ -209,4 +214,49 @@ test("in random lives of gateways each knows which others are alive, and reports
     { numRuns: drawCount(300, 1000), seed: printedSeed("replica-watch") },
   );
   expect(told).toBeGreaterThan(20);
+});
+
+test("[d15.4] a gateway of an earlier schema that was heard within the last minute keeps the schema as it is", async () => {
+  const clock = turnedClock(0);
+  const table = new Rows();
+  const asked: (number | null)[] = [];
+  const watch = openReplicaWatch({
+    table,
+    own: { id: "own", name: "own", version: "2", schemaStep: 32 },
+    fingerprint: () => "a",
+    clock,
+    everyMs: NEVER_MS,
+    onDifferent: () => {},
+    onSame: () => {},
+    reviewSchema: async (oldestHeard) => {
+      asked.push(oldestHeard);
+      return { contracted: [], refusal: null };
+    },
+    onContracted: () => {},
+    onNotContracted: () => {},
+    onRefused: () => {},
+  });
+  const former = (beat: number): Replica => ({
+    id: "former",
+    name: "former",
+    version: "1",
+    schemaStep: 31,
+    fingerprint: "a",
+    beat,
+    seenMs: 0,
+  });
+  const checkAt = async (seconds: number, beat: number | null): Promise<number | null> => {
+    clock.turnTo(seconds * 1000);
+    if (beat !== null) table.rows.set("former", former(beat));
+    await watch.check();
+    return asked.at(-1)!;
+  };
+  // Nothing is known before a minute is over, nor after a pause in which somebody may have spoken.
+  for (let at = 3; at < 60; at += 3) expect([at, await checkAt(at, at)]).toEqual([at, null]);
+  for (let at = 63; at <= 120; at += 3) expect([at, await checkAt(at, at)]).toEqual([at, 31]);
+  for (let at = 123; at < 180; at += 3) expect([at, await checkAt(at, null)]).toEqual([at, 31]);
+  expect(await checkAt(180, null)).toBe(32);
+  expect(await checkAt(183, 121)).toBe(31);
+  expect(await checkAt(203, null)).toBe(null);
+  await watch.close();
 });
