@@ -30,32 +30,6 @@ export interface SchemaHistory {
   readonly contractions: Readonly<Record<string, Contraction>>;
 }
 
-/** What a database says about its schema to a program that uses it. */
-export interface SchemaReview {
-  /** The contractions that were just made. */
-  readonly contracted: readonly string[];
-  /** Why this program can no longer use the database, and the cure; `null` while it can. */
-  readonly refusal: string | null;
-}
-
-export interface ContractionSchema {
-  readonly schema_contraction: { readonly name: string; readonly oldest_step: bigint; readonly oldest_version: string };
-}
-
-export async function createContractions(db: Kysely<unknown>): Promise<void> {
-  await db.schema
-    .createTable("schema_contraction")
-    .addColumn("name", "text", (column) => column.primaryKey())
-    .addColumn("oldest_step", "bigint", (column) => column.notNull())
-    .addColumn("oldest_version", "text", (column) => column.notNull())
-    .execute();
-  // Gateways that do not know this column are older than every program that can be named.
-  await db.schema
-    .alterTable("gateway_replica")
-    .addColumn("schema_step", "bigint", (column) => column.notNull().defaultTo(0))
-    .execute();
-}
-
 export const stepOf = (migration: string): number => Number(migration.slice(0, 4));
 
 /** The step that a program with these migrations knows. */

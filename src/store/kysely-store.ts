@@ -21,7 +21,8 @@ import { sessionTable } from "./kysely-sessions.ts";
 import type { Schema } from "./schema.ts";
 import { type Reencryption, type Store, StoreError } from "./store.ts";
 import type { Changed, ChangeOptions, Writer } from "./writer.ts";
-import { contract, oldestProgram, refusalOf, type SchemaReview } from "./contractions.ts";
+import type { SchemaReview } from "./contraction-schema.ts";
+import { contract, oldestProgram, refusalOf } from "./contractions.ts";
 import { beginWriting } from "./write-transaction.ts";
 
 type Tx = Transaction<Schema>;

@@ -13,7 +13,8 @@ import {
   createPlaces,
   reorderCalls,
 } from "./call-migrations.ts";
-import { contract, createContractions, requireAble, type SchemaHistory, stepOfProgram } from "./contractions.ts";
+import { createContractions } from "./contraction-schema.ts";
+import { contract, requireAble, type SchemaHistory, stepOfProgram } from "./contractions.ts";
 import { createAuditChain } from "./audit-schema.ts";
 import { createClaims } from "./claim-schema.ts";
 import { createViews } from "./view-schema.ts";

@@ -6,7 +6,7 @@ import { PERMISSIONS, ROLES, type Permission, type Role } from "../core/identity
 import type { ChainedRow } from "./audit-chain.ts";
 import type { AuditChainSchema } from "./audit-schema.ts";
 import type { ClaimSchema } from "./claim-schema.ts";
-import type { ContractionSchema } from "./contractions.ts";
+import type { ContractionSchema } from "./contraction-schema.ts";
 import type { DrainSchema } from "./drain-schema.ts";
 import type { DraftSchema } from "./draft-schema.ts";
 import type { EventSchema } from "./event-schema.ts";

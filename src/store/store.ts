@@ -4,7 +4,7 @@
 import type { Actor, AuditNote, FirstIdentities, Identities } from "./records.ts";
 import type { Contents } from "./contents.ts";
 import type { Reader } from "./reader.ts";
-import type { SchemaReview } from "./contractions.ts";
+import type { SchemaReview } from "./contraction-schema.ts";
 import type { DraftTable } from "./drafts.ts";
 import type { SessionTable } from "./sessions.ts";
 import type { Changed, ChangeOptions, Writer } from "./writer.ts";
