@@ -42,11 +42,15 @@ export interface Count {
 
 const SLIDES_MS: Readonly<Record<string, number>> = { second: 1_000, minute: 60_000, hour: 3_600_000 };
 
-/** A day slides for a limit and is a calendar day for a budget. */
-export function newCount({ kind, window }: Pick<LimitRule, "kind" | "window">): Count {
-  const slidesMs = kind === "budget" || window === null ? 0 : (SLIDES_MS[window] ?? DAY_MS);
+/** The length of a window that slides; 0 for any other. A day slides for a limit and is a calendar day for a budget. */
+export function slidingLengthMs({ kind, window }: Pick<LimitRule, "kind" | "window">): number {
+  return kind === "budget" || window === null ? 0 : (SLIDES_MS[window] ?? DAY_MS);
+}
+
+export function newCount(rule: Pick<LimitRule, "kind" | "window">): Count {
+  const slidesMs = slidingLengthMs(rule);
   return {
-    window,
+    window: rule.window,
     slidesMs,
     ring: slidesMs === 0 ? null : new Float64Array(RING),
     head: Number.NEGATIVE_INFINITY,

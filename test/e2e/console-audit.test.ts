@@ -25,6 +25,7 @@ consoleVisits("the audit log in the console", {}, (visits) => {
     await entries.first().waitFor();
     expect(await entries.first().textContent()).toContain("in the console");
     await page.getByLabel("Kind").fill("token");
+    await page.getByText("Further filters").click();
     await page.getByLabel("Asked").selectOption("api");
     const entry = page.locator(".history > li", { hasText: "audited" });
     await entry.locator("summary").click();

@@ -65,3 +65,12 @@ export const digitsOf = (text: string | null): string => (text ?? "").replaceAll
 export async function exactAmountIn(place: Locator): Promise<string> {
   return (await place.locator("[title]").getAttribute("title"))!;
 }
+
+/** What the chart above the list of calls says of all calls in the list, such as `12 calls, 3 failed`. */
+export async function showsListOf(
+  made: Pick<ConsolePage, "page" | "settled">,
+  { calls, errors }: { readonly calls: number; readonly errors: number },
+): Promise<void> {
+  await made.settled();
+  await made.page.locator(".volume > .hint").getByText(`${calls} calls, ${errors} failed`).waitFor();
+}

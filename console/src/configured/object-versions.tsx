@@ -12,7 +12,9 @@ import { Problem } from "../components/problem.tsx";
 import { TimeText } from "../components/time-text.tsx";
 import { wholeCount } from "../format/count.ts";
 import { visibleText } from "../format/visible-text.ts";
-import { useScope } from "../scope/scope-context.tsx";
+import { ScopedLink, useScope } from "../scope/scope-context.tsx";
+import { callsPath } from "../screens/calls/calls-path.ts";
+import { termText } from "../screens/calls/filter.ts";
 import { may } from "../session/me.ts";
 import { useMe } from "../session/session.tsx";
 import { useUrlState } from "../url-state.ts";
@@ -70,6 +72,14 @@ export function VersionList({ noun, object, path }: ObjectVersionsProps) {
             key={version.number}
             version={version}
             isNow={index === 0}
+            callsLink={
+              version.calls === null
+                ? null
+                : callsPath([termText("route", object.name)], {
+                    from: version.at,
+                    to: data.data[index - 1]?.at ?? data.as_of,
+                  })
+            }
             isBusy={write.isBusy}
             hasDraft={draft.data?.text != null}
             restore={
@@ -100,6 +110,8 @@ interface Action {
 interface VersionEntryProps {
   readonly version: ObjectVersion;
   readonly isNow: boolean;
+  /** Where the calls under it are listed; null where they are not counted. */
+  readonly callsLink: string | null;
   readonly isBusy: boolean;
   /** Of the reader, which making another would replace. */
   readonly hasDraft: boolean;
@@ -108,7 +120,7 @@ interface VersionEntryProps {
   readonly restore: Action | null;
 }
 
-function VersionEntry({ version, isNow, isBusy, hasDraft, goBack, restore }: VersionEntryProps) {
+function VersionEntry({ version, isNow, callsLink, isBusy, hasDraft, goBack, restore }: VersionEntryProps) {
   const [isOpen, setIsOpen] = useState(false);
   const { number, at, actor, note, rolled_back_to: backTo, change, calls } = version;
   const who = actor.user_id ?? actor.token_id ?? "the command line";
@@ -132,6 +144,11 @@ function VersionEntry({ version, isNow, isBusy, hasDraft, goBack, restore }: Ver
             </small>
           )}
         </summary>
+        {isOpen && callsLink !== null && (
+          <p>
+            <ScopedLink to={callsLink}>The calls under this version</ScopedLink>
+          </p>
+        )}
         {isOpen && <ChangeView before={(change.before ?? {}) as Fields} after={(change.after ?? {}) as Fields} />}
       </details>
       {!isNow && (goBack !== null || restore !== null) && (

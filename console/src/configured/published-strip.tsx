@@ -7,10 +7,12 @@ import { useClock } from "../clock.ts";
 import { ActionsAsCode } from "../components/as-code.tsx";
 import { MoneyText } from "../components/money-text.tsx";
 import { Problem } from "../components/problem.tsx";
-import { wholeCount } from "../format/count.ts";
+import { duration } from "../format/time.ts";
 import { useScope } from "../scope/scope-context.tsx";
 import { adminPath } from "../scope/scope.ts";
-
+import { CallsLink } from "../screens/calls/calls-link.tsx";
+import { callsPath } from "../screens/calls/calls-path.ts";
+import { termText } from "../screens/calls/filter.ts";
 import { goingBack } from "./go-back.ts";
 
 const SHOWN_MS = 5 * 60_000;
@@ -37,13 +39,15 @@ export function PublishedStrip({ path, route, atMs, close }: PublishedStripProps
   useEffect(() => {
     if (isOver) close();
   }, [isOver, close]);
-  const iso = (ms: number): string => encodeURIComponent(new Date(ms).toISOString());
-  const usage = (fromMs: number, toMs: number): string | null =>
-    route === null || isOver
-      ? null
-      : adminPath(scope, `/usage?route=${encodeURIComponent(route)}&from=${iso(fromMs)}&to=${iso(toMs)}`);
-  const before = useRead<Usage>(usage(atMs - SHOWN_MS, atMs));
-  const since = useRead<Usage>(usage(atMs, atMs + SHOWN_MS), { everyMs: EVERY_MS });
+  const [published, earliest, latest] = [atMs, atMs - SHOWN_MS, atMs + SHOWN_MS].map((ms) =>
+    new Date(ms).toISOString(),
+  );
+  const timeBefore = { from: earliest!, to: published! };
+  const timeSince = { from: published!, to: latest! };
+  const usage = (time: Period): string | null =>
+    route === null || isOver ? null : adminPath(scope, `/usage?${new URLSearchParams({ route, ...time }).toString()}`);
+  const before = useRead<Usage>(usage(timeBefore));
+  const since = useRead<Usage>(usage(timeSince), { everyMs: EVERY_MS });
   const versions = useRead<ObjectVersions>(`${path}/versions`);
   const write = useWrite();
   const earlier = versions.data?.data[1];
@@ -55,8 +59,8 @@ export function PublishedStrip({ path, route, atMs, close }: PublishedStripProps
       </p>
       {route !== null && (
         <dl className="facts">
-          <Figures title="Five minutes before" usage={before.data} />
-          <Figures title="Since then" usage={since.data} />
+          <Figures title="Five minutes before" route={route} time={timeBefore} usage={before.data} />
+          <Figures title="Since then" route={route} time={timeSince} usage={since.data} />
         </dl>
       )}
       {write.failure !== null && <Problem what="Nothing was published." error={write.failure} />}
@@ -83,8 +87,21 @@ export function PublishedStrip({ path, route, atMs, close }: PublishedStripProps
   );
 }
 
-function Figures({ title, usage }: { readonly title: string; readonly usage: Usage | undefined }) {
+interface Period {
+  readonly from: string;
+  readonly to: string;
+}
+
+interface FiguresProps {
+  readonly title: string;
+  readonly route: string;
+  readonly time: Period;
+  readonly usage: Usage | undefined;
+}
+
+function Figures({ title, route, time, usage }: FiguresProps) {
   const sums = usage?.totals;
+  const terms = [termText("route", route)];
   return (
     <div>
       <dt>{title}</dt>
@@ -93,8 +110,10 @@ function Figures({ title, usage }: { readonly title: string; readonly usage: Usa
           "…"
         ) : (
           <>
-            {wholeCount(sums.calls)} calls, {wholeCount(sums.errors)} failed, <MoneyText usd={sums.cost_usd} />
-            {sums.p50_ms !== null && <>, half within {wholeCount(sums.p50_ms)} ms</>}
+            <CallsLink calls={sums.calls} to={callsPath(terms, time)} word=" calls" />,{" "}
+            <CallsLink calls={sums.errors} to={callsPath([...terms, "outcome:failed"], time)} word=" failed" />,{" "}
+            <MoneyText usd={sums.cost_usd} />
+            {sums.p50_ms !== null && <>, half within ~{duration(sums.p50_ms)}</>}
           </>
         )}
       </dd>

@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { usd } from "../../accounting/price.ts";
 import type { AccountReading, AccountStatus, LimitStore } from "../../admission/limit-store.ts";
-import { periodAt } from "../../admission/windows.ts";
+import { periodAt, slidingLengthMs } from "../../admission/windows.ts";
 import { nothingThere, type TenantOrProject } from "../../auth/grants.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { LimitRule, LimitScope } from "../../core/limit.ts";
@@ -221,7 +221,8 @@ async function valuesOf(
   if (by === undefined) return [];
   const within = projectId ?? rule.projectId;
   // Whole days, because end users have daily sums.
-  const fromMs = Math.floor((beginningOf(rule, nowMs) ?? nowMs - HOUR_MS) / 86_400_000) * 86_400_000;
+  const countedFromMs = beginningOf(rule, nowMs) ?? nowMs - Math.max(HOUR_MS, slidingLengthMs(rule));
+  const fromMs = Math.floor(countedFromMs / 86_400_000) * 86_400_000;
   const { data } = await calls.usage(
     { limit: MOST_VALUES },
     { tenantId, ...(within !== null && { projectId: within }), fromMs, by, order: "tokens" },

@@ -1,50 +1,72 @@
-// The filter of the audit log. Its fields are parameters of the admin API, which are also their names in the address.
+// The filter of the audit log: what is asked for most stands first, and the rest is opened. Its fields are parameters of the admin API, which are also
+// their names in the address.
+import { useState } from "react";
 import type { UrlState } from "../../url-state.ts";
 
-const TEXTS = [
-  ["user_id", "User"],
-  ["action", "Action"],
-  ["kind", "Kind"],
-  ["target_id", "Id of the object"],
-  ["session_id", "Session"],
-] as const;
-const CHOICES = [
-  ["outcome", "Outcome", ["done", "refused"]],
-  ["via", "Asked", ["console", "cli", "api"]],
-] as const;
-const DAYS = [
-  ["from", "From"],
-  ["to", "Before"],
-] as const;
+interface FilterField {
+  readonly name: string;
+  readonly label: string;
+  /** Values to choose from; any text, if left out. */
+  readonly values?: readonly string[];
+  readonly isDay?: boolean;
+}
 
-export const FILTER_NAMES: readonly string[] = [...TEXTS, ...CHOICES, ...DAYS].map(([name]) => name);
+const FIRST: readonly FilterField[] = [
+  { name: "user_id", label: "User" },
+  { name: "action", label: "Action" },
+  { name: "kind", label: "Kind" },
+  { name: "outcome", label: "Outcome", values: ["done", "refused"] },
+];
+const FURTHER: readonly FilterField[] = [
+  { name: "via", label: "Asked", values: ["console", "cli", "api"] },
+  { name: "target_id", label: "Id of the object" },
+  { name: "session_id", label: "Session" },
+  { name: "from", label: "From (UTC)", isDay: true },
+  { name: "to", label: "Before (UTC)", isDay: true },
+];
+
+export const FILTER_NAMES: readonly string[] = [...FIRST, ...FURTHER].map(({ name }) => name);
 
 export function AuditFilter({ state }: { readonly state: UrlState }) {
+  const further = FURTHER.filter(({ name }) => state.get(name) !== null).length;
+  const [isOpenAtFirst] = useState(further > 0);
+  return (
+    <div className="audit-filter">
+      <Fields fields={FIRST} state={state} />
+      <details open={isOpenAtFirst}>
+        <summary>
+          Further filters {further > 0 && <small>{further === 1 ? "1 is set" : `${further} are set`}</small>}
+        </summary>
+        <Fields fields={FURTHER} state={state} />
+      </details>
+    </div>
+  );
+}
+
+function Fields({ fields, state }: { readonly fields: readonly FilterField[]; readonly state: UrlState }) {
   const choose = (name: string) => (event: { readonly target: { readonly value: string } }) =>
     state.set({ [name]: event.target.value }, { replace: true });
   return (
-    <div className="form-row audit-filter">
-      {TEXTS.map(([name, label]) => (
+    <div className="form-row">
+      {fields.map(({ name, label, values, isDay = false }) => (
         <label key={name} className="field">
           {label}
-          <input value={state.get(name) ?? ""} spellCheck={false} autoComplete="off" onChange={choose(name)} />
-        </label>
-      ))}
-      {CHOICES.map(([name, label, values]) => (
-        <label key={name} className="field">
-          {label}
-          <select value={state.get(name) ?? ""} onChange={choose(name)}>
-            <option value="">all</option>
-            {values.map((value) => (
-              <option key={value}>{value}</option>
-            ))}
-          </select>
-        </label>
-      ))}
-      {DAYS.map(([name, label]) => (
-        <label key={name} className="field">
-          {label} (UTC)
-          <input type="date" value={state.get(name) ?? ""} onChange={choose(name)} />
+          {values === undefined ? (
+            <input
+              type={isDay ? "date" : "text"}
+              value={state.get(name) ?? ""}
+              spellCheck={false}
+              autoComplete="off"
+              onChange={choose(name)}
+            />
+          ) : (
+            <select value={state.get(name) ?? ""} onChange={choose(name)}>
+              <option value="">all</option>
+              {values.map((value) => (
+                <option key={value}>{value}</option>
+              ))}
+            </select>
+          )}
         </label>
       ))}
     </div>

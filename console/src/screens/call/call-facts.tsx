@@ -5,6 +5,7 @@ import { wholeCount } from "../../format/count.ts";
 import { TableBox } from "../../components/table-box.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import { ScopedLink } from "../../scope/scope-context.tsx";
+import { callsPath } from "../calls/calls-path.ts";
 import { termText } from "../calls/filter.ts";
 import { recordOf } from "./call-record.ts";
 
@@ -99,9 +100,7 @@ export function Origin({ call }: { readonly call: CallDetail }) {
               <div key={label}>
                 <dt>{visibleText(label)}</dt>
                 <dd>
-                  <ScopedLink to={`/calls?${new URLSearchParams({ q: termText(name, value) }).toString()}`}>
-                    {visibleText(shown ?? value)}
-                  </ScopedLink>
+                  <ScopedLink to={callsPath([termText(name, value)])}>{visibleText(shown ?? value)}</ScopedLink>
                 </dd>
               </div>,
             ],

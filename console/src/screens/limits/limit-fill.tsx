@@ -6,8 +6,10 @@ import { TimeText } from "../../components/time-text.tsx";
 import { nanoUsd, usdText } from "../../format/money.ts";
 import { utcAndOwn } from "../../format/time.ts";
 import { visibleText } from "../../format/visible-text.ts";
+import { ScopedLink } from "../../scope/scope-context.tsx";
 import { useZone } from "../../use-zone.ts";
 import { FillBar, fillTone } from "./fill-bar.tsx";
+import { countedCalls } from "./limit-calls.ts";
 import { type Account, amountText, exactAmount, hitText, projectionText } from "./limit-words.ts";
 
 export function LimitFill({ limit }: { readonly limit: LimitDetail }) {
@@ -25,9 +27,15 @@ export function LimitFill({ limit }: { readonly limit: LimitDetail }) {
   );
 }
 
-function OneAccount({ limit, account }: { readonly limit: LimitDetail; readonly account: Account }) {
+interface AccountProps {
+  readonly limit: LimitDetail;
+  readonly account: Account;
+}
+
+function OneAccount({ limit, account }: AccountProps) {
   const zone = useZone();
   const parts = partsOf(limit, account);
+  const calls = countedCalls(limit, account.value);
   return (
     <section className="panel" aria-label="How full it is">
       <div className="panel-body">
@@ -37,7 +45,13 @@ function OneAccount({ limit, account }: { readonly limit: LimitDetail; readonly 
           {parts.map(([name, amount]) => (
             <div key={name}>
               <dt className={`fill-${name.toLowerCase()}`}>{name}</dt>
-              <dd title={exactAmount(limit, amount)}>{amountText(limit, amount)}</dd>
+              <dd title={exactAmount(limit, amount)}>
+                {name === "Used" && calls !== null ? (
+                  <ScopedLink to={calls}>{amountText(limit, amount)}</ScopedLink>
+                ) : (
+                  amountText(limit, amount)
+                )}
+              </dd>
             </div>
           ))}
           <div>
@@ -91,8 +105,6 @@ function partsOf(
 }
 
 function AccountTable({ limit }: { readonly limit: LimitDetail }) {
-  const zone = useZone();
-  const asOfMs = Date.parse(limit.as_of);
   return (
     <section className="panel" aria-labelledby="accounts">
       <h2 id="accounts">
@@ -116,28 +128,37 @@ function AccountTable({ limit }: { readonly limit: LimitDetail }) {
           </thead>
           <tbody>
             {limit.accounts.map((account) => (
-              <tr key={account.value}>
-                <th scope="row">
-                  <span className="cut">{visibleText(account.value ?? "all others")}</span>
-                </th>
-                <td>
-                  <span className="filled">
-                    <FillBar state={limit} account={account} />
-                    {Math.round(account.share * 100)} %
-                  </span>
-                </td>
-                <td className="number" title={exactAmount(limit, account.used)}>
-                  {amountText(limit, account.used)}
-                </td>
-                <td className="number" title={exactAmount(limit, account.remaining)}>
-                  {amountText(limit, account.remaining)}
-                </td>
-                <td>{hitText(account, asOfMs, zone) ?? "–"}</td>
-              </tr>
+              <AccountRow key={account.value} limit={limit} account={account} />
             ))}
           </tbody>
         </table>
       </TableBox>
     </section>
+  );
+}
+
+function AccountRow({ limit, account }: AccountProps) {
+  const zone = useZone();
+  const calls = account.value === null || account.share === 0 ? null : countedCalls(limit, account.value);
+  const used = amountText(limit, account.used);
+  return (
+    <tr>
+      <th scope="row">
+        <span className="cut">{visibleText(account.value ?? "all others")}</span>
+      </th>
+      <td>
+        <span className="filled">
+          <FillBar state={limit} account={account} />
+          {Math.round(account.share * 100)} %
+        </span>
+      </td>
+      <td className="number" title={exactAmount(limit, account.used)}>
+        {calls === null ? used : <ScopedLink to={calls}>{used}</ScopedLink>}
+      </td>
+      <td className="number" title={exactAmount(limit, account.remaining)}>
+        {amountText(limit, account.remaining)}
+      </td>
+      <td>{hitText(account, Date.parse(limit.as_of), zone) ?? "–"}</td>
+    </tr>
   );
 }

@@ -10,6 +10,7 @@ import { visibleText } from "../../format/visible-text.ts";
 import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
 import { adminPath } from "../../scope/scope.ts";
 import { useNow } from "../../use-now.ts";
+import { callsPath } from "../calls/calls-path.ts";
 import { termText } from "../calls/filter.ts";
 
 const DAY_MS = 86_400_000;
@@ -27,7 +28,7 @@ export function LimitRefusals({ limit }: { readonly limit: LimitDetail }) {
   });
   const { data, error, refetch } = useRead<LogPage>(adminPath(scope, `/logs?${query.toString()}`));
   const title = limit.mode === "audit" ? "Would have been refused" : "Refused";
-  const all = `/calls?${new URLSearchParams({ q: termText("limit", limit.id), range: "7d" }).toString()}`;
+  const all = callsPath([termText("limit", limit.id)], { range: "7d" });
   return (
     <section className="panel" aria-labelledby="refusals">
       <h2 id="refusals">

@@ -5,7 +5,9 @@ import { TableBox } from "../../components/table-box.tsx";
 import { wholeCount } from "../../format/count.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { ScopedLink } from "../../scope/scope-context.tsx";
+import { callsPath } from "../calls/calls-path.ts";
 import { termText } from "../calls/filter.ts";
+import { countedTime, scopeTerms } from "./limit-calls.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -19,8 +21,8 @@ export function LimitUse({ limit }: { readonly limit: LimitDetail }) {
       </p>
     );
   if (consumers.length === 0) return <p className="hint">Nobody has used it in this period.</p>;
+  const [terms, time] = [scopeTerms(limit), countedTime(limit)];
   const [{ dimension }] = consumers as readonly [(typeof consumers)[number]];
-  const from = limit.begins_at;
   return (
     <div className="panels">
       <UseTable
@@ -30,9 +32,9 @@ export function LimitUse({ limit }: { readonly limit: LimitDetail }) {
           ...row,
           name: row.name ?? row.value ?? "none",
           link:
-            row.value === null
+            row.value === null || terms === null || time === null
               ? null
-              : callsPath([...scopeTerms(limit), termText(dimension, row.value)], from, limit.as_of),
+              : callsPath([...terms, termText(dimension, row.value)], time),
         }))}
       />
       <UseTable
@@ -44,31 +46,15 @@ export function LimitUse({ limit }: { readonly limit: LimitDetail }) {
           return {
             ...row,
             name: row.day,
-            link: callsPath(scopeTerms(limit), dayBegins, new Date(beginMs + DAY_MS).toISOString()),
+            link:
+              terms === null
+                ? null
+                : callsPath(terms, { from: dayBegins, to: new Date(beginMs + DAY_MS).toISOString() }),
           };
         })}
       />
     </div>
   );
-}
-
-/** What the limit counts, as the filter of calls says it; the list has no pattern for what is counted by value. */
-function scopeTerms({ scope, project_id: project }: LimitDetail): readonly string[] {
-  const names: Readonly<Record<string, string>> = { user: "end_user" };
-  return [
-    ...(project === null ? [] : [termText("project", project)]),
-    ...Object.entries(scope).flatMap(([name, value]) =>
-      value.includes("*") ? [] : [termText(names[name] ?? name, value)],
-    ),
-  ];
-}
-
-function callsPath(terms: readonly string[], from: string | null, to: string): string {
-  const query = new URLSearchParams({
-    ...(terms.length > 0 && { q: [...new Set(terms)].join(" ") }),
-    ...(from !== null && { from, to }),
-  });
-  return `/calls?${query.toString()}`;
 }
 
 interface UseRow {

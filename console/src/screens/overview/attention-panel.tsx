@@ -9,6 +9,7 @@ import { useZone } from "../../use-zone.ts";
 import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
 import { adminPath, type Scope } from "../../scope/scope.ts";
 import { useMe } from "../../session/session.tsx";
+import { callsPath } from "../calls/calls-path.ts";
 import { termText } from "../calls/filter.ts";
 import { MatterAction } from "./matter-action.tsx";
 
@@ -76,7 +77,7 @@ function Line({ matter, asOfMs }: { readonly matter: Attention; readonly asOfMs:
 const LINKS: Readonly<Record<Attention["kind"], (subject: string) => string>> = {
   budget: (id) => `/limits/${encodeURIComponent(id)}`,
   provider: (id) => `/providers/${encodeURIComponent(id)}`,
-  route: (name) => `/calls?${new URLSearchParams({ q: `${termText("route", name)} outcome:failed` }).toString()}`,
+  route: (name) => callsPath([termText("route", name), "outcome:failed"]),
   token: (id) => `/tokens/${encodeURIComponent(id)}`,
   price: () => "/prices",
 };

@@ -13,6 +13,7 @@ import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { useUrlState } from "../../url-state.ts";
+import { callsPath } from "../calls/calls-path.ts";
 import { termText } from "../calls/filter.ts";
 import { SessionList } from "./session-list.tsx";
 
@@ -81,22 +82,23 @@ function About({ user, scope }: { readonly user: User; readonly scope: Scope }) 
   ] as const;
   return (
     <div className="call-page">
-      <dl className="pairs">
-        {facts.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{visibleText(value)}</dd>
-          </div>
-        ))}
-      </dl>
-      <p>
-        <ScopedLink
-          scope={scope}
-          to={`/calls?${new URLSearchParams({ q: termText("user", user.id), range: "30d" }).toString()}`}
-        >
-          The calls of this user in the last 30 days
-        </ScopedLink>
-      </p>
+      <section className="panel" aria-label="Who it is">
+        <div className="panel-body">
+          <dl className="pairs">
+            {facts.map(([name, value]) => (
+              <div key={name}>
+                <dt>{name}</dt>
+                <dd>{visibleText(value)}</dd>
+              </div>
+            ))}
+          </dl>
+          <p>
+            <ScopedLink scope={scope} to={callsPath([termText("user", user.id)], { range: "30d" })}>
+              The calls of this user in the last 30 days
+            </ScopedLink>
+          </p>
+        </div>
+      </section>
     </div>
   );
 }

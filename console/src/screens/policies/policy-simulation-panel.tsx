@@ -5,11 +5,11 @@ import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { ActionsAsCode } from "../../components/as-code.tsx";
 import { TableBox } from "../../components/table-box.tsx";
-import { TimeText } from "../../components/time-text.tsx";
 import type { SimulationProps } from "../../configured/noun.ts";
 import { useSimulation } from "../../configured/use-simulation.ts";
 import { wholeCount } from "../../format/count.ts";
 import { visibleText } from "../../format/visible-text.ts";
+import { SimulatedCalls } from "../calls/simulated-calls.tsx";
 
 export function PolicySimulationPanel({ fields, path, isChanged }: SimulationProps) {
   const [attempt, setAttempt] = useState(0);
@@ -57,8 +57,7 @@ function Result({ answer }: { readonly answer: PolicySimulation }) {
   return (
     <>
       <p className="hint">
-        {wholeCount(calls)} calls from {from !== null && <TimeText at={from} />} to{" "}
-        {to !== null && <TimeText at={to} />}
+        <SimulatedCalls calls={calls} from={from} to={to} terms={[]} />
       </p>
       {denied !== null && allowed !== null && (
         <ul className="change-words">

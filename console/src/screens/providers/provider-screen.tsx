@@ -79,7 +79,7 @@ function OneProvider({ id: key }: { readonly id: string }) {
           choose={(name) => url.set({ tab: name === "state" ? null : name }, { replace: true })}
         >
           {tab === "state" &&
-            (provider === undefined ? <NotEnabled id={key} /> : <ProviderState provider={provider} from={data.from} />)}
+            (provider === undefined ? <NotEnabled id={key} /> : <ProviderState provider={provider} counted={data} />)}
           {tab === "capabilities" && <ProviderCapabilities id={key} targets={provider?.targets ?? []} />}
           {(tab === "edit" || tab === "history") && (
             <ScopeContext value={{ tenant: scope.tenant ?? null, project: null }}>

@@ -9,35 +9,35 @@ import { duration } from "../../format/time.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
 import { adminPath } from "../../scope/scope.ts";
-import { termText } from "../calls/filter.ts";
 import { ProviderKey } from "./provider-key.tsx";
 import { aboutText, TargetMark } from "./provider-words.tsx";
+import { CallsLink } from "../calls/calls-link.tsx";
+import { termText } from "../calls/filter.ts";
+import { type CountedTime, providerCalls } from "./provider-calls.ts";
 
 interface ProviderStateProps {
   readonly provider: ProviderHealth;
-  /** The calls that are counted began at this time or later. */
-  readonly from: string;
+  /** The calls that are counted began in this time. */
+  readonly counted: CountedTime;
 }
 
-export function ProviderState({ provider, from }: ProviderStateProps) {
-  const calls = (further: string): string =>
-    `/calls?${new URLSearchParams({ q: `${termText("provider", provider.id)}${further}` }).toString()}`;
+export function ProviderState({ provider, counted }: ProviderStateProps) {
   return (
     <>
       <dl className="figures">
         <div>
           <dt>Calls</dt>
           <dd>
-            <ScopedLink to={calls("")}>{wholeCount(provider.calls)}</ScopedLink>
+            <CallsLink calls={provider.calls} to={providerCalls(provider, counted)} />
             <small>
-              since <TimeText at={from} />
+              since <TimeText at={counted.from} />
             </small>
           </dd>
         </div>
         <div>
           <dt>Failed at the provider</dt>
           <dd>
-            <ScopedLink to={calls(" outcome:failed")}>{wholeCount(provider.errors)}</ScopedLink>
+            <CallsLink calls={provider.errors} to={providerCalls(provider, counted, "outcome:failed")} />
             {provider.calls > 0 && <small>{Math.round((provider.errors / provider.calls) * 100)} of 100 calls</small>}
           </dd>
         </div>
@@ -63,7 +63,13 @@ export function ProviderState({ provider, from }: ProviderStateProps) {
               <ul className="near">
                 {provider.codes.map(({ code, calls: count }) => (
                   <li key={code}>
-                    <ScopedLink to={calls(` ${/^\d{3}$/.test(code) ? `status:${code}` : termText("code", code)}`)}>
+                    <ScopedLink
+                      to={providerCalls(
+                        provider,
+                        counted,
+                        /^\d{3}$/.test(code) ? `status:${code}` : termText("code", code),
+                      )}
+                    >
                       {code}
                     </ScopedLink>
                     <small>{count === 1 ? "1 call" : `${wholeCount(count)} calls`}</small>

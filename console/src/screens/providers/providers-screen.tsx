@@ -18,6 +18,8 @@ import { adminPath, pathIn } from "../../scope/scope.ts";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { useUrlState } from "../../url-state.ts";
+import { CallsLink } from "../calls/calls-link.tsx";
+import { type CountedTime, providerCalls } from "./provider-calls.ts";
 import { PROVIDER_NOUN } from "./provider-noun.tsx";
 import { aboutText, ProviderMark } from "./provider-words.tsx";
 
@@ -78,7 +80,7 @@ export function ProvidersScreen() {
               </button>
             </Empty>
           ) : (
-            <ProviderTable providers={shown} />
+            <ProviderTable providers={shown} counted={data} />
           )}
           <p className="after-table">
             <span>
@@ -93,7 +95,12 @@ export function ProvidersScreen() {
 
 const URGENCY: readonly ProviderHealth["status"][] = ["down", "degraded", "ok", "unused"];
 
-function ProviderTable({ providers }: { readonly providers: readonly ProviderHealth[] }) {
+interface ProviderTableProps {
+  readonly providers: readonly ProviderHealth[];
+  readonly counted: CountedTime;
+}
+
+function ProviderTable({ providers, counted }: ProviderTableProps) {
   return (
     <TableBox label="Providers">
       <table>
@@ -120,8 +127,12 @@ function ProviderTable({ providers }: { readonly providers: readonly ProviderHea
               <td>
                 <ProviderMark provider={provider} />
               </td>
-              <td className="number">{wholeCount(provider.calls)}</td>
-              <td className="number">{wholeCount(provider.errors)}</td>
+              <td className="number">
+                <CallsLink calls={provider.calls} to={providerCalls(provider, counted)} />
+              </td>
+              <td className="number">
+                <CallsLink calls={provider.errors} to={providerCalls(provider, counted, "outcome:failed")} />
+              </td>
               <td className="number">{aboutText(provider.p50_ms)}</td>
               <td className="number">{aboutText(provider.p95_ms)}</td>
               <td>

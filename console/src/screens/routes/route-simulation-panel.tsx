@@ -6,12 +6,13 @@ import { MoneyText } from "../../components/money-text.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { TableBox } from "../../components/table-box.tsx";
-import { TimeText } from "../../components/time-text.tsx";
 import type { SimulationProps } from "../../configured/noun.ts";
 import { useSimulation } from "../../configured/use-simulation.ts";
 import { withValue } from "../../configured/yaml-text.ts";
 import { wholeCount } from "../../format/count.ts";
 import { visibleText } from "../../format/visible-text.ts";
+import { SimulatedCalls } from "../calls/simulated-calls.tsx";
+import { termText } from "../calls/filter.ts";
 import { targetsOf } from "./route-targets.ts";
 
 const OUTAGES = {
@@ -113,8 +114,7 @@ function Result({ answer }: { readonly answer: RouteSimulation }) {
       ) : (
         <>
           <p className="hint">
-            {wholeCount(calls)} calls from {from !== null && <TimeText at={from} />} to{" "}
-            {to !== null && <TimeText at={to} />}
+            <SimulatedCalls calls={calls} from={from} to={to} terms={[termText("route", answer.route)]} />
           </p>
           {difference !== null && (
             <ul className="change-words">

@@ -13,6 +13,8 @@ import { TargetHistory } from "../../configured/target-history.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import { adminPath } from "../../scope/scope.ts";
 import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
+import { callsPath } from "../calls/calls-path.ts";
+import { termText } from "../calls/filter.ts";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { useUrlState } from "../../url-state.ts";
@@ -54,12 +56,16 @@ export function TokenScreen({ id }: { readonly id: string }) {
               <TargetHistory kind="token" targetId={token.id} what="token" />
             ) : (
               <div className="call-page">
-                <Facts token={token} />
-                <p>
-                  <ScopedLink to={`/calls?q=token:${token.id}&range=30d`}>
-                    The calls of this token in the last 30 days
-                  </ScopedLink>
-                </p>
+                <section className="panel" aria-label="What it is">
+                  <div className="panel-body">
+                    <Facts token={token} />
+                    <p>
+                      <ScopedLink to={callsPath([termText("token", token.id)], { range: "30d" })}>
+                        The calls of this token in the last 30 days
+                      </ScopedLink>
+                    </p>
+                  </div>
+                </section>
                 {token.state !== "revoked" && <Changes token={token} path={path} />}
               </div>
             )}

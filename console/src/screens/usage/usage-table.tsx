@@ -8,7 +8,8 @@ import { nanoUsd } from "../../format/money.ts";
 import { duration, type Zone } from "../../format/time.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { useZone } from "../../use-zone.ts";
-import { ScopedLink } from "../../scope/scope-context.tsx";
+import { CallsLink } from "../calls/calls-link.tsx";
+import { type CallsTime, callsPath } from "../calls/calls-path.ts";
 import { termText } from "../calls/filter.ts";
 import type { TimeRange } from "../calls/range.ts";
 import { DIMENSIONS } from "./dimensions.ts";
@@ -119,7 +120,7 @@ function Sums({ row, link }: { readonly row: Omit<UsageRow, "group">; readonly l
         <MoneyText usd={row.unpriced > 0 && nanoUsd(row.cost_usd) === 0n ? null : row.cost_usd} />
       </td>
       <td className="number">
-        {link === null ? wholeCount(row.calls) : <ScopedLink to={link}>{wholeCount(row.calls)}</ScopedLink>}
+        <CallsLink calls={row.calls} to={link} />
       </td>
       <td className="number">{wholeCount(row.errors)}</td>
       <td className="number">{wholeCount(row.prompt_tokens)}</td>
@@ -136,13 +137,14 @@ function Sums({ row, link }: { readonly row: Omit<UsageRow, "group">; readonly l
 function callsOf({ group }: UsageRow, by: readonly string[], range: TimeRange, zone: Zone): string | null {
   if (by.some((name) => group[name] == null)) return null;
   const dimensions = by.filter((name) => name !== "day");
-  const q = dimensions.map((name) => termText(name, group[name]!)).join(" ");
-  const query = new URLSearchParams({ ...(q !== "" && { q }), ...timeOf(group["day"], range, zone) });
-  return `/calls?${query.toString()}`;
+  return callsPath(
+    dimensions.map((name) => termText(name, group[name]!)),
+    timeOf(group["day"], range, zone),
+  );
 }
 
 /** Of a row that is about a day, the part of the day that is in the range. */
-function timeOf(day: string | null | undefined, range: TimeRange, zone: Zone): Readonly<Record<string, string>> {
+function timeOf(day: string | null | undefined, range: TimeRange, zone: Zone): CallsTime {
   const iso = (ms: number): string => new Date(ms).toISOString();
   if (day == null)
     return range.toMs === null ? { range: range.name! } : { from: iso(range.fromMs), to: iso(range.toMs) };
