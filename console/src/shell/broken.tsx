@@ -5,8 +5,10 @@ import { visibleText } from "../format/visible-text.ts";
 export function Broken({ error }: { readonly error: unknown }) {
   const text = error instanceof Error ? `${error.message}\n${error.stack ?? ""}` : String(error);
   return (
-    <main className="lone" role="alert">
-      <h1>This page has failed</h1>
+    <main className="lone">
+      <h1>
+        <span role="alert">This page has failed</span>
+      </h1>
       <p>
         The fault is in the console and not in your data. After an update of the gateway, loading the page again is
         enough.

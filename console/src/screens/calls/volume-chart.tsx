@@ -47,8 +47,8 @@ function Totals({ histogram, range }: { readonly histogram: CallHistogram; reado
     <>
       {wholeCount(calls)} calls, {wholeCount(errors)} failed
       {histogram.looked_to !== null && `, counted back to ${dayAndTime(Date.parse(histogram.looked_to), zone)} only`}
-      {range.toMs === null && `, as of ${dayAndTime(Date.parse(histogram.as_of), zone)}`}. Drag over the bars to choose
-      a range.
+      {range.toMs === null && `, as of ${dayAndTime(Date.parse(histogram.as_of), zone)}`}.
+      {calls > 0 && " Drag over the bars to choose a range."}
       <WholeUntil at={histogram.whole_until} />
     </>
   );
