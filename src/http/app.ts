@@ -51,7 +51,17 @@ import type { ConsoleCaller, ConsoleContext } from "./console/console-context.ts
 import { type ListingRequest, listingFor, modelFor } from "./model-forms.ts";
 import { shownStanding, shownTargets, type Standing } from "./standing.ts";
 import { errorsAt, errorsBeside, type RefuseUnserved, unservedOperation } from "./unserved-operations.ts";
-import { ADMIN_BASE, BASES, CALL_PATHS, KEY_PATHS, MODEL_PATHS, OPENAPI_PATHS, PARAMS_PATHS } from "./paths.ts";
+import {
+  ADMIN_BASE,
+  BASES,
+  CALL_PATHS,
+  KEY_PATHS,
+  LIVE_PATHS,
+  MODEL_PATHS,
+  OPENAPI_PATHS,
+  PARAMS_PATHS,
+  READY_PATHS,
+} from "./paths.ts";
 import { operationsAt } from "./model-operations.ts";
 import {
   describeModel,
@@ -196,8 +206,8 @@ export function createApp(context: AppContext): Hono<AppEnv> {
   app.get("/", (c, next) =>
     c.req.method === "HEAD" ? new Response(null, { headers: baseHeaders(c.get("traceId"), elapsedMs(c)) }) : next(),
   );
-  app.get("/healthz", (c) => reply(c, { status: "ok" }));
-  app.get("/readyz", async (c) => {
+  for (const path of LIVE_PATHS) app.get(path, (c) => reply(c, { status: "ok" }));
+  const ready = async (c: Context<AppEnv>): Promise<Response> => {
     const why = context.notReady();
     if (c.req.query("verbose") === undefined)
       return reply(
@@ -207,7 +217,8 @@ export function createApp(context: AppContext): Hono<AppEnv> {
       );
     await requireOpsAccess(c, context);
     return reply(c, readiness(context, why, await context.standing()), why === null ? 200 : 503);
-  });
+  };
+  for (const path of READY_PATHS) app.get(path, ready);
   app.get("/metrics", async (c) => {
     await requireOpsAccess(c, context);
     const { text, contentType } = await context.metrics();
@@ -215,7 +226,7 @@ export function createApp(context: AppContext): Hono<AppEnv> {
       headers: { ...baseHeaders(c.get("traceId"), elapsedMs(c)), "content-type": contentType },
     });
   });
-  for (const path of ["/healthz", "/readyz", "/metrics"]) refuseOthers(app, path, "GET");
+  for (const path of [...LIVE_PATHS, ...READY_PATHS, "/metrics"]) refuseOthers(app, path, "GET");
   return app;
 }
 

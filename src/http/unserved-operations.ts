@@ -48,22 +48,27 @@ export function errorsAt(name: string): CalledOperation["errors"] {
 
 /** The form of errors at a path where nothing is: that of the operation beside which it stands. */
 export function errorsBeside(path: string): CalledOperation["errors"] {
-  const base = BASES.find((one) => path.startsWith(`${one}/`));
-  if (base !== undefined) return errorsAt(path.slice(base.length + 1).split("/", 1)[0]!);
   for (const [served, { errors }] of CALL_PATHS) if (path.startsWith(`${served}/`)) return errors;
-  return GATEWAY_ERRORS;
+  return errorsAt(nameBelow(baseOf(path), path));
 }
 
 /**
  * The operation that the request asks for, if it is one that is not served; null for every other path. A POST to an
- * unknown path below a base address counts as one.
+ * unknown path below a base address counts as one, unless the base address has no path.
  */
 export function unservedOperation(method: string, path: string): string | null {
-  const base = BASES.find((one) => path.startsWith(`${one}/`));
-  if (base === undefined) return null;
-  const name = path.slice(base.length + 1).split("/", 1)[0]!;
+  const base = baseOf(path);
+  const name = nameBelow(base, path);
   if (Object.hasOwn(HINTS, name)) return name;
-  return method === "POST" && name !== "" && name !== "admin" ? name : null;
+  return base !== "" && method === "POST" && name !== "" && name !== "admin" ? name : null;
+}
+
+function baseOf(path: string): string {
+  return BASES.find((base) => path.startsWith(`${base}/`)) ?? "";
+}
+
+function nameBelow(base: string, path: string): string {
+  return path.slice(base.length + 1).split("/", 1)[0]!;
 }
 
 /**

@@ -377,7 +377,7 @@ describe("HTTP, headers and errors", () => {
   });
 
   test("[d9.7, d9.6, s:versioning.1] H17: the operation answers under /api/v1 and under common variants of it, also with a trailing slash", async () => {
-    for (const base of ["/api/v1", "/v1", "/api"])
+    for (const base of ["/api/v1", "/v1", "/api", ""])
       for (const end of ["", "/"]) {
         const response = await plain.chat(ECHO, {}, `${base}/chat/completions${end}`);
         expect([base + end, response.status, ((await response.json()) as any).choices[0].message.content]).toEqual([
@@ -536,6 +536,10 @@ describe("operations", () => {
     const response = await fetch(`${served.url}/readyz`);
     expect([response.status, await body(response)]).toEqual([503, { status: "not_ready", reason: why }]);
     expect((await fetch(`${served.url}/healthz`)).status).toBe(200);
+    // the paths of LiteLLM
+    for (const path of ["/health/liveliness", "/health/liveness"])
+      expect((await fetch(served.url + path)).status).toBe(200);
+    expect(await body(await fetch(`${served.url}/health/readiness`))).toEqual({ status: "not_ready", reason: why });
   });
 
   test("[d2.3] [d9.5] /metrics and /readyz?verbose answer loopback, operators and tokens with the permission ops only: an owner of the first tenant is no operator", async () => {
@@ -810,7 +814,9 @@ describe("operations", () => {
       ["POST", "/healthz", 405, "GET"],
       ["GET", "/", 404, null],
       ["POST", "/api/v2/chat/completions", 404, null],
-      ["POST", "/chat/completions", 404, null],
+      ["POST", "/chat/completion", 404, null],
+      ["GET", "/chat/completions", 405, "POST"],
+      ["POST", "/health/liveliness", 405, "GET"],
     ] as const) {
       const response = await fetch(plain.url + path, { method });
       expect([method, path, response.status, response.headers.get("allow")]).toEqual([method, path, status, allow]);
