@@ -103,6 +103,7 @@ function createProgram(setCode: (code: number) => void, launcher: Launcher): Com
     .addOption(config())
     .addOption(json())
     .action(async (options) => (await import("./database.ts")).create(options, readEnvironment()));
+  addBackupCommands(program);
   addConsoleCommands(program);
   addAdminCommands(program);
   addLimitReconcile(program.commands.find((command) => command.name() === "limit")!);
@@ -302,6 +303,47 @@ function addConsoleCommands(program: Command): void {
     .addOption(data())
     .addOption(config())
     .action(async (options) => (await import("./console-link.ts")).link(options, readEnvironment()));
+}
+
+const passphraseFile = () =>
+  new Option(
+    "--passphrase-file <file>",
+    "file with the passphrase of the backup (default: DRAGOMAN_BACKUP_PASSPHRASE)",
+  );
+
+function addBackupCommands(program: Command): void {
+  const backup = program.command("backup").description("copies of the database in one file each");
+  backup
+    .command("create <file>", { isDefault: true })
+    .description(
+      "write everything in the database to a file, as of one moment, also while gateways run; with a passphrase, encrypted",
+    )
+    .addOption(passphraseFile())
+    .addOption(data())
+    .addOption(config())
+    .addOption(json())
+    .action(async (file, options) => (await import("./backup.ts")).create(file, options, readEnvironment()));
+  backup
+    .command("verify <file>")
+    .description("read all of a backup, and say whether it is as it was written; nothing is restored")
+    .addOption(passphraseFile())
+    .addOption(json())
+    .action(async (file, options) => (await import("./backup.ts")).verify(file, options, readEnvironment()));
+  program
+    .command("restore <file>")
+    .description("bring back a backup into an empty database, or in place of a SQLite database that no gateway uses")
+    .option("--to <address>", "postgresql://..., or sqlite:<folder> (default: the database of the gateway)")
+    .option("--replace", "keep the SQLite database that is there under another name, and put the backup in its place")
+    .option(
+      "--newer <address...>",
+      "databases that are newer, or of other gateways: what is revoked there is revoked here",
+    )
+    .option("--revoke-all", "revoke every access token")
+    .addOption(passphraseFile())
+    .addOption(data())
+    .addOption(config())
+    .addOption(json())
+    .action(async (file, options) => (await import("./restore.ts")).restore(file, options, readEnvironment()));
 }
 
 function addTop(program: Command, setCode: (code: number) => void): void {

@@ -26,11 +26,11 @@ const FREE_WITHIN_MS = 10_000;
 const SQLITE_FREE_WITHIN_MS = 2_000;
 
 /** The database of another place, as a person names it. Throws StoreError. */
-export function namedPlace(text: string): DatabasePlace {
+export function namedPlace(text: string, flag = "--to"): DatabasePlace {
   if (text.startsWith(SQLITE) && text.length > SQLITE.length)
     return { file: databaseFile(resolve(text.slice(SQLITE.length))) };
   if (isDatabaseUrl(text)) return { url: text };
-  throw new StoreError("invalid", `--to: expected ${EXPECTED_PLACE}.`);
+  throw new StoreError("invalid", `${flag}: expected ${EXPECTED_PLACE}.`);
 }
 
 /** What gateways may be using. It is migrated. Throws StoreError. */
@@ -48,6 +48,9 @@ export async function openSource(place: DatabasePlace): Promise<Database> {
     return database;
   });
 }
+
+/** To be read only, as it is: nothing in it is changed. Throws StoreError. */
+export const openToRead = (place: DatabasePlace): Promise<Database> => opened(place, false);
 
 /** To be filled, by nobody else. Its tables are made unless `isMigrated` is false. Throws StoreError. */
 export async function openTarget(place: DatabasePlace, isMigrated = true): Promise<Database> {

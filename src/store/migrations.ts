@@ -248,13 +248,17 @@ export async function migrate(
   );
 }
 
-/** Empty where there is no such table yet. */
-async function migrationsRun(db: Kysely<Schema>): Promise<readonly string[]> {
+/** In their order. */
+export const MIGRATION_NAMES: readonly string[] = Object.keys(MIGRATIONS);
+
+/** The names of the migrations that the database has had, in their order; empty where there is no such table yet. */
+export async function migrationsRun(db: Kysely<Schema>): Promise<readonly string[]> {
   try {
     const rows = await db
       .$extendTables<{ kysely_migration: { name: string } }>()
       .selectFrom("kysely_migration")
       .select("name")
+      .orderBy("name")
       .execute();
     return rows.map((row) => row.name);
   } catch {

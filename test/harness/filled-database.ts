@@ -24,6 +24,11 @@ const REFERENCES: Readonly<Record<string, (row: number) => unknown>> = {
   event_id: (row) => `id-${row}`,
   version: (row) => BigInt(row),
   kind: () => "project",
+  role: () => "developer",
+  permissions: () => "[]",
+  models: () => "[]",
+  routes: () => "[]",
+  ip_ranges: () => "[]",
 };
 /** Where the references of the table are none. */
 const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, (row: number) => unknown>>>> = {

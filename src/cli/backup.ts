@@ -1,0 +1,77 @@
+// `dragoman backup create` and `backup verify`: all rows of the gateway's database in one file, also while it runs, and
+// the check that the file is whole.
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import type { Environment } from "../config/environment.ts";
+import { readSecretFile } from "../config/secret-file.ts";
+import { systemClock } from "../core/clock.ts";
+import { VERSION } from "../core/version.ts";
+import { type BackupSummary, verifyBackup, writeBackup } from "../store/backup.ts";
+import { explainedBy, openSource } from "../store/copy-places.ts";
+import { databasePlace } from "../store/open-database.ts";
+import { StoreError } from "../store/store.ts";
+import { type DatabaseFlags, placeOf } from "./database.ts";
+import { printJson, printLine } from "./output.ts";
+
+export interface PassphraseFlags {
+  readonly passphraseFile?: string;
+}
+export interface BackupFlags extends DatabaseFlags, PassphraseFlags {}
+
+/** Throws StoreError. */
+export async function create(file: string, flags: BackupFlags, environment: Environment): Promise<void> {
+  const path = resolve(file);
+  if (existsSync(path))
+    throw new StoreError("exists", `The file ${path} exists, and a backup overwrites none. Name another file.`);
+  const passphrase = passphraseOf(flags, environment);
+  const place = databasePlace(placeOf(flags, environment));
+  const database = await explainedBy(place, () => openSource(place));
+  try {
+    const summary = await explainedBy(place, () =>
+      writeBackup(database, { file: path, passphrase, program: VERSION, nowMs: systemClock.now() }),
+    );
+    if (flags.json === true) printJson({ file: path, encrypted: passphrase !== null, ...shown(summary) });
+    else
+      printLine(
+        `${path} has ${countOf(summary)}, ${passphrase === null ? "not encrypted" : "encrypted"}. The master key is not in it: keep a copy of that elsewhere.`,
+      );
+  } finally {
+    await database.store.close();
+  }
+}
+
+/** Throws StoreError when the file is not as it was written. */
+export function verify(
+  file: string,
+  flags: PassphraseFlags & { readonly json?: true },
+  environment: Environment,
+): void {
+  const path = resolve(file);
+  const summary = verifyBackup(path, passphraseOf(flags, environment));
+  if (flags.json === true) printJson({ file: path, ...shown(summary) });
+  else
+    printLine(
+      `${path} is whole: ${countOf(summary)}, made at ${new Date(summary.madeAtMs).toISOString()} by version ${summary.program}.`,
+    );
+}
+
+/** `null` when none is given. Throws StoreError. */
+export function passphraseOf({ passphraseFile }: PassphraseFlags, environment: Environment): string | null {
+  if (passphraseFile === undefined) return environment.get("DRAGOMAN_BACKUP_PASSPHRASE") ?? null;
+  const found = readSecretFile(resolve(passphraseFile));
+  if ("problem" in found) throw new StoreError("invalid", `--passphrase-file: ${found.problem}.`);
+  return found.text;
+}
+
+type Shown = Omit<BackupSummary, "lastChange">;
+
+export const countOf = ({ rows }: Pick<Shown, "rows">): string =>
+  `${Object.values(rows).reduce((sum, count) => sum + count, 0)} rows of ${Object.keys(rows).length} tables (${rows["access_tokens"] ?? 0} access tokens, ${rows["call"] ?? 0} calls)`;
+
+const shown = ({ program, madeAtMs, database, migrations, rows }: Shown) => ({
+  program,
+  made_at: new Date(madeAtMs).toISOString(),
+  database,
+  last_migration: migrations.at(-1),
+  rows,
+});
