@@ -114,7 +114,7 @@ function writtenValue(value: unknown, kind: Column["kind"]): unknown {
   if (kind === "bytes") return Buffer.from(value as Uint8Array).toString("base64");
   if (kind === "text") return value;
   const number = Number(value);
-  return Number.isSafeInteger(number) ? number : String(value);
+  return Number.isSafeInteger(number) ? number : (value as bigint).toString();
 }
 
 function readValue(value: unknown, kind: Column["kind"]): unknown {

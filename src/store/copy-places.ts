@@ -7,6 +7,7 @@ import { isDatabaseUrl } from "../config/sections.ts";
 import { pathFault } from "../config/path-fault.ts";
 import { databaseFile, dataFolderUnusable } from "./data-folder.ts";
 import type { Database, DatabasePlace } from "./database.ts";
+import { MIGRATION_NAMES, migrationsRun } from "./migrations.ts";
 import { OWNERS_FOLDER } from "./owner-only.ts";
 import { openSqliteDatabase } from "./sqlite.ts";
 import { StoreError } from "./store.ts";
@@ -44,7 +45,7 @@ export async function openSource(place: DatabasePlace): Promise<Database> {
   return await closingOnError(database, async () => {
     if (await database.store.isNew())
       throw new StoreError("unusable", `${database.name} has no tables of the gateway: there is nothing to copy.`);
-    await database.store.migrate();
+    await migrated(database);
     return database;
   });
 }
@@ -64,7 +65,7 @@ export async function openTarget(place: DatabasePlace, isMigrated = true): Promi
   try {
     const database = await opened(place, true);
     return await closingOnError(database, async () => {
-      if (isMigrated) await database.store.migrate();
+      if (isMigrated) await migrated(database);
       const close = async (): Promise<void> => {
         await database.store.close();
         await lock?.end().catch(() => {});
@@ -77,6 +78,17 @@ export async function openTarget(place: DatabasePlace, isMigrated = true): Promi
       ? inUse(`The database ${place.file}`, error)
       : error;
   }
+}
+
+/** Gateways can use what a newer version has added to, but this version would copy only what it knows. */
+async function migrated({ db, name, store }: Database): Promise<void> {
+  await store.migrate();
+  const unknown = (await migrationsRun(db)).filter((migration) => !MIGRATION_NAMES.includes(migration));
+  if (unknown.length > 0)
+    throw new StoreError(
+      "unusable",
+      `${name} was migrated by a newer version of Dragoman (${unknown.join(", ")}), and this one does not know all of its tables. Run that version.`,
+    );
 }
 
 /** Does what uses a database of PostgreSQL, with errors that name the database and the cure. */

@@ -1,7 +1,7 @@
 // Restores a backup into an empty database of either kind, with the tables that it was made of, which are then migrated.
 // Until the end, no gateway starts on the database, and a restore that was killed begins anew when it is run again. Login
 // sessions and links are not brought back, and what is known of tokens since the backup is applied (restored-access.ts).
-import { existsSync, renameSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, linkSync, renameSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Kysely, sql } from "kysely";
 import { type BackupSummary, backupParts, verifyBackup } from "./backup.ts";
@@ -78,14 +78,34 @@ async function restoreFile(
   return { backup, access, setAside };
 }
 
-/** Throws StoreError when a gateway uses the file. */
+/**
+ * Gives the database that is there a second name, under which it stays when the first one is given away: at no moment is
+ * there none. Throws StoreError when a gateway uses it.
+ */
 async function setAsideOf(file: string, nowMs: number): Promise<string | null> {
-  if (!existsSync(file)) return null;
-  await (await openTarget({ file }, false)).store.close();
-  const stamp = new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d+/g, "");
-  const path = `${file}.before-restore-${stamp}`;
-  for (const end of ["", "-wal", "-shm"]) if (existsSync(`${file}${end}`)) renameSync(`${file}${end}`, `${path}${end}`);
-  return path;
+  const path = `${file}.before-restore-${new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d+/g, "")}`;
+  const isThere = existsSync(file);
+  if (isThere) {
+    await closedByLast(file);
+    rmSync(path, { force: true });
+    try {
+      linkSync(file, path);
+    } catch {
+      copyFileSync(file, path); // This file system has no second names.
+    }
+  }
+  // A log of the former database must not stand beside the new one.
+  for (const end of ["-wal", "-shm"]) if (existsSync(`${file}${end}`)) renameSync(`${file}${end}`, `${path}${end}`);
+  return isThere ? path : null;
+}
+
+/** Puts what is in its log into the file. A damaged database stays as it is. Throws StoreError when it is in use. */
+async function closedByLast(file: string): Promise<void> {
+  try {
+    await (await openTarget({ file }, false)).store.close();
+  } catch (error) {
+    if (!(error instanceof StoreError) || error.kind !== "unusable") throw error;
+  }
 }
 
 /** Throws StoreError when a process uses the folder of this file as its data folder. */
@@ -131,7 +151,7 @@ async function filled(database: Database, options: RestoreOptions, backup: Backu
 
 /** Makes the tables of the time of the backup, without rows. Throws StoreError. */
 async function prepared({ db, store, name }: Database, { migrations, rows }: BackupSummary): Promise<void> {
-  if (await store.isNew()) await migrate(db, name, (error) => error, migrations.at(-1)!);
+  if (await store.isNew()) await migrate(db, name, { last: migrations.at(-1)! });
   const run = await migrationsRun(db);
   const isRestoring = (await moveMarks(db)).some(({ id, state }) => id === RESTORE && state === "copying");
   if (!isRestoring && (await hasRows(db)))
