@@ -57,6 +57,9 @@ export async function documentedPictures(
     if (picture === undefined) throw new Error(`there is no picture ${name}`);
     for (const colorScheme of IN_BOTH_THEMES.has(name) ? (["light", "dark"] as const) : (["light"] as const)) {
       const shown = await opened(picture, { colorScheme, viewport: SIZE, deviceScaleFactor: SCALE });
+      // on a busy machine a simulation may take longer than it may
+      if ((await shown.page.locator("main .problem").count()) > 0)
+        throw new Error(`the page of ${name} shows a failure`);
       const bytes = await smallPicture(darkroom, await shown.page.screenshot());
       await shown.close();
       const file = `console-${name}${colorScheme === "dark" ? "-dark" : ""}.webp`;

@@ -82,8 +82,9 @@ describe.skipIf(program === null)("people of every role in the console", () => {
   });
 
   function due({ needs }: Pick<ConsoleScreen, "needs">, caller: Caller, place: ConfigurationScope): Seen | null {
-    if (needs === null) return caller.roleIn(place) === null ? null : "shown";
     const role = caller.roleIn(place);
+    // what needs no operation of the admin API asks for a role in the project, and in a tenant for a choice of one
+    if (needs === null) return role !== null ? "shown" : place.projectId === null ? null : "not allowed";
     const least = roles.get(needs.replace("*", place.projectId === null ? "Tenant" : "Project"));
     return role !== null && least !== undefined && roleAtLeast(role, least) ? "shown" : "not allowed";
   }

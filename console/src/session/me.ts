@@ -85,6 +85,11 @@ export function may(me: Me, { tenant, project }: Scope, name: string): boolean {
   return me.can.operator.includes(id(""));
 }
 
+/** Also where there are so many places that not all of them were told. */
+export function hasRole(me: Me, { tenant, project }: Scope): boolean {
+  return me.more_places || me.places.some((place) => place.tenant_id === tenant && place.project_id === project);
+}
+
 function allowed(me: Me, verbs: Verbs, tenant: string | null, project: string | null, id: string): boolean {
   const role = me.places.find(
     (place) => (tenant === null || place.tenant_id === tenant) && place.project_id === project,

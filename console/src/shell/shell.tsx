@@ -9,7 +9,7 @@ import { KeyCaps } from "../keyboard/key-caps.tsx";
 import { ScopeContext, ScopedLink } from "../scope/scope-context.tsx";
 import { decoded, pathIn, placeOf, type Scope, titleOf } from "../scope/scope.ts";
 import { DETAILS, GROUPS, type Screen, SCREENS } from "../screens/screens.tsx";
-import { homeScope, may } from "../session/me.ts";
+import { hasRole, homeScope, may, type Me } from "../session/me.ts";
 import { useMe } from "../session/session.tsx";
 import { AccountMenu } from "./account-menu.tsx";
 import { OfflineBanner } from "./offline-banner.tsx";
@@ -102,23 +102,28 @@ function Content({
     document.title = `${screen?.title ?? "Not found"} · ${titleOf(scope)} · Dragoman`;
   }, [screen, scope]);
   if (screen === undefined) return <Unknown path={path} />;
-  if (screen.needs !== null && !may(me, scope, screen.needs)) return <NotAllowed screen={screen} scope={scope} />;
+  if (!mayOpen(me, scope, screen)) return <NotAllowed screen={screen} scope={scope} />;
   const id = path.slice(screen.path.length + 1);
   const Detail = id === "" ? undefined : DETAILS[screen.path];
   if (id === "") return <screen.component key={`${scope.tenant}/${scope.project}`} />;
   return Detail === undefined ? <Unknown path={path} /> : <Detail id={decoded(id)} key={id} />;
 }
 
+/** What judges by itself needs at least a role in the project. */
+function mayOpen(me: Me, scope: Scope, { needs }: Screen): boolean {
+  return needs === null ? scope.project === null || hasRole(me, scope) : may(me, scope, needs);
+}
+
 /** In all tenants at once there is nothing to show of what belongs to one tenant, whatever the reader may do. */
 function NotAllowed({ screen, scope }: { readonly screen: Screen; readonly scope: Scope }) {
   const me = useMe();
   const places = me.places.filter(({ tenant_id: tenant, project_id: project }) =>
-    may(me, { tenant, project }, screen.needs!),
+    mayOpen(me, { tenant, project }, screen),
   );
   const title =
     scope.tenant === null && me.operator
       ? `${screen.title} belong to a tenant or a project`
-      : `You may not see ${screen.title.toLowerCase()} of ${titleOf(scope)}`;
+      : `You may not see “${screen.title}” of ${titleOf(scope)}`;
   return (
     <>
       <h1>{screen.title}</h1>
