@@ -142,8 +142,9 @@ describe.each(PAIRS)("[d15.3] from %s to %s", (from, to) => {
       }),
     );
     const { rows } = await sql<{ readonly id: string }>`select id from database_move`.execute(source.db);
-    await holdWrites(source.db, rows[0]!.id, 2_000);
+    await holdWrites(source.db, rows[0]!.id, 600_000);
     expect(await failure(addName(source, "refused"))).not.toBe("");
+    await holdWrites(source.db, rows[0]!.id, 1);
     await untilFound(async () => (await failure(addName(source, "taken"))) === "", "the hold is over");
     await moveDatabase({ source, target, onProgress: quiet });
     expect(await allRows(target.db)).toEqual(await allRows(source.db));
