@@ -35,7 +35,7 @@ export function usageOf(call: number): ServedCall {
   return { promptTokens: 1 + (call % 97), completionTokens: 1 + (call % 89) };
 }
 
-export function startBookkeepingUpstream(): BookkeepingUpstream {
+export function startBookkeepingUpstream(hostname = "127.0.0.1"): BookkeepingUpstream {
   const asked = new Set<number>();
   const served = new Map<number, ServedCall>();
   const models = new Map<string, ModelBook>();
@@ -55,7 +55,7 @@ export function startBookkeepingUpstream(): BookkeepingUpstream {
     return end;
   };
   const server = Bun.serve({
-    hostname: "127.0.0.1",
+    hostname,
     port: 0,
     idleTimeout: 0,
     async fetch(request) {

@@ -24,7 +24,7 @@ export function newClients(): Clients {
 
 /** Makes a call and records that its last byte was seen, or that it was cut. With `isFree`, no limit may refuse it. */
 export async function callOnce(
-  gateway: GatewayProcess,
+  gateway: Pick<GatewayProcess, "chat">,
   token: string,
   clients: Clients,
   { route, stream, isFree = false }: { readonly route: string; readonly stream: boolean; readonly isFree?: boolean },
