@@ -22,16 +22,21 @@ const HOUR_MS = 3_600_000;
 
 export async function histogram(db: Db, query: HistogramQuery): Promise<CallHistogram> {
   const { edges, filter } = query;
+  requireEdges(edges);
+  const scope = scopeAlone(filter);
+  return scope !== null && isOfHours(edges)
+    ? await inOneView(db, (view) => summed(view, edges, scope))
+    : await inOneView(db, (view) => counted(view, edges, filter));
+}
+
+/** Throws StoreError `invalid`. */
+export function requireEdges(edges: readonly number[]): void {
   if (
     edges.length < 2 ||
     edges.length > MOST_BUCKETS + 1 ||
     edges.some((edge, index) => edge <= (edges[index - 1] ?? -Infinity))
   )
     throw new StoreError("invalid", `A histogram must have 1 to ${MOST_BUCKETS} buckets, in the order of time.`);
-  const scope = scopeAlone(filter);
-  return scope !== null && isOfHours(edges)
-    ? await inOneView(db, (view) => summed(view, edges, scope))
-    : await inOneView(db, (view) => counted(view, edges, filter));
 }
 
 const SCOPE_NAMES: ReadonlySet<string> = new Set([
@@ -46,7 +51,7 @@ const SCOPE_NAMES: ReadonlySet<string> = new Set([
 ]);
 
 /** The filter, if it has nothing that sums lack. */
-function scopeAlone(filter: HistogramQuery["filter"]): CallScope | null {
+export function scopeAlone(filter: HistogramQuery["filter"]): CallScope | null {
   return Object.entries(filter).every(([name, value]) => SCOPE_NAMES.has(name) || isEmpty(value)) ? filter : null;
 }
 
@@ -54,7 +59,7 @@ const isEmpty = (value: unknown): boolean =>
   value === undefined || (typeof value === "object" && value !== null && Object.keys(value).length === 0);
 
 /** Whether most of the period is whole hours: only the edges at both ends may divide one. */
-function isOfHours(edges: readonly number[]): boolean {
+export function isOfHours(edges: readonly number[]): boolean {
   return (
     edges.slice(1, -1).every((edge) => edge % HOUR_MS === 0 || edge % HOUR_MS === edges[1]! % HOUR_MS) &&
     widthOf(edges) >= HOUR_MS
@@ -66,7 +71,10 @@ const widthOf = (edges: readonly number[]): number =>
   Math.max(...edges.slice(1).map((edge, index) => edge - edges[index]!));
 
 /** The sums of each bucket, from sums at moments. */
-function inBuckets(edges: readonly number[], rows: readonly { readonly atMs: number; readonly sums: UsageSums }[]) {
+export function inBuckets(
+  edges: readonly number[],
+  rows: readonly { readonly atMs: number; readonly sums: UsageSums }[],
+) {
   const buckets = Array.from({ length: edges.length - 1 }, () => NO_SUMS);
   for (const { atMs, sums } of rows) {
     const index = edges.findLastIndex((edge) => edge <= atMs);
@@ -133,5 +141,5 @@ async function counted(db: Db, edges: readonly number[], filter: HistogramQuery[
 const MINUTE_MS = 60_000;
 
 /** Calls are summed by this time first, which divides every bucket but those at both ends. */
-const unitOf = (edges: readonly number[]): number =>
+export const unitOf = (edges: readonly number[]): number =>
   edges.slice(1, -1).every((edge) => edge % MINUTE_MS === 0) ? MINUTE_MS : 1000;

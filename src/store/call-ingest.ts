@@ -46,7 +46,10 @@ export async function ingestCalls(
   inserts: CallInserts,
 ): Promise<void> {
   const batch = deduplicated(rows);
-  if (batch.length === 0) return;
+  if (batch.length === 0) {
+    if (place !== undefined) await db.transaction().execute((tx) => keepPlace(tx, place));
+    return;
+  }
   await moveEarlier(db, inserts, batch);
   await insertIncoming(db, inserts, batch, async (tx, added, known) => {
     const late = known.filter(({ row }) => row.settled === 1);
@@ -71,7 +74,7 @@ export async function ingestCalls(
 }
 
 /** Keeps the settled row among those with one trace id, else the first. */
-function deduplicated(rows: readonly Incoming[]): readonly Incoming[] {
+export function deduplicated(rows: readonly Incoming[]): readonly Incoming[] {
   const batch = new Map<string, Incoming>();
   for (const row of rows) {
     const { trace_id: id, settled } = row.figures;

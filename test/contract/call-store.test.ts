@@ -5,11 +5,14 @@ import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "kysely";
+import { openClickHouseCalls } from "../../src/store/clickhouse-calls.ts";
 import { openPostgresCalls } from "../../src/store/postgres-calls.ts";
 import { openPostgresDatabase } from "../../src/store/postgres.ts";
+import { openRecordedReads } from "../../src/store/recorded-reads.ts";
 import { openSqliteCalls } from "../../src/store/sqlite-calls.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import type { Store } from "../../src/store/store.ts";
+import { startClickHouse } from "../harness/clickhouse-server.ts";
 import { startPostgres, statement } from "../harness/postgres-server.ts";
 import { writes } from "../harness/store-writes.ts";
 import { DAY_MS, DAY_ONE, rowOf } from "./call-records.ts";
@@ -47,8 +50,19 @@ async function newFile(): Promise<string> {
 callStoreSuite("a SQLite file", async (): Promise<CallPlace> => {
   const database = { file: await newFile() };
   const calls = openSqliteCalls(database);
-  return { calls, database, dispose: () => calls.close() };
+  return { calls, recorded: () => openRecordedReads(database), dispose: () => calls.close() };
 });
+
+const clickhouse = await startClickHouse();
+if (clickhouse !== null) {
+  afterAll(() => clickhouse.dispose());
+  callStoreSuite("ClickHouse", async (): Promise<CallPlace> => {
+    const base = openSqliteCalls({ file: await newFile() });
+    const calls = await openClickHouseCalls({ url: clickhouse.newDatabase() }, base);
+    const recorded = () => Promise.resolve({ calls: calls.recorded, close: () => Promise.resolve() });
+    return { calls, recorded, dispose: () => calls.close() };
+  });
+}
 
 const postgres = await startPostgres();
 if (postgres !== null) {
@@ -66,7 +80,7 @@ if (postgres !== null) {
   callStoreSuite("PostgreSQL", async (): Promise<CallPlace> => {
     const database = { url: await newDatabase() };
     const calls = openPostgresCalls(database);
-    return { calls, database, dispose: () => calls.close() };
+    return { calls, recorded: () => openRecordedReads(database), dispose: () => calls.close() };
   });
 
   describe("PostgreSQL", () => {
