@@ -1,6 +1,6 @@
 // The port to the calls that were made: single calls, and sums of their usage. It is filled from the ledger, and read
-// by reports, by the admin API, and by budgets when a process starts. The drivers sqlite-calls.ts and postgres-calls.ts
-// both pass test/contract/call-store.suite.ts.
+// by reports, by the admin API, and by budgets when a process starts. Its drivers, one for each database,
+// pass test/contract/call-store.suite.ts.
 import type { CacheOutcome } from "../core/cache.ts";
 import type { Attempt, CallRecord } from "../core/record.ts";
 import type { LedgerSink } from "./ledger.ts";

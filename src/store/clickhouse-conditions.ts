@@ -1,5 +1,6 @@
 // What a filter of calls asks for, as conditions of ClickHouse's SQL.
 import { requestHash, storedOperation, storedOutcome } from "./call-columns.ts";
+import { heldTime } from "./call-keys.ts";
 import { tagOf } from "./call-tags.ts";
 import type { CallScope, LogBounds, LogFilter } from "./calls.ts";
 import { chSql, rawSql, type Sql } from "./clickhouse-sql.ts";
@@ -47,7 +48,7 @@ export function filterSql(filter: Omit<LogFilter, "order">): readonly Sql[] {
     ...scopeSql(filter),
     ...OF_LOG.flatMap(([name, column]) => (filter[name] === undefined ? [] : [equal(column, filter[name])])),
     ...(fromMs === undefined ? [] : [chSql`time_ms >= ${Math.ceil(fromMs)}`]),
-    ...(toMs === undefined ? [] : [chSql`time_ms < ${Math.ceil(toMs)}`]),
+    ...(toMs === undefined ? [] : [chSql`time_ms < ${heldTime(Math.ceil(toMs))}`]),
     ...(endedFromMs === undefined ? [] : [chSql`end_ms >= ${Math.ceil(endedFromMs)}`]),
     ...(outcome === undefined ? [] : [rawSql(outcome === "ok" ? "status < 400" : "status >= 400")]),
     ...(status === undefined ? [] : [chSql`status = ${status}`]),

@@ -37,7 +37,7 @@ const STEPS: readonly (readonly string[])[] = [
 const VERSIONS =
   "create table if not exists schema_version (number UInt32) engine = ReplacingMergeTree order by number";
 
-/** Makes what is missing. Throws StoreError `newer`-like refusals as `unusable` where a later version made the tables. */
+/** Makes what is missing. Throws StoreError, also where a later version made the tables. */
 export async function migrateClickHouse(database: ClickHouse): Promise<void> {
   await database.run(rawSql(VERSIONS));
   const [row] = await database.read(rawSql("select max(number) as made from schema_version"));

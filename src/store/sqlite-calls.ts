@@ -28,7 +28,7 @@ export function openSqliteCalls({ file }: { readonly file: string }): CallStore 
     ingest: async (rows, place) => {
       // The rows stay in the ledger: written to a file that was removed they would be lost.
       requireFile();
-      if (rows.length > 0) await writer.ask("ingest", writtenRows(rows), place);
+      if (rows.length > 0 || place !== undefined) await writer.ask("ingest", writtenRows(rows), place);
     },
     places: async (journals, runs) => {
       requireFile();

@@ -1,68 +1,29 @@
 // The stores of calls through their common suite; and errors that only SQLite in a file can make.
 import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
-import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "kysely";
-import { openClickHouseCalls } from "../../src/store/clickhouse-calls.ts";
 import { openPostgresCalls } from "../../src/store/postgres-calls.ts";
 import { openPostgresDatabase } from "../../src/store/postgres.ts";
 import { openRecordedReads } from "../../src/store/recorded-reads.ts";
 import { openSqliteCalls } from "../../src/store/sqlite-calls.ts";
-import { openSqliteStore } from "../../src/store/sqlite.ts";
-import type { Store } from "../../src/store/store.ts";
-import { startClickHouse } from "../harness/clickhouse-server.ts";
 import { startPostgres, statement } from "../harness/postgres-server.ts";
-import { writes } from "../harness/store-writes.ts";
+import { addPlaces, furnishedFiles } from "./call-places.ts";
 import { DAY_MS, DAY_ONE, rowOf } from "./call-records.ts";
 import { callStoreSuite, type CallPlace } from "./call-store.suite.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-calls-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
-let files = 0;
-let furnishedFile: string | null = null;
 
-/** Of which contents are kept. */
-async function addPlaces(store: Store): Promise<void> {
-  for (const [tenantId, projects] of [
-    ["acme", ["p", "q"]],
-    ["other", ["r"]],
-  ] as const) {
-    await writes(store).createTenant({ id: tenantId, name: tenantId });
-    for (const id of projects) await writes(store).createProject({ id, tenantId, name: id });
-  }
-}
-
-async function newFile(): Promise<string> {
-  const file = join(folder, `calls-${++files}.db`);
-  if (furnishedFile === null) {
-    furnishedFile = join(folder, "furnished.db");
-    const store = await openSqliteStore({ file: furnishedFile });
-    await store.migrate();
-    await addPlaces(store);
-    await store.close();
-  }
-  copyFileSync(furnishedFile, file);
-  return file;
-}
+const newFile = furnishedFiles(folder);
 
 callStoreSuite("a SQLite file", async (): Promise<CallPlace> => {
   const database = { file: await newFile() };
   const calls = openSqliteCalls(database);
   return { calls, recorded: () => openRecordedReads(database), dispose: () => calls.close() };
 });
-
-const clickhouse = await startClickHouse();
-if (clickhouse !== null) {
-  afterAll(() => clickhouse.dispose());
-  callStoreSuite("ClickHouse", async (): Promise<CallPlace> => {
-    const base = openSqliteCalls({ file: await newFile() });
-    const calls = await openClickHouseCalls({ url: clickhouse.newDatabase() }, base);
-    const recorded = () => Promise.resolve({ calls: calls.recorded, close: () => Promise.resolve() });
-    return { calls, recorded, dispose: () => calls.close() };
-  });
-}
 
 const postgres = await startPostgres();
 if (postgres !== null) {

@@ -10,6 +10,9 @@ from chdb import session
 
 DATABASE = session.Session(sys.argv[2])
 LOCK = threading.Lock()
+KNOWN = set()
+# Queries over few rows are not worth compiling.
+DATABASE.query("set compile_expressions = 0, compile_aggregate_expressions = 0, max_threads = 1")
 
 
 class Front(BaseHTTPRequestHandler):
@@ -23,7 +26,9 @@ class Front(BaseHTTPRequestHandler):
         name = self.headers.get("x-clickhouse-database", "default")
         try:
             with LOCK:
-                DATABASE.query(f"create database if not exists {name}")
+                if name not in KNOWN:
+                    DATABASE.query(f"create database if not exists {name}")
+                    KNOWN.add(name)
                 DATABASE.query(f"use {name}")
                 result = DATABASE.query(statement)
                 body = bytes(result.bytes()) if result is not None else b""
