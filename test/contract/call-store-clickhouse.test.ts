@@ -129,26 +129,9 @@ if (clickhouse !== null) {
       await Promise.all(stores.map((store) => store.close()));
     });
 
-    test("a server that is away, slow or refuses is an error of the store; tables of a later version are refused with the cure", async () => {
+    test("tables of a later version are refused with the cure", async () => {
       const url = clickhouse.newDatabase();
       const calls = await opened(url);
-      const away = { url: "http://127.0.0.1:1/x" };
-      expect(
-        await openClickHouse(away)
-          .read(rawSql("select 1"))
-          .catch((error: unknown) => error),
-      ).toMatchObject({
-        name: "StoreError",
-        kind: "unusable",
-      });
-      const { url: slow, close } = between(url, () => new Promise(() => {}));
-      const late = openClickHouse({ url: slow, timeoutMs: 50 });
-      expect(await late.read(rawSql("select 1")).catch((error: unknown) => error)).toMatchObject({
-        name: "StoreError",
-        kind: "busy",
-      });
-      await close();
-      expect(() => openClickHouse({ url: "ftp://x" })).toThrow("http://user:password@host:8123/database");
       await openClickHouse({ url }).run(rawSql("insert into schema_version values (9)"));
       expect(await opened(url).catch((error: unknown) => error)).toMatchObject({
         kind: "unusable",
@@ -158,3 +141,22 @@ if (clickhouse !== null) {
     });
   });
 }
+
+// These need no ClickHouse: a file of tests without any is a fault.
+describe("the client of ClickHouse", () => {
+  const refusalOf = async (url: string, timeoutMs?: number): Promise<unknown> =>
+    await openClickHouse({ url, ...(timeoutMs !== undefined && { timeoutMs }) })
+      .read(rawSql("select 1"))
+      .catch((error: unknown) => error);
+
+  test("a server that is away, is slow or refuses is an error of the store, and so is an address that is none", async () => {
+    expect(await refusalOf("http://127.0.0.1:1/x")).toMatchObject({ name: "StoreError", kind: "unusable" });
+    const slow = between("http://127.0.0.1:1/x", () => new Promise(() => {}));
+    expect(await refusalOf(slow.url, 50)).toMatchObject({ name: "StoreError", kind: "busy" });
+    await slow.close();
+    const refusing = between("http://127.0.0.1:1/x", () => Promise.resolve(new Response("no", { status: 403 })));
+    expect(await refusalOf(refusing.url)).toMatchObject({ name: "StoreError", kind: "unusable" });
+    await refusing.close();
+    expect(() => openClickHouse({ url: "ftp://x" })).toThrow("http://user:password@host:8123/database");
+  });
+});
