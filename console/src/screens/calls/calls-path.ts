@@ -1,5 +1,7 @@
 // The path, below the scope, of the list of calls that a figure sums or a link speaks of.
 
+import type { TimeRange } from "./range.ts";
+
 /** Times in UTC as the API writes them, or a range by its name; the default range, if left out. */
 export type CallsTime = { readonly from: string; readonly to: string } | { readonly range: string };
 
@@ -7,6 +9,12 @@ export type CallsTime = { readonly from: string; readonly to: string } | { reado
 export function callsPath(terms: readonly string[], time?: CallsTime): string {
   const query = new URLSearchParams({ ...(terms.length > 0 && { q: [...new Set(terms)].join(" ") }), ...time });
   return query.size === 0 ? "/calls" : `/calls?${query.toString()}`;
+}
+
+/** The range of a page whose figures lead to the list. */
+export function timeOfRange({ name, fromMs, toMs }: TimeRange): CallsTime {
+  if (toMs === null) return { range: name! };
+  return { from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() };
 }
 
 /** A time that ends with the moment of the last call, which the list would otherwise leave out. */

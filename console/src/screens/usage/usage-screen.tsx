@@ -18,8 +18,10 @@ import { useZone } from "../../use-zone.ts";
 import { adminPath } from "../../scope/scope.ts";
 import { useScope } from "../../scope/scope-context.tsx";
 import { useUrlState } from "../../url-state.ts";
+import { CallsLink } from "../calls/calls-link.tsx";
+import { callsPath, timeOfRange } from "../calls/calls-path.ts";
 import { RangeLinks } from "../calls/range-links.tsx";
-import { rangeOf, RANGES } from "../calls/range.ts";
+import { rangeOf, RANGES, type TimeRange } from "../calls/range.ts";
 import { DIMENSIONS, dimensionsOf } from "./dimensions.ts";
 import { UsageTable } from "./usage-table.tsx";
 
@@ -61,7 +63,7 @@ export function UsageScreen() {
       {data === undefined && error === null && <Pending what="The usage" lines={8} />}
       {data !== undefined && (
         <div className={isPlaceholderData ? "old" : ""}>
-          {data.totals !== null && data.totals.calls > 0 && <Totals totals={data.totals} />}
+          {data.totals !== null && data.totals.calls > 0 && <Totals totals={data.totals} range={range} />}
           {data.data.length === 0 ? <NoUsage /> : <UsageTable by={by} usage={data} range={range} />}
           <p className="after-table">
             <span>
@@ -107,7 +109,8 @@ function DimensionChoice({
   );
 }
 
-function Totals({ totals }: { readonly totals: UsageTotals }) {
+function Totals({ totals, range }: { readonly totals: UsageTotals; readonly range: TimeRange }) {
+  const time = timeOfRange(range);
   return (
     <dl className="figures usage-tools">
       <div>
@@ -120,8 +123,10 @@ function Totals({ totals }: { readonly totals: UsageTotals }) {
       <div>
         <dt>Calls</dt>
         <dd>
-          {wholeCount(totals.calls)}
-          <small>{wholeCount(totals.errors)} failed</small>
+          <CallsLink calls={totals.calls} to={callsPath([], time)} />
+          <small>
+            <CallsLink calls={totals.errors} to={callsPath(["outcome:failed"], time)} word=" failed" />
+          </small>
         </dd>
       </div>
       <div>

@@ -9,7 +9,7 @@ import { duration, type Zone } from "../../format/time.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { useZone } from "../../use-zone.ts";
 import { CallsLink } from "../calls/calls-link.tsx";
-import { type CallsTime, callsPath } from "../calls/calls-path.ts";
+import { type CallsTime, callsPath, timeOfRange } from "../calls/calls-path.ts";
 import { termText } from "../calls/filter.ts";
 import type { TimeRange } from "../calls/range.ts";
 import { DIMENSIONS } from "./dimensions.ts";
@@ -24,6 +24,7 @@ const HEADS = ["Cost", "Calls", "Failed", "Tokens in", "Tokens out", "Median"];
 const PARTS = 1000n;
 
 export function UsageTable({ by, usage, range }: UsageTableProps) {
+  const zone = useZone();
   const most = usage.data.reduce((largest, row) => (sizeOf(row) > largest ? sizeOf(row) : largest), 1n);
   return (
     <TableBox label="Usage">
@@ -65,7 +66,7 @@ export function UsageTable({ by, usage, range }: UsageTableProps) {
                 <td key={name} />
               ))}
               <td className="share-cell" />
-              <Sums row={usage.totals} link={null} />
+              <Sums row={usage.totals} link={(failed) => callsOf({}, [], range, zone, failed)} />
             </tr>
           </tfoot>
         )}
@@ -108,21 +109,29 @@ function Row({
           <rect width={Math.max(4, share)} height={10} />
         </svg>
       </td>
-      <Sums row={row} link={callsOf(row, by, range, zone)} />
+      <Sums row={row} link={(failed) => callsOf(row.group, by, range, zone, failed)} />
     </tr>
   );
 }
 
-function Sums({ row, link }: { readonly row: Omit<UsageRow, "group">; readonly link: string | null }) {
+interface SumsProps {
+  readonly row: Omit<UsageRow, "group">;
+  /** The path of the list of the calls, or of those of them that failed. */
+  readonly link: (failed: boolean) => string | null;
+}
+
+function Sums({ row, link }: SumsProps) {
   return (
     <>
       <td className="number">
         <MoneyText usd={row.unpriced > 0 && nanoUsd(row.cost_usd) === 0n ? null : row.cost_usd} />
       </td>
       <td className="number">
-        <CallsLink calls={row.calls} to={link} />
+        <CallsLink calls={row.calls} to={link(false)} />
       </td>
-      <td className="number">{wholeCount(row.errors)}</td>
+      <td className="number">
+        <CallsLink calls={row.errors} to={link(true)} />
+      </td>
       <td className="number">{wholeCount(row.prompt_tokens)}</td>
       <td className="number">
         {row.estimated > 0 ? "~" : ""}
@@ -134,22 +143,27 @@ function Sums({ row, link }: { readonly row: Omit<UsageRow, "group">; readonly l
 }
 
 /** The list of the calls that a row sums; null where the list has no filter for them. */
-function callsOf({ group }: UsageRow, by: readonly string[], range: TimeRange, zone: Zone): string | null {
+function callsOf(
+  group: UsageRow["group"],
+  by: readonly string[],
+  range: TimeRange,
+  zone: Zone,
+  failed: boolean,
+): string | null {
   if (by.some((name) => group[name] == null)) return null;
-  const dimensions = by.filter((name) => name !== "day");
-  return callsPath(
-    dimensions.map((name) => termText(name, group[name]!)),
-    timeOf(group["day"], range, zone),
-  );
+  const dimensions = by.filter((name) => name !== "day").map((name) => termText(name, group[name]!));
+  return callsPath(failed ? [...dimensions, "outcome:failed"] : dimensions, timeOf(group["day"], range, zone));
 }
 
 /** Of a row that is about a day, the part of the day that is in the range. */
 function timeOf(day: string | null | undefined, range: TimeRange, zone: Zone): CallsTime {
-  const iso = (ms: number): string => new Date(ms).toISOString();
-  if (day == null)
-    return range.toMs === null ? { range: range.name! } : { from: iso(range.fromMs), to: iso(range.toMs) };
+  if (day == null) return timeOfRange(range);
   const { fromMs, toMs } = dayBounds(day, zone);
-  return { from: iso(Math.max(fromMs, range.fromMs)), to: iso(Math.min(toMs, range.toMs ?? toMs)) };
+  return timeOfRange({
+    name: null,
+    fromMs: Math.max(fromMs, range.fromMs),
+    toMs: Math.min(toMs, range.toMs ?? toMs),
+  });
 }
 
 function capital(word: string): string {
