@@ -2,6 +2,7 @@
 // copied: triggers refuse changes until a time in the database, so that a move that was killed holds nothing up for long.
 // https://sqlite.org/lang_createtrigger.html, https://www.postgresql.org/docs/current/sql-createtrigger.html
 import { type Kysely, PostgresAdapter, type RawBuilder, sql } from "kysely";
+import { codeOf } from "../core/thrown.ts";
 import { FOREVER_MS, HELD, HELD_CODE } from "./move-marks.ts";
 import type { Schema } from "./schema.ts";
 import { COPIED_TABLES } from "./stored-tables.ts";
@@ -12,6 +13,15 @@ type Db = Kysely<Schema>;
 const TRIGGER = "database_move_hold";
 const CHANGES = ["insert", "update", "delete"] as const;
 const HELD_TABLES: readonly string[] = [...COPIED_TABLES.map(({ name }) => name), "kysely_migration"];
+
+/**
+ * Writers lock tables in orders of their own. Whoever waits for less time than the server takes to look for a deadlock
+ * (a second by default) gives way, so that no gateway's transaction is ended.
+ */
+const LOCK_TIMEOUT_MS = 300;
+const GIVEN_UP_AFTER_MS = 60_000;
+/** What PostgreSQL says when a lock is not free, and when two wait for each other. */
+const BLOCKED: ReadonlySet<string> = new Set(["55P03", "40P01"]);
 
 const isPostgres = (db: Db): boolean => db.getExecutor().adapter instanceof PostgresAdapter;
 
@@ -25,10 +35,17 @@ const nowSql = (db: Db): RawBuilder<bigint> =>
 
 /** Waits for changes that have begun, and refuses all others for this time, or until it is renewed or lifted. */
 export async function holdWrites(db: Db, id: string, forMs: number): Promise<void> {
-  await db.transaction().execute(async (tx) => {
-    await (isPostgres(tx) ? addPostgresTriggers(tx) : addSqliteTriggers(tx));
-    await setUntil(tx, id, sql`${nowSql(tx)} + ${BigInt(forMs)}`);
-  });
+  const endsMs = performance.now() + GIVEN_UP_AFTER_MS;
+  for (;;)
+    try {
+      return await db.transaction().execute(async (tx) => {
+        await (isPostgres(tx) ? addPostgresTriggers(tx) : addSqliteTriggers(tx));
+        await setUntil(tx, id, sql`${nowSql(tx)} + ${BigInt(forMs)}`);
+      });
+    } catch (error) {
+      if (!BLOCKED.has(codeOf(error)) || performance.now() > endsMs) throw error;
+      await Bun.sleep(Math.random() * LOCK_TIMEOUT_MS);
+    }
 }
 
 /** Returns false when the time was over: something may have been changed. */
@@ -85,6 +102,7 @@ async function addSqliteTriggers(tx: Db): Promise<void> {
 }
 
 async function addPostgresTriggers(tx: Db): Promise<void> {
+  await sql.raw(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`).execute(tx);
   // Conflicts with every change, and with no reading.
   await sql.raw(`lock table ${HELD_TABLES.join(", ")} in share row exclusive mode`).execute(tx);
   await sql
