@@ -213,3 +213,26 @@ test.skipIf(server === null)(
     await addName(moving.source, "used as before");
   },
 );
+
+test.skipIf(server === null)(
+  "a writer that has locked what the move waits for, and wants what the move has locked, goes on, and so does the move",
+  async () => {
+    await using moving = await filledAndEmpty("PostgreSQL", "SQLite");
+    const { source } = moving;
+    const [first, last] = [COPIED_TABLES[0]!.name, COPIED_TABLES.at(-1)!.name];
+    let moved: Promise<unknown> | null = null;
+    await source.db.transaction().execute(async (writer) => {
+      await sql.raw(`lock table ${last} in row exclusive mode`).execute(writer);
+      moved = moveDatabase({ ...moving, onProgress: quiet });
+      await untilFound(async () => {
+        const { rows } = await sql`select 1 from pg_locks where not granted and relation = ${last}::regclass`.execute(
+          writer,
+        );
+        return rows.length > 0;
+      }, "the move waits for the writer");
+      await sql.raw(`lock table ${first} in row exclusive mode`).execute(writer);
+    });
+    await moved;
+    expect(await allRows(moving.target.db)).toEqual(await allRows(source.db));
+  },
+);
