@@ -1,9 +1,12 @@
 // What runs the executable elsewhere: the image's file and the unit of systemd, as far as they can be judged without an
 // engine. Building and running the image is part of making a release.
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { parse } from "yaml";
+import { runCli } from "../harness/gateway-process.ts";
+import { projectFolder as PROJECT } from "../harness/gateway-program.ts";
 
 const DEPLOY = join(import.meta.dir, "../../deploy");
 const containerfile = readFileSync(join(DEPLOY, "container/Containerfile"), "utf8");
@@ -59,3 +62,77 @@ test.skipIf(analyze === null)("systemd accepts the unit, and finds little that i
     rmSync(folder, { recursive: true, force: true });
   }
 });
+
+describe("the files of Compose", () => {
+  const folder = join(DEPLOY, "compose");
+  const read = (name: string): Composed => parse(readFileSync(join(folder, name), "utf8")) as Composed;
+  const alone = read("compose.yaml");
+  const shared = read("compose.shared.yaml");
+
+  test("set only variables that the gateway knows, and mount where the image writes and the variables point", () => {
+    const page = readFileSync(join(import.meta.dir, "../../docs/configuration.md"), "utf8");
+    const variables = [alone, shared].flatMap(({ services }) => Object.keys(services["gateway"]!.environment));
+    expect(variables.length).toBeGreaterThan(1);
+    expect(variables.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
+    const { environment, volumes, ports, read_only: isReadOnly } = alone.services["gateway"]!;
+    const targets = volumes!.map((volume) => volume.split(":")[1]);
+    expect(targets).toEqual([of("VOLUME")[0], environment["DRAGOMAN_CONFIG"]]);
+    expect(ports).toEqual([`127.0.0.1:4100:${of("EXPOSE")[0]}`]);
+    expect(isReadOnly).toBe(true);
+  });
+
+  test("wait for services that exist and have a health check, and declare each volume", () => {
+    for (const { services, volumes } of [alone, shared]) {
+      for (const { depends_on: needed = {}, volumes: mounted = [] } of Object.values(services)) {
+        for (const name of Object.keys(needed)) expect(services[name]!.healthcheck).toBeDefined();
+        const named = mounted.map((volume) => volume.split(":")[0]!).filter((source) => !source.startsWith("."));
+        expect(named.filter((name) => !Object.hasOwn(volumes, name))).toEqual([]);
+      }
+    }
+    const store = new URL(shared.services["gateway"]!.environment["DRAGOMAN_LIMIT_STORE_URL"]!);
+    expect(Object.keys(shared.services)).toContain(store.hostname);
+  });
+
+  test("stop the gateway later than it ends by itself, with a configuration that it accepts", async () => {
+    const configuration = join(folder, "dragoman.yaml");
+    const checked = await runCli(["check", configuration]);
+    expect([checked.code, checked.stderr]).toEqual([0, ""]);
+    const { server } = parse(readFileSync(configuration, "utf8")) as { readonly server: { readonly drain_s: number } };
+    expect(Number.parseInt(alone.services["gateway"]!.stop_grace_period!)).toBeGreaterThan(server.drain_s);
+  });
+});
+
+test("the workflow of a release runs scripts that exist, with no more rights than it needs", () => {
+  const workflow = parse(readFileSync(join(PROJECT, ".github/workflows/release.yml"), "utf8")) as Workflow;
+  expect(workflow.permissions).toEqual({ contents: "read" });
+  const commands = Object.values(workflow.jobs).flatMap(({ steps }) =>
+    steps.flatMap(({ run = "" }) => run.split("\n")),
+  );
+  const scripts = commands.flatMap((command) => /^npm (?:run )?(test|[\w:]+)/.exec(command)?.[1] ?? []);
+  const known = JSON.parse(readFileSync(join(PROJECT, "package.json"), "utf8")) as Manifest;
+  expect(scripts.toSorted()).toEqual(
+    ["ci", "lint", "release", "release:image", "release:image", "test", "typecheck"].toSorted(),
+  );
+  expect(scripts.filter((name) => name !== "ci" && !Object.hasOwn(known.scripts, name))).toEqual([]);
+});
+
+interface Composed {
+  readonly services: Readonly<Record<string, ComposedService>>;
+  readonly volumes: Readonly<Record<string, unknown>>;
+}
+interface ComposedService {
+  readonly environment: Readonly<Record<string, string>>;
+  readonly volumes?: readonly string[];
+  readonly ports?: readonly string[];
+  readonly read_only?: boolean;
+  readonly depends_on?: Readonly<Record<string, unknown>>;
+  readonly healthcheck?: unknown;
+  readonly stop_grace_period?: string;
+}
+interface Workflow {
+  readonly permissions: unknown;
+  readonly jobs: Readonly<Record<string, { readonly steps: readonly { readonly run?: string }[] }>>;
+}
+interface Manifest {
+  readonly scripts: Readonly<Record<string, string>>;
+}
