@@ -6,6 +6,7 @@ import { newTraceId } from "../../src/core/ids.ts";
 import { rowOf } from "../contract/call-records.ts";
 import { chromiumProgram, type ConsolePage, launch, openConsole } from "../harness/chromium.ts";
 import { ACME, type ConsoleWorld, openConsoleWorld, pagesOf, SITE } from "../harness/console-world.ts";
+import { drawnParts } from "../harness/long-run.ts";
 import { until } from "../harness/until.ts";
 
 const program = chromiumProgram();
@@ -91,7 +92,7 @@ describe.skipIf(program === null)("faults of what the console asks for", () => {
     }
   }
 
-  test.each([0, 1, 2])(
+  test.each(drawnParts([0, 1, 2]))(
     "[d14.3] what fails at each endpoint of each page, part %d of three: the page says so, and goes on",
     async (part) => {
       const made = await signedIn();

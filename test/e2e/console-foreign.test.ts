@@ -6,7 +6,7 @@ import { describedOperations } from "../harness/admin-document.ts";
 import { exampleRequest } from "../harness/admin-examples.ts";
 import { chromiumProgram, launch, openConsole } from "../harness/chromium.ts";
 import { ACME, type ConsoleWorld, openConsoleWorld, SITE } from "../harness/console-world.ts";
-import { drawCount } from "../harness/long-run.ts";
+import { drawCount, drawnParts } from "../harness/long-run.ts";
 
 const program = chromiumProgram();
 /** As many as go on at once where whole tabs are left. */
@@ -243,7 +243,7 @@ describe.skipIf(program === null)("pages of another origin", () => {
   // the browser counts another port of the same host as the same site, and sends its cookies along
   const parts = (host: string, count: number) =>
     Array.from({ length: count }, (_, part) => ({ host, count, part: part + 1 }));
-  const hosts = [...parts("127.0.0.1", 4), ...parts("localhost", 2)];
+  const hosts = [...drawnParts(parts("127.0.0.1", 4)), ...drawnParts(parts("localhost", 2))];
   /** What somebody who is logged in has afterwards is what was there before, and nothing was answered but with a refusal. */
   async function harmless(
     host: string,

@@ -28,6 +28,12 @@ export const CHANGED_CLOCKS = {
   "Lord Howe, spring": "2026-10-04T04:30:00.000Z",
 } as const;
 
+/** `count` of these days in an ordinary run, from the one at `first` on, and all of them in a long run. */
+export function clockChanges(first: number, count: number): readonly (readonly [name: string, moment: string])[] {
+  const all = Object.entries(CHANGED_CLOCKS);
+  return isLongRun ? all : Array.from({ length: count }, (_, at) => all[(first + at) % all.length]!);
+}
+
 /**
  * The zones from which such a day is looked at: in an ordinary run the one whose clocks were changed and one more, so that
  * each zone occurs, and all of them in a long run.

@@ -4,3 +4,7 @@ export const isLongRun = Bun.env["DRAGOMAN_TEST_LONG"] === "1";
 
 /** The number of draws of this run. */
 export const drawCount = (ordinary: number, long: number): number => (isLongRun ? long : ordinary);
+
+/** One of the parts of a test that takes long, by chance, and all of them in a long run. The titles name the part. */
+export const drawnParts = <Part>(parts: readonly Part[]): readonly Part[] =>
+  isLongRun ? parts : [parts[Math.floor(Math.random() * parts.length)]!];
