@@ -220,10 +220,10 @@ test.skipIf(server === null)(
     await using moving = await filledAndEmpty("PostgreSQL", "SQLite");
     const { source } = moving;
     const [first, last] = [COPIED_TABLES[0]!.name, COPIED_TABLES.at(-1)!.name];
-    let moved: Promise<unknown> | null = null;
+    const moves: Promise<unknown>[] = [];
     await source.db.transaction().execute(async (writer) => {
       await sql.raw(`lock table ${last} in row exclusive mode`).execute(writer);
-      moved = moveDatabase({ ...moving, onProgress: quiet });
+      moves.push(moveDatabase({ ...moving, onProgress: quiet }));
       await untilFound(async () => {
         const { rows } = await sql`select 1 from pg_locks where not granted and relation = ${last}::regclass`.execute(
           writer,
@@ -232,7 +232,7 @@ test.skipIf(server === null)(
       }, "the move waits for the writer");
       await sql.raw(`lock table ${first} in row exclusive mode`).execute(writer);
     });
-    await moved;
+    await Promise.all(moves);
     expect(await allRows(moving.target.db)).toEqual(await allRows(source.db));
   },
 );
