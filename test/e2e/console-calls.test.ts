@@ -145,7 +145,7 @@ describe.skipIf(program === null)("calls in the console", () => {
     await made.page.getByText("The call could not be read.").waitFor();
     await made.page.getByText("is recorded when it has ended").waitFor();
     await made.open("/nowhere/-/calls");
-    await made.page.getByText("You may not see “Calls” of nowhere").waitFor();
+    await made.page.getByText("You may not see “Calls” in nowhere").waitFor();
     await made.open("/default/default/nothing");
     await made.page.getByText("There is no such page").waitFor();
     await made.open("/default/default/calls?q=route%3Anone");

@@ -101,12 +101,18 @@ for (const kind of kinds)
           // the longest or shortest day: as many rows as its figure says
           const [key, group] = [...due][Math.floor(due.size / 2)]!;
           const row = table.getByRole("row", { name: new RegExp(key.replace(" ", "\\s*")) });
-          await row.getByRole("link").click();
-          await made.settled();
+          const { errors } = summed(group);
           const shown = page.locator("tbody tr.row");
+          if (errors > 0) {
+            await row.getByRole("link").last().click();
+            await until(async () => (await shown.count()) === errors, `${key} leads to ${errors} calls that failed`);
+            await made.go(`/acme/-/usage?${query}`);
+          }
+          await row.getByRole("link").first().click();
+          await made.settled();
           await until(async () => (await shown.count()) === group.length, `${key} leads to ${group.length} calls`);
           expect(await page.locator(".volume > .hint").textContent()).toContain(
-            `${group.length} calls, ${summed(group).errors} failed`,
+            `${group.length} calls, ${errors} failed`,
           );
         }
         expect(made.faults).toEqual([]);
@@ -125,7 +131,8 @@ for (const kind of kinds)
       await made.settled();
       const links = page.getByRole("table").locator("tbody").getByRole("link");
       const number = await links.count();
-      expect(number).toBe(9);
+      // the calls of each row, and of some those that failed
+      expect(number).toBeGreaterThan(9);
       for (let at = 0; at < number; at++) {
         const count = Number(await links.nth(at).textContent());
         await links.nth(at).click();

@@ -93,7 +93,7 @@ describe.skipIf(program === null)("people of every role in the console", () => {
     const main = page.locator("main");
     if ((await main.locator("h1").count()) === 0) return "nothing";
     const empty = await main.locator(".empty-title").allTextContents();
-    if (empty.some((text) => /^You may not see|belong to a tenant or a project$/.test(text))) return "not allowed";
+    if (empty.some((text) => /^You may not see|is about one tenant or one project$/.test(text))) return "not allowed";
     return (await main.locator(".problem").count()) > 0 ? "problem" : "shown";
   }
 

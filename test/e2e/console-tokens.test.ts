@@ -64,7 +64,7 @@ consoleVisits("tokens in the console", {}, (visits) => {
 
   test("tokens of all tenants at once are not there, and the page says where they are", async () => {
     const { page } = await visits.signedIn("/-/-/tokens");
-    await page.getByText("Tokens belong to a tenant or a project").waitFor();
+    await page.getByText("“Tokens” is about one tenant or one project").waitFor();
   });
 
   test.each([

@@ -244,7 +244,7 @@ describe("[s:service.7] the base address ends in /api/v1", () => {
     expect(answer.choices[0]!.message.content).toBe("Vienna");
   });
   test("has no other version, and another base address does not exist", async () => {
-    for (const path of ["/api/v2/chat/completions", "/api/chat", "/chat/completions"]) {
+    for (const path of ["/api/v2/chat/completions", "/api/chat", "/v2/chat/completions"]) {
       const response = await gateway.chat({ model: MODELS.openai, messages: CONVERSATION }, { path });
       expect([path, response.status]).toEqual([path, 404]);
       await response.text();

@@ -122,8 +122,8 @@ function NotAllowed({ screen, scope }: { readonly screen: Screen; readonly scope
   );
   const title =
     scope.tenant === null && me.operator
-      ? `${screen.title} belong to a tenant or a project`
-      : `You may not see “${screen.title}” of ${titleOf(scope)}`;
+      ? `“${screen.title}” is about one tenant or one project`
+      : `You may not see “${screen.title}” in ${titleOf(scope)}`;
   return (
     <>
       <h1>{screen.title}</h1>
@@ -133,7 +133,7 @@ function NotAllowed({ screen, scope }: { readonly screen: Screen; readonly scope
         )}
         {places.length > 0 && (
           <>
-            <p>You can see those of:</p>
+            <p>You can see it in:</p>
             <ul>
               {places.slice(0, MOST_PLACES).map(({ tenant_id: tenant, project_id: project, name }) => (
                 <li key={`${tenant}/${project}`}>
