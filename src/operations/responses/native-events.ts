@@ -221,8 +221,10 @@ export class NativeResponseEvents implements NativeEvents {
 
   /** Nearly every event has one number, which is found without a search for the members around it. */
   #counted(type: string, data: string, event: JsonObject, edits: readonly JsonEdit[]): string {
-    const isAnew = edits.length > 0 && data.length >= LONG;
-    if (isAnew || typeof event["sequence_number"] !== "number") return this.#numbered(type, data, event, edits);
+    // what is added to it may be long too, and is not searched
+    const isAnew = edits.length > 0 && (data.length >= LONG || this.#items.characters >= LONG);
+    if (isAnew) return this.#anew(type, event, edits);
+    if (typeof event["sequence_number"] !== "number") return this.#numbered(type, data, event, edits);
     const text = editedJson(data, edits);
     const found = NUMBER.exec(text);
     if (found === null) return this.#numbered(type, data, event, edits);
@@ -232,13 +234,15 @@ export class NativeResponseEvents implements NativeEvents {
   }
 
   #numbered(type: string, data: string, event: JsonObject, edits: readonly JsonEdit[]): string {
-    if (data.length >= LONG) {
-      const { type: _type, sequence_number: _number, ...members } = withEdits(event, edits);
-      return eventText(this.#place, type, members);
-    }
+    if (data.length >= LONG) return this.#anew(type, event, edits);
     const text = editedJson(data, [...edits, { path: ["sequence_number"], value: STAND_IN }]);
     const [before = "", after = ""] = text.split(String(STAND_IN));
     return eventOf(type, before, this.#place, after);
+  }
+
+  #anew(type: string, event: JsonObject, edits: readonly JsonEdit[]): string {
+    const { type: _type, sequence_number: _number, ...members } = withEdits(event, edits);
+    return eventText(this.#place, type, members);
   }
 }
 
