@@ -1,224 +1,80 @@
-// What `npm test` runs: every *.test.ts under test/. Files that take long, or that start processes, run in a process of
-// their own; small files of one folder share a process, so that they load the gateway's modules once. Processes run side
-// by side, the longest ones first. `npm test -- routing e2e/` narrows to the paths that contain one of the words, each
-// in a process of its own; `npm test -- --long ledger-model` gives tests that draw at random more time. With
-// DRAGOMAN_CI=1 only what cannot be installed may be skipped.
+// What `npm test` and `npm run test:all` run: *.test.ts files under test/, each in a process of its own or with small files of its folder. As many processes as the
+// machine has cores, and one more, run side by side, the longest ones first; browsers, drills and benches run with nothing beside them. A process that failed
+// runs once more at the end, alone and with the same seed: if it passes then, it is told as flaky, and more than three of those fail the run.
+// `npm test -- routing e2e/` narrows to the paths that contain one of the words. The switches: --long gives tests that draw at random more time; --record
+// writes what each file took into test/times.json and the table in CONTRIBUTING.md. With DRAGOMAN_CI=1 only what cannot be installed may be skipped.
 import { spawnSync } from "node:child_process";
-import { closeSync, existsSync, openSync, readFileSync, rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { Glob } from "bun";
-import { environment, isolation, packageFolder } from "../bin/runtime.mjs";
+import { packageFolder } from "../bin/runtime.mjs";
 import { trafficMissing } from "./traffic/cases.ts";
+import { runSeed } from "./harness/chance.ts";
 import { makeScratchFolder } from "./harness/scratch-folder.ts";
 import { buildProgram, PROGRAM_VARIABLE } from "./harness/gateway-program.ts";
 import { postgresPrograms } from "./harness/postgres-server.ts";
-import { judge, type Verdict } from "./verdict.ts";
+import { endMarked } from "./runner/marked-processes.ts";
+import { mayTryAgain, planOf, type PlannedProcess } from "./runner/plan.ts";
+import { printFailed, printFlaky, printOutcome, printSkipped } from "./runner/report.ts";
+import type { TestFile } from "./runner/test-file.ts";
+import { type Outcome, runProcess, type Surroundings } from "./runner/test-process.ts";
+import { readTimes, recordTimes } from "./runner/times.ts";
 
-/** Far more than any test takes, because the machine may be busy: it only ends what hangs. */
-const TEST_TIMEOUT_MS = 180_000;
-const isLong = process.argv.includes("--long");
-const FILE_TIMEOUT_MS = isLong ? 3_600_000 : 900_000;
-/**
- * Files that mostly wait for other processes. Two of them for each core run beside the other files, of which there is
- * one for each core while some of these are left. Tests in a browser are none of them, because it draws each page.
- */
-const WAITS = /^test\/(e2e\/(?!console-)|packaging\/)/;
-/** Files that start processes, each in a process of its own. */
-const STARTS = /^test\/(e2e|packaging)\//;
-const CORES = availableParallelism();
-/** Started first, in this order, because the run would have to wait for them at its end; each in its own process. */
-const LONGEST: readonly string[] = [
-  "e2e/console-faults",
-  "e2e/console-calls",
-  "e2e/console-hostile",
-  "e2e/console-figures",
-  "e2e/console-roles",
-  "e2e/console-stores",
-  "e2e/console-overview",
-  "e2e/console-flows",
-  "e2e/console-login",
-  "e2e/console-call",
-  "e2e/console-audit",
-  "e2e/console-claims",
-  "e2e/replica-files",
-  "e2e/process",
-  "e2e/webhooks",
-  "e2e/data-folder",
-  "e2e/limits",
-  "e2e/drill",
-  "e2e/named-paths",
-  "e2e/postgres",
-  "e2e/limits-killed",
-  "e2e/ledger-restarts",
-  "e2e/drill-tenants",
-  "e2e/launcher",
-  "e2e/drill-database",
-  "e2e/drill-replicas",
-  "e2e/drill-workers",
-  "e2e/workers",
-  "spec/admin-operations",
-  "spec/admin-roles",
-  "spec/admin-api",
-  "admission/reconcile",
-  "docs/commands",
-  "contract/call-store",
-  "admission/simulation",
-  "architecture/request-map",
-  "bench/bench",
-  "store/ledger-model",
-  "contract/store-postgres",
-  "spec/guards-apart",
-  "architecture",
-  "contract/event-queue",
-  "contract/upstream-tunnel",
-  "contract/limit-store-valkey",
-  "contract/upstream-client",
-  "contract/upstream-socket",
-  "contract/upstream-model",
-  "contract/tool-server",
-  "contract/store",
-  "contract/servers",
-  "mcp/hostile-servers",
-  "mcp/programs",
-  "mcp/server-faults",
-  "spec/long-guarded",
-  "spec/long-requests",
-  "chat/engine-invariants",
-  "contract/provider",
-  "spec/integrations",
-  "spec/long-joined-answers",
-  "spec/personal-tokens",
-  "spec/secrets",
-  "docs/coverage",
-  "spec/admin-fuzz",
-  "spec/parameters-matrix",
-  "config/documents",
-  "cli/top",
-  "cli/simulation-properties",
-].map((name) => `test/${name}.test.ts`);
-/** Of the small files of one folder under test/, so many share a process. */
-const FILES_OF_A_PROCESS = 14;
+/** More processes than this that pass only at their second try fail the run. */
+const MOST_FLAKY = 3;
 
-interface Outcome extends Verdict {
-  /** The path of the file, or the paths of those that shared a process. */
-  readonly title: string;
-}
+const given = process.argv.slice(2);
+const switches = new Set(given.filter((word) => word.startsWith("--")));
+const words = given.filter((word) => !word.startsWith("--")).map((word) => word.replace(/^\.\//, ""));
+const isWholeRun = words.length === 0;
 
-const strict = process.env["DRAGOMAN_CI"] === "1";
 const scratch = makeScratchFolder();
-for (const signal of ["SIGINT", "SIGTERM"] as const)
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
   process.on(signal, () => {
+    // twice: a process may have started another one while it was looked for
+    for (let time = 0; time < 2; time++) endMarked(`${scratch}/`);
     rmSync(scratch, { recursive: true, force: true });
+    console.log(`ended by ${signal}`);
     process.exit(130);
   });
 
-async function runProcess(files: readonly string[]): Promise<Outcome> {
-  const report = join(scratch, `${files[0]!.replaceAll("/", "-")}.xml`);
-  // a file and not a pipe: a process that a test left behind would hold a pipe open for ever
-  const log = `${report}.log`;
-  const logHandle = openSync(log, "w");
-  const startedMs = performance.now();
-  const flags = [`--timeout=${TEST_TIMEOUT_MS}`, "--reporter=junit", `--reporter-outfile=${report}`];
-  const child = Bun.spawn(
-    [process.execPath, ...isolation(packageFolder), "test", ...flags, ...files.map((file) => `./${file}`)],
-    {
-      cwd: packageFolder,
-      env: { ...environment(process.env), TMPDIR: scratch, ...program, ...(isLong && { DRAGOMAN_TEST_LONG: "1" }) },
-      stdin: "ignore",
-      stdout: logHandle,
-      stderr: logHandle,
-    },
-  );
-  let timedOut = false;
-  const timer = setTimeout(() => {
-    timedOut = true;
-    child.kill("SIGKILL");
-  }, FILE_TIMEOUT_MS);
-  await child.exited;
-  clearTimeout(timer);
-  closeSync(logHandle);
-  const output = readFileSync(log, "utf8");
-  const ending = {
-    exitCode: child.exitCode,
-    signal: child.signalCode === null ? null : String(child.signalCode),
-    timedOut,
-    output,
-  };
-  const verdict = judge(files, existsSync(report) ? readFileSync(report, "utf8") : null, ending, strict);
-  const outcome = { title: files.join(" "), ...verdict };
-  printOutcome(outcome, output, { tookMs: performance.now() - startedMs, cpuMs: cpuMsOf(child) });
-  return outcome;
-}
-
-/** Of the process and of those that it started and waited for. */
-function cpuMsOf(ended: Bun.Subprocess): number {
-  return Number(ended.resourceUsage()?.cpuTime.total ?? 0) / 1000;
-}
-
-interface Duration {
-  readonly tookMs: number;
-  readonly cpuMs: number;
-}
-
-function printOutcome(
-  { title, passed, failed, skipped, faults }: Outcome,
-  output: string,
-  { tookMs, cpuMs }: Duration,
-): void {
-  const parts = [
-    `${passed} passed`,
-    ...(failed > 0 ? [`${failed} failed`] : []),
-    ...(skipped.length > 0 ? [`${skipped.length} skipped`] : []),
-  ];
-  console.log(
-    `${failed > 0 ? "FAIL" : "ok  "} ${title}  ${parts.join(", ")}  ${inSeconds(tookMs)}, CPU ${inSeconds(cpuMs)}`,
-  );
-  for (const line of output.split("\n")) if (/^(?:alarm|drawn): /.test(line)) console.log(`     ${line}`);
-  if (failed === 0) return;
-  console.log(output.trimEnd().replaceAll(/^/gm, "     | "));
-  for (const fault of faults) console.log(`     ${title} ${fault}`);
-}
-
-/** The files of each process. A run of all files lets the small ones of a folder share one. */
-function processesOf(files: readonly string[], isWholeRun: boolean): readonly (readonly string[])[] {
-  const isAlone = (file: string): boolean => !isWholeRun || LONGEST.includes(file) || STARTS.test(file);
-  const longestFirst = [
-    ...LONGEST.filter((file) => files.includes(file)),
-    ...files.filter((file) => !LONGEST.includes(file)),
-  ];
-  const small = longestFirst.filter((file) => !isAlone(file));
-  const folders = Object.values(Object.groupBy(small, (file) => file.split("/")[1]!)).map((folder) => folder!);
-  const largestFirst = folders.toSorted((one, other) => other.length - one.length);
-  return [
-    ...longestFirst.filter(isAlone).map((file) => [file]),
-    ...largestFirst.flatMap((folder) => chunks(folder, FILES_OF_A_PROCESS)),
-  ];
-}
-
-function chunks(files: readonly string[], size: number): readonly (readonly string[])[] {
-  return Array.from({ length: Math.ceil(files.length / size) }, (_, index) =>
-    files.slice(index * size, (index + 1) * size),
-  );
-}
-
-/** Workers of one kind take what the others have left once their own queue is empty. */
-async function runProcesses(processes: readonly (readonly string[])[]): Promise<readonly Outcome[]> {
-  const waiting = processes.filter(([file]) => WAITS.test(file!));
-  const computing = processes.filter(([file]) => !WAITS.test(file!));
+/** Those that share the machine first, then one after the other those that have it alone. */
+async function runAll(planned: readonly PlannedProcess[], surroundings: Surroundings): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
-  const worker = async (...queues: readonly (readonly string[])[][]): Promise<void> => {
-    const next = (): readonly string[] | undefined => queues.find((queue) => queue.length > 0)?.shift();
-    for (let files = next(); files !== undefined; files = next()) outcomes.push(await runProcess(files));
+  const run = async (waiting: PlannedProcess[]): Promise<void> => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const outcome = await runProcess(next.files, surroundings);
+      printOutcome(outcome);
+      outcomes.push(outcome);
+    }
   };
-  await Promise.all([
-    ...Array.from({ length: 2 * CORES }, () => worker(waiting, computing)),
-    ...Array.from({ length: CORES }, () => worker(computing, waiting)),
-  ]);
-  return outcomes.toSorted((one, other) => one.title.localeCompare(other.title));
+  const together = planned.filter(({ isAlone }) => !isAlone);
+  await Promise.all(Array.from({ length: availableParallelism() + 1 }, () => run(together)));
+  await run(planned.filter(({ isAlone }) => isAlone));
+  return outcomes;
 }
 
-const inSeconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
+/** The outcomes with those of the second tries in place of the first ones. */
+async function triedAgain(
+  outcomes: readonly Outcome[],
+  surroundings: Surroundings,
+): Promise<{ readonly outcomes: readonly Outcome[]; readonly flaky: readonly Outcome[] }> {
+  const flaky: Outcome[] = [];
+  const last: Outcome[] = [];
+  for (const first of outcomes) {
+    if (first.failed === 0 || !mayTryAgain(first.files, first.output)) {
+      last.push(first);
+      continue;
+    }
+    console.log(`once more, alone: ${first.files.join(" ")}`);
+    const second = await runProcess(first.files, surroundings);
+    printOutcome(second);
+    if (second.failed === 0) flaky.push(first);
+    last.push(second.failed === 0 ? second : first);
+  }
+  return { outcomes: last, flaky };
+}
 
 function printSurroundings(): void {
   const answers = (program: string, argument: string): boolean =>
@@ -235,46 +91,40 @@ function printSurroundings(): void {
     ["curl", answers("curl", "--version"), "tests of the commands in the documentation cannot run"],
   ];
   for (const [name, there, without] of things) console.log(there ? `there:   ${name}` : `missing: ${name}; ${without}`);
+  console.log(`seed of this run: ${runSeed}`);
 }
 
-/** Repeated at the end, so that the last lines alone show which test failed and why. */
-function printFailed({ title, faults, complaints }: Outcome): void {
-  console.log(`failed: ${title}`);
-  for (const fault of faults) console.log(`  ${fault}`);
-  for (const complaint of complaints) console.log(`  ${complaint}`);
-}
-
-function printSkipped(outcomes: readonly Outcome[]): void {
-  for (const { title, skipped, reasons } of outcomes.filter((outcome) => outcome.skipped.length > 0)) {
-    console.log(
-      `skipped in ${title}: ${skipped.slice(0, 5).join("; ")}${skipped.length > 5 ? `; and ${skipped.length - 5} more` : ""}`,
-    );
-    for (const reason of reasons) console.log(`  because: ${reason.trim()}`);
-  }
-}
-
-const words = process.argv
-  .slice(2)
-  .filter((word) => word !== "--long")
-  .map((word) => word.replace(/^\.\//, ""));
-const all = [...new Glob("test/**/*.test.ts").scanSync({ cwd: packageFolder })]
+const all: readonly TestFile[] = [...new Glob("test/**/*.test.ts").scanSync({ cwd: packageFolder })]
   .map((file) => file.replaceAll("\\", "/"))
-  .toSorted();
-const files = all.filter((file) => words.length === 0 || words.some((word) => file.includes(word)));
+  .toSorted()
+  .map((path) => ({ path, text: readFileSync(join(packageFolder, path), "utf8") }));
+const chosen = all.filter(({ path }) => isWholeRun || words.some((word) => path.includes(word)));
 
 printSurroundings();
-const isWholeRun = words.length === 0;
 const built = join(scratch, "dragoman");
-const program = isWholeRun && (await buildProgram(built)) ? { [PROGRAM_VARIABLE]: built } : {};
-const outcomes = await runProcesses(processesOf(files, isWholeRun));
+const surroundings: Surroundings = {
+  scratch,
+  seed: runSeed,
+  isStrict: process.env["DRAGOMAN_CI"] === "1",
+  isLong: switches.has("--long"),
+  variables: isWholeRun && (await buildProgram(built)) ? { [PROGRAM_VARIABLE]: built } : {},
+};
+const first = await runAll(planOf(chosen, readTimes(packageFolder), isWholeRun), surroundings);
+const { outcomes, flaky } = await triedAgain(first, surroundings);
 rmSync(scratch, { recursive: true, force: true });
+if (switches.has("--record")) recordTimes(packageFolder, all, () => true, first);
 
 const sum = (of: (outcome: Outcome) => number): number => outcomes.reduce((total, outcome) => total + of(outcome), 0);
-const failed = files.length === 0 ? 1 : sum((outcome) => outcome.failed);
+const isTooFlaky = flaky.length > MOST_FLAKY;
+const failed = chosen.length === 0 ? 1 : sum((outcome) => outcome.failed) + (isTooFlaky ? 1 : 0);
 const skipped = sum((outcome) => outcome.skipped.length);
 printSkipped(outcomes);
-for (const outcome of outcomes.filter((each) => each.failed > 0)) printFailed(outcome);
-if (files.length === 0) console.log(`no test file matches ${words.join(" ")}`);
+for (const outcome of outcomes.filter((each) => each.failed > 0)) printFailed(outcome, runSeed);
+for (const outcome of flaky) printFlaky(outcome);
+if (isTooFlaky)
+  console.log(`failed: ${flaky.length} processes passed only at their second try; at most ${MOST_FLAKY} may`);
+if (chosen.length === 0) console.log(`no test file matches ${words.join(" ")}`);
 if (skipped > 0) console.log(`${skipped} skipped`);
+console.log(`CPU ${sum((outcome) => outcome.cpuS).toFixed(0)} s, ${flaky.length} flaky`);
 console.log(`${sum((outcome) => outcome.passed)} passed, ${failed} failed`);
 process.exit(failed > 0 ? 1 : 0);

@@ -9,7 +9,7 @@ import type { ReservationEstimate } from "../../src/admission/reservation-estima
 import { GatewayError } from "../../src/core/errors.ts";
 import type { LimitOutcome } from "../../src/core/record.ts";
 import { accountOf } from "../contract/limit-store.suite.ts";
-import { printedSeed } from "../routing/chance.ts";
+import { printedSeed } from "../harness/chance.ts";
 import { turnedClock } from "./turned-clock.ts";
 
 const seed = printedSeed("call limits");

@@ -15,7 +15,7 @@ import {
   openLimitCounts,
 } from "../../src/store/limit-counts.ts";
 import { accountOf, needOf } from "../contract/limit-store.suite.ts";
-import { printedSeed } from "../routing/chance.ts";
+import { printedSeed } from "../harness/chance.ts";
 import { type TurnedClock, turnedClock } from "./turned-clock.ts";
 
 const seed = printedSeed("memory limits");

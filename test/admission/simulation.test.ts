@@ -1,7 +1,7 @@
 // Thousands of short simulations with faults, in virtual time: no limit is exceeded, and nothing stays charged that was not used. Each of eight faults that such a protocol has
 // when it is almost right is planted, and found. DRAGOMAN_TEST_SEED=<seed> repeats one world.
 import { describe, expect, test } from "bun:test";
-import { seedsFrom } from "./simulation/chance.ts";
+import { seedsFrom } from "../harness/chance.ts";
 import { simulateLocalShare } from "./simulation/local-share.ts";
 import { type PlantedFault, simulate } from "./simulation/world.ts";
 import { drawCount } from "../harness/long-run.ts";

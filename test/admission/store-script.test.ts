@@ -13,7 +13,7 @@ import {
 import { STORE_SCRIPT } from "../../src/admission/valkey/store-script.ts";
 import { bucketAt, leavesAtMs } from "../../src/admission/valkey/windows.ts";
 import { findServer, type RedisServer, startRedis } from "../harness/redis-server.ts";
-import { chanceOf, type Chance, seedsFrom } from "./simulation/chance.ts";
+import { chanceOf, type Chance, seedsFrom } from "../harness/chance.ts";
 import { openStoreModel } from "./simulation/store-model.ts";
 
 const KINDS = [

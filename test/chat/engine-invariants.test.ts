@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { OK, type Served, status, WORDS } from "../harness/faults.ts";
 import { routedGateway, routeOf, UPSTREAMS } from "../harness/routed.ts";
 import { turnTime } from "../harness/turned-time.ts";
-import { printedSeed } from "../routing/chance.ts";
+import { printedSeed } from "../harness/chance.ts";
 import {
   ELSEWHERE_STATUSES,
   type Heard,

@@ -13,7 +13,7 @@ import {
 import type { LimitSet } from "../../src/core/limit.ts";
 import { limitSet } from "../harness/limited.ts";
 import { turnTime } from "../harness/turned-time.ts";
-import { printedSeed } from "../routing/chance.ts";
+import { printedSeed } from "../harness/chance.ts";
 import { type Ran, run, worlds } from "./engine-worlds.ts";
 import { drawCount } from "../harness/long-run.ts";
 

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { KeepingBounds, KeptStore } from "../../src/chat/keeping/kept-store.ts";
 import { drawCount } from "../harness/long-run.ts";
-import { printedSeed } from "../routing/chance.ts";
+import { printedSeed } from "../harness/chance.ts";
 
 export const SUITE_BOUNDS: KeepingBounds = { lifetimeMs: 60_000, objectBytes: 50, tenantBytes: 100, bytes: 10_000 };
 

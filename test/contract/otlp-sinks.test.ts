@@ -9,6 +9,7 @@ import { otlpSettings } from "../../src/observe/integrations/otlp-settings.ts";
 import { openOtlpSink } from "../../src/observe/integrations/otlp-sink.ts";
 import type { RecordedCall, Sink } from "../../src/observe/integrations/sink.ts";
 import { newSpanId } from "../../src/core/ids.ts";
+import { chanceOf, printedSeed } from "../harness/chance.ts";
 import { type OtlpReceiver, otlpReceiver } from "../harness/otlp-receiver.ts";
 import type { ReceivedSpan } from "../harness/otlp-messages.ts";
 import { httpSinkSuite, type Receiving, recordedCalls, sinkSuite } from "./sink.suite.ts";
@@ -135,10 +136,12 @@ describe("otlp", () => {
     expect([path, headers.get("content-encoding")]).toEqual(["/otlp/v1/traces", null]);
   });
   test("[d11.5] keeps its share of the traces that begin here, and all that a caller wants kept", async () => {
+    const chance = chanceOf(printedSeed("sampled traces"));
     const own = recordedCalls(200).map(({ record }) =>
       tracedCall({
         trace: {
-          traceId: `${record.traceId.slice(0, 18)}${Math.floor(Math.random() * 2 ** 48)
+          traceId: `${record.traceId.slice(0, 18)}${chance
+            .below(2 ** 48)
             .toString(16)
             .padStart(14, "0")}`,
           spanId: newSpanId(),

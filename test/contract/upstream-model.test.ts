@@ -9,13 +9,13 @@ import fc from "fast-check";
 import { Cancellation } from "../../src/core/cancellation.ts";
 import { UpstreamFault, type UpstreamClient } from "../../src/wire/upstream.ts";
 import { createSocketUpstream } from "../../src/wire/upstream-socket.ts";
+import { printedSeed } from "../harness/chance.ts";
 import { type HttpReading, readHttp } from "./http-reading.ts";
 import { openRandomProxy, proxyPlay, type ProxyPlay, type RandomProxy } from "./random-proxy.ts";
 import { readAll } from "./upstream-calls.ts";
 import { selfSigned } from "./upstream-tls.suite.ts";
 
-/** Each run draws fresh sequences; DRAGOMAN_MODEL_SEED plays those of an earlier run again. */
-const SEED = Number(process.env["DRAGOMAN_MODEL_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+const SEED = printedSeed("the model of upstream connections");
 const SEQUENCES = 60;
 /** Long enough that only a server that says nothing more runs into them. */
 const CLOCK_MS = 200;
@@ -405,7 +405,6 @@ process.on("unhandledRejection", keep);
 afterAll(() => void process.off("unhandledRejection", keep));
 
 test("random servers against an independent reading: no answer is another's, none is invented, and none is lost", async () => {
-  console.log(`seed of the model test: ${SEED} (DRAGOMAN_MODEL_SEED plays it again)`);
   let asks: readonly Ask[] = [];
   const counted = new Map<string, number>();
   await fc.assert(

@@ -64,20 +64,12 @@ describe.skipIf(program === null)("faults of what the console asks for", () => {
     await made.signIn(token());
     return made;
   };
-  const isData = (url: URL): boolean => url.pathname.startsWith("/console/api/v1/") && !APART.test(url.pathname);
+  const isDataPath = (path: string): boolean => path.startsWith("/console/api/v1/") && !APART.test(path);
+  const isData = (url: URL): boolean => isDataPath(url.pathname);
 
   /** The paths that a page asks when it is opened. */
   async function askedBy(made: ConsolePage, path: string): Promise<readonly string[]> {
-    const asked = new Set<string>();
-    const note = (request: { url(): string }): void => {
-      const url = new URL(request.url());
-      if (isData(url)) asked.add(url.pathname);
-    };
-    made.page.on("request", note);
-    await made.open(path);
-    await made.settled();
-    made.page.off("request", note);
-    return [...asked];
+    return (await made.askedBy(path)).filter(isDataPath);
   }
 
   /** Until nothing is left that can be tried again: what is read again and again may have gone on by itself. */
@@ -92,7 +84,7 @@ describe.skipIf(program === null)("faults of what the console asks for", () => {
     }
   }
 
-  test.each(drawnParts([0, 1, 2]))(
+  test.each(drawnParts("pages whose requests fail", [0, 1, 2]))(
     "[d14.3] what fails at each endpoint of each page, part %d of three: the page says so, and goes on",
     async (part) => {
       const made = await signedIn();

@@ -243,7 +243,10 @@ describe.skipIf(program === null)("pages of another origin", () => {
   // the browser counts another port of the same host as the same site, and sends its cookies along
   const parts = (host: string, count: number) =>
     Array.from({ length: count }, (_, part) => ({ host, count, part: part + 1 }));
-  const hosts = [...drawnParts(parts("127.0.0.1", 4)), ...drawnParts(parts("localhost", 2))];
+  const hosts = [
+    ...drawnParts("endpoints by address", parts("127.0.0.1", 4)),
+    ...drawnParts("endpoints by name", parts("localhost", 2)),
+  ];
   /** What somebody who is logged in has afterwards is what was there before, and nothing was answered but with a refusal. */
   async function harmless(
     host: string,

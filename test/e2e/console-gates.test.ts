@@ -9,6 +9,7 @@ import { ACME, type ConsoleWorld, openConsoleWorld, pagesOf, SITE } from "../har
 import { isLongRun } from "../harness/long-run.ts";
 
 const program = chromiumProgram();
+const DATA = "/console/api/v1/";
 const MOST_REQUESTS = 4;
 const HEADING_MS = 10_000;
 const LOOKS = [
@@ -59,7 +60,7 @@ describe.skipIf(program === null)("every page of the console", () => {
     await made.signIn(world.tokens.get(as)!);
     return made;
   };
-  const isData = (url: URL): boolean => url.pathname.startsWith("/console/api/v1/");
+  const isData = (url: URL): boolean => url.pathname.startsWith(DATA);
 
   /** One look for each page in turn, and all in a long run. */
   const looksAt = (at: number): readonly Look[] => (isLongRun ? LOOKS : [LOOKS[at % LOOKS.length]!]);
@@ -120,19 +121,10 @@ describe.skipIf(program === null)("every page of the console", () => {
     "full, part %d of six: axe finds nothing, nothing is cut off, the keyboard reaches every control and tab, and four requests suffice",
     async (part) => {
       const made = await signedIn("acme.owner");
-      const { page } = made;
       const wrong: string[] = [];
-      let requests: string[] = [];
-      page.on("request", (request) => {
-        const url = new URL(request.url());
-        if (isData(url) && !url.pathname.endsWith("/events")) requests.push(url.pathname);
-      });
       for (const [title, path] of pagesOf(world, SITE).filter((_, at) => at % 6 === part)) {
-        requests = [];
-        await made.open(path);
-        await made.settled();
         // what is read again and again is one request
-        const asked = [...new Set(requests)];
+        const asked = (await made.askedBy(path)).filter((one) => one.startsWith(DATA));
         if (asked.length > MOST_REQUESTS) wrong.push(`${title} asks ${asked.length} times: ${asked.join(", ")}`);
         wrong.push(...(await looked(made, title)), ...(await unreached(made, title)), ...(await tabs(made, title)));
       }

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { Database } from "bun:sqlite";
 import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
 import { startPostgres, statement } from "../harness/postgres-server.ts";
-import { printedSeed } from "../routing/chance.ts";
+import { printedSeed } from "../harness/chance.ts";
 import { isLongRun } from "../harness/long-run.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-restarts-"));

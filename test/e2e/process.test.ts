@@ -5,6 +5,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { chanceOf, printedSeed } from "../harness/chance.ts";
 import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
 import { projectFolder } from "../harness/gateway-program.ts";
 import { readStream } from "../harness/sse.ts";
@@ -209,6 +210,7 @@ describe("the end", () => {
     const body = JSON.stringify(ECHO);
     const request = `POST /api/v1/chat/completions HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${gateway.firstToken!}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
     let answered = 0;
+    const chance = chanceOf(printedSeed("pauses of clients"));
     const client = async (): Promise<string> => {
       const socket = connect({ host: hostname, port: Number(port) });
       let got = "";
@@ -238,7 +240,7 @@ describe("the end", () => {
           socket.destroy();
           return "asked to close";
         }
-        await Bun.sleep(Math.random() * 20);
+        await Bun.sleep(chance.below(20));
       }
     };
     const clients = Array.from({ length: 20 }, client);

@@ -45,6 +45,9 @@ export interface ConsolePage {
   go(path: string): Promise<void>;
   /** Waits until what the page shows is there: its heading, nothing that is still read, no request under way. */
   settled(): Promise<void>;
+  /** Opens a page and gives the paths that it asks until it is settled, each once, without streams of events. */
+  askedBy(path: string): Promise<readonly string[]>;
+  /** Ends when the first page is settled. */
   signIn(token: string): Promise<void>;
   /** Everything that somebody who reads this browser could find: the page, its address, what it stores, and the cookies that scripts can read. */
   kept(): Promise<string>;
@@ -107,26 +110,42 @@ export async function openConsole(
     if (!url.startsWith("data:") && ![origin, ...others].some((own) => url.startsWith(`${own}/`)))
       faults.push(`request to ${url}`);
   });
-  const underWay = requestsUnderWay(page, `${origin}/console/api/`);
+  const api = `${origin}/console/api/`;
+  const underWay = requestsUnderWay(page, api);
+  const open = async (path: string): Promise<void> => void (await page.goto(`${origin}/console${path}`));
+  const settled = (): Promise<void> =>
+    until(
+      async () => underWay.size === 0 && (await page.evaluate<boolean>(IS_WHOLE)),
+      () => `${page.url()} is whole; under way: ${[...underWay].map((request) => request.url()).join(", ")}`,
+    );
   return {
     page,
     faults,
-    async open(path) {
-      await page.goto(`${origin}/console${path}`);
-    },
+    open,
     async go(path) {
       const href = `${new URL(origin).pathname.replace(/\/$/, "")}/console${path}`;
       await page.evaluate(`history.pushState(null, "", ${JSON.stringify(href)})`);
     },
-    settled: () =>
-      until(
-        async () => underWay.size === 0 && (await page.evaluate<boolean>(IS_WHOLE)),
-        () => `${page.url()} is whole; under way: ${[...underWay].map((request) => request.url()).join(", ")}`,
-      ),
+    settled,
+    async askedBy(path) {
+      // a page that is left goes on until the next one has come, and repeats some requests by the clock
+      await page.goto("about:blank");
+      const asked = new Set<string>();
+      const note = (request: Request): void => {
+        if (request.url().startsWith(api) && !STREAM.test(request.url())) asked.add(new URL(request.url()).pathname);
+      };
+      page.on("request", note);
+      await open(path);
+      await settled();
+      page.off("request", note);
+      return [...asked];
+    },
     async signIn(token) {
       await page.getByLabel("Personal access token").fill(token);
       await page.keyboard.press("Enter");
       await page.getByRole("navigation", { name: "Screens" }).waitFor();
+      // what the first page still asks would be taken for requests of the next one
+      await settled();
     },
     async kept() {
       const stored = await page.evaluate<string>(

@@ -6,12 +6,17 @@ import { join } from "node:path";
 
 /** A file system in memory, which Linux has at this place. https://docs.kernel.org/filesystems/tmpfs.html */
 const MEMORY = "/dev/shm";
-/** Twice as much as a whole run leaves behind. */
-const ENOUGH_BYTES = 8 * 2 ** 30;
+/** More than the files of the processes that run at the same time, which are removed as each of them ends. */
+const ENOUGH_BYTES = 3 * 2 ** 30;
+/** Where there is less, tests of stores fail because the disk is full. */
+const LITTLE_BYTES = 2 ** 30;
 
 /** Makes an empty folder. The caller removes it. */
 export function makeScratchFolder(): string {
-  const folder = mkdtempSync(join(isMemoryUsable() ? MEMORY : tmpdir(), "dragoman-run-"));
+  const parent = isMemoryUsable() ? MEMORY : tmpdir();
+  if (freeBytes(parent) < LITTLE_BYTES)
+    console.log(`${parent} has less than 1 GiB left, which the tests may need; TMPDIR names another folder`);
+  const folder = mkdtempSync(join(parent, "dragoman-run-"));
   // PostgreSQL runs as another user than root, and has a folder of its own in it
   chmodSync(folder, 0o711);
   return folder;
@@ -29,6 +34,10 @@ function isMemoryUsable(): boolean {
   } catch {
     return false;
   }
-  const { bavail, bsize } = statfsSync(MEMORY);
-  return bavail * bsize >= ENOUGH_BYTES;
+  return freeBytes(MEMORY) >= ENOUGH_BYTES;
+}
+
+function freeBytes(folder: string): number {
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize;
 }

@@ -6,7 +6,7 @@ import { type BreakerChange, type OpenHealth, openHealth, type Outcome } from ".
 import { type HealthHub, openHealthHub } from "../../src/routing/health-hub.ts";
 import { CollectedNews, type HealthNews } from "../../src/routing/health-news.ts";
 import { drawCount } from "../harness/long-run.ts";
-import { printedSeed } from "./chance.ts";
+import { printedSeed } from "../harness/chance.ts";
 
 const B: BreakerSettings = { failures: 3, ratio: 0.5, windowMs: 10_000, openMs: 1_000 };
 const STRICT: BreakerSettings = { failures: 2, ratio: 0.1, windowMs: 10_000, openMs: 2_000 };

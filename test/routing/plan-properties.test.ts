@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Candidate, Failure, Stage, TryStep } from "../../src/routing/plan.ts";
-import { printedSeed } from "./chance.ts";
+import { printedSeed } from "../harness/chance.ts";
 import { run, worlds, type Seen, type World } from "./plan-worlds.ts";
 import { drawCount } from "../harness/long-run.ts";
 

@@ -11,7 +11,7 @@ import {
   type SharedPlaces,
 } from "../../src/routing/shared-places.ts";
 import { drawCount } from "../harness/long-run.ts";
-import { printedSeed } from "./chance.ts";
+import { printedSeed } from "../harness/chance.ts";
 
 const KEY = "one:model";
 

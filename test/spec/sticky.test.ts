@@ -38,7 +38,7 @@ function asking(
   };
 }
 
-const said = (key: string | null): string => key ?? String(Math.random());
+const said = (key: string | null): string => key ?? crypto.randomUUID();
 const WAYS: Readonly<Record<string, () => Ask>> = {
   "a header": () =>
     asking({ by: "header", name: "x-conversation-id" }, (key) => ({
@@ -52,9 +52,9 @@ const WAYS: Readonly<Record<string, () => Ask>> = {
       body: {
         messages: [
           { role: "system", content: said(key) + LONG },
-          { role: "user", content: String(Math.random()) },
+          { role: "user", content: crypto.randomUUID() },
           { role: "assistant", content: "Yes?" },
-          { role: "user", content: String(Math.random()) },
+          { role: "user", content: crypto.randomUUID() },
         ],
       },
     })),

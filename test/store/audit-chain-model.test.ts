@@ -16,7 +16,7 @@ import { migratedDatabases } from "../harness/databases.ts";
 import { drawCount } from "../harness/long-run.ts";
 import { type PostgresServer, startPostgres, statement } from "../harness/postgres-server.ts";
 import { until } from "../harness/until.ts";
-import { type Chance, chanceOf, seedsFrom } from "../admission/simulation/chance.ts";
+import { type Chance, chanceOf, seedsFrom } from "../harness/chance.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-audit-"));
 const postgres = await startPostgres();

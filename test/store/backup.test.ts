@@ -12,6 +12,7 @@ import { openPostgresDatabase } from "../../src/store/postgres.ts";
 import { openSqliteDatabase } from "../../src/store/sqlite.ts";
 import { type Restored, type RestoreOptions, restoreBackup } from "../../src/store/restore.ts";
 import { knownAccess } from "../../src/store/restored-access.ts";
+import { chanceOf, printedSeed } from "../harness/chance.ts";
 import { migratedDatabases } from "../harness/databases.ts";
 import { allRows, fillDatabase } from "../harness/filled-database.ts";
 import { drawCount } from "../harness/long-run.ts";
@@ -176,10 +177,11 @@ describe("[d15.3] the file", () => {
           return true;
         }
       };
+      const chance = chanceOf(printedSeed("flipped bits"));
       for (let draw = 0; draw < drawCount(8, 400); draw++) {
-        const at = Math.floor(Math.random() * bytes.length);
+        const at = chance.below(bytes.length);
         const flipped = Buffer.from(bytes);
-        flipped[at]! ^= 1 << Math.floor(Math.random() * 8);
+        flipped[at]! ^= 1 << chance.below(8);
         expect([at, isFound(flipped)]).toEqual([at, true]);
         expect([at, isFound(bytes.subarray(0, at))]).toEqual([at, true]);
       }

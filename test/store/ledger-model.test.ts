@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startPostgres } from "../harness/postgres-server.ts";
-import { printedSeed } from "../routing/chance.ts";
+import { printedSeed } from "../harness/chance.ts";
 import { USERS } from "./ledger-model/accounts.ts";
 import { type ModelDatabase, postgresModel, sqliteModel } from "./ledger-model/databases.ts";
 import { World } from "./ledger-model/world.ts";

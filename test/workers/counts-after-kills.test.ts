@@ -13,7 +13,7 @@ import type { SupervisorChannel } from "../../src/workers/messages.ts";
 import { openRemoteLimits, type RemoteLimitStore } from "../../src/workers/remote-limits.ts";
 import { type JournalledLimits, WorkerReservations } from "../../src/workers/worker-reservations.ts";
 import { turnedClock } from "../admission/turned-clock.ts";
-import { type Chance, chanceOf, seedsFrom } from "../admission/simulation/chance.ts";
+import { type Chance, chanceOf, seedsFrom } from "../harness/chance.ts";
 import { accountOf } from "../contract/limit-store.suite.ts";
 import { openChannels } from "../harness/channels.ts";
 

@@ -16,6 +16,8 @@ const skippedCase = (name: string): string => `<testcase name="${name}" classnam
 describe("judge", () => {
   test("counts what the report says", () => {
     expect(judgeOne(report(5, 0), GOOD, false)).toEqual({
+      failures: [],
+      shares: [{ file: FILE, tests: 0, wallS: 0 }],
       passed: 5,
       failed: 0,
       skipped: [],
@@ -106,5 +108,18 @@ describe("judge", () => {
         reasons: [reason.trim()],
       });
     });
+  });
+});
+
+test("names each failed test with its file, and what each file took", () => {
+  const failing = `    <testsuite name="outer" file="${FILE}">\n      <testcase name="says &quot;no&quot;" classname="outer" time="0.1" file="${FILE}" line="2" assertions="1">\n        <failure type="AssertionError" message="x">x</failure>\n      </testcase>\n      <testcase name="is good" classname="outer" time="0.1" file="${FILE}" line="3" assertions="1" />\n    </testsuite>\n`;
+  const whole = reportOf(
+    2,
+    1,
+    `  <testsuite name="${FILE}" file="${FILE}" tests="2" time="1.5">\n${failing}  </testsuite>\n`,
+  );
+  expect(judgeOne(whole, { ...GOOD, exitCode: 1 }, false)).toMatchObject({
+    failures: [{ file: FILE, title: 'says "no"' }],
+    shares: [{ file: FILE, tests: 2, wallS: 1.5 }],
   });
 });

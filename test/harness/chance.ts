@@ -1,4 +1,17 @@
-// Repeatable randomness. DRAGOMAN_TEST_SEED runs one seed in place of many.
+// Repeatable randomness. One seed for each run, which the runner draws and prints, so that a process that runs once more draws the same. DRAGOMAN_TEST_SEED
+// repeats the run of a seed; tests that play a list of seeds then play that one.
+
+/** Of every draw at random in this process. */
+export const runSeed: number = ((): number => {
+  const given = Bun.env["DRAGOMAN_TEST_SEED"] ?? Bun.env["DRAGOMAN_RUN_SEED"];
+  return given === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(given);
+})();
+
+/** The seed of this run, printed so that a failed test can be repeated. */
+export function printedSeed(name: string): number {
+  console.log(`seed of ${name}: ${runSeed}`);
+  return runSeed;
+}
 
 export interface Chance {
   /** A whole number from 0 up to, not including, `bound`. */

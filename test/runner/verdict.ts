@@ -9,7 +9,21 @@ export interface Ending {
   readonly output: string;
 }
 
+export interface FailedTest {
+  readonly file: string;
+  readonly title: string;
+}
+
+/** What one file of the process took, without what all of them share. */
+export interface FileShare {
+  readonly file: string;
+  readonly tests: number;
+  readonly wallS: number;
+}
+
 export interface Verdict {
+  readonly failures: readonly FailedTest[];
+  readonly shares: readonly FileShare[];
   readonly passed: number;
   /** Failed tests and faults together. */
   readonly failed: number;
@@ -38,6 +52,8 @@ export function judge(files: readonly string[], report: string | null, ending: E
   if (announced > 0) faults.push("leaves tests to be written");
   const failed = failedTests + faults.length;
   return {
+    failures: failedTestsOf(report ?? ""),
+    shares: files.map((file) => shareOf(report ?? "", file)),
     passed: tests - failedTests - skipped.length - announced,
     failed,
     skipped,
@@ -78,6 +94,19 @@ function skipFaults(filesWithSkips: number, reasons: readonly string[], strict: 
 
 function count(report: string | null, name: string): number {
   return Number(new RegExp(`<testsuites [^>]*\\b${name}="(\\d+)"`).exec(report ?? "")?.[1] ?? 0);
+}
+
+function failedTestsOf(report: string): readonly FailedTest[] {
+  return [...report.matchAll(/<testcase name="([^"]*)"[^>]*? file="([^"]*)"[^>]*>\s*<failure\b/g)].map((match) => ({
+    title: unescapeXml(match[1]!),
+    file: match[2]!,
+  }));
+}
+
+function shareOf(report: string, file: string): FileShare {
+  const [head = ""] = /^<testsuite [^>]*>/.exec(suiteOf(report, file)) ?? [];
+  const figure = (name: string): number => Number(new RegExp(`\\b${name}="([\\d.]+)"`).exec(head)?.[1] ?? 0);
+  return { file, tests: figure("tests"), wallS: figure("time") };
 }
 
 /** The part of the report that is about this file, or an empty text. */

@@ -1,0 +1,54 @@
+// What a run prints: a line for each process as it ends, and at the end what failed, what passed only at its second try, and what was skipped and why.
+import type { Outcome } from "./test-process.ts";
+
+const inSeconds = (seconds: number): string => `${seconds.toFixed(1)} s`;
+
+export function printOutcome({
+  files,
+  passed,
+  failed,
+  skipped,
+  faults,
+  output,
+  wallS,
+  cpuS,
+  leftBehind,
+}: Outcome): void {
+  const title = files.join(" ");
+  const parts = [
+    `${passed} passed`,
+    ...(failed > 0 ? [`${failed} failed`] : []),
+    ...(skipped.length > 0 ? [`${skipped.length} skipped`] : []),
+  ];
+  console.log(
+    `${failed > 0 ? "FAIL" : "ok  "} ${title}  ${parts.join(", ")}  ${inSeconds(wallS)}, CPU ${inSeconds(cpuS)}`,
+  );
+  for (const line of output.split("\n")) if (/^(?:alarm|drawn): /.test(line)) console.log(`     ${line}`);
+  for (const command of leftBehind) console.log(`     left behind, and ended: ${command}`);
+  if (failed === 0) return;
+  console.log(output.trimEnd().replaceAll(/^/gm, "     | "));
+  for (const fault of faults) console.log(`     ${title} ${fault}`);
+}
+
+/** In one line which test failed and how to run it alone; then why. */
+export function printFailed({ files, failures, faults, complaints }: Outcome, seed: number): void {
+  const blamed = failures.length > 0 ? failures : files.map((file) => ({ file, title: "the file as a whole" }));
+  for (const { file, title } of blamed)
+    console.log(`failed: ${file}: ${title}; alone: DRAGOMAN_TEST_SEED=${seed} npm test -- ${file}`);
+  for (const fault of faults) console.log(`  ${fault}`);
+  for (const complaint of complaints) console.log(`  ${complaint}`);
+}
+
+export function printFlaky({ files, failures }: Outcome): void {
+  if (failures.length === 0) console.log(`flaky: ${files.join(" ")}: the file as a whole`);
+  for (const { file, title } of failures) console.log(`flaky: ${file}: ${title}`);
+}
+
+export function printSkipped(outcomes: readonly Outcome[]): void {
+  for (const { files, skipped, reasons } of outcomes.filter((outcome) => outcome.skipped.length > 0)) {
+    console.log(
+      `skipped in ${files.join(" ")}: ${skipped.slice(0, 5).join("; ")}${skipped.length > 5 ? `; and ${skipped.length - 5} more` : ""}`,
+    );
+    for (const reason of reasons) console.log(`  because: ${reason.trim()}`);
+  }
+}
