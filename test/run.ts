@@ -1,8 +1,9 @@
 // What `npm test` and `npm run test:all` run: *.test.ts files under test/, each in a process of its own or with small files of its folder. As many processes as the
 // machine has cores, and one more, run side by side, the longest ones first; browsers, drills and benches run with nothing beside them. A process that failed
 // runs once more at the end, alone and with the same seed: if it passes then, it is told as flaky, and more than three of those fail the run.
-// `npm test -- routing e2e/` narrows to the paths that contain one of the words. The switches: --long gives tests that draw at random more time; --record
-// writes what each file took into test/times.json and the table in CONTRIBUTING.md. With DRAGOMAN_CI=1 only what cannot be installed may be skipped.
+// `npm test -- routing e2e/` narrows to the paths that contain one of the words. The switches: --all (`npm run test:all`) takes all files, and --rest those that
+// `npm test` leaves out; --long gives tests that draw at random more time; --record writes what each file took into test/times.json and the table in
+// CONTRIBUTING.md. With DRAGOMAN_CI=1 only what cannot be installed may be skipped.
 import { spawnSync } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -13,11 +14,11 @@ import { trafficMissing } from "./traffic/cases.ts";
 import { runSeed } from "./harness/chance.ts";
 import { makeScratchFolder } from "./harness/scratch-folder.ts";
 import { buildProgram, PROGRAM_VARIABLE } from "./harness/gateway-program.ts";
-import { postgresPrograms } from "./harness/postgres-server.ts";
+import { POSTGRES_VARIABLE, postgresPrograms, startPostgres } from "./harness/postgres-server.ts";
 import { endMarked } from "./runner/marked-processes.ts";
 import { mayTryAgain, planOf, type PlannedProcess } from "./runner/plan.ts";
-import { printFailed, printFlaky, printOutcome, printSkipped } from "./runner/report.ts";
-import type { TestFile } from "./runner/test-file.ts";
+import { printFailed, printFlaky, printOutcome, printSkipped, titleOf } from "./runner/report.ts";
+import { isQuick, overDatabases, type TestFile } from "./runner/test-file.ts";
 import { type Outcome, runProcess, type Surroundings } from "./runner/test-process.ts";
 import { readTimes, recordTimes } from "./runner/times.ts";
 
@@ -67,7 +68,7 @@ async function triedAgain(
       last.push(first);
       continue;
     }
-    console.log(`once more, alone: ${first.files.join(" ")}`);
+    console.log(`once more, alone: ${titleOf(first.files)}`);
     const second = await runProcess(first.files, surroundings);
     printOutcome(second);
     if (second.failed === 0) flaky.push(first);
@@ -94,25 +95,35 @@ function printSurroundings(): void {
   console.log(`seed of this run: ${runSeed}`);
 }
 
-const all: readonly TestFile[] = [...new Glob("test/**/*.test.ts").scanSync({ cwd: packageFolder })]
+const all = [...new Glob("test/**/*.test.ts").scanSync({ cwd: packageFolder })]
   .map((file) => file.replaceAll("\\", "/"))
   .toSorted()
   .map((path) => ({ path, text: readFileSync(join(packageFolder, path), "utf8") }));
-const chosen = all.filter(({ path }) => isWholeRun || words.some((word) => path.includes(word)));
+const everything = all.flatMap(({ path, text }) => overDatabases(path, text));
+const chosen: readonly TestFile[] = isWholeRun
+  ? everything.filter((file) => switches.has("--all") || isQuick(file) !== switches.has("--rest"))
+  : all.filter(({ path }) => words.some((word) => path.includes(word))).map((file) => ({ ...file, database: null }));
 
 printSurroundings();
 const built = join(scratch, "dragoman");
+// one for all files but those that stop their server
+process.env["TMPDIR"] = scratch;
+const postgres = isWholeRun && postgresPrograms() !== null ? await startPostgres() : null;
 const surroundings: Surroundings = {
   scratch,
   seed: runSeed,
   isStrict: process.env["DRAGOMAN_CI"] === "1",
   isLong: switches.has("--long"),
-  variables: isWholeRun && (await buildProgram(built)) ? { [PROGRAM_VARIABLE]: built } : {},
+  variables: {
+    ...(postgres !== null && { [POSTGRES_VARIABLE]: postgres.url }),
+    ...(isWholeRun && (await buildProgram(built)) && { [PROGRAM_VARIABLE]: built }),
+  },
 };
 const first = await runAll(planOf(chosen, readTimes(packageFolder), isWholeRun), surroundings);
 const { outcomes, flaky } = await triedAgain(first, surroundings);
+await postgres?.dispose();
 rmSync(scratch, { recursive: true, force: true });
-if (switches.has("--record")) recordTimes(packageFolder, all, () => true, first);
+if (switches.has("--record")) recordTimes(packageFolder, everything, first);
 
 const sum = (of: (outcome: Outcome) => number): number => outcomes.reduce((total, outcome) => total + of(outcome), 0);
 const isTooFlaky = flaky.length > MOST_FLAKY;

@@ -9,7 +9,7 @@ import { openPostgresCalls } from "../../src/store/postgres-calls.ts";
 import { openPostgresDatabase } from "../../src/store/postgres.ts";
 import { openRecordedReads } from "../../src/store/recorded-reads.ts";
 import { openSqliteCalls } from "../../src/store/sqlite-calls.ts";
-import { startPostgres, statement } from "../harness/postgres-server.ts";
+import { postgresDatabases, statement } from "../harness/postgres-server.ts";
 import { addPlaces, furnishedFiles } from "./call-places.ts";
 import { DAY_MS, DAY_ONE, rowOf } from "./call-records.ts";
 import { callStoreSuite, type CallPlace } from "./call-store.suite.ts";
@@ -25,7 +25,7 @@ callStoreSuite("a SQLite file", async (): Promise<CallPlace> => {
   return { calls, recorded: () => openRecordedReads(database), dispose: () => calls.close() };
 });
 
-const postgres = await startPostgres();
+const postgres = await postgresDatabases();
 if (postgres !== null) {
   afterAll(() => postgres.dispose());
   let furnished: Promise<string> | null = null;

@@ -11,7 +11,7 @@ import type { Database } from "../../src/store/database.ts";
 import { HISTORY, migrate } from "../../src/store/migrations.ts";
 import { openPostgresDatabase } from "../../src/store/postgres.ts";
 import { openSqliteDatabase } from "../../src/store/sqlite.ts";
-import { startPostgres } from "../harness/postgres-server.ts";
+import { postgresDatabases } from "../harness/postgres-server.ts";
 import { writes } from "../harness/store-writes.ts";
 
 const FORMER = stepOfProgram(HISTORY);
@@ -35,7 +35,7 @@ const NEXT_HISTORY: SchemaHistory = {
 };
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-contractions-"));
-const server = await startPostgres();
+const server = await postgresDatabases();
 afterAll(async () => {
   rmSync(folder, { recursive: true });
   await server?.dispose();

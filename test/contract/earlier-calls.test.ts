@@ -17,12 +17,12 @@ import { openPostgresDatabase } from "../../src/store/postgres.ts";
 import type { Schema } from "../../src/store/schema.ts";
 import { openDatabase } from "../../src/store/sqlite-connection.ts";
 import { openSqliteCalls } from "../../src/store/sqlite-calls.ts";
-import { startPostgres } from "../harness/postgres-server.ts";
+import { postgresDatabases } from "../harness/postgres-server.ts";
 import { DAY_MS, DAY_ONE, HOUR_MS, recordOf } from "./call-records.ts";
 
 const BEFORE = "0017-replicas";
 const folder = mkdtempSync(join(tmpdir(), "dragoman-earlier-"));
-const postgres = await startPostgres();
+const postgres = await postgresDatabases();
 afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
   await postgres?.dispose();

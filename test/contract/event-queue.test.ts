@@ -8,7 +8,7 @@ import { openPostgresEvents } from "../../src/store/postgres-events.ts";
 import { openSqliteEvents } from "../../src/store/sqlite-events.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import { migratedDatabases } from "../harness/databases.ts";
-import { startPostgres } from "../harness/postgres-server.ts";
+import { postgresDatabases } from "../harness/postgres-server.ts";
 import { eventQueueSuite, type QueuePlace, someEvent } from "./event-queue.suite.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-events-"));
@@ -39,7 +39,7 @@ describe("a SQLite file that was removed", () => {
   });
 });
 
-const server = await startPostgres();
+const server = await postgresDatabases();
 afterAll(() => server?.dispose());
 
 describe.skipIf(server === null)("with a server", () => {

@@ -12,14 +12,14 @@ import { openSqliteDatabase } from "../../src/store/sqlite.ts";
 import { COPIED_TABLES } from "../../src/store/stored-tables.ts";
 import { columnsOf } from "../../src/store/table-copies.ts";
 import { fillDatabase, rowsOf } from "../harness/filled-database.ts";
-import { startPostgres } from "../harness/postgres-server.ts";
+import { postgresDatabases } from "../harness/postgres-server.ts";
 
 const ROWS = 3;
 /** The migration that sets calls aside and writes names in sums as numbers. */
 const REORDERED = "0018-calls-in-order";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-every-migration-"));
-const server = await startPostgres();
+const server = await postgresDatabases();
 afterAll(async () => {
   rmSync(folder, { recursive: true });
   await server?.dispose();

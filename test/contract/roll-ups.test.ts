@@ -20,13 +20,13 @@ import { bunSqliteDialect } from "../../src/store/bun-sqlite-dialect.ts";
 import { openDatabase } from "../../src/store/sqlite-connection.ts";
 import { sqliteInserts } from "../../src/store/sqlite-inserts.ts";
 import { drawCount } from "../harness/long-run.ts";
-import { startPostgres } from "../harness/postgres-server.ts";
+import { postgresDatabases } from "../harness/postgres-server.ts";
 import { DAY_ONE, HOUR_MS, recordOf } from "./call-records.ts";
 
 /** Before the first roll-ups, and before those that were added later. */
 const BEFORE = ["0027-drafts", "0028-roll-ups"] as const;
 const folder = mkdtempSync(join(tmpdir(), "dragoman-roll-ups-"));
-const postgres = await startPostgres();
+const postgres = await postgresDatabases();
 afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
   await postgres?.dispose();

@@ -12,7 +12,7 @@ import { migrate } from "../../src/store/migrations.ts";
 import { openPostgresDatabase } from "../../src/store/postgres.ts";
 import { openSqliteDatabase, openSqliteStore } from "../../src/store/sqlite.ts";
 import type { Store } from "../../src/store/store.ts";
-import { startPostgres, statement } from "../harness/postgres-server.ts";
+import { postgresDatabases, statement } from "../harness/postgres-server.ts";
 import { writes } from "../harness/store-writes.ts";
 
 const HASH = "ab".repeat(32);
@@ -53,7 +53,7 @@ insert into token_secrets (token_id, sha256, retires_at_ms) values ('AAAAAAAAAAA
 const EARLIER: Readonly<Record<string, string>> = { "0001-identities": IDENTITIES };
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-migrations-"));
-const server = await startPostgres();
+const server = await postgresDatabases();
 afterAll(async () => {
   rmSync(folder, { recursive: true });
   await server?.dispose();

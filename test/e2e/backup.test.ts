@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Database as Sqlite } from "bun:sqlite";
 import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
-import { startPostgres, statement } from "../harness/postgres-server.ts";
+import { postgresDatabases, statement } from "../harness/postgres-server.ts";
 import { until } from "../harness/until.ts";
 
-const server = await startPostgres();
+const server = await postgresDatabases();
 const folder = mkdtempSync(join(tmpdir(), "dragoman-backup-e2e-"));
 const dataFolder = join(folder, "data");
 const file = join(folder, "copy.backup");

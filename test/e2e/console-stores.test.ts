@@ -7,14 +7,14 @@ import { openCalls } from "../../src/store/open-database.ts";
 import { chromiumProgram, type ConsolePage, launch, openConsole, startConsoleGateway } from "../harness/chromium.ts";
 import { CONSOLE_JOBS, doneJob } from "../harness/console-jobs.ts";
 import type { GatewayProcess } from "../harness/gateway-process.ts";
-import { startPostgres } from "../harness/postgres-server.ts";
+import { postgresDatabases } from "../harness/postgres-server.ts";
 import { until } from "../harness/until.ts";
 
 const program = chromiumProgram();
 const HOUR_MS = 3_600_000;
 const HOURS = 20;
 
-const postgres = program === null ? null : await startPostgres();
+const postgres = program === null ? null : await postgresDatabases();
 afterAll(async () => {
   await postgres?.dispose();
 });

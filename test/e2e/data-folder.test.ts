@@ -14,10 +14,10 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
-import { startPostgres } from "../harness/postgres-server.ts";
+import { postgresDatabases } from "../harness/postgres-server.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-data-"));
-const postgres = await startPostgres();
+const postgres = await postgresDatabases();
 afterAll(async () => {
   await postgres?.dispose();
   rmSync(folder, { recursive: true, force: true });

@@ -5,12 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Database } from "bun:sqlite";
 import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
-import { startPostgres, statement } from "../harness/postgres-server.ts";
+import { postgresDatabases, statement } from "../harness/postgres-server.ts";
 import { printedSeed } from "../harness/chance.ts";
 import { isLongRun } from "../harness/long-run.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-restarts-"));
-const postgres = await startPostgres();
+const postgres = await postgresDatabases();
 afterAll(async () => {
   await postgres?.dispose();
   rmSync(folder, { recursive: true, force: true });

@@ -4,6 +4,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { gatewayCommand } from "../harness/gateway-program.ts";
 import { cleanEnvironment, runCli, startGateway } from "../harness/gateway-process.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-paths-"));
@@ -169,15 +170,14 @@ describe("commands on a wrong path", () => {
   });
 });
 
-/** Root may write everywhere, so as root the process is run as another user, who may read the checkout. */
+/** Root may write everywhere, so as root the process is run as another user, who may run the executable or read the checkout. */
 const asOther = process.getuid?.() === 0 ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : [];
-const main = join(import.meta.dir, "../../src/main.ts");
 const canRun =
   process.platform !== "win32" &&
   (asOther.length === 0 ||
     (Bun.which("setpriv") !== null &&
-      Bun.spawnSync([...asOther, process.execPath, main, "version"], { cwd: tmpdir(), env: cleanEnvironment() })
-        .exitCode === 0));
+      Bun.spawnSync([...asOther, ...gatewayCommand, "version"], { cwd: tmpdir(), env: cleanEnvironment() }).exitCode ===
+        0));
 if (!canRun)
   console.log("skipped: no other user than root can run the command line here (setpriv, a readable checkout)");
 
@@ -195,7 +195,7 @@ describe.skipIf(!canRun)("a user without write permission", () => {
   async function refused(flags: readonly string[], config = ""): Promise<string> {
     const named = join(folder, `closed-${++count}.yaml`);
     writeFileSync(named, config, { mode: 0o644 });
-    const child = Bun.spawn([...asOther, process.execPath, main, "serve", "--port", "0", "--config", named, ...flags], {
+    const child = Bun.spawn([...asOther, ...gatewayCommand, "serve", "--port", "0", "--config", named, ...flags], {
       cwd: open,
       env: cleanEnvironment(),
       stdout: "pipe",

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { VERSION } from "../../src/core/version.ts";
 import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
-import { startPostgres } from "../harness/postgres-server.ts";
+import { postgresDatabases } from "../harness/postgres-server.ts";
 import { until } from "../harness/until.ts";
 
 const DIFFERENT = "gateways on this database have different configuration files";
@@ -38,7 +38,7 @@ async function gaugeOf(gateway: GatewayProcess, configuration: "same" | "differe
   );
 }
 
-const server = await startPostgres();
+const server = await postgresDatabases();
 const folder = mkdtempSync(join(tmpdir(), "dragoman-replica-files-"));
 afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });

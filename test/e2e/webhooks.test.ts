@@ -7,12 +7,12 @@ import { join } from "node:path";
 import { Webhook as Verifier } from "standardwebhooks";
 import { newWebhookSecret } from "../../src/observe/webhooks/webhook-settings.ts";
 import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
-import { startPostgres } from "../harness/postgres-server.ts";
+import { postgresDatabases } from "../harness/postgres-server.ts";
 import { type FakeUpstream, startUpstream } from "../harness/upstream.ts";
 import { until } from "../harness/until.ts";
 
 const secret = newWebhookSecret();
-const server = await startPostgres();
+const server = await postgresDatabases();
 afterAll(() => server?.dispose());
 
 interface Told {

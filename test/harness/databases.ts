@@ -12,7 +12,7 @@ import { openPostgresCalls } from "../../src/store/postgres-calls.ts";
 import { openSqliteCalls } from "../../src/store/sqlite-calls.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import type { Store } from "../../src/store/store.ts";
-import { connection, type PostgresServer, startPostgres } from "./postgres-server.ts";
+import { connection, type PostgresDatabases, postgresDatabases } from "./postgres-server.ts";
 
 type Rows = readonly Readonly<Record<string, unknown>>[];
 
@@ -56,7 +56,7 @@ export const SQLITE: DatabaseKind = {
 };
 
 /** Gives the addresses of new databases that have all tables and no row. They are made once, and then copied. */
-export function migratedDatabases(server: PostgresServer): () => Promise<string> {
+export function migratedDatabases(server: PostgresDatabases): () => Promise<string> {
   let first: Promise<string> | null = null;
   const make = async (): Promise<string> => {
     const url = await server.newDatabase();
@@ -68,9 +68,14 @@ export function migratedDatabases(server: PostgresServer): () => Promise<string>
   return async () => await server.newDatabase(await (first ??= make()));
 }
 
-/** With a server of its own for PostgreSQL, where that is installed. Their tables are there already. */
+/** The variable that says over which database the suites of all databases run: `SQLite` or `PostgreSQL`, and both where it is absent. */
+export const DATABASES_VARIABLE = "DRAGOMAN_TEST_DATABASES";
+
+/** Their tables are there already. */
 export async function allDatabases(): Promise<readonly DatabaseKind[]> {
-  const server = await startPostgres();
+  const chosen = process.env[DATABASES_VARIABLE];
+  if (chosen === SQLITE.name) return [SQLITE];
+  const server = await postgresDatabases();
   const newDatabase = server === null ? null : migratedDatabases(server);
   const postgres: DatabaseKind = {
     name: "PostgreSQL",
@@ -88,5 +93,5 @@ export async function allDatabases(): Promise<readonly DatabaseKind[]> {
     },
     dispose: async () => await server?.dispose(),
   };
-  return [SQLITE, postgres];
+  return chosen === postgres.name ? [postgres] : [SQLITE, postgres];
 }

@@ -7,11 +7,16 @@ import { Client } from "pg";
 import { endWithThisProcess } from "./server-end.ts";
 import { freePort } from "./free-port.ts";
 
-export interface PostgresServer {
+export interface PostgresDatabases {
   /** Of its first database, which is empty: `postgresql://...`. */
   readonly url: string;
   /** The address of a new database: empty, or a copy of the one at `like`, to which nothing may be connected. */
   newDatabase(like?: string): Promise<string>;
+  /** Removes the databases, and the server where it is of this process alone. */
+  dispose(): Promise<void>;
+}
+
+export interface PostgresServer extends PostgresDatabases {
   /** Ends it as an administrator does: connections are cut, nothing is lost. It comes back with start(). */
   stop(): Promise<void>;
   /** All processes of it at once, as when the power goes. */
@@ -20,8 +25,6 @@ export interface PostgresServer {
   /** Connections stay open and nothing answers, until thaw(). */
   freeze(): void;
   thaw(): void;
-  /** Stops it and removes its folder. */
-  dispose(): Promise<void>;
 }
 
 type Rows = readonly Readonly<Record<string, unknown>>[];
@@ -40,6 +43,17 @@ const SETTINGS = [
   "autovacuum=off",
   "jit=off",
 ];
+
+/** The variable that names the server of a run of tests to its processes. */
+export const POSTGRES_VARIABLE = "DRAGOMAN_TEST_POSTGRES";
+
+/** Databases on the server of this run, or on one of its own where a file runs by itself. For a test that stops, kills or freezes the server: `startPostgres`. */
+export async function postgresDatabases(): Promise<PostgresDatabases | null> {
+  const shared = process.env[POSTGRES_VARIABLE];
+  if (shared === undefined) return await startPostgres();
+  const { newDatabase, dropAll } = await databasesAt(shared, `test_${process.pid}_${crypto.randomUUID().slice(0, 8)}`);
+  return { url: shared, newDatabase, dispose: dropAll };
+}
 
 /** Null, with a line that says so, where PostgreSQL is not installed; an error there in CI. */
 export async function startPostgres(): Promise<PostgresServer | null> {
@@ -73,7 +87,6 @@ export async function startPostgres(): Promise<PostgresServer | null> {
   const url = (database: string): string => `postgresql://${USER}@127.0.0.1:${port}/${database}`;
   const options = [`port=${port}`, `unix_socket_directories=${folder}`, ...SETTINGS].flatMap((one) => ["-c", one]);
   let server: Bun.Subprocess | null = null;
-  let databases = 0;
 
   const start = async (): Promise<void> => {
     server = Bun.spawn(asOrdinaryUser([join(programs, "postgres"), "-D", data, ...options]), {
@@ -105,17 +118,10 @@ export async function startPostgres(): Promise<PostgresServer | null> {
     for (const pid of signal === "SIGSTOP" ? pids : pids.toReversed()) signalOne(pid, signal);
   };
   await start();
-  // cheaper than the way through the write-ahead log, and the only way before version 15
-  const [version] = await statement(url("postgres"), "select current_setting('server_version_num')::int as number");
-  const copying = Number(version!["number"]) >= 150_000 ? " strategy file_copy" : "";
+  const { newDatabase } = await databasesAt(url("postgres"), "test");
   return {
     url: url("postgres"),
-    async newDatabase(like) {
-      const name = `test_${++databases}`;
-      const template = like === undefined ? "" : ` template ${new URL(like).pathname.slice(1)}${copying}`;
-      await statement(url("postgres"), `create database ${name}${template}`);
-      return url(name);
-    },
+    newDatabase,
     stop: () => end("SIGINT"),
     kill: () => end("SIGQUIT"),
     start,
@@ -125,6 +131,30 @@ export async function startPostgres(): Promise<PostgresServer | null> {
       signalAll("SIGCONT");
       await end("SIGQUIT");
       rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function databasesAt(
+  url: string,
+  prefix: string,
+): Promise<Pick<PostgresDatabases, "newDatabase"> & { readonly dropAll: () => Promise<void> }> {
+  // cheaper than the way through the write-ahead log, and the only way before version 15
+  const [version] = await statement(url, "select current_setting('server_version_num')::int as number");
+  const copying = Number(version!["number"]) >= 150_000 ? " strategy file_copy" : "";
+  const names: string[] = [];
+  return {
+    async newDatabase(like) {
+      const name = `${prefix}_${names.length + 1}`;
+      names.push(name);
+      const template = like === undefined ? "" : ` template ${new URL(like).pathname.slice(1)}${copying}`;
+      await statement(url, `create database ${name}${template}`);
+      const made = new URL(url);
+      made.pathname = name;
+      return made.href;
+    },
+    async dropAll() {
+      for (const name of names.splice(0)) await statement(url, `drop database if exists ${name} with (force)`);
     },
   };
 }

@@ -5,8 +5,7 @@ import { readdirSync, readFileSync } from "node:fs";
 /** Ends those that run, at once, and says what they were. */
 export function endMarked(mark: string): readonly string[] {
   const ended: string[] = [];
-  for (const pid of processIds()) {
-    if (pid === process.pid || !isMarked(pid, mark)) continue;
+  for (const pid of markedProcesses(mark)) {
     const command = readProcessFile(pid, "cmdline").replaceAll("\0", " ").trim();
     try {
       process.kill(pid, "SIGKILL");
@@ -16,6 +15,11 @@ export function endMarked(mark: string): readonly string[] {
     }
   }
   return ended;
+}
+
+/** Their ids, without this process. */
+export function markedProcesses(mark: string): readonly number[] {
+  return processIds().filter((pid) => pid !== process.pid && isMarked(pid, mark));
 }
 
 function processIds(): readonly number[] {

@@ -1,10 +1,10 @@
 // The plan of a run: which files share a process, which run alone, and what may be tried again.
 import { describe, expect, test } from "bun:test";
 import { mayTryAgain, planOf } from "./plan.ts";
-import { kindOf, type TestFile } from "./test-file.ts";
+import { isQuick, keyOf, kindOf, overDatabases, type TestFile } from "./test-file.ts";
 import type { Times } from "./times.ts";
 
-const file = (path: string, text = ""): TestFile => ({ path: `test/${path}.test.ts`, text });
+const file = (path: string, text = ""): TestFile => ({ path: `test/${path}.test.ts`, text, database: null });
 const BROWSER = file("e2e/console-x", 'import { launch } from "../harness/chromium.ts";');
 const FILES = [
   file("wire/a"),
@@ -28,7 +28,7 @@ const TIMES: Times = {
 const named = (isWholeRun: boolean, times = TIMES): readonly string[] =>
   planOf(FILES, times, isWholeRun).map(
     ({ files, isAlone }) =>
-      `${files.map((path) => path.slice("test/".length, -".test.ts".length)).join("+")}${isAlone ? " alone" : ""}`,
+      `${files.map(({ path }) => path.slice("test/".length, -".test.ts".length)).join("+")}${isAlone ? " alone" : ""}`,
   );
 
 describe("planOf", () => {
@@ -63,35 +63,66 @@ describe("planOf", () => {
     const many = Array.from({ length: 100 }, (_, index) => file(`wire/${index}`));
     const times = Object.fromEntries(many.map(({ path }, index) => [path, time((index % 30) / 10)]));
     const plan = planOf(many, times, true);
-    expect(plan.flatMap(({ files }) => files).toSorted()).toEqual(many.map(({ path }) => path).toSorted());
+    const paths = (files: readonly TestFile[]): readonly string[] => files.map(({ path }) => path).toSorted();
+    expect(paths(plan.flatMap(({ files }) => files))).toEqual(paths(many));
     for (const { files } of plan)
-      expect(files.reduce((total, path) => total + times[path]!.cpuS, 0)).toBeLessThanOrEqual(12);
+      expect(files.reduce((total, { path }) => total + times[path]!.cpuS, 0)).toBeLessThanOrEqual(12);
   });
 });
 
 test("kindOf tells by the path and by what the file imports", () => {
   expect(FILES.map(kindOf)).toEqual(["other", "other", "other", "other", "process", "drill", "browser"]);
-  expect([file("spec/a"), file("contract/a"), file("packaging/a")].map(kindOf)).toEqual([
+  expect(["spec/a", "contract/a", "packaging/a", "smoke/a"].map((path) => kindOf(file(path)))).toEqual([
     "spec",
     "contract",
     "process",
+    "smoke",
   ]);
+});
+
+describe("npm test", () => {
+  test("leaves real processes, browsers and packages to npm run test:all, but for test/smoke/", () => {
+    expect(["e2e/a", "packaging/a", "smoke/a", "spec/a", "contract/a"].map((path) => isQuick(file(path)))).toEqual([
+      false,
+      false,
+      true,
+      true,
+      true,
+    ]);
+  });
+
+  test("runs a suite over all databases over SQLite, and npm run test:all adds it over PostgreSQL, in a process of its own", () => {
+    const both = ["spec/a", "spec/b"].flatMap((path) => overDatabases(file(path).path, "await allDatabases()"));
+    expect(both.map((one) => [keyOf(one), isQuick(one)])).toEqual([
+      ["test/spec/a.test.ts", true],
+      ["test/spec/a.test.ts over PostgreSQL", false],
+      ["test/spec/b.test.ts", true],
+      ["test/spec/b.test.ts over PostgreSQL", false],
+    ]);
+    const times = Object.fromEntries(both.map((one) => [keyOf(one), time(1)]));
+    expect(planOf(both, times, true).map(({ files }) => files.map(keyOf))).toEqual([
+      ["test/spec/a.test.ts", "test/spec/b.test.ts"],
+      ["test/spec/a.test.ts over PostgreSQL", "test/spec/b.test.ts over PostgreSQL"],
+    ]);
+    expect(overDatabases("test/e2e/a.test.ts", "await allDatabases()")).toHaveLength(1);
+    expect(overDatabases("test/spec/a.test.ts", "")).toHaveLength(1);
+  });
 });
 
 describe("a process that failed may run once more", () => {
   test("but not after a counterexample", () => {
-    expect(mayTryAgain(["test/wire/a.test.ts"], "error: expect(received).toBe(expected)")).toBe(true);
+    expect(mayTryAgain([file("wire/a")], "error: expect(received).toBe(expected)")).toBe(true);
     for (const output of [
       'error: Property failed after 3 tests\n{ seed: 5, path: "2" }\nCounterexample: [0]',
       "error: in the world of seed 7",
       "error: DRAGOMAN_TEST_SEED=12, step 4: {}",
     ])
-      expect(mayTryAgain(["test/wire/a.test.ts"], output)).toBe(false);
+      expect(mayTryAgain([file("wire/a")], output)).toBe(false);
   });
 
   test("and not where money, limits or tenants are counted, or a model is compared", () => {
     for (const name of ["e2e/drill-ledger", "e2e/drill-tenants", "e2e/limits-killed", "store/ledger-model"])
-      expect(mayTryAgain([`test/${name}.test.ts`], "error")).toBe(false);
-    expect(mayTryAgain(["test/e2e/console-calls.test.ts"], "error")).toBe(true);
+      expect(mayTryAgain([file(name)], "error")).toBe(false);
+    expect(mayTryAgain([file("e2e/console-calls")], "error")).toBe(true);
   });
 });

@@ -1,11 +1,10 @@
-// Which test files a run takes, which of them share a process, and in which order the processes start. Everything here follows from the path and the text of
-// a file and from the figures of the last recorded run, so that no list of files is kept by hand.
-import { kindOf, type TestFile } from "./test-file.ts";
+// Which test files of a run share a process, and in which order the processes start. All of this follows from the path and the text of a file and from the
+// figures of the last recorded run, so that no list of files is kept by hand.
+import { isAlone, keyOf, startsProcesses, type TestFile } from "./test-file.ts";
 import type { Times } from "./times.ts";
 
 export interface PlannedProcess {
-  readonly files: readonly string[];
-  /** Nothing runs beside it: it draws pages, burdens a gateway, or measures. */
+  readonly files: readonly TestFile[];
   readonly isAlone: boolean;
 }
 
@@ -15,43 +14,36 @@ const SHARED_CPU_S = 12;
 /** What a file takes of which no run has told: long enough to be started early. */
 const UNKNOWN_CPU_S = 5;
 
-/** The longest ones first, those that run alone at the end. Where only some files were asked for, each has a process of its own. */
+/** The longest ones first. Where only some files were asked for, each has a process of its own. */
 export function planOf(files: readonly TestFile[], times: Times, isWholeRun: boolean): readonly PlannedProcess[] {
-  const cpuS = (path: string): number => times[path]?.cpuS ?? UNKNOWN_CPU_S;
-  const kinds = new Map(files.map((file) => [file.path, kindOf(file)]));
-  const isAlone = (path: string): boolean => ["browser", "drill"].includes(kinds.get(path)!);
-  const isShared = (path: string): boolean =>
-    isWholeRun && !isAlone(path) && kinds.get(path) !== "process" && cpuS(path) < SMALL_CPU_S;
-  const paths = files.map(({ path }) => path);
-  const folders = Object.values(Object.groupBy(paths.filter(isShared), folderOf)).map((folder) => folder!);
+  const cpuS = (file: TestFile): number => times[keyOf(file)]?.cpuS ?? UNKNOWN_CPU_S;
+  const isShared = (file: TestFile): boolean =>
+    isWholeRun && !isAlone(file) && !startsProcesses(file) && cpuS(file) < SMALL_CPU_S;
+  const folders = Object.values(Object.groupBy(files.filter(isShared), groupOf)).map((folder) => folder!);
   const groups = [
-    ...paths.filter((path) => !isShared(path)).map((path) => [path]),
-    ...folders.flatMap((folder) => filled(folder, cpuS, SHARED_CPU_S)),
+    ...files.filter((file) => !isShared(file)).map((file) => [file]),
+    ...folders.flatMap((folder) => filled(folder, cpuS)),
   ];
-  const whole = (group: readonly string[]): number => group.reduce((total, path) => total + cpuS(path), 0);
+  const whole = (group: readonly TestFile[]): number => group.reduce((total, file) => total + cpuS(file), 0);
   return groups
     .toSorted((one, other) => whole(other) - whole(one))
     .map((group) => ({ files: group, isAlone: group.some(isAlone) }));
 }
 
-const folderOf = (path: string): string => path.split("/")[1]!;
+const groupOf = ({ path, database }: TestFile): string => `${path.split("/")[1]!} ${database}`;
 
-/** As few groups as are needed for each to stay below `most`. */
-function filled(
-  paths: readonly string[],
-  size: (path: string) => number,
-  most: number,
-): readonly (readonly string[])[] {
-  const groups: { readonly paths: string[]; size: number }[] = [];
-  for (const path of paths.toSorted((one, other) => size(other) - size(one))) {
-    const group = groups.find((one) => one.size + size(path) <= most);
-    if (group === undefined) groups.push({ paths: [path], size: size(path) });
+/** As few groups as are needed for each to stay below `SHARED_CPU_S`. */
+function filled(files: readonly TestFile[], size: (file: TestFile) => number): readonly (readonly TestFile[])[] {
+  const groups: { readonly files: TestFile[]; size: number }[] = [];
+  for (const file of files.toSorted((one, other) => size(other) - size(one))) {
+    const group = groups.find((one) => one.size + size(file) <= SHARED_CPU_S);
+    if (group === undefined) groups.push({ files: [file], size: size(file) });
     else {
-      group.paths.push(path);
-      group.size += size(path);
+      group.files.push(file);
+      group.size += size(file);
     }
   }
-  return groups.map((group) => group.paths);
+  return groups.map((group) => group.files);
 }
 
 /** What fails here has failed: a counterexample that was drawn at random, and what counts money, limits and tenants' bytes under faults. */
@@ -59,6 +51,6 @@ const FACTS = /^test\/e2e\/(drill-(ledger|replicas|tenants|workers|database)|lim
 const COUNTEREXAMPLE = /^Counterexample: |\bProperty failed after\b|\bin the world of seed\b|\bDRAGOMAN_TEST_SEED=\d/m;
 
 /** Whether a process that failed may run once more. */
-export function mayTryAgain(files: readonly string[], output: string): boolean {
-  return !files.some((file) => FACTS.test(file)) && !COUNTEREXAMPLE.test(output);
+export function mayTryAgain(files: readonly TestFile[], output: string): boolean {
+  return !files.some(({ path }) => FACTS.test(path)) && !COUNTEREXAMPLE.test(output);
 }

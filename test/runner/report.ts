@@ -1,6 +1,8 @@
 // What a run prints: a line for each process as it ends, and at the end what failed, what passed only at its second try, and what was skipped and why.
+import { keyOf } from "./test-file.ts";
 import type { Outcome } from "./test-process.ts";
 
+export const titleOf = (files: Outcome["files"]): string => files.map(keyOf).join(" ");
 const inSeconds = (seconds: number): string => `${seconds.toFixed(1)} s`;
 
 export function printOutcome({
@@ -14,7 +16,7 @@ export function printOutcome({
   cpuS,
   leftBehind,
 }: Outcome): void {
-  const title = files.join(" ");
+  const title = titleOf(files);
   const parts = [
     `${passed} passed`,
     ...(failed > 0 ? [`${failed} failed`] : []),
@@ -32,7 +34,8 @@ export function printOutcome({
 
 /** In one line which test failed and how to run it alone; then why. */
 export function printFailed({ files, failures, faults, complaints }: Outcome, seed: number): void {
-  const blamed = failures.length > 0 ? failures : files.map((file) => ({ file, title: "the file as a whole" }));
+  const blamed =
+    failures.length > 0 ? failures : files.map(({ path }) => ({ file: path, title: "the file as a whole" }));
   for (const { file, title } of blamed)
     console.log(`failed: ${file}: ${title}; alone: DRAGOMAN_TEST_SEED=${seed} npm test -- ${file}`);
   for (const fault of faults) console.log(`  ${fault}`);
@@ -40,14 +43,14 @@ export function printFailed({ files, failures, faults, complaints }: Outcome, se
 }
 
 export function printFlaky({ files, failures }: Outcome): void {
-  if (failures.length === 0) console.log(`flaky: ${files.join(" ")}: the file as a whole`);
+  if (failures.length === 0) console.log(`flaky: ${titleOf(files)}: the file as a whole`);
   for (const { file, title } of failures) console.log(`flaky: ${file}: ${title}`);
 }
 
 export function printSkipped(outcomes: readonly Outcome[]): void {
   for (const { files, skipped, reasons } of outcomes.filter((outcome) => outcome.skipped.length > 0)) {
     console.log(
-      `skipped in ${files.join(" ")}: ${skipped.slice(0, 5).join("; ")}${skipped.length > 5 ? `; and ${skipped.length - 5} more` : ""}`,
+      `skipped in ${titleOf(files)}: ${skipped.slice(0, 5).join("; ")}${skipped.length > 5 ? `; and ${skipped.length - 5} more` : ""}`,
     );
     for (const reason of reasons) console.log(`  because: ${reason.trim()}`);
   }

@@ -1,24 +1,56 @@
-// A file of tests, and of which kind it is, which follows from its path and from what it imports.
+// A file of tests: of which kind it is, whether `npm test` runs it, and over which databases. All of that follows from its path and from what it imports.
+import { DATABASES_VARIABLE } from "../harness/databases.ts";
 
 /** In the order of the table in CONTRIBUTING.md. */
-export const KINDS = ["browser", "drill", "process", "spec", "contract", "other"] as const;
+export const KINDS = ["smoke", "browser", "drill", "process", "spec", "contract", "other"] as const;
 export type Kind = (typeof KINDS)[number];
 
 export interface TestFile {
   /** From the project's folder: `test/wire/sse.test.ts`. */
   readonly path: string;
   readonly text: string;
+  /** The database of a suite that runs once for each; null where the file says by itself what it needs. */
+  readonly database: "SQLite" | "PostgreSQL" | null;
 }
 
+/** What `npm run test:all` adds: real processes, browsers and packages. test/smoke/ has one proof of each real thing for `npm test`. */
+const OF_THE_REST = /^test\/(e2e|packaging)\//;
 /** Starts processes, so it has one of its own. */
-const STARTS_PROCESSES = /^test\/(e2e|packaging|release)\//;
+const STARTS_PROCESSES = /^test\/(smoke|e2e|packaging|release)\//;
 const DRAWS_PAGES = /harness\/(chromium|console-visits)\.ts"/;
-const RUNS_A_BENCH = /^test\/e2e\/drill|^test\/bench\/bench\.test\.ts$/;
+const RUNS_A_BENCH = /^test\/e2e\/(drill|bench)/;
+const RUNS_OVER_ALL_DATABASES = /\ballDatabases\(/;
+
+export function isQuick({ path, database }: TestFile): boolean {
+  return !OF_THE_REST.test(path) && database !== "PostgreSQL";
+}
 
 export function kindOf({ path, text }: TestFile): Kind {
-  if (DRAWS_PAGES.test(text)) return "browser";
+  if (path.startsWith("test/smoke/")) return "smoke";
+  if (drawsPages({ text })) return "browser";
   if (RUNS_A_BENCH.test(path)) return "drill";
   if (STARTS_PROCESSES.test(path)) return "process";
   if (path.startsWith("test/spec/")) return "spec";
   return path.startsWith("test/contract/") ? "contract" : "other";
 }
+
+const drawsPages = ({ text }: Pick<TestFile, "text">): boolean => DRAWS_PAGES.test(text);
+
+/** Nothing runs beside it: it draws pages, burdens a gateway, or measures. */
+export const isAlone = (file: TestFile): boolean => drawsPages(file) || kindOf(file) === "drill";
+
+/** Small files of other kinds may share a process. */
+export const startsProcesses = ({ path }: TestFile): boolean => STARTS_PROCESSES.test(path);
+
+/** What a run of all tests runs of a file: once over each database where the file is a suite over all of them. */
+export function overDatabases(path: string, text: string): readonly TestFile[] {
+  const runsOverAll = !OF_THE_REST.test(path) && RUNS_OVER_ALL_DATABASES.test(text);
+  return (runsOverAll ? (["SQLite", "PostgreSQL"] as const) : [null]).map((database) => ({ path, text, database }));
+}
+
+/** The name of its figures. */
+export const keyOf = ({ path, database }: TestFile): string =>
+  database === "PostgreSQL" ? `${path} over PostgreSQL` : path;
+
+export const variablesOf = ({ database }: TestFile): Readonly<Record<string, string>> =>
+  database === null ? {} : { [DATABASES_VARIABLE]: database };

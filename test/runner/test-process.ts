@@ -2,7 +2,8 @@
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { environment, isolation, packageFolder } from "../../bin/runtime.mjs";
-import { endMarked } from "./marked-processes.ts";
+import { endMarked, markedProcesses } from "./marked-processes.ts";
+import { type TestFile, variablesOf } from "./test-file.ts";
 import { judge, type Verdict } from "./verdict.ts";
 
 export interface Surroundings {
@@ -17,7 +18,7 @@ export interface Surroundings {
 }
 
 export interface Outcome extends Verdict {
-  readonly files: readonly string[];
+  readonly files: readonly TestFile[];
   readonly output: string;
   readonly wallS: number;
   /** Of the process and of those that it started and waited for. */
@@ -30,10 +31,13 @@ export interface Outcome extends Verdict {
 const TEST_TIMEOUT_MS = 180_000;
 const FILE_TIMEOUT_MS = 900_000;
 const LONG_FILE_TIMEOUT_MS = 3_600_000;
+/** For what a test has told to end, and not waited for. */
+const LEFT_BEHIND_MS = 2_000;
 let started = 0;
 
-export async function runProcess(files: readonly string[], surroundings: Surroundings): Promise<Outcome> {
+export async function runProcess(files: readonly TestFile[], surroundings: Surroundings): Promise<Outcome> {
   const { scratch, seed, isStrict, isLong, variables } = surroundings;
+  const paths = files.map(({ path }) => path);
   const folder = join(scratch, String(++started));
   const temporary = join(folder, "t");
   mkdirSync(temporary, { recursive: true, mode: 0o711 });
@@ -49,7 +53,7 @@ export async function runProcess(files: readonly string[], surroundings: Surroun
     `--reporter-outfile=${report}`,
   ];
   const child = Bun.spawn(
-    [process.execPath, ...isolation(packageFolder), "test", ...flags, ...files.map((file) => `./${file}`)],
+    [process.execPath, ...isolation(packageFolder), "test", ...flags, ...paths.map((path) => `./${path}`)],
     {
       cwd: packageFolder,
       env: {
@@ -57,6 +61,8 @@ export async function runProcess(files: readonly string[], surroundings: Surroun
         ...environment(process.env),
         TMPDIR: temporary,
         ...variables,
+        // files share a process only where they run over the same database
+        ...variablesOf(files[0]!),
         ...(isLong && { DRAGOMAN_TEST_LONG: "1" }),
       },
       stdin: "ignore",
@@ -82,10 +88,17 @@ export async function runProcess(files: readonly string[], surroundings: Surroun
     timedOut,
     output,
   };
-  const verdict = judge(files, existsSync(report) ? readFileSync(report, "utf8") : null, ending, isStrict);
+  const verdict = judge(paths, existsSync(report) ? readFileSync(report, "utf8") : null, ending, isStrict);
   const wallS = (performance.now() - startedMs) / 1000;
   const cpuS = Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1e6;
-  const leftBehind = endMarked(`${temporary}/`).concat(endMarked(`TMPDIR=${temporary}\0`));
+  const leftBehind = await endLeftBehind(temporary);
   rmSync(folder, { recursive: true, force: true });
   return { files, output, wallS, cpuS, leftBehind, ...verdict };
+}
+
+/** What ends by itself soon is not left behind: the watchers of servers remove folders. */
+async function endLeftBehind(folder: string): Promise<readonly string[]> {
+  const endsMs = performance.now() + LEFT_BEHIND_MS;
+  while (performance.now() < endsMs && markedProcesses(folder).length > 0) await Bun.sleep(20);
+  return endMarked(folder);
 }

@@ -1,7 +1,7 @@
 // What each test file took in the last recorded run: the order of the next one follows from it, and the table in CONTRIBUTING.md. A run with --record writes both.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { KINDS, kindOf, type TestFile } from "./test-file.ts";
+import { isQuick, keyOf, KINDS, kindOf, type TestFile } from "./test-file.ts";
 import type { Outcome } from "./test-process.ts";
 import type { FileShare } from "./verdict.ts";
 
@@ -12,7 +12,7 @@ export interface Time {
   readonly tests: number;
 }
 
-/** By the path of the file. */
+/** By the key of the file. */
 export type Times = Readonly<Record<string, Time>>;
 
 const PLACE = "test/times.json";
@@ -26,12 +26,12 @@ export function readTimes(folder: string): Times {
 /** Of each file of these processes: its part of the CPU time is as large as that of the time on the clock. */
 function measuredTimes(outcomes: readonly Outcome[]): Times {
   return Object.fromEntries(
-    outcomes.flatMap(({ shares, cpuS, wallS }) => {
+    outcomes.flatMap(({ files, shares, cpuS, wallS }) => {
       const whole = shares.reduce((total, share) => total + share.wallS, 0);
       const part = (share: FileShare): number => (whole === 0 ? 1 / shares.length : share.wallS / whole);
       const rounded = (seconds: number): number => Math.round(seconds * 10) / 10;
-      return shares.map((share) => [
-        share.file,
+      return shares.map((share, at) => [
+        keyOf(files[at]!),
         { cpuS: rounded(cpuS * part(share)), wallS: rounded(wallS * part(share)), tests: share.tests },
       ]);
     }),
@@ -39,48 +39,43 @@ function measuredTimes(outcomes: readonly Outcome[]): Times {
 }
 
 /** Files that did not run keep the times that they had; files that are gone lose them. */
-export function recordTimes(
-  folder: string,
-  files: readonly TestFile[],
-  isQuick: (path: string) => boolean,
-  outcomes: readonly Outcome[],
-): void {
+export function recordTimes(folder: string, files: readonly TestFile[], outcomes: readonly Outcome[]): void {
   const before = readTimes(folder);
   const measured = measuredTimes(outcomes);
   const times = Object.fromEntries(
-    files.flatMap(({ path }) => {
-      const time = measured[path] ?? before[path];
-      return time === undefined ? [] : [[path, time] as const];
+    files.flatMap((file) => {
+      const time = measured[keyOf(file)] ?? before[keyOf(file)];
+      return time === undefined ? [] : [[keyOf(file), time] as const];
     }),
   );
-  writeFileSync(
-    join(folder, PLACE),
-    `${JSON.stringify(times, undefined, 1).replaceAll(/\{\n\s+([^}]*?)\n\s+\}/g, (_, inner: string) => `{ ${inner.replaceAll(/\n\s+/g, " ")} }`)}\n`,
-  );
+  const lines = Object.entries(times).map(([key, time]) => `  ${JSON.stringify(key)}: ${JSON.stringify(time)}`);
+  writeFileSync(join(folder, PLACE), `{\n${lines.join(",\n")}\n}\n`);
   const page = join(folder, "CONTRIBUTING.md");
   writeFileSync(
     page,
     readFileSync(page, "utf8").replace(
       TABLE,
-      (_, begin: string, end: string) => `${begin}${tableOf(files, isQuick, times)}${end}`,
+      (_, begin: string, end: string) => `${begin}${tableOf(files, times)}${end}`,
     ),
   );
 }
 
-function tableOf(files: readonly TestFile[], isQuick: (path: string) => boolean, times: Times): string {
-  const row = (title: string, of: readonly TestFile[]): string => {
+function tableOf(files: readonly TestFile[], times: Times): string {
+  const row = (command: string, kind: string, of: readonly TestFile[]): string => {
+    const known = of.map((file) => times[keyOf(file)] ?? { cpuS: 0, wallS: 0, tests: 0 });
     const sum = (figure: (time: Time) => number): number =>
-      Math.round(of.reduce((total, { path }) => total + (times[path] === undefined ? 0 : figure(times[path])), 0));
-    return `| ${title} | ${of.length} | ${sum(({ tests }) => tests)} | ${sum(({ cpuS }) => cpuS)} | ${sum(({ wallS }) => wallS)} |\n`;
+      Math.round(known.reduce((total, time) => total + figure(time), 0));
+    const figures = [sum(({ tests }) => tests), sum(({ cpuS }) => cpuS), sum(({ wallS }) => wallS)];
+    return `| ${[command, kind, of.length, ...figures].join(" | ")} |\n`;
   };
   const rows = [true, false].flatMap((quick) => {
     const command = quick ? "`npm test`" : "`npm run test:all` adds";
-    const of = files.filter(({ path }) => isQuick(path) === quick);
+    const of = files.filter((file) => isQuick(file) === quick);
     const kinds = KINDS.map((kind) => [kind, of.filter((file) => kindOf(file) === kind)] as const);
     return [
-      ...kinds.filter(([, own]) => own.length > 0).map(([kind, own]) => row(`${command}: ${kind}`, own)),
-      ...(of.length > 0 ? [row(`**${command}**`, of)] : []),
+      ...kinds.filter(([, own]) => own.length > 0).map(([kind, own]) => row(command, kind, own)),
+      row(command, "**all of these**", of),
     ];
   });
-  return `| kind | files | tests | CPU s | wall s, summed |\n|---|---|---|---|---|\n${rows.join("")}`;
+  return `| command | kind | files | tests | CPU s | wall s, summed |\n|---|---|---|---|---|---|\n${rows.join("")}`;
 }

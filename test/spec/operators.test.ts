@@ -13,7 +13,7 @@ import { addOperators } from "../../src/store/operator-migration.ts";
 import { openPostgresDatabase } from "../../src/store/postgres.ts";
 import { openSqliteDatabase } from "../../src/store/sqlite.ts";
 import { type AdminWorld, openAdminWorld } from "../harness/admin.ts";
-import { startPostgres } from "../harness/postgres-server.ts";
+import { postgresDatabases } from "../harness/postgres-server.ts";
 import { writes } from "../harness/store-writes.ts";
 
 const A = "/api/v1/admin";
@@ -264,7 +264,7 @@ describe("addresses set by other users than operators", () => {
 });
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-operators-"));
-const server = await startPostgres();
+const server = await postgresDatabases();
 afterAll(async () => {
   rmSync(folder, { recursive: true });
   await server?.dispose();

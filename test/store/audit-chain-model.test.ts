@@ -14,12 +14,12 @@ import { openSqliteStore } from "../../src/store/sqlite.ts";
 import type { Store } from "../../src/store/store.ts";
 import { migratedDatabases } from "../harness/databases.ts";
 import { drawCount } from "../harness/long-run.ts";
-import { type PostgresServer, startPostgres, statement } from "../harness/postgres-server.ts";
+import { type PostgresDatabases, postgresDatabases, statement } from "../harness/postgres-server.ts";
 import { until } from "../harness/until.ts";
 import { type Chance, chanceOf, seedsFrom } from "../harness/chance.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-audit-"));
-const postgres = await startPostgres();
+const postgres = await postgresDatabases();
 afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
   await postgres?.dispose();
@@ -74,7 +74,7 @@ const WRITER_NAME = "killed-writer";
 
 const newUrl = postgres === null ? null : migratedDatabases(postgres);
 
-async function postgresPlace(server: PostgresServer): Promise<Place> {
+async function postgresPlace(server: PostgresDatabases): Promise<Place> {
   let url = await newUrl!();
   return {
     address: () => `${url}?application_name=${WRITER_NAME}`,
@@ -84,8 +84,12 @@ async function postgresPlace(server: PostgresServer): Promise<Place> {
     ended: () =>
       until(
         async () =>
-          (await statement(url, `select 1 from pg_stat_activity where application_name = '${WRITER_NAME}'`)).length ===
-          0,
+          (
+            await statement(
+              url,
+              `select 1 from pg_stat_activity where datname = current_database() and application_name = '${WRITER_NAME}'`,
+            )
+          ).length === 0,
         "the server has ended what the killed process had begun",
       ),
     isCopiedOpen: false,

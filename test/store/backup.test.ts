@@ -16,10 +16,10 @@ import { chanceOf, printedSeed } from "../harness/chance.ts";
 import { migratedDatabases } from "../harness/databases.ts";
 import { allRows, fillDatabase } from "../harness/filled-database.ts";
 import { drawCount } from "../harness/long-run.ts";
-import { startPostgres } from "../harness/postgres-server.ts";
+import { postgresDatabases } from "../harness/postgres-server.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-backup-"));
-const server = await startPostgres();
+const server = await postgresDatabases();
 afterAll(async () => {
   rmSync(folder, { recursive: true });
   await server?.dispose();

@@ -15,11 +15,11 @@ import { COPIED_TABLES, OWN_TABLES } from "../../src/store/stored-tables.ts";
 import { holdWrites } from "../../src/store/write-hold.ts";
 import { allRows, fillDatabase } from "../harness/filled-database.ts";
 import { migratedDatabases } from "../harness/databases.ts";
-import { startPostgres } from "../harness/postgres-server.ts";
+import { postgresDatabases } from "../harness/postgres-server.ts";
 import { untilFound } from "../harness/until.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-move-"));
-const server = await startPostgres();
+const server = await postgresDatabases();
 afterAll(async () => {
   rmSync(folder, { recursive: true });
   await server?.dispose();

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startPostgres } from "../harness/postgres-server.ts";
+import { postgresDatabases } from "../harness/postgres-server.ts";
 import { printedSeed } from "../harness/chance.ts";
 import { USERS } from "./ledger-model/accounts.ts";
 import { type ModelDatabase, postgresModel, sqliteModel } from "./ledger-model/databases.ts";
@@ -30,7 +30,7 @@ const AT_ONCE = 6;
 const MAX_EVENTS = 22;
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-model-"));
-const postgres = await startPostgres();
+const postgres = await postgresDatabases();
 afterAll(async () => {
   await postgres?.dispose();
   rmSync(folder, { recursive: true, force: true });

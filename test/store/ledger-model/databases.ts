@@ -14,7 +14,7 @@ import { openPostgresDatabase } from "../../../src/store/postgres.ts";
 import type { Schema } from "../../../src/store/schema.ts";
 import { openDatabase } from "../../../src/store/sqlite-connection.ts";
 import { sqliteInserts } from "../../../src/store/sqlite-inserts.ts";
-import type { PostgresServer } from "../../harness/postgres-server.ts";
+import type { PostgresDatabases } from "../../harness/postgres-server.ts";
 
 /** `mute`: it takes what comes, and its answer does not arrive. */
 export type DatabaseMood = "up" | "away" | "mute";
@@ -86,7 +86,7 @@ const TABLES = [
   "journal_place",
 ] as const;
 
-export async function postgresModel(server: PostgresServer): Promise<ModelDatabase> {
+export async function postgresModel(server: PostgresDatabases): Promise<ModelDatabase> {
   const url = await server.newDatabase();
   const { store, db: opened } = openPostgresDatabase({ url, poolSize: 4 });
   await store.migrate();

@@ -5,9 +5,9 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { cleanEnvironment, type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
-import { jsonDifference, textDifference } from "./output-match.ts";
+import { jsonDifference, textDifference } from "../docs/output-match.ts";
 import { gatewayFile } from "../harness/gateway-program.ts";
-import { allPages, type Fence, fencesOf, type Page, projectFolder, readPage, tableBelow } from "./pages.ts";
+import { allPages, type Fence, fencesOf, type Page, projectFolder, readPage, tableBelow } from "../docs/pages.ts";
 
 const missing = ["bash", "curl", "node"].filter((program) => Bun.which(program) === null);
 if (missing.length > 0)

@@ -9,9 +9,9 @@ import type {
   ResponseInputItem,
   ResponseStreamEvent,
 } from "openai/resources/responses/responses";
-import { FAMILIES, type Family } from "./families.ts";
-import { openaiClient, standingFamilyGateway } from "./standing-family-gateway.ts";
-import { AFTER_TOOLS, FORECAST, FORECAST_SCHEMA, TEXT, THOUGHT, WEATHER_SCHEMA } from "./scripted-answers.ts";
+import { FAMILIES, type Family } from "../e2e/families.ts";
+import { openaiClient, standingFamilyGateway } from "../e2e/standing-family-gateway.ts";
+import { AFTER_TOOLS, FORECAST, FORECAST_SCHEMA, TEXT, THOUGHT, WEATHER_SCHEMA } from "../e2e/scripted-answers.ts";
 
 const stage = standingFamilyGateway();
 let client: OpenAI;

@@ -20,11 +20,11 @@ import {
   expectedUsage,
   expectedWithheld,
   TRACE_ID,
-} from "./expected-answers.ts";
-import { FAMILIES, type Family } from "./families.ts";
-import { saidTo } from "./family-gateway.ts";
-import { openaiClient, standingFamilyGateway } from "./standing-family-gateway.ts";
-import { AFTER_TOOLS, FORECAST, FORECAST_SCHEMA, TEXT, THOUGHT, WEATHER_SCHEMA } from "./scripted-answers.ts";
+} from "../e2e/expected-answers.ts";
+import { FAMILIES, type Family } from "../e2e/families.ts";
+import { saidTo } from "../e2e/family-gateway.ts";
+import { openaiClient, standingFamilyGateway } from "../e2e/standing-family-gateway.ts";
+import { AFTER_TOOLS, FORECAST, FORECAST_SCHEMA, TEXT, THOUGHT, WEATHER_SCHEMA } from "../e2e/scripted-answers.ts";
 
 const stage = standingFamilyGateway();
 let client: OpenAI;
