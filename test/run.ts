@@ -1,9 +1,7 @@
-// What `npm test` and `npm run test:all` run: *.test.ts files under test/, each in a process of its own or with small files of its folder. As many processes as the
-// machine has cores, and one more, run side by side, the longest ones first; browsers, drills and benches run with nothing beside them. A process that failed
-// runs once more at the end, alone and with the same seed: if it passes then, it is told as flaky, and more than three of those fail the run.
-// `npm test -- routing e2e/` narrows to the paths that contain one of the words. The switches: --all (`npm run test:all`) takes all files, and --rest those that
-// `npm test` leaves out; --long gives tests that draw at random more time; --record writes what each file took into test/times.json and the table in
-// CONTRIBUTING.md. With DRAGOMAN_CI=1 only what cannot be installed may be skipped.
+// What `npm test` and `npm run test:all` run: *.test.ts files under test/, in processes that run side by side, and once more where one fails. CONTRIBUTING.md says
+// how a run is planned. `npm test -- routing e2e/` narrows to the paths that contain one of the words. The switches: --all (`npm run test:all`) takes all files,
+// and --rest those that `npm test` leaves out; --long gives tests that draw at random more time and a seed of their own; --record writes what each file took
+// into test/times.json and the table in CONTRIBUTING.md. With DRAGOMAN_CI=1 only what cannot be installed may be skipped.
 import { spawnSync } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -29,6 +27,9 @@ const given = process.argv.slice(2);
 const switches = new Set(given.filter((word) => word.startsWith("--")));
 const words = given.filter((word) => !word.startsWith("--")).map((word) => word.replace(/^\.\//, ""));
 const isWholeRun = words.length === 0;
+
+const isLong = switches.has("--long");
+const seed = isLong && process.env["DRAGOMAN_TEST_SEED"] === undefined ? Math.floor(Math.random() * 2 ** 31) : runSeed;
 
 const scratch = makeScratchFolder();
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
@@ -92,7 +93,7 @@ function printSurroundings(): void {
     ["curl", answers("curl", "--version"), "tests of the commands in the documentation cannot run"],
   ];
   for (const [name, there, without] of things) console.log(there ? `there:   ${name}` : `missing: ${name}; ${without}`);
-  console.log(`seed of this run: ${runSeed}`);
+  console.log(`seed of this run: ${seed}`);
 }
 
 const all = [...new Glob("test/**/*.test.ts").scanSync({ cwd: packageFolder })]
@@ -111,9 +112,9 @@ process.env["TMPDIR"] = scratch;
 const postgres = isWholeRun && postgresPrograms() !== null ? await startPostgres() : null;
 const surroundings: Surroundings = {
   scratch,
-  seed: runSeed,
+  seed,
   isStrict: process.env["DRAGOMAN_CI"] === "1",
-  isLong: switches.has("--long"),
+  isLong,
   variables: {
     ...(postgres !== null && { [POSTGRES_VARIABLE]: postgres.url }),
     ...(isWholeRun && (await buildProgram(built)) && { [PROGRAM_VARIABLE]: built }),
@@ -130,7 +131,7 @@ const isTooFlaky = flaky.length > MOST_FLAKY;
 const failed = chosen.length === 0 ? 1 : sum((outcome) => outcome.failed) + (isTooFlaky ? 1 : 0);
 const skipped = sum((outcome) => outcome.skipped.length);
 printSkipped(outcomes);
-for (const outcome of outcomes.filter((each) => each.failed > 0)) printFailed(outcome, runSeed);
+for (const outcome of outcomes.filter((each) => each.failed > 0)) printFailed(outcome, seed);
 for (const outcome of flaky) printFlaky(outcome);
 if (isTooFlaky)
   console.log(`failed: ${flaky.length} processes passed only at their second try; at most ${MOST_FLAKY} may`);

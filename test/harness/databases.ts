@@ -12,7 +12,7 @@ import { openPostgresCalls } from "../../src/store/postgres-calls.ts";
 import { openSqliteCalls } from "../../src/store/sqlite-calls.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import type { Store } from "../../src/store/store.ts";
-import { connection, type PostgresDatabases, postgresDatabases } from "./postgres-server.ts";
+import { connection, DATABASES_VARIABLE, type PostgresDatabases, postgresDatabases } from "./postgres-server.ts";
 
 type Rows = readonly Readonly<Record<string, unknown>>[];
 
@@ -67,9 +67,6 @@ export function migratedDatabases(server: PostgresDatabases): () => Promise<stri
   };
   return async () => await server.newDatabase(await (first ??= make()));
 }
-
-/** The variable that says over which database the suites of all databases run: `SQLite` or `PostgreSQL`, and both where it is absent. */
-export const DATABASES_VARIABLE = "DRAGOMAN_TEST_DATABASES";
 
 /** Their tables are there already. */
 export async function allDatabases(): Promise<readonly DatabaseKind[]> {

@@ -47,8 +47,15 @@ const SETTINGS = [
 /** The variable that names the server of a run of tests to its processes. */
 export const POSTGRES_VARIABLE = "DRAGOMAN_TEST_POSTGRES";
 
-/** Databases on the server of this run, or on one of its own where a file runs by itself. For a test that stops, kills or freezes the server: `startPostgres`. */
+/** The variable that says over which database the suites of all databases run: `SQLite` or `PostgreSQL`, and both where it is absent. */
+export const DATABASES_VARIABLE = "DRAGOMAN_TEST_DATABASES";
+
+/** Databases on the server of this run, or on one of its own where a file runs by itself; null, with a line that says so, where there is none. For a test that stops, kills or freezes the server: `startPostgres`. */
 export async function postgresDatabases(): Promise<PostgresDatabases | null> {
+  if (process.env[DATABASES_VARIABLE] === "SQLite") {
+    console.log("skipped: PostgreSQL, over which npm run test:all runs this file");
+    return null;
+  }
   const shared = process.env[POSTGRES_VARIABLE];
   if (shared === undefined) return await startPostgres();
   const { newDatabase, dropAll } = await databasesAt(shared, `test_${process.pid}_${crypto.randomUUID().slice(0, 8)}`);

@@ -47,11 +47,14 @@ export function printFlaky({ files, failures }: Outcome): void {
   for (const { file, title } of failures) console.log(`flaky: ${file}: ${title}`);
 }
 
+/** For each reason, which processes skipped tests for it. */
 export function printSkipped(outcomes: readonly Outcome[]): void {
-  for (const { files, skipped, reasons } of outcomes.filter((outcome) => outcome.skipped.length > 0)) {
-    console.log(
-      `skipped in ${titleOf(files)}: ${skipped.slice(0, 5).join("; ")}${skipped.length > 5 ? `; and ${skipped.length - 5} more` : ""}`,
-    );
-    for (const reason of reasons) console.log(`  because: ${reason.trim()}`);
+  const skipping = outcomes.filter(({ skipped }) => skipped.length > 0);
+  const groups = Object.groupBy(skipping, ({ reasons }) => reasons.map((reason) => reason.trim()).join("; "));
+  for (const [reasons, group = []] of Object.entries(groups)) {
+    const titles = group.flatMap(({ skipped }) => skipped);
+    console.log(`skipped ${titles.length} tests in ${titleOf(group.flatMap(({ files }) => files))}`);
+    console.log(`  because: ${reasons}`);
+    console.log(`  ${titles.slice(0, 5).join("; ")}${titles.length > 5 ? `; and ${titles.length - 5} more` : ""}`);
   }
 }

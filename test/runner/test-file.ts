@@ -1,5 +1,5 @@
 // A file of tests: of which kind it is, whether `npm test` runs it, and over which databases. All of that follows from its path and from what it imports.
-import { DATABASES_VARIABLE } from "../harness/databases.ts";
+import { DATABASES_VARIABLE } from "../harness/postgres-server.ts";
 
 /** In the order of the table in CONTRIBUTING.md. */
 export const KINDS = ["smoke", "browser", "drill", "process", "spec", "contract", "other"] as const;
@@ -19,7 +19,7 @@ const OF_THE_REST = /^test\/(e2e|packaging)\//;
 const STARTS_PROCESSES = /^test\/(smoke|e2e|packaging|release)\//;
 const DRAWS_PAGES = /harness\/(chromium|console-visits)\.ts"/;
 const RUNS_A_BENCH = /^test\/e2e\/(drill|bench)/;
-const RUNS_OVER_ALL_DATABASES = /\ballDatabases\(/;
+const RUNS_OVER_ALL_DATABASES = /\b(allDatabases|postgresDatabases)\(/;
 
 export function isQuick({ path, database }: TestFile): boolean {
   return !OF_THE_REST.test(path) && database !== "PostgreSQL";
@@ -42,9 +42,9 @@ export const isAlone = (file: TestFile): boolean => drawsPages(file) || kindOf(f
 /** Small files of other kinds may share a process. */
 export const startsProcesses = ({ path }: TestFile): boolean => STARTS_PROCESSES.test(path);
 
-/** What a run of all tests runs of a file: once over each database where the file is a suite over all of them. */
+/** What a run of all tests runs of a file: once without PostgreSQL and once over it where the file is a suite over all databases. */
 export function overDatabases(path: string, text: string): readonly TestFile[] {
-  const runsOverAll = !OF_THE_REST.test(path) && RUNS_OVER_ALL_DATABASES.test(text);
+  const runsOverAll = !STARTS_PROCESSES.test(path) && RUNS_OVER_ALL_DATABASES.test(text);
   return (runsOverAll ? (["SQLite", "PostgreSQL"] as const) : [null]).map((database) => ({ path, text, database }));
 }
 

@@ -63,7 +63,7 @@ limits:
     );
     expect(statuses.filter((status) => status === 200)).toHaveLength(10);
     expect(statuses.filter((status) => status === 429)).toHaveLength(30);
-    const kept = (): Promise<readonly { readonly calls?: unknown }[]> =>
+    const kept = (): Promise<readonly { readonly status?: unknown; readonly calls?: unknown }[]> =>
       statement(database, "select status::int, count(*)::int as calls from call group by status order by status");
     const sum = async (): Promise<number> => (await kept()).reduce((total, { calls }) => total + Number(calls), 0);
     await until(async () => (await sum()) >= 40, "the calls are in the database");

@@ -13,12 +13,6 @@ import { type ModelDatabase, postgresModel, sqliteModel } from "./ledger-model/d
 import { World } from "./ledger-model/world.ts";
 import { isLongRun } from "../harness/long-run.ts";
 
-/**
- * A run with --long draws a seed of its own. An ordinary run plays the same sequences each time, because fresh ones still find something new about once in 60,000,
- * which would be one ordinary run in some forty, and a run should fail for what was changed since the run before.
- */
-const ORDINARY_SEED = "808";
-if (!isLongRun) Bun.env["DRAGOMAN_TEST_SEED"] ??= ORDINARY_SEED;
 const seed = printedSeed("the ledger's model");
 const only = Bun.env["DRAGOMAN_LEDGER_SEQUENCE"];
 /** An ordinary run plays a number of sequences, so that it proves the same on a busy machine; a long one takes its time. */
