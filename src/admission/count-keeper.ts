@@ -51,8 +51,6 @@ export class CountKeeper {
   readonly #throughOf = (holder: string): number => this.#through.get(holder) ?? 0;
   /** Workers of earlier processes that still run: what they hold is settled when they have ended. */
   #awaited: readonly string[] = [];
-  /** The latest stamp that was kept when this process began. */
-  #restoredStamp = 0;
   #hasFailed = false;
   #isClosed = false;
 
@@ -129,10 +127,8 @@ export class CountKeeper {
     const isBeside = !countStore.isHeld;
     const rows = isBeside ? this.#beginBeside() : countStore.read();
     const holds = isBeside ? [] : ofKept(allHolds, countStore);
-    const states = rows.map(({ state }) => stateOf(state));
     // One of which nothing is known may still begin a call that was granted.
     if (!isBeside) this.#awaited = countStore.runningHolders();
-    this.#restoredStamp = Math.max(0, ...states.map(({ stamp = 0 }) => stamp));
     const { dropped, later } = this.#accounts.restore(
       rows,
       new JournalledAccounts({ counts: journalled.filter(({ run }) => run === undefined), holds }, (holder) =>
@@ -232,16 +228,13 @@ export class CountKeeper {
       { counts: [], holds: this.#laterHolds().filter(({ holder }) => ended.includes(holder)) },
       () => false,
     );
-    const held = new Map(
-      this.#accounts
-        .all()
-        .filter(({ earlierHolds }) => earlierHolds !== null)
-        .map((entry) => [nameOf(entry), entry]),
-    );
+    const known = new Map(this.#accounts.all().map((entry) => [nameOf(entry), entry]));
+    const held = new Map([...known].filter(([, { earlierHolds }]) => earlierHolds !== null));
     for (const [name, { rule, value }] of new Map([...journals.accounts, ...held])) {
-      const holds = Object.entries(held.get(name)?.earlierHolds ?? {}).filter(([holder]) => ended.includes(holder));
+      const { earlierHolds = null, restoredStamp = 0 } = known.get(name) ?? {};
+      const holds = Object.entries(earlierHolds ?? {}).filter(([holder]) => ended.includes(holder));
       const before: KeptState = {
-        stamp: this.#restoredStamp,
+        stamp: restoredStamp,
         parts: holds.flatMap(([, { parts }]) => parts),
         held: Object.fromEntries(holds),
       };
@@ -292,7 +285,7 @@ export class CountKeeper {
     const entries = this.#unkept.splice(0, added.length > 0 ? this.#unkept.length : most);
     const rows = entries.map((entry) => {
       advance(entry.count, times);
-      return keptRow(entry, times, this.#throughOf);
+      return keptRow(entry, times, this.#throughOf, this.#beside === null ? this.#awaited : []);
     });
     try {
       if (this.#beside === null) this.#countStore.write(rows, added);

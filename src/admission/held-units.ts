@@ -44,6 +44,14 @@ export class HeldUnits {
 }
 
 /**
+ * What is to be stored of workers of earlier processes that still run, where nothing is known of them: of what they were
+ * granted after `since`, they may yet begin a call.
+ */
+export function unknownHolds(holders: readonly string[], since: number): KeptHolds {
+  return Object.fromEntries(holders.map((holder) => [holder, { through: NEVER, since, parts: [], later: [] }]));
+}
+
+/**
  * Replaces what workers held by what the journals say of it, for workers that have ended. Of one that still runs, what it
  * holds stays, with what it reserved after the count was stored. Returns `null` when nothing changes.
  */
@@ -72,10 +80,13 @@ export function withoutHolds(
     const through = hold?.through ?? NEVER;
     const own = holds.filter((each) => each.holder === holder);
     if (isRunning(holder)) {
-      const later = add(own.filter((each) => each.stamp > stamp));
+      // Its journal may have more by now of what was reserved after `since`.
+      const { parts: known = [], later: earlier = [] } = hold ?? {};
+      parts = earlier.reduce(without, parts);
+      const later = add(own.filter((each) => each.stamp > since));
       if (hold === undefined && later.length === 0) continue;
       hasChanged = true;
-      left[holder] = { through, since, parts: [...(hold?.parts ?? []), ...later] };
+      left[holder] = { through, since, parts: [...earlier.reduce(without, known), ...later], later };
       continue;
     }
     if (hold !== undefined) {

@@ -14,6 +14,8 @@ export interface KeptHold {
   readonly since?: number;
   /** Its units, which are part of the count. */
   readonly parts: readonly Part[];
+  /** Those of `parts` that a later process took from the journal, because they were reserved after `since`. */
+  readonly later?: readonly Part[];
 }
 
 export type KeptHolds = Readonly<Record<string, KeptHold>>;

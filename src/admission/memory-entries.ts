@@ -3,7 +3,7 @@
 import type { LimitRule } from "../core/limit.ts";
 import type { KeptCount } from "../store/limit-counts.ts";
 import type { AccountStatus, Need, Shortage } from "./limit-store.ts";
-import type { HeldUnits } from "./held-units.ts";
+import { type HeldUnits, unknownHolds } from "./held-units.ts";
 import { type JournalledAccounts, laterState } from "./journalled-accounts.ts";
 import { type KeptHolds, type KeptState, nameOf, ruleOfKey, stateOf } from "./kept-state.ts";
 import {
@@ -28,6 +28,8 @@ export interface Entry {
   held: HeldUnits | null;
   /** What workers of earlier processes held of it, which still ran when this one began. */
   earlierHolds: KeptHolds | null;
+  /** The stamp of what was kept of it when this process began, or 0: what earlier processes granted later is not in that. */
+  restoredStamp: number;
   /** Marks of the current period that `first` has already seen. */
   marks: Set<string> | null;
   /** The stamp of the latest operation that changed the count. */
@@ -52,16 +54,19 @@ export function newEntry({ key }: RuleEntries, rule: Pick<LimitRule, "kind" | "w
     count: newCount(rule),
     held: null,
     earlierHolds: null,
+    restoredStamp: 0,
     marks: null,
     stamp: 0,
     isKept: false,
   };
 }
 
+/** `awaited` are workers of earlier processes that still run. */
 export function keptRow(
-  { rule, value, count, held, earlierHolds, marks, stamp }: Entry,
+  { rule, value, count, held, earlierHolds, restoredStamp, marks, stamp }: Entry,
   times: Times,
   throughOf: (holder: string) => number,
+  awaited: readonly string[],
 ): KeptCount {
   const window = keptWindow(count, times);
   if (window === null && marks === null) return { rule, value, state: null };
@@ -69,8 +74,8 @@ export function keptRow(
     stamp,
     parts: window?.parts ?? [[count.head, 0]],
     ...(marks !== null && { marks: [...marks] }),
-    ...((held !== null || earlierHolds !== null) && {
-      held: { ...held?.kept(count, times, throughOf), ...earlierHolds },
+    ...((held !== null || earlierHolds !== null || awaited.length > 0) && {
+      held: { ...unknownHolds(awaited, restoredStamp), ...held?.kept(count, times, throughOf), ...earlierHolds },
     }),
   };
   return { rule, value, state: JSON.stringify(state) };
@@ -103,6 +108,7 @@ export function restoreAll(
     const { parts, stamp = 0, held } = corrected ?? kept;
     entry.stamp = stamp;
     entry.earlierHolds = held ?? null;
+    entry.restoredStamp = kept.stamp ?? 0;
     seen(entry.stamp);
     restore(entry.count, { parts }, times);
     if (kept.marks !== undefined && kept.parts[0]?.[0] === entry.count.head) entry.marks = new Set(kept.marks);

@@ -78,3 +78,20 @@ export function turnTime(): TurnedTime {
     stop: () => void Object.assign(globalThis, real),
   };
 }
+
+/** What `open` opens, whose intervals run only when the test says so: `tick` runs each of them once, unless it has been cleared. */
+export function withIntervals<T>(open: () => T): { readonly opened: T; readonly tick: () => void } {
+  const real = globalThis.setInterval;
+  const intervals: { readonly timer: ReturnType<typeof setInterval>; readonly run: () => void }[] = [];
+  const set = (run: () => void): ReturnType<typeof setInterval> => {
+    const timer = real(() => {}, MAX_MS);
+    intervals.push({ timer, run });
+    return timer;
+  };
+  Object.assign(globalThis, { setInterval: set });
+  try {
+    return { opened: open(), tick: () => intervals.forEach(({ run }) => run()) };
+  } finally {
+    Object.assign(globalThis, { setInterval: real });
+  }
+}

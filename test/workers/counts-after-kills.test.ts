@@ -16,6 +16,7 @@ import { turnedClock } from "../admission/turned-clock.ts";
 import { type Chance, chanceOf, seedsFrom } from "../harness/chance.ts";
 import { accountOf } from "../contract/limit-store.suite.ts";
 import { openChannels } from "../harness/channels.ts";
+import { withIntervals } from "../harness/turned-time.ts";
 
 const LIMIT = 1e12;
 const ACCOUNTS: readonly Account[] = [
@@ -53,16 +54,17 @@ interface ModelWorker {
 
 interface ModelSupervisor {
   readonly limits: MemoryLimitStore;
+  /** What its timer does, which writes its counts. */
+  readonly tick: () => void;
   isDead: boolean;
 }
+
+/** How often its timer has to run at most until it has looked for workers that have ended, and has written everything. */
+const MAX_TICKS = 50;
 
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 async function delivered(): Promise<void> {
   for (let turns = 0; turns < 8; turns++) await turn();
-}
-
-async function written(isKept: () => boolean): Promise<void> {
-  while (!isKept()) await Bun.sleep(1);
 }
 
 class World {
@@ -90,8 +92,9 @@ class World {
     const kind = this.#chance.below(100);
     if (kind < 4) await this.#killSupervisor();
     else if (kind < 8 && worker !== null) await this.#killWorker(worker);
-    else if (kind < 14) await this.#keep();
-    else if (kind < 30) await turn();
+    else if (kind < 14) this.#keep();
+    else if (kind < 26) await turn();
+    else if (kind < 30) this.#supervisor.tick();
     else if (kind < 34) this.#clock.pass(this.#chance.below(2_000));
     else if (kind < 60 || worker === null || worker.calls.length === 0) void this.#begin();
     else if (kind < 70) await this.#again(worker, this.#chance.pick(worker.calls));
@@ -121,15 +124,16 @@ class World {
     const orphans = this.#workers.filter(({ isDead }) => !isDead);
     if (orphans.length > 0) this.orphaned += 1;
     this.#canWrite = true;
-    const limits = openMemoryLimits({
-      clock: this.#clock,
-      countStore: this.#countStore(supervisor),
-      holds: this.#holds(),
-      laterHolds: () => this.#holds(),
-      keepEveryMs: 1,
-    });
+    const { opened: limits, tick } = withIntervals(() =>
+      openMemoryLimits({
+        clock: this.#clock,
+        countStore: this.#countStore(supervisor),
+        holds: this.#holds(),
+        laterHolds: () => this.#holds(),
+      }),
+    );
     this.#canWrite = false;
-    return Object.assign(supervisor, { limits });
+    return Object.assign(supervisor, { limits, tick });
   }
 
   #countStore(supervisor: { readonly isDead: boolean }): CountStore {
@@ -194,10 +198,33 @@ class World {
     this.#supervisor = this.#started();
     this.#journal(worker, call!);
     this.#end(worker, call!);
-    await this.#keep();
+    this.#keep();
     await this.#killWorker(worker);
     await this.#judge();
     this.#endSupervisor();
+  }
+
+  /**
+   * As `beginsAfterRestart`, but the next supervisor is killed too, when it has granted and kept what its own workers asked
+   * for. The journal has the call before the third supervisor starts, or only after that.
+   */
+  async beginsAfterTwoRestarts(isBeforeThird: boolean): Promise<void> {
+    const worker = this.#newWorker();
+    const call = await this.#granted(worker);
+    this.#endSupervisor();
+    worker.channel.closed();
+    this.#supervisor = this.#started();
+    const second = this.#newWorker();
+    this.#journal(second, (await this.#granted(second))!);
+    this.#keep();
+    this.#endSupervisor();
+    second.channel.closed();
+    if (isBeforeThird) this.#journal(worker, call!);
+    this.#supervisor = this.#started();
+    if (isBeforeThird) this.#judgeAtLeast();
+    else this.#journal(worker, call!);
+    this.#keep();
+    await this.finish();
   }
 
   /** Of a worker of the supervisor that runs now. */
@@ -303,21 +330,26 @@ class World {
     else if (!this.#canExceed) this.#judgeAtLeast();
   }
 
-  async #keep(): Promise<void> {
+  /** The timer of the supervisor runs some times. Outside of this and of starts, its writes fail. */
+  #keep(): void {
     this.#canWrite = true;
-    const orphans = this.#workers.some(({ isDead, channel }) => !isDead && channel.isClosed);
+    for (let ticks = this.#chance.below(15); ticks >= 0; ticks--) this.#supervisor.tick();
+    this.#canWrite = false;
+  }
+
+  #keepAll(): void {
+    this.#canWrite = true;
     const isKept = this.#supervisor.limits.kept();
-    // With orphans, counts are written although not everything is kept.
-    if (orphans) await Bun.sleep(3);
-    else await written(isKept);
+    for (let ticks = 0; !isKept(); ticks++) {
+      if (ticks === MAX_TICKS) throw new Error("not everything was kept");
+      this.#supervisor.tick();
+    }
     this.#canWrite = false;
   }
 
   async #judge(): Promise<void> {
     await delivered();
-    this.#canWrite = true;
-    await written(this.#supervisor.limits.kept());
-    this.#canWrite = false;
+    this.#keepAll();
     for (const account of KEPT)
       expect([account.rule.id, this.#counted(account)]).toEqual([account.rule.id, this.#expected(account)]);
   }
@@ -361,3 +393,13 @@ test("[d11.2 d13.2] over kills of workers, of the supervisor, and of all at once
 test("[d11.2 d13.2] the first call of a worker counts that begins when the supervisor has been killed and started again", async () => {
   await new World(1).beginsAfterRestart();
 });
+
+test.each([
+  ["before", true],
+  ["after", false],
+])(
+  "[d11.2 d13.2] the first call of a worker counts that begins %s the start of the third supervisor, when two have been killed",
+  async (_, isBeforeThird) => {
+    await new World(1).beginsAfterTwoRestarts(isBeforeThird);
+  },
+);
