@@ -5,14 +5,13 @@ import fc from "fast-check";
 import { isObject } from "../../src/core/json.ts";
 import { MalformedAnswer, type Provider, StreamError } from "../../src/providers/provider.ts";
 import { modelNames } from "../spec/parameter-samples.ts";
-import { bodies, SLOW_BODIES, streams } from "./provider-bytes.ts";
+import { bodies, MOST_BYTES, SLOW_BODIES, streams } from "./provider-bytes.ts";
 import { examplesOf } from "./provider-examples.ts";
 import { choicesOfStream, choicesOfWhole, encoded } from "./provider-requests.ts";
-import { cpuMsOf } from "../harness/cpu-time.ts";
+import { growth, MOST_GROWTH } from "../harness/cpu-time.ts";
 import { drawCount } from "../harness/long-run.ts";
 
 const RUNS = drawCount(100, 400);
-const SLOWEST_CPU_MS = 1_000;
 
 export function providerAnswersSuite(provider: Provider): void {
   for (const [path, model] of modelsByForm(provider))
@@ -149,28 +148,30 @@ function strangeBytesSuite(provider: Provider, path: string, model: string): voi
     );
   });
   test("takes time in proportion to its size, whatever the body contains", async () => {
-    const slow: string[] = [];
-    const ways: readonly (readonly [string, (body: string) => unknown])[] = [
-      ["classifyError", (body) => provider.classifyError({ status: 400, body })],
-      ["decodeResponse", (body) => provider.decodeResponse(body, { model, memo: null })],
-      ["openStream", (body) => provider.openStream({ model, memo: null }).push({ event: "", data: body })],
-      [
-        "openStream, event error",
-        (body) => provider.openStream({ model, memo: null }).push({ event: "error", data: body }),
-      ],
-    ];
-    for (const [name, body] of SLOW_BODIES)
-      for (const [way, run] of ways) {
-        const measured = (): Promise<number> =>
-          cpuMsOf(() => {
+    const ways: Readonly<Record<string, (body: string) => unknown>> = {
+      classifyError: (body) => provider.classifyError({ status: 400, body }),
+      decodeResponse: (body) => provider.decodeResponse(body, { model, memo: null }),
+      openStream: (body) => provider.openStream({ model, memo: null }).push({ event: "", data: body }),
+      "openStream, event error": (body) =>
+        provider.openStream({ model, memo: null }).push({ event: "error", data: body }),
+    };
+    const given = SLOW_BODIES.flatMap(([name, bodyOf]) =>
+      Object.entries(ways).map(([way, run]) => ({ name: `${way}: ${name}`, bodyOf, run })),
+    );
+    const grown = (some: typeof given): Promise<number> =>
+      growth(
+        (bytes) => some.map(({ bodyOf, run }) => ({ body: bodyOf(bytes), run })),
+        (made) => {
+          for (const { body, run } of made) {
             const thrown = thrownBy(() => run(body));
             if (!isOwnFault(thrown)) throw thrown;
-          });
-        let cpuMs = await measured();
-        // work that is slow is slow each time; a machine that stood still is not
-        for (let again = 0; again < 2 && cpuMs > SLOWEST_CPU_MS; again++) cpuMs = Math.min(cpuMs, await measured());
-        if (cpuMs > SLOWEST_CPU_MS) slow.push(`${way}: ${name}, ${body.length} characters: ${Math.round(cpuMs)} ms`);
-      }
+          }
+        },
+        MOST_BYTES / 4,
+      );
+    const slow: string[] = [];
+    if ((await grown(given)) >= MOST_GROWTH)
+      for (const one of given) slow.push(`${one.name}: ${Math.round(await grown([one]))} times`);
     expect(slow).toEqual([]);
   });
 }

@@ -120,18 +120,19 @@ export function streams({ answers }: WireExamples): fc.Arbitrary<readonly SseEve
     .map((list) => [first!, ...list]);
 }
 
-const BYTES = 256 * 1024;
-const fill = (piece: string): string => piece.repeat(Math.ceil(BYTES / piece.length));
+/** To which an error body is read. */
+export const MOST_BYTES = 256 * 1024;
+const fill = (piece: string, bytes: number): string => piece.repeat(Math.ceil(bytes / piece.length));
 
-/** Bodies of the size to which an error body is read. What is said about them is not checked, only that it is said in time. */
-export const SLOW_BODIES: readonly (readonly [name: string, body: string])[] = [
-  ["nesting without end", fill("[")],
-  ["nested errors", fill('{"error":')],
-  ["one long word", fill("a")],
-  ["white space", fill(" ")],
-  ["tags that do not end", fill("<")],
-  ["titles that do not end", `<html>${fill("<title")}`],
-  ["titles without a word", `<html>${fill("<title>")}`],
+/** Bodies of about so many bytes. What is said about them is not checked, only that it is said in time. */
+export const SLOW_BODIES: readonly (readonly [name: string, body: (bytes: number) => string])[] = [
+  ["nesting without end", (bytes) => fill("[", bytes)],
+  ["nested errors", (bytes) => fill('{"error":', bytes)],
+  ["one long word", (bytes) => fill("a", bytes)],
+  ["white space", (bytes) => fill(" ", bytes)],
+  ["tags that do not end", (bytes) => fill("<", bytes)],
+  ["titles that do not end", (bytes) => `<html>${fill("<title", bytes)}`],
+  ["titles without a word", (bytes) => `<html>${fill("<title>", bytes)}`],
   ...[
     "model ",
     "input token count ",
@@ -148,9 +149,15 @@ export const SLOW_BODIES: readonly (readonly [name: string, body: string])[] = [
     (words) =>
       [
         `a message of ${JSON.stringify(words)}`,
-        JSON.stringify({
-          error: { message: fill(words), type: "invalid_request_error", status: "INVALID_ARGUMENT", code: 400 },
-        }),
+        (bytes: number) =>
+          JSON.stringify({
+            error: {
+              message: fill(words, bytes),
+              type: "invalid_request_error",
+              status: "INVALID_ARGUMENT",
+              code: 400,
+            },
+          }),
       ] as const,
   ),
 ];

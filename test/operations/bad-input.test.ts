@@ -8,11 +8,12 @@ import { GatewayError } from "../../src/core/errors.ts";
 import { isObject, type Json } from "../../src/core/json.ts";
 import { FORMS } from "../../src/operations/forms.ts";
 import { OPERATIONS } from "../../src/operations/operations.ts";
-import { cpuMsOf } from "../harness/cpu-time.ts";
+import { costliest, growth, MOST_GROWTH, timesAsMuch } from "../harness/cpu-time.ts";
 import { type Stub, stubGateway } from "../harness/in-process.ts";
 import { type HostileBody, hostileBodies, longBodies, REQUESTS } from "./hostile-bodies.ts";
 
-const SOON_CPU_MS = 5000;
+/** How many calls may cost as much as one that is wrong. */
+const MOST_CALLS = 100;
 const STREAMED: ReadonlySet<string> = new Set(["chat.completions", "responses", "messages", "completions"]);
 const SERVED: readonly Operation[] = [...new Map([...OPERATIONS.values()].map((each) => [each.name, each])).values()];
 
@@ -62,28 +63,37 @@ for (const operation of SERVED)
       const gateway = stubGateway();
       const faults: string[] = [];
       let refused = 0;
-      const cpuMs = await cpuMsOf(async () => {
-        for (const stream of STREAMED.has(operation.name) ? [false, true] : [false])
-          for (const body of hostileBodies({ ...REQUESTS[operation.name], ...(stream && { stream }) })) {
+      const costly = costliest<HostileBody>();
+      for (const stream of STREAMED.has(operation.name) ? [false, true] : [false])
+        for (const body of hostileBodies({ ...REQUESTS[operation.name], ...(stream && { stream }) }))
+          await costly.of(body, async () => {
             const fault = await faultOf(gateway, operation, body);
             if (fault !== null) faults.push(fault);
             if ((gateway.records.at(-1)?.status ?? 0) === 400) refused++;
-          }
-      });
+          });
       expect(faults).toEqual([]);
       expect(refused).toBeGreaterThan(50);
-      expect(cpuMs / gateway.records.length).toBeLessThan(50);
+      const right = JSON.stringify(REQUESTS[operation.name]);
+      const wrong = costly.given!;
+      const times = await timesAsMuch(
+        () => faultOf(gateway, operation, wrong),
+        () => sent(gateway, operation, right),
+        MOST_CALLS,
+      );
+      expect(times).toBeLessThan(MOST_CALLS);
     });
 
     test("[d5.8 d12.6] lists of 100,000 items are refused in little time, with the path", async () => {
       const gateway = stubGateway();
-      for (const body of longBodies(REQUESTS[operation.name])) {
-        const cpuMs = await cpuMsOf(async () => {
-          expect(await faultOf(gateway, operation, body)).toBeNull();
-        });
+      const read = async (bodies: readonly HostileBody[]): Promise<void> => {
+        for (const body of bodies) expect(await faultOf(gateway, operation, body)).toBeNull();
+      };
+      for (const body of longBodies(REQUESTS[operation.name], 100_000)) {
+        await read([body]);
         expect(gateway.records.at(-1)!.status).toBe(400);
-        expect(cpuMs).toBeLessThan(SOON_CPU_MS);
       }
+      const made = (items: number) => longBodies(REQUESTS[operation.name], items);
+      expect(await growth(made, read, 25_000)).toBeLessThan(MOST_GROWTH);
     });
 
     test("[d5.8] a long body is read by the other thread, which knows the operation's form", async () => {

@@ -172,18 +172,15 @@ export function* hostileBodies(right: JsonObject): Generator<HostileBody> {
     yield { what: `the whole is ${whole.slice(0, 20)}`, body: whole, at: null };
 }
 
-/** Bodies with lists of 100,000 items, one for each list of the request. */
-export function* longBodies(right: JsonObject): Generator<HostileBody> {
-  for (const path of pathsOf(right)) {
+/** Bodies with lists of so many items, one for each list of the request. */
+export function longBodies(right: JsonObject, length: number): readonly HostileBody[] {
+  return [...pathsOf(right)].flatMap((path): HostileBody[] => {
     const there = path.reduce<Json | undefined>((value, key) => (value as Record<string, Json>)[key], right);
-    if (!Array.isArray(there) || there.length === 0) continue;
-    const items = Array.from({ length: 100_000 }, () => there[0] as Json);
-    yield {
-      what: `${path.join(".")} has 100,000 items`,
-      body: JSON.stringify(placed(right, path, items)),
-      at: String(path[0]),
-    };
-  }
+    if (!Array.isArray(there) || there.length === 0) return [];
+    const items = Array.from({ length }, () => there[0] as Json);
+    const what = `${path.join(".")} has ${length} items`;
+    return [{ what, body: JSON.stringify(placed(right, path, items)), at: String(path[0]) }];
+  });
 }
 
 type Path = readonly (string | number)[];

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import type { Message } from "../../src/core/chat.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { agentStep } from "../../src/providers/sandbox/agent.ts";
-import { cpuMsOf } from "../harness/cpu-time.ts";
+import { growth, MOST_GROWTH } from "../harness/cpu-time.ts";
 
 const tool = (name: string, ...members: readonly string[]): JsonObject => ({
   name,
@@ -154,15 +154,14 @@ test("a reason for a call is given only where the client demands one", () => {
 
 test("tools that it does not know are none; hostile texts are read in little time", async () => {
   expect(agentStep([{ role: "user", content: TASK }], [tool("weather", "city"), { name: 7 }])).toBeNull();
-  const cpuMs = await cpuMsOf(() => {
-    for (const text of [
-      "write ".repeat(100_000),
-      `write${" ".repeat(500_000)}`,
-      "working directory".repeat(50_000),
-      'with "'.repeat(100_000),
-      "write a.".repeat(60_000),
-    ])
-      played([tool("write", "path", "content")], [{ role: "user", content: text }]);
-  });
-  expect(cpuMs).toBeLessThan(1000);
+  for (const made of [
+    (size: number) => "write ".repeat(10 * size),
+    (size: number) => `write${" ".repeat(50 * size)}`,
+    (size: number) => "working directory".repeat(5 * size),
+    (size: number) => 'with "'.repeat(10 * size),
+    (size: number) => "write a.".repeat(6 * size),
+  ]) {
+    const read = (content: string) => played([tool("write", "path", "content")], [{ role: "user", content }]);
+    expect(await growth(made, read, 2_500)).toBeLessThan(MOST_GROWTH);
+  }
 });

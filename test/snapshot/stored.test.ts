@@ -16,7 +16,7 @@ import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import type { Store } from "../../src/store/store.ts";
 import { writes } from "../harness/store-writes.ts";
-import { cpuMsOf } from "../harness/cpu-time.ts";
+import { timesAsMuch } from "../harness/cpu-time.ts";
 import { turnedClock } from "../harness/turned-clock.ts";
 import { until } from "../harness/until.ts";
 
@@ -280,7 +280,7 @@ test("a change of a token leaves everything else of the snapshot as the very sam
     expect(after[part]).toBe(before[part] as never);
 });
 
-test("10,000 tokens and 1,000 policies of other projects are read and compiled in little time, and one change of them in much less", async () => {
+test("10,000 tokens and 1,000 policies of other projects are read and compiled, and one change of them in much less time", async () => {
   await store.change(LOCAL_ACTOR, async (writer) => {
     const common = {
       kind: "project",
@@ -313,17 +313,14 @@ test("10,000 tokens and 1,000 policies of other projects are read and compiled i
         document: { rule: `request.model.startsWith("m${index}") && token.role != "owner"` },
       });
   });
-  const followed = Promise.withResolvers<Awaited<ReturnType<typeof follow>>>();
-  const wholeCpuMs = await cpuMsOf(async () => followed.resolve(await follow()));
-  expect(wholeCpuMs).toBeLessThan(10_000);
-  const following = await followed.promise;
+  const following = await follow();
   expect(following.current().tokens.size).toBe(10_000);
   expect(following.current().policies.of("acme", "app")?.all).toHaveLength(1_000);
   const known = await store.readContents();
   await writes(store).changeToken("T00000000007", (token) => ({ ...token, revokedAtMs: 9 }));
-  const changeCpuMs = await cpuMsOf(async () => {
-    const { tokens } = (await store.readContents(known)).identities;
-    expect(tokens.find(({ id }) => id === "T00000000007")?.revokedAtMs).toBe(9);
-  });
-  expect(changeCpuMs).toBeLessThan(wholeCpuMs / 2);
+  const { tokens } = (await store.readContents(known)).identities;
+  expect(tokens.find(({ id }) => id === "T00000000007")?.revokedAtMs).toBe(9);
+  const readChange = () => store.readContents(known);
+  const readAll = () => store.readContents();
+  expect(await timesAsMuch(readChange, readAll, 0.5)).toBeLessThan(0.5);
 });

@@ -10,10 +10,11 @@ import { readStream } from "../harness/sse.ts";
 import { answeringGateway, FAMILIES, HELLO, MODELS, readError, TOOL } from "./chat-calls.ts";
 import { SAMPLES } from "./parameter-samples.ts";
 import { chunked, rawBytes, rawCall } from "./raw-calls.ts";
-import { cpuMsOf } from "../harness/cpu-time.ts";
+import { costliest, timesAsMuch } from "../harness/cpu-time.ts";
 import { drawCount } from "../harness/long-run.ts";
 
-const SOON_CPU_MS = 5_000;
+/** How many valid calls may cost as much as one that is wrong. */
+const MOST_CALLS = 200;
 const NEARLY_RIGHT = drawCount(1000, 4000);
 const gateway = answeringGateway();
 
@@ -30,14 +31,16 @@ function faultOf(status: number, headers: Headers, text: string): string | null 
   return object === "chat.completion" && Array.isArray(choices) ? null : `not an answer: ${text.slice(0, 200)}`;
 }
 
+const costly = costliest<() => Promise<void>>();
+
 async function judge(body: string | Uint8Array, headers: Record<string, string> = {}): Promise<void> {
-  const cpuMs = await cpuMsOf(async () => {
+  const judged = async (): Promise<void> => {
     const response = await gateway.chat(body, { headers });
     const fault = faultOf(response.status, response.headers, await response.text());
     const detail = gateway.records.at(-1)?.errorDetail ?? "";
     expect(fault === null ? null : `${fault} ${detail}`).toBeNull();
-  });
-  expect(cpuMs).toBeLessThan(SOON_CPU_MS);
+  };
+  await costly.of(judged, judged);
 }
 
 const anyJson = fc.jsonValue({ maxDepth: 4 });
@@ -397,6 +400,12 @@ describe("in this process", () => {
       ),
       { numRuns: drawCount(250, 1000) },
     );
+  });
+
+  test("[d5.1] none of these calls costs as much as hundreds of valid ones", async () => {
+    const valid = async (): Promise<unknown> =>
+      (await gateway.chat(JSON.stringify({ model: MODELS.openai, messages: HELLO }))).text();
+    expect(await timesAsMuch(costly.given!, valid, MOST_CALLS)).toBeLessThan(MOST_CALLS);
   });
 
   test("[d5.1] every call left a record, and none of them failed because of the gateway", () => {

@@ -1,9 +1,9 @@
 // Hostile callers with a valid token: no short request may block the serving thread, fill the memory, or end in an internal error.
 import { describe, expect, test } from "bun:test";
-import { cannedUpstream, type Stub, stubGateway } from "../harness/in-process.ts";
+import { cannedUpstream, stubGateway } from "../harness/in-process.ts";
 import { openaiAnswer } from "../harness/upstream.ts";
 import { providers } from "../../src/providers/registry.ts";
-import { cpuMsOf } from "../harness/cpu-time.ts";
+import { growth, MOST_GROWTH } from "../harness/cpu-time.ts";
 
 /** What an operator may allow: more than the bounds of promise 5.8, which have tests of their own. */
 const WIDE = {
@@ -18,32 +18,31 @@ const WIDE = {
   },
 };
 const hello = [{ role: "user", content: "Hello" }];
-const SOON_CPU_MS = 3000;
 const many = <T>(length: number, make: (index: number) => T): T[] => Array.from({ length }, (_, index) => make(index));
 
-async function soon(gateway: Stub, body: object): Promise<Response> {
-  const answer = Promise.withResolvers<Response>();
-  const cpuMs = await cpuMsOf(async () => answer.resolve(await gateway.chat(body)));
-  expect(cpuMs).toBeLessThan(SOON_CPU_MS);
-  return answer.promise;
+/** Calls with what `bodyOf` makes of a number take CPU time in proportion to it. */
+async function expectProportion(bodyOf: (size: number) => object, size: number): Promise<void> {
+  const refusing = stubGateway({ limits: WIDE, upstream: cannedUpstream({ status: 500, body: "" }) });
+  const call = async (body: string): Promise<string> => (await refusing.chat(body)).text();
+  expect(await growth((n) => JSON.stringify(bodyOf(n)), call, size)).toBeLessThan(MOST_GROWTH);
 }
 
 describe("time", () => {
   const call = (index: number) => ({ id: `call_${index}`, type: "function", function: { name: "f", arguments: "{}" } });
-  const conversations: Readonly<Record<string, readonly object[]>> = {
-    "messages of one role": many(40_000, () => ({ role: "user", content: "x" })),
-    "results of tools": [
+  const conversations: Readonly<Record<string, (size: number) => readonly object[]>> = {
+    "messages of one role": (size) => many(size, () => ({ role: "user", content: "x" })),
+    "results of tools": (size) => [
       ...hello,
-      { role: "assistant", content: null, tool_calls: many(40_000, call) },
-      ...many(40_000, (index) => ({ role: "tool", tool_call_id: `call_${index}`, content: "x" })),
+      { role: "assistant", content: null, tool_calls: many(size, call) },
+      ...many(size, (index) => ({ role: "tool", tool_call_id: `call_${index}`, content: "x" })),
     ],
-    "signed calls": [
+    "signed calls": (size) => [
       ...hello,
       {
         role: "assistant",
         content: null,
-        tool_calls: many(30_000, call),
-        reasoning_details: many(30_000, (index) => ({
+        tool_calls: many(size, call),
+        reasoning_details: many(size, (index) => ({
           type: "reasoning.encrypted",
           format: "google-gemini-v1",
           id: `call_${index}`,
@@ -51,22 +50,24 @@ describe("time", () => {
         })),
       },
     ],
-    "pictures in a result": [
+    "pictures in a result": (size) => [
       ...hello,
       { role: "assistant", content: null, tool_calls: [call(0)] },
       {
         role: "tool",
         tool_call_id: "call_0",
-        content: many(40_000, () => ({ type: "image_url", image_url: { url: "data:image/png;base64,AA==" } })),
+        content: many(size, () => ({ type: "image_url", image_url: { url: "data:image/png;base64,AA==" } })),
       },
     ],
   };
   for (const model of ["anthropic:claude-sonnet-4-5", "gemini:gemini-3-pro-preview"])
-    for (const [what, messages] of Object.entries(conversations))
+    for (const [what, messagesOf] of Object.entries(conversations))
       test(`[d5.6] ${model}: ${what} by the ten thousand are encoded in time proportional to their length`, async () => {
         const gateway = stubGateway({ limits: WIDE, upstream: cannedUpstream({ status: 500, body: "" }) });
-        await soon(gateway, { model, messages, max_tokens: 5 });
+        const bodyOf = (size: number): object => ({ model, messages: messagesOf(size), max_tokens: 5 });
+        await gateway.chat(bodyOf(10_000));
         expect(gateway.sent).toHaveLength(1);
+        await expectProportion(bodyOf, 10_000);
       });
 
   const documents: Readonly<Record<string, (index: number) => object>> = {
@@ -84,10 +85,12 @@ describe("time", () => {
   for (const [what, block] of Object.entries(documents))
     test(`[d5.6] bedrock: ${what} by the ten thousand are named in time proportional to their number`, async () => {
       const gateway = stubGateway({ limits: WIDE, upstream: cannedUpstream({ status: 500, body: "" }) });
-      await soon(gateway, {
+      const bodyOf = (size: number): object => ({
         model: "bedrock:anthropic.claude-opus-4-5",
-        messages: [{ role: "user", content: many(20_000, block) }],
+        messages: [{ role: "user", content: many(size, block) }],
       });
+      await expectProportion(bodyOf, 5_000);
+      await gateway.chat(bodyOf(20_000));
       const names = (
         JSON.parse(gateway.sent[0]!.body) as {
           messages: readonly { content: readonly { document: { name: string } }[] }[];
@@ -150,7 +153,7 @@ describe("time", () => {
   for (const [what, schema] of Object.entries(schemas))
     test(`[d6.3] ${what}: refused where references are replaced`, async () => {
       const gateway = stubGateway();
-      const answer = await soon(gateway, {
+      const answer = await gateway.chat({
         model: "gemini:gemini-1.5-flash",
         messages: hello,
         response_format: { type: "json_schema", json_schema: { name: "n", schema } },
@@ -159,12 +162,14 @@ describe("time", () => {
     });
 
   test("[d1.8] an address of unlimited length is refused before a pattern runs over it", async () => {
-    const answer = await soon(stubGateway(), {
+    const bodyOf = (size: number): object => ({
       model: "openai:m",
       messages: hello,
-      base_url: `https://provider.test/${"/".repeat(200_000)}a`,
+      base_url: `https://provider.test/${"/".repeat(size)}a`,
     });
+    const answer = await stubGateway().chat(bodyOf(200_000));
     expect(await answer.json()).toMatchObject({ error: { code: "invalid_request", param: "base_url" } });
+    await expectProportion(bodyOf, 50_000);
   });
 });
 
@@ -207,13 +212,13 @@ describe("the sandbox", () => {
           model === "json"
             ? { response_format: { type: "json_schema", json_schema: { name: "n", schema } } }
             : { tools: [{ type: "function", function: { name: "f", parameters: schema } }] };
-        const answer = await soon(stubGateway(), { model: `sandbox:${model}`, messages: hello, ...asked });
+        const answer = await stubGateway().chat({ model: `sandbox:${model}`, messages: hello, ...asked });
         expect(answer.status).toBe(200);
         expect((await answer.text()).length).toBeLessThan(100_000);
       });
 
   test("[d5.6] an echo of a long text, many times over, is cut and says so", async () => {
-    const answer = await soon(stubGateway(), {
+    const answer = await stubGateway().chat({
       model: "sandbox:echo",
       n: 128,
       messages: [{ role: "user", content: "x".repeat(1_000_000) }],

@@ -14,7 +14,7 @@ import { runCli } from "../harness/gateway-process.ts";
 import { stubGateway } from "../harness/in-process.ts";
 import { providerSettings } from "../harness/targets.ts";
 import { modelNames } from "./parameter-samples.ts";
-import { cpuMsOf } from "../harness/cpu-time.ts";
+import { timesAsMuch } from "../harness/cpu-time.ts";
 import { idleStanding } from "../harness/standing.ts";
 
 const { id, text, sha256 } = newAccessToken("project");
@@ -247,8 +247,11 @@ describe("[d9.1] the list", () => {
     expect(ids).toEqual(ids.toSorted());
   });
   test("[d9.7] M2: is small and quick with every provider enabled", async () => {
-    expect(await cpuMsOf(() => all("/api/v1/models"))).toBeLessThan(2000);
     const { body, size } = await all("/api/v1/models");
+    const listed = JSON.stringify(body);
+    // The answer costs about ten times what it costs to read it.
+    const read = (): unknown => JSON.parse(listed);
+    expect(await timesAsMuch(() => all("/api/v1/models"), read, 100)).toBeLessThan(100);
     expect(body.data.length).toBeGreaterThan(500);
     expect(size).toBeLessThan(4_000_000);
     expect(new Set(body.data.map((one: { readonly id: string }) => one.id)).size).toBe(body.data.length);
