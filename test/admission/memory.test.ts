@@ -16,6 +16,7 @@ import {
 } from "../../src/store/limit-counts.ts";
 import { accountOf, needOf } from "../contract/limit-store.suite.ts";
 import { printedSeed } from "../harness/chance.ts";
+import { withIntervals } from "../harness/turned-time.ts";
 import { type TurnedClock, turnedClock } from "./turned-clock.ts";
 
 const seed = printedSeed("memory limits");
@@ -368,9 +369,11 @@ describe("a restart", () => {
         for (const { state } of rows) written.push(state ?? "");
       },
     });
-    const store = openMemoryLimits({ clock, countStore, onFault: (fault) => faults.push(fault) });
+    const { opened: store, tick } = withIntervals(() =>
+      openMemoryLimits({ clock, countStore, onFault: (fault) => faults.push(fault) }),
+    );
     take(store, account, 3)!.settle([3]);
-    await Bun.sleep(350);
+    for (let ticks = 0; ticks < 3; ticks++) tick();
     expect([faults.length, written]).toEqual([1, []]);
     isFull = false;
     void store.close();
@@ -475,23 +478,30 @@ describe("a restart", () => {
       accountOf({ id: "u", window: "day", scope: { user: "*" }, limit: 1_000 }, "ann"),
     ];
     const all = [month, hour, user];
-    const open = (): LimitStore => openMemoryLimits({ clock, countStore: openLimitCounts(file) });
+    const timers: (() => void)[] = [];
+    const open = (): LimitStore => {
+      const { opened, tick } = withIntervals(() => openMemoryLimits({ clock, countStore: openLimitCounts(file) }));
+      timers.push(tick);
+      return opened;
+    };
+    const tick = (store: number): void => timers[store]!();
     const spend = (store: LimitStore, units: number, accounts = all): void =>
       accounts.forEach((account) => take(store, account, units)!.settle([units]));
     const first = open();
     spend(first, 5, [month, hour]);
-    await Bun.sleep(250);
+    tick(0);
     const second = open();
     expect(all.map((account) => used(second, account))).toEqual([5, 5, 0]);
     spend(second, 10);
     spend(first, 100);
-    await Bun.sleep(250);
+    tick(0);
+    tick(1);
     // what the first has is what a third one reads
     const third = open();
     expect(all.map((account) => used(third, account))).toEqual([105, 105, 100]);
     void third.close();
     void first.close();
-    await Bun.sleep(250);
+    tick(1);
     expect(all.map((account) => used(second, account))).toEqual([115, 115, 110]);
     void second.close();
     const last = open();

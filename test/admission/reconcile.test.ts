@@ -9,6 +9,7 @@ import { systemClock } from "../../src/core/clock.ts";
 import { accountOf, needOf, reserved } from "../contract/limit-store.suite.ts";
 import { type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
 import { findServer, type RedisServer, startCluster, startRedis } from "../harness/redis-server.ts";
+import { until } from "../harness/until.ts";
 
 const binary = findServer("redis-server");
 if (binary === null) console.log("skipped: there is no redis-server on this machine");
@@ -56,8 +57,6 @@ const reserver = (url: string, id: string): string => `
   const open = [];
   for (let n = 0; n < 4; n++) open.push(await reserve(rules[0], 100));
   for (let n = 0; n < 30; n++) open.push(await reserve(rules[1], 10));
-  // leases have ended
-  await Bun.sleep(800);
   process.stdout.write("60\\n");
   for await (const _ of Bun.stdin.stream()) break;
   for (const each of open) each.settle([1]);
@@ -182,6 +181,8 @@ describe.skipIf(binary === null)("dragoman limit reconcile", () => {
     const replica = await replicaOf(redis.url, "reserved");
     await Bun.sleep(5200);
     expect(await reconcile({ url: redis.url, clusterNodes: null, replicas: [replica], dryRun: true })).toEqual([]);
+    // leases have ended
+    await until(async () => String(await usedOfBoth("reserved")) === "430,330");
     child.kill("SIGKILL");
     await child.exited;
     expect(await usedOfBoth("reserved")).toEqual([430, 330]);

@@ -81,7 +81,7 @@ describe.skipIf(binary === null)("limits in Redis", () => {
   });
 
   test("[d4.3] a wrong clock of a replica does not change the wait that a refused call is given", async () => {
-    const waits: number[] = [];
+    const fitsAt: number[] = [];
     const calendar = accountOf({ id: "calendar", kind: "budget", window: "day", limit: 1, unit: "tokens" });
     const sliding = accountOf({ id: "sliding", window: "minute", limit: 1, unit: "requests" });
     for (const aheadMs of [0, 3_600_000, -86_400_000]) {
@@ -96,12 +96,13 @@ describe.skipIf(binary === null)("limits in Redis", () => {
       for (const account of [calendar, sliding]) {
         const refused = await store.reserve([needOf(account)]);
         if (!isShortage(refused)) throw new Error("there was room");
-        waits.push(refused.fitsAtMs! - clock.now());
+        // by the clock of this machine, which all of them look at at different times
+        fitsAt.push(refused.fitsAtMs! - aheadMs);
       }
       await store.close();
     }
-    const [dayMs, minuteMs] = waits;
-    for (const [index, ms] of waits.entries())
+    const [dayMs, minuteMs] = fitsAt;
+    for (const [index, ms] of fitsAt.entries())
       expect(Math.abs(ms - (index % 2 === 0 ? dayMs! : minuteMs!))).toBeLessThan(5000);
   });
 

@@ -5,7 +5,7 @@
 export const MOST_GROWTH = 10;
 /** Less than this is too close to the noise of the clock and of the engine's own threads. */
 const LEAST_MS = 5;
-const TRIES = 6;
+const TRIES = 4;
 
 /** How many times as much the work costs for what is made of 4n as for what is made of n. The making is not measured. */
 export function growth<T>(make: (n: number) => T, work: (made: T) => unknown, n: number): Promise<number> {
@@ -23,23 +23,26 @@ export function growth<T>(make: (n: number) => T, work: (made: T) => unknown, n:
  */
 export async function timesAsMuch(much: () => unknown, little: () => unknown, enough: number): Promise<number> {
   const [ofLittle, ofMuch] = [await measurable(little), await measurable(much)];
-  let littleMs = await ofLittle();
-  let muchMs = await ofMuch();
+  let littleMs = Math.min(ofLittle.firstMs, await ofLittle.again());
+  let muchMs = ofMuch.firstMs;
   for (let tries = 1; tries < TRIES && muchMs >= enough * littleMs; tries++) {
-    littleMs = Math.min(littleMs, await ofLittle());
-    muchMs = Math.min(muchMs, await ofMuch());
+    littleMs = Math.min(littleMs, await ofLittle.again());
+    muchMs = Math.min(muchMs, await ofMuch.again());
   }
   return muchMs / littleMs;
 }
 
 /** Measures what the work costs once, by doing it so often that it can be measured. */
-async function measurable(work: () => unknown): Promise<() => Promise<number>> {
+async function measurable(
+  work: () => unknown,
+): Promise<{ readonly firstMs: number; readonly again: () => Promise<number> }> {
   let times = 1;
   const repeated = async (): Promise<void> => {
     for (let time = 0; time < times; time++) await work();
   };
-  while ((await cpuMsOf(repeated)) < LEAST_MS) times *= 2;
-  return async () => (await cpuMsOf(repeated)) / times;
+  let ms = await cpuMsOf(repeated);
+  for (; ms < LEAST_MS; ms = await cpuMsOf(repeated)) times *= 2;
+  return { firstMs: ms / times, again: async () => (await cpuMsOf(repeated)) / times };
 }
 
 /** Remembers for which of all that it is given the work cost the most. */

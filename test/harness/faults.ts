@@ -15,6 +15,8 @@ interface Slow {
   /** Before the head, and between two words. */
   readonly delayMs?: number;
   readonly gapMs?: number;
+  /** Before the head as well, as long as the test wants. */
+  readonly heldUntil?: Promise<void>;
 }
 
 /** What an upstream does with one call. `words`: of a stream, how many come before it goes wrong. */
@@ -131,6 +133,7 @@ async function serve(served: Served, call: UpstreamCall, nowMs: () => number): P
     throw timeout(`first byte: the provider sent no response headers within ${call.firstByteTimeoutMs} ms`);
   }
   await waited("delayMs" in fault ? (fault.delayMs ?? 0) : 0, call);
+  if ("heldUntil" in fault) await fault.heldUntil;
   if (fault.kind === "refused") throw broken(new UpstreamFault("connection", "connection refused"));
   const pieces = piecesOf(fault, served.mark, request.body.includes('"stream":true'));
   const silence = (): Promise<never> =>

@@ -58,18 +58,21 @@ describe("a tool runs once, and others go on, when its server", () => {
   });
 
   test("answers 400 to another call on the same connection", async () => {
+    const [begun, goesOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const { call } = openFaultyTools({
       tools: [
         tool("bad", () => ({ raw: "bad", status: 400 })),
         tool("slow", async () => {
-          await Bun.sleep(300);
+          begun.resolve();
+          await goesOn.promise;
           return said("done");
         }),
       ],
     });
     const slow = call("slow");
-    await Bun.sleep(100);
+    await begun.promise;
     expect((await failure(call("bad"))).code).toBe("tool_server_failed");
+    goesOn.resolve();
     expect(await slow).toBe("done");
   });
 });

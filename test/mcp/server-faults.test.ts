@@ -297,8 +297,10 @@ describe("a server that", () => {
     expect([await names(), await names(), lists()]).toEqual([["echo"], ["echo"], 1]);
     await until(() => end.listeners() === 1);
     end.change([tool("other", undefined)]);
-    await Bun.sleep(1100);
-    for (let count = 0; count < 100 && lists() === 1; count++, await Bun.sleep(50)) await names();
+    await until(async () => {
+      await names();
+      return lists() > 1;
+    });
     expect([await names(), lists()]).toEqual([["other"], 2]);
   });
 

@@ -243,7 +243,9 @@ describe("the store", () => {
     async function unreachable(text: string) {
       let down = false;
       let nowMs = 1000;
+      let looks = 0;
       const look = async (): Promise<string> => {
+        looks++;
         if (down) throw new Error("database down");
         return "1";
       };
@@ -254,13 +256,18 @@ describe("the store", () => {
         pollMs: 5,
         clock: { now: () => nowMs, monotonic: () => nowMs },
       });
-      await Bun.sleep(30);
+      /** The second one that begins from now on begins when the first has ended. */
+      const looked = async (): Promise<void> => {
+        const before = looks;
+        await until(() => looks > before + 1);
+      };
+      await looked();
       down = true;
       await until(() => problems.length === 1);
       problems.length = 0;
       const pass = async (ms: number): Promise<void> => {
         nowMs += ms;
-        await Bun.sleep(30);
+        await looked();
       };
       return { source, up: () => void (down = false), pass };
     }
@@ -281,7 +288,7 @@ describe("the store", () => {
       expect(problems).toHaveLength(2);
       expect(source.refusal()).toBeNull();
       up();
-      await Bun.sleep(50);
+      await pass(0);
       await pass(59_000);
       expect(problems).toHaveLength(2);
     });

@@ -91,12 +91,14 @@ describe("end users with invented names", () => {
 });
 
 describe("rules that change while calls are in flight", () => {
-  const slow = { up0: [{ kind: "ok", delayMs: 60 } as const, OK] };
   test("[d4.2] a budget is removed, lowered or created again in the middle of a call: the call is settled where it reserved", async () => {
-    const gateway = limitedGateway({ budgets: { money: { tokens: 100, window: "total" } } }, [], slow);
+    const { promise: heldUntil, resolve: goOn } = Promise.withResolvers<void>();
+    const gateway = limitedGateway({ budgets: { money: { tokens: 100, window: "total" } } }, [], {
+      up0: [{ kind: "ok", heldUntil }, OK],
+    });
     const snapshot = gateway.context.snapshot() as { limitRules: ReturnType<typeof limitSet> };
     const running = ask(gateway, CALL);
-    await Bun.sleep(20);
+    await until(() => gateway.sent.length === 1);
     snapshot.limitRules = limitSet({});
     expect((await ask(gateway, CALL)).status).toBe(200);
     snapshot.limitRules = limitSet({ budgets: { money: { tokens: 15, window: "total" } } });
@@ -106,6 +108,7 @@ describe("rules that change while calls are in flight", () => {
       429,
       { remaining: 0, limit_value: 15, resets_at: null, reason: "budget_exceeded" },
     ]);
+    goOn();
     expect((await running).status).toBe(200);
     expect((await ask(gateway, { max_tokens: 1 })).status).toBe(200);
     expect(gateway.records.at(-1)!.limits).toMatchObject([{ before: 8, reserved: 7, settled: 8, after: 16 }]);
@@ -475,7 +478,7 @@ describe("a client that does not read", () => {
     });
     await stalled.body!.getReader().read();
     expect((await ask(gateway, CALL)).status).toBe(429);
-    await Bun.sleep(350);
+    await until(() => gateway.records.some(({ status: code }) => code === 504));
     expectNothingOpen(gateway);
     expect((await ask(gateway, CALL)).status).toBe(200);
     expect(

@@ -419,8 +419,13 @@ describe("a stream", () => {
     const upstream = manualUpstream();
     const gateway = stubGateway({ upstream: upstream.client, limits: { headHoldMs: 10, keepAliveMs: 10 } });
     const response = await gateway.chat({ ...ASK, stream: true });
-    setTimeout(() => upstream.give(eventStream(...HELLO)), 60);
-    const blocks = dataLines(await response.text());
+    let text = "";
+    for await (const piece of response.body!) {
+      text += Buffer.from(piece).toString();
+      const waited = text.match(/: keep-alive/g)?.length ?? 0;
+      if (waited >= 2 && !text.includes("data: ")) upstream.give(eventStream(...HELLO));
+    }
+    const blocks = dataLines(text);
     expect(blocks.filter((block) => block === ": keep-alive").length).toBeGreaterThanOrEqual(2);
     expect(blocks.every((block) => block === ": keep-alive" || /^data: (\{|\[DONE])/.test(block))).toBe(true);
   });

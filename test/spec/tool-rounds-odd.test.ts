@@ -4,6 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { policiesFor } from "../policies/policy-documents.ts";
 import { type FakeTool, type FakeToolServers, fakeToolServers, says, waitFor } from "../harness/fake-tools.ts";
 import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
+import { MOST_GROWTH, timesAsMuch } from "../harness/cpu-time.ts";
 import { limitSet } from "../harness/limited.ts";
 import { routedGateway, routeOf } from "../harness/routed.ts";
 import { providerSettings, storedKey } from "../harness/targets.ts";
@@ -233,7 +234,7 @@ describe("large numbers and sizes", () => {
     expect(stage.sent.at(-1)!.body.length).toBeLessThan(100_000);
   });
 
-  test("[d10.3] replays whose turns have calls without results cost no more than others of their length", () => {
+  test("[d10.3] replays whose turns have calls without results cost no more than others of their length", async () => {
     const callsOf = (letter: string, name: string, count: number) =>
       Array.from({ length: count }, (_, index) => ({
         id: `${letter}${index}`,
@@ -253,17 +254,16 @@ describe("large numbers and sizes", () => {
           },
         ],
       });
-    const leastMs = (text: string): number => {
-      const times = [0, 1, 2].map(() => {
-        // time on a processor, which other programs on the machine do not lengthen
-        const before = process.cpuUsage();
-        expect(() => parseChatRequest(text, null)).toThrow("has no result for the tool call");
-        return process.cpuUsage(before).user / 1000;
-      });
-      return Math.min(...times);
-    };
+    const [long, short] = [body(1000), body(1)];
+    const refuse = (text: string): void =>
+      expect(() => parseChatRequest(text, null)).toThrow("has no result for the tool call");
     // each call of each turn was compared with each of the message's own
-    expect(leastMs(body(1000))).toBeLessThan(leastMs(body(1)) * 6 + 100);
+    const times = await timesAsMuch(
+      () => refuse(long),
+      () => refuse(short),
+      MOST_GROWTH,
+    );
+    expect(times).toBeLessThan(MOST_GROWTH);
   });
 
   test("[d10.2] arguments that are costly to check, in many calls, are checked in turns with other requests", async () => {

@@ -301,8 +301,8 @@ describe("any stream", () => {
 });
 
 describe("a large stream", () => {
-  // Copying what is held for each new byte would move 500 GB here.
-  test("of one line of 1 MB that comes byte by byte takes time in proportion to its length", async () => {
+  // Copying what is held for each new byte is work of the second order.
+  test("of one long line that comes byte by byte takes time in proportion to its length", async () => {
     const readBytes = (bytes: Uint8Array): void => {
       const parser = createSseParser({ maxEventBytes: 2 << 20 });
       let events = 0;
@@ -310,7 +310,7 @@ describe("a large stream", () => {
       expect(events).toBe(1);
     };
     const made = (size: number): Uint8Array => encoder.encode(`data: ${"x".repeat(size)}\n\n`);
-    expect(await growth(made, readBytes, 1 << 18)).toBeLessThan(MOST_GROWTH);
+    expect(await growth(made, readBytes, 1 << 16)).toBeLessThan(MOST_GROWTH);
   });
 
   test("of 100,000 small events is read completely from reads of 64 KB", () => {

@@ -54,11 +54,11 @@ function setUp(options: Partial<IntegrationThreadOptions> = {}) {
 }
 
 test("[d11.4] waiting lines are bounded by number and size; the excess is dropped and counted, for each sink that wanted it", async () => {
-  const { thread, figures } = setUp({ maxCalls: 10, maxUnits: 1000 });
+  const { thread, begun, figures } = setUp({ maxCalls: 10, maxUnits: 1000 });
   for (let count = 0; count < 15; count++) thread.add(0b11, "x".repeat(10));
   thread.add(0b01, "x".repeat(10));
   expect(thread.sums().map(({ handover }) => handover)).toEqual([6, 5]);
-  await Bun.sleep(80);
+  await until(() => begun[0]!.messages.length > 0);
   thread.add(0b11, "x".repeat(10));
   expect(thread.sums().map(({ handover }) => handover)).toEqual([7, 6]);
   figures().addShared("callsRead", 10);
@@ -72,7 +72,7 @@ test("lines are sent together in one message, after a short wait at the latest",
   const { thread, begun } = setUp();
   for (const line of ["a", "b", "c"]) thread.add(0b11, line);
   expect(begun[0]!.messages).toEqual([]);
-  await Bun.sleep(120);
+  await until(() => begun[0]!.messages.length > 0);
   expect(begun[0]!.messages).toEqual(["a\nb\nc"]);
   for (let count = 0; count < 256; count++) thread.add(0b11, "d");
   expect(begun[0]!.messages).toHaveLength(2);
@@ -81,7 +81,7 @@ test("lines are sent together in one message, after a short wait at the latest",
 test("[d11.4] the end of a thread loses exactly the calls that it held, and later calls wait for the next thread", async () => {
   const { thread, begun, lost, figures } = setUp();
   for (let count = 0; count < 20; count++) thread.add(count < 5 ? 0b10 : 0b11, "x");
-  await Bun.sleep(80);
+  await until(() => begun[0]!.messages.length > 0);
   figures().add(0, "delivered", 4);
   figures().add(0, "queue_full", 3);
   figures().add(1, "refused", 20);
@@ -97,7 +97,7 @@ test("[d11.4] the end of a thread loses exactly the calls that it held, and late
     [0, 0, 0, 20],
   ]);
   thread.add(0b11, "later");
-  await Bun.sleep(150);
+  await until(() => begun.length > 1 && begun[1]!.messages.length > 0);
   expect(begun).toHaveLength(2);
   expect(begun[1]!.messages).toEqual(["later"]);
   figures().add(0, "delivered", 1);
