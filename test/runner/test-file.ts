@@ -17,7 +17,7 @@ export interface TestFile {
 const OF_THE_REST = /^test\/(e2e|packaging)\//;
 /** Starts processes, so it has one of its own. */
 const STARTS_PROCESSES = /^test\/(smoke|e2e|packaging|release)\//;
-const DRAWS_PAGES = /harness\/(chromium|console-visits)\.ts"/;
+const DRAWS_PAGES = /^(?:import|\}) .*\bfrom "[./]*harness\/(?:chromium|console-visits)\.ts"/m;
 const RUNS_A_BENCH = /^test\/e2e\/(drill|bench)/;
 const RUNS_OVER_ALL_DATABASES = /\b(allDatabases|postgresDatabases)\(/;
 
