@@ -107,7 +107,13 @@ async function miss(cache: ResponseCache, of: UpstreamRequest): Promise<void> {
     Promise.resolve({
       status: 200,
       header: () => "application/json",
-      body: { read, bytes: () => Promise.resolve(answer), text: () => Promise.resolve(""), cancel: () => {} },
+      body: {
+        read,
+        bytes: () => Promise.resolve(answer),
+        text: () => Promise.resolve(""),
+        accept: () => {},
+        cancel: () => {},
+      },
     }),
   );
   await response.body.bytes(MIB);

@@ -73,23 +73,28 @@ async function openTenants(gateway: GatewayProcess): Promise<readonly Tenant[]> 
 }
 
 let marks = 0;
+/** The marks of requests that get no answer at all, so that what comes for them later may reach no other call. */
+const unanswered = new Set<string>();
+/** A request that the upstream answers as it should. */
+const WELL: Pick<Misbehaviour, "id" | "isNone"> = { id: "well" };
 
-/** Makes one call, and returns what is wrong with its answer. */
+/** Makes one call, and notes in the row what is wrong with its answer. */
 async function callOnce(
   gateway: GatewayProcess,
   tenant: Tenant,
-  model: string,
+  { id, isNone }: Pick<Misbehaviour, "id" | "isNone">,
   { stream, brings }: { readonly stream: boolean; readonly brings: boolean },
   row: Row,
 ): Promise<void> {
   const mark = `MARK-${tenant.name}-${(marks++).toString(36)}`;
   const body = {
-    model: `hostile:${model}`,
+    model: `hostile:${id}`,
     messages: [{ role: "user", content: mark }],
     timeout: 3,
     ...(stream && { stream: true }),
     ...(brings && { api_key: tenant.key }),
   };
+  if (isNone === true) unanswered.add(mark);
   let text: string;
   try {
     const answer = await gateway.chat(body, { token: tenant.token });
@@ -102,7 +107,8 @@ async function callOnce(
   }
   row.answers++;
   for (const [found, name] of text.matchAll(MARK))
-    if (name !== tenant.name) row.leaks.push(`${tenant.name} got ${found}`);
+    if (name !== tenant.name || (found !== mark && unanswered.has(found)))
+      row.leaks.push(`${tenant.name} got ${found}`);
   if (spells(text, OPERATORS_KEY)) row.leaks.push(`${tenant.name} got the operator's key`);
   for (const name of TENANTS)
     if (name !== tenant.name && text.includes(`sk-brought-by-${name}`))
@@ -118,13 +124,10 @@ function spells(text: string, key: string): boolean {
   });
 }
 
-async function play(
-  gateway: GatewayProcess,
-  tenants: readonly Tenant[],
-  { id, stream: streams }: Misbehaviour,
-): Promise<Row> {
+async function play(gateway: GatewayProcess, tenants: readonly Tenant[], misbehaviour: Misbehaviour): Promise<Row> {
   const row: Row = { answers: 0, whole: 0, faults: 0, leaks: [] };
-  const stream = streams === true;
+  const { id } = misbehaviour;
+  const stream = misbehaviour.stream === true;
   const quotes = id.startsWith("quotes.") || id.startsWith("repeats.");
   for (let round = 0; round < ROUNDS; round++)
     for (const [first, other] of [
@@ -133,15 +136,16 @@ async function play(
     ] as const)
       for (const brings of quotes ? [false] : flags.short ? [first === 1] : [false, true]) {
         const [one, two] = [tenants[first]!, tenants[other]!];
-        await callOnce(gateway, one, id, { stream, brings }, row);
+        await callOnce(gateway, one, misbehaviour, { stream, brings }, row);
         if (quotes) continue;
         await Promise.all(
           FOLLOWING_MS.map(async (ms, index) => {
             if (ms > 0) await Bun.sleep(ms);
-            await callOnce(gateway, two, index % 2 === 0 ? "well" : id, { stream, brings: brings && index !== 3 }, row);
+            const played = index % 2 === 0 ? WELL : misbehaviour;
+            await callOnce(gateway, two, played, { stream, brings: brings && index !== 3 }, row);
           }),
         );
-        await callOnce(gateway, one, "well", { stream, brings }, row);
+        await callOnce(gateway, one, WELL, { stream, brings }, row);
       }
   return row;
 }

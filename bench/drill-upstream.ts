@@ -1,6 +1,16 @@
 // An upstream that fails on command: a raw TCP server on a port of its own that implements just enough of OpenAI's form
 // to die, stall, cut answers and send incomplete ones.
 import type { Socket, TCPSocketListener } from "bun";
+import {
+  chunk,
+  errorBody,
+  head,
+  LAST_CHUNK,
+  type Received,
+  takeRequest,
+  wholeBody,
+  wholeEvents,
+} from "./written-answers.ts";
 
 /**
  * `dead`: the port is closed. `stall`: accepts the request and never answers. `cut`: closes the connection at 40 % of
@@ -12,8 +22,7 @@ export const WORDS = 20;
 const RESET_S = 60;
 const SLOW_MS = 150;
 
-interface Peer {
-  held: string;
+interface Peer extends Received {
   gone: boolean;
 }
 
@@ -75,45 +84,11 @@ export function startDrillUpstream(slowMs = SLOW_MS): DrillUpstream {
   };
 }
 
-/** Returns the body of the next complete request, or null. */
-function takeRequest(peer: Peer): string | null {
-  const end = peer.held.indexOf("\r\n\r\n");
-  if (end < 0) return null;
-  const length = Number(/\ncontent-length: *(\d+)/i.exec(peer.held.slice(0, end))?.[1] ?? 0);
-  if (peer.held.length < end + 4 + length) return null;
-  const body = peer.held.slice(end + 4, end + 4 + length);
-  peer.held = peer.held.slice(end + 4 + length);
-  return body;
-}
-
-const FRAME = { id: "chatcmpl-drill", created: 1_767_000_000, model: "drill" };
-const sse = (choices: readonly object[], more: object = {}): string =>
-  `data: ${JSON.stringify({ ...FRAME, object: "chat.completion.chunk", choices, ...more })}\n\n`;
-const WHOLE = JSON.stringify({
-  ...FRAME,
-  object: "chat.completion",
-  choices: [
-    {
-      index: 0,
-      message: { role: "assistant", content: "word ".repeat(WORDS).trim(), refusal: null },
-      logprobs: null,
-      finish_reason: "stop",
-    },
-  ],
-  usage: { prompt_tokens: 5, completion_tokens: WORDS, total_tokens: 5 + WORDS },
-});
-const EVENTS = [
-  sse([{ index: 0, delta: { role: "assistant", content: "" }, finish_reason: null }]),
-  ...Array.from({ length: WORDS }, () => sse([{ index: 0, delta: { content: "word " }, finish_reason: null }])),
-  sse([{ index: 0, delta: {}, finish_reason: "stop" }]),
-  sse([], { usage: { prompt_tokens: 5, completion_tokens: WORDS, total_tokens: 5 + WORDS } }),
-  "data: [DONE]\n\n",
-];
-const head = (status: string, type: string, length: number | null, more = ""): string =>
-  `HTTP/1.1 ${status}\r\ncontent-type: ${type}\r\n${length === null ? "transfer-encoding: chunked" : `content-length: ${length}`}\r\n${more}\r\n`;
-const chunk = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
+const WORDING = { word: "word", words: WORDS };
+const WHOLE = wholeBody(WORDING);
+const EVENTS = wholeEvents(WORDING);
 const refusal = (status: string, message: string, more = ""): string => {
-  const body = JSON.stringify({ error: { message, type: "server_error", param: null, code: null } });
+  const body = errorBody(message);
   return head(status, "application/json", body.length, more) + body;
 };
 
@@ -177,7 +152,7 @@ async function answer(
       write(chunk(event));
       await Bun.sleep(1);
     }
-    write("0\r\n\r\n");
+    write(LAST_CHUNK);
   }
   seen.whole++;
 }

@@ -31,6 +31,8 @@ export interface Turn {
 export interface Misbehaviour {
   readonly id: string;
   readonly stream?: true;
+  /** The request gets no answer at all, so that what follows may reach no other call, of the same tenant neither. */
+  readonly isNone?: true;
   readonly play: (turn: Turn) => void;
 }
 

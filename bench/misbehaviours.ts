@@ -21,6 +21,9 @@ const FIRSTS: Readonly<Record<string, (turn: Turn) => string>> = {
   "103-length": (turn) => `HTTP/1.1 103 Early Hints\r\nContent-Length: 9\r\n\r\n${turn.plain()}`,
 };
 
+/** Of these, the ones that are no answer, such as a 200 with an empty body. */
+const NONE: ReadonlySet<string> = new Set(Object.keys(FIRSTS).filter((id) => /^(?:empty|no-chunks|204|304)/.test(id)));
+
 /** What follows the answer, after how many milliseconds; with null, in the same write. */
 const SECONDS: readonly (readonly [id: string, ms: number | null, text: (turn: Turn) => string])[] = [
   ["again-at-once", null, (turn) => turn.plain()],
@@ -39,6 +42,7 @@ const SECONDS: readonly (readonly [id: string, ms: number | null, text: (turn: T
 const combined: readonly Misbehaviour[] = Object.entries(FIRSTS).flatMap(([first, answer]) => [
   ...SECONDS.map(([second, ms, text]): Misbehaviour => ({
     id: `${first}.${second}`,
+    ...(NONE.has(first) && { isNone: true }),
     ...(first === "stream" && { stream: true }),
     play(turn) {
       if (ms === null) return turn.send(answer(turn) + text(turn));
@@ -48,6 +52,7 @@ const combined: readonly Misbehaviour[] = Object.entries(FIRSTS).flatMap(([first
   })),
   {
     id: `${first}.owed`,
+    ...(NONE.has(first) && { isNone: true }),
     ...(first === "stream" && { stream: true }),
     // the other half is sent before the next answer
     play(turn) {

@@ -80,6 +80,7 @@ export function adminDocument(world: DocumentDependencies): AdminDocument {
       integrations: none,
       auditSigner: none,
       isEnding: none,
+      snapshot: none,
       call: none,
       notReady: none,
       version: "",

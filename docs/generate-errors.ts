@@ -48,5 +48,6 @@ Every error has the same form, on every path:
   the delay is known, the answer has \`retry-after\` (seconds) and \`retry-after-ms\`.
 - A 401 has \`WWW-Authenticate: Bearer\`.
 - The trace id is in the body and in the headers \`x-request-id\` and \`x-gateway-trace-id\`; the call's log line has it too.
+- The code is also in the header \`x-gateway-error-code\`, and \`param\`, if there is one, in \`x-gateway-error-param\`, for every operation: the forms of some have no place for them.
 - In a stream that has begun, the same body is sent as one event, followed by \`data: [DONE]\`. The HTTP status is already 200; the log and the metrics
   have the status of the code.`;

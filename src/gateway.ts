@@ -16,6 +16,8 @@ import { openLongBodyThread } from "./chat/long-bodies/long-body-thread.ts";
 import { openLongRequests } from "./chat/long-bodies/long-requests.ts";
 import { longBodyProgram } from "./operations/long-body-program.ts";
 import { openRouting, targetStandings } from "./chat/plan/open-routing.ts";
+import type { ParsedToken } from "./auth/access-token.ts";
+import { givenFirstToken } from "./auth/given-token.ts";
 import type { Environment } from "./config/environment.ts";
 import type { ServerOptions } from "./config/server-options.ts";
 import { systemClock } from "./core/clock.ts";
@@ -113,6 +115,7 @@ export async function openGateway(
 
 async function openAll(base: Base, parts: ProcessParts): Promise<Gateway> {
   const { log, closing, onFault } = base;
+  const given = givenFirstToken(base.environment);
   const storage = await parts.openStorage(base);
   const source = await openConfiguration(base, storage, parts.machine === null);
   const records = await parts.openRecords(base, storage);
@@ -230,6 +233,7 @@ async function openAll(base: Base, parts: ProcessParts): Promise<Gateway> {
     records,
     replicas,
     parts,
+    given,
   });
 }
 
@@ -246,6 +250,8 @@ interface ListenerParts {
   readonly records: Records;
   readonly replicas: Pick<ReplicaWatch, "refusal">;
   readonly parts: ProcessParts;
+  /** The first token, where the operator gives it. */
+  readonly given: ParsedToken | null;
 }
 
 /** From here on the gateway accepts calls. */
@@ -263,7 +269,8 @@ async function openListener(
     storage: { store, keys },
     records: { ledger, calls, contents, contentLog },
     replicas,
-    parts: { sharedPort, machine, firstToken: makeFirstToken },
+    parts: { sharedPort, machine, firstStart },
+    given,
   }: ListenerParts,
 ): Promise<Gateway> {
   const { limits, logins, toolServers } = context;
@@ -315,8 +322,8 @@ async function openListener(
       providers,
       snapshot: () => source.current(),
       configuration: () => source.configuration(),
-      async reload() {
-        await Promise.all([source.reload(), machine?.follow()]);
+      async follow() {
+        await Promise.all([source.follow(), machine?.follow()]);
       },
       isEnding: () => isEnding,
       turns: machine === null ? undefined : sharedTurns(machine.places),
@@ -351,12 +358,12 @@ async function openListener(
   closing.add(() => server.cut());
   sharedPort?.listens();
   // The first token is made last, because a start that fails must not use up a token that is shown only once.
-  const firstToken = await makeFirstToken(store);
-  if (firstToken !== null) await source.reload();
+  const first = await firstStart(store, given);
+  if (first !== null) await source.reload();
   const hurried = Promise.withResolvers<void>();
   return {
     url: `http://${server.hostname?.includes(":") === true ? `[${server.hostname}]` : server.hostname}:${server.port}`,
-    firstToken,
+    firstToken: first?.token ?? null,
     logged: () => log.written(),
     reload: () => source.reload(),
     async follow() {

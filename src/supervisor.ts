@@ -2,6 +2,7 @@
 // replaces them, and has for all of them what must be there once: the counts of limits, the writer of the calls' database
 // and its pruning, the log's output, and the signals.
 import { bootstrap } from "./auth/first-identities.ts";
+import { givenFirstToken } from "./auth/given-token.ts";
 import { type Environment, workerEnvironment } from "./config/environment.ts";
 import type { ServerOptions } from "./config/server-options.ts";
 import { systemClock } from "./core/clock.ts";
@@ -44,6 +45,7 @@ export async function openSupervisor(
 }
 
 async function openAll(base: Base): Promise<Gateway> {
+  const given = givenFirstToken(base.environment);
   const { options, log, closing, onFault } = base;
   // First, because a port that is in use is the most likely fault.
   const port = await freePort(options);
@@ -126,11 +128,11 @@ async function openAll(base: Base): Promise<Gateway> {
   await pool.start();
 
   // The first token is made last, because a start that fails must not use up a token that is shown only once.
-  const firstToken = (await bootstrap(storage.store, systemClock.now()))?.token ?? null;
-  if (firstToken !== null) await reload();
+  const first = await bootstrap(storage.store, systemClock.now(), given);
+  if (first !== null) await reload();
   return {
     url: `http://${options.host.includes(":") ? `[${options.host}]` : options.host}:${port}`,
-    firstToken,
+    firstToken: first?.token ?? null,
     logged: () => log.written(),
     reload,
     follow: () => source.follow(),

@@ -160,7 +160,7 @@ function workerParts(channel: SupervisorChannel, holder: string, sharedPort: Sha
       return worker.routing;
     },
     machine: machineOf(channel, places),
-    firstToken: () => Promise.resolve(null),
+    firstStart: () => Promise.resolve(null),
     sharedPort,
   };
 }

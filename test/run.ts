@@ -108,8 +108,7 @@ const chosen: readonly TestFile[] = isWholeRun
 printSurroundings();
 const built = join(scratch, "dragoman");
 // one for all files but those that stop their server
-process.env["TMPDIR"] = scratch;
-const postgres = isWholeRun && postgresPrograms() !== null ? await startPostgres() : null;
+const postgres = isWholeRun && postgresPrograms() !== null ? await startPostgres(scratch) : null;
 const surroundings: Surroundings = {
   scratch,
   seed,

@@ -66,14 +66,6 @@ interface Wanted {
   readonly isRedirected: boolean;
 }
 
-/** A target to which budgets redirect calls instead of refusing them. */
-export interface BudgetRedirect {
-  /** The name of the target, as the budget has it. */
-  readonly to: string;
-  /** It counts only if it was passed over before, because no budget had redirected the call to it yet. */
-  readonly isSecondPass: boolean;
-}
-
 /** One attempt of a call, with what it holds. */
 class HeldAttempt implements AttemptReservation {
   readonly #call: CallLimits;
@@ -130,9 +122,8 @@ export class CallLimits {
   readonly #reservations: HeldReservation[] = [];
   readonly #attempts: HeldAttempt[] = [];
   readonly #statuses = new AccountStatuses();
-  /** Where budgets have sent the call, and the redirects that did not apply yet. */
+  /** Where budgets have sent the call. */
   readonly #redirectedTo: string[] = [];
-  readonly #passedOver: string[] = [];
   #isCounted = false;
   #isSettled = false;
   /** Attempts reserve one after the other: what the second needs depends on what the first was granted. */
@@ -150,11 +141,9 @@ export class CallLimits {
     this.#outcomes = outcomes;
   }
 
-  /** Whether a budget has redirected the call there by now. */
-  isRedirectedTo({ to, isSecondPass }: BudgetRedirect): boolean {
-    const isRedirected = this.#redirectedTo.includes(to);
-    if (!isRedirected && !this.#passedOver.includes(to)) this.#passedOver.push(to);
-    return isRedirected && (!isSecondPass || this.#passedOver.includes(to));
+  /** Whether a budget has redirected the call by now to the target, which is named as the budget names it. */
+  isRedirectedTo(name: string): boolean {
+    return this.#redirectedTo.includes(name);
   }
 
   /**

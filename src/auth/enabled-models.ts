@@ -26,12 +26,17 @@ export function isEnabled(
   );
 }
 
-/** Throws `model_not_found`. */
-export function requireEnabled(settings: Settings, place: Place, name: string): void {
+/**
+ * Throws `model_not_found`. `via` is the route by which the caller got to the model; `null` for one that the caller
+ * named, which alone is named in the error.
+ */
+export function requireEnabled(settings: Settings, place: Place, name: string, via: string | null): void {
   if (!isEnabled(settings, place, name))
     throw new GatewayError(
       "model_not_found",
-      `The model ${JSON.stringify(name.slice(0, 300))} is not enabled here. GET /api/v1/models lists the enabled models.`,
+      via === null
+        ? `The model ${JSON.stringify(name.slice(0, 300))} is not enabled here. GET /api/v1/models lists the enabled models.`
+        : `The route ${JSON.stringify(via)} leads to a model that is not enabled here. GET /api/v1/models lists the enabled models.`,
       { param: "model" },
     );
 }

@@ -2,7 +2,7 @@
 import { UNRESTRICTED } from "../core/identity.ts";
 import type { StoredToken } from "../store/records.ts";
 import type { Store } from "../store/store.ts";
-import { DEFAULT_LIFETIME_MS, newAccessToken } from "./access-token.ts";
+import { DEFAULT_LIFETIME_MS, newAccessToken, type ParsedToken } from "./access-token.ts";
 
 const FIRST_TENANT = { id: "default", name: "Default" };
 const FIRST_PROJECT = { id: "default", tenantId: FIRST_TENANT.id, name: "Default" };
@@ -17,10 +17,22 @@ const FIRST_IDENTITIES = {
 
 /**
  * The first start creates tenant and project `default`, user `owner`, and one project token, whose text is returned to
- * be shown once. Returns `null` when they already exist; nothing is changed then.
+ * be shown once. With `given`, the operator has the text already, and there is nothing to show. Returns `null` when they
+ * already exist; nothing is changed then.
  */
-export async function bootstrap(store: Store, nowMs: number): Promise<{ readonly token: string } | null> {
-  const { id, text, sha256 } = newAccessToken("project");
+export function bootstrap(store: Store, nowMs: number): Promise<{ readonly token: string } | null>;
+export function bootstrap(
+  store: Store,
+  nowMs: number,
+  given: ParsedToken | null,
+): Promise<{ readonly token: string | null } | null>;
+export async function bootstrap(
+  store: Store,
+  nowMs: number,
+  given: ParsedToken | null = null,
+): Promise<{ readonly token: string | null } | null> {
+  const made = newAccessToken("project");
+  const { id, sha256 } = given ?? made;
   const lifetimeMs = DEFAULT_LIFETIME_MS.project;
   const token: StoredToken = {
     id,
@@ -38,7 +50,9 @@ export async function bootstrap(store: Store, nowMs: number): Promise<{ readonly
     expiresAtMs: nowMs + lifetimeMs,
     revokedAtMs: null,
   };
-  return (await store.createFirst({ ...FIRST_IDENTITIES, token })) ? { token: text } : null;
+  return (await store.createFirst({ ...FIRST_IDENTITIES, token }))
+    ? { token: given === null ? made.text : null }
+    : null;
 }
 
 /**

@@ -14,6 +14,8 @@ import type { Snapshot } from "../core/snapshot.ts";
 import type { Requirement } from "./admin-operations.ts";
 import { membershipsOf } from "./memberships.ts";
 
+const DAY_MS = 86_400_000;
+
 /** A tenant, or one project of it. */
 export interface TenantOrProject {
   readonly tenantId: string;
@@ -163,6 +165,26 @@ export function requirePermissionsWithin(
       `Only admins and owners can give permissions (${given.join(", ")}); the role here is ${own}.`,
       { param },
     );
+}
+
+/** When a token that this caller makes ends at the latest (promise 2.13); `null` when a person makes it. */
+export function endOfTokensMadeBy({ token }: Pick<AdminCaller, "token">): number | null {
+  return token.kind === "project" ? token.expiresAtMs : null;
+}
+
+/** A lifetime that was asked for is given or refused, and never shortened. Throws `invalid_request`. */
+export function requireLifetimeWithin(
+  { caller, nowMs }: { readonly caller: AdminCaller; readonly nowMs: number },
+  days: number | null | undefined,
+  param: string,
+): void {
+  const endMs = endOfTokensMadeBy(caller);
+  if (days == null || endMs === null || nowMs + days * DAY_MS <= endMs) return;
+  throw new GatewayError(
+    "invalid_request",
+    `${param}: what is made with a project token ends no later than that token, at ${new Date(endMs).toISOString()}. Leave ${param} out for a token that ends then, or make a longer one with a personal token.`,
+    { param },
+  );
 }
 
 /** What is in the configuration file, and what a higher role has set, is read-only. Throws `read_only`. */

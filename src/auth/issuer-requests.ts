@@ -2,6 +2,7 @@
 // size of their answers are bounded, and redirects are not followed.
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { withCancellation } from "../core/timeout.ts";
+import { readDecoded } from "../wire/body-bytes.ts";
 import type { UpstreamClient, UpstreamRequest } from "../wire/upstream.ts";
 
 const TIMEOUT_MS = 5_000;
@@ -18,7 +19,7 @@ export async function issuerJson(request: UpstreamRequest, issuer: string, upstr
         response.body.cancel();
         throw new Error(`${new URL(request.url).host} answered ${response.status}`);
       }
-      return JSON.parse(await response.body.text(MAX_ANSWER_BYTES)) as Json;
+      return readDecoded(response.body, MAX_ANSWER_BYTES, (text) => JSON.parse(text) as Json);
     },
     TIMEOUT_MS,
     () => new Error(`no answer within ${TIMEOUT_MS / 1000} s`),

@@ -1,6 +1,7 @@
 // Creates, lists, rotates and revokes access tokens, and makes the first one (promises 2.4 to 2.8). Used by the command
-// line and the admin API. An invalid request throws an Error whose message lists the valid choices; no message repeats
-// a token.
+// line and the admin API. An invalid request throws an Error whose message lists the valid choices, and one too many a
+// GatewayError; no message repeats a token.
+import { GatewayError } from "../core/errors.ts";
 import {
   OPS,
   PERMISSIONS,
@@ -23,6 +24,8 @@ const DAY_MS = 86_400_000;
 export const LONGEST_DAYS = 36_500;
 const DEFAULT_OVERLAP_MS = DAY_MS;
 export const SHORTEST_OVERLAP_MS = 30 * 60_000;
+/** Of one token, with those in the overlap of a rotation. */
+const MOST_SECRETS = 10;
 const LISTED = 20;
 const MAX_RESTRICTIONS = 100;
 const MODEL_PATTERN = /^[\x21-\x7e]{1,256}$/;
@@ -50,6 +53,10 @@ export interface TokenRequest {
   readonly ipRanges?: readonly string[];
   /** Above 0. By default 90 (personal) or 365 (project), or the tenant's cap if that is lower. */
   readonly expiresInDays?: number | null;
+  /** The token does not live beyond this, whatever its lifetime: the end of the token that makes it (promise 2.13). */
+  readonly endsByMs?: number | null;
+  /** How many live tokens its project or its user may have; without it there is no bound. */
+  readonly mostLive?: number | null;
   /** As in StoredToken. */
   readonly createdBy?: string | null;
 }
@@ -66,6 +73,10 @@ export interface RotationOptions {
   readonly overlapMs?: number | null;
   /** By default the lifetime with which the token was created, within the tenant's cap. */
   readonly expiresInDays?: number | null;
+  /** As in TokenRequest. */
+  readonly endsByMs?: number | null;
+  /** As in TokenRequest, for a token that has expired and becomes live again. */
+  readonly mostLive?: number | null;
 }
 
 export interface TokenSummary extends Omit<AccessToken, "secrets"> {
@@ -107,6 +118,7 @@ async function recordOf(
     DEFAULT_LIFETIME_MS[kind],
     await capMs(writer, owner.tenantId, kind),
   );
+  await requireRoom(writer, owner, request.mostLive);
   const record: StoredToken = {
     id,
     kind,
@@ -127,7 +139,7 @@ async function recordOf(
     secrets: [secret],
     createdAtMs: nowMs,
     lifetimeMs,
-    expiresAtMs: nowMs + lifetimeMs,
+    expiresAtMs: Math.min(nowMs + lifetimeMs, request.endsByMs ?? Infinity),
     revokedAtMs: null,
     createdBy: request.createdBy ?? null,
   };
@@ -150,7 +162,9 @@ export async function rotateToken(
     throw new Error(
       "The overlap of a rotation must be at least 30 minutes, so that clients can change to the new secret. To end a token at once, revoke it.",
     );
-  const { id, kind, tenantId } = await knownToken(tokenId, writer);
+  const known = await knownToken(tokenId, writer);
+  const { id, kind, tenantId } = known;
+  if (nowMs >= known.expiresAtMs) await requireRoom(writer, known, options.mostLive);
   const cap = await capMs(writer, tenantId, kind);
   const { text, sha256 } = newTokenText(kind, id);
   const record = await writer.changeToken(id, (token) => {
@@ -160,7 +174,13 @@ export async function rotateToken(
       );
     const lifetimeMs = lifetime(options.expiresInDays ?? null, token.lifetimeMs, cap);
     const secrets = [...retired(token, nowMs, nowMs + overlapMs), { sha256, retiresAtMs: null }];
-    return { ...token, secrets, lifetimeMs, expiresAtMs: nowMs + lifetimeMs };
+    if (secrets.length > MOST_SECRETS)
+      throw new GatewayError(
+        "conflict",
+        `The access token ${id} has ${MOST_SECRETS} secrets that still work. Rotate it when the overlap of one has ended, or create another token.`,
+      );
+    const expiresAtMs = Math.min(nowMs + lifetimeMs, options.endsByMs ?? Infinity);
+    return { ...token, secrets, lifetimeMs, expiresAtMs };
   });
   return { id, text, record };
 }
@@ -343,6 +363,15 @@ async function capMs(reader: Reader, tenantId: string, kind: TokenKind): Promise
   const caps = (await reader.findTenant(tenantId))?.tokenCaps;
   const days = kind === "personal" ? caps?.personalDays : caps?.projectDays;
   return days == null ? Infinity : days * DAY_MS;
+}
+
+/** Every process that serves calls holds all live tokens, so one caller may not make any number. Throws `conflict`. */
+async function requireRoom(reader: Reader, of: Owner, mostLive: number | null | undefined): Promise<void> {
+  if (mostLive == null || !(await reader.hasLiveTokens(of, mostLive))) return;
+  throw new GatewayError(
+    "conflict",
+    `The ${of.projectId === null ? `user ${of.userId}` : `project ${of.projectId}`} has ${mostLive} live access tokens, the most that it may have. Revoke those that are no longer used; the operator can raise server.max_live_tokens.`,
+  );
 }
 
 /** The secrets that still work, each with an end: the end of the overlap or its previous end, whichever comes first. */

@@ -18,27 +18,36 @@ interface Named {
 
 /**
  * Throws `route_not_found` or `model_not_found` with the message for what does not exist, so that the token does not
- * reveal what exists. `isPermittedByRoute` says that the configuration names the target in a route that the token may name.
+ * reveal what exists. `isPermittedByRoute` says that the configuration names the target in a route that the token may
+ * name. `via` is the route by which the caller got here; `null` for a target that the caller named, which alone is named
+ * in the error.
  */
 export function requireTarget(
   restrictions: TokenRestrictions | null,
   route: Named,
   target: Named,
   isPermittedByRoute: boolean,
+  via: string | null,
 ): void {
   if (restrictions === null || isPermittedByRoute) return;
-  if (route.name !== DIRECT_ROUTE && !restrictions.permitsRoute(route.name))
-    throw new GatewayError(
-      "route_not_found",
-      `There is no route ${JSON.stringify(route.name)} that this access token may call.`,
-      { param: "route" },
-    );
+  if (route.name !== DIRECT_ROUTE && !restrictions.permitsRoute(route.name)) throw noSuchRoute(via ?? route.name);
   if (!restrictions.permitsModel(target.name))
     throw new GatewayError(
       "model_not_found",
-      `There is no model ${JSON.stringify(target.name)} that this access token may call. GET /api/v1/models lists what it may call.`,
+      via === null
+        ? `There is no model ${JSON.stringify(target.name)} that this access token may call. GET /api/v1/models lists what it may call.`
+        : `The route ${JSON.stringify(via)} leads to a model that this access token may not call. GET /api/v1/models lists what it may call.`,
       { param: "model" },
     );
+}
+
+/** For routes that do not exist and for those that a restricted token may not name. */
+export function noSuchRoute(name: string): GatewayError {
+  return new GatewayError(
+    "route_not_found",
+    `There is no route ${JSON.stringify(name)} that this access token may call.`,
+    { param: "route" },
+  );
 }
 
 /** Whether the token may name the route and call at least one of its targets through it. */

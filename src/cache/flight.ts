@@ -40,7 +40,9 @@ export class Flight {
   #payer: FlightReader | null = null;
   #response: Promise<UpstreamResponse> | null = null;
   #body: UpstreamBody | null = null;
+  #isAccepted = false;
   #isReading = false;
+  #isDraining = false;
   #hasEnded = false;
   #failure: { readonly reason: unknown } | null = null;
   #isClosed = false;
@@ -120,6 +122,12 @@ export class Flight {
     const body = this.#arrived.joined(pieces);
     this.#isKept = body !== null;
     return body;
+  }
+
+  /** A reader has found the answer valid. */
+  accept(): void {
+    this.#isAccepted = true;
+    this.#body?.accept();
   }
 
   /** No further call may join, and the answer is not kept. */
@@ -235,8 +243,9 @@ export class Flight {
         new GatewayError("superseded", "No call waits for the answer to this request any more."),
       );
       this.spoil();
-      this.#body?.cancel();
     }
+    // what follows an answer that a reader has accepted is read on
+    if (!this.#isAccepted) this.#body?.cancel();
     this.#over();
     if (!this.#isKept) this.close();
   }
@@ -248,8 +257,8 @@ export class Flight {
   /** Reads what follows a complete answer, such as the end of the chunked framing. */
   async #drain(): Promise<void> {
     const body = this.#body;
-    if (body === null) return;
-    this.#body = null;
+    if (body === null || this.#isDraining) return;
+    this.#isDraining = true;
     const timer = setTimeout(() => body.cancel(), DRAIN_MS);
     try {
       while ((await body.read()) !== null);
@@ -348,6 +357,10 @@ export class FlightReader implements UpstreamBody {
 
   async text(maxBytes: number, shouldContinue?: (bytes: number) => boolean): Promise<string> {
     return decodeUtf8(await this.bytes(maxBytes, shouldContinue));
+  }
+
+  accept(): void {
+    this.#flight.accept();
   }
 
   cancel(): void {

@@ -606,6 +606,10 @@ function addTokenCommands(program: Command): void {
       "--tenant <id>",
       "with the admin API: tenant (default: default)",
     );
+  tokens
+    .command("text")
+    .description("print the text of a new project token for DRAGOMAN_FIRST_TOKEN, and store nothing")
+    .action(async () => (await import("./token.ts")).printText());
   withStore(tokens.command("create").description("create an access token; it is shown only once"))
     .option("--name <name>", "name for display", "command line")
     .option("--project <id>", "project of the token; may be left out if there is only one")

@@ -4,6 +4,7 @@ import { get as getPlain } from "node:http";
 import { get as getSecure } from "node:https";
 import { text } from "node:stream/consumers";
 import type { Environment } from "../config/environment.ts";
+import { calledLocally } from "../config/loopback.ts";
 import { messageOf } from "../core/thrown.ts";
 import { gatewayUrl } from "./gateway-url.ts";
 import { printError, printLine } from "./output.ts";
@@ -44,11 +45,11 @@ async function asked(url: string): Promise<{ readonly status: number; readonly b
   });
 }
 
-/** Of DRAGOMAN_URL, or where a gateway of the same environment listens: on all addresses also means on this one. */
+/** Of DRAGOMAN_URL, or where a gateway of the same environment listens. */
 function ownUrl(environment: Environment): string {
   const { host, port } = environment;
   if (environment.get("DRAGOMAN_URL") !== undefined || (host === null && port === null))
     return gatewayUrl({}, environment);
-  const address = host === null || host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
-  return `http://${address.includes(":") ? `[${address}]` : address}:${port ?? 4100}`;
+  const address = calledLocally(host ?? "127.0.0.1");
+  return `http://${/^[^[].*:/.test(address) ? `[${address}]` : address}:${port ?? 4100}`;
 }

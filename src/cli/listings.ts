@@ -77,6 +77,7 @@ function listedRoute(
     onExhausted,
     dropParams,
     disableStopSequenceLimit,
+    retryTimeouts,
     targets,
     ...route
   }: Route,
@@ -94,6 +95,7 @@ function listedRoute(
     })),
     context_window_fallbacks: Object.fromEntries(contextWindowFallbacks),
     content_policy_fallbacks: contentPolicyFallbacks,
+    retry_timeouts: retryTimeouts,
     timeouts: {
       connect_ms: route.timeouts.connectMs,
       first_byte_ms: route.timeouts.firstByteMs,

@@ -2,6 +2,7 @@
 import { join, relative, sep } from "node:path";
 import { type Environment, workerIdentity } from "../config/environment.ts";
 import { resolveServerOptions, type ServerFlags, type ServerOptions } from "../config/server-options.ts";
+import { calledUrl } from "../config/loopback.ts";
 import { MASTER_KEY_VARIABLES } from "../config/master-key.ts";
 import { FIRST_USER } from "../auth/first-identities.ts";
 import { loginLinkAddress, makeLoginLink } from "../auth/login-links.ts";
@@ -73,7 +74,7 @@ function greet(gateway: Gateway, options: ServerOptions, configFile: string | nu
   }
   printLine(`\nAccess token, shown this once:\n\n  ${gateway.firstToken}\n\nTry it:\n`);
   printLine(
-    `curl ${gateway.url}/api/v1/chat/completions -H "Authorization: Bearer ${gateway.firstToken}" -H "Content-Type: application/json" -d '{"model": "sandbox:echo", "messages": [{"role": "user", "content": "Hello, Dragoman!"}]}'\n`,
+    `curl ${calledUrl(gateway.url)}/api/v1/chat/completions -H "Authorization: Bearer ${gateway.firstToken}" -H "Content-Type: application/json" -d '{"model": "sandbox:echo", "messages": [{"role": "user", "content": "Hello, Dragoman!"}]}'\n`,
   );
 }
 

@@ -1,6 +1,7 @@
 // `dragoman token ...`: works on the database directly, even while a server runs on it, which sees the change within a
 // second. When a gateway is named in place of a data folder, it works over its admin API.
 import { resolve } from "node:path";
+import { newAccessToken } from "../auth/access-token.ts";
 import { makeOwner } from "../auth/first-identities.ts";
 import { createToken, type IssuedToken, listTokens, revokeToken, rotateToken } from "../auth/token-admin.ts";
 import type { Environment } from "../config/environment.ts";
@@ -36,6 +37,11 @@ export interface CreateFlags extends StoreFlags {
   readonly personal?: true;
   readonly user?: string;
   readonly expiresInDays?: number;
+}
+
+/** For the first start of a gateway, which takes it from its environment. */
+export function printText(): void {
+  printLine(newAccessToken("project").text);
 }
 
 export async function create(flags: CreateFlags, environment: Environment): Promise<void> {

@@ -19,6 +19,10 @@ export const VARIABLES = {
     "Master key that encrypts the secrets in the database: 32 bytes in base64. Of several keys, separated by commas, the first encrypts and all decrypt.",
   DRAGOMAN_MASTER_KEY_FILE:
     "Absolute path of a file with the master key, one key per line. Without both variables, SQLite uses `master.key` in the data folder, which the first start creates.",
+  DRAGOMAN_FIRST_TOKEN:
+    "Text of the project token that the first start makes, `dgm_pt_<id>_<secret>`, which is then not printed; `dragoman token text` makes one.",
+  DRAGOMAN_FIRST_TOKEN_FILE:
+    "Absolute path of a file with the text of the first token, in place of DRAGOMAN_FIRST_TOKEN.",
   DRAGOMAN_BACKUP_PASSPHRASE: "Passphrase with which `dragoman backup` encrypts, and with which its files are read.",
   DRAGOMAN_CONFIG: "Configuration file. The default is `dragoman.yaml` in the working directory, if it exists.",
   DRAGOMAN_URL: "Address of the gateway that the command line administers.",

@@ -16,6 +16,7 @@ const PROXY_HEADERS = ["x-forwarded-for", "forwarded"] as const;
 const STALE_SNAPSHOT = ["serve", "refuse"] as const;
 /** Bun's fetch allows this many concurrent requests for the whole process. */
 const MAX_CONCURRENT_CALLS = 65_535;
+const MAX_LIVE_TOKENS = 100_000;
 const MIB = 1024 * 1024;
 
 const toMs = (seconds: number): number => Math.max(1, Math.round(seconds * 1000));
@@ -136,6 +137,11 @@ export const serverSection = z
       description:
         "Maximum number of calls in flight of one tenant; further calls are answered with 503. The default is four fifths of `max_concurrent_calls` if there are several tenants, so that one tenant cannot block all others.",
     }),
+    max_live_tokens: z.int().min(1).max(MAX_LIVE_TOKENS).default(1000).meta({
+      title: "Tokens",
+      description:
+        "Maximum number of live access tokens of one project, and of one user; a request of the admin API for another one is answered with 409. Every process holds all tokens in memory, about 10 KB for each.",
+    }),
     max_answer_bytes: bytes(
       64 * MIB,
       1024,
@@ -212,6 +218,7 @@ export const serverSection = z
       bodyTimeoutMs: toMs(file.body_timeout_s),
       maxConcurrentCalls: file.max_concurrent_calls,
       maxConcurrentCallsPerTenant: file.max_concurrent_calls_per_tenant ?? null,
+      maxLiveTokens: file.max_live_tokens,
       maxAnswerBytes: file.max_answer_bytes,
       maxEventBytes: file.max_event_bytes,
       defaultTimeoutMs: toMs(file.default_timeout_s),

@@ -345,6 +345,10 @@ export interface CarrierOpening {
   /** The keys of the tenant. */
   readonly keys: readonly Uint8Array[];
   readonly place: CarrierPlace;
+  /** The names of the credentials that the target is called with: what a vendor has encrypted is for one account. */
+  readonly credentials: readonly string[];
+  /** Ids of reasoning that the vendor stores for the project, and that need no content. */
+  readonly known: readonly string[];
 }
 
 /**
@@ -379,8 +383,6 @@ export interface WrittenRequest {
   readonly approved?: readonly string[];
   /** The most calls of tool servers; absent where the form or the client sets no bound. */
   readonly maxToolCalls?: number;
-  /** Set where `replaced` is without reasoning of earlier answers, because nothing is kept that its provider could read. */
-  readonly leavesReasoning?: true;
   /** Set where what the provider needs back of its reasoning is kept with the answer, and the client did not ask for it. */
   readonly keepsReasoning?: true;
   /** Set where the request is fitted to a target that speaks the operation: how the text changes for it. */
@@ -476,8 +478,11 @@ export interface RequestForm {
    * null removes one. Address and credentials of the request are left out unless it `keepsEndpoint`. Throws as `parse`
    * does, with a path in `added`.
    */
-  withEntry(request: ChatRequest, added: JsonObject, keepsEndpoint: boolean): ChatRequest;
+  withEntry(request: ChatRequest, added: JsonObject, keepsEndpoint: boolean, author: EntryAuthor): ChatRequest;
 }
+
+/** Who wrote the parameters of an entry. Only what the caller wrote needs a permission of the caller (promise 6.5). */
+export type EntryAuthor = "caller" | "configuration";
 
 export interface ChatRequest {
   readonly form: RequestForm;
@@ -497,6 +502,8 @@ export interface ChatRequest {
   readonly params: Sourced<ChatParams>;
   /** Fields outside the common set, merged with `extra_body`. They go to the provider untouched. */
   readonly extra: Sourced<JsonObject>;
+  /** Names of such fields that only the configuration of the route has set; absent when there are none. */
+  readonly configured?: ReadonlySet<string>;
   readonly options: CallOptions;
   /** Block types that occur, each with the path of its first occurrence. */
   readonly blocks: ReadonlyMap<BlockType, string>;

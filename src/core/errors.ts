@@ -29,7 +29,10 @@ const badRequest = (meaning: string, cure: string): CatalogueEntry =>
 
 export const CATALOGUE = {
   // errors in what the client sent
-  invalid_json: badRequest("The body is not a JSON object in UTF-8.", "Send a JSON object."),
+  invalid_json: badRequest(
+    "The body is not a JSON object in UTF-8, or a member name occurs twice in one of its objects; `param` is its path.",
+    "Send a JSON object, with each name once.",
+  ),
   invalid_request: badRequest(
     "A field is missing, has the wrong type or is out of range.",
     "The message says what is expected at `param`.",
@@ -144,7 +147,7 @@ export const CATALOGUE = {
     "client",
     true,
     "Too many logins to the console have failed from this address or with this token.",
-    "Try again after `retry-after`.",
+    "Log in with a valid token, which is always let in, or try again after `retry-after`.",
   ),
   insufficient_role: entry(
     403,

@@ -7,8 +7,8 @@ export interface HeldBody {
   /** The names of the members that are null. */
   readonly unset: readonly string[];
   readonly tools: readonly NotedTool[];
-  /** Whether carriers of reasoning stand in it. */
-  readonly hasCarriers: boolean;
+  /** Whether reasoning or a carrier of it stands in it. */
+  readonly hasReasoning: boolean;
   /** The words by which the body uses features that a header lists. */
   readonly uses: readonly string[];
 }

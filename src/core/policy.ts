@@ -32,8 +32,9 @@ export interface Detector {
   /** The replacement of a match where the guard has no mask of its own. */
   readonly mask: string;
   /**
-   * The detector reads unusual forms of digits, spaces, dashes and letters as their ASCII counterparts, and ignores
-   * characters of zero width.
+   * True where the detector reads unusual forms of digits, spaces, dashes and letters as their ASCII counterparts, and
+   * ignores characters of no width. Otherwise a text is searched as it is written, and by a second run (`openFolded`)
+   * without characters of no width and with compatibility forms folded.
    */
   readonly folds: boolean;
   /** A text from which another thread can build the same detector, with `openDetector` of guards/compile-guard.ts. */
@@ -44,6 +45,16 @@ export interface Detector {
   readonly isReady: boolean;
   /** Starts a run over one text that arrives in pieces; this makes the detector ready. */
   open(): DetectorRun;
+  /** The second run of a detector that does not fold itself; undefined for one that does. */
+  readonly folded?: FoldedRuns;
+}
+
+/** Runs over a text that is folded as `ReadText` of guards/read-text.ts does. */
+export interface FoldedRuns {
+  /** A run has nothing else to find in a text that folding does not change. */
+  readonly isSame: boolean;
+  /** `at`: the position before which nothing can become part of a match any more. */
+  open(at: number): DetectorRun;
 }
 
 /** The part of the text that is still buffered. Positions count UTF-16 units from the beginning of the whole text. */

@@ -63,7 +63,8 @@ export interface BreakerSettings {
   readonly ratio: number;
   readonly windowMs: number;
   /**
-   * How long the breaker stays open. The time doubles with each probe that fails, up to ten times the initial value.
+   * How long the breaker stays open. The time doubles with each probe that fails, up to 60 s, or to `openMs` where that
+   * is longer.
    */
   readonly openMs: number;
 }
@@ -95,6 +96,8 @@ export interface Route {
   readonly targets: readonly RouteTarget[];
   /** Further attempts at the same target; `null` when the route does not say. */
   readonly retries: number | null;
+  /** Whether an attempt that ended by a time limit is repeated at the same target while another one is left. */
+  readonly retryTimeouts: boolean;
   readonly timeouts: RouteTimeouts;
   readonly fallbacks: readonly RouteFallback[];
   /** Maps a model, with or without its provider, to the model to use when the conversation is too long for it. */
@@ -139,6 +142,7 @@ export function directRoute(target: Pick<RouteTarget, "name" | "providerId" | "m
     strategy: "priority",
     targets: [{ ...target, weight: 1, order: 0, params: {}, maxConcurrency: null }],
     retries: defaults?.retries ?? null,
+    retryTimeouts: defaults?.retryTimeouts ?? false,
     timeouts: defaults?.timeouts ?? NO_TIMEOUTS,
     fallbacks: [],
     contextWindowFallbacks: new Map(),

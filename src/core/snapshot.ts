@@ -170,6 +170,8 @@ export interface ServerLimits {
   readonly maxConcurrentCalls: number;
   /** The part of these that one tenant may use; `null` when there is no such bound. */
   readonly maxConcurrentCallsPerTenant: number | null;
+  /** Of one project, and of one user. */
+  readonly maxLiveTokens: number;
   /** The largest non-streaming answer of a provider that is read, after decompression. */
   readonly maxAnswerBytes: number;
   /** The longest line or event of a stream. */

@@ -5,6 +5,7 @@ import type { Cancellation } from "../core/cancellation.ts";
 import { withCancellation } from "../core/timeout.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { withoutSecrets } from "../core/redaction.ts";
+import { readDecoded } from "../wire/body-bytes.ts";
 import { type UpstreamClient, UpstreamFault } from "../wire/upstream.ts";
 
 /** Authenticates to the provider until `expiresAtMs`. */
@@ -102,9 +103,11 @@ async function requestToken(
         `the token service answered with a redirect (${response.status}), which is not followed`,
       );
     }
-    const answer = parsed(await response.body.text(MAX_ANSWER_BYTES));
-    if (response.status < 200 || response.status > 299) throw refusal(response.status, answer, secrets);
-    return issued(answer, requestedAtMs);
+    return await readDecoded(response.body, MAX_ANSWER_BYTES, (text) => {
+      const answer = parsed(text);
+      if (response.status < 200 || response.status > 299) throw refusal(response.status, answer, secrets);
+      return issued(answer, requestedAtMs);
+    });
   } catch (thrown) {
     if (thrown instanceof UpstreamFault)
       throw new ExchangeFault(

@@ -1,4 +1,5 @@
 // The parts that a process has for itself when it is the whole gateway.
+import type { ParsedToken } from "../auth/access-token.ts";
 import { bootstrap } from "../auth/first-identities.ts";
 import type { Routing } from "../chat/call/context.ts";
 import { openRouting } from "../chat/plan/open-routing.ts";
@@ -30,8 +31,11 @@ export interface ProcessParts {
   readonly openRouting: (base: Base, events: Events) => Routing;
   /** `null` when this process is the whole gateway. */
   readonly machine: Machine | null;
-  /** The first access token, on the very first start only. */
-  readonly firstToken: (store: Storage["store"]) => Promise<string | null>;
+  /** On the very first start only: what it has made, with the first access token where that has to be shown. */
+  readonly firstStart: (
+    store: Storage["store"],
+    given: ParsedToken | null,
+  ) => Promise<{ readonly token: string | null } | null>;
   /** `null` when no other process listens on the port. */
   readonly sharedPort: SharedPort | null;
 }
@@ -45,6 +49,6 @@ export const OWN_PARTS: ProcessParts = {
   openNotifications,
   openRouting: (_, events) => openRouting(Math.random, breakerReports(events)),
   machine: null,
-  firstToken: async (store) => (await bootstrap(store, systemClock.now()))?.token ?? null,
+  firstStart: (store, given) => bootstrap(store, systemClock.now(), given),
   sharedPort: null,
 };

@@ -4,7 +4,8 @@ import type { Detector, Guard } from "../core/policy.ts";
 import { classDetectorOf, detectorsOf, type DetectorClass } from "./detector-classes.ts";
 import type { NationalId } from "./detector-national-ids.ts";
 import { matchesNothing, patternDetector } from "./pattern-machine.ts";
-import { compilePattern, PatternError } from "./pattern-program.ts";
+import { compilePattern, PatternError, type PatternProgram } from "./pattern-program.ts";
+import { compatibleForm } from "./read-text.ts";
 
 /** Matches of more than this many UTF-16 units are not found. */
 const MAX_MATCH = 1024;
@@ -60,5 +61,34 @@ const MAX_PATTERNS = 10_000;
 export const guardPattern = memoizeBounded(MAX_PATTERNS, (pattern: string): Detector => {
   const program = compilePattern(pattern);
   if (matchesNothing(program)) throw new PatternError("it matches the empty text, and so everywhere");
-  return patternDetector({ mask: "[masked]", source: PATTERN + pattern, program, maxLength: MAX_MATCH });
+  return patternDetector({
+    mask: "[masked]",
+    source: PATTERN + pattern,
+    program,
+    foldedProgram: foldedProgramOf(pattern),
+    maxLength: MAX_MATCH,
+  });
 });
+
+/** The program of a pattern with its own characters folded; undefined where none is changed, or nothing would be left. */
+function foldedProgramOf(pattern: string): PatternProgram | undefined {
+  const folded = foldedPattern(pattern);
+  if (folded === pattern) return undefined;
+  try {
+    const program = compilePattern(folded);
+    return matchesNothing(program) ? undefined : program;
+  } catch (thrown) {
+    if (thrown instanceof PatternError) return undefined;
+    throw thrown;
+  }
+}
+
+/** Folds the characters of a pattern beyond ASCII. What they become stands for itself, also where it is a sign of the syntax. */
+function foldedPattern(pattern: string): string {
+  if (pattern.includes(String.raw`\Q`)) return pattern;
+  return pattern.replaceAll(/\\?[\u0080-\u{10ffff}]/gu, (written) => {
+    const character = written.replace("\\", "");
+    const folded = compatibleForm(character);
+    return folded === character ? written : folded.replaceAll(/[!-/:-@[-`{-~]/g, String.raw`\$&`);
+  });
+}

@@ -37,9 +37,13 @@ interface Watch {
   /** Index among the policies: where several matches overlap, the first policy decides. */
   readonly rank: number;
   readonly mask: string;
-  readonly run: DetectorRun;
+  /** `null` for the folded run of a pattern, until the folded text is another than the written one. */
+  run: DetectorRun | null;
   /** `null` when the detector reads the text as it was written. */
   readonly reads: ReadText | null;
+  /** For a folded run: the run of the same pattern over the text as it was written. */
+  readonly written: Watch | null;
+  readonly detector: Detector;
   readonly found: (start: number, end: number) => void;
   /** Position in the text that the detector reads, from which on text is held back. */
   hold: number;
@@ -98,21 +102,36 @@ export class GuardedText implements TextWindow {
     this.#onFound = onFound ?? null;
     this.#json = isJson ? new JsonPlace() : null;
     const all = policies.flatMap(({ guard }) => guard.detectors);
-    const folded = all.some(({ folds }) => folds) ? new ReadText({ isJson, folds: true }) : null;
-    const plain = isJson && all.some(({ folds }) => !folds) ? new ReadText({ isJson, folds: false }) : null;
-    this.#reads = [folded, plain].filter((reads) => reads !== null);
+    const hasPatterns = all.some(({ folds }) => !folds);
+    const ascii = all.some(({ folds }) => folds) ? new ReadText({ isJson, form: "ascii" }) : null;
+    const written = isJson && hasPatterns ? new ReadText({ isJson, form: "written" }) : null;
+    const compatible = hasPatterns ? new ReadText({ isJson, form: "compatible" }) : null;
+    this.#reads = [ascii, written, compatible].filter((reads) => reads !== null);
     this.#watches = policies.flatMap((policy, rank) =>
-      policy.guard.detectors.map((detector) => this.#watch(policy, rank, detector, detector.folds ? folded : plain)),
+      policy.guard.detectors.flatMap((detector) => {
+        const watch = this.#watch(policy, rank, detector, detector.folds ? ascii : written);
+        return detector.folded === undefined
+          ? [watch]
+          : [watch, this.#watch(policy, rank, detector, compatible, watch)];
+      }),
     );
   }
 
-  #watch(policy: GuardPolicy, rank: number, detector: Detector, reads: ReadText | null): Watch {
+  #watch(
+    policy: GuardPolicy,
+    rank: number,
+    detector: Detector,
+    reads: ReadText | null,
+    written: Watch | null = null,
+  ): Watch {
     const watch: Watch = {
       policy,
       rank,
       mask: policy.guard.mask ?? detector.mask,
-      run: detector.open(),
+      run: written === null ? detector.open() : detector.folded!.isSame ? null : detector.folded!.open(0),
       reads,
+      written,
+      detector,
       found: (start, end) => this.#found(watch, start, end),
       hold: 0,
       isDone: false,
@@ -149,7 +168,15 @@ export class GuardedText implements TextWindow {
     let safe = this.limit;
     let kept = this.limit;
     for (const watch of this.#watches) {
-      if (watch.isDone) continue;
+      if (watch.isDone || watch.written?.isDone === true) continue;
+      if (watch.run === null) {
+        if (!watch.reads!.differs) {
+          watch.hold = watch.written!.hold;
+          continue;
+        }
+        // up to the position from which text was held back, both runs have found the same
+        watch.run = watch.detector.folded!.open(watch.hold);
+      }
       watch.hold = watch.run.advance(watch.reads ?? this, watch.found);
       const hold = watch.reads === null ? watch.hold : watch.reads.writtenStart(watch.hold);
       if (hold < kept) kept = hold;

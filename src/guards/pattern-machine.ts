@@ -16,6 +16,8 @@ export interface PatternDetector {
   /** How many units of a match are accepted, given the text before it; 0 rejects it. By default all of them. */
   readonly accept?: (match: string, before: string) => number;
   readonly folds?: boolean;
+  /** For a pattern that itself has characters which folding changes, in its folded form. */
+  readonly foldedProgram?: PatternProgram | undefined;
   /** A search for something that every match contains. */
   readonly hint?: Hint;
 }
@@ -54,15 +56,23 @@ export class HintSearch {
 
 export function patternDetector(options: PatternDetector): Detector {
   let machine: Machine | null = null;
+  let foldedMachine: Machine | null = null;
+  const { foldedProgram } = options;
+  const ready = (): Machine => (machine ??= new Machine(options));
+  const foldedReady = (): Machine =>
+    foldedProgram === undefined ? ready() : (foldedMachine ??= new Machine({ ...options, program: foldedProgram }));
   return {
     mask: options.mask,
     folds: options.folds === true,
     source: options.source,
     work: options.work ?? options.program.size,
+    ...(options.folds !== true && {
+      folded: { isSame: foldedProgram === undefined, open: (at: number) => new MachineRun(foldedReady(), at) },
+    }),
     get isReady() {
       return machine !== null;
     },
-    open: () => new MachineRun((machine ??= new Machine(options))),
+    open: () => new MachineRun(ready(), 0),
   };
 }
 
@@ -245,13 +255,14 @@ class MachineRun implements DetectorRun {
   #now: Threads | null = null;
   #next: Threads | null = null;
   /** Position of the next character. */
-  #at = 0;
+  #at: number;
   /** The best match so far among those that start earliest; -1 when there is none. */
   #bestStart = -1;
   #bestEnd = -1;
 
-  constructor(machine: Machine) {
+  constructor(machine: Machine, at: number) {
     this.#machine = machine;
+    this.#at = at;
   }
 
   advance(window: TextWindow, found: (start: number, end: number) => void): number {

@@ -1,19 +1,19 @@
 // A text in the form in which detectors read it; each unit keeps its position in the text as it was written. In JSON,
-// escapes are decoded. For classes of data, digits and signs of other scripts and widths are read as their ASCII forms,
-// and characters without width are skipped.
+// escapes are decoded. Characters of no width are skipped, and compatibility forms are read as what they stand for
+// (NFKC of each character, https://www.unicode.org/reports/tr15/); for classes of data, digits and dashes of other
+// scripts are read as ASCII as well.
 import { memoizeBounded } from "../core/memoization.ts";
 import type { TextWindow } from "../core/policy.ts";
 
 export interface Reading {
   /** The text is JSON. */
   readonly isJson: boolean;
-  /** Unusual forms of ASCII characters are read as these. */
-  readonly folds: boolean;
+  /** `ascii`: for classes. `compatible`: for patterns. `written`: nothing is folded. */
+  readonly form: "ascii" | "compatible" | "written";
 }
 
 const UNUSUAL = /[\x80-\uffff]/;
-const UNUSUAL_OR_ESCAPED = /[\x80-\uffff]|\\/;
-const ESCAPED = /\\/;
+const NO_WIDTH = /[\p{Cf}\p{Default_Ignorable_Code_Point}]/u;
 
 export class ReadText implements TextWindow {
   text = "";
@@ -21,24 +21,27 @@ export class ReadText implements TextWindow {
   limit = 0;
   isEnd = false;
   readonly #isJson: boolean;
-  readonly #folds: boolean;
-  readonly #special: RegExp;
+  readonly #form: Reading["form"];
   /** Where each unit of `text` begins and ends in the written text; `null` while both texts are identical. */
   #starts: number[] | null = null;
   #ends: number[] = [];
   /** How far the written text has been read. */
   #at = 0;
 
-  constructor({ isJson, folds }: Reading) {
+  constructor({ isJson, form }: Reading) {
     this.#isJson = isJson;
-    this.#folds = folds;
-    this.#special = isJson ? (folds ? UNUSUAL_OR_ESCAPED : ESCAPED) : UNUSUAL;
+    this.#form = form;
+  }
+
+  /** Whether the text up to now is read otherwise than it was written. */
+  get differs(): boolean {
+    return this.#starts !== null;
   }
 
   /** Reads on in the written text, which may contain more than is to be read now. */
   read({ text, base, limit, isEnd }: TextWindow): void {
     const fresh = text.slice(this.#at - base, limit - base);
-    if (this.#starts === null && this.#special.test(fresh)) {
+    if (this.#starts === null && this.#changes(fresh)) {
       this.#starts = Array.from({ length: this.text.length }, (_, index) => this.base + index);
       this.#ends = this.#starts.map((start) => start + 1);
     }
@@ -71,6 +74,12 @@ export class ReadText implements TextWindow {
     this.#ends.splice(0, cut);
   }
 
+  #changes(fresh: string): boolean {
+    if (this.#isJson && fresh.includes("\\")) return true;
+    if (this.#form === "written" || !UNUSUAL.test(fresh)) return false;
+    return this.#form === "ascii" || NO_WIDTH.test(fresh) || fresh.normalize("NFKC") !== fresh;
+  }
+
   #take(fresh: string, starts: number[], isEnd: boolean): void {
     const from = this.#at;
     const parts: string[] = [];
@@ -99,11 +108,11 @@ export class ReadText implements TextWindow {
         width = codePoint > 0xffff ? 2 : 1;
         read = this.#folded(fresh.slice(index, index + width));
       }
+      // Two units of one character share its written width; of several characters, each stands for the whole.
+      const share = read.length === 2 && read.codePointAt(0)! > 0xffff ? width / 2 : 0;
       for (let unit = 0; unit < read.length; unit++) {
-        // Two units of one character share its written width.
-        const share = width / read.length;
         starts.push(from + index + unit * share);
-        this.#ends.push(from + index + (unit + 1) * share);
+        this.#ends.push(share === 0 ? from + index + width : from + index + (unit + 1) * share);
       }
       parts.push(read);
       index += width;
@@ -113,7 +122,8 @@ export class ReadText implements TextWindow {
   }
 
   #folded(character: string): string {
-    return this.#folds ? asciiOf(character) : character;
+    if (this.#form === "written" || (character.length === 1 && character.charCodeAt(0) < 128)) return character;
+    return this.#form === "ascii" ? asciiForm(character) : compatibleForm(character);
   }
 }
 
@@ -130,15 +140,15 @@ function unescaped(escape: string): string {
 }
 
 const MAX_CHARACTERS = 65_536;
-const NO_WIDTH = /^[\p{Cf}\u034f\ufe00-\ufe0f]$/u;
 const DASH = /^[\p{Pd}\u2212]$/u;
 const DIGIT = /^\p{Nd}$/u;
 
-/** The ASCII character that a reader would see; empty for an invisible character; the character itself otherwise. */
-function asciiOf(character: string): string {
-  return character.length === 1 && character.charCodeAt(0) < 128 ? character : asciiForm(character);
-}
+/** What the character is a compatibility form of, or itself; empty for a character of no width. */
+export const compatibleForm = memoizeBounded(MAX_CHARACTERS, (character: string): string =>
+  NO_WIDTH.test(character) ? "" : character.normalize("NFKC"),
+);
 
+/** The ASCII character that a reader would see; empty for a character of no width; the character itself otherwise. */
 const asciiForm = memoizeBounded(MAX_CHARACTERS, (character: string): string => {
   if (NO_WIDTH.test(character)) return "";
   if (DASH.test(character)) return "-";

@@ -50,7 +50,13 @@ import type { ConsoleApp } from "./console/app.ts";
 import type { ConsoleCaller, ConsoleContext } from "./console/console-context.ts";
 import { type ListingRequest, listingFor, modelFor } from "./model-forms.ts";
 import { shownStanding, shownTargets, type Standing } from "./standing.ts";
-import { errorsAt, errorsBeside, type RefuseUnserved, unservedOperation } from "./unserved-operations.ts";
+import {
+  CHAT_COMPLETIONS,
+  errorsAt,
+  errorsBeside,
+  type RefuseUnserved,
+  unservedOperation,
+} from "./unserved-operations.ts";
 import {
   ADMIN_BASE,
   BASES,
@@ -113,7 +119,8 @@ export interface AdminSources extends DocumentDependencies {
   readonly cache: Pick<ResponseCache, "purge"> | null;
   /** As in AdminContext. */
   call(operation: Operation, request: Request, token: AccessToken): Promise<Response>;
-  reload(): Promise<void>;
+  /** As in AdminContext. */
+  follow(): Promise<void>;
   readonly started: StartedGateway;
   /** Signs exports of the audit log. */
   readonly auditSigner: AdminContext["auditSigner"];
@@ -125,7 +132,7 @@ interface Bindings {
   /** Address of the socket's peer; null when unknown. */
   readonly peer: string | null;
   /** A request of the console: the path below which it is served, and who asks. */
-  readonly console?: { readonly path: string } & Pick<ConsoleCaller, "token" | "session">;
+  readonly console?: { readonly path: string } & Pick<ConsoleCaller, "token" | "tokenNow" | "session">;
 }
 type AppEnv = {
   Bindings: Bindings;
@@ -190,11 +197,12 @@ export function createApp(context: AppContext): Hono<AppEnv> {
       c.set("errors", errors);
       await next();
     });
-    app.get(path, (c, next) =>
-      c.req.header("upgrade") === undefined
-        ? next()
-        : context.refuseUnserved(path.slice(path.lastIndexOf("/") + 1), c.req.raw, c.env.peer),
-    );
+    app.get(path, (c, next) => {
+      const isList = path.endsWith(`/${CHAT_COMPLETIONS}`);
+      if (!isList && c.req.header("upgrade") === undefined) return next();
+      const name = isList ? CHAT_COMPLETIONS : path.slice(path.lastIndexOf("/") + 1);
+      return context.refuseUnserved(name, c.req.raw, c.env.peer);
+    });
     refuseOthers(app, path, "POST");
   }
 
@@ -241,7 +249,7 @@ function serveConsole(app: Hono<AppEnv>, context: AppContext, elapsedMs: (c: Con
       clock: context.clock,
       logins: context.logins,
       snapshot: () => context.snapshot(),
-      reload: async () => await context.admin?.reload(),
+      follow: async () => await context.admin?.follow(),
       serve(request, path, caller) {
         const operation = request.method === "POST" ? CALL_PATHS.get(path) : undefined;
         return operation === undefined
@@ -319,7 +327,7 @@ function serveAdmin(
         call: (operation, sent, caller) => calledFor(admin, operation, sent, caller),
         cache: admin.cache,
         snapshot: () => context.snapshot(),
-        reload: () => admin.reload(),
+        follow: () => admin.follow(),
         auditSigner: admin.auditSigner,
         isEnding: () => admin.isEnding(),
         turns: admin.turns,
@@ -334,6 +342,7 @@ function serveAdmin(
         session: c.env.console?.session ?? null,
         consoleAddress: () => consoleAddress(c, context),
         identify: () => authenticated(c, context),
+        identifyAgain: () => c.env.console?.tokenNow() ?? authenticated(c, context),
         address: () => clientAddress(c.env.peer, c.req.raw.headers, context.snapshot().proxyTrust),
         reply: ({ status, headers, body }) => new Response(body, { status, headers: { ...headersOf(c), ...headers } }),
       };

@@ -6,6 +6,7 @@ import { afterUnread, isUnread } from "../chat/call/read-body.ts";
 import { errorResponse } from "../chat/call/reply-headers.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
 import { newRandomId } from "../core/ids.ts";
+import { memoizeBounded } from "../core/memoization.ts";
 import type { MaybePromise } from "../core/maybe-promise.ts";
 import type { Operation } from "../chat/operation.ts";
 import { CALL_PATHS } from "./paths.ts";
@@ -47,22 +48,42 @@ const POLL_MS = 20;
 
 /**
  * Rejects requests that Bun accepts although RFC 9112 forbids them, or that Bun cannot serve to the end. Two Host
- * fields (3.2) arrive as one with a comma, which no host name contains. Bun ends a request with trailer fields (7.1.2)
+ * fields (3.2) arrive as one with a comma, which no host name contains. Where the Host is no host with a port (3.2), Bun
+ * gives a relative URL, in which nothing finds the path. Bun ends a request with trailer fields (7.1.2)
  * with a bare 400 in the middle of its response, so a request that announces them is rejected first.
  */
-function refusedHead({ headers }: Request): Response | null {
+export function refusedHead({ headers, url }: Pick<Request, "headers" | "url">): Response | null {
   const fault =
     headers.get("host")?.includes(",") === true
       ? TWO_HOSTS
       : headers.has("trailer") && !headers.has("content-length")
         ? TRAILERS
-        : null;
+        : isHost(headers.get("host"), url)
+          ? null
+          : NO_HOST;
   if (fault === null) return null;
   const answer = errorResponse(GATEWAY_ERRORS, new GatewayError("invalid_request", fault), newRandomId(), 0, {});
   answer.headers.set("connection", "close");
   return answer;
 }
 
+/** A name, an address, or an IPv6 address in brackets, each with or without a port: RFC 9112, 3.2, and RFC 3986, 3.2.2. */
+const HOST = /^(?:[\w.~!$&'()*+;=-]+|\[[0-9A-Fa-fvV:.]+\])(?::\d*)?$/;
+
+/** Before HTTP/1.1 a request needs none. */
+function isHost(text: string | null, url: string): boolean {
+  return text === null ? URL.canParse(url) : isNamedHost(text);
+}
+
+/** As many names as a gateway is called by, and more. */
+const MAX_HOSTS = 256;
+// clients name the same few hosts in each of their requests
+const isNamedHost = memoizeBounded(
+  MAX_HOSTS,
+  (text: string): boolean => HOST.test(text) && URL.canParse(`http://${text}/`),
+);
+
+const NO_HOST = "The header Host is not a host name or address, with or without a port; send the name of the gateway.";
 const TWO_HOSTS = "The request has more than one Host header; send one.";
 const TRAILERS = "The request announces trailer fields, which are not supported; send it without them.";
 

@@ -11,12 +11,15 @@ import { BASES, CALL_PATHS } from "./paths.ts";
 
 const CHAT = "POST /api/v1/chat/completions";
 const MAX_PATH = 200;
+/** What OpenAI's API has below this path, and as its list, is about chat completions that are stored. */
+export const CHAT_COMPLETIONS = "chat/completions";
 
 /**
- * Parts of APIs of which others are served, by the first segment of their path below the base address. They are answered
+ * Parts of APIs of which others are served, by the first segment of their path below the base address, or the first two. They are answered
  * with 501; every other operation is unknown.
  */
 const HINTS: Readonly<Record<string, string>> = {
+  [CHAT_COMPLETIONS]: `Chat completions are not stored, so that there are none to list, read, change or delete. This gateway serves ${CHAT}.`,
   responses:
     "Of the Responses API, this gateway serves POST /responses and /responses/input_tokens over HTTP, and GET and DELETE /responses/{id}, /responses/{id}/input_items and /responses/{id}/cancel for what it has kept.",
   messages:
@@ -58,9 +61,23 @@ export function errorsBeside(path: string): CalledOperation["errors"] {
  */
 export function unservedOperation(method: string, path: string): string | null {
   const base = baseOf(path);
-  const name = nameBelow(base, path);
+  const name = path.startsWith(`${base}/${CHAT_COMPLETIONS}/`) ? CHAT_COMPLETIONS : nameBelow(base, path);
   if (Object.hasOwn(HINTS, name)) return name;
   return base !== "" && method === "POST" && name !== "" && name !== "admin" ? name : null;
+}
+
+/**
+ * Matches a path of the Messages API below a base address that ends with a version: the vendor's libraries add `/v1`
+ * themselves.
+ */
+const VERSION_TWICE = /^(\/api)?\/v1(?:\/v1)+(\/messages(?:\/.*)?)$/;
+
+/** Returns what to set as base address, where a client of the Messages API has set another one. */
+function baseHint(path: string): string | null {
+  const [, base, operation] = VERSION_TWICE.exec(path) ?? [];
+  if (operation === undefined) return null;
+  const right = base === undefined ? "" : `, followed by ${base}`;
+  return `Unknown path: ${path.slice(0, MAX_PATH)}. Clients of the Messages API add /v1 to their base address themselves: set it to the address of this gateway${right}, without /v1.`;
 }
 
 function baseOf(path: string): string {
@@ -82,7 +99,8 @@ export function refuseUnservedWith(context: ChatContext): RefuseUnserved {
   return async (operation, http, peer) => {
     const { pathname } = new URL(http.url);
     const served = http.headers.has("upgrade") ? CALL_PATHS.get(pathname) : undefined;
-    const errors = served?.errors ?? errorsAt(operation);
+    const base = baseHint(pathname);
+    const errors = served?.errors ?? errorsAt(base === null ? operation : "messages");
     const call = new ReceivedCall({ name: "unserved", errors }, context, http, {
       requestIP: () => (peer === null ? null : { address: peer }),
     });
@@ -100,6 +118,7 @@ export function refuseUnservedWith(context: ChatContext): RefuseUnserved {
     }
     const requested = `${http.method} ${pathname.slice(0, MAX_PATH)}`;
     const hint = served === undefined ? HINTS[operation] : webSocketHint(pathname);
+    if (base !== null) return call.fail(new GatewayError("not_found", base, { detail: requested }));
     const message = hint ?? `Unknown operation: ${requested}. This gateway serves ${CHAT}.`;
     const code = hint === undefined ? "operation_not_served" : "not_implemented";
     return call.fail(new GatewayError(code, message, { detail: requested }));

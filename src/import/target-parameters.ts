@@ -2,19 +2,11 @@
 import { GatewayError } from "../core/errors.ts";
 import type { Json } from "../core/json.ts";
 import { COMMON_PARAMETERS, FIELDS } from "../core/params.ts";
-import type { ProviderFamily } from "../providers/settings.ts";
 import { type ForeignNode, plainOf } from "./foreign-file.ts";
 
 /** The caller decides the form of the answer, and messages refer to tools. */
 const NEVER_DROPPED: ReadonlySet<string> = new Set(["stream", "stream_options", "tools", "deployment_id"]);
 export const DROPPABLE: ReadonlySet<string> = new Set(COMMON_PARAMETERS.filter((name) => !NEVER_DROPPED.has(name)));
-
-/** What callers have to know of a parameter that a target of this provider sets; `null` for nothing. */
-export function parameterNote(name: string, { label, privileged }: ProviderFamily): string | null {
-  return privileged.has(name)
-    ? `it can widen the choice of models at ${label}, so calls need a token with the permission byo_endpoint`
-    : null;
-}
 
 const MAX_NAME = 256;
 

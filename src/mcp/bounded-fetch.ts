@@ -44,6 +44,7 @@ const FRAME_BYTES = 4096;
 /** Bytes that a server may send during one call in addition to the result. */
 const ASIDE_BYTES = 4 * 1024 * 1024;
 const STREAM = "text/event-stream";
+const JSON_TYPE = "application/json";
 /** The only headers that the client reads. */
 const READ_HEADERS = ["content-type", "mcp-session-id", "www-authenticate"] as const;
 const CALL = '"method":"tools/call"';
@@ -131,12 +132,17 @@ function answered(response: UpstreamResponse, { unrequested, late, maxBytes }: R
     response.body.cancel();
     return new Response(null, init);
   }
-  const isStream = (response.header("content-type") ?? "").toLowerCase().includes(STREAM);
+  const mediaType = (response.header("content-type") ?? "").toLowerCase();
+  const isStream = mediaType.includes(STREAM);
   const count = isStream
     ? eventCounter(maxBytes, unrequested === null ? totalCounter(maxBytes + ASIDE_BYTES) : meteredCounter(unrequested))
     : totalCounter(maxBytes);
   return new Response(
-    counted(response.body, (bytes) => late() ?? count(bytes)),
+    counted(
+      response.body,
+      (bytes) => late() ?? count(bytes),
+      response.status === 200 && (isStream || mediaType.includes(JSON_TYPE)),
+    ),
     init,
   );
 }
@@ -144,13 +150,20 @@ function answered(response: UpstreamResponse, { unrequested, late, maxBytes }: R
 /** Returns an error message for the bytes so far, or null. */
 type Counter = (bytes: Uint8Array) => string | null;
 
-function counted(body: UpstreamBody, count: Counter): ReadableStream<Uint8Array> {
+/** `mayAnswer`: whether a body that is not empty is an answer, by the head of its response. */
+function counted(body: UpstreamBody, count: Counter, mayAnswer: boolean): ReadableStream<Uint8Array> {
+  let isAnswer = false;
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         try {
           const bytes = await body.read();
-          if (bytes === null) return controller.close();
+          if (bytes === null) {
+            if (isAnswer) body.accept();
+            else body.cancel();
+            return controller.close();
+          }
+          isAnswer ||= mayAnswer && bytes.length > 0;
           const wrong = count(bytes);
           if (wrong === null) return controller.enqueue(bytes);
           body.cancel();

@@ -6,7 +6,7 @@ import type { Client, JsonSchemaValidator, jsonSchemaValidator } from "@modelcon
 import { z } from "zod";
 import type { CancelSignal } from "../core/cancellation.ts";
 import type { GatewayError } from "../core/errors.ts";
-import type { JsonObject } from "../core/json.ts";
+import { isObject, type JsonObject } from "../core/json.ts";
 import { isKey, keyRemover } from "../core/quoted-key.ts";
 import { withoutSecrets } from "../core/redaction.ts";
 import type { ToolServer } from "../core/tool.ts";
@@ -138,6 +138,9 @@ function watch(
   };
   const onmessage = (message: object): void => {
     if ("method" in message) count();
+    // A result that does not say what it is, is complete; the client takes that for an error of newer servers.
+    if ("result" in message && isObject(message.result) && !Object.hasOwn(message.result, "resultType"))
+      Object.assign(message.result, { resultType: "complete" });
   };
   const onerror = (thrown: Error): void => {
     count();

@@ -16,8 +16,12 @@ export function nativeFormOf(operation: OperationName): NativeForm | null {
   return FORMS.get(operation) ?? null;
 }
 
+function namesOf({ vendorIds, referenceTypes = [], emptyReferenceTypes = {} }: NativeForm): readonly string[] {
+  return [...vendorIds, ...referenceTypes, ...Object.keys(emptyReferenceTypes)];
+}
+
 const REFERENCE_NAMES: ReadonlyMap<NativeForm, ReadonlySet<string>> = new Map(
-  [...FORMS.values()].map((form) => [form, new Set([...form.vendorIds, ...(form.referenceTypes ?? [])])]),
+  [...FORMS.values()].map((form) => [form, new Set(namesOf(form))]),
 );
 
 /** Returns the members and the types of objects by which a form names what lives at a vendor. */
@@ -31,4 +35,9 @@ export const VENDOR_ID_MEMBERS: ReadonlySet<string> = new Set([...FORMS.values()
 /** The types of objects whose own `id` is one, in any of the forms. */
 export const REFERENCE_TYPES: ReadonlySet<unknown> = new Set(
   [...FORMS.values()].flatMap((form) => form.referenceTypes ?? []),
+);
+
+/** The members with the content of objects whose own `id` is one where they have none of these, by their types. */
+export const EMPTY_REFERENCE_TYPES: ReadonlyMap<unknown, readonly string[]> = new Map(
+  [...FORMS.values()].flatMap((form) => Object.entries(form.emptyReferenceTypes ?? {})),
 );

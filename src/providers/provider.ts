@@ -29,6 +29,8 @@ export type FailureClass =
   | "authentication"
   | "permission"
   | "not_found"
+  /** Something that lives at the vendor and that the request names, other than the model. */
+  | "reference"
   | "rate_limit"
   | "quota"
   | "context_length"
@@ -215,8 +217,14 @@ export interface NativeForm {
   readonly vendorIds: readonly string[];
   /** Types of objects whose `id` is one of these; absent where there are none. */
   readonly referenceTypes?: readonly string[];
+  /** Types of objects whose `id` is one where they have none of these members, which hold their content. */
+  readonly emptyReferenceTypes?: Readonly<Record<string, readonly string[]>>;
   /** Members that only the gateway itself can do what they ask for; absent where there are none. */
   readonly ownMembers?: readonly string[];
+  /** The member by which the form's own vendor keeps the conversation; absent where there is none. */
+  readonly threadMember?: string;
+  /** Members for which the vendor keeps something of the answer, so that its id counts; absent where there are none. */
+  readonly keptFor?: readonly string[];
   /**
    * Set where clients of the form read a refusal of a feature and ask again without it, so that the refusal is theirs and
    * leads to no other target unless the route says so.
@@ -229,6 +237,8 @@ export interface NativeForm {
    * own. Absent where the form has no such place.
    */
   reasoningBack?(details: readonly ReasoningDetail[]): JsonObject | null;
+  /** The members in which vendors seal their reasoning, by the types of the items and blocks that have one. */
+  readonly reasoningSeals: Readonly<Record<string, string>>;
   /** The member that makes the vendor store the answer unless it is false; absent where the form has none. */
   readonly storeMember?: string;
   /** The member that lists what the answer shall include, and its item for encrypted reasoning; absent where there is none. */
@@ -263,6 +273,12 @@ export interface NativeOperation {
   readonly lacksFeatures?: true;
   /** The models that are known to encrypt their reasoning where the request asks for it; absent where none is. */
   readonly encryptedReasoning?: RegExp;
+  /** Matches what is known to be the seal of other vendors, whose reasoning this one refuses; what nobody knows is passed. */
+  readonly foreignSeal?: RegExp;
+  /** Reasoning as text without a seal is refused. */
+  readonly refusesOpenReasoning?: true;
+  /** Set where the platform keeps conversations for the thread member of the form. */
+  readonly keepsThreads?: true;
   /** Headers of the provider's response that the client receives, in lower case. */
   readonly answerHeaders: readonly string[];
   /** `request` has the client's own body with its edits. Throws GatewayError. */

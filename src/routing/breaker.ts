@@ -23,10 +23,12 @@ export interface Breaker {
   probe: number;
   probeSinceMs: number;
   lastProbe: number;
+  /** The latest probe that closed the breaker with its first content, and how long the breaker was open before it; `null` when there was none. */
+  answered: { readonly probe: number; readonly openForMs: number } | null;
 }
 
-/** The open time grows up to this many times its initial value. */
-const MAX_OPEN_TIMES = 10;
+/** The open time grows up to this, unless its initial value is longer. */
+const MAX_GROWN_OPEN_MS = 60_000;
 
 const ELSEWHERE = -1;
 
@@ -41,6 +43,7 @@ export function newBreaker(settings: BreakerSettings): Breaker {
     probe: 0,
     probeSinceMs: 0,
     lastProbe: 0,
+    answered: null,
   };
 }
 
@@ -72,7 +75,11 @@ export function enterBreaker(breaker: Breaker, nowMs: number): number {
 /** `probe` is what `enterBreaker` returned. When it is undefined, any end counts as that of the probe in flight. */
 export function leaveBreaker(breaker: Breaker, outcome: Outcome, nowMs: number, probe: number | undefined): void {
   if (!breaker.isTripped) {
-    count(breaker, outcome, nowMs);
+    const { answered } = breaker;
+    // An upstream that begins its answers and breaks them off does not work.
+    if (outcome === "upstream_fault" && answered !== null && probe === answered.probe)
+      reopen(breaker, answered.openForMs, nowMs);
+    else count(breaker, outcome, nowMs);
     return;
   }
   // Attempts that began before the breaker opened, or although it was open, say nothing about the upstream's present
@@ -83,15 +90,23 @@ export function leaveBreaker(breaker: Breaker, outcome: Outcome, nowMs: number, 
     return;
   }
   breaker.probe = 0;
-  if (outcome === "upstream_fault") {
-    breaker.openForMs = Math.min(breaker.openForMs * 2, breaker.settings.openMs * MAX_OPEN_TIMES);
-    breaker.openUntilMs = nowMs + breaker.openForMs;
-  }
+  if (outcome === "upstream_fault") reopen(breaker, breaker.openForMs, nowMs);
 }
 
-/** The probe has received its first content, so that the upstream works, however long the answer takes. */
+/** After a probe that failed: twice as long as before. */
+function reopen(breaker: Breaker, openForMs: number, nowMs: number): void {
+  breaker.isTripped = true;
+  breaker.answered = null;
+  breaker.openForMs = Math.min(openForMs * 2, Math.max(MAX_GROWN_OPEN_MS, breaker.settings.openMs));
+  breaker.openUntilMs = nowMs + breaker.openForMs;
+}
+
+/** The probe has received its first content, so that the upstream works unless it breaks off the answer, however long that takes. */
 export function probeAnswers(breaker: Breaker, probe: number): void {
-  if (breaker.isTripped && probe !== 0 && breaker.probe === probe) closeBreaker(breaker);
+  if (!breaker.isTripped || probe === 0 || breaker.probe !== probe) return;
+  const { openForMs } = breaker;
+  closeBreaker(breaker);
+  breaker.answered = { probe, openForMs };
 }
 
 /** Counts attempts of another process, which together with those of this one may open the breaker. */

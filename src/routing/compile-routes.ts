@@ -54,6 +54,7 @@ export function compileRoute(name: string, entry: RouteEntry, defaults: readonly
     strategy: typeof strategy === "string" ? strategy : strategy.type,
     targets: entry.targets.map(compileTarget),
     retries: first((scope) => scope.retries),
+    retryTimeouts: first((scope) => scope.retry_timeouts) ?? false,
     timeouts: compileTimeouts(first),
     fallbacks: inheritedFallbacks(
       name,

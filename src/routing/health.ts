@@ -38,9 +38,17 @@ export interface Health {
   begin(key: string, breaker: BreakerSettings, nowMs: number): number;
   /**
    * The attempt received its first content, which settles its latency. A probe thereby succeeds, however long the
-   * answer takes. `end` must then not receive `firstContentMs` again.
+   * answer takes. `end` must then not receive `firstContentMs` again. `firstByteMs` is the time to the head of the
+   * response, where it came earlier.
    */
-  answering(key: string, breaker: BreakerSettings, nowMs: number, firstContentMs: number, probe: number): void;
+  answering(
+    key: string,
+    breaker: BreakerSettings,
+    nowMs: number,
+    firstContentMs: number,
+    probe: number,
+    firstByteMs?: number,
+  ): void;
   /**
    * The attempt ended. `firstContentMs` is the time from its beginning to its first content, on success. `retryAfterMs`
    * says after a 429 for how long the target is not called; such an end does not count toward the breaker. `probe` is
@@ -61,6 +69,11 @@ export interface Health {
   latencyAgeMs(key: string, nowMs: number): number | null;
   /** The 95th percentile of the time to the first content; `null` with too few measurements. */
   p95Ms(key: string): number | null;
+  /**
+   * How long the target may be silent before that is unusual (promise 7.9): three times the 95th percentile of the time
+   * to the first byte, and at least 1 s; 10 s where nothing is known.
+   */
+  patienceMs(key: string): number;
   /** A call goes to this upstream. The retry budget is a share of these calls. */
   called(upstream: string, nowMs: number): void;
   /**
@@ -105,6 +118,8 @@ interface KeyHealth extends Kept {
   inFlight: number;
   limitedUntilMs: number;
   latency: Latency | null;
+  /** Of the time to the first byte. */
+  firstBytes: Latency | null;
   /**
    * One breaker for each distinct set of settings, so that a route with strict settings does not close the target for
    * other routes. The oldest is removed when there are too many.
@@ -115,6 +130,10 @@ interface KeyHealth extends Kept {
 const MAX_BREAKERS_PER_KEY = 8;
 /** The longest time for which a target is not called, whatever the provider asked for. */
 const MAX_LIMITED_MS = 24 * 60 * 60_000;
+/** When the silence of a target is unusual. */
+const UNUSUAL_TIMES = 3;
+const MIN_PATIENCE_MS = 1_000;
+const PATIENCE_UNKNOWN_MS = 10_000;
 
 /**
  * `onChange` must not throw. `toTell` collects what other processes have to learn of this one; `null` when there are none.
@@ -131,6 +150,7 @@ export function openHealth(
       inFlight: 0,
       limitedUntilMs: Number.NEGATIVE_INFINITY,
       latency: null,
+      firstBytes: null,
       breakers: [],
     }),
     isBusy: ({ inFlight }) => inFlight > 0,
@@ -185,9 +205,10 @@ export function openHealth(
       if (probe !== 0) toTell?.target(breakerNews(key, breaker, nowMs));
       return probe;
     },
-    answering(key, settings, nowMs, firstContentMs, probe) {
+    answering(key, settings, nowMs, firstContentMs, probe, firstByteMs = firstContentMs) {
       const kept = keys.of(key, nowMs);
-      record(kept, firstContentMs, nowMs);
+      kept.latency = measured(kept.latency, firstContentMs, nowMs);
+      kept.firstBytes = measured(kept.firstBytes, firstByteMs, nowMs);
       const breaker = breakerOf(kept, settings);
       if (breaker === undefined) return;
       const was = breaker.isTripped;
@@ -199,7 +220,7 @@ export function openHealth(
     end(key, settings, outcome, nowMs, { firstContentMs, retryAfterMs, probe }) {
       const kept = keys.of(key, nowMs);
       kept.inFlight = Math.max(0, kept.inFlight - 1);
-      if (firstContentMs !== undefined) record(kept, firstContentMs, nowMs);
+      if (firstContentMs !== undefined) kept.latency = measured(kept.latency, firstContentMs, nowMs);
       if (retryAfterMs !== undefined) {
         rest(kept, retryAfterMs, nowMs);
         toTell?.target({ kind: "rest", key, leftMs: retryAfterMs });
@@ -233,6 +254,11 @@ export function openHealth(
     p95Ms(key) {
       const latency = keys.find(key)?.latency ?? null;
       return latency === null ? null : p95Of(latency);
+    },
+    patienceMs(key) {
+      const firstBytes = keys.find(key)?.firstBytes ?? null;
+      const p95 = firstBytes === null ? null : p95Of(firstBytes, 1);
+      return p95 === null ? PATIENCE_UNKNOWN_MS : Math.max(MIN_PATIENCE_MS, UNUSUAL_TIMES * p95);
     },
     called(upstream, nowMs) {
       budget.called(upstream, nowMs);
@@ -297,9 +323,10 @@ function breakerNews(key: string, breaker: Breaker, nowMs: number): BreakerNews 
   };
 }
 
-function record(kept: KeyHealth, firstContentMs: number, nowMs: number): void {
-  if (kept.latency === null) kept.latency = newLatency(firstContentMs, nowMs);
-  else measure(kept.latency, firstContentMs, nowMs);
+function measured(latency: Latency | null, sampleMs: number, nowMs: number): Latency {
+  if (latency === null) return newLatency(sampleMs, nowMs);
+  measure(latency, sampleMs, nowMs);
+  return latency;
 }
 
 function healthOf(key: string, kept: KeyHealth, nowMs: number): TargetHealth {

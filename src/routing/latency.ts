@@ -46,9 +46,11 @@ export function latencyAt(latency: Latency, nowMs: number): number {
   return latency.meanMs + Math.max(0, latency.peakMs - latency.meanMs) * remaining(latency, nowMs);
 }
 
-export function p95Of(latency: Latency): number | null {
-  if (latency.samples.length < MIN_SAMPLES) return null;
-  if (latency.p95Ms === null || latency.sincePercentile >= PERCENTILE_EVERY) {
+/** Returns `null` with fewer samples than `least`. */
+export function p95Of(latency: Latency, least = MIN_SAMPLES): number | null {
+  if (latency.samples.length < least) return null;
+  const every = latency.samples.length < MIN_SAMPLES ? 1 : PERCENTILE_EVERY;
+  if (latency.p95Ms === null || latency.sincePercentile >= every) {
     const sorted = latency.samples.toSorted((a, b) => a - b);
     latency.p95Ms = sorted[Math.ceil(sorted.length * 0.95) - 1]!;
     latency.sincePercentile = 0;

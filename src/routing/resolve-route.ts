@@ -1,8 +1,9 @@
 // Finds the route for `route` and `model` of a request (promises 1.1 to 1.4 and 1.6), and the model that a route's map
 // names for a conversation that is too long.
+import { noSuchRoute } from "../auth/token-restrictions.ts";
 import type { CallOptions, ModelListEntry } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
-import type { Principal } from "../core/identity.ts";
+import type { Principal, TokenRestrictions } from "../core/identity.ts";
 import { memoizeBounded, memoizePerObject } from "../core/memoization.ts";
 import { DIRECT_ROUTE, directRoute, type Route, ROUTE_NAME, type RouteTarget } from "../core/route.ts";
 import type { Snapshot } from "../core/snapshot.ts";
@@ -22,15 +23,24 @@ export interface ResolvedRoute {
   readonly requested: RouteTarget | null;
 }
 
-/** Throws `invalid_request`, `route_not_found`, `model_not_found` or `model_not_in_route`, each with `param`. */
-export function resolveRoute({ route, model, modelList }: Selection, snapshot: Snapshot, scope: Scope): ResolvedRoute {
+/**
+ * Throws `invalid_request`, `route_not_found`, `model_not_found` or `model_not_in_route`, each with `param`. With
+ * `restrictions`, those of the caller who has written the selection, no error tells what the caller may not call.
+ */
+export function resolveRoute(
+  { route, model, modelList }: Selection,
+  snapshot: Snapshot,
+  scope: Scope,
+  restrictions: TokenRestrictions | null = null,
+): ResolvedRoute {
   const requested = model === "" ? null : model;
   if (modelList !== null)
     return {
       route: inlineRoute(modelList, route, requested, snapshot, routesFor(snapshot, scope).get(DIRECT_ROUTE)),
       requested: null,
     };
-  if (route !== null && route !== DIRECT_ROUTE) return withinRoute(namedRoute(route, snapshot, scope), requested);
+  if (route !== null && route !== DIRECT_ROUTE)
+    return withinRoute(namedRoute(route, snapshot, scope, restrictions), requested, restrictions);
   if (requested === null)
     throw new GatewayError(
       "invalid_request",
@@ -86,26 +96,29 @@ function isBareName(model: string): boolean {
   return ROUTE_NAME.test(model) && model !== DIRECT_ROUTE;
 }
 
-function namedRoute(name: string, snapshot: Snapshot, scope: Scope): Route {
+function namedRoute(name: string, snapshot: Snapshot, scope: Scope, restrictions: TokenRestrictions | null): Route {
   const found = routesFor(snapshot, scope).get(name);
+  if (found === undefined && restrictions !== null) throw noSuchRoute(name);
   if (found === undefined)
     throw new GatewayError("route_not_found", `Unknown route ${quoted(name)}.`, { param: "route" });
   return found;
 }
 
-function withinRoute(route: Route, model: string | null): ResolvedRoute {
+function withinRoute(route: Route, model: string | null, restrictions: TokenRestrictions | null): ResolvedRoute {
   // a client that has to send a model may repeat the route's name there
   if (model === null || model === route.name) return { route, requested: null };
   const at = model.search(/[:/]/);
   const name = at < 0 ? model : `${model.slice(0, at)}:${model.slice(at + 1)}`;
   const requested = route.targets.find((target) => target.name === name);
-  if (requested === undefined)
-    throw new GatewayError(
-      "model_not_in_route",
-      `The model ${quoted(model)} is not a target of the route ${quoted(route.name)}, which has ${route.targets.map((target) => target.name).join(", ")}.`,
-      { param: "model" },
-    );
-  return { route, requested };
+  if (requested !== undefined) return { route, requested };
+  if (restrictions?.permitsRoute(route.name) === false) throw noSuchRoute(route.name);
+  const seesAll = restrictions === null || restrictions.permitsWholeRoute(route.name);
+  const seen = route.targets.filter((target) => seesAll || restrictions.permitsModel(target.name));
+  throw new GatewayError(
+    "model_not_in_route",
+    `The model ${quoted(model)} is not a target of the route ${quoted(route.name)}${seen.length === 0 ? "" : `, which has ${seen.map((target) => target.name).join(", ")}`}.`,
+    { param: "model" },
+  );
 }
 
 /**

@@ -130,6 +130,11 @@ const ROUTE_SHAPE = {
     description:
       "Retries at the same target after a retryable failure, if the request sets no `num_retries`. The default is 1.",
   }),
+  retry_timeouts: z.boolean().optional().meta({
+    title: "Retry time limits",
+    description:
+      "Whether an attempt that ended by a time limit is repeated at the same target although another target is left. The default is false.",
+  }),
   timeouts: z
     .strictObject({
       connect_ms: milliseconds("Time limit for connecting."),
@@ -174,7 +179,7 @@ const ROUTE_SHAPE = {
       }),
       window_ms: milliseconds("Length of the window. The default is 30000."),
       open_ms: milliseconds(
-        "How long the breaker stays open before one call probes the target; it doubles with each failed probe, up to ten times the value. The default is 10000.",
+        "How long the breaker stays open before one call probes the target; it doubles with each failed probe, up to 60000, or to the value where that is longer. The default is 10000.",
       ),
     })
     .optional()

@@ -2,7 +2,7 @@
 // target, which side was at fault.
 import { CATALOGUE, type ErrorCode } from "../core/errors.ts";
 import type { Outcome } from "./health.ts";
-import type { Failure } from "./plan.ts";
+import type { Failure } from "./plan-steps.ts";
 
 export interface AttemptEnd {
   readonly code: ErrorCode;
@@ -12,6 +12,17 @@ export interface AttemptEnd {
   readonly last:
     | { readonly status: number | null; readonly retryAfterMs: number | null; readonly headMs: number | null }
     | undefined;
+}
+
+/** What is known of the wait for an answer when its attempt has ended. */
+export interface AnswerWait {
+  /** Whether the caller chose the time that the call may take. */
+  readonly hasOwnTimeout: boolean;
+  /** The attempt was ended because another target may answer instead (promise 7.10). */
+  readonly isGivenUp: boolean;
+  readonly waitedMs: number;
+  /** A longer silence is the target's fault. */
+  readonly patienceMs: number;
 }
 
 /** Failures that are the upstream's fault: the call may succeed there a moment later, or elsewhere. */
@@ -40,6 +51,7 @@ const NOT_THERE: ReadonlySet<ErrorCode> = new Set([
 /** Faults of the request itself, as the upstream sees them. */
 const OF_THE_REQUEST: ReadonlyMap<ErrorCode, Failure["kind"]> = new Map([
   ["upstream_invalid_request", "request_fault"],
+  ["unknown_reference", "request_fault"],
   ["context_length_exceeded", "context_length"],
   ["content_policy_violation", "content_policy"],
 ]);
@@ -49,13 +61,14 @@ const OF_THE_REQUEST: ReadonlyMap<ErrorCode, Failure["kind"]> = new Map([
  */
 const REQUEST_STATUSES: ReadonlySet<number> = new Set([400, 413, 422]);
 /** The gateway ended the attempt for a reason that says nothing about the upstream. */
-const ENDED_HERE: ReadonlySet<ErrorCode> = new Set(["client_closed", "superseded", "shutting_down"]);
+const ENDED_HERE: ReadonlySet<ErrorCode> = new Set(["superseded", "shutting_down"]);
 
 export function failureAfter({ code, isCallOver, last }: AttemptEnd): Failure {
   if (isCallOver) return { kind: "final", retryAfterMs: null };
   // a redirect means that the address is wrong, and a retry would not change that
   if (OUR_ACCOUNT.has(code) || NOT_THERE.has(code) || isRedirect(last?.status) || isOtherRefusal(code, last?.status))
     return { kind: "elsewhere", retryAfterMs: null };
+  if (code === "upstream_timeout" && !isRefusal(last?.status)) return { kind: "timed_out", retryAfterMs: null };
   if (UPSTREAM_FAULTS.has(code)) return { kind: "retryable", retryAfterMs: last?.retryAfterMs ?? null };
   return { kind: OF_THE_REQUEST.get(code) ?? "final", retryAfterMs: null };
 }
@@ -70,15 +83,26 @@ function isOtherRefusal(code: ErrorCode, status: number | null | undefined): boo
   );
 }
 
+/** Whether the upstream answered with an error, so that no limit of the gateway ended the attempt. */
+function isRefusal(status: number | null | undefined): boolean {
+  return status != null && status >= 400;
+}
+
 function isRedirect(status: number | null | undefined): boolean {
   return status != null && status >= 300 && status < 400;
 }
 
-export function outcomeAfter({ code, isCallOver, last }: AttemptEnd, hasOwnTimeout: boolean): Outcome {
+/**
+ * An attempt that a limit of the operator ended waited as long as the operator allows. Where the caller or the time of
+ * the call ended it, only an unusual silence is the target's fault (promise 7.9): otherwise impatient callers could open
+ * breakers for all others.
+ */
+export function outcomeAfter({ code, isCallOver, last }: AttemptEnd, wait: AnswerWait): Outcome {
   if (ENDED_HERE.has(code)) return "cancelled";
-  // otherwise a client with a short timeout could open breakers for all callers; without one, the call waited as long
-  // as the operator allows
-  if (isCallOver && (hasOwnTimeout || last?.headMs != null)) return "cancelled";
+  const hasHead = last?.headMs != null;
+  const isByCaller = code === "client_closed" || (isCallOver && wait.hasOwnTimeout);
+  if (isByCaller || wait.isGivenUp || (isCallOver && hasHead))
+    return !hasHead && wait.waitedMs > wait.patienceMs ? "upstream_fault" : "cancelled";
   return UPSTREAM_FAULTS.has(code) || OUR_ACCOUNT.has(code) ? "upstream_fault" : "client_fault";
 }
 

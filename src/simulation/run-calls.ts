@@ -6,9 +6,11 @@ import { type ErrorCode, GatewayError } from "../core/errors.ts";
 import type { Route } from "../core/route.ts";
 import type { ServerLimits } from "../core/snapshot.ts";
 import { type Concurrency, openConcurrency } from "../routing/concurrency.ts";
+import { headLimitMs } from "../routing/head-limit.ts";
 import { openHealth, type Health } from "../routing/health.ts";
 import { type Hedging, openHedging } from "../routing/hedging.ts";
-import { createPlan, type Failure, type Plan, type TryStep } from "../routing/plan.ts";
+import { createPlan, type Plan } from "../routing/plan.ts";
+import type { Failure, TryStep } from "../routing/plan-steps.ts";
 import { type AttemptEnd, failureAfter, Failures, outcomeAfter } from "../routing/verdict.ts";
 import { type EventQueue, openEventQueue } from "./event-queue.ts";
 import type { SimulatedCall } from "./simulated-call.ts";
@@ -73,11 +75,14 @@ interface World extends RunInput {
 interface Live {
   readonly trace: AttemptTrace;
   readonly candidate: RouteCandidate;
+  readonly isLastResort: boolean;
   /** Cancel the events that are still scheduled for the attempt. */
   readonly undo: (() => void)[];
   undoHedge: () => void;
   probe: number;
   course: Course | null;
+  /** The attempt was ended because its head was late and another target is left. */
+  isGivenUp: boolean;
 }
 
 interface Running {
@@ -190,7 +195,7 @@ function attempt(running: Running, step: TryStep<RouteCandidate>, isHedge: boole
     attempts,
     live,
   } = running;
-  const { candidate } = step;
+  const { candidate, isLastResort } = step;
   const nowMs = queue.nowMs();
   const trace: AttemptTrace = {
     target: candidate.target.name,
@@ -206,7 +211,16 @@ function attempt(running: Running, step: TryStep<RouteCandidate>, isHedge: boole
     faults: [],
   };
   attempts.push(trace);
-  const one: Live = { trace, candidate, undo: [], undoHedge: () => {}, probe: 0, course: null };
+  const one: Live = {
+    trace,
+    candidate,
+    isLastResort,
+    undo: [],
+    undoHedge: () => {},
+    probe: 0,
+    course: null,
+    isGivenUp: false,
+  };
   live.add(one);
   const ready = readyAt(candidate);
   if (ready instanceof GatewayError) {
@@ -255,6 +269,18 @@ function passOver(running: Running, one: Live, ending: "refused" | "shed", code:
   over(running, one, { kind: "refused", retryAfterMs: null }, code);
 }
 
+/** Takes back an attempt whose target became unable while it waited for a place. */
+function blocked(running: Running, one: Live): void {
+  const { attempts, live, world } = running;
+  const { key, target } = one.candidate;
+  takeBack(one);
+  live.delete(one);
+  attempts.splice(attempts.indexOf(one.trace), 1);
+  if (target.maxConcurrency !== null) world.concurrency.leave(key);
+  if (!one.trace.isHedge) running.failure = { kind: "blocked", retryAfterMs: null };
+  if (live.size === 0 && !running.isOver) goOn(running, running.failure);
+}
+
 function send(running: Running, one: Live, { resolved }: ReadyTarget): void {
   const {
     world: { queue, health, watch, courses, limits },
@@ -265,6 +291,7 @@ function send(running: Running, one: Live, { resolved }: ReadyTarget): void {
     trace,
   } = one;
   const nowMs = queue.nowMs();
+  if (!one.isLastResort && health.blockedReason(key, route.breaker, nowMs) !== null) return blocked(running, one);
   health.called(upstream, nowMs);
   one.probe = health.begin(key, route.breaker, nowMs);
   watch.check(key, nowMs, one.probe);
@@ -279,11 +306,9 @@ function send(running: Running, one: Live, { resolved }: ReadyTarget): void {
       (call.isStream ? route.timeouts.firstTokenMs : null) ?? Number.POSITIVE_INFINITY,
       route.timeouts.firstByteMs ?? limits.firstByteTimeoutMs,
     );
-  const contentAtMs = course.contentAtMs ?? Number.POSITIVE_INFINITY;
-  if (Math.min(contentAtMs, course.endAtMs) > lateMs)
-    one.undo.push(
-      queue.at(lateMs, () => failed(running, one, { code: "upstream_timeout", status: null, retryAfterMs: null })),
-    );
+  const headAtMs = Math.min(course.contentAtMs ?? Number.POSITIVE_INFINITY, course.endAtMs);
+  awaitHead(running, one, Math.min(headAtMs, lateMs));
+  if (headAtMs > lateMs) one.undo.push(queue.at(lateMs, () => failed(running, one, TIMED_OUT)));
   else {
     if (course.contentAtMs !== null) one.undo.push(queue.at(course.contentAtMs, () => content(running, one)));
     one.undo.push(
@@ -293,6 +318,27 @@ function send(running: Running, one: Live, { resolved }: ReadyTarget): void {
     );
   }
 }
+
+/** As in the engine: an attempt whose head is late is given up where another target could answer instead. */
+function awaitHead(running: Running, one: Live, headAtMs: number): void {
+  const {
+    world: { queue },
+    call: { isStream },
+    plan,
+    endsMs,
+  } = running;
+  const limitMs = headLimitMs(one.candidate.route.timeouts, isStream, endsMs - queue.nowMs());
+  if (limitMs === null || queue.nowMs() + limitMs >= headAtMs) return;
+  one.undo.push(
+    queue.at(queue.nowMs() + limitMs, () => {
+      if (!plan.isAnotherLeft(queue.nowMs())) return awaitHead(running, one, headAtMs);
+      one.isGivenUp = true;
+      failed(running, one, TIMED_OUT);
+    }),
+  );
+}
+
+const TIMED_OUT = { code: "upstream_timeout", status: null, retryAfterMs: null } as const;
 
 function armHedge(running: Running, one: Live): void {
   const {
@@ -393,7 +439,13 @@ function settle(
   trace.code = end?.code ?? null;
   // An attempt that waited for a slot was not called.
   if (one.course === null) return;
-  const outcome = end !== null ? outcomeAfter(end, call.hasOwnTimeout) : ending === "success" ? "success" : "cancelled";
+  const wait = {
+    hasOwnTimeout: call.hasOwnTimeout,
+    isGivenUp: one.isGivenUp,
+    waitedMs: queue.nowMs() - trace.startedMs,
+    patienceMs: health.patienceMs(key),
+  };
+  const outcome = end !== null ? outcomeAfter(end, wait) : ending === "success" ? "success" : "cancelled";
   const limitedMs = end?.code === "rate_limit_exceeded" ? retryAfterMs : null;
   health.end(key, route.breaker, outcome, queue.nowMs(), {
     probe,
@@ -405,7 +457,6 @@ function settle(
 
 function outOfTime(running: Running): void {
   running.isOver = true;
-  for (const one of running.live)
-    settle(running, one, "failed", endOf(one, { code: "upstream_timeout", status: null, retryAfterMs: null }, true));
+  for (const one of running.live) settle(running, one, "failed", endOf(one, TIMED_OUT, true));
   running.finish("upstream_timeout");
 }

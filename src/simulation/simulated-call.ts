@@ -48,11 +48,11 @@ export function preparedCall(
     snapshot,
     // a drain says nothing about the route
     context: { providers, carriers: reasoningCarriers([]), clock: systemClock, ignoresDrains: true },
-    meter: { prices },
+    meter: { prices, isRedirectedTo: () => false },
     record: { operation },
     policies,
     // what a vendor knows is not simulated
-    objects: { references: [], placedAt: (resolved) => resolved, vendorIdOf: () => null },
+    objects: { references: [], placedAt: (resolved) => resolved, storedReasoning: () => [], vendorIdOf: () => null },
     deadline: {
       boundByRoute: (totalMs) => {
         if (totalMs !== null && ownMs === null) timeoutMs = Math.min(timeoutMs, totalMs);

@@ -98,6 +98,7 @@ export function kyselyReader(db: Db, { clock, cipher }: ReaderContext): Reader {
     listUsers: (page, filter = {}) => listUsers(db, page, filter),
     listMemberships: (page, filter = {}) => listMemberships(db, page, filter),
     listTokens: (page, filter = {}) => listTokens(db, page, filter, clock.now()),
+    hasLiveTokens: (of, count) => hasLiveTokens(db, of, count, clock.now()),
     listResources: (page, filter = {}) => listResources(db, page, filter),
     versionAt: (ms) => versionAt(db, ms),
     listVersions: (page, scope) => listVersions(db, page, scope),
@@ -245,6 +246,25 @@ async function listTokens(
     (row) => [row.created_at_ms, row.id],
     (row) => tokenOf(row, secrets.get(row.id) ?? []),
   );
+}
+
+async function hasLiveTokens(
+  db: Db,
+  { tenantId, projectId, userId }: Pick<StoredToken, "tenantId" | "projectId" | "userId">,
+  count: number,
+  nowMs: number,
+): Promise<boolean> {
+  const last = await db
+    .selectFrom("access_tokens")
+    .select("id")
+    .where("tenant_id", "=", tenantId)
+    .where(projectId === null ? "user_id" : "project_id", "=", projectId ?? userId)
+    .where("revoked_at_ms", "is", null)
+    .where("expires_at_ms", ">", toInteger(nowMs))
+    .limit(1)
+    .offset(count - 1)
+    .executeTakeFirst();
+  return last !== undefined;
 }
 
 async function secretsOf(

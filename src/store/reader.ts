@@ -135,6 +135,8 @@ export interface Reader extends ChainReader {
   listMemberships(page: PageRequest, filter?: MembershipFilter): Promise<Page<Kept<Membership>>>;
   /** The newest first. */
   listTokens(page: PageRequest, filter?: TokenFilter): Promise<Page<Kept<StoredToken>>>;
+  /** Whether the project has at least so many live tokens, or the user where there is no project. */
+  hasLiveTokens(of: Pick<StoredToken, "tenantId" | "projectId" | "userId">, count: number): Promise<boolean>;
   /** Ordered by kind, name and id. */
   listResources(page: PageRequest, filter?: ResourceFilter): Promise<Page<Resource>>;
 

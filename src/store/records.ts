@@ -30,7 +30,7 @@ export interface StoredUser extends User {
 }
 
 export interface StoredToken extends AccessToken {
-  /** The lifetime with which the token was made; a rotation renews it for the same time. */
+  /** For how long the token was made; a rotation renews it for the same time. The end of its maker may come first. */
   readonly lifetimeMs: number;
   /** Id of the user who made it, or `token:` and the id of the token that made it. `null` for the command line. */
   readonly createdBy?: string | null;

@@ -36,6 +36,22 @@ export async function joinedBytes(parts: readonly Uint8Array[], length: number):
   return joined;
 }
 
+/** Reads the whole body and decodes it: its connection is used again only when `decode` returns. */
+export async function readDecoded<T>(
+  body: Pick<UpstreamBody, "text" | "accept" | "cancel">,
+  maxBytes: number,
+  decode: (text: string) => T,
+): Promise<T> {
+  try {
+    const decoded = decode(await body.text(maxBytes));
+    body.accept();
+    return decoded;
+  } catch (thrown) {
+    body.cancel();
+    throw thrown;
+  }
+}
+
 /** Reads the rest of the body. When the body exceeds the bound, calls `stop` with the fault and throws it. */
 export async function readBytes(
   body: Pick<UpstreamBody, "read">,

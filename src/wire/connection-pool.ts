@@ -90,30 +90,35 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /**
-   * Takes back a connection that can serve again, or closes it when the pool is full. `peerTimeoutMs` is the idle time
-   * after which the peer closes it.
+   * Takes back a connection on which a whole response has come, or closes it when the pool is full. It serves again once
+   * the answer is accepted; one that is never judged is closed like any other that is idle. `peerTimeoutMs` is the idle
+   * time after which the peer closes it.
    */
-  release(connection: Connection, nowMs: number, peerTimeoutMs: number | undefined): void {
+  hold(connection: Connection, nowMs: number, peerTimeoutMs: number | undefined): void {
     const idleMs = Math.min(this.#bounds.idleTimeoutMs, (peerTimeoutMs ?? Infinity) - PEER_TIMEOUT_MARGIN_MS);
-    let idle = this.#idle.get(connection.poolKey);
-    if (
-      idleMs <= 0 ||
-      (idle !== undefined && idle.length >= this.#bounds.maxIdlePerTarget) ||
-      this.#bounds.maxIdle === 0
-    ) {
-      connection.closeGracefully();
-      return;
-    }
+    if (idleMs <= 0 || this.#bounds.maxIdle === 0) return connection.closeGracefully();
     if (this.#idleByAge.size >= this.#bounds.maxIdle) this.#closeOldest();
-    if (idle === undefined) this.#idle.set(connection.poolKey, (idle = []));
     connection.owner = this;
     connection.idleUntilMs = nowMs + idleMs;
     connection.releaseNumber = ++this.#releaseCount;
     if (connection.isPaused) connection.resume();
-    idle.push(connection);
     this.#idleByAge.add(connection);
     if (!this.#isAwaitingReads) this.#awaitReads();
     if (this.#sweep === undefined) this.#scheduleSweep();
+  }
+
+  /** Lets a connection that is held serve again; one that has been closed meanwhile stays closed. */
+  accept(connection: Connection): void {
+    if (!this.#idleByAge.has(connection)) return;
+    const idle = this.#idle.get(connection.poolKey);
+    if (idle === undefined) this.#idle.set(connection.poolKey, [connection]);
+    else if (idle.length < this.#bounds.maxIdlePerTarget) idle.push(connection);
+    else this.#closeIdle(connection);
+  }
+
+  /** Closes a connection that is held. */
+  reject(connection: Connection): void {
+    if (this.#idleByAge.has(connection)) this.#closeIdle(connection);
   }
 
   /** Ends a connection at once, whatever its state. */
@@ -133,8 +138,7 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   ended(connection: Connection): void {
-    this.#remove(connection);
-    connection.closeGracefully();
+    this.#closeIdle(connection);
   }
 
   closed(connection: Connection): void {
@@ -142,18 +146,21 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   #closeOldest(): void {
-    for (const connection of this.#idleByAge) {
-      this.#remove(connection);
-      connection.closeGracefully();
-      return;
-    }
+    for (const connection of this.#idleByAge) return this.#closeIdle(connection);
+  }
+
+  #closeIdle(connection: Connection): void {
+    this.#remove(connection);
+    connection.closeGracefully();
   }
 
   #remove(connection: Connection): boolean {
     if (!this.#idleByAge.delete(connection)) return false;
     const idle = this.#idle.get(connection.poolKey);
-    if (idle === undefined) return false;
-    idle.splice(idle.indexOf(connection), 1);
+    // one that is held is in no list
+    const at = idle?.indexOf(connection) ?? -1;
+    if (idle === undefined || at < 0) return true;
+    idle.splice(at, 1);
     if (idle.length === 0) this.#idle.delete(connection.poolKey);
     return true;
   }
@@ -172,17 +179,8 @@ export class ConnectionPool implements ConnectionOwner {
 
   #closeExpired(nowMs: number): void {
     this.#sweep = undefined;
-    for (const [key, idle] of this.#idle) {
-      const young = idle.filter(({ idleUntilMs }) => idleUntilMs > nowMs);
-      for (const connection of idle) {
-        if (connection.idleUntilMs > nowMs) continue;
-        this.#idleByAge.delete(connection);
-        connection.closeGracefully();
-      }
-      if (young.length === 0) this.#idle.delete(key);
-      else this.#idle.set(key, young);
-    }
-    if (this.#idle.size > 0) this.#scheduleSweep();
+    for (const connection of this.#idleByAge) if (connection.idleUntilMs <= nowMs) this.#closeIdle(connection);
+    if (this.#idleByAge.size > 0) this.#scheduleSweep();
   }
 }
 

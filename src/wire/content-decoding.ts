@@ -64,7 +64,12 @@ class DecodedBody implements UpstreamBody {
     return readBytes(this, maxBytes, (fault) => this.#stop(fault), shouldContinue);
   }
 
+  accept(): void {
+    this.#raw.accept();
+  }
+
   cancel(): void {
+    if (this.#hasEnded) return this.#raw.cancel();
     this.#stop(new UpstreamFault("cut", "the body was cancelled by its reader"));
   }
 

@@ -7,10 +7,17 @@ export class JsonError extends Error {
    * The path of what exceeds a bound: `messages[3].content`, or empty for the whole text. Null for every other fault.
    */
   readonly beyond: string | null;
-  constructor(message: string, offset: number | null, beyond: string | null = null) {
+  /** The path of a member whose name occurs twice; null for every other fault. */
+  readonly repeated: string | null;
+  constructor(
+    message: string,
+    offset: number | null,
+    { beyond = null, repeated = null }: { readonly beyond?: string | null; readonly repeated?: string | null } = {},
+  ) {
     super(message);
     this.name = "JsonError";
     this.offset = offset;
     this.beyond = beyond;
+    this.repeated = repeated;
   }
 }

@@ -4,6 +4,7 @@
 // and JSON.parse, which always follows, rejects the text.
 import type { MemberSpan } from "../core/request-source.ts";
 import { JsonError } from "./json-error.ts";
+import { decodedName, type LargeObjects, repeatsName } from "./json-names.ts";
 
 export interface JsonBounds {
   /** Nesting depth of arrays and objects, the outermost included; at most 512. */
@@ -20,7 +21,11 @@ export interface JsonBounds {
   maxItems(member: string): { readonly own: number; readonly inside: number };
 }
 /** Bounds of which only the nesting depth is required. */
-export type SomeBounds = Partial<JsonBounds> & Pick<JsonBounds, "maxDepth">;
+export type SomeBounds = Partial<JsonBounds> &
+  Pick<JsonBounds, "maxDepth"> & {
+    /** A member name that occurs twice in any object is refused, not only in the outermost one. */
+    readonly distinctNames?: boolean;
+  };
 
 export interface Scan {
   readonly text: string;
@@ -33,6 +38,7 @@ export interface Scan {
   least: number;
   /** Start and end of each number that a double would change, one after the other. */
   readonly changedNumbers: number[];
+  readonly largeObjects: LargeObjects;
 }
 
 /**
@@ -53,6 +59,7 @@ export function beginScan(text: string, bounds: SomeBounds): Scan {
     inside: NO_BOUND,
     least: bounds.maxMembers ?? NO_BOUND,
     changedNumbers: [],
+    largeObjects: [],
   };
 }
 
@@ -107,22 +114,16 @@ function findMembers(scan: Scan, keyOf: (quoted: string) => string): Map<string,
     const colon = skipSpace(text, keyEnd);
     if (text.charCodeAt(colon) !== COLON) return null;
     if (keyEnd - keyStart - 2 > maxName)
-      throw new JsonError(
-        `A key may have at most ${maxName} characters.`,
-        keyStart,
-        shortened(text.slice(keyStart + 1, keyStart + 1 + MAX_SHOWN + 1)),
-      );
+      throw new JsonError(`A key may have at most ${maxName} characters.`, keyStart, {
+        beyond: shortened(text.slice(keyStart + 1, keyStart + 1 + MAX_SHOWN + 1)),
+      });
     const written = text.slice(keyStart + 1, keyEnd - 1);
     const key = written.includes("\\") ? keyOf(text.slice(keyStart, keyEnd)) : written;
-    // Two readers of the same body, such as the gateway and the provider, could disagree about which of the two members
-    // counts.
-    if (members.has(key))
-      throw new JsonError(
-        `The key ${JSON.stringify(key.slice(0, 64))} occurs twice in the object, the second time at offset ${keyStart}.`,
-        keyStart,
-      );
+    if (members.has(key)) throw repeatedName(text, keyStart, key);
     if (members.size === maxMembers)
-      throw new JsonError(`The body may have at most ${maxMembers} members.`, keyStart, shortened(key));
+      throw new JsonError(`The body may have at most ${maxMembers} members.`, keyStart, {
+        beyond: shortened(key),
+      });
     if (++scan.values > maxValues) throw tooManyValues(scan, keyStart);
     if (maxItems !== undefined) {
       ({ own: scan.own, inside: scan.inside } = maxItems(key));
@@ -142,11 +143,12 @@ function findMembers(scan: Scan, keyOf: (quoted: string) => string): Map<string,
 export function endOfValue(scan: Scan, start: number, outerDepth: number): number {
   const {
     text,
-    bounds: { maxDepth, maxValues = NO_BOUND },
+    bounds: { maxDepth, maxValues = NO_BOUND, distinctNames = false },
     least,
   } = scan;
   const { length } = text;
   let depth = outerDepth;
+  let isName = false;
   let at = start;
   if (isLowerCase(text.charCodeAt(at))) {
     while (isLowerCase(text.charCodeAt(at))) at += 1;
@@ -155,25 +157,31 @@ export function endOfValue(scan: Scan, start: number, outerDepth: number): numbe
   do {
     const unit = text.charCodeAt(at);
     if (unit === QUOTE) {
-      at = endOfString(text, at);
+      const end = endOfString(text, at);
+      if (isName) {
+        isName = false;
+        if (repeatsName(text, at + 1, end - 1, depth, COUNTS[depth]! - 1, scan.largeObjects))
+          throw repeatedName(text, at, decodedName(text, at + 1, end - 1));
+      }
+      at = end;
     } else if ((unit >= ZERO && unit <= NINE) || unit === MINUS) {
       at = endOfNumber(scan, at);
     } else if (unit === COMMA) {
       if (++scan.values > maxValues) throw tooManyValues(scan, at);
       if (++COUNTS[depth]! > least) requireRoom(scan, depth, outerDepth, at);
+      isName = distinctNames && OBJECTS[depth] === 1;
       at += 1;
     } else if (unit === OPEN_BRACE || unit === OPEN_BRACKET) {
       depth += 1;
       if (depth > maxDepth)
-        throw new JsonError(
-          `The JSON is nested deeper than ${maxDepth} levels at offset ${at}.`,
-          at,
-          firstOf(pathAt(text, at, true)),
-        );
+        throw new JsonError(`The JSON is nested deeper than ${maxDepth} levels at offset ${at}.`, at, {
+          beyond: firstOf(pathAt(text, at, true)),
+        });
       const first = text.charCodeAt(skipSpace(text, at + 1));
       const isEmpty = first === CLOSE_BRACE || first === CLOSE_BRACKET;
       COUNTS[depth] = isEmpty ? 0 : 1;
       OBJECTS[depth] = unit === OPEN_BRACE ? 1 : 0;
+      isName = distinctNames && unit === OPEN_BRACE;
       if (!isEmpty && ++scan.values > maxValues) throw tooManyValues(scan, at);
       at += 1;
     } else {
@@ -190,7 +198,21 @@ function requireRoom(scan: Scan, depth: number, outerDepth: number, at: number):
   const bound = isObject ? (scan.bounds.maxMembers ?? NO_BOUND) : depth === outerDepth + 1 ? scan.own : scan.inside;
   if (COUNTS[depth]! <= bound) return;
   const path = pathAt(scan.text, at, false);
-  throw new JsonError(`${path} may have at most ${bound} ${isObject ? "members" : "items"}.`, at, path);
+  throw new JsonError(`${path} may have at most ${bound} ${isObject ? "members" : "items"}.`, at, { beyond: path });
+}
+
+/**
+ * Two readers of the same body, such as the gateway and the provider, could disagree about which of the two members
+ * counts.
+ */
+function repeatedName(text: string, at: number, name: string): JsonError {
+  const path = pathAt(text, at, false);
+  const shown = shortened(name);
+  return new JsonError(
+    `The key ${JSON.stringify(shown)} occurs twice in ${path === "" ? "the object" : path}, the second time at offset ${at}.`,
+    at,
+    { repeated: path === "" ? shown : `${path}.${shown}` },
+  );
 }
 
 function tooManyValues({ text, bounds: { maxValues } }: Scan, at: number): JsonError {
@@ -198,7 +220,7 @@ function tooManyValues({ text, bounds: { maxValues } }: Scan, at: number): JsonE
   return new JsonError(
     `The body may have at most ${maxValues} JSON values; there are more at ${path} (offset ${at}).`,
     at,
-    path,
+    { beyond: path },
   );
 }
 
@@ -240,7 +262,9 @@ function endOfNumber(scan: Scan, start: number): number {
   }
   if (at - start > maxDigits && text.slice(start, at).replaceAll(/\D/g, "").length > maxDigits) {
     const path = pathAt(text, start, true);
-    throw new JsonError(`${path} is a number with more than ${maxDigits} digits.`, start, path);
+    throw new JsonError(`${path} is a number with more than ${maxDigits} digits.`, start, {
+      beyond: path,
+    });
   }
   // A double represents every decimal of 15 digits exactly.
   if ((exponent || at - start > 15) && !survivesDouble(text.slice(start, at))) scan.changedNumbers.push(start, at);

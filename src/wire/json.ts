@@ -32,15 +32,17 @@ export function parseBoundedJson(text: string): Json {
 
 /**
  * Parses one JSON object and returns the spans of its members, by unescaped key. A number that a double would change
- * becomes a RawNumber. Throws JsonError for a text that is not a JSON object, a duplicate top-level key, and nesting
- * deeper than 512; and, before any value is made, for a text that exceeds a bound.
+ * becomes a RawNumber. Throws JsonError for a text that is not a JSON object and for nesting deeper than 512; and, before
+ * any value is made, for a name that occurs twice in an object at any depth, and for a text that exceeds a bound.
  */
 export function parseJsonObject(
   text: string,
   bounds: Partial<JsonBounds> = {},
 ): { readonly value: JsonObject; readonly members: ReadonlyMap<string, MemberSpan> } {
-  const { members, changedNumbers } = scanObject(text, { maxDepth: MAX_DEPTH, ...bounds }, (quoted) =>
-    keyOf(text, quoted),
+  const { members, changedNumbers } = scanObject(
+    text,
+    { maxDepth: MAX_DEPTH, distinctNames: true, ...bounds },
+    (quoted) => keyOf(text, quoted),
   );
   const value = parseScanned(text, changedNumbers);
   if (members === null || !isObject(value)) throw new JsonError(`Expected a JSON object, got ${describe(value)}.`, 0);

@@ -67,6 +67,9 @@ export class Exchange implements UpstreamBody, ConnectionOwner, WaitOwner {
   #state: State = "connecting";
   /** Undefined once the whole response has arrived, or the connection is gone. */
   #connection: Connection | undefined = undefined;
+  /** The connection of a whole response, until the reader has accepted it or not. */
+  #held: Connection | undefined = undefined;
+  #isAccepted = false;
   #isReused = false;
   #sentMs = 0;
   #parser = new ResponseParser();
@@ -201,12 +204,21 @@ export class Exchange implements UpstreamBody, ConnectionOwner, WaitOwner {
     this.#stop(new UpstreamFault("connection", message));
   }
 
-  /** The whole response has arrived: the connection returns to the pool or is closed. */
+  /** The whole response has arrived: the connection waits for what the reader makes of it, or is closed. */
   #finish(connection: Connection, canServeAgain: boolean): void {
     this.#connection = undefined;
     this.#release();
-    if (canServeAgain) this.#pool.release(connection, performance.now(), this.#parser.idleTimeoutMs);
-    else connection.closeGracefully();
+    if (!canServeAgain) return connection.closeGracefully();
+    this.#pool.hold(connection, performance.now(), this.#parser.idleTimeoutMs);
+    this.#held = connection;
+    if (this.#isAccepted) this.accept();
+  }
+
+  accept(): void {
+    this.#isAccepted = true;
+    const held = this.#held;
+    this.#held = undefined;
+    if (held !== undefined) this.#pool.accept(held);
   }
 
   #deliver(bytes: Buffer, connection: Connection): void {
@@ -262,6 +274,9 @@ export class Exchange implements UpstreamBody, ConnectionOwner, WaitOwner {
 
   /** Ends the exchange at once. */
   #stop(reason: unknown): void {
+    const held = this.#held;
+    this.#held = undefined;
+    if (held !== undefined) this.#pool.reject(held);
     if (this.#state === "over") return;
     this.#state = "over";
     this.#failure = { reason };

@@ -54,7 +54,10 @@ export interface UpstreamResponse {
   readonly body: UpstreamBody;
 }
 
-/** A body has to be read to its end or cancelled: otherwise it holds its connection. */
+/**
+ * A body has to be read to its end or cancelled: otherwise it holds its connection. The connection serves another request
+ * only after `accept`: behind an answer that is none, such as an empty one, the peer may still send what it holds for it.
+ */
 export interface UpstreamBody {
   /**
    * Returns the next bytes, or null at the end. At most one buffer is read ahead of the reader. Throws UpstreamFault,
@@ -68,7 +71,9 @@ export interface UpstreamBody {
   bytes(maxBytes: number, shouldContinue?: (bytes: number) => boolean): MaybePromise<Uint8Array>;
   /** Like bytes(), decoded as UTF-8. */
   text(maxBytes: number, shouldContinue?: (bytes: number) => boolean): Promise<string>;
-  /** Ends the connection; it may be called twice, and after the end. */
+  /** Says that what was read is a valid answer. It may be called before the end, which may follow later. */
+  accept(): void;
+  /** Ends the connection, unless it was accepted and the body has ended. It may be called twice, and after the end. */
   cancel(): void;
 }
 

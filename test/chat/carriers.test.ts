@@ -104,25 +104,19 @@ describe("[d12.9] a carrier", () => {
   });
   test("is turned back in what goes to a vendor as the client wrote it, or left out", () => {
     const carrier = seal({ details: [] });
-    const messages = [
-      { role: "user", content: "Hello" },
-      {
-        role: "assistant",
-        content: [
-          { type: "thinking", thinking: "Hm.", signature: carrier },
-          { type: "text", text: "Hi" },
-          { type: "redacted_thinking", data: "vendors" },
-        ],
-      },
-    ];
+    const text = { type: "text", text: "Hi" };
+    const said = (...content: readonly JsonObject[]) => ({ messages: [{ role: "assistant", content }] });
+    const thinking = { type: "thinking", thinking: "Hm.", signature: carrier };
     const own = { type: "thinking", thinking: "Hm.", signature: "vendors" };
-    const path = ["messages", 1, "content", 0];
-    const unsealed = () => ({ details: [] });
-    expect(carrierEdits({ messages }, unsealed, () => own)).toEqual([{ path, value: own }]);
-    expect(carrierEdits({ messages }, unsealed, () => null)).toEqual([{ path, value: undefined }]);
-    const closed = () => null;
-    expect(carrierEdits({ messages }, closed, () => own)).toEqual([{ path, value: undefined }]);
+    const edits = (body: JsonObject, back: JsonObject | null) =>
+      carrierEdits(body, { opened: () => back, isForeign: ({ type }) => type === "redacted_thinking" });
+    const path = ["messages", 0, "content", 0];
+    expect(edits(said(thinking, text), own)).toEqual([{ path, value: own }]);
+    expect(edits(said(thinking, text), null)).toEqual([{ path, value: undefined }]);
+    const redacted = { type: "redacted_thinking", data: "elsewhere" };
+    expect(edits(said(redacted, text), own)).toEqual([{ path, value: undefined }]);
+    expect(edits(said(redacted, thinking), null)).toEqual([{ path: ["messages", 0], value: undefined }]);
     const input = [{ type: "reasoning", encrypted_content: carrier, summary: [] }, { role: "user" }];
-    expect(carrierEdits({ input }, closed, () => own)).toEqual([{ path: ["input", 0], value: undefined }]);
+    expect(edits({ input }, null)).toEqual([{ path: ["input", 0], value: undefined }]);
   });
 });

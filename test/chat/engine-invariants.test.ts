@@ -2,7 +2,7 @@
 // through the whole gateway in simulated time. DRAGOMAN_TEST_SEED repeats a run.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { OK, type Served, status, WORDS } from "../harness/faults.ts";
+import { type Fault, OK, type Served, status, WORDS } from "../harness/faults.ts";
 import { routedGateway, routeOf, UPSTREAMS } from "../harness/routed.ts";
 import { turnTime } from "../harness/turned-time.ts";
 import { printedSeed } from "../harness/chance.ts";
@@ -36,6 +36,9 @@ const keyOf = (served: Served): string => `${served.target}:${modelOf(served)}`;
 const bodyOf = ({ fault }: Served): string => (fault.kind === "status" ? (fault.body ?? "") : "");
 const isRequestFault = (served: Served): boolean => REQUEST_FAULTS.includes(statusOf(served) ?? 0);
 const isTooLong = (served: Served): boolean => bodyOf(served).includes("context_length_exceeded");
+
+/** How an upstream fails that only a time limit ends. */
+const TIME_LIMITS: ReadonlySet<Fault["kind"]> = new Set(["no_connection", "stall", "silence"]);
 
 function retriesOf({ retries }: World, { caller: { numRetries } }: Outcome): number {
   return numRetries ?? retries;
@@ -86,15 +89,33 @@ const INVARIANTS: Readonly<Record<string, Judge>> = {
   "a context length failure goes first to the model of the map": (
     { attempts, caller: { dict } },
     _,
-    { onExhausted },
+    { callers, breakerFailures },
   ) => {
-    // one whose breaker is open is passed over where the route says so
-    if (dict === null || onExhausted === "error") return null;
+    // one whose breaker is open, or that has told another call to wait, is passed over
+    if (dict === null || callers.length > 1 || breakerFailures < 5) return null;
     for (const [index, attempt] of attempts.entries()) {
       const next = attempts[index + 1];
       if (next === undefined || !isTooLong(attempt) || modelOf(attempt) !== "m") continue;
       const isTried = attempts.slice(0, index).some((one) => modelOf(one) === "long");
       if (!isTried && keyOf(next) !== `${UPSTREAMS[dict]}:long`) return `${keyOf(attempt)} then ${keyOf(next)}`;
+    }
+    return null;
+  },
+  "an attempt that ended by a time limit is repeated only when no other target is left": (
+    { attempts, caller: { fallbacks } },
+    _,
+    { places, callers, breakerFailures, retryTimeouts },
+  ) => {
+    // the breakers and waits of other targets are those of this call alone
+    if (retryTimeouts || callers.length > 1 || breakerFailures < 5) return null;
+    const targets = [...places.filter(({ isUnfit }) => !isUnfit).map(({ at }) => at), ...fallbacks].map(modelAt);
+    for (const [index, attempt] of attempts.entries()) {
+      if (isRequestFault(attempt)) return null;
+      const next = attempts[index + 1];
+      if (next === undefined || !TIME_LIMITS.has(attempt.fault.kind) || keyOf(next) !== keyOf(attempt)) continue;
+      const tried = new Set(attempts.slice(0, index + 1).map(keyOf));
+      const left = targets.find((one) => !tried.has(one));
+      if (left !== undefined) return `${keyOf(attempt)} before ${left}`;
     }
     return null;
   },

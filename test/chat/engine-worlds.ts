@@ -38,7 +38,10 @@ export interface World {
   readonly retries: number;
   readonly onExhausted: "error" | "least_bad";
   readonly breakerFailures: number;
+  /** `null`: the route sets no limit, so that a silent target is given up for another one. */
+  readonly firstByteMs: number | null;
   readonly firstTokenMs: number | null;
+  readonly retryTimeouts: boolean;
   readonly headHoldMs: number;
   readonly policy: number | null;
   readonly scripts: readonly (readonly Fault[])[];
@@ -140,7 +143,9 @@ export const worlds: fc.Arbitrary<World> = fc.record({
   retries: fc.integer({ min: 0, max: 2 }),
   onExhausted: fc.constantFrom("error" as const, "least_bad" as const),
   breakerFailures: fc.constantFrom(1, 2, 5),
+  firstByteMs: fc.constantFrom(null, FIRST_BYTE_MS),
   firstTokenMs: fc.constantFrom(null, 120),
+  retryTimeouts: fc.integer({ min: 0, max: 3 }).map((drawn) => drawn === 0),
   headHoldMs: fc.constantFrom(10, 100, 10_000),
   policy: fc.option(upstream, { freq: 3 }),
   scripts: fc.array(fc.array(fault, { minLength: 1, maxLength: 4 }), {
@@ -197,13 +202,16 @@ function routesOf({
   retries,
   onExhausted,
   breakerFailures,
+  firstByteMs,
   firstTokenMs,
+  retryTimeouts,
   policy,
 }: World): readonly Route[] {
-  const timeouts = { connectMs: CONNECT_MS, firstByteMs: FIRST_BYTE_MS, betweenChunksMs: BETWEEN_MS, firstTokenMs };
+  const timeouts = { connectMs: CONNECT_MS, firstByteMs, betweenChunksMs: BETWEEN_MS, firstTokenMs };
   const common = {
     strategy,
     retries,
+    retryTimeouts,
     onExhausted,
     timeouts,
     breaker: { failures: breakerFailures, ratio: 0.5, windowMs: 10_000, openMs: 400 },

@@ -64,7 +64,7 @@ test("[d12.6] errors name the path in what the client wrote", () => {
 
 test("parameters of an entry are joined with the translation, and what the client wrote stays with it", () => {
   const request = parse({ model: "one:m", ask: "Why?", most: { tokens: 20 } });
-  const entry = FORM.withEntry(request, { max_tokens: 5 }, true);
+  const entry = FORM.withEntry(request, { max_tokens: 5 }, true, "caller");
   expect(entry.form).toBe(FORM);
   expect(entry.params).toMatchObject({ max_tokens: 5, max_completion_tokens: 5 });
   expect(entry.written).toMatchObject({ added: { max_tokens: 5 }, memo: { asked: "Why?" } });

@@ -67,6 +67,52 @@ const SLOW = [{ target: A, kind: "slow", added_ms: 3_000, from_ms: 60_000, to_ms
 /** Five minutes of ten calls a second. */
 const STEADY = [{ route: "r", count: 3_000, every_ms: 100, stream: true }];
 
+describe("a failing target with fallbacks", () => {
+  const calls = [{ route: "r", count: 100, every_ms: 90 }];
+  // as `import litellm` makes it of allowed_fails: 2 and cooldown_time: 60
+  const ofLitellm = { failures: 3, ratio: 0.01, window_ms: 60_000, open_ms: 60_000 };
+  test.each([
+    ["answers 500", { kind: "status", status: 500 }, {}, 5],
+    ["says when to come back", { kind: "status", status: 429, retry_after_ms: 60_000 }, {}, 1],
+    ["is not there", { kind: "dead" }, { breaker: ofLitellm }, 3],
+  ] as const)("[d7.5] is passed over where it %s", (_, fault, settings, most) => {
+    const report = simulated(
+      { targets: [A], fallbacks: [B], ...settings },
+      { calls, faults: [{ target: A, ...fault }] },
+    );
+    expect([rowOf(report, A).attempts, rowOf(report, B).successes]).toEqual([most, 100]);
+  });
+  test("[d7.10] is given up for its fallback when it is silent, and its breaker opens", () => {
+    const faults = [{ target: A, kind: "stall" }];
+    for (const [stream, limitMs] of [
+      [true, 60_000],
+      [false, 300_000],
+    ] as const) {
+      const report = simulated(
+        { targets: [A], fallbacks: [B], breaker: { failures: 1 } },
+        {
+          calls: [{ ...calls[0], stream, every_ms: 400_000, count: 1 }],
+          faults,
+          latencies: { [B]: { first_token_ms: 10 } },
+        },
+      );
+      expect(report.calls!.map(stepsOf)).toEqual([[`${A} upstream_timeout`, `${B} success`]]);
+      expect(healthOf(report)[0]).toBe(`${limitMs} ${A} opened ${limitMs + 10_000}`);
+    }
+  });
+  test("[d7.9] does not open the breaker for callers with little time, where nothing is known", () => {
+    const report = simulated(
+      { targets: [A], fallbacks: [B] },
+      {
+        calls: [{ route: "r", count: 40, every_ms: 100, timeout_ms: 3_000, stream: true }],
+        faults: [{ target: A, kind: "stall" }],
+        latencies: { [B]: { first_token_ms: 100, total_ms: 500 } },
+      },
+    );
+    expect([rowOf(report, B).successes, healthOf(report)]).toEqual([40, []]);
+  });
+});
+
 describe("chance", () => {
   const route = { strategy: "weighted", targets: [A, B] };
   const traffic = {

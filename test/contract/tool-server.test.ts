@@ -90,3 +90,24 @@ describe("a tool server of the newer protocol, without sessions", () => {
     await until(async () => (await names()).includes("grown"));
   });
 });
+
+test("[d10.5] a result of the newer protocol that does not say what it is, is complete", async () => {
+  const end = openModernToolServer({ saysResultType: false });
+  const servers = openToolServers({
+    clock: systemClock,
+    upstream: createSocketUpstream(),
+    allowPrivateAddresses: () => false,
+    log: () => {},
+  });
+  const server = serverOf(http("auto", end.url), { key: "silent", label: "silent", timeoutMs: 3000 });
+  try {
+    expect(await servers.test(server, new Cancellation())).toMatchObject({ protocolVersion: "2026-07-28", tools: 4 });
+    expect(await servers.call(server, "echo", { message: "hello" }, new Cancellation(), null)).toMatchObject({
+      parts: [{ kind: "text", text: "hello" }],
+      isError: false,
+    });
+  } finally {
+    await servers.close();
+    await end.stop();
+  }
+});

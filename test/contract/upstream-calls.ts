@@ -49,14 +49,20 @@ export function send(
   );
 }
 
+/** Reads an answer, and accepts it. */
 export async function post(client: UpstreamClient, url: string, call: Partial<UpstreamCall> = {}): Promise<string> {
-  return (await send(client, url, call)).body.text(MEGABYTE);
+  const { body } = await send(client, url, call);
+  const text = await body.text(MEGABYTE);
+  body.accept();
+  return text;
 }
 
+/** Reads an answer piece by piece, and accepts it. */
 export async function readAll(response: UpstreamResponse): Promise<string> {
   let text = "";
   for (let bytes = await response.body.read(); bytes !== null; bytes = await response.body.read())
     text += Buffer.from(bytes).toString("utf8");
+  response.body.accept();
   return text;
 }
 

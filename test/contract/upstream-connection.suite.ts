@@ -1,4 +1,5 @@
 // The part of the contract of upstream clients that is about connections: making, leaving and keeping them, and what they hold in memory.
+import type { UpstreamBody } from "../../src/wire/upstream.ts";
 import { describe, expect, test } from "bun:test";
 import { getEventListeners } from "node:events";
 import { constants, deflateRawSync } from "node:zlib";
@@ -181,6 +182,7 @@ const cancellationSuite = ({ client, answering, rawServer }: ClientAndServers): 
       for (let index = 0; index < 3; index++) {
         const { body } = await send(client, server.url, { signal: leave.signal });
         expect(await body.text(10)).toBe("{}");
+        body.accept();
         body.cancel();
         expect(await body.read()).toBeNull();
       }
@@ -284,6 +286,36 @@ const partitionSuite = ({ client, rawServer }: ClientAndServers): void =>
         }
       expect([...on.values()].map(({ size }) => size)).toEqual([1, 1, 1]);
       expect(server.connections()).toBe(3);
+    });
+
+    for (const [title, judge] of Object.entries<(body: UpstreamBody) => void>({
+      "nobody has judged": () => {},
+      "its reader has cancelled": (body) => body.cancel(),
+    }))
+      test(`[d2.9] serve no other request behind an answer that ${title}, whole as it is`, async () => {
+        await using server = await rawServer(
+          (socket, { connection }) => void socket.write(whichConnection(connection)),
+        );
+        for (const expected of ["1", "2", "3"]) {
+          const { body } = await send(client, server.url);
+          expect(await body.text(10)).toBe(expected);
+          judge(body);
+        }
+      });
+
+    test("[d2.9] serve again when the answer was accepted before its end", async () => {
+      const ends: (() => void)[] = [];
+      await using server = await rawServer((socket, { connection }) => {
+        socket.write(CHUNKED_HEAD + chunk(String(connection)));
+        ends.push(() => void socket.write(LAST_CHUNK));
+      });
+      for (const expected of ["1", "1"]) {
+        const { body } = await send(client, server.url);
+        expect(Buffer.from((await body.read())!).toString()).toBe(expected);
+        body.accept();
+        ends.pop()!();
+        expect(await body.read()).toBeNull();
+      }
     });
 
     for (const [title, answer] of Object.entries(MISFRAMED))

@@ -156,6 +156,8 @@ interface Ask {
   readonly play: Play;
   readonly isLarge: boolean;
   readonly readsText: boolean;
+  /** Whether the reader finds the answer valid. */
+  readonly accepts: boolean;
   /** Begins with the one before, or behind it; behind it at once, or after some milliseconds. */
   readonly begins: "beside" | "behind" | "later";
 }
@@ -164,6 +166,7 @@ const ask: fc.Arbitrary<Ask> = fc.record({
   play,
   isLarge: fc.nat(19).map((one) => one === 0),
   readsText: fc.boolean(),
+  accepts: fc.nat(4).map((one) => one > 0),
   begins: fc.constantFrom("behind", "behind", "later", "beside"),
 });
 
@@ -276,7 +279,7 @@ async function call(
   client: UpstreamClient,
   url: string,
   id: number,
-  { partition, isLarge, readsText }: Ask,
+  { partition, isLarge, readsText, accepts }: Ask,
 ): Promise<Told> {
   const startedMs = performance.now();
   let answeredStatus = 0;
@@ -298,8 +301,11 @@ async function call(
       },
     );
     answeredStatus = response.status;
-    if (readsText) return told(null, await response.body.text(1024 * 1024));
-    return told(null, await readAll(response));
+    if (!accepts) return told(null, await response.body.text(1024 * 1024));
+    if (!readsText) return told(null, await readAll(response));
+    const text = await response.body.text(1024 * 1024);
+    response.body.accept();
+    return told(null, text);
   } catch (thrown) {
     if (!(thrown instanceof UpstreamFault)) throw thrown;
     return told(thrown.kind, "");
@@ -332,6 +338,8 @@ function judge(
         wrong.push(
           `request ${id} came on a connection behind an answer that forbids it: ${JSON.stringify(previous).slice(0, 200)}`,
         );
+      if (index > 0 && !asks[requests[index - 1]!.id]!.accepts)
+        wrong.push(`request ${id} came on a connection behind an answer that nobody accepted`);
       const isLast = index === requests.length - 1;
       const reading = readHttp(written.slice(from), ended && isLast);
       from += reading.end;

@@ -7,7 +7,7 @@ import type { UpstreamClient } from "../../src/wire/upstream.ts";
 import { until } from "../harness/until.ts";
 import { forwardProxy } from "./forward-proxy.ts";
 import { answering, plain, rawServer, tlsServers } from "./raw-server.ts";
-import { CLOSE_MS, faultKind, faultOf, post, send } from "./upstream-calls.ts";
+import { CLOSE_MS, faultKind, faultOf, post, send, readAll } from "./upstream-calls.ts";
 import { selfSigned } from "./upstream-tls.suite.ts";
 
 const PROVIDER = "https://provider.example/v1/chat";
@@ -172,7 +172,7 @@ describe("a tunnel", () => {
     const client = through(proxy.url.replace("//", "//user:pass@"), "", identity.cert);
     const request = { headers: { "proxy-authorization": "Basic eA==", "x-api-key": "k" } };
     for (let index = 0; index < 3; index++)
-      expect(await (await send(client, provider.url, {}, request)).body.text(10)).toBe("{}");
+      expect(await readAll(await send(client, provider.url, {}, request))).toBe("{}");
     expect(proxy.heads).toEqual([
       `CONNECT 127.0.0.1:${provider.port} HTTP/1.1\r\nHost: 127.0.0.1:${provider.port}\r\nProxy-Authorization: Basic ${btoa("user:pass")}`,
     ]);

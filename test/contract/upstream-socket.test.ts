@@ -452,6 +452,7 @@ describe("TLS", () => {
       );
       await Bun.sleep(100);
       expect((await response.body.text(16 * MEGABYTE)) === body).toBe(true);
+      response.body.accept();
     }
     expect(server.connections()).toBe(1);
   });
@@ -738,6 +739,7 @@ describe("bodies", () => {
         if (bytes < 2 * MEGABYTE) await Bun.sleep(1);
       }
       expect([round, bytes]).toEqual([round, total]);
+      body.accept();
     }
     expect(server.connections()).toBe(1);
   });
@@ -846,7 +848,7 @@ describe("any peer", () => {
           betweenBytesTimeoutMs: timeoutMs,
         });
         if (index % 5 === 0) response.body.cancel();
-        else if (index % 2 === 0) await response.body.text(100);
+        else if (index % 2 === 0) await response.body.text(100).then(() => response.body.accept());
         else await readAll(response);
         count("answer");
       } catch (thrown) {

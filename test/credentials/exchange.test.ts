@@ -337,6 +337,7 @@ describe("a caller's credential", () => {
               read: () => Promise.resolve(null),
               bytes: () => response.bytes(),
               text: () => response.text(),
+              accept: () => {},
               cancel: () => {},
             },
           };

@@ -1,6 +1,9 @@
 // The pages explain everything that the code can output, and nothing else: headers, warnings, log fields, commands,
 // sandbox models.
 import { describe, expect, test } from "bun:test";
+import { calledUrl } from "../../src/config/loopback.ts";
+import { unservedOperation } from "../../src/http/unserved-operations.ts";
+import { OPERATIONS } from "../../src/operations/operations.ts";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { NOUNS } from "../../src/cli/admin/nouns.ts";
@@ -313,6 +316,27 @@ describe("docs/sandbox.md", () => {
 });
 
 describe("README.md and CHANGELOG.md", () => {
+  test("[d9.6] the status table of README.md has the operations that answer, and names as missing only those that do not", () => {
+    const row = readPage("README.md").text.match(/^\| operations \|(.*)\|(.*)\|$/m)!;
+    const [served, missing] = row.slice(1).map((cell) => found(cell, /`(\/[a-z_/]+)`/g)) as [string[], string[]];
+    expect(sorted(served)).toEqual(sorted(OPERATIONS.keys()));
+    expect(missing.length).toBeGreaterThan(10);
+    for (const path of missing)
+      expect([path, OPERATIONS.has(path), unservedOperation("GET", `/api/v1${path}`)]).toEqual([
+        path,
+        false,
+        path.slice(1),
+      ]);
+    const unserved = readPage("docs/api.md").text.match(
+      /^What OpenAI's API has and the gateway does not serve.*$/m,
+    )![0];
+    for (const path of missing) expect([path, unserved.includes(`\`${path}\``)]).toEqual([path, true]);
+  });
+  test("[d2.8] the address that the first start prints can be called, also where the gateway listens on all", () => {
+    expect(
+      ["http://0.0.0.0:4100", "http://[::]:4100", "http://127.0.0.1:4100", "http://10.0.0.1:80"].map(calledUrl),
+    ).toEqual(["http://127.0.0.1:4100", "http://[::1]:4100", "http://127.0.0.1:4100", "http://10.0.0.1"]);
+  });
   test("speak of the version of the package", () => {
     expect(readPage("README.md").text).toContain(`Version ${VERSION} is`);
     expect(readPage("CHANGELOG.md").text).toMatch(new RegExp(`^## ${RegExp.escape(VERSION)}( |$)`, "m"));

@@ -45,9 +45,59 @@ const noise = fc.oneof(
   fc.string({ unit: "grapheme", maxLength: 12 }),
   fc.stringMatching(/^[0-9 @.+a-zA-Z-]{0,40}$/),
   fc.constantFrom("aaaa", "ab", "\n", " ", "😀", "key=", "4111", "-----BEGIN "),
+  fc.constantFrom("ｋｅｙ＝x", "se\u200bcr\u00adet", "a\u2060b", "ﬁ", "\u200b", "\u{e0041}", "½", "㎏"),
 );
 const planted = fc.constantFrom(...Object.values(PLANTED).flat());
 const textOf = fc.array(fc.oneof(noise, planted), { maxLength: 12 }).map((parts) => parts.join(""));
+
+describe("a pattern and its text", () => {
+  test.each([
+    ["falcon", "a zero-width space", "f\u200balcon"],
+    ["falcon", "joiners", "f\u200da\u200clcon"],
+    ["falcon", "soft hyphens", "fal\u00adcon"],
+    ["falcon", "byte order marks", "fal\ufeffc\ufeffon"],
+    ["falcon", "word joiners and marks of direction", "f\u2060a\u200e\u202el\u2066con"],
+    ["falcon", "tags and selectors of variants", "f\u{e0061}al\ufe0fco\u{e0100}n"],
+    ["falcon", "fillers", "f\u3164al\u115fcon"],
+    ["falcon", "full-width letters", "ｆａｌｃｏｎ"],
+    ["falcon", "mathematical letters", "𝐟𝐚𝐥𝐜𝐨𝐧"],
+    ["falcon", "letters in circles", "ⓕⓐⓛⓒⓞⓝ"],
+    ["(?i)office", "a ligature", "Oﬃce"],
+    ["office\\d", "a raised digit", "office²"],
+    ["カード", "half-width letters", "ｶｰﾄ\u3099".replace("ﾄ\u3099", "ド")],
+    ["（機密）", "a character of no width in a pattern of full-width signs", "（機\u200b密）"],
+    ["（機密）", "the ordinary signs of a pattern of full-width ones", "(機密)"],
+    ["a—b", "a dash", "a\u200b—b"],
+    ["[\\x{200b}-\\x{200f}]", "a character of no width that the pattern looks for", "\u200b"],
+  ])("[d3.5] %s is found in spite of %s, and the mask covers all of it", (pattern, _, text) => {
+    const guards = guardsFor({ patterns: [pattern], action: "mask", mask: "#" });
+    expect(mask(`x ${text} y`, guards)).toBe("x # y");
+    const { text: shown } = inPieces(
+      `é ${text} y`,
+      Array.from({ length: 40 }, (_item, at) => at / 40),
+      guards,
+    );
+    expect(shown).toBe("é # y");
+    const json = JSON.stringify({ a: `x ${text} y` });
+    const escaped = json.replaceAll(
+      /[\u0080-\uffff]/g,
+      (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+    );
+    for (const written of [json, escaped])
+      expect(JSON.parse(guardText(written, guards, none, { isJson: true }))).toEqual({ a: "x # y" });
+  });
+
+  test("[d3.5] holds back nothing of a text that folding does not change", () => {
+    const guards = guardsFor({ patterns: ["zz"], action: "mask" });
+    const guarded = new GuardedText(guards, none);
+    expect([guarded.push("Grüße "), guarded.push("aus Köln"), guarded.push("ｆ"), guarded.end()]).toEqual([
+      "Grüße ",
+      "aus Köln",
+      "ｆ",
+      "",
+    ]);
+  });
+});
 
 describe("any text, in any pieces", () => {
   const everything = guardsFor({

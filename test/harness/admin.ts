@@ -81,6 +81,8 @@ export interface AdminWorldOptions {
   readonly isEnding?: () => boolean;
   /** Stands between the API, with the sessions of the console, and the store. */
   readonly between?: (store: Store) => Store;
+  /** Stands between the snapshot and the store. */
+  readonly followed?: (store: Store) => Store;
   /** Makes tenants, projects and users in an empty store, and returns the texts of tokens by name; those of `AdminWorld.tokens`, if left out. */
   readonly people?: (store: Store, nowMs: number) => Promise<ReadonlyMap<string, string>>;
 }
@@ -128,6 +130,7 @@ export async function openAdminWorld({
   variables = {},
   isEnding = () => false,
   between = (store) => store,
+  followed = (store) => store,
   people = peopleOfRoles,
 }: AdminWorldOptions = {}): Promise<AdminWorld> {
   const database = await kind.create();
@@ -145,7 +148,7 @@ export async function openAdminWorld({
   const problems: string[] = [];
   const source = await openSnapshotSource({
     loaded: loadConfiguration({ file, families, environment }),
-    store,
+    store: followed(store),
     families,
     environment,
     onProblem: ({ message }) => problems.push(message),
@@ -188,7 +191,7 @@ export async function openAdminWorld({
       providers,
       snapshot: () => source.current(),
       configuration: () => source.configuration(),
-      reload: () => source.reload(),
+      follow: () => source.follow(),
       isEnding: () => isEnding(),
       toolServers,
       cache: cache ?? null,

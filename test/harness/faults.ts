@@ -162,6 +162,7 @@ async function serve(served: Served, call: UpstreamCall, nowMs: () => number): P
       read,
       bytes: (maxBytes) => readBytes({ read }, maxBytes, () => {}),
       text: async (maxBytes) => decodeUtf8(await readBytes({ read }, maxBytes, () => {})),
+      accept: () => {},
       cancel: () => end("cancelled"),
     },
   };

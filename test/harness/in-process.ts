@@ -51,6 +51,7 @@ export const LIMITS: ServerLimits = {
   bodyTimeoutMs: 60_000,
   maxConcurrentCalls: 10_000,
   maxConcurrentCallsPerTenant: null,
+  maxLiveTokens: 1000,
   maxAnswerBytes: 67_108_864,
   maxEventBytes: 16_777_216,
   defaultTimeoutMs: 600_000,
@@ -316,6 +317,7 @@ export function cannedUpstream(answer: CannedAnswer | ((request: UpstreamRequest
           read,
           bytes: (maxBytes) => readBytes({ read }, maxBytes, () => {}),
           text: async (maxBytes) => decodeUtf8(await readBytes({ read }, maxBytes, () => {})),
+          accept: () => {},
           cancel: () => {},
         },
       });

@@ -14,9 +14,23 @@ export interface ModernToolServer {
   stop(): Promise<void>;
 }
 
+/** Methods that are answered once. */
+const WITH_RESULTS: ReadonlySet<string> = new Set(["server/discover", "tools/list", "tools/call"]);
+
+async function withoutResultType(answer: Response): Promise<Response> {
+  const text = await answer.text();
+  const headers = new Headers(answer.headers);
+  headers.delete("content-length");
+  return new Response(text.replaceAll(/,"resultType":"complete"|"resultType":"complete",/g, ""), {
+    status: answer.status,
+    headers,
+  });
+}
+
 export function openModernToolServer({
   legacy = "reject",
-}: { readonly legacy?: "stateless" | "reject" } = {}): ModernToolServer {
+  saysResultType = true,
+}: { readonly legacy?: "stateless" | "reject"; readonly saysResultType?: boolean } = {}): ModernToolServer {
   const methods: string[] = [];
   const further: string[] = [];
   let slowBegun = 0;
@@ -60,8 +74,11 @@ export function openModernToolServer({
     port: 0,
     idleTimeout: 0,
     async fetch(request) {
-      if (request.method === "POST") methods.push(((await request.clone().json()) as { method: string }).method);
-      return await handler.fetch(request);
+      const { method } =
+        request.method === "POST" ? ((await request.clone().json()) as { readonly method: string }) : { method: null };
+      if (method !== null) methods.push(method);
+      const answer = await handler.fetch(request);
+      return saysResultType || method === null || !WITH_RESULTS.has(method) ? answer : await withoutResultType(answer);
     },
   });
   return {

@@ -62,8 +62,8 @@ export async function postgresDatabases(): Promise<PostgresDatabases | null> {
   return { url: shared, newDatabase, dispose: dropAll };
 }
 
-/** Null, with a line that says so, where PostgreSQL is not installed; an error there in CI. */
-export async function startPostgres(): Promise<PostgresServer | null> {
+/** In a folder below `parent`. Null, with a line that says so, where PostgreSQL is not installed; an error there in CI. */
+export async function startPostgres(parent = tmpdir()): Promise<PostgresServer | null> {
   const programs = postgresPrograms();
   if (programs === null) {
     if (process.env["DRAGOMAN_CI"] === "1")
@@ -71,7 +71,7 @@ export async function startPostgres(): Promise<PostgresServer | null> {
     console.log("skipped: PostgreSQL is not installed (apt install postgresql)");
     return null;
   }
-  const folder = mkdtempSync(join(tmpdir(), "dragoman-postgres-"));
+  const folder = mkdtempSync(join(parent, "dragoman-postgres-"));
   if (process.getuid?.() === 0) await run(["chown", "postgres", folder]);
   const data = join(folder, "data");
   await run(

@@ -1,15 +1,20 @@
 // Processes of this machine, as /proc shows them.
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 
 /** The ids of the processes that this one has started and that run. */
 export function childrenOf(pid: number): readonly number[] {
+  return processIds().filter((candidate) => {
+    const [state, parent] = statOf(candidate);
+    return parent === String(pid) && state !== "Z";
+  });
+}
+
+/** Of all processes; none where the system does not show them so. */
+export function processIds(): readonly number[] {
+  if (!existsSync("/proc")) return [];
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((candidate) => {
-      const [state, parent] = statOf(candidate);
-      return parent === String(pid) && state !== "Z";
-    });
+    .map(Number);
 }
 
 export const isRunning = (pid: number): boolean => !["", "Z"].includes(statOf(pid)[0] ?? "");

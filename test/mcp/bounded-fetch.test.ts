@@ -44,6 +44,7 @@ function world({
           read: () => Promise.resolve(COMMENTS),
           bytes: () => Promise.resolve(COMMENTS),
           text: () => Promise.resolve(""),
+          accept: () => undefined,
           cancel: () => undefined,
         };
         return Promise.resolve({

@@ -143,6 +143,7 @@ describe("a non-streaming answer", () => {
             header: () => "application/json",
             body: {
               read: () => Promise.resolve(null),
+              accept: () => {},
               cancel: () => {},
               bytes: () => Promise.resolve(new Uint8Array(0)),
               text: (maxBytes) => {

@@ -1,7 +1,8 @@
 // Targets, stages and failures for the tests of routing: everything has a default, and a test sets only what it is
 // about.
 import { DEFAULT_BREAKER } from "../../src/core/route.ts";
-import type { Candidate, Failure, Stage, Plan, PlanInput, Step } from "../../src/routing/plan.ts";
+import type { Plan } from "../../src/routing/plan.ts";
+import type { Candidate, Failure, Stage, PlanInput, Step } from "../../src/routing/plan-steps.ts";
 import { createPlan } from "../../src/routing/plan.ts";
 import { openHealth } from "../../src/routing/health.ts";
 
@@ -9,7 +10,17 @@ export const T0 = 1_000_000;
 export const HOUR_MS = 3_600_000;
 
 export function candidate(key: string, more: Partial<Candidate> = {}): Candidate {
-  return { key, variant: "", upstream: `up-${key}`, weight: 1, order: 0, costNanoUsd: null, ...more };
+  return {
+    key,
+    variant: "",
+    upstream: `up-${key}`,
+    weight: 1,
+    order: 0,
+    costNanoUsd: null,
+    isOffered: true,
+    isCallable: () => true,
+    ...more,
+  };
 }
 
 export function stage(
@@ -24,6 +35,7 @@ export function stage(
     breaker: DEFAULT_BREAKER,
     onExhausted: "least_bad",
     retries: 1,
+    retryTimeouts: false,
     stickyKey: null,
     ...more,
   };

@@ -68,19 +68,27 @@ describe("a breaker", () => {
     expect(health.blockedReason(KEY, B, 1_200)).toBeNull();
     expect(health.latencyMs(KEY, 1_200)).toBe(200);
   });
-  test("stays open twice as long with each probe that fails, up to ten times", () => {
-    const health = openHealth();
-    trip(health, 0);
-    let nowMs = 0;
-    for (const times of [1, 2, 4, 8, 10, 10]) {
-      expect(health.freeAtMs(KEY, B, nowMs)).toBe(nowMs + times * B.openMs);
-      nowMs += times * B.openMs;
-      expect(attempt(health, "upstream_fault", nowMs)).toBeGreaterThan(0);
+  test("[d7.5] stays open twice as long with each probe that fails, up to 60 s, or to its setting where that is longer", () => {
+    for (const [openMs, pauses] of [
+      [1_000, [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]],
+      [10_000, [10_000, 20_000, 40_000, 60_000, 60_000]],
+      [60_000, [60_000, 60_000]],
+      [90_000, [90_000, 90_000]],
+    ] as const) {
+      const health = openHealth();
+      const settings = { ...B, openMs };
+      trip(health, 0, KEY, settings);
+      let nowMs = 0;
+      for (const pauseMs of pauses) {
+        expect(health.freeAtMs(KEY, settings, nowMs)).toBe(nowMs + pauseMs);
+        nowMs += pauseMs;
+        expect(attempt(health, "upstream_fault", nowMs, KEY, settings)).toBeGreaterThan(0);
+      }
+      nowMs = health.freeAtMs(KEY, settings, nowMs);
+      attempt(health, "success", nowMs, KEY, settings);
+      trip(health, nowMs, KEY, settings);
+      expect(health.freeAtMs(KEY, settings, nowMs)).toBe(nowMs + openMs);
     }
-    nowMs = health.freeAtMs(KEY, B, nowMs);
-    attempt(health, "success", nowMs);
-    trip(health, nowMs);
-    expect(health.freeAtMs(KEY, B, nowMs)).toBe(nowMs + B.openMs);
   });
   test("gives the probe to another call when it is cancelled", () => {
     const health = openHealth();
@@ -103,6 +111,24 @@ describe("a breaker", () => {
     expect(health.blockedReason(KEY, B, 2_004)).toBe("probing");
     health.end(KEY, B, "success", 2_005, { probe: second });
     expect(health.blockedReason(KEY, B, 2_005)).toBeNull();
+  });
+  test("[d7.5] opens again for twice as long when the answer of the probe breaks off after its first content", () => {
+    const health = openHealth();
+    trip(health, 0);
+    const probe = health.begin(KEY, B, 1_000);
+    health.answering(KEY, B, 1_002, 2, probe);
+    expect(health.blockedReason(KEY, B, 1_002)).toBeNull();
+    const beside = health.begin(KEY, B, 1_003);
+    health.end(KEY, B, "upstream_fault", 1_004, { probe });
+    expect([health.blockedReason(KEY, B, 3_003), health.blockedReason(KEY, B, 3_004)]).toEqual(["open", null]);
+    // one that began while it was closed says nothing of the upstream as it is now
+    health.end(KEY, B, "success", 1_005, { probe: beside });
+    expect(health.blockedReason(KEY, B, 1_005)).toBe("open");
+    // a probe that answers to its end closes it for good
+    const next = health.begin(KEY, B, 3_004);
+    health.answering(KEY, B, 3_005, 1, next);
+    health.end(KEY, B, "success", 3_006, { probe: next });
+    expect(health.blockedReason(KEY, B, 3_006)).toBeNull();
   });
   test("of a strict route blocks no other route", () => {
     const health = openHealth();
@@ -241,6 +267,22 @@ describe("the latency", () => {
     expect(measured(ramp(1, 19)).p95Ms(KEY)).toBeNull();
     expect(measured(ramp(1, 100)).p95Ms(KEY)).toBe(95);
     expect(measured([...ramp(50_000, 128), ...ramp(1, 128)]).p95Ms(KEY)).toBe(122);
+  });
+});
+
+describe("patience", () => {
+  test("[d7.9] is three times the usual time to the first byte, at least 1 s, and 10 s where nothing is known", () => {
+    const health = openHealth();
+    expect(health.patienceMs(KEY)).toBe(10_000);
+    health.begin(KEY, B, 0);
+    expect(health.patienceMs(KEY)).toBe(10_000);
+    // the first byte counts, and not the first content
+    health.answering(KEY, B, 5_000, 5_000, 0, 200);
+    expect(health.patienceMs(KEY)).toBe(1_000);
+    for (let at = 1; at <= 100; at++) health.answering(KEY, B, 5_000 + at, 5_000, 0, at * 10);
+    expect(health.patienceMs(KEY)).toBe(3 * 950);
+    for (let at = 0; at < 128; at++) health.answering(KEY, B, 10_000 + at, 400, 0);
+    expect(health.patienceMs(KEY)).toBe(1_200);
   });
 });
 

@@ -1,19 +1,16 @@
-// Properties of every plan, over thousands of random worlds: bounds of attempts and waits, no forbidden repetition, and
-// a healthy target is reached.
+// Properties of every plan, over thousands of random worlds: bounds of attempts and waits, no forbidden repetition, an
+// unable target is passed over, and a healthy one is reached.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { Candidate, Failure, Stage, TryStep } from "../../src/routing/plan.ts";
+import type { Candidate, Stage, TryStep } from "../../src/routing/plan-steps.ts";
 import { printedSeed } from "../harness/chance.ts";
-import { run, worlds, type Seen, type World } from "./plan-worlds.ts";
+import { type Ending, run, worlds, type Seen, type World } from "./plan-worlds.ts";
 import { drawCount } from "../harness/long-run.ts";
 
 const seed = printedSeed("plans");
 const RUNS = drawCount(1_000, 4_000);
-const REQUEST_FAULTS: ReadonlySet<Failure["kind"] | "success"> = new Set([
-  "request_fault",
-  "content_policy",
-  "context_length",
-]);
+const REPEATABLE: ReadonlySet<Ending["kind"]> = new Set(["retryable", "timed_out", "blocked"]);
+const REQUEST_FAULTS: ReadonlySet<Ending["kind"]> = new Set(["request_fault", "content_policy", "context_length"]);
 
 function hold(
   name: string,
@@ -34,6 +31,40 @@ function hold(
   });
 }
 
+/** What the plan has called by a step, and what may still be reached then. */
+interface Reached {
+  /** Targets that were called, or that the gateway refused to call. */
+  readonly tried: ReadonlySet<string>;
+  /** Able targets of the stages of the plan that were never tried. */
+  readonly left: readonly Candidate[];
+}
+
+/** Judges each attempt with what had been reached before it. Targets that were found to be blocked count as not tried. */
+function eachTry(
+  { seen, stages }: ReturnType<typeof run>,
+  judge: (one: ReturnType<typeof tries>[number], reached: Reached) => void,
+): void {
+  const called = new Map<string, number>();
+  const refused = new Set<string>();
+  const groups = new Set<object>();
+  let last: TryStep<Candidate> | null = null;
+  for (const one of tries(seen)) {
+    const { failure, step, able } = one;
+    if (last !== null && failure?.kind === "blocked")
+      called.set(last.candidate.key, called.get(last.candidate.key)! - 1);
+    if (last !== null && failure?.kind === "refused") refused.add(last.candidate.key);
+    if (last !== null && (failure?.kind === "request_fault" || failure?.kind === "content_policy"))
+      groups.add(last.stage.group);
+    const tried = new Set([...refused, ...[...called].flatMap(([key, times]) => (times > 0 ? [key] : []))]);
+    const left = stages
+      .flatMap(({ group, candidates }) => (groups.has(group) ? [] : candidates))
+      .filter(({ key }) => able.has(key) && !tried.has(key));
+    judge(one, { tried, left });
+    called.set(step.candidate.key, (called.get(step.candidate.key) ?? 0) + 1);
+    last = step;
+  }
+}
+
 const tries = (seen: readonly Seen[]): readonly (Omit<Seen, "step"> & { readonly step: TryStep<Candidate> })[] =>
   seen.flatMap(({ step, ...rest }) => (step.kind === "try" ? [{ ...rest, step }] : []));
 
@@ -43,6 +74,7 @@ describe("every plan", () => {
     const refused = new Set<string>();
     for (const { step, failure, failedKey } of tries(seen)) {
       if (failure?.kind === "refused") refused.add(failedKey!);
+      if (failure?.kind === "blocked") attempts.set(failedKey!, attempts.get(failedKey!)! - 1);
       const { key } = step.candidate;
       const before = attempts.get(key) ?? 0;
       attempts.set(key, before + 1);
@@ -55,7 +87,7 @@ describe("every plan", () => {
   hold("repeats nothing but after a retryable failure, and ends with the first final one", (_, { seen }) => {
     const spent = new Set<string>();
     for (const { step, failure, failedKey } of seen) {
-      if (failure !== null && failure.kind !== "retryable") spent.add(failedKey!);
+      if (failure !== null && !REPEATABLE.has(failure.kind)) spent.add(failedKey!);
       if (failure?.kind === "final") expect(step).toEqual({ kind: "give_up", why: "final" });
       if (step.kind === "try") expect(spent.has(step.candidate.key)).toBe(false);
     }
@@ -112,7 +144,7 @@ describe("every plan", () => {
   hold("waits only within the deadline, at most 10 s, at least what the upstream said", (_, { seen }) => {
     const readyAtMs = new Map<string, number>();
     for (const { step, nowMs, leftMs, failure, failedKey } of seen) {
-      if (failure !== null && failure.kind !== "success" && failedKey !== null)
+      if (failure !== null && failure.kind !== "success" && failure.kind !== "blocked" && failedKey !== null)
         readyAtMs.set(failedKey, nowMs + (failure.retryAfterMs ?? 0));
       if (leftMs <= 0 && failure?.kind !== "final") expect(step).toEqual({ kind: "give_up", why: "deadline" });
       if (step.kind === "give_up") continue;
@@ -137,19 +169,33 @@ describe("every plan", () => {
     { mood: "patient" },
   );
   hold(
-    "attempts an unhealthy target only as the least bad of its stage, or when its limit is over, or again",
-    (_, { seen }) => {
-      const tried = new Set<string>();
-      for (const { step, free } of tries(seen)) {
+    "[d7.5] attempts an unable target only where no able one is left, as the least bad of its stage, or when its limit is over, or again",
+    (_, ran) => {
+      eachTry(ran, ({ step, free }, { tried, left }) => {
         const { key } = step.candidate;
-        if (!free.has(key) && !tried.has(key) && step.waitMs === 0) {
-          expect(step.stage.onExhausted).toBe("least_bad");
-          for (const each of step.stage.candidates) expect(free.has(each.key) && !tried.has(each.key)).toBe(false);
-        }
-        tried.add(key);
-      }
+        if (free.has(key) || tried.has(key)) return;
+        expect(step.isLastResort).toBe(true);
+        expect(left).toEqual([]);
+        if (step.waitMs > 0) return;
+        expect(step.stage.onExhausted).toBe("least_bad");
+        for (const each of step.stage.candidates) expect(free.has(each.key) && !tried.has(each.key)).toBe(false);
+      });
     },
   );
+  hold("repeats a target at once only while another one that the gateway would call is left", (_, ran) => {
+    const further = [...ran.policyLegs, ...ran.contextLegs.values()].flatMap(({ candidates }) => candidates);
+    eachTry(ran, ({ step, failure, failedKey, able }, { left, tried }) => {
+      if (failure?.kind === "retryable" && failedKey === step.candidate.key && step.waitMs === 0)
+        expect([...left, ...further.filter(({ key }) => able.has(key) && !tried.has(key))]).not.toEqual([]);
+    });
+  });
+  hold("[d7.10] does not repeat a target after a time limit while another able one is left", (_, ran) => {
+    const endings = new Map<string, Ending["kind"]>();
+    eachTry(ran, ({ step, failure, failedKey }, { left }) => {
+      if (failure !== null && failure.kind !== "blocked") endings.set(failedKey!, failure.kind);
+      if (endings.get(step.candidate.key) === "timed_out" && !step.stage.retryTimeouts) expect(left).toEqual([]);
+    });
+  });
   hold("repeats nothing at an upstream whose budget is empty", ({ targets }, { seen }) => {
     const tried = new Set<string>();
     for (const { step, nowMs } of tries(seen)) {
@@ -177,9 +223,11 @@ describe("every plan", () => {
       ).toEqual([]);
   });
   hold("is the same for the same chance", (world, { seen }) => {
-    expect(run(world).seen.map(({ step, nowMs }) => [step, nowMs])).toEqual(
-      seen.map(({ step, nowMs }) => [step, nowMs]),
-    );
+    const shown = (each: Seen): unknown => {
+      const { step, nowMs } = each;
+      return step.kind === "try" ? [step.candidate.key, step.waitMs, step.why, nowMs] : [step.why, nowMs];
+    };
+    expect(run(world).seen.map(shown)).toEqual(seen.map(shown));
   });
 });
 

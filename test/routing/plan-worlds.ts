@@ -4,7 +4,8 @@
 import fc from "fast-check";
 import { DEFAULT_BREAKER, type StrategyType } from "../../src/core/route.ts";
 import { openHealth, type Health } from "../../src/routing/health.ts";
-import { createPlan, type Candidate, type Failure, type Stage, type Step } from "../../src/routing/plan.ts";
+import { createPlan } from "../../src/routing/plan.ts";
+import type { Candidate, Failure, Stage, Step } from "../../src/routing/plan-steps.ts";
 import { candidate, T0 } from "./candidates.ts";
 import { chanceOf } from "../../src/simulation/chance.ts";
 
@@ -14,7 +15,7 @@ export interface TargetScript {
   readonly weight: number;
   readonly order: number;
   readonly costNanoUsd: number | null;
-  readonly start: "fresh" | "tripped" | "half_open" | "probing" | "rate_limited" | "no_budget" | "busy";
+  readonly start: "fresh" | "tripped" | "half_open" | "probing" | "rate_limited" | "no_budget" | "busy" | "contested";
   /** The last one for ever. */
   readonly endings: readonly Ending[];
   readonly tookMs: number;
@@ -25,6 +26,7 @@ interface LegScript {
   readonly strategy: StrategyType;
   readonly onExhausted: "error" | "least_bad";
   readonly retries: number;
+  readonly retryTimeouts: boolean;
   readonly stickyKey: string | null;
   /** Belongs to the route of the leg before it. */
   readonly isContinued: boolean;
@@ -47,17 +49,24 @@ export interface Seen {
   /** Before this step. */
   readonly failure: Ending | null;
   readonly failedKey: string | null;
-  /** Keys that were free when the step was asked for. */
+  /** Keys that were free when the step was asked for, and those of them that the gateway would call. */
   readonly free: ReadonlySet<string>;
+  readonly able: ReadonlySet<string>;
 }
 
 const TARGETS = 5;
 const STRATEGIES: readonly StrategyType[] = ["priority", "weighted", "least_latency", "least_cost", "least_busy"];
 
-const retryable = fc.record({
-  kind: fc.constant("retryable" as const),
-  retryAfterMs: fc.option(fc.integer({ min: 0, max: 15_000 }), { freq: 3 }),
-});
+const retryable = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant("retryable" as const),
+      retryAfterMs: fc.option(fc.integer({ min: 0, max: 15_000 }), { freq: 3 }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.constant<Failure>({ kind: "timed_out", retryAfterMs: null }) },
+);
 const other = fc.record({
   kind: fc.constantFrom(
     "final" as const,
@@ -76,6 +85,7 @@ const legScript: fc.Arbitrary<LegScript> = fc.record({
   strategy: fc.constantFrom(...STRATEGIES),
   onExhausted: fc.constantFrom("error", "least_bad"),
   retries: fc.nat(3),
+  retryTimeouts: fc.boolean(),
   stickyKey: fc.option(fc.constantFrom("x", "y"), { freq: 3 }),
   isContinued: fc.integer({ min: 0, max: 3 }).map((drawn) => drawn === 0),
 });
@@ -106,6 +116,7 @@ export function worlds(mood: "any" | "patient"): fc.Arbitrary<World> {
     "rate_limited",
     "no_budget",
     "busy",
+    "contested",
   );
   const endings =
     mood === "patient"
@@ -129,7 +140,7 @@ export function healthOf(targets: readonly TargetScript[]): Health {
   const health = openHealth();
   for (const [at, { start }] of targets.entries()) {
     const key = `t${at}`;
-    if (start === "tripped" || start === "half_open" || start === "probing") {
+    if (["tripped", "half_open", "probing", "contested"].includes(start)) {
       const trippedAtMs = start === "tripped" ? T0 - 3_000 : T0 - DEFAULT_BREAKER.openMs - 1;
       for (let times = 0; times < DEFAULT_BREAKER.failures; times++)
         health.end(key, DEFAULT_BREAKER, "upstream_fault", trippedAtMs, {});
@@ -148,8 +159,13 @@ export function run(world: World): {
   readonly contextLegs: ReadonlyMap<string, Stage<Candidate>>;
   readonly succeeded: boolean;
 } {
+  const attempts = new Map<string, number>();
+  const endingAt = (key: string): Ending => {
+    const { endings } = world.targets[Number(key.slice(1))]!;
+    return endings[Math.min(attempts.get(key) ?? 0, endings.length - 1)]!;
+  };
   const candidates = world.targets.map(({ weight, order, costNanoUsd }, at) =>
-    candidate(`t${at}`, { weight, order, costNanoUsd }),
+    candidate(`t${at}`, { weight, order, costNanoUsd, isCallable: () => endingAt(`t${at}`).kind !== "refused" }),
   );
   let group = {};
   const legOf = ({ targets, isContinued, ...rest }: LegScript, label: string): Stage<Candidate> => ({
@@ -174,7 +190,9 @@ export function run(world: World): {
     health,
     random: chanceOf(world.chance),
   });
-  const attempts = new Map<string, number>();
+  const contested = new Set(
+    candidates.map(({ key }) => key).filter((_, at) => world.targets[at]!.start === "contested"),
+  );
   const seen: Seen[] = [];
   let nowMs = T0;
   let failure: Failure | null = null;
@@ -184,16 +202,22 @@ export function run(world: World): {
     const free = new Set(
       candidates.map(({ key }) => key).filter((key) => health.blockedReason(key, DEFAULT_BREAKER, nowMs) === null),
     );
+    const able = new Set(candidates.filter((each) => free.has(each.key) && each.isCallable()).map(({ key }) => key));
     const step: Step<Candidate> = plan.next(failure, nowMs, leftMs);
-    seen.push({ step, nowMs, leftMs, failure, failedKey, free });
+    seen.push({ step, nowMs, leftMs, failure, failedKey, free, able });
     if (step.kind === "give_up") return { seen, stages, policyLegs, contextLegs, succeeded: false };
     nowMs += step.waitMs;
     const { key, upstream } = step.candidate;
-    const { endings, tookMs } = world.targets[Number(key.slice(1))]!;
-    const done = attempts.get(key) ?? 0;
-    attempts.set(key, done + 1);
-    const ending = endings[Math.min(done, endings.length - 1)]!;
+    const { tookMs } = world.targets[Number(key.slice(1))]!;
+    // another call was quicker to probe it
+    if (contested.delete(key)) health.begin(key, DEFAULT_BREAKER, nowMs);
     failedKey = key;
+    if (!step.isLastResort && health.blockedReason(key, DEFAULT_BREAKER, nowMs) !== null) {
+      failure = { kind: "blocked", retryAfterMs: null };
+      continue;
+    }
+    const ending = endingAt(key);
+    attempts.set(key, (attempts.get(key) ?? 0) + 1);
     if (ending.kind === "refused") {
       failure = ending;
       continue;
@@ -203,7 +227,13 @@ export function run(world: World): {
     nowMs += Math.min(tookMs, T0 + world.deadlineMs - nowMs);
     if (ending.kind === "success") return { seen, stages, policyLegs, contextLegs, succeeded: true };
     const told = ending.retryAfterMs === null ? { probe } : { probe, retryAfterMs: ending.retryAfterMs };
-    health.end(key, DEFAULT_BREAKER, ending.kind === "retryable" ? "upstream_fault" : "client_fault", nowMs, told);
+    health.end(
+      key,
+      DEFAULT_BREAKER,
+      ["retryable", "timed_out"].includes(ending.kind) ? "upstream_fault" : "client_fault",
+      nowMs,
+      told,
+    );
     failure = ending;
   }
   throw new Error("the plan does not end");

@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { DEFAULT_BREAKER } from "../../src/core/route.ts";
 import { backoffMs } from "../../src/routing/backoff.ts";
 import { openHealth, type Health } from "../../src/routing/health.ts";
-import type { Candidate, Step } from "../../src/routing/plan.ts";
+import type { Candidate, Step } from "../../src/routing/plan-steps.ts";
 import { candidate, failed, HOUR_MS, stage, planOf, shown, stepsOf, T0 } from "./candidates.ts";
 
 function tripped(...keys: readonly string[]): Health {
@@ -112,6 +112,41 @@ describe("retries", () => {
     for (let times = 0; times < 5; times++) health.end("a", DEFAULT_BREAKER, "upstream_fault", T0, {});
     expect(shown(plan.next(failed(), T0, HOUR_MS))).toBe("b");
   });
+  test("[d7.10] do not repeat what ended by a time limit while another able target is left", () => {
+    const late = failed("timed_out");
+    expect(stepsOf(planOf([stage(["a", "b"]), stage(["c"])]), [late])).toEqual([
+      "a",
+      "b",
+      "c",
+      "a after 125",
+      "b after 125",
+      "c after 125",
+      "exhausted",
+    ]);
+    // b may still be repeated, and a was slow
+    expect(stepsOf(planOf([stage(["a", "b"])]), [late, failed()])).toEqual([
+      "a",
+      "b",
+      "b after 125",
+      "a after 125",
+      "exhausted",
+    ]);
+    expect(stepsOf(planOf([stage(["a"])]), [late])).toEqual(["a", "a after 125", "exhausted"]);
+    expect(stepsOf(planOf([stage(["a", "b"], { retryTimeouts: true })]), [late])).toEqual([
+      "a",
+      "a",
+      "b",
+      "b after 125",
+      "exhausted",
+    ]);
+    expect(stepsOf(planOf([stage(["a"]), stage(["b"])], { health: tripped("b") }), [late])).toEqual([
+      "a",
+      "a after 125",
+      "b",
+      "b after 125",
+      "exhausted",
+    ]);
+  });
   test("never follow a final failure", () => {
     expect(stepsOf(planOf([stage(["a", "b"]), stage(["c"])]), [failed("final")])).toEqual(["a", "final"]);
   });
@@ -138,12 +173,60 @@ describe("stages", () => {
     expect(stepsOf(planOf([stage([])]))).toEqual(["no_target"]);
     expect(stepsOf(planOf([]))).toEqual(["no_target"]);
   });
-  test("whose least bad target failed are left for the next stage", () => {
+  test("[d7.5] are passed over while their targets are unable and any later one is able, and are the last resort", () => {
+    const all = [stage(["a", "b"], { retries: 0 }), stage(["c"], { retries: 0 }), stage(["d"], { retries: 0 })];
+    expect(stepsOf(planOf(all, { health: tripped("a", "b", "c") }))).toEqual(["d", "c", "b", "exhausted"]);
+    expect(stepsOf(planOf(all, { health: tripped("a", "b") }))).toEqual(["c", "d", "b", "exhausted"]);
+    // of all that are unable, the one that is free first
+    expect(stepsOf(planOf(all, { health: tripped("d", "a", "b", "c") }))).toEqual(["c", "b", "d", "exhausted"]);
+  });
+  test("[d7.5] wait for nothing, and ask no unable target, where a later one is able but may not be repeated at once", () => {
+    const health = openHealth();
+    health.end("a", DEFAULT_BREAKER, "client_fault", T0, { retryAfterMs: 60_000 });
+    expect(stepsOf(planOf([stage(["a"]), stage(["b"])], { health }))).toEqual(["b", "b after 125", "a", "exhausted"]);
+  });
+  test("[d7.5] let one call probe a target whose breaker is half-open, and take the others to the next target", () => {
+    const health = tripped("a");
+    const nowMs = T0 + DEFAULT_BREAKER.openMs;
+    const plans = [1, 2, 3].map(() => planOf([stage(["a"]), stage(["b"])], { health }));
+    const steps = plans.map((plan) => plan.next(null, nowMs, HOUR_MS));
+    // all of them choose it before the first attempt begins
+    expect(steps.map(shown)).toEqual(["a", "a", "a"]);
+    expect(health.begin("a", DEFAULT_BREAKER, nowMs)).toBe(1);
+    expect(plans.slice(1).map((plan) => shown(plan.next(failed("blocked"), nowMs, HOUR_MS)))).toEqual(["b", "b"]);
+    // nothing was attempted at a, so that it is still the last resort
+    expect([1, 2].map(() => shown(plans[1]!.next(failed(), nowMs, HOUR_MS)))).toEqual(["b after 125", "a"]);
+  });
+  test("[d7.5] whose able target is drained or refused use their least bad one", () => {
+    const health = tripped("b", "c");
     expect(
-      stepsOf(
-        planOf([stage(["a", "b"], { retries: 0 }), stage(["c"], { retries: 0 })], { health: tripped("a", "b") }),
-      ).slice(0, 2),
-    ).toEqual(["b", "c"]);
+      stepsOf(planOf([stage(["a", "b"]), stage(["c"])], { health }), [failed("refused"), failed("elsewhere")]),
+    ).toEqual(["a", "c", "b", "exhausted"]);
+    // of three stages of one target, only the second may be called
+    const three = [stage(["b"]), stage(["a"]), stage(["d"])];
+    expect(stepsOf(planOf(three, { health }), [failed("elsewhere"), failed("refused"), failed("elsewhere")])).toEqual([
+      "a",
+      "d",
+      "b",
+      "exhausted",
+    ]);
+  });
+  test("[d7.5] are entered again when a budget redirects the call to one of them", () => {
+    let isRedirected = false;
+    const cheap = Object.defineProperty(candidate("cheap"), "isOffered", { get: () => isRedirected });
+    const plan = planOf([stage(["a"]), stage([cheap])], { health: tripped("a") });
+    expect(shown(plan.next(null, T0, HOUR_MS))).toBe("a");
+    isRedirected = true;
+    expect(shown(plan.next(failed("refused"), T0, HOUR_MS))).toBe("cheap");
+  });
+  test("whose only permitted target fails repeat it after a wait", () => {
+    const denied = candidate("b", { isCallable: () => false });
+    expect(stepsOf(planOf([stage(["a", denied])]), [failed(), failed("refused"), failed()])).toEqual([
+      "a",
+      "b",
+      "a after 125",
+      "exhausted",
+    ]);
   });
   test("come back to a target that was skipped, when it is free by then", () => {
     const health = openHealth();

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { DEFAULT_BREAKER, type StrategyType } from "../../src/core/route.ts";
 import { openHealth, type Health } from "../../src/routing/health.ts";
-import type { Candidate } from "../../src/routing/plan.ts";
+import type { Candidate } from "../../src/routing/plan-steps.ts";
 import { choose, type Choice } from "../../src/routing/strategies.ts";
 import { candidate } from "./candidates.ts";
 import { chanceOf } from "../../src/simulation/chance.ts";

@@ -1,6 +1,7 @@
 // Processes that carry a mark, which is the path of a folder, in their environment or their command line. All that a test starts inherits the folder for
 // temporary files of its run, also what has left its process group, as browsers and database servers do. Only Linux shows this; elsewhere nothing is found.
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
+import { processIds } from "../harness/processes.ts";
 
 /** Ends those that run, at once, and says what they were. */
 export function endMarked(mark: string): readonly string[] {
@@ -20,16 +21,6 @@ export function endMarked(mark: string): readonly string[] {
 /** Their ids, without this process. */
 export function markedProcesses(mark: string): readonly number[] {
   return processIds().filter((pid) => pid !== process.pid && isMarked(pid, mark));
-}
-
-function processIds(): readonly number[] {
-  try {
-    return readdirSync("/proc")
-      .filter((name) => /^\d+$/.test(name))
-      .map(Number);
-  } catch {
-    return [];
-  }
 }
 
 function isMarked(pid: number, mark: string): boolean {

@@ -1,6 +1,7 @@
 // What each test file took in the last recorded run: the order of the next one follows from it, and the table in CONTRIBUTING.md. A run with --record writes both.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { table, withGeneratedPart } from "../../docs/markdown.ts";
 import { isQuick, keyOf, KINDS, kindOf, type TestFile } from "./test-file.ts";
 import type { Outcome } from "./test-process.ts";
 import type { FileShare } from "./verdict.ts";
@@ -16,7 +17,6 @@ export interface Time {
 export type Times = Readonly<Record<string, Time>>;
 
 const PLACE = "test/times.json";
-const TABLE = /(<!-- test times: begin -->\n)[^]*?(<!-- test times: end -->)/;
 
 export function readTimes(folder: string): Times {
   const place = join(folder, PLACE);
@@ -51,22 +51,16 @@ export function recordTimes(folder: string, files: readonly TestFile[], outcomes
   const lines = Object.entries(times).map(([key, time]) => `  ${JSON.stringify(key)}: ${JSON.stringify(time)}`);
   writeFileSync(join(folder, PLACE), `{\n${lines.join(",\n")}\n}\n`);
   const page = join(folder, "CONTRIBUTING.md");
-  writeFileSync(
-    page,
-    readFileSync(page, "utf8").replace(
-      TABLE,
-      (_, begin: string, end: string) => `${begin}${tableOf(files, times)}${end}`,
-    ),
-  );
+  writeFileSync(page, withGeneratedPart(readFileSync(page, "utf8"), "times of the tests", tableOf(files, times)));
 }
 
 function tableOf(files: readonly TestFile[], times: Times): string {
-  const row = (command: string, kind: string, of: readonly TestFile[]): string => {
+  const row = (command: string, kind: string, of: readonly TestFile[]): readonly string[] => {
     const known = of.map((file) => times[keyOf(file)] ?? { cpuS: 0, wallS: 0, tests: 0 });
     const sum = (figure: (time: Time) => number): number =>
       Math.round(known.reduce((total, time) => total + figure(time), 0));
     const figures = [sum(({ tests }) => tests), sum(({ cpuS }) => cpuS), sum(({ wallS }) => wallS)];
-    return `| ${[command, kind, of.length, ...figures].join(" | ")} |\n`;
+    return [command, kind, ...[of.length, ...figures].map(String)];
   };
   const rows = [true, false].flatMap((quick) => {
     const command = quick ? "`npm test`" : "`npm run test:all` adds";
@@ -77,5 +71,5 @@ function tableOf(files: readonly TestFile[], times: Times): string {
       row(command, "**all of these**", of),
     ];
   });
-  return `| command | kind | files | tests | CPU s | wall s, summed |\n|---|---|---|---|---|---|\n${rows.join("")}`;
+  return table(["command", "kind", "files", "tests", "CPU s", "wall s, summed"], rows);
 }

@@ -63,6 +63,7 @@ describe("without a file", () => {
           bodyTimeoutMs: 60_000,
           maxConcurrentCalls: 10_000,
           maxConcurrentCallsPerTenant: null,
+          maxLiveTokens: 1000,
           maxAnswerBytes: 67_108_864,
           maxEventBytes: 16_777_216,
           defaultTimeoutMs: 600_000,

@@ -57,6 +57,7 @@ describe("a route", () => {
         },
       ],
       retries: null,
+      retryTimeouts: false,
       timeouts: NO_TIMEOUTS,
       fallbacks: [],
       contextWindowFallbacks: new Map(),
@@ -78,6 +79,7 @@ describe("a route", () => {
     strategy: {type: least_latency, sticky: {header: X-Session}}
     targets: ["openai:a", {model: "anthropic/b/c:d", weight: 2.5, order: 2, params: {temperature: 0, top_k: 3, stop:}, drop: [user, max_tokens], max_concurrency: 8}]
     retries: 0
+    retry_timeouts: true
     timeouts: {connect_ms: 1, first_byte_ms: 2, first_token_ms: 3, between_chunks_ms: 4, total_ms: 5}
     fallbacks: ["gemini:g", "route:other", {model: "openai:z", temperature: 1}, {route: other, seed: 1}]
     context_window_fallbacks: {"openai:a": "gemini:long", b: "gemini:long"}
@@ -107,6 +109,7 @@ describe("a route", () => {
         },
       ],
       retries: 0,
+      retryTimeouts: true,
       timeouts: { connectMs: 1, firstByteMs: 2, firstTokenMs: 3, betweenChunksMs: 4, totalMs: 5 },
       fallbacks: [
         { model: "gemini:g", route: null, params: {} },

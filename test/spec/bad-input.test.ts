@@ -512,6 +512,14 @@ describe("over the real process", () => {
       ]);
       expect(text).toContain("more than one Host");
     }
+    for (const host of ["a@b", "a/b", "", "[::1", "a:b", "a:99999"]) {
+      const { status, headers, text } = await rawBytes(process_.url, [
+        `GET /api/v1/models HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${process_.firstToken}\r\n\r\n`,
+      ]);
+      expect([host, status]).toEqual([host, 400]);
+      // the runtime itself refuses some of them
+      if (text !== "") expect([host, faultOf(status, headers, text)]).toEqual([host, null]);
+    }
     const answer = await rawCall(process_.url, {
       token: process_.firstToken!,
       headers: { "transfer-encoding": "chunked", trailer: "x-checksum" },

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { rowOf } from "../contract/call-records.ts";
 import { type AdminWorld, openAdminWorld } from "../harness/admin.ts";
+import { consoleBrowser } from "../harness/console-browser.ts";
 import { allDatabases } from "../harness/databases.ts";
 
 const kinds = await allDatabases();
@@ -99,6 +100,42 @@ for (const kind of kinds)
       isEnding = true;
       expect(await long.end()).toBe("shutting_down");
       isEnding = false;
+    });
+
+    test("[d2.6] a stream ends with its token, with the role that its places need, and with the session that is logged out", async () => {
+      const admin = "/api/v1/admin";
+      const { body: made } = await world.send("acme.owner", "POST", `${admin}/projects/site/tokens`, {
+        name: "reader",
+      });
+      (world.tokens as Map<string, string>).set("reader", made.token);
+      const ofToken = await follow("reader", "places=acme/site");
+      await world.send("acme.owner", "POST", `${admin}/projects/site/tokens/${made.id}/revoke`);
+      expect(await ofToken.end()).toBe("unauthorized");
+
+      const role = `${admin}/tenants/acme/memberships/acme-developer`;
+      const ofRole = await follow("acme.developer", "places=acme/-");
+      await world.send("acme.owner", "DELETE", role);
+      expect(await ofRole.end()).toBe("unauthorized");
+      await world.send("acme.owner", "PUT", role, { role: "developer" });
+
+      const browser = consoleBrowser({ origin: "http://localhost:4100", send: (request) => world.fetch(request) });
+      expect((await browser.login(world.tokens.get("acme.viewer")!)).status).toBe(200);
+      const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+      const ofSession = followed(
+        await world.fetch(
+          new Request("http://localhost:4100/console/api/v1/admin/events?places=acme/-", {
+            headers: { host: "localhost:4100", "sec-fetch-site": "same-origin", "x-gateway-console": "1", cookie },
+          }),
+        ),
+      );
+      const remaining = await follow("acme.viewer", "places=acme/-");
+      expect((await browser.ask("DELETE", "/console/api/session")).status).toBe(204);
+      expect(await ofSession.end()).toBe("unauthorized");
+      const seen = call();
+      await world.calls.ingest([seen]);
+      await remaining.until(seen.record.traceId);
+      expect(remaining.text()).not.toContain("unauthorized");
+      await remaining.leave();
     });
 
     test("there are at most four batches a second, however many calls end", async () => {

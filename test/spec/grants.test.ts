@@ -463,3 +463,53 @@ describe("[d2.11] providers of tenants", () => {
     }
   });
 });
+
+describe("[d2.13] tokens that are made with project tokens", () => {
+  const TOKENS = `${A}/projects/site/tokens`;
+  const DAY_MS = 86_400_000;
+  const QUARTER_HOUR = { expires_in_days: 1 / 96 };
+  const made = async (as: string, path: string, body: unknown): Promise<any> => {
+    const { status, body: said } = await world.send(as, "POST", path, body);
+    expect([status, said.error]).toEqual([status < 300 ? status : 201, undefined]);
+    return said;
+  };
+  const shortMaker = async (): Promise<{ readonly ends: string; readonly id: string; readonly name: string }> => {
+    const {
+      token,
+      id,
+      expires_at: ends,
+    } = await made("acme.owner", TOKENS, {
+      name: "short",
+      role: "maintainer",
+      ...QUARTER_HOUR,
+    });
+    const name = `short ${id}`;
+    (world.tokens as Map<string, string>).set(name, token);
+    return { ends, id, name };
+  };
+
+  test("[d2.13] end with their maker: the default is shortened, what was asked for is given or refused", async () => {
+    const { ends, name } = await shortMaker();
+    expect((await made(name, TOKENS, { name: "by default" })).expires_at).toBe(ends);
+    const shorter = await made(name, TOKENS, { name: "shorter", expires_in_days: 1 / 960 });
+    expect(Date.parse(shorter.expires_at)).toBeLessThan(Date.parse(ends));
+    const { status, body } = await world.send(name, "POST", TOKENS, { name: "a year", expires_in_days: 365 });
+    expect([status, body.error.code, body.error.param]).toEqual([400, "invalid_request", "expires_in_days"]);
+    expect(body.error.message).toContain(ends);
+    expect(body.error.message).toContain("personal token");
+    const byPerson = await made("acme.maintainer", TOKENS, { name: "of a person", expires_in_days: 365 });
+    expect(Date.parse(byPerson.expires_at)).toBeGreaterThan(Date.now() + 364 * DAY_MS);
+  });
+
+  test("[d2.13] end with who rotates them, the maker itself included, and a person gives the whole time again", async () => {
+    const { ends, id, name } = await shortMaker();
+    const { id: long } = await made("acme.owner", TOKENS, { name: "long" });
+    for (const rotated of [id, long]) {
+      const { status, body } = await world.send(name, "POST", `${TOKENS}/${rotated}/rotate`, { expires_in_days: 365 });
+      expect([status, body.error.param]).toEqual([400, "expires_in_days"]);
+      expect((await made(name, `${TOKENS}/${rotated}/rotate`, {})).expires_at).toBe(ends);
+    }
+    const again = await made("acme.owner", `${TOKENS}/${long}/rotate`, {});
+    expect(Date.parse(again.expires_at)).toBeGreaterThan(Date.now() + 364 * DAY_MS);
+  });
+});

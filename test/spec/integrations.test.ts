@@ -80,6 +80,8 @@ describe("a callback module", () => {
     const texts = readFileSync(file, "utf8").split("\n");
     expect(texts[3]).toBe(`{"kind":"end","said":${JSON.stringify([record, null])}}`);
     expect(texts[0]).toContain(`"metadata":${JSON.stringify(record.metadata)}`);
+    // the module has written its line before the sink hears of it
+    await opened.until(() => opened.standing("mine").sums.queued === 0);
     expect(opened.standing("mine")).toMatchObject({ sums: { delivered: 4, queued: 0, refused: 0 }, restarts: 0 });
   });
   test("[d11.3] receives content only where it asks for it", async () => {

@@ -32,6 +32,7 @@ function endless(): { readonly upstream: UpstreamClient; readonly read: () => nu
           read,
           bytes: (max, goesOn) => readBytes({ read }, max, () => {}, goesOn),
           text: () => Promise.resolve(""),
+          accept: () => {},
           cancel: () => {},
         },
       });
@@ -181,6 +182,7 @@ describe("a call that ends early", () => {
             read,
             bytes: () => Promise.resolve(new Uint8Array(0)),
             text: () => Promise.resolve(""),
+            accept: () => {},
             cancel: () => {},
           },
         });

@@ -53,7 +53,11 @@ export function manualUpstream({
         while (headWaits && pieces.length === 0 && !released) await new Promise<void>((resolve) => (wake = resolve));
         call.signal.throwIfAborted();
         if (headWaits && pieces[0] instanceof UpstreamFault) throw pieces[0];
-        return { status: 200, header: (name) => headers[name] ?? null, body: { read, bytes, text, cancel } };
+        return {
+          status: 200,
+          header: (name) => headers[name] ?? null,
+          body: { read, bytes, text, accept: () => {}, cancel },
+        };
       },
     },
   };

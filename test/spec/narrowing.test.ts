@@ -94,7 +94,12 @@ describe("a token restricted to models", () => {
       fallbacks: ["up1:last"],
     });
     expect([outcome, called]).toEqual(["404 model_not_found model", []]);
-    expect(message).toContain('"up2:m"');
+    // it names what the caller named, and no model of the route
+    expect(message).toContain('The route "mixed" leads to a model that this access token may not call.');
+    const taken = await call(narrowed({ models: ["up3:*"] }), { model: "up0:m", fallbacks: ["route:mixed"] });
+    expect(taken.message).toContain('The route "mixed" leads to');
+    const beside = await call(narrowed({ models: ["up3:*"] }), { route: "slow", model: "up2:m" });
+    expect(beside.message).toContain('There is no model "up2:m"');
     const direct = await call(narrowed({ models: ["up3:*"] }), { model: "up0:m", fallbacks: ["up1:m", "up1:last"] });
     expect([direct.outcome, direct.called]).toEqual(["404 model_not_found model", []]);
     expect(direct.message).toContain('"up1:last"');
@@ -253,6 +258,42 @@ describe("a token restricted to routes", () => {
       expect((await call(gateway, fields)).outcome).toBe("200");
     expect((await call(gateway, { route: "fast" })).outcome).toBe("404 route_not_found route");
     expect((await call(gateway, { model: "up2:m" })).outcome).toBe("404 model_not_found model");
+  });
+
+  test("[d2.4] learns no target of another route: not from errors, and not from explanations", async () => {
+    const gateway = narrowed({ routes: ["fast"], permissions: ["debug"] });
+    const said: string[] = [];
+    for (const fields of [
+      { route: "slow", model: "up9:m" },
+      { route: "slow", model: "up2:m" },
+      { route: "nosuch", model: "up9:m" },
+    ]) {
+      const { outcome, message } = await call(gateway, fields);
+      expect(outcome).toBe("404 route_not_found route");
+      said.push(message.replace(/slow|nosuch/, "R"));
+    }
+    expect(new Set(said).size).toBe(1);
+    const own = await call(gateway, { route: "fast", model: "up9:m" });
+    expect([own.outcome, own.message.includes("up0:m, up1:m")]).toEqual(["400 model_not_in_route model", true]);
+    const fallback = await call(gateway, { route: "fast", fallbacks: [{ route: "slow", model: "up9:m" }] });
+    expect([fallback.outcome, fallback.message.includes("up2")]).toEqual([expect.stringContaining("404"), false]);
+
+    const response = await gateway.chat(
+      { route: "fast", messages: HELLO, fallbacks: ["route:mixed"] },
+      { headers: { "x-gateway-explain": "true" } },
+    );
+    const { targets } = (await response.json()) as { readonly targets: readonly Record<string, any>[] };
+    expect(targets.map((one) => [one["target"], one["passed_over"]?.code])).toEqual([
+      ["up0:m", undefined],
+      ["up1:m", undefined],
+      [null, "route_not_found"],
+      [null, "route_not_found"],
+      ["up2:m", undefined],
+    ]);
+
+    const ofModels = narrowed({ models: ["up1:*"] });
+    const { message } = await call(ofModels, { route: "mixed", model: "up9:m" });
+    expect(message).toEndWith('of the route "mixed", which has up1:m.');
   });
 
   test("gets an explanation that shows the skipped targets with the reason", async () => {

@@ -677,6 +677,19 @@ describe("operations", () => {
     expect(own(slow)).toBeLessThan(performance.now() - startedMs - 190);
   });
 
+  test("[d12.6] a client of the Messages API whose base address has a version is told what to set, in its own envelope", async () => {
+    for (const [base, right] of [
+      ["/v1", "set it to the address of this gateway, without /v1"],
+      ["/api/v1", "set it to the address of this gateway, followed by /api, without /v1"],
+    ] as const)
+      for (const operation of ["messages?beta=true", "messages/count_tokens"]) {
+        const response = await plain.chat("{}", {}, `${base}/v1/${operation}`);
+        const told = (await response.json()) as { readonly type: string; readonly error: Record<string, string> };
+        expect([response.status, told.type, told.error["type"]]).toEqual([404, "error", "not_found_error"]);
+        expect(told.error["message"]).toContain(right);
+      }
+  });
+
   test("[d9.7, d9.6] R11: an operation that is not served is answered with 404 and what the client can do", async () => {
     for (const base of ["/api/v1", "/v1", "/api"]) {
       const response = await plain.chat("{}", {}, `${base}/unheard-of`);
@@ -708,8 +721,13 @@ describe("operations", () => {
     ]);
   });
 
-  test("[d12.1] what OpenAI's API has beside is 501 with what is served instead, and is not asked for again", async () => {
+  test("[d9.6 d12.1] what OpenAI's API has beside is 501 with what is served instead, and is not asked for again", async () => {
     const paths = [
+      ["GET", "/chat/completions"],
+      ["GET", "/chat/completions/chatcmpl-1"],
+      ["POST", "/chat/completions/chatcmpl-1"],
+      ["DELETE", "/chat/completions/chatcmpl-1"],
+      ["GET", "/chat/completions/chatcmpl-1/messages"],
       ["POST", "/responses/compact"],
       ["POST", "/conversations"],
       ["GET", "/conversations/conv_1/items"],
@@ -808,14 +826,14 @@ describe("operations", () => {
 
   test("[d9.6] an unknown path is answered with 404, and another method with 405 that names the right one, with the usual body", async () => {
     for (const [method, path, status, allow] of [
-      ["GET", "/api/v1/chat/completions", 405, "POST"],
+      ["PUT", "/api/v1/chat/completions", 405, "POST"],
       ["DELETE", "/v1/chat/completions/", 405, "POST"],
       ["POST", "/api/v1/models", 405, "GET"],
       ["POST", "/healthz", 405, "GET"],
       ["GET", "/", 404, null],
       ["POST", "/api/v2/chat/completions", 404, null],
       ["POST", "/chat/completion", 404, null],
-      ["GET", "/chat/completions", 405, "POST"],
+      ["PUT", "/chat/completions", 405, "POST"],
       ["POST", "/health/liveliness", 405, "GET"],
     ] as const) {
       const response = await fetch(plain.url + path, { method });

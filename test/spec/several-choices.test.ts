@@ -127,6 +127,7 @@ describe("several choices of a provider that gives one per request", () => {
             read: () => Promise.resolve(null),
             bytes,
             text: () => Promise.resolve(""),
+            accept: () => {},
             cancel: () => void cancelled.push(index),
           },
         });
@@ -209,7 +210,13 @@ function partsUpstream(parts: readonly Part[]): UpstreamClient {
       return Promise.resolve({
         status,
         header: (name) => headers[name] ?? null,
-        body: { read, bytes, text: async (max) => Buffer.from(await bytes(max)).toString(), cancel: () => {} },
+        body: {
+          read,
+          bytes,
+          text: async (max) => Buffer.from(await bytes(max)).toString(),
+          accept: () => {},
+          cancel: () => {},
+        },
       });
     },
   };

@@ -62,7 +62,13 @@ function slowed(
       return {
         status: response.status,
         header: (name) => response.header(name),
-        body: { read, bytes: (max) => body.bytes(max), text: (max) => body.text(max), cancel: () => body.cancel() },
+        body: {
+          read,
+          bytes: (max) => body.bytes(max),
+          text: (max) => body.text(max),
+          accept: () => body.accept(),
+          cancel: () => body.cancel(),
+        },
       };
     },
   };

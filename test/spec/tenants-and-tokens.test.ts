@@ -2,13 +2,15 @@
 // without a server: what http/ and the command line add (the 401's header, the printed curl command) is tested there.
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newAccessToken, newTokenText } from "../../src/auth/access-token.ts";
 import { authenticate } from "../../src/auth/authenticate.ts";
 import { authorize, type RequestedScope } from "../../src/auth/authorize.ts";
+import { givenFirstToken } from "../../src/auth/given-token.ts";
 import { bootstrap, makeOwner } from "../../src/auth/first-identities.ts";
+import { readEnvironment } from "../../src/config/environment.ts";
 import { CATALOGUE, GatewayError, type ErrorCode } from "../../src/core/errors.ts";
 import type { AccessToken, Principal } from "../../src/core/identity.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
@@ -243,6 +245,40 @@ describe("the first start", () => {
       role: "developer",
     });
     await empty.close();
+  });
+
+  test("[d2.8] makes the token whose text the operator gives, and shows none; another text is refused with the cure, and never repeated", async () => {
+    const { text } = newAccessToken("project");
+    const file = join(folder, "first-token");
+    writeFileSync(file, `${text}\n`);
+    for (const variables of [{ DRAGOMAN_FIRST_TOKEN: text }, { DRAGOMAN_FIRST_TOKEN_FILE: file }]) {
+      const empty = await fresh();
+      const given = givenFirstToken(readEnvironment(variables));
+      expect(await bootstrap(empty, NOW, given)).toEqual({ token: null });
+      expect(await enter(`Bearer ${text}`, NOW, {}, empty)).toMatchObject({ projectId: "default", role: "developer" });
+      expect(await bootstrap(empty, NOW, given)).toBeNull();
+      await empty.close();
+    }
+    expect(givenFirstToken(readEnvironment({}))).toBeNull();
+
+    const personal = newAccessToken("personal").text;
+    const mistyped = `${text.slice(0, -1)}${text.endsWith("x") ? "y" : "x"}`;
+    writeFileSync(file, mistyped);
+    for (const variables of [
+      { DRAGOMAN_FIRST_TOKEN: mistyped },
+      { DRAGOMAN_FIRST_TOKEN: "my-secret-of-choice" },
+      { DRAGOMAN_FIRST_TOKEN: personal },
+      { DRAGOMAN_FIRST_TOKEN_FILE: file },
+    ]) {
+      const { message } = await thrownBy(() => givenFirstToken(readEnvironment(variables)));
+      expect(message).toContain("dragoman token text");
+      for (const secret of [mistyped, personal, "my-secret-of-choice"]) expect(message).not.toContain(secret);
+    }
+    for (const variables of [
+      { DRAGOMAN_FIRST_TOKEN: text, DRAGOMAN_FIRST_TOKEN_FILE: file },
+      { DRAGOMAN_FIRST_TOKEN_FILE: join(folder, "nowhere") },
+    ])
+      expect((await thrownBy(() => givenFirstToken(readEnvironment(variables)))).message).toContain("DRAGOMAN_FIRST");
   });
 
   test("[d2.8] shows the token once: a second start creates and shows nothing, and of several starts at once one does", async () => {

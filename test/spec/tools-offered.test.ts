@@ -128,7 +128,7 @@ describe("[d10.2] what a model receives of a tool", () => {
     });
   });
 
-  test("a tool whose schema is contradictory, too deep or too long is left out with a report, and the others are offered", async () => {
+  test("[d10.5] a tool whose schema is contradictory, too deep or too long, or has an invalid x-mcp-header, is left out with a report that names it, and the others are offered", async () => {
     const deep = Array.from({ length: 10_000 }).reduce<JsonObject>((inner) => ({ items: inner }), {});
     for (const schema of [
       { type: "string" },
@@ -136,11 +136,15 @@ describe("[d10.2] what a model receives of a tool", () => {
       { properties: 5 },
       deep,
       { description: "a".repeat(200_000) },
+      { properties: { city: { type: "string", "x-mcp-header": "City Name" } } },
     ] as readonly JsonObject[]) {
       const session = await sessionWorld({ docs: { tools: [toolOf("bad", schema), toolOf("good")] } }).open({
         tools: [DOCS],
       });
-      expect([namesIn(session.request.params), session.request.warnings]).toEqual([["docs__good"], ["tool_left_out"]]);
+      expect([namesIn(session.request.params), session.request.warnings]).toEqual([
+        ["docs__good"],
+        ["tool_left_out", "tool_left_out:docs__bad"],
+      ]);
       expect(session.ownerOf(callOf("a", "docs__bad"))).toBe("gateway");
     }
   });

@@ -191,6 +191,26 @@ describe("an id that was handed out", () => {
     }
   });
 
+  test("[d12.15] of a message in a thread is taken from the project that received it, and from no other", async () => {
+    const objects = memoryObjects();
+    const creating = { ...HELLO, thread: { type: "create" } };
+    const answer = JSON.stringify({ ...MESSAGE, id: "msg_of_thread" });
+    const continuing = { ...HELLO, thread: { type: "continue", previous_message_id: "msg_of_thread" } };
+    const unknown = await asked(objects, continuing);
+    expect([unknown.status, unknown.code, unknown.param]).toEqual([
+      400,
+      "unknown_reference",
+      "thread.previous_message_id",
+    ]);
+    // the vendor's libraries then begin a new thread with the whole conversation
+    expect(JSON.parse(unknown.text).error.details).toEqual({ error_code: "thread_not_found" });
+    expect((await asked(objects, HELLO, { answer })).status).toBe(200);
+    expect((await asked(objects, continuing)).status).toBe(400);
+    expect((await asked(objects, creating, { answer })).status).toBe(200);
+    expect((await asked(objects, continuing)).status).toBe(200);
+    expect((await asked(objects, continuing, { projectId: "q" })).code).toBe("unknown_reference");
+  });
+
   test("[d12.15] of responses: containers, and files in citations", async () => {
     const objects = memoryObjects();
     const responses = { operation: RESPONSES, answer: JSON.stringify(RESPONSE) };

@@ -1,5 +1,6 @@
 // The JSON parser: any text against JSON.parse, spans, duplicate keys, nesting, numbers beyond the precision of a
 // double, messages of refusals, and time.
+import { runSeed } from "../harness/chance.ts";
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { isRawNumber, type Json, type JsonObject } from "../../src/core/json.ts";
@@ -225,8 +226,71 @@ describe("the members of an object", () => {
     refusalOf(() => parseJsonObject('{"":1,"":2}'));
   });
 
-  test("may contain keys that occur twice further inside, where the last one counts", () => {
-    expect(parseJsonObject('{"tools":[{"a":1,"a":2}]}').value).toEqual({ tools: [{ a: 2 }] });
+  test.each([
+    ['{"tools":[{"a":1,"a":2}]}', "tools[0].a"],
+    ['{"a":[0,{"b":{"c":"}","x":{},"\\u0063":[]}}]}', "a[1].b.c"],
+    ['{"a":{"\\ud83d\\ude00":1,"😀":2}}', "a.😀"],
+    ['{"a":[[{"":1,"":2}]]}', "a[0][0]."],
+    [`{"a":{${Array.from({ length: 40 }, (_, at) => `"n${at}":{"k":1}`).join()},"n3":0}}`, "a.n3"],
+    [`{"a":{${Array.from({ length: 40 }, (_, at) => `"n${at}":{"k":1}`).join()},"\\u006e39":0}}`, "a.n39"],
+    [`{"a":{"${"x".repeat(90)}\\n":1,"${"x".repeat(90)}\\u000a":2}}`, `a.${"x".repeat(64)}…`],
+  ])("[d3.5] a member name that occurs twice in an object inside is refused: %s", (text, path) => {
+    const refusal = refusalOf(() => parseJsonObject(text));
+    expect(refusal.message).toContain("occurs twice");
+    expect(refusal.repeated).toBe(path);
+  });
+
+  test("[d3.5] a member name that occurs twice is found at any depth, and nothing else is refused", () => {
+    const name = fc.constantFrom(
+      "a",
+      "b",
+      "content",
+      "con\\u0074ent",
+      "\\u0061",
+      "x".repeat(30),
+      `${"x".repeat(30)}\\n`,
+    );
+    const { value } = fc.letrec<{ value: { readonly text: string; readonly repeats: boolean } }>((tie) => ({
+      value: fc.oneof(
+        { maxDepth: 5, withCrossShrink: true },
+        fc
+          .constantFrom('"a"', '"{\\"a\\":1,"', "-1.5e3", "true", "null", "{}", "[ ]")
+          .map((text) => ({ text, repeats: false })),
+        fc.array(tie("value"), { maxLength: 4 }).map((items) => ({
+          text: `[${items.map(({ text }) => text).join(" ,")}]`,
+          repeats: items.some(({ repeats }) => repeats),
+        })),
+        fc.array(fc.tuple(name, tie("value"), fc.boolean()), { maxLength: 20 }).map((members) => {
+          const named = members.map(([written, inner, isNumbered], at) => ({
+            written: isNumbered ? `${written}${at}` : written,
+            inner,
+          }));
+          const names = named.map(({ written }) => JSON.parse(`"${written}"`) as string);
+          return {
+            text: `{ ${named.map(({ written, inner }) => `"${written}" : ${inner.text}`).join(",")}}`,
+            repeats: new Set(names).size < names.length || named.some(({ inner }) => inner.repeats),
+          };
+        }),
+      ),
+    }));
+    let repeating = 0;
+    fc.assert(
+      fc.property(value, ({ text, repeats }) => {
+        const body = `{"model":"m","messages":${text}}`;
+        if (repeats) repeating++;
+        if (repeats) expect(refusalOf(() => parseJsonObject(body)).repeated).toStartWith("messages");
+        else expect(parseJsonObject(body).value).toEqual(JSON.parse(body));
+      }),
+      { numRuns: drawCount(1_500, 10_000), seed: runSeed },
+    );
+    expect(repeating).toBeGreaterThan(0);
+  });
+
+  test("[d3.5] a text that is not JSON, with a comma for each name, is refused as such", () => {
+    refusalOf(() => parseJsonObject(`{"a":{${",".repeat(30)}"b":1,"c":2}}`));
+  });
+
+  test("of what a provider sends may occur twice, where the last one counts", () => {
     expect(JSON.stringify(parseJson('{"n":{"b":12345678901234567890},"n":{"b":[1,12345678901234567891]}}'))).toBe(
       '{"n":{"b":[1,12345678901234567891]}}',
     );

@@ -237,13 +237,14 @@ function frameOf({ fitted, resolved, route, cached }: OpenAttempt, call: Call, a
   return asValue ? { ...frame, legacyFunctions: false } : frame;
 }
 
-/** Records the usage of the attempt and the model that answered, as the provider reports it. */
+/** Accepts the answers, which were read, and records the usage of the attempt and the model that answered, as the provider reports it. */
 function noteMade(
   { parts, usageEstimated, isEmpty }: JoinedFigures,
   model: unknown,
-  { resolved, requests, meter }: OpenAttempt,
+  { resolved, requests, meter, bodies }: OpenAttempt,
   call: Call,
 ): void {
+  for (const body of bodies) body.accept();
   const reported = reportedModel(model, resolved);
   for (const request of requests) request.answeredBy(reported);
   const isUsed = parts.length > 1 || !usageEstimated || !isEmpty;

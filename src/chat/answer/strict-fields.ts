@@ -5,7 +5,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { isCount } from "../../providers/token-count.ts";
 import { withUnnamedOf } from "../../core/usage.ts";
 
-const SERVICE_TIERS: ReadonlySet<unknown> = new Set(["auto", "default", "flex", "scale", "priority", "fast"]);
+export const SERVICE_TIERS: ReadonlySet<unknown> = new Set(["auto", "default", "flex", "scale", "priority", "fast"]);
 
 /**
  * Where the API is translated, an answer with tool calls that ended normally gets the reason `tool_calls`; an answer of

@@ -1,8 +1,11 @@
-// How long one attempt lives: a signal that ends only this attempt, the timeouts of its route, and the few bytes that a
-// non-streaming answer is still read after its client has disconnected.
+// How long one attempt lives: a signal that ends only this attempt, the timeouts of its route, the time after which it
+// is given up for another target, and the few bytes that a non-streaming answer is still read after its client has
+// disconnected.
 import { Cancellation, type CancelSignal } from "../../core/cancellation.ts";
+import { MAX_TIMER_MS } from "../../core/clock.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { RouteTimeouts } from "../../core/route.ts";
+import { headLimitMs } from "../../routing/head-limit.ts";
 import type { UpstreamLimits } from "../../wire/upstream.ts";
 import type { AttemptRecorder } from "./attempt-recorder.ts";
 import type { Call } from "../call/call.ts";
@@ -17,20 +20,32 @@ const READ_ON_BYTES = 256 * 1024;
 export class AttemptLifetime {
   readonly limits: UpstreamLimits;
   hasContent = false;
+  /** The attempt was ended because its head was late and another target is left (promise 7.10). */
+  isGivenUp = false;
   readonly #call: Call;
   readonly #requests: readonly AttemptRecorder[];
   readonly #cancellation = new Cancellation();
   readonly #isStream: boolean;
+  readonly #timeouts: RouteTimeouts;
+  readonly #isAnotherLeft: (() => boolean) | null;
   #bytes = 0;
   /** The number of bytes of the answer at which reading ends; `null` while the client is connected. */
   #lastByte: number | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(call: Call, timeouts: RouteTimeouts, requests: readonly AttemptRecorder[]) {
+  /** `isAnotherLeft` says whether another target could be called instead; `null` when the call has only one target. */
+  constructor(
+    call: Call,
+    timeouts: RouteTimeouts,
+    requests: readonly AttemptRecorder[],
+    isAnotherLeft: (() => boolean) | null,
+  ) {
     const { limits } = call.snapshot;
     this.#call = call;
     this.#requests = requests;
     this.#isStream = call.record.stream;
+    this.#timeouts = timeouts;
+    this.#isAnotherLeft = isAnotherLeft;
     this.limits = {
       connectTimeoutMs: timeouts.connectMs ?? limits.connectTimeoutMs,
       firstByteTimeoutMs: timeouts.firstByteMs ?? limits.firstByteTimeoutMs,
@@ -41,6 +56,23 @@ export class AttemptLifetime {
     // a non-streaming answer arrives as a whole, so that its first token cannot be timed
     const firstTokenMs = this.#isStream ? timeouts.firstTokenMs : null;
     if (firstTokenMs !== null) this.#timer = setTimeout(() => this.end(tooLate(firstTokenMs)), firstTokenMs);
+    else if (isAnotherLeft !== null) this.#awaitHead();
+  }
+
+  /** Starts the timer after which the attempt is given up, where the route sets no limit of its own. */
+  #awaitHead(): void {
+    const limitMs = headLimitMs(this.#timeouts, this.#isStream, this.#call.deadline.leftMs());
+    if (limitMs === null || this.#cancellation.aborted) return;
+    this.#timer = setTimeout(() => this.#headIsLate(limitMs), Math.min(limitMs, MAX_TIMER_MS));
+  }
+
+  #headIsLate(limitMs: number): void {
+    const isSent = this.#requests.length > 0;
+    if (isSent && this.#requests.every(({ row: { headMs } }) => headMs !== null)) return;
+    // content may still be fetched, and another target may become able later
+    if (!isSent || !this.#isAnotherLeft!()) return this.#awaitHead();
+    this.isGivenUp = true;
+    this.end(givenUp(limitMs));
   }
 
   get signal(): CancelSignal {
@@ -94,6 +126,13 @@ export class AttemptLifetime {
     clearTimeout(this.#timer);
     this.#call.signal.removeEventListener("abort", this);
   }
+}
+
+function givenUp(limitMs: number): GatewayError {
+  return new GatewayError(
+    "upstream_timeout",
+    `The provider did not begin to answer within ${Math.round(limitMs)} ms, and another target is left.`,
+  );
 }
 
 function tooLate(firstTokenMs: number): GatewayError {

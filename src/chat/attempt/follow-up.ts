@@ -36,6 +36,7 @@ export async function followedAnswer(
     const text = await clock.waiting(response.body.text(maxAnswerBytes));
     const next = provider.followUp(text, decode);
     if (next === null) return readAlready(response, text);
+    response.body.accept();
     const waitMs = first ? next.waitMs : Math.max(next.waitMs, LEAST_WAIT_MS);
     if (waitMs > 0) await clock.waiting(pause(waitMs, signal));
     response = await send(next.request);
@@ -64,8 +65,10 @@ function readAlready(response: UpstreamResponse, text: string): UpstreamResponse
         rest = null;
         return Promise.resolve(text);
       },
+      accept: () => response.body.accept(),
       cancel() {
         rest = null;
+        response.body.cancel();
       },
     },
   };

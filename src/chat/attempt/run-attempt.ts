@@ -7,6 +7,7 @@ import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
 import type { GuardPolicy } from "../../core/policy.ts";
 import type { NativeOperation } from "../../providers/provider.ts";
 import type { Outcome } from "../../routing/health.ts";
+import type { TryStep } from "../../routing/plan-steps.ts";
 import { type AttemptEnd, outcomeAfter } from "../../routing/verdict.ts";
 import { bypassedCall } from "../../core/cache.ts";
 import { AttemptLifetime } from "./attempt-lifetime.ts";
@@ -18,12 +19,14 @@ import { lookUp } from "../cache/look-up.ts";
 import type { Call } from "../call/call.ts";
 import { encodedFor } from "./encode-attempt.ts";
 import type { FittedRequest } from "../fit/fit.ts";
+import { storesAnswer } from "../native/native-facts.ts";
 import type { AttemptMeter } from "../metering/attempt-meter.ts";
 import type { ReadyTarget, RouteCandidate } from "../plan/candidate.ts";
 import { isOwn, type ObjectsWatch } from "../objects/call-objects.ts";
 import { resolveCredential } from "./resolve-credential.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { UnfitForTarget } from "../fit/unfit-for-target.ts";
+import type { UpstreamBody } from "../../wire/upstream.ts";
 
 /** An attempt that holds everything that it needs, so that its upstream requests may be sent. */
 export interface OpenAttempt {
@@ -38,6 +41,8 @@ export interface OpenAttempt {
   readonly outputGuards: readonly GuardPolicy[];
   /** One for each upstream request that was sent; there are several where choices are fanned out. */
   readonly requests: AttemptRecorder[];
+  /** The responses to them, of which those that nobody accepts are cancelled when the attempt settles. */
+  readonly bodies: UpstreamBody[];
   /** The first request that failed, which is why the attempt ends; `null` when none has failed. */
   failing: AttemptRecorder | null;
   readonly lifetime: AttemptLifetime;
@@ -80,12 +85,21 @@ export interface Refused {
   readonly kind: "refused";
   /** `null` when the caller need not learn the reason. */
   readonly reason: GatewayError | null;
+  /** The target became unable after the plan had chosen it. */
+  readonly isBlocked?: true;
+}
+
+/** Why this target is attempted, and whether the plan has another one left. */
+export interface AttemptPlace extends Pick<TryStep<RouteCandidate>, "candidate" | "isLastResort"> {
+  /** `null` when the call has only one target. */
+  readonly isAnotherLeft: (() => boolean) | null;
 }
 
 export class AttemptRun<T> {
   /** Rejects with the failure of the attempt, after it was settled. */
   readonly result: Promise<Answered<T> | Refused>;
   readonly #candidate: RouteCandidate;
+  readonly #place: AttemptPlace;
   readonly #call: Call;
   // What the attempt holds, in the order in which it is acquired; each is null while it does not hold it.
   #meter: AttemptMeter | null = null;
@@ -99,8 +113,9 @@ export class AttemptRun<T> {
   /** Why the attempt has to end as soon as it is open; `null` when it need not. */
   #endReason: GatewayError | null = null;
 
-  constructor(candidate: RouteCandidate, call: Call, work: AttemptWork<T>) {
-    this.#candidate = candidate;
+  constructor(place: AttemptPlace, call: Call, work: AttemptWork<T>) {
+    this.#place = place;
+    this.#candidate = place.candidate;
     this.#call = call;
     this.result = this.#run(work);
   }
@@ -149,7 +164,9 @@ export class AttemptRun<T> {
       }
       this.#open?.lifetime.end(thrown);
       if (this.#open !== null) endBesides(this.#open, this.#call);
-      this.#settle(outcomeOf(thrown, this.#call, this.endingRequest));
+      this.#settle(
+        outcomeOf(thrown, this.#candidate, this.#call, this.endingRequest, this.#lifetime?.isGivenUp === true),
+      );
       throw thrown;
     }
   }
@@ -192,8 +209,9 @@ export class AttemptRun<T> {
     if (place instanceof GatewayError) return { kind: "refused", reason: place };
     this.#leavePlace = place;
 
-    // 7. its timeouts, and the signal that ends it
-    const lifetime = new AttemptLifetime(call, route.timeouts, requests);
+    // 7. its timeouts, and the signal that ends it, unless the target became unable while the attempt waited
+    if (sends && this.#isBlocked()) return { kind: "refused", reason: null, isBlocked: true };
+    const lifetime = new AttemptLifetime(call, route.timeouts, requests, this.#place.isAnotherLeft);
     this.#lifetime = lifetime;
     cached?.under(lifetime.signal);
 
@@ -208,6 +226,7 @@ export class AttemptRun<T> {
       route: route.name,
       outputGuards,
       requests,
+      bodies: [],
       cached,
       failing: null,
       lifetime,
@@ -239,6 +258,15 @@ export class AttemptRun<T> {
     return cached;
   }
 
+  /** Of calls that chose a half-open target at the same time, only the first may probe it. */
+  #isBlocked(): boolean {
+    const { candidate, isLastResort } = this.#place;
+    const { clock, routing } = this.#call.context;
+    return (
+      !isLastResort && routing.health.blockedReason(candidate.key, candidate.route.breaker, clock.monotonic()) !== null
+    );
+  }
+
   #enterBreaker(): void {
     const { key, upstream, route } = this.#candidate;
     const { clock, routing } = this.#call.context;
@@ -263,13 +291,16 @@ export class AttemptRun<T> {
     if (probe === null) return;
     const { clock, context } = this.#call;
     const tookMs = clock.elapsedMs() - startedMs;
-    context.routing.health.answering(key, route.breaker, context.clock.monotonic(), tookMs, probe);
+    const last = this.endingRequest;
+    const firstByteMs = last?.headMs == null ? tookMs : last.headMs - last.startMs;
+    context.routing.health.answering(key, route.breaker, context.clock.monotonic(), tookMs, probe, firstByteMs);
   }
 
   #settle(outcome: Outcome): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
     if (this.#probe !== null) this.#leaveBreaker(this.#probe, outcome);
+    if (outcome !== "success") for (const body of this.#open?.bodies ?? []) body.cancel();
     this.#lifetime?.close();
     if (this.#leavePlace !== null && this.#cached !== null) this.#cached.whenOver(this.#leavePlace);
     else this.#leavePlace?.();
@@ -287,11 +318,7 @@ function watchOf(
   const { objects, context, snapshot } = call;
   if (context.objects === null) return null;
   const { providerId, credential } = resolved.target;
-  const member = native?.form.storeMember;
-  const isStored =
-    member !== undefined &&
-    snapshot.providers.get(providerId)?.vendorStore === true &&
-    request.written?.body[member] !== false;
+  const isStored = native !== undefined && storesAnswer(native, request.written!, snapshot.providers.get(providerId));
   if ((!isStored && runsHostedTools !== true && objects.references.length === 0) || isOwn(resolved)) return null;
   const account = credential === null ? "" : context.credentials.identityOf(credential);
   return account === null ? null : objects.watch(providerId, account, isStored);
@@ -318,8 +345,19 @@ export function endBesides({ failing, requests }: OpenAttempt, { signal }: Call)
 }
 
 /** Returns the outcome of an attempt for the health of its target. */
-export function outcomeOf(thrown: unknown, call: Call, last: Readonly<Attempt> | undefined): Outcome {
-  return outcomeAfter(endOf(thrown, call, last), call.deadline.isSetByClient);
+export function outcomeOf(
+  thrown: unknown,
+  { key }: Pick<RouteCandidate, "key">,
+  call: Call,
+  last: Readonly<Attempt> | undefined,
+  isGivenUp = false,
+): Outcome {
+  return outcomeAfter(endOf(thrown, call, last), {
+    hasOwnTimeout: call.deadline.isSetByClient,
+    isGivenUp,
+    waitedMs: last === undefined ? 0 : call.clock.elapsedMs() - last.startMs,
+    patienceMs: call.context.routing.health.patienceMs(key),
+  });
 }
 
 export function endOf(thrown: unknown, call: Call, last: Readonly<Attempt> | undefined): AttemptEnd {
@@ -332,8 +370,7 @@ export function readyAt(
   call: Call,
 ): { readonly kind: "ready"; readonly ready: ReadyTarget } | Refused {
   // the target to which a budget redirects is only for calls that the budget redirects
-  if (candidate.redirect !== null && !call.meter.isRedirectedTo(candidate.redirect))
-    return { kind: "refused", reason: null };
+  if (!candidate.isOffered) return { kind: "refused", reason: null };
   try {
     candidate.permit();
     return { kind: "ready", ready: candidate.ready() };

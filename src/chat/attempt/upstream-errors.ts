@@ -19,6 +19,7 @@ const CODES: Readonly<Record<FailureClass, ErrorCode>> = {
   permission: "upstream_authentication",
   quota: "upstream_quota",
   not_found: "model_not_found",
+  reference: "unknown_reference",
   rate_limit: "rate_limit_exceeded",
   context_length: "context_length_exceeded",
   content_policy: "content_policy_violation",

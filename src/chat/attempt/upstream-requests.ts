@@ -1,6 +1,8 @@
 // The upstream requests of one attempt: encode, check the address, sign, send, and turn an error response of the
 // provider into an error of the catalogue.
 import { type DecodeContext, StreamError, type UpstreamFailure } from "../../providers/provider.ts";
+import { readErrorJson } from "../../providers/error-body.ts";
+import { isObject } from "../../core/json.ts";
 import { checkAddress } from "../../wire/address-guard.ts";
 import { retryAfterMs } from "../../wire/retry-after.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
@@ -104,6 +106,7 @@ export async function sendRequest(encoded: EncodedThere, attempt: OpenAttempt, c
     const response = await (cached === null
       ? exchanged(encoded.request, decode, attempt, call, recorder, lifetime.signal)
       : cached.respond((signal) => exchanged(encoded.request, decode, attempt, call, recorder, signal), recorder));
+    attempt.bodies.push(response.body);
     return { response, decode, request: recorder };
   } catch (thrown) {
     throw closeRequest(recorder, thrown, attempt, call);
@@ -258,6 +261,8 @@ async function refusal(
     );
   }
   const body = await call.clock.waiting(response.body.text(MAX_ERROR_BYTES)).catch(() => "");
+  if (/json/i.test(response.header("content-type") ?? "") && isObject(readErrorJson(body))) response.body.accept();
+  else response.body.cancel();
   signal.throwIfAborted();
   const failure = provider.classifyError({ status: response.status, body });
   reportRefusedCredential(failure, { provider, target }, call);

@@ -133,6 +133,7 @@ function keptResponse({ contentType, bytes }: KeptAnswer): UpstreamResponse {
     },
     bytes: (maxBytes) => readBytes(body, maxBytes, () => {}),
     text: async (maxBytes) => decodeUtf8(await body.bytes(maxBytes)),
+    accept() {},
     cancel() {
       rest = null;
     },

@@ -6,7 +6,7 @@ import type { ErrorForm } from "./called-operation.ts";
 
 /** Headers of a response that scripts in browsers may read. */
 const EXPOSED =
-  "x-request-id, x-gateway-trace-id, x-gateway-model, x-gateway-route, x-gateway-attempts, x-gateway-attempt-list, x-gateway-cache, x-gateway-cache-key, x-gateway-provider-model, x-gateway-provider-request-id, x-gateway-cost-usd, x-gateway-dropped-params, x-gateway-warnings, x-gateway-response-kept-until, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens, retry-after, retry-after-ms, x-should-retry, server-timing";
+  "x-request-id, x-gateway-trace-id, x-gateway-model, x-gateway-route, x-gateway-attempts, x-gateway-attempt-list, x-gateway-cache, x-gateway-cache-key, x-gateway-provider-model, x-gateway-provider-request-id, x-gateway-cost-usd, x-gateway-dropped-params, x-gateway-warnings, x-gateway-error-code, x-gateway-error-param, x-gateway-response-kept-until, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens, retry-after, retry-after-ms, x-should-retry, server-timing";
 
 export function baseHeaders(traceId: string, ownMs: number): Record<string, string> {
   return { "x-request-id": traceId, "x-gateway-trace-id": traceId, "server-timing": `gw;dur=${ownMs.toFixed(3)}` };
@@ -33,6 +33,14 @@ export function providerHeaders({
   };
 }
 
+const MAX_HEADER = 1024;
+
+/** A header holds visible ASCII only. */
+export function visibleHeader(text: string): string {
+  return text.slice(0, MAX_HEADER).replaceAll(/[^\x20-\x7e]/g, "?");
+}
+
+/** The code stands in the head because the forms of some operations have no place for it (promise 12.6). */
 export function errorResponse(
   form: ErrorForm,
   error: GatewayError,
@@ -43,6 +51,8 @@ export function errorResponse(
   const headers: Record<string, string> = {
     ...baseHeaders(traceId, ownMs),
     ...cors,
+    "x-gateway-error-code": error.code,
+    ...(error.param !== null && { "x-gateway-error-param": visibleHeader(error.param) }),
     ...error.headers,
     ...form.headers?.(error, traceId),
     "content-type": "application/json",

@@ -1,24 +1,23 @@
 // Opens the carriers of reasoning in a request for one target, where they are of this place; the others are not sent on
 // (promise 12.9).
-import type { CarrierOpening, CarrierPlace, ChatRequest, Message } from "../../core/chat.ts";
+import type { CarrierOpening, CarrierPlace, ChatRequest, Message, WrittenRequest } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { JsonEdit } from "../../core/json-edit.ts";
 import { mappedList } from "../../core/mapped-list.ts";
 import { withMembers } from "../../core/request-source.ts";
-import type { NativeForm } from "../../providers/provider.ts";
 import type { FittedRequest } from "../fit/fit.ts";
-import { carrierEdits } from "./native-carriers.ts";
-import { openCarrier, type ReasoningCarriers, VENDOR } from "./reasoning-carrier.ts";
-import { hasCarriers, type Open, withOpenedCarriers } from "./sealed-reasoning.ts";
+import { carrierEdits, isUnsealed, type NativeReading } from "./native-carriers.ts";
+import { openCarrier, type ReasoningCarriers, VENDOR, VENDOR_CREDENTIAL } from "./reasoning-carrier.ts";
+import { hasCarriers, withOpenedCarriers } from "./sealed-reasoning.ts";
 
 /**
  * Returns the same request when it has no carriers. The thread that holds a conversation opens those that are in it.
  */
 export function withOpenedRequest(request: ChatRequest, carriers: ReasoningCarriers, place: CarrierPlace): ChatRequest {
   const keys = carriers.keysOf(place.tenantId);
-  const { messages, isWhole } = openedMessages(request.messages, { keys, place });
-  const there =
-    request.held === undefined ? request : { ...request, held: { ...request.held, carriers: { keys, place } } };
+  const opening = { keys, place, credentials: [], known: [] };
+  const { messages, isWhole } = openedMessages(request.messages, opening);
+  const there = request.held === undefined ? request : { ...request, held: { ...request.held, carriers: opening } };
   const opened = messages === request.messages ? there : withMembers(there, { messages });
   return isWhole ? opened : warned(opened);
 }
@@ -46,37 +45,50 @@ export function openedMessages(messages: readonly Message[], { keys, place }: Ca
 
 /**
  * Turns the carriers in what the client wrote back to what the provider itself has written, where it is sent as it was
- * written, and leaves the others out.
+ * written, and leaves out what its vendor would not take.
  */
-export function withOwnReasoning(
-  sent: FittedRequest,
-  form: NativeForm,
-  carriers: ReasoningCarriers,
-  place: CarrierPlace,
-): FittedRequest {
-  const isWhole = sent.request.written!.leavesReasoning !== true;
-  const fitted = isWhole ? sent : { ...sent, request: warned(sent.request) };
+export function withOwnReasoning(fitted: FittedRequest, native: NativeReading, opening: CarrierOpening): FittedRequest {
   const { request } = fitted;
   const written = request.written!;
   // the thread that holds a body opens the carriers in it
   if (written.held !== undefined) {
-    if (!written.held.hasCarriers) return fitted;
-    const opening = { keys: carriers.keysOf(place.tenantId), place };
+    if (!written.held.hasReasoning) return fitted;
     return { ...fitted, request: { ...request, written: { ...written, carriers: opening } } };
   }
-  const edits = openedEdits(written.body, form, { keys: carriers.keysOf(place.tenantId), place });
+  const edits = openedEdits(withoutReplaced(written), native, opening);
   if (edits.length === 0) return fitted;
   const edited = { ...request, written: { ...written, edits: [...(written.edits ?? []), ...edits] } };
   return { ...fitted, request: leavesAny(edits) ? warned(edited) : edited };
 }
 
-/** Returns the changes that turn the carriers in a body back, or remove those that may not be opened here. */
-export function openedEdits(body: JsonObject, form: NativeForm, { keys, place }: CarrierOpening): readonly JsonEdit[] {
-  const open: Open = (carrier) => {
-    const opened = openCarrier(carrier, keys, place);
-    return "carried" in opened ? opened.carried : null;
+function withoutReplaced({ body, replaced }: WrittenRequest): JsonObject {
+  if (replaced === undefined) return body;
+  return Object.fromEntries(Object.entries(body).filter(([name]) => !Object.hasOwn(replaced, name)));
+}
+
+/**
+ * Returns the changes that turn the carriers in a body back, and remove what the vendor would not take. `onLost` is called
+ * with what is removed although it had a carrier.
+ */
+export function openedEdits(
+  body: JsonObject,
+  native: NativeReading,
+  { keys, place, credentials, known }: CarrierOpening,
+  onLost: (entry: JsonObject) => void = () => {},
+): readonly JsonEdit[] {
+  const opened = (entry: JsonObject, carrier: string): JsonObject | null => {
+    const found = openCarrier(carrier, keys, place);
+    const { [VENDOR]: encrypted, [VENDOR_CREDENTIAL]: name, details } = "carried" in found ? found.carried : {};
+    if (Array.isArray(details)) return native.form.reasoningBack?.(details) ?? null;
+    if (typeof encrypted === "string" && typeof name === "string" && credentials.includes(name))
+      return { ...entry, encrypted_content: encrypted };
+    onLost(entry);
+    return null;
   };
-  return carrierEdits(body, open, (details) => form.reasoningBack?.(details) ?? null);
+  return carrierEdits(body, {
+    opened,
+    isForeign: (entry) => isUnsealed(entry, native) && !known.includes(entry["id"] as string),
+  });
 }
 
 export function leavesAny(edits: readonly JsonEdit[]): boolean {

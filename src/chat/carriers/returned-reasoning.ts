@@ -1,11 +1,12 @@
 // Gives a vendor its own encrypted reasoning back, where the gateway has kept it for a client that refers to earlier
 // responses: to the provider, model and credential that it was made for, and to no other (promise 12.9).
-import type { CarrierPlace, ChatRequest, WrittenRequest } from "../../core/chat.ts";
+import type { CarrierOpening, CarrierPlace, ChatRequest, WrittenRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import type { NativeForm } from "../../providers/provider.ts";
-import { warned } from "./opened-request.ts";
-import { isCarrier, openCarrier, type ReasoningCarriers, VENDOR, VENDOR_CREDENTIAL } from "./reasoning-carrier.ts";
+import { withEdits } from "../../core/json-edit.ts";
+import type { NativeReading } from "./native-carriers.ts";
+import { leavesAny, openedEdits, warned } from "./opened-request.ts";
+import { isCarrier } from "./reasoning-carrier.ts";
 
 const PLACE = "encrypted_content";
 
@@ -14,6 +15,7 @@ export function credentialName(identity: string | null): string {
   return identity ?? "none";
 }
 
+/** Whether what stands in place of the client's own items has reasoning of earlier answers. */
 export function returnsReasoning({ written }: ChatRequest): boolean {
   const input = written?.replaced?.["input"];
   return Array.isArray(input) && (input as readonly Json[]).some((item) => isObject(item) && isCarrier(item[PLACE]));
@@ -21,41 +23,27 @@ export function returnsReasoning({ written }: ChatRequest): boolean {
 
 /**
  * Returns the request with what the target's vendor has written in the place of its carriers. What the vendor has encrypted
- * goes only to the credential that it was made for. Reasoning with any other carrier is left out, with the warning
- * `reasoning_left_out`. Throws `unknown_reference` for another item with such a carrier, because the conversation is not whole
- * without it.
+ * goes only to the credential that it was made for. Reasoning with any other carrier, or without any, is left out, with the
+ * warning `reasoning_left_out`. Throws `unknown_reference` for another item with such a carrier, because the conversation is
+ * not whole without it.
  */
 export function withReturnedReasoning(
   request: ChatRequest,
-  form: NativeForm,
-  carriers: ReasoningCarriers,
-  { place, credentials }: { readonly place: CarrierPlace; readonly credentials: readonly string[] },
+  native: NativeReading,
+  opening: CarrierOpening,
 ): ChatRequest {
-  if (!returnsReasoning(request)) return request;
-  const keys = carriers.keysOf(place.tenantId);
   const written = request.written!;
-  const opened = (item: JsonObject, carrier: string): readonly JsonObject[] => {
-    const found = openCarrier(carrier, keys, place);
-    if (!("carried" in found)) return leftOut(item, written, place);
-    const { [VENDOR]: encrypted, [VENDOR_CREDENTIAL]: name, details } = found.carried;
-    if (Array.isArray(details)) {
-      const own = form.reasoningBack?.(details) ?? null;
-      return own === null ? [] : [own];
-    }
-    const isOurs = typeof encrypted === "string" && typeof name === "string" && credentials.includes(name);
-    return isOurs ? [{ ...item, [PLACE]: encrypted }] : leftOut(item, written, place);
-  };
-  const items = written.replaced!["input"] as readonly Json[];
-  const input = items.flatMap((item): readonly Json[] => {
-    const carrier = isObject(item) ? item[PLACE] : undefined;
-    return isCarrier(carrier) ? opened(item as JsonObject, carrier) : [item];
-  });
-  const returned = { ...request, written: { ...written, replaced: { ...written.replaced, input } } };
-  return input.length === items.length ? returned : warned(returned);
+  const { replaced } = written;
+  if (replaced === undefined) return request;
+  const edits = openedEdits(replaced, native, opening, (item) => requireReasoning(item, written, opening.place));
+  if (edits.length === 0) return request;
+  // an item that is removed moves those behind it
+  const returned = { ...request, written: { ...written, replaced: withEdits(replaced, edits.toReversed()) } };
+  return leavesAny(edits) ? warned(returned) : returned;
 }
 
-function leftOut({ type }: JsonObject, { body }: WrittenRequest, { provider }: CarrierPlace): readonly JsonObject[] {
-  if (type === "reasoning") return [];
+function requireReasoning({ type }: JsonObject, { body }: WrittenRequest, { provider }: CarrierPlace): void {
+  if (type === "reasoning" || !Object.hasOwn(body, "input")) return;
   const param = typeof body["previous_response_id"] === "string" ? "previous_response_id" : "input";
   throw new GatewayError(
     "unknown_reference",

@@ -286,6 +286,8 @@ function searchedBy({ onInput, onOutput }: Guard): "both" | "input" | "output" {
   return onInput && onOutput ? "both" : onInput ? "input" : "output";
 }
 
-function passedOver({ refusal, target, why }: Passed, order: number): JsonObject {
+/** What a route leads to is not told to a token that may not name the route. */
+function passedOver({ refusal, target: name, why }: Passed, order: number): JsonObject {
+  const target = refusal.code === "route_not_found" ? null : name;
   return { order, target, why, passed_over: { code: refusal.code, message: refusal.message, param: refusal.param } };
 }

@@ -1,7 +1,7 @@
 // Makes the request of one attempt: the client's own request with the parameters of an entry of `fallbacks` or
 // `model_list`, or of a route's target. Each is made from the client's text again, so that nothing of one attempt
 // remains in the next (promises 2.9, 3.4 and 7.3).
-import type { ChatRequest, RequestFallback } from "../../core/chat.ts";
+import type { ChatRequest, EntryAuthor, RequestFallback } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Permission } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -25,15 +25,17 @@ const MAX_ENTRY_TEXT = 16 * 1024 * 1024;
  * removes one. Address and credentials of the request are left out where the entry has its own, or names a model of
  * another provider. Throws GatewayError of the parser.
  */
-export function requestForEntry(request: ChatRequest, entry: Entry): ChatRequest {
-  return entryRequests(request)(entry);
+export function requestForEntry(request: ChatRequest, entry: Entry, author: EntryAuthor = "caller"): ChatRequest {
+  return entryRequests(request)(author)(entry);
 }
 
-const entryRequests = memoizePerObject((request: ChatRequest) =>
-  memoizePerObject((entry: Entry) => entryRequest(request, entry)),
-);
+const entryRequests = memoizePerObject((request: ChatRequest) => {
+  const of = (author: EntryAuthor) => memoizePerObject((entry: Entry) => entryRequest(request, entry, author));
+  const byAuthor = { caller: of("caller"), configuration: of("configuration") };
+  return (author: EntryAuthor) => byAuthor[author];
+});
 
-function entryRequest(request: ChatRequest, { model, route, params }: Entry): ChatRequest {
+function entryRequest(request: ChatRequest, { model, route, params }: Entry, author: EntryAuthor): ChatRequest {
   const keeps =
     !Object.keys(params).some(isEndpointField) &&
     model !== null &&
@@ -42,7 +44,7 @@ function entryRequest(request: ChatRequest, { model, route, params }: Entry): Ch
     providerOf(model) === providerOf(request.options.model);
   // the requested route continues to serve the call, unless the entry names another
   const own = withModel(request, model, route ?? request.options.route);
-  return request.form.withEntry(own, params, keeps);
+  return request.form.withEntry(own, params, keeps, author);
 }
 
 function withModel(request: ChatRequest, model: string | null, route: string | null): ChatRequest {
@@ -81,7 +83,8 @@ function targetRequest(request: ChatRequest, target: RouteTarget, route: Route):
       { param: field },
     );
   const added = Object.fromEntries(Object.entries(target.params).filter(([name]) => !isSet(request, name)));
-  return request.form.withEntry(request, added, owner === null || owner === target.providerId);
+  const keeps = owner === null || owner === target.providerId;
+  return request.form.withEntry(request, added, keeps, "configuration");
 }
 
 /**

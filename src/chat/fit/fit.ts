@@ -160,6 +160,7 @@ function refuseBlocks(request: ChatRequest, provider: Provider, target: Target):
       );
 }
 
+/** Throws `reserved_parameter`, or `permission_required` for what the caller wrote. */
 export function guardPassThrough(request: ChatRequest, provider: Provider, principal: Principal): void {
   for (const name of Object.keys(request.extra)) {
     if (provider.reserved.has(name))
@@ -168,7 +169,7 @@ export function guardPassThrough(request: ChatRequest, provider: Provider, princ
         `${name} is set by the gateway itself for ${provider.label}; use the common parameter for it.`,
         { param: name },
       );
-    if (!provider.privileged.has(name)) continue;
+    if (!provider.privileged.has(name) || request.configured?.has(name) === true) continue;
     if (!principal.permissions.has("byo_endpoint"))
       throw new GatewayError(
         "permission_required",

@@ -2,7 +2,7 @@
 // What a client reads as one text has one window: the content of a choice, its reasoning, and the arguments of each
 // tool call. Log probabilities are removed, because they would reveal masked text.
 import { GuardedText, type GuardFinding } from "../../guards/guarded-text.ts";
-import type { ChatChunk, ChunkDelta, ReasoningDetail } from "../../core/chat.ts";
+import { type ChatChunk, type ChunkDelta, FINISH_REASONS, type ReasoningDetail, type Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { GuardPolicy } from "../../core/policy.ts";
 import { isProtocolWord } from "./protocol-words.ts";
@@ -10,7 +10,7 @@ import { blockedError } from "../call/policy-violation.ts";
 import type { FittedRequest } from "../fit/fit.ts";
 import { type KindOf, mapTexts, namesAndNumbers } from "./guarded-values.ts";
 import { type PriorMatches, textGuard, type TextGuard } from "./text-guard.ts";
-import { isVendorField } from "../answer/strict-fields.ts";
+import { isVendorField, SERVICE_TIERS } from "../answer/strict-fields.ts";
 import type { NonStreamingAnswer } from "../answer/non-streaming-answer.ts";
 
 function changes(guards: readonly GuardPolicy[]): boolean {
@@ -25,22 +25,13 @@ export function withheldLogprobs(fitted: FittedRequest, guards: readonly GuardPo
     : { ...fitted, request: { ...request, warnings: [...request.warnings, "logprobs_withheld"] } };
 }
 
-/** Members with values of the protocol or with opaque bytes of a provider. */
-const NO_TEXT: ReadonlySet<string> = new Set([
-  "id",
-  "object",
-  "type",
-  "role",
-  "index",
-  "signature",
-  "format",
-  "finish_reason",
-  "native_finish_reason",
-  "service_tier",
-  "system_fingerprint",
-  "thought_signature",
-  "encrypted_content",
-]);
+/** Members with opaque bytes of a provider. */
+const SEALED: ReadonlySet<string> = new Set(["signature", "thought_signature", "encrypted_content"]);
+/** Members whose values name something or are a choice of the form, so that a mask would break what reads them. */
+const FIXED: ReadonlySet<string> = new Set(["id", "object", "type", "role", "format"]);
+/** Members whose values are words of the protocol, as a rule. */
+const REASONS: ReadonlySet<string> = new Set(["finish_reason", "native_finish_reason", "service_tier"]);
+const WORDS: ReadonlySet<unknown> = new Set([...FINISH_REASONS, ...SERVICE_TIERS]);
 const FILES: ReadonlySet<string> = new Set(["data", "url", "file_id", "file_data"]);
 
 const answerKind: KindOf = (name, owner) => {
@@ -48,7 +39,8 @@ const answerKind: KindOf = (name, owner) => {
   // the name of the called function cannot be replaced; any other name is text
   if (name === "name") return "arguments" in owner ? "fixed" : "plain";
   if (FILES.has(name)) return typeof owner[name] === "string" && isAddress(owner[name]) ? "plain" : "file";
-  return NO_TEXT.has(name) ? "skip" : "plain";
+  if (FIXED.has(name)) return "fixed";
+  return SEALED.has(name) || (REASONS.has(name) && WORDS.has(owner[name])) ? "skip" : "plain";
 };
 
 function isAddress(text: string): boolean {
@@ -94,7 +86,28 @@ export function answerUnder(
   const body = mapAnswer(answer, textGuard(guards, onFinding, prior));
   if (changes(guards))
     body["choices"] = (body["choices"] as readonly JsonObject[]).map((choice) => ({ ...choice, logprobs: null }));
-  return { ...answer, body };
+  return { ...answer, body, usage: body["usage"] as Usage };
+}
+
+/** The most that a counter of tokens says; a longer number may be one of a card or a person. */
+const MAX_COUNT = 1e12;
+
+/** Returns usage with a vendor's own members as they may be shown; counts of tokens are figures and no text. */
+function guardedUsage(value: Json, guard: TextGuard): Json {
+  if (!isObject(value)) return value;
+  const figures: Record<string, Json> = {};
+  const others: Record<string, Json> = {};
+  for (const name in value) {
+    const member = value[name];
+    if (member === undefined) continue;
+    const isFigure = name.endsWith("_tokens") && typeof member === "number" && member < MAX_COUNT;
+    if (isFigure) figures[name] = member;
+    else others[name] = name.endsWith("_tokens_details") ? guardedUsage(member, guard) : member;
+  }
+  const shown = namesAndNumbers(mapTexts(others, guard, answerKind, "usage"), guard) as JsonObject;
+  return shown === others && Object.keys(others).every((name) => others[name] === value[name])
+    ? value
+    : { ...figures, ...shown };
 }
 
 function mapAnswer(answer: NonStreamingAnswer, guard: TextGuard): Record<string, Json | undefined> {
@@ -102,8 +115,10 @@ function mapAnswer(answer: NonStreamingAnswer, guard: TextGuard): Record<string,
   for (const name in body)
     if (name === "choices")
       body[name] = (body[name] as readonly JsonObject[]).map((choice) => mapChoice(choice, guard));
+    else if (name === "usage") body[name] = guardedUsage(body[name]!, guard);
+    else if (name === "id") body[name] = guard(body[name] as string, "plain");
     else if (isVendorField(name, body[name]))
-      body[name] = namesAndNumbers(mapTexts(body[name]!, guard, answerKind, name), guard);
+      body[name] = namesAndNumbers(mapTexts(body[name]!, guard, answerKind, name, answer.body), guard);
   return body;
 }
 
@@ -224,7 +239,9 @@ export class StreamGuard {
   /** Returns undefined if nothing of the member may be sent yet. */
   #member(value: Json | undefined, place: string, name: string): Json | undefined {
     if (typeof value === "string") {
-      if (value === "" || NO_TEXT.has(name)) return value;
+      const kind = value === "" ? "skip" : answerKind(name, { [name]: value });
+      if (kind === "fixed") this.name(value);
+      if (kind === "skip" || kind === "fixed") return value;
       const shown = this.take(`${place}${JSON.stringify(name)}\n`, value);
       return shown === "" ? undefined : shown;
     }
@@ -256,8 +273,14 @@ export class StreamGuard {
   chunk(chunk: ChatChunk): ChatChunk {
     let shown: Record<string, Json | undefined> | null = null;
     for (const name in chunk) {
-      if (!isVendorField(name, chunk[name])) continue;
-      const guarded = this.whole(chunk[name], name);
+      const value = chunk[name];
+      const guarded = isVendorField(name, value)
+        ? this.whole(value, name)
+        : name === "usage" && isObject(value)
+          ? this.#guarded(() => guardedUsage(value, this.#whole))
+          : name === "id" && typeof value === "string"
+            ? this.#nameOf(value)
+            : value;
       if (guarded !== chunk[name]) (shown ??= { ...chunk })[name] = guarded;
     }
     return (shown ?? chunk) as ChatChunk;
@@ -271,7 +294,9 @@ export class StreamGuard {
   /** Searches a value that arrives in one piece. */
   whole<T extends Json | undefined>(value: T, name: string): T {
     if (value === undefined || value === null) return value;
-    return this.#guarded(() => namesAndNumbers(mapTexts(value, this.#whole, answerKind, name), this.#whole) as T);
+    return this.#guarded(
+      () => namesAndNumbers(mapTexts(value, this.#whole, answerKind, name, { [name]: value }), this.#whole) as T,
+    );
   }
 }
 

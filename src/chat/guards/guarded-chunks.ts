@@ -4,7 +4,7 @@ import type { GuardFinding } from "../../guards/guarded-text.ts";
 import type { ChatChunk, ChunkChoice, ChunkDelta, ToolCallDelta } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import type { GuardPolicy } from "../../core/policy.ts";
-import { calledIn, pieceOf } from "../stream/tool-call-deltas.ts";
+import { ANY_TEXT, calledIn, pieceOf } from "../stream/tool-call-deltas.ts";
 import { StreamGuard } from "./guard-answer.ts";
 import { piecesOf } from "../long-bodies/long-events.ts";
 
@@ -18,14 +18,10 @@ interface GuardedChoice {
 
 const TEXTS = ["reasoning_content", "content", "refusal"] as const;
 /** Members of a choice that are not a vendor's own. */
-const KNOWN: ReadonlySet<string> = new Set([
-  "index",
-  "delta",
-  "finish_reason",
-  "native_finish_reason",
-  "logprobs",
-  "message",
-]);
+const KNOWN: ReadonlySet<string> = new Set(["index", "delta", "finish_reason", "logprobs", "message"]);
+
+const CALL: ReadonlySet<string> = new Set(["index", "id", "type", "function", ANY_TEXT]);
+const CALLED: ReadonlySet<string> = new Set(["name", "arguments", "input"]);
 
 /** All methods throw `policy_violation` where a guard blocks. */
 export class GuardedChunks {
@@ -88,11 +84,24 @@ export class GuardedChunks {
     choice.calls = Math.max(choice.calls, index + 1);
     if (takesText) choice.takingText.add(index);
     if (typeof name === "string") this.#guard.name(name);
+    if (typeof delta.id === "string") this.#guard.name(delta.id);
+    const own = this.#ownOf(delta, CALL);
     const shown =
       typeof text !== "string" || text === "" ? "" : this.#guard.take(callKey(choice.index, index), text, !takesText);
     return takesText
-      ? { ...delta, custom: { ...(custom as JsonObject), input: shown } }
-      : { ...delta, function: { ...called, arguments: shown } };
+      ? {
+          ...delta,
+          ...own,
+          custom: { ...(custom as JsonObject), ...this.#ownOf(custom as JsonObject, CALLED), input: shown },
+        }
+      : { ...delta, ...own, function: { ...called, ...this.#ownOf(called, CALLED), arguments: shown } };
+  }
+
+  /** Returns a vendor's own members of an object as they may be shown. */
+  #ownOf(object: JsonObject, known: ReadonlySet<string>): JsonObject {
+    const own: Record<string, JsonObject[string]> = {};
+    for (const name in object) if (!known.has(name)) own[name] = this.#guard.whole(object[name], name)!;
+    return own;
   }
 
   #rest({ index, calls, takingText }: GuardedChoice): readonly ChunkDelta[] {

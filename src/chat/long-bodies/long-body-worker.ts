@@ -215,7 +215,7 @@ class HeldConversations {
     const written = request.written!;
     const masked = masks.length === 0 ? [] : search!.maskedWritten(masks);
     const native = provider.native!(operation, target.model, circumstance)!;
-    const opened = opening === null ? [] : openedEdits(written.body, native.form, opening);
+    const opened = opening === null ? [] : openedEdits(written.body, native, opening);
     const sent = { ...request, written: { ...written, edits: [...masked, ...edits, ...opened] } };
     const bytes = await signedBytes(native.encodeRequest(sent, target), provider, target, nowMs);
     return { ...bytes, leavesReasoning: leavesAny(opened) };

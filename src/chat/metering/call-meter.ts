@@ -2,7 +2,7 @@
 // the settlement (promise 4, docs/design/sliding-windows.md). Each attempt gets a meter of its own from it, which reserves
 // before the attempt, measures what the attempt uses, and charges that once. What is still open when the call ends is
 // charged and settled here, so that every path of a call ends in `settle`.
-import type { AttemptedTarget, AttemptReservation, BudgetRedirect, CallLimits } from "../../admission/call-limits.ts";
+import type { AttemptedTarget, AttemptReservation, CallLimits } from "../../admission/call-limits.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Account } from "../../core/limit.ts";
 import type { AttemptRecorder } from "../attempt/attempt-recorder.ts";
@@ -52,8 +52,8 @@ export class CallMeter {
   }
 
   /** See `CallLimits.isRedirectedTo`. */
-  isRedirectedTo(redirect: BudgetRedirect): boolean {
-    return this.#limits?.isRedirectedTo(redirect) === true;
+  isRedirectedTo(name: string): boolean {
+    return this.#limits?.isRedirectedTo(name) === true;
   }
 
   /** The accounts that an attempt at the target is charged to. */

@@ -4,7 +4,7 @@
 import type { ChatRequest, Untranslated, WrittenRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
-import type { Json, JsonObject } from "../../core/json.ts";
+import type { Json } from "../../core/json.ts";
 import type { JsonEdit } from "../../core/json-edit.ts";
 import { mayRunHosted } from "../../core/hosted-tool.ts";
 import type { ParameterDisposition } from "../../core/record.ts";
@@ -27,8 +27,8 @@ export function fitNative(
   const written = request.written!;
   const { form } = native;
   const facts = factsOf(written, form);
-  refuseOwn(facts, written.untranslated, form);
-  refusePrivileged(facts, written.added, form, resolved.provider, principal);
+  refuseOwn(facts, written.untranslated, native);
+  refusePrivileged(facts, request, form, resolved.provider, principal);
   const left = hostedToolsLeft(facts, { entry, settings, untranslated: written.untranslated }, resolved.provider);
   const features =
     form.features === undefined || native.lacksFeatures !== true
@@ -79,23 +79,29 @@ function askedReasoning(
   return [{ path: [member.name], value: [...others, member.item] }];
 }
 
-/** Throws the error of the translation for a member that only the gateway can do, and does not. */
-function refuseOwn(facts: NativeFacts, untranslated: readonly Untranslated[], { ownMembers = [] }: NativeForm): void {
-  const refused = untranslated.find(({ path }) => ownMembers.includes(path) && facts.has(path));
+/** Throws the error of the translation for a member of which only the gateway, or the form's own vendor, does what it asks for. */
+function refuseOwn(
+  facts: NativeFacts,
+  untranslated: readonly Untranslated[],
+  { form: { ownMembers = [], threadMember }, keepsThreads }: NativeOperation,
+): void {
+  const refused = untranslated.find(
+    ({ path }) => facts.has(path) && (ownMembers.includes(path) || (path === threadMember && keepsThreads !== true)),
+  );
   if (refused !== undefined)
     throw new GatewayError("unsupported_parameter", refused.message, { param: refused.path, isWritten: true });
 }
 
 function refusePrivileged(
   facts: NativeFacts,
-  added: JsonObject,
+  { written, configured }: ChatRequest,
   { privileged }: NativeForm,
   { label }: Provider,
   { permissions, restrictions }: Principal,
 ): void {
   const inTools = facts.tools.find((tool) => tool.privileged !== null);
   const path =
-    privileged.find((name) => facts.has(name) || isSet(added[name])) ??
+    privileged.find((name) => facts.has(name) || (isSet(written!.added[name]) && configured?.has(name) !== true)) ??
     (inTools === undefined ? undefined : `tools[${inTools.index}].${inTools.privileged}`);
   if (path === undefined || (permissions.has("byo_endpoint") && restrictions === null)) return;
   throw new GatewayError(

@@ -4,8 +4,9 @@
 import type { HeldBody, NotedTool } from "../../core/held-body.ts";
 import type { WrittenRequest } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import type { NativeForm } from "../../providers/provider.ts";
-import { withoutCarriers } from "../carriers/native-carriers.ts";
+import type { ProviderSettings } from "../../core/snapshot.ts";
+import type { NativeForm, NativeOperation } from "../../providers/provider.ts";
+import { hasReasoning } from "../carriers/native-carriers.ts";
 
 export interface NativeFacts {
   readonly names: readonly string[];
@@ -37,6 +38,18 @@ export function factsOf({ text, body: sent, replaced, held }: WrittenRequest, fo
   };
 }
 
+/** Whether the vendor keeps something of the answer, so that ids in it count. */
+export function storesAnswer(
+  { form }: NativeOperation,
+  written: WrittenRequest,
+  entry: ProviderSettings | undefined,
+): boolean {
+  const { storeMember, keptFor = [] } = form;
+  const facts = keptFor.length === 0 ? null : factsOf(written, form);
+  if (facts !== null && keptFor.some((name) => facts.has(name))) return true;
+  return storeMember !== undefined && entry?.vendorStore === true && written.body[storeMember] !== false;
+}
+
 /** Returns what the serving thread gets to know of a body. */
 export function heldBody({ text, body }: WrittenRequest, form: NativeForm): HeldBody {
   const names = Object.keys(body);
@@ -44,7 +57,7 @@ export function heldBody({ text, body }: WrittenRequest, form: NativeForm): Held
     names,
     unset: names.filter((name) => !isSet(body[name])),
     tools: notedTools(body, form),
-    hasCarriers: withoutCarriers(body).length > 0,
+    hasReasoning: hasReasoning(body, form),
     uses: (form.features?.foreign ?? []).flatMap(({ inBody }) => inBody.filter((word) => text.includes(`"${word}`))),
   };
 }

@@ -14,6 +14,7 @@ const PASSED_STATUSES: ReadonlySet<number> = new Set([400, 413]);
 const PASSED_CODES: ReadonlySet<ErrorCode> = new Set([
   "upstream_invalid_request",
   "model_not_found",
+  "unknown_reference",
   "context_length_exceeded",
   "content_policy_violation",
 ]);
@@ -28,7 +29,12 @@ export function passedRefusal(
   target: Target,
 ): GatewayError {
   const body = native.refusalIn === undefined ? text : (native.refusalIn(text) ?? "");
-  if (!PASSED_STATUSES.has(status) || !PASSED_CODES.has(error.code) || body.length > MAX_SEARCHED_CHARACTERS)
+  const isThreads = native.keepsThreads === true && error.code === "unknown_reference";
+  if (
+    !(isThreads || PASSED_STATUSES.has(status)) ||
+    !PASSED_CODES.has(error.code) ||
+    body.length > MAX_SEARCHED_CHARACTERS
+  )
     return error;
   const clean = redacted(body, target);
   return isJsonObject(clean) ? error.withPassed({ status, body: clean }) : error;

@@ -11,6 +11,9 @@ import type { BoundPlace, ToldId, VendorObjects } from "./vendor-objects.ts";
 
 const NOTHING_BOUND: ReadonlyMap<string, readonly VendorObject[]> = new Map();
 
+/** The types of items that are left out of a request where the vendor stores none of them for the project (promise 12.9). */
+const LEFT_OUT: ReadonlySet<string> = new Set(["reasoning"]);
+
 /** Reads what one attempt's answer hands out. */
 export interface ObjectsWatch {
   /** Called with the text of an answer, or of an event of one. */
@@ -60,9 +63,9 @@ export class CallObjects {
     let { credentials } = resolved;
     for (const { path, name, id } of this.references) {
       if (names?.has(name) === false || !isSent(path)) continue;
-      const ours = this.#ours(id);
-      if (ours.length === 0) throw unknown(path, resolved);
-      const there = ours.filter(({ providerId }) => providerId === resolved.target.providerId);
+      const there = this.#there(id, resolved);
+      if (there.length === 0 && LEFT_OUT.has(name)) continue;
+      if (this.#ours(id).length === 0) throw unknown(path, resolved);
       const isThere = (credential: string): boolean => there.some((one) => one.credential === credential);
       credentials = credentials.filter((stored) => isThere(fingerprint(stored)));
       if (resolved.credentials.length === 0 ? !isThere("") : credentials.length === 0) throw elsewhere(path, resolved);
@@ -70,9 +73,16 @@ export class CallObjects {
     return credentials.length === resolved.credentials.length ? resolved : { ...resolved, credentials };
   }
 
+  /** Returns the ids of reasoning without content in the request that a target's vendor may be asked for. */
+  storedReasoning(resolved: Resolved, vendorStores: boolean): readonly string[] {
+    const isFree = vendorStores && (this.#principal.permissions.has("vendor_objects") || isOwn(resolved));
+    const ids = this.references.filter(({ name }) => LEFT_OUT.has(name)).map(({ id }) => id);
+    return isFree ? ids : ids.filter((id) => this.#there(id, resolved).length > 0);
+  }
+
   /** The vendor's own id for one for which the client has another name; `null` for any other id. */
-  readonly vendorIdOf = (id: string, { target }: Resolved): string | null =>
-    this.#ours(id).find(({ providerId }) => providerId === target.providerId)?.vendorId ?? null;
+  readonly vendorIdOf = (id: string, resolved: Resolved): string | null =>
+    this.#there(id, resolved)[0]?.vendorId ?? null;
 
   /** `credential` is the fingerprint of the one that is used. */
   watch(providerId: string, credential: string, isStored: boolean): ObjectsWatch {
@@ -106,6 +116,10 @@ export class CallObjects {
         this.answerId === null ? { id: responseId, vendorId: null } : { id: this.answerId, vendorId: responseId },
       );
     return [...told, ...[...itemIds].map((id) => ({ id, vendorId: null }))];
+  }
+
+  #there(id: string, { target }: Resolved): readonly VendorObject[] {
+    return this.#ours(id).filter(({ providerId }) => providerId === target.providerId);
   }
 
   #ours(id: string): readonly VendorObject[] {

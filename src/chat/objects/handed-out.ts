@@ -71,8 +71,14 @@ function visit(value: Json | undefined, frame: string | null, into: HandedOut): 
   }
 }
 
-/** The ids of a response and of its items: https://platform.openai.com/docs/api-reference/responses/retrieve */
+/**
+ * The ids of a response and of its items, and that of a message: https://platform.openai.com/docs/api-reference/responses/retrieve,
+ * https://platform.claude.com/docs/en/api/messages
+ */
 function collectStored(value: JsonObject, into: HandedOut): void {
+  const message = value["type"] === "message_start" ? value["message"] : value;
+  if (isObject(message) && message["type"] === "message" && message["role"] === "assistant")
+    return add(message["id"], into.itemIds);
   const event = isObject(value["response"]) ? value["response"] : value;
   if (event["object"] === "response" && typeof event["id"] === "string") into.responseId ??= event["id"];
   const items = Array.isArray(event["output"]) ? (event["output"] as readonly Json[]) : [];

@@ -3,7 +3,7 @@
 import type { ChatRequest } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { VendorReference } from "../../core/vendor-reference.ts";
-import { REFERENCE_TYPES, VENDOR_ID_MEMBERS } from "../../providers/native-forms.ts";
+import { EMPTY_REFERENCE_TYPES, REFERENCE_TYPES, VENDOR_ID_MEMBERS } from "../../providers/native-forms.ts";
 import { parseJson } from "../../wire/json.ts";
 
 /**
@@ -15,7 +15,9 @@ const OBJECTS: ReadonlySet<string> = new Set(["prompt"]);
 /** Members with free contents of the caller or the model, in which names mean nothing. */
 const FREE: ReadonlySet<string> = new Set(["input_schema", "parameters", "metadata", "schema", "arguments"]);
 
-const ANY = new RegExp(`"(?:${[...VENDOR_ID_MEMBERS, ...REFERENCE_TYPES].join("|")})"`);
+const ANY = new RegExp(
+  `"(?:${[...VENDOR_ID_MEMBERS, ...REFERENCE_TYPES, ...EMPTY_REFERENCE_TYPES.keys()].join("|")})"`,
+);
 /** A letter or an underscore that is written as an escape, as no program does that has nothing to hide. */
 const ESCAPED_LETTER = /\\u00[5-7]/;
 const MAX_REFERENCES = 1000;
@@ -74,7 +76,8 @@ function visit(value: Json | undefined, path: string, found: VendorReference[]):
   }
   if (!isObject(value)) return;
   const { type } = value;
-  if (REFERENCE_TYPES.has(type)) found.push({ path: `${path}.id`, name: type as string, id: textOf(value["id"]) });
+  if (REFERENCE_TYPES.has(type) || isEmpty(value))
+    found.push({ path: `${path}.id`, name: type as string, id: textOf(value["id"]) });
   // the input of a tool call is the model's own
   const isCall = typeof type === "string" && type.endsWith("tool_use");
   for (const [name, member] of Object.entries(value)) {
@@ -84,6 +87,16 @@ function visit(value: Json | undefined, path: string, found: VendorReference[]):
       for (const id of idsIn(member)) found.push({ path: at, name, id });
     visit(member, at, found);
   }
+}
+
+/** Whether an object has an id and none of its content. */
+function isEmpty(value: JsonObject): boolean {
+  const contents = EMPTY_REFERENCE_TYPES.get(value["type"]);
+  return contents !== undefined && isFilled(value["id"]) && !contents.some((name) => isFilled(value[name]));
+}
+
+function isFilled(value: Json | undefined): boolean {
+  return value !== undefined && value !== null && value !== "" && !(Array.isArray(value) && value.length === 0);
 }
 
 /** Where chat completions take an address in place of an id, the content is fetched like any other. */

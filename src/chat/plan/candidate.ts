@@ -1,6 +1,5 @@
 // One candidate of a call: a target with the route that serves it, whether this caller may call it, and the request as
 // the target accepts it.
-import type { BudgetRedirect } from "../../admission/call-limits.ts";
 import { requireEnabled } from "../../auth/enabled-models.ts";
 import { requireTarget } from "../../auth/token-restrictions.ts";
 import type { CarrierPlace, ChatRequest } from "../../core/chat.ts";
@@ -14,7 +13,7 @@ import { type Route, type RouteTarget } from "../../core/route.ts";
 import type { ProviderSettings } from "../../core/snapshot.ts";
 import { fingerprint } from "../../credentials/fingerprint.ts";
 import { referenceNamesOf } from "../../providers/native-forms.ts";
-import type { Candidate, Stage } from "../../routing/plan.ts";
+import type { Candidate, Stage } from "../../routing/plan-steps.ts";
 import type { Call } from "../call/call.ts";
 import type { CallDeadline } from "../call/call-deadline.ts";
 import type { CallRecorder } from "../call/call-recorder.ts";
@@ -40,9 +39,9 @@ import { type Resolved, targetFor } from "./resolve-target.ts";
 /** The parts of a call that matter for its stages. */
 export type PlannedCall = Pick<Call, "snapshot" | "policies"> & {
   readonly context: Pick<ChatContext, "providers" | "carriers" | "clock" | "ignoresDrains">;
-  readonly meter: Pick<CallMeter, "prices">;
+  readonly meter: Pick<CallMeter, "prices" | "isRedirectedTo">;
   readonly record: Pick<CallRecord, "operation">;
-  readonly objects: Pick<CallObjects, "references" | "placedAt" | "vendorIdOf">;
+  readonly objects: Pick<CallObjects, "references" | "placedAt" | "storedReasoning" | "vendorIdOf">;
   readonly deadline: Pick<CallDeadline, "boundByRoute">;
   readonly recorder: Pick<CallRecorder, "targeted" | "fitted">;
 };
@@ -63,8 +62,8 @@ export interface RouteCandidate extends Candidate {
   readonly route: Route;
   readonly serving: Serving;
   readonly target: RouteTarget;
-  /** `null` for a target that was requested. */
-  readonly redirect: BudgetRedirect | null;
+  /** The target to which budgets redirect calls, as they name it; `null` for one that was requested. */
+  readonly redirect: string | null;
   /** `<provider>:<name>` of the deployment that the request calls instead of the model; `null` when there is none. */
   readonly deployed: string | null;
   /** Throws GatewayError where this caller may not call this target (promise 3.4), or calls are kept from it. */
@@ -89,7 +88,10 @@ export interface Origin {
    * routes.
    */
   readonly covered: boolean;
-  readonly redirect: BudgetRedirect | null;
+  /** As in `RouteCandidate`. */
+  readonly redirect: string | null;
+  /** The route by which the caller got to the target; `null` for a target that the caller named. */
+  readonly via: string | null;
 }
 
 /**
@@ -133,25 +135,27 @@ export class PlannedCandidate implements RouteCandidate {
   readonly serving: Serving;
   readonly route: Route;
   readonly target: RouteTarget;
-  readonly redirect: BudgetRedirect | null;
+  readonly redirect: string | null;
   readonly deployed: string | null;
   readonly #caller: Caller;
   readonly #request: ChatRequest;
   readonly #isCovered: boolean;
+  readonly #via: string | null;
   readonly #deployment: string | null;
   #judged: ReturnType<CallPolicies["at"]> | null = null;
   #ready: ReadyTarget | null = null;
 
   constructor(caller: Caller, { serving, origin, request, route, target }: CandidateParts) {
     const { principal, call } = caller;
-    const { variant, covered, redirect } = origin;
+    const { variant, covered, redirect, via } = origin;
     this.#caller = caller;
     this.#request = request;
     this.#isCovered = covered;
+    this.#via = via;
     this.#deployment = deploymentOf(request, target);
     this.key = healthKey(target, request, route, principal, call.snapshot.providers.get(target.providerId)?.owner);
     // a target that was refused when it was requested may run when a budget redirects the call to it
-    this.variant = redirect === null ? variant : `${redirect.isSecondPass ? "again" : "instead"} ${variant}`;
+    this.variant = redirect === null ? variant : `instead ${variant}`;
     this.upstream = target.providerId;
     this.weight = target.weight;
     this.order = target.order;
@@ -163,14 +167,29 @@ export class PlannedCandidate implements RouteCandidate {
     this.costNanoUsd = route.strategy === "least_cost" ? costOf(this, call.meter.prices) : null;
   }
 
+  get isOffered(): boolean {
+    return this.redirect === null || this.#caller.call.meter.isRedirectedTo(this.redirect);
+  }
+
+  isCallable(): boolean {
+    try {
+      this.permit();
+      this.ready();
+      return true;
+    } catch (thrown) {
+      if (thrown instanceof GatewayError) return false;
+      throw thrown;
+    }
+  }
+
   permit(): void {
     const { principal, call } = this.#caller;
     const { route, target, deployed } = this;
-    requireEnabled(call.snapshot, principal, target.name);
-    requireTarget(principal.restrictions, route, target, this.#isCovered);
+    requireEnabled(call.snapshot, principal, target.name, this.#via);
+    requireTarget(principal.restrictions, route, target, this.#isCovered, this.#via);
     if (deployed !== null) {
-      requireEnabled(call.snapshot, principal, deployed);
-      requireTarget(principal.restrictions, route, { name: deployed }, false);
+      requireEnabled(call.snapshot, principal, deployed, null);
+      requireTarget(principal.restrictions, route, { name: deployed }, false, null);
     }
     if (call.snapshot.drains.size > 0 && call.context.ignoresDrains !== true) this.#requireUndrained();
     if (call.policies === null) return;
@@ -261,15 +280,22 @@ export class PlannedCandidate implements RouteCandidate {
     const { form } = native.native;
     // nothing is kept of a call whose request a guard searches
     const asking = policies?.guardsRequests === true ? withoutAsking(masked) : masked;
-    const { carriers } = call.context;
+    const place = this.#carrierPlace;
+    const keys = call.context.carriers.keysOf(place.tenantId);
     const fittedFor = (credentials: readonly string[]): FittedRequest => {
-      const returned = withReturnedReasoning(asking, form, carriers, { place: this.#carrierPlace, credentials });
+      const opening = {
+        keys,
+        place,
+        credentials,
+        known: call.objects.storedReasoning(native.resolved, entry!.vendorStore === true),
+      };
+      const returned = withReturnedReasoning(asking, native.native, opening);
       const sent = fitNative(returned, named, entry!, settings, principal, http);
-      return withOwnReasoning(sent, form, carriers, this.#carrierPlace);
+      return withOwnReasoning(sent, native.native, opening);
     };
     const fitted = fittedAtEach(fittedFor, native.resolved, returnsReasoning(masked));
     return {
-      resolved: call.objects.placedAt(native.resolved, referenceNamesOf(native.native.form)),
+      resolved: call.objects.placedAt(native.resolved, referenceNamesOf(form)),
       outputGuards,
       ...fitted,
     };

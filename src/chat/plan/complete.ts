@@ -6,7 +6,8 @@ import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import { attemptSummary } from "../../core/record.ts";
 import type { Hedge, Route } from "../../core/route.ts";
 import type { NativeOperation } from "../../providers/provider.ts";
-import { createPlan, type Failure, type Plan } from "../../routing/plan.ts";
+import { createPlan, type Plan } from "../../routing/plan.ts";
+import type { Failure } from "../../routing/plan-steps.ts";
 import { failureAfter, Failures } from "../../routing/verdict.ts";
 import type { Call } from "../call/call.ts";
 import type { Prepared } from "./stages.ts";
@@ -29,7 +30,9 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
   let failure: Failure | null = null;
   let serving: Route | null = null;
   let empty: Answered<T> | null = null;
-  if (prepared.stages.length > 1 || prepared.stages[0]!.candidates.length > 1)
+  const hasSeveral = prepared.stages.length > 1 || prepared.stages[0]!.candidates.length > 1;
+  const isAnotherLeft = hasSeveral ? () => plan.isAnotherLeft(clock.monotonic()) : null;
+  if (hasSeveral)
     call.recorder.mayGoTo(prepared.stages.flatMap(({ candidates }) => candidates.map(({ target }) => target.name)));
   for (;;) {
     const step = plan.next(failure, clock.monotonic(), call.deadline.leftMs());
@@ -47,7 +50,7 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
     const { candidate } = step;
     serving = served(candidate, serving, call);
     const { hedge } = serving;
-    const run = new AttemptRun(candidate, call, work);
+    const run = new AttemptRun({ ...step, isAnotherLeft }, call, work);
     try {
       const result = await (hedge === null ? run.result : hedged(run, candidate, hedge, plan, call, work));
       if (result.kind === "refused") {
@@ -55,7 +58,7 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
         call.signal.throwIfAborted();
         call.recorder.planRefused(result.reason?.code ?? null);
         if (result.reason !== null) failures.add(result.reason, result.reason.code, false);
-        failure = { kind: "refused", retryAfterMs: null };
+        failure = { kind: result.isBlocked === true ? "blocked" : "refused", retryAfterMs: null };
         continue;
       }
       if (empty !== null) abandon(empty, work);
@@ -135,7 +138,7 @@ async function hedged<T>(
   );
   if (step === null) return first.result;
   call.recorder.planned(step.candidate.target.name, step.why, 0);
-  const second = new AttemptRun(step.candidate, call, work);
+  const second = new AttemptRun({ ...step, isAnotherLeft: null }, call, work);
   const winner = await Promise.any([answerOf(first), answerOf(second)]).catch(() => null);
   if (winner === null) return first.result;
   const loser = winner.run === first ? second : first;
@@ -185,7 +188,12 @@ async function isLate(attempt: Promise<unknown>, delayMs: number): Promise<boole
  */
 export async function reserveInAdvance({ stages }: Prepared, call: Call): Promise<void> {
   let refusal: GatewayError | null = null;
-  for (const candidate of stages.flatMap(({ candidates }) => candidates)) {
+  const left = new Set(stages.flatMap(({ candidates }) => candidates));
+  for (;;) {
+    // a budget may redirect the call to a target that was passed over before
+    const candidate = [...left].find(({ isOffered }) => isOffered);
+    if (candidate === undefined) break;
+    left.delete(candidate);
     const ready = readyAt(candidate, call);
     const meter = ready.kind === "refused" ? ready.reason : await reserve(candidate, ready.ready, call);
     if (meter === null || meter instanceof GatewayError) {

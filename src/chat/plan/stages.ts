@@ -1,9 +1,8 @@
 // The stages of a call, in the form that the plan needs: the targets of its route or its one model, then its own
 // fallbacks, then those of its route. Each candidate has the route that serves it, and everything that depends on a
 // route (limits, policies, settings, retries, timeouts, the record, the answer) is read from there.
-import type { BudgetRedirect } from "../../admission/call-limits.ts";
-import type { ChatRequest } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
+import type { ChatRequest, EntryAuthor } from "../../core/chat.ts";
+import { type ErrorCode, GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
 import {
   DEFAULT_RETRIES,
@@ -36,10 +35,6 @@ export interface Prepared {
   readonly route: Route;
 }
 
-/** How the targets of the route that the request names became candidates. */
-const REQUESTED: Origin = { variant: "", covered: false, redirect: null };
-const REQUESTED_AND_COVERED: Origin = { ...REQUESTED, covered: true };
-
 /** What all stages of one call have in common. */
 interface Preparing extends Caller {
   readonly sent: ChatRequest;
@@ -62,10 +57,11 @@ export function prepare(
   degradeTo: readonly string[] = [],
 ): Prepared {
   requireNoHeaders(sent, principal.restrictions);
-  const { route, requested } = resolveRoute(sent.options, call.snapshot, principal);
+  const { route, requested } = resolveRoute(sent.options, call.snapshot, principal, principal.restrictions);
   const preparing: Preparing = { sent, principal, http, call, entered: new Set([route.name]) };
   const isCovered = principal.restrictions?.permitsWholeRoute(route.name) === true;
-  const serving = new ServingRoute(preparing, route, sent, isCovered ? REQUESTED_AND_COVERED : REQUESTED);
+  const via = route.name === DIRECT_ROUTE ? null : route.name;
+  const serving = new ServingRoute(preparing, route, sent, { variant: "", covered: isCovered, redirect: null, via });
   call.deadline.boundByRoute(route.timeouts.totalMs);
   const stages = routeStages(
     preparing,
@@ -75,24 +71,19 @@ export function prepare(
   );
   const [first] = stages[0]!.candidates;
   call.recorder.targeted(first!.target, route.name);
-  // a call that names its target fails at once when that target does not accept the request
-  if ((requested !== null || route.targets.length === 1) && isPermitted(first!))
-    call.recorder.fitted(first!.ready().fitted);
+  if (requested !== null || route.targets.length === 1) requireTaken(first!, call);
   for (const model of sent.options.contextWindowFallbacks.values())
     splitModel(model, call.snapshot, "context_window_fallback_dict");
   // the route does not cover what a request itself names
   for (const fallback of sent.options.fallbacks)
     stages.push(
       ...atPath(fallback.path, fallback, () =>
-        entryStages(preparing, serving, fallback, { ...serving.origin, covered: false }),
+        entryStages(preparing, serving, fallback, { ...serving.origin, covered: false }, "caller"),
       ),
     );
   stages.push(...routeFallbacks(preparing, serving));
   if (principal.restrictions !== null) requireSomePermitted(stages);
-  for (const name of degradeTo) stages.push(...redirectStages(preparing, serving, { to: name, isSecondPass: false }));
-  // the budget that refuses one of them may redirect to one that was passed over
-  for (const name of degradeTo.slice(0, -1))
-    stages.push(...redirectStages(preparing, serving, { to: name, isSecondPass: true }));
+  for (const name of degradeTo) stages.push(...redirectStages(preparing, serving, name));
   return {
     stages,
     route,
@@ -150,9 +141,9 @@ export function* everyStage(prepared: Prepared): Generator<RouteStage> {
  * Returns the stages to which a budget redirects calls. A name that does not exist is left out, because the caller is
  * not at fault.
  */
-function redirectStages(preparing: Preparing, serving: Serving, redirect: BudgetRedirect): readonly RouteStage[] {
+function redirectStages(preparing: Preparing, serving: Serving, redirect: string): readonly RouteStage[] {
   try {
-    return entryStages({ ...preparing, entered: new Set() }, serving, compileFallback(redirect.to), {
+    return entryStages({ ...preparing, entered: new Set() }, serving, compileFallback(redirect), {
       ...serving.origin,
       redirect,
     });
@@ -178,6 +169,20 @@ function isPermitted(candidate: RouteCandidate): boolean {
   }
 }
 
+/**
+ * A call that names its target fails at once when that target does not accept the request. A target that the caller may
+ * not call, or not in this way, is skipped like any other (promise 3.4).
+ */
+function requireTaken(candidate: RouteCandidate, { recorder }: PlannedCall): void {
+  if (!isPermitted(candidate)) return;
+  try {
+    recorder.fitted(candidate.ready().fitted);
+  } catch (thrown) {
+    if (!(thrown instanceof GatewayError) || !OF_THE_CALLER.has(thrown.code)) throw thrown;
+  }
+}
+const OF_THE_CALLER: ReadonlySet<ErrorCode> = new Set(["permission_required", "policy_violation"]);
+
 function atPath<T>(path: string, { params }: Entry, make: () => T): T {
   try {
     return make();
@@ -198,11 +203,11 @@ function routeStages(
 ): RouteStage[] {
   const { route, request, origin } = serving;
   const group = {};
-  const stage = (targets: readonly RouteTarget[]): RouteStage =>
-    stageOf(preparing, serving, { request, origin, route, targets, label, group });
-  if (requested === null) return [stage(route.targets)];
+  const stage = (targets: readonly RouteTarget[], from: Origin): RouteStage =>
+    stageOf(preparing, serving, { request, origin: from, route, targets, label, group });
+  if (requested === null) return [stage(route.targets, origin)];
   const others = route.targets.filter((target) => target !== requested);
-  return [stage([requested]), ...(others.length === 0 ? [] : [stage(others)])];
+  return [stage([requested], { ...origin, via: null }), ...(others.length === 0 ? [] : [stage(others, origin)])];
 }
 
 const NO_STAGES: readonly RouteStage[] = [];
@@ -221,19 +226,27 @@ function routeFallbacks(preparing: Preparing, serving: Serving): readonly RouteS
 /**
  * A fallback is either one model, which the same route continues to serve, or another route, which takes the call over.
  */
-function entryStages(preparing: Preparing, serving: Serving, entry: Entry, from: Origin): RouteStage[] {
+function entryStages(
+  preparing: Preparing,
+  serving: Serving,
+  entry: Entry,
+  from: Origin,
+  author: EntryAuthor = "configuration",
+): RouteStage[] {
   const {
     call: { snapshot },
     principal,
   } = preparing;
-  const request = requestForEntry(serving.request, entry);
+  const request = requestForEntry(serving.request, entry, author);
   const { route, requested } = resolveRoute(
     { route: entry.route, model: entry.model, modelList: null },
     snapshot,
     principal,
+    author === "caller" ? principal.restrictions : null,
   );
-  const origin: Origin =
-    Object.keys(entry.params).length === 0 ? from : { ...from, variant: from.variant + JSON.stringify(entry.params) };
+  const via = author === "configuration" ? from.via : route.name === DIRECT_ROUTE ? null : route.name;
+  const variant = Object.keys(entry.params).length === 0 ? from.variant : from.variant + JSON.stringify(entry.params);
+  const origin: Origin = { ...from, variant, via };
   if (route.name !== DIRECT_ROUTE || entry.route !== null)
     return takeoverStages(
       preparing,
@@ -283,7 +296,7 @@ function contextWindowStage(preparing: Preparing, serving: Serving, target: Rout
   return stageOf(preparing, serving, {
     request: requestForEntry(request, entryOf(model)),
     // the caller's own map names models just as a request does
-    origin: requested === null ? origin : { ...origin, covered: false },
+    origin: requested === null ? origin : { ...origin, covered: false, via: null },
     route: withOnlyTarget(route, longer!),
     targets: [longer!],
     label: longer!.name,
@@ -318,6 +331,7 @@ function stageOf(
     breaker: route.breaker,
     onExhausted: route.onExhausted,
     retries: request.options.numRetries ?? route.retries ?? DEFAULT_RETRIES,
+    retryTimeouts: route.retryTimeouts,
     stickyKey: route.sticky === null ? null : stickyKey(route.sticky, sent, http),
   };
 }

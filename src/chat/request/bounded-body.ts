@@ -5,6 +5,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
 import { FIELDS } from "../../core/params.ts";
+import type { JsonError } from "../../wire/json-error.ts";
 import type { JsonBounds } from "../../wire/json-scan.ts";
 
 export const jsonBounds = memoizePerObject((bounds: BodyBounds): JsonBounds => {
@@ -29,6 +30,14 @@ export const jsonBounds = memoizePerObject((bounds: BodyBounds): JsonBounds => {
             : passed,
   };
 });
+
+/** The error of a body that is no JSON object or exceeds a bound, or in which a name occurs twice. */
+export function unreadableBody({ message, beyond, repeated }: JsonError, words = ""): GatewayError {
+  if (beyond !== null) return beyondBound(message, beyond);
+  return repeated === null
+    ? new GatewayError("invalid_json", words + message)
+    : new GatewayError("invalid_json", message, { param: repeated });
+}
 
 /** `path` is the path of the member that is too large; empty for the whole body. */
 export function beyondBound(message: string, path: string): GatewayError {

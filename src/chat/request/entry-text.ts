@@ -1,8 +1,8 @@
 // The text of a chat completion request with the parameters of an entry of `fallbacks` or `model_list`, or of a route's
 // target, and the request that it makes.
-import type { ChatRequest } from "../../core/chat.ts";
+import type { ChatRequest, EntryAuthor } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { isObject, type JsonObject } from "../../core/json.ts";
 import type { MemberSpan, RequestSource } from "../../core/request-source.ts";
 import { endpointFields } from "../fit/endpoint-fields.ts";
 import { STAND_IN } from "../long-bodies/held-conversation.ts";
@@ -22,7 +22,12 @@ const KNOWN = ["model", "route", "fallbacks", "model_list"] as const;
 const TOOL_FIELDS = ["tools", "functions"] as const;
 
 /** As `withEntry` of a form says. The request is parsed anew from its text, but for the conversation. */
-export function requestWithEntry(request: ChatRequest, added: JsonObject, keepsEndpoint: boolean): ChatRequest {
+export function requestWithEntry(
+  request: ChatRequest,
+  added: JsonObject,
+  keepsEndpoint: boolean,
+  author: EntryAuthor,
+): ChatRequest {
   const left = keepsEndpoint ? [] : endpointFields(request);
   const names = Object.keys(added);
   if (left.length === 0 && names.length === 0) return request;
@@ -42,10 +47,12 @@ export function requestWithEntry(request: ChatRequest, added: JsonObject, keepsE
       );
   }
   const { model, route, fallbacks, modelList, legacyFunctions } = request.options;
+  const configured = configuredNames(request, added, author);
   const isOfConversation = (path: string): boolean => path.startsWith("messages");
   const fresh: ChatRequest = {
     ...parsed,
     variant: "entry",
+    ...(configured.size > 0 && { configured }),
     ...(request.written !== undefined && {
       written: { ...request.written, added: { ...request.written.added, ...added } },
     }),
@@ -71,9 +78,22 @@ export function requestWithEntry(request: ChatRequest, added: JsonObject, keepsE
     ? fresh
     : withOfferedTools(fresh, {
         ...request.offered,
-        requested: requestWithEntry(request.offered.requested, added, keepsEndpoint),
+        requested: requestWithEntry(request.offered.requested, added, keepsEndpoint, author),
       });
 }
+
+/** A name that the caller wrote remains the caller's, because the two values may be merged. */
+function configuredNames(
+  { configured = NO_NAMES, extra }: ChatRequest,
+  added: JsonObject,
+  author: EntryAuthor,
+): ReadonlySet<string> {
+  const { extra_body: inside } = added;
+  const names = [...Object.keys(added), ...(isObject(inside) ? Object.keys(inside) : [])];
+  if (author === "caller") return new Set([...configured].filter((name) => !names.includes(name)));
+  return new Set([...configured, ...names.filter((name) => !Object.hasOwn(extra, name))]);
+}
+const NO_NAMES: ReadonlySet<string> = new Set();
 
 /**
  * Returns the text of the merged body, and the same with a placeholder for the conversation, which is parsed already

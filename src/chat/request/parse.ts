@@ -13,7 +13,7 @@ import { COMMON, FIELDS, GATEWAY } from "../../core/params.ts";
 import { setMember } from "../../core/json-object.ts";
 import { parseJsonObject } from "../../wire/json.ts";
 import { JsonError } from "../../wire/json-error.ts";
-import { beyondBound, requireShortNames, jsonBounds } from "./bounded-body.ts";
+import { jsonBounds, requireShortNames, unreadableBody } from "./bounded-body.ts";
 import { parseCallerCredentials, parseCallerSettings } from "./caller-credentials.ts";
 import { parseCallerHeaders } from "../fit/caller-headers.ts";
 import { BYO_FIELDS, BYO_PREFIX } from "../fit/endpoint-fields.ts";
@@ -113,9 +113,7 @@ export function parsedBody(text: string, bounds: BodyBounds | null): ReturnType<
     if (bounds !== null) requireShortNames(parsed.value, bounds);
     return parsed;
   } catch (thrown) {
-    if (thrown instanceof JsonError && thrown.beyond !== null) throw beyondBound(thrown.message, thrown.beyond);
-    if (thrown instanceof JsonError)
-      throw new GatewayError("invalid_json", `The body is not a JSON object: ${thrown.message}`);
+    if (thrown instanceof JsonError) throw unreadableBody(thrown, "The body is not a JSON object: ");
     throw thrown;
   }
 }

@@ -48,7 +48,6 @@ export interface Translation {
   readonly approved?: readonly string[];
   /** As in `WrittenRequest`. */
   readonly maxToolCalls?: number;
-  readonly leavesReasoning?: true;
   readonly keepsReasoning?: true;
   /** What the form has to remember of the request to write its answer. It can be sent to another thread. */
   readonly memo: unknown;

@@ -11,6 +11,7 @@ import type { EventReceiver, SseEvent, SseParser } from "../../wire/sse.ts";
 import type { UpstreamBody } from "../../wire/upstream.ts";
 import type { CallClock } from "../call/call-clock.ts";
 import type { StreamUnderGuards } from "../guards/guard-scheduler.ts";
+import { endingUnderGuards } from "../guards/guarded-ending.ts";
 import { EventPatterns } from "./event-patterns.ts";
 import { NativePatterns } from "../native/native-patterns.ts";
 import type { NativePassing } from "../native/native-passing.ts";
@@ -237,7 +238,8 @@ export class ResponseStream implements AnswerStream, EventReceiver {
       try {
         for (const [index, event] of events.entries()) {
           if (this.#isDone(event)) break;
-          for (const chunk of decoder.push(event)) repaired.push(writer.repair(chunk));
+          for (const chunk of decoder.push(event))
+            repaired.push(writer.repair(guarded === null ? chunk : await endingUnderGuards(chunk, guarded)));
           if (isLongEvent(event)) await yieldToLoop();
           if (passing === null) continue;
           if (passing.isLong(event)) {
@@ -261,14 +263,17 @@ export class ResponseStream implements AnswerStream, EventReceiver {
   }
 
   async #end(): Promise<void> {
-    const { decoder, writer, guarded, usage, passing } = this.#parts;
-    const ending = decoder.end().map((chunk) => writer.repair(chunk));
+    const { body, decoder, writer, guarded, usage, passing } = this.#parts;
+    const ending: ChatChunk[] = [];
+    for (const chunk of decoder.end())
+      ending.push(writer.repair(guarded === null ? chunk : await endingUnderGuards(chunk, guarded)));
     this.#serialize(guarded === null || ending.length === 0 ? ending : await guarded.take(ending));
     const isCut = !writer.isComplete && decoder.isTerminated !== true;
     if (guarded !== null && !isCut) this.#serialize(await guarded.end());
     if (decoder.isTerminated === true && !writer.isComplete) writer.inferFinish();
     if (!writer.isComplete)
       throw new GatewayError("upstream_incomplete", "The provider's stream ended before the answer was complete.");
+    body.accept();
     const last = (): Promise<void> => {
       if (passing !== null) this.#add(passing.end());
       return Promise.resolve();

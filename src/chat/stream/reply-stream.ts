@@ -4,6 +4,7 @@
 import { decoderAround, type StreamDecoder } from "../../providers/provider.ts";
 import type { AnswerForm, NativeAnswers, StreamForm } from "../answer-form.ts";
 import { sealingAt } from "../carriers/vendor-reasoning.ts";
+import { endingUnderGuards } from "../guards/guarded-ending.ts";
 import { isPending } from "../../core/maybe-promise.ts";
 import { estimatedUsage } from "../../accounting/estimate.ts";
 import { promptTokens } from "../metering/attempt-estimate.ts";
@@ -270,8 +271,8 @@ function jsonAnswerStream(
   let rest: ChatChunk[] | null = null;
   const serialize = (chunks: readonly ChatChunk[]): string => chunks.map((one) => writer.serialize(one)).join("");
   const write = async (chunk: ChatChunk): Promise<string> => {
-    const repaired = [writer.repair(chunk)];
-    return serialize(guarded === null ? repaired : await guarded.take(repaired));
+    if (guarded === null) return writer.serialize(writer.repair(chunk));
+    return serialize(await guarded.take([writer.repair(await endingUnderGuards(chunk, guarded))]));
   };
   return {
     cancel() {
@@ -298,6 +299,7 @@ async function chunksOf(open: OpenAnswer, resolved: Resolved, call: Call): Promi
   const bytes = isPending(reading) ? await call.clock.waiting(reading) : reading;
   const isLong = bytes.length >= TURNS_BYTES;
   const answer = await readAnswer(bytes, open, resolved, call);
+  open.response.body.accept();
   // a non-streaming answer is complete when its transport ended well, even if the server names no finish reason
   const choices = answer.choices.map((choice) => ({
     ...choice,

@@ -220,8 +220,12 @@ export class StreamSession {
 
   #errorEvent(error: GatewayError): string {
     this.#call.recorder.failed(error);
+    const attempt = this.#sending?.attempt;
+    // without an attempt there is nothing to settle
     this.#settle(
-      outcomeOf(error, this.#call, this.#sending === null ? undefined : endingRequest(this.#sending.attempt)?.row),
+      attempt === undefined
+        ? "cancelled"
+        : outcomeOf(error, attempt.candidate, this.#call, endingRequest(attempt)?.row),
     );
     return this.#form.failed(error, this.#call.traceId) + this.#form.end;
   }

@@ -131,6 +131,7 @@ class TaskRun {
     this.#open.add(open);
     try {
       const answer = await this.#read(open);
+      open.response.body.accept();
       const { provider, target } = resolved;
       const { tokenHeader } = taskFormOf(request.form.task!, provider, target.model);
       const tokens = answer.tokens ?? tokensIn(tokenHeader === undefined ? null : open.response.header(tokenHeader));

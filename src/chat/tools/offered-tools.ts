@@ -8,6 +8,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
 import { FUNCTION_NAME } from "../../core/params.ts";
 import type { ToolDefinition } from "../../core/tool.ts";
+import { hasValidHeaders } from "../../mcp/parameter-headers.ts";
 
 const MAX_NAME = 64;
 const HASH_LENGTHS = [8, 16, 40] as const;
@@ -64,7 +65,7 @@ export function offeredFunction(tool: ToolDefinition, name: string): FunctionToo
 const describedTool = memoizePerObject(
   ({ description, title, inputSchema }: ToolDefinition): Omit<FunctionTool["function"], "name"> | null => {
     const parameters = fittedSchema(inputSchema);
-    if (parameters === null) return null;
+    if (parameters === null || !hasValidHeaders(inputSchema)) return null;
     const text = description ?? title ?? "";
     return { ...(text !== "" && { description: text.slice(0, MAX_DESCRIPTION) }), parameters };
   },

@@ -160,6 +160,9 @@ function requireSomeAnswer(listings: readonly Listing[]): void {
   );
 }
 
+/** Tools that are left out and named in the record. */
+const MOST_NAMED = 10;
+
 interface Offer {
   /** The offered tools by the name of their function. */
   readonly tools: ReadonlyMap<string, OfferedTool>;
@@ -181,18 +184,19 @@ function offer(listings: readonly Listing[]): Offer {
   const names = offeredNames(all.map(({ server, tool }) => ({ label: server.label, tool: tool.name })));
   const tools = new Map<string, OfferedTool>();
   const functions: FunctionTool[] = [];
-  let isWhole = true;
+  const leftOut: string[] = [];
   for (const { requested, server, tool } of all) {
     const name = names.get(toolPlace(server.label, tool.name))!;
     const offered = offeredFunction(tool, name);
     if (offered === null || functions.length === MAX_TOOLS) {
-      isWhole = false;
+      leftOut.push(name);
       continue;
     }
     tools.set(name, { name, server, tool, needsApproval: needsApproval(requested.approval, server, tool.name, name) });
     functions.push(offered);
   }
-  if (!isWhole) warnings = [...warnings, "tool_left_out"];
+  if (leftOut.length > 0)
+    warnings = [...warnings, "tool_left_out", ...leftOut.slice(0, MOST_NAMED).map((name) => `tool_left_out:${name}`)];
   return { tools, functions, warnings };
 }
 

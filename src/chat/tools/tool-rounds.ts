@@ -206,10 +206,7 @@ function continuedAt(prepared: Prepared, last: RouteCandidate): Prepared {
   for (const stage of everyStage(prepared)) {
     const same = stage.candidates.find(
       ({ key, variant, route, redirect }) =>
-        key === last.key &&
-        variant === last.variant &&
-        route.name === last.route.name &&
-        redirect?.to === last.redirect?.to,
+        key === last.key && variant === last.variant && route.name === last.route.name && redirect === last.redirect,
     );
     if (same !== undefined)
       return {

@@ -1,5 +1,5 @@
 // Handles one request of the admin API in order: identify the caller, check the role, parse the input, look for an
-// earlier request with the same key, run the operation in one transaction, reload the snapshot, respond.
+// earlier request with the same key, run the operation in one transaction, let the snapshot follow, respond.
 import type { Context, Hono } from "hono";
 import { ADMIN_OPERATIONS } from "../../auth/admin-operations.ts";
 import {
@@ -50,6 +50,8 @@ export interface AdminBindings {
   consoleAddress(): string | null;
   /** Returns the caller's access token. Throws what the authentication throws. */
   identify(): Promise<AccessToken>;
+  /** As `identify`, by what holds at a later time of a request whose answer goes on. */
+  identifyAgain(): Promise<AccessToken>;
   /** The address of the client; null when it is unknown. */
   address(): string | null;
   reply(answer: AdminReply): Response;
@@ -199,6 +201,7 @@ async function attempted(
     remark: isObject(query) && typeof query["note"] === "string" ? query["note"] : null,
     dryRun: isObject(query) && query["dry_run"] === "true",
     session: c.env.session,
+    callerNow: async () => adminCaller(await c.env.identifyAgain(), context.snapshot()),
     consoleAddress: () => c.env.consoleAddress(),
     nowMs: context.clock.now(),
     note: (note) => context.store.note({ ...actor, role }, note),
@@ -277,7 +280,7 @@ async function change(
       );
       return changed.result;
     });
-    if (!call.dryRun) await context.reload();
+    if (!call.dryRun) await context.follow();
     return result;
   } catch (thrown) {
     // Two requests with one key ran at the same time, and the other one was faster.

@@ -57,6 +57,7 @@ export function adminOperations(
     targets,
     auditSigner,
     isEnding,
+    snapshot,
     call,
     store,
     ...about
@@ -72,6 +73,7 @@ export function adminOperations(
     | "targets"
     | "auditSigner"
     | "isEnding"
+    | "snapshot"
     | "call"
     | "integrations"
     | "version"
@@ -110,7 +112,7 @@ export function adminOperations(
       contents,
       integrations: () => dependencies.configuration().integrations,
     }),
-    ...callEventOperations(reads, { clock, isEnding }),
+    ...callEventOperations(reads, { clock, snapshot, isEnding }),
     ...limitStateOperations(reads, limits),
     ...providerHealthOperations(reads, targets),
     ...integrationOperations(dependencies, about.integrations),

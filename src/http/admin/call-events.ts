@@ -1,5 +1,5 @@
 // `GET /events`: new calls of some places as server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html), for pages that
-// stay open. A stream ends after a minute at most, and its reader goes on with another one: so the reader's rights are judged again.
+// stay open. A stream ends after a minute at most, and its reader goes on with another one. The reader's rights are judged again before each batch.
 import { z } from "zod";
 import { ADMIN_OPERATIONS } from "../../auth/admin-operations.ts";
 import { type AdminCaller, nothingThere, requireRole, type TenantOrProject } from "../../auth/grants.ts";
@@ -62,11 +62,12 @@ const callsOfPlace = z
   .meta({ id: "NewCallsOfPlace" });
 const newCalls = z.strictObject({ places: z.array(callsOfPlace) }).meta({ id: "NewCalls" });
 
-export const END_REASONS = ["renew", "shutting_down", "too_slow", "unavailable"] as const;
+export const END_REASONS = ["renew", "shutting_down", "too_slow", "unavailable", "unauthorized"] as const;
 type EndReason = (typeof END_REASONS)[number];
 
 interface EventsContext {
   readonly clock: Clock;
+  snapshot(): Snapshot;
   isEnding(): boolean;
 }
 
@@ -82,8 +83,17 @@ export function callEventOperations(calls: AdminCalls | null, context: EventsCon
         "Follow new calls as server-sent events: `calls` (with `NewCalls` as data) and, as the last one, `end` with its reason",
       query: eventsQuery,
       events: newCalls,
-      run: async ({ caller, session, query, snapshot }) => {
+      run: async ({ caller, callerNow, session, query, snapshot }) => {
         const places = query.places.map((text) => ({ text, at: placeOf(text, caller, snapshot) }));
+        const mayGoOn = async (): Promise<boolean> => {
+          try {
+            const now = await callerNow();
+            for (const { text } of places) placeOf(text, now, context.snapshot());
+            return true;
+          } catch {
+            return false;
+          }
+        };
         const leave = enter(streams, session?.id ?? caller.token.id);
         try {
           const missed = await missedBy(feed, places, query.after, context.clock.now());
@@ -91,7 +101,7 @@ export function callEventOperations(calls: AdminCalls | null, context: EventsCon
             body: {},
             text: {
               contentType: "text/event-stream; charset=utf-8",
-              content: eventStream({ places, feed, missed, lastsMs: query.seconds * 1000, snapshot, context, leave }),
+              content: eventStream({ places, feed, missed, lastsMs: query.seconds * 1000, mayGoOn, context, leave }),
               nextCursor: null,
             },
           };
@@ -166,20 +176,13 @@ interface Streamed {
   readonly feed: NewCalls;
   readonly missed: Missed;
   readonly lastsMs: number;
-  readonly snapshot: Snapshot;
+  /** Whether the reader may still see every place (promise 2.6). */
+  readonly mayGoOn: () => Promise<boolean>;
   readonly context: EventsContext;
   readonly leave: () => void;
 }
 
-function eventStream({
-  places,
-  feed,
-  missed,
-  lastsMs,
-  snapshot,
-  context,
-  leave,
-}: Streamed): ReadableStream<Uint8Array> {
+function eventStream({ places, feed, missed, lastsMs, mayGoOn, context, leave }: Streamed): ReadableStream<Uint8Array> {
   const { clock } = context;
   const encoder = new TextEncoder();
   const waiting = new Map<string, CallBatch>(missed);
@@ -203,8 +206,11 @@ function eventStream({
     send(`retry: 1000\nid: ${iso(clock.now())}\n: follows ${places.length} places\n\n`);
     while (!isLeft) {
       const nowMs = clock.monotonic();
-      if (waiting.size > 0) {
-        send(`event: calls\nid: ${iso(clock.now())}\ndata: ${JSON.stringify(shownBatches(waiting, snapshot))}\n\n`);
+      if (!(await mayGoOn())) reason = "unauthorized";
+      else if (waiting.size > 0) {
+        send(
+          `event: calls\nid: ${iso(clock.now())}\ndata: ${JSON.stringify(shownBatches(waiting, context.snapshot()))}\n\n`,
+        );
         waiting.clear();
         quietSinceMs = nowMs;
       } else if (nowMs - quietSinceMs > QUIET_MS) {

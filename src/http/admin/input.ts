@@ -1,6 +1,6 @@
 // Parses the body and the query of an admin API request, and reports each fault by its path (promises 5.1, 5.2, 5.6).
 import type { z } from "zod";
-import { beyondBound } from "../../chat/request/bounded-body.ts";
+import { unreadableBody } from "../../chat/request/bounded-body.ts";
 import { bodyText, readBody } from "../../chat/call/read-body.ts";
 import { issueFindings } from "../../config/issues.ts";
 import { formatPath } from "../../config/problem.ts";
@@ -33,8 +33,7 @@ export async function readJsonBody(request: Request, limits: ServerLimits): Prom
     requirePlainValues(value, []);
     return { text, value };
   } catch (thrown) {
-    if (thrown instanceof JsonError && thrown.beyond !== null) throw beyondBound(thrown.message, thrown.beyond);
-    if (thrown instanceof JsonError) throw new GatewayError("invalid_json", thrown.message);
+    if (thrown instanceof JsonError) throw unreadableBody(thrown);
     throw thrown;
   }
 }

@@ -72,8 +72,8 @@ export interface AdminContext {
   /** `null` when answers are not kept. */
   readonly cache: Pick<ResponseCache, "purge"> | null;
   snapshot(): Snapshot;
-  /** Reads the store again, so that the next request sees the changes of this one. */
-  reload(): Promise<void>;
+  /** Takes over what was changed in the store, so that the next request sees the changes of this one. */
+  follow(): Promise<void>;
   /** Signs exports of the audit log. */
   readonly auditSigner: () => AuditSigner;
   /** The process is about to end, so that what stays open has to be closed. */
@@ -111,6 +111,8 @@ export interface AdminCall<Body, Query> {
   readonly remark: string | null;
   /** The session of the console with which the request came; `null` for a request with a token. */
   readonly session: CallingSession | null;
+  /** The caller by what holds now, for answers that go on. Throws what the authentication throws. */
+  readonly callerNow: () => Promise<AdminCaller>;
   /** Where browsers reach the console; `null` where it is not served. */
   readonly consoleAddress: () => string | null;
   readonly nowMs: number;

@@ -58,6 +58,7 @@ async function tokenOf(claim: StoredClaim, writer: Writer, context: RedeemingCon
   const operation = claim.projectId === null ? "createTenantToken" : "createProjectToken";
   const role = requireRole(caller, ADMIN_OPERATIONS.get(operation)!, place);
   const body = claim.request as unknown as TokenWords;
-  const request = await permittedRequest({ caller, role, place, body }, writer);
+  // The lifetime that was asked for was judged when the link was made; the end of the giver's own token still holds.
+  const request = await permittedRequest({ caller, role, place, body, snapshot, nowMs: claim.createdAtMs }, writer);
   return await withLifetime("expires_in_days", () => createToken(writer, request, nowMs));
 }

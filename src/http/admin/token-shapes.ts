@@ -46,7 +46,7 @@ export const permissions = z
   });
 export const expiresInDays = z.number().gt(0).max(LONGEST_DAYS).nullish().meta({
   description:
-    "Lifetime in days. The default is 365 for project tokens and 90 for personal tokens, or the tenant's maximum if that is less.",
+    "Lifetime in days. The default is 365 for project tokens and 90 for personal tokens, or the tenant's maximum if that is less. What is made or rotated with a project token ends no later than that token: a longer lifetime is refused, and the default is shortened to its end.",
 });
 
 const TOKEN_SHAPE = {

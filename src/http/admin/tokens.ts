@@ -2,7 +2,14 @@
 // response to the request that made it.
 import { z } from "zod";
 import type { TokenKind } from "../../auth/access-token.ts";
-import { requireOperator, requirePermissionsWithin, requireRoleWithin, nothingThere } from "../../auth/grants.ts";
+import {
+  endOfTokensMadeBy,
+  nothingThere,
+  requireLifetimeWithin,
+  requireOperator,
+  requirePermissionsWithin,
+  requireRoleWithin,
+} from "../../auth/grants.ts";
 import { requireRestrictionsWithin } from "../../auth/restriction-grants.ts";
 import { createToken, type IssuedToken, rotateToken } from "../../auth/token-admin.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -60,8 +67,8 @@ async function requireToken({ place, params }: AdminCall<unknown, unknown>, stor
 
 type Rights = Pick<AccessToken, "role" | "permissions" | "models" | "routes" | "ipRanges" | "userId">;
 
-/** Who gives a token, and where. */
-type Giving = Pick<AdminCall<unknown, unknown>, "caller" | "role" | "place">;
+/** Who gives a token, where, and when. */
+type Giving = Pick<AdminCall<unknown, unknown>, "caller" | "role" | "place" | "nowMs" | "snapshot">;
 
 /** The holder of a token's secret has all its rights, so the rights have to lie within those of the caller. */
 async function requireWithin(call: Giving, store: Reader, rights: Rights): Promise<void> {
@@ -215,11 +222,14 @@ export async function permittedRequest(
     ipRanges: body.ip ?? [],
   };
   await requireWithin(call, store, rights);
+  requireLifetimeWithin(call, body.expires_in_days, "expires_in_days");
   return {
     ...rights,
     name: body.name,
     personal: of.kind === "personal",
     expiresInDays: body.expires_in_days ?? null,
+    endsByMs: endOfTokensMadeBy(caller),
+    mostLive: call.snapshot.limits.maxLiveTokens,
     createdBy: caller.token.userId ?? `token:${caller.token.id}`,
   };
 }
@@ -281,7 +291,13 @@ function rotationOfToken({ word, base, what }: TokenPath): AdminOperation {
       if (current.revokedAtMs !== null)
         throw new GatewayError("conflict", "The access token is revoked, which cannot be undone. Create a new one.");
       const { overlap_minutes: minutes, expires_in_days: expires } = call.body;
-      const options = { overlapMs: minutes == null ? null : minutes * 60_000, expiresInDays: expires ?? null };
+      requireLifetimeWithin(call, expires, "expires_in_days");
+      const options = {
+        overlapMs: minutes == null ? null : minutes * 60_000,
+        expiresInDays: expires ?? null,
+        endsByMs: endOfTokensMadeBy(call.caller),
+        mostLive: call.snapshot.limits.maxLiveTokens,
+      };
       return await issued(call, writer, 200, () => rotateToken(writer, current.id, options, call.nowMs));
     },
   });

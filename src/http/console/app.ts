@@ -21,7 +21,7 @@ import {
   redirected,
 } from "./company-login.ts";
 import type { ConsoleBindings, ConsoleContext } from "./console-context.ts";
-import { admittedTry } from "./login-failures.ts";
+import { countFailure } from "./login-failures.ts";
 import { loggedIn, loginBody } from "./login.ts";
 import { describeMe } from "./me.ts";
 import { DATA_HEADERS, PAGE_HEADERS } from "./page-headers.ts";
@@ -138,7 +138,8 @@ async function data(asked: Asked, context: ConsoleContext): Promise<Response> {
     requireMethod(request, path, new Set(own.keys()));
     return await own.get(request.method)!(asked, context);
   }
-  const { token, session } = await currentSession(secretInCookie(request.headers, arrival), address, context);
+  const secret = secretInCookie(request.headers, arrival);
+  const { token, session } = await currentSession(secret, address, context);
   const inner = path.slice(BASE.length);
   if (!inner.startsWith("/api/v1/"))
     throw new GatewayError(
@@ -147,6 +148,7 @@ async function data(asked: Asked, context: ConsoleContext): Promise<Response> {
     );
   return await context.serve(request, inner, {
     token,
+    tokenNow: async () => (await currentSession(secret, address, context)).token,
     peer,
     session: { id: session.id, recentUntilMs: session.startedAtMs + RECENT_LOGIN_MS },
   });
@@ -174,20 +176,19 @@ const claimBody = z.strictObject({ code: z.string().min(1).max(200) });
 async function redeemed({ request, arrival, address }: Asked, context: ConsoleContext): Promise<Response> {
   const { clock, store } = context;
   const { code } = checked(claimBody, (await readJsonBody(request, context.snapshot().limits)).value);
-  const failed = await admittedTry({ address, account: null, what: { action: "redeem", kind: "claim" } }, context);
   const made = await redeemedClaim(code, address, {
     store,
     snapshot: () => context.snapshot(),
     nowMs: () => clock.now(),
   });
   if (made === null) {
-    await failed();
+    await countFailure({ address, account: null, what: { action: "redeem", kind: "claim" } }, context);
     throw new GatewayError(
       "login_failed",
       "The link gives nothing: it is incomplete, was opened before, has expired or was revoked, or the one who gave it may not give the token any more. Ask for another one.",
     );
   }
-  await context.reload();
+  await context.follow();
   const { record, text } = made;
   return json({
     token: text,

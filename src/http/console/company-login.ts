@@ -12,7 +12,7 @@ import { messageOf } from "../../core/thrown.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import { addressOf, type Arrival } from "./arrival.ts";
 import type { ConsoleContext } from "./console-context.ts";
-import { admittedTry } from "./login-failures.ts";
+import { countFailure } from "./login-failures.ts";
 import { cookieValue } from "./session-cookie.ts";
 
 export const OIDC_LOGIN_PATH = "/console/oidc/login";
@@ -70,7 +70,6 @@ export async function companyLogin(
   address: string | null,
   context: ConsoleContext,
 ): Promise<FinishedLogin> {
-  const failed = await admittedTry({ address, account: null }, context);
   const pending = pendingIn(request.headers, arrival);
   const { searchParams } = new URL(request.url);
   const [code, state, iss] = ["code", "state", "iss"].map((name) => searchParams.get(name));
@@ -88,7 +87,7 @@ export async function companyLogin(
   if (code === null || code === undefined) throw notFinished("the issuer gave no code");
   const identity = await verifiedIdentity(code, pending, issuer, arrival, context);
   if (identity !== null) return { identity, to: pending.to };
-  await failed();
+  await countFailure({ address, account: null }, context);
   throw notFinished("the issuer's answer does not count, or its user has no role here");
 }
 

@@ -29,8 +29,8 @@ export interface ConsoleContext {
   readonly warn: (message: string) => void;
   snapshot(): Snapshot;
   settings(): ConsoleSettings;
-  /** Reads the store again, so that the next request sees a change. */
-  reload(): Promise<void>;
+  /** As in AdminContext. */
+  follow(): Promise<void>;
   /** Serves a request as if it had come to `path` with an access token. */
   serve(request: Request, path: string, caller: ConsoleCaller): MaybePromise<Response>;
 }
@@ -38,6 +38,8 @@ export interface ConsoleContext {
 /** Who asks, in place of what the headers of the request say. */
 export interface ConsoleCaller {
   readonly token: AccessToken;
+  /** The token with which the session acts now. Throws `session_required` when it has ended. */
+  tokenNow(): Promise<AccessToken>;
   readonly session: CallingSession;
   readonly peer: string | null;
 }

@@ -1,5 +1,6 @@
 // Counts logins that fail, for the address they come from and for the token that they name, so that neither can be guessed
-// at. The count is in the database, so that it holds over all workers and replicas.
+// at. A login that succeeds is let in whatever the count is, because behind a proxy that is not trusted all have one
+// address. The count is in the database, so that it holds over all workers and replicas.
 import { GatewayError } from "../../core/errors.ts";
 import { type Actor, LOCAL_ACTOR } from "../../store/records.ts";
 import type { ConsoleContext } from "./console-context.ts";
@@ -22,11 +23,11 @@ export interface LoginTry {
 
 const LOGIN = { action: "login", kind: "session" };
 
-/** Throws `too_many_logins`. Returns what counts and records that the login has failed. */
-export async function admittedTry(
+/** Counts and records that a login has failed. Throws `too_many_logins` where too many have. */
+export async function countFailure(
   { address, account, what = LOGIN }: LoginTry,
   { clock, store, ...context }: Pick<ConsoleContext, "clock" | "store" | "snapshot">,
-): Promise<() => Promise<void>> {
+): Promise<void> {
   const keys = [`address ${networkOf(address)}`, ALL, ...(account === null ? [] : [`account ${account}`])];
   const sinceMs = clock.now() - WINDOW_MS;
   const [ofAddress, ofAll, ofAccount = 0] = await store.sessions.loginFailures(keys, sinceMs);
@@ -36,24 +37,22 @@ export async function admittedTry(
       `Too many logins have failed from this address or with this token. Try again in ${WINDOW_MS / 60_000} minutes.`,
       { headers: { "retry-after": String(WINDOW_MS / 1000) } },
     );
-  return async () => {
-    await store.sessions.addLoginFailure(keys, clock.now(), sinceMs);
-    if (ofAll! >= MAX_AUDITED) return;
-    // A token that exists is recorded in its tenant, so that those who administer it see that somebody tries it.
-    const named = account === null ? undefined : context.snapshot().tokens.get(account);
-    const actor: Actor = { ...LOCAL_ACTOR, isOperator: false, address, via: "console" };
-    try {
-      await store.note(actor, {
-        ...what,
-        outcome: "refused",
-        tenantId: named?.tenantId ?? null,
-        projectId: named?.projectId ?? null,
-        targetId: named?.id ?? null,
-      });
-    } catch {
-      // the login is refused even when the row cannot be written
-    }
-  };
+  await store.sessions.addLoginFailure(keys, clock.now(), sinceMs);
+  if (ofAll! >= MAX_AUDITED) return;
+  // A token that exists is recorded in its tenant, so that those who administer it see that somebody tries it.
+  const named = account === null ? undefined : context.snapshot().tokens.get(account);
+  const actor: Actor = { ...LOCAL_ACTOR, isOperator: false, address, via: "console" };
+  try {
+    await store.note(actor, {
+      ...what,
+      outcome: "refused",
+      tenantId: named?.tenantId ?? null,
+      projectId: named?.projectId ?? null,
+      targetId: named?.id ?? null,
+    });
+  } catch {
+    // the login is refused even when the row cannot be written
+  }
 }
 
 /** Addresses of one IPv6 network belong to one customer of a provider. */

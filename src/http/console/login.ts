@@ -16,7 +16,7 @@ import { isLocalHost } from "../../config/loopback.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { OPS } from "../../core/identity.ts";
 import type { ConsoleContext } from "./console-context.ts";
-import { admittedTry } from "./login-failures.ts";
+import { countFailure } from "./login-failures.ts";
 import { OWN_HEADER } from "./request-checks.ts";
 
 const MAX_LENGTH = 16_384;
@@ -36,10 +36,9 @@ export async function loggedIn(body: LoginBody, attempt: LoginAttempt, context: 
   if ("code" in body) requireDirect(attempt.request.headers);
   const text = "token" in body ? body.token.trim() : null;
   const account = text === null ? null : (parseTokenText(text)?.id ?? null);
-  const failed = await admittedTry({ address: attempt.address, account }, context);
   const found = await ("code" in body ? byCode(body.code, context) : byToken(text!, attempt, context));
   if (found !== null) return found;
-  await failed();
+  await countFailure({ address: attempt.address, account }, context);
   throw new GatewayError(
     "login_failed",
     "The login failed. A personal token opens the console if it is complete, has neither expired nor been revoked, has a role, and may be used from this address. A login link works once, for ten minutes.",

@@ -1,12 +1,12 @@
 // One entry of LiteLLM's `model_list`: the target that it becomes, and what its route has to know of it.
 // https://docs.litellm.ai/docs/proxy/configs, https://docs.litellm.ai/docs/proxy/load_balancing
-import { MODEL_ID, type ProviderFamily } from "../../providers/settings.ts";
+import { MODEL_ID } from "../../providers/settings.ts";
 import { isOn, millisecondsOf, numberOf, textOf, wholeOf } from "../figures.ts";
 import { type ForeignNode, plainOf } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { type Value, valueOf } from "../reference.ts";
 import { looksLikeKey } from "../secret-shape.ts";
-import { DROPPABLE, parameterNote, parameterProblem } from "../target-parameters.ts";
+import { DROPPABLE, parameterProblem } from "../target-parameters.ts";
 import { ACCOUNT_SETTINGS, deploymentAccount, type Settings } from "./deployment-account.ts";
 import type { EnvironmentTexts } from "./environment.ts";
 import { importModelFacts } from "./model-facts.ts";
@@ -65,7 +65,7 @@ export function readDeployment(
     providerId,
     model,
     settings,
-    ...readTarget(own, `${providerId}:${model}`, context.families.get(named.name.family)!, context),
+    ...readTarget(own, `${providerId}:${model}`, context),
   };
 }
 
@@ -79,7 +79,7 @@ function problemOf(named: NamedModel | null, model: string, { families }: Import
 
 type OfTarget = Pick<Deployment, "params" | "drop" | "maxConcurrency" | "retries" | "timeoutMs" | "streamTimeoutMs">;
 
-function readTarget(own: Settings, target: string, family: ProviderFamily, { claims }: ImportContext): OfTarget {
+function readTarget(own: Settings, target: string, { claims }: ImportContext): OfTarget {
   const params: Record<string, Value> = {};
   const set = (name: string, node: ForeignNode, from: string | null): void => {
     const problem = parameterProblem(name, node);
@@ -87,7 +87,7 @@ function readTarget(own: Settings, target: string, family: ProviderFamily, { cla
     if (problem !== null || value === undefined) return claims.without(node, problem ?? "it has no value");
     params[name] = value;
     const moved = from === null ? null : `it stands beside the other parameters and not under ${from}`;
-    claims.moved(node, `params of ${target}`, parameterNote(name, family) ?? moved);
+    claims.moved(node, `params of ${target}`, moved);
   };
   for (const [name, node] of own)
     if (name === "extra_body") for (const [inner, member] of node.members) set(inner, member, name);

@@ -10,7 +10,7 @@ import type { GatewayImport, ImportContext } from "../gateway-import.ts";
 import { type Mapping, type Value, valueOf, variable } from "../reference.ts";
 import { looksLikeKey } from "../secret-shape.ts";
 import { shownPath } from "../shown-path.ts";
-import { parameterNote, parameterProblem } from "../target-parameters.ts";
+import { parameterProblem } from "../target-parameters.ts";
 
 const FAMILY = "openrouter";
 const MOST_TARGETS = 100;
@@ -129,7 +129,7 @@ function modelsOf(config: ForeignNode): readonly ForeignNode[] {
 }
 
 /** Preferences among its providers and parameters of the model go on being sent to OpenRouter. */
-function parametersOf(config: ForeignNode, at: string, { claims, families }: ImportContext): Mapping {
+function parametersOf(config: ForeignNode, at: string, { claims }: ImportContext): Mapping {
   const params: Record<string, Value> = {};
   for (const [name, node] of config.members) {
     if (["model", "models", "designated_version", "slug", "config", ...ABOUT_THE_PRESET].includes(name)) continue;
@@ -140,7 +140,7 @@ function parametersOf(config: ForeignNode, at: string, { claims, families }: Imp
       continue;
     }
     params[name] = value;
-    claims.moved(node, `${at}.targets, in params`, parameterNote(name, families.get(FAMILY)!));
+    claims.moved(node, `${at}.targets, in params`, null);
   }
   return params;
 }

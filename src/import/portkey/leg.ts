@@ -12,7 +12,7 @@ import type { ImportContext } from "../gateway-import.ts";
 import { type Value, valueOf, variable } from "../reference.ts";
 import { looksLikeKey } from "../secret-shape.ts";
 import { shownKey } from "../shown-path.ts";
-import { DROPPABLE, parameterNote, parameterProblem } from "../target-parameters.ts";
+import { DROPPABLE, parameterProblem } from "../target-parameters.ts";
 import { familyInSlug, familyOfName } from "./provider-names.ts";
 
 export interface Leg {
@@ -77,7 +77,7 @@ export function readLeg(node: ForeignNode, members: Members, context: ImportCont
     claims.without(node, "this cannot be the name of a model here");
     return null;
   }
-  return { node, providerId, model, ...readParameters(members, family, context) };
+  return { node, providerId, model, ...readParameters(members, context) };
 }
 
 const NO_MODEL =
@@ -158,18 +158,14 @@ function awsOf(members: Members, id: string, { claims, secrets }: ImportContext)
   return pairs.length >= 2 ? Object.fromEntries(pairs) : "default";
 }
 
-function readParameters(
-  members: Members,
-  family: ProviderFamily,
-  { claims }: ImportContext,
-): Pick<Leg, "params" | "drop"> {
+function readParameters(members: Members, { claims }: ImportContext): Pick<Leg, "params" | "drop"> {
   const params: Record<string, Value> = {};
   const take = (name: string, node: ForeignNode, how: string | null): void => {
     const problem = parameterProblem(name, node);
     const value = valueOf(plainOf(node));
     if (problem !== null || value === undefined) return claims.without(node, problem ?? "it has no value");
     params[name] = value;
-    claims.moved(node, "params of the target", parameterNote(name, family) ?? how);
+    claims.moved(node, "params of the target", how);
   };
   for (const [name, node] of members.get("default_params")?.members ?? []) take(name, node, null);
   for (const [name, node] of members.get("override_params")?.members ?? [])

@@ -1,5 +1,6 @@
 // Errors of this form: https://platform.claude.com/docs/en/api/errors. Code and path of ours stand in headers.
 import type { ErrorForm } from "../../chat/call/called-operation.ts";
+import { visibleHeader } from "../../chat/call/reply-headers.ts";
 import { type ErrorCode, type GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 
@@ -46,24 +47,32 @@ const TOO_LONG = "prompt is too long";
 
 const PLAIN: ErrorForm = {
   body: (error, traceId) => bodyOf(error, messageOf(error), traceId),
-  headers: (error, traceId) => ({
-    "request-id": traceId,
-    "x-gateway-error-code": error.code,
-    ...(error.param !== null && { "x-gateway-error-param": visible(error.param) }),
-  }),
+  headers: (_, traceId) => ({ "request-id": traceId }),
 };
 
 export const MESSAGE_ERRORS: ErrorForm = {
   body: (error, traceId) => bodyOf(error, wordFor(error) ?? messageOf(error), traceId),
   headers: (error, traceId) => ({
     ...PLAIN.headers!(error, traceId),
-    ...(wordFor(error) !== null && { "x-gateway-error-message": visible(error.message) }),
+    ...(wordFor(error) !== null && { "x-gateway-error-message": visibleHeader(error.message) }),
   }),
   without: { deviation: "capability_words", form: PLAIN },
 };
 
 function bodyOf(error: GatewayError, message: string, traceId: string): JsonObject {
-  return { type: "error", error: { type: typeOf(error), message }, request_id: traceId };
+  const details = detailsOf(error);
+  const said = { type: typeOf(error), message, ...(details !== null && { details }) };
+  return { type: "error", error: said, request_id: traceId };
+}
+
+/**
+ * The codes after which the vendor's libraries send the whole conversation, without a thread or under a new one:
+ * `ThreadState` of https://github.com/anthropics/anthropic-sdk-typescript
+ */
+function detailsOf({ code, param }: GatewayError): JsonObject | null {
+  if (param === "thread" && REFUSALS.has(code)) return { error_code: "thread_unsupported_request" };
+  if (param === "thread.previous_message_id" && code === "unknown_reference") return { error_code: "thread_not_found" };
+  return null;
 }
 
 function typeOf({ code, entry: { status } }: GatewayError): string {
@@ -84,11 +93,4 @@ function messageOf({ code, message }: GatewayError): string {
   return code !== "context_length_exceeded" || message.toLowerCase().includes(TOO_LONG)
     ? message
     : `${TOO_LONG}: ${message}`;
-}
-
-const MAX_HEADER = 1024;
-
-/** A header holds visible ASCII only. */
-function visible(text: string): string {
-  return text.slice(0, MAX_HEADER).replaceAll(/[^\x20-\x7e]/g, "?");
 }

@@ -12,7 +12,7 @@ import { placedBlocks } from "./translate-content.ts";
 import { translateOutput } from "./translate-output.ts";
 import { translateTools } from "./translate-tools.ts";
 import { systemMessage, translateTurns } from "./translate-turns.ts";
-import { advice, asked, deviating } from "./untranslated.ts";
+import { advice, asked, deviating, never as refused } from "./untranslated.ts";
 
 /** What the answer needs of the request. */
 export interface MessagesMemo {
@@ -42,7 +42,10 @@ const TRANSLATED: ReadonlySet<string> = new Set([
   "service_tier",
   "cache_control",
   "context_management",
+  "thread",
 ]);
+/** A part of the conversation is sent with it, so that nothing says the same without it. */
+const THREAD = "thread";
 
 const NAMES: Translator["names"] = {
   max_completion_tokens: "max_tokens",
@@ -201,6 +204,8 @@ function leaveOthers(body: JsonObject, left: Untranslated[]): void {
         : asked("context_management", "an edit that writes a summary"),
     );
   }
+  if (given(body, THREAD) !== undefined)
+    left.push(refused(THREAD, "a conversation that the vendor keeps", "send the whole conversation without it"));
   for (const name of Object.keys(body))
     if (!TRANSLATED.has(name) && given(body, name) !== undefined)
       left.push(asked(name.slice(0, 64), `the member ${name.slice(0, 64)}`));

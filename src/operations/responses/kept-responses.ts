@@ -94,11 +94,15 @@ export async function earlierResponses(
     for (const at of found.hiddenInput ?? []) hidden.add(found.input[at]?.["encrypted_content"]);
   };
   await add(before);
-  const references = (Array.isArray(input) ? (input as readonly Json[]) : []).filter(isReference);
+  const own = Array.isArray(input) ? (input as readonly Json[]) : [];
+  const named = new Set(own.filter(isReference).map(({ id }) => id));
+  // the newest answers are the likeliest to be kept
+  const emptied = own.filter(isEmptyReasoning).toReversed();
   let lookups = 0;
-  for (const id of new Set(references.map((reference) => reference.id))) {
+  for (const id of new Set([...named, ...emptied.map((item) => item.id)])) {
     if (items.has(id)) continue;
-    if (++lookups > MAX_LOOKUPS)
+    if (++lookups > MAX_LOOKUPS && !named.has(id)) break;
+    if (lookups > MAX_LOOKUPS)
       throw new GatewayError(
         "invalid_request",
         `input refers to items of more than ${MAX_LOOKUPS} responses. Send the items themselves.`,
@@ -117,6 +121,17 @@ export async function earlierResponses(
 
 export function isReference(item: Json): item is JsonObject & { readonly id: string } {
   return isObject(item) && item["type"] === "item_reference" && typeof item["id"] === "string";
+}
+
+/** Whether an item is reasoning without its content, as clients return it that rely on what the vendor has stored. */
+export function isEmptyReasoning(item: Json): item is JsonObject & { readonly id: string } {
+  return (
+    isObject(item) &&
+    item["type"] === "reasoning" &&
+    typeof item["id"] === "string" &&
+    (item["encrypted_content"] ?? "") === "" &&
+    !(Array.isArray(item["content"]) && item["content"].length > 0)
+  );
 }
 
 /** Returns `null` where nothing with this id is kept, or not for this caller. Throws `kept_store_unavailable`. */

@@ -49,14 +49,28 @@ export const RESPONSES: Operation = {
 };
 
 const REFERENCE = /"(?:previous_response_id"\s*:\s*"|item_reference")/;
+/** The beginning of the id of a reasoning item, and its content. */
+const REASONING = /"rs_/g;
+const ENCRYPTED = /"encrypted_content"\s*:\s*"/g;
 
 export function refersToKept(body: Uint8Array): boolean {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-  // nearly no body has these words, and the expression takes a hundred times as long
+  // nearly no body has these words, and the expressions take a hundred times as long
   return (
-    ['previous_response_id"', 'item_reference"'].some((word) => bytes.includes(word)) &&
-    REFERENCE.test(bytes.toString("latin1"))
+    ['previous_response_id"', 'item_reference"', '"rs_'].some((word) => bytes.includes(word)) &&
+    mayRefer(bytes.toString("latin1"))
   );
+}
+
+/** A reasoning item without its content refers to what is kept of it. */
+function mayRefer(text: string): boolean {
+  if (REFERENCE.test(text)) return true;
+  const items = countOf(REASONING, text);
+  return items > 0 && items > countOf(ENCRYPTED, text);
+}
+
+function countOf(word: RegExp, text: string): number {
+  return text.match(word)?.length ?? 0;
 }
 
 /**
@@ -68,6 +82,6 @@ export function earlierIn(
   text: string,
 ): MaybePromise<EarlierResponses> | null {
   if (context.kept === null || storeOf(snapshot, token) === "off") return null;
-  if (!REFERENCE.test(text)) return NOTHING_EARLIER;
+  if (!mayRefer(text)) return NOTHING_EARLIER;
   return earlierResponses(context, { token, address, snapshot }, parsedBody(text, snapshot.limits.body).value);
 }

@@ -4,7 +4,7 @@ import type { Translation, Translator } from "../../chat/request/translated-form
 import type { Advisory, Untranslated } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
-import { type EarlierResponses, isReference, listedItems } from "./kept-responses.ts";
+import { type EarlierResponses, isEmptyReasoning, isReference, listedItems } from "./kept-responses.ts";
 import { repeatedMembers } from "./repeated-members.ts";
 import type { KeptInput, RequestMemo } from "./request-memo.ts";
 import { translatedChoice } from "./translate-choice.ts";
@@ -151,12 +151,7 @@ function translatedRequest(sent: JsonObject, earlier: EarlierResponses | null): 
   // no provider is asked for it: the gateway does it
   const own: JsonObject = memo.isBackground ? { background: undefined } : {};
   if (body === sent) return memo.isBackground ? { ...translation, replaced: own } : translation;
-  const { input: items, isWhole } = itemsInPlace(body, before);
-  return {
-    ...translation,
-    replaced: { input: items, previous_response_id: undefined, ...own },
-    ...(!isWhole && { leavesReasoning: true as const }),
-  };
+  return { ...translation, replaced: { input: itemsInPlace(body, before), previous_response_id: undefined, ...own } };
 }
 
 /** Returns the request without references to what is kept, and the items that stand before its input. */
@@ -169,28 +164,21 @@ function withEarlier(
   const before = typeof id === "string" ? earlier.itemsOf(id) : null;
   const body = before === null ? sent : others;
   const { input } = body;
-  if (!Array.isArray(input) || !(input as readonly Json[]).some(isReference)) return { body, before: before ?? [] };
+  if (!Array.isArray(input)) return { body, before: before ?? [] };
+  let isFilled = false;
   const items = (input as readonly Json[]).flatMap((item): readonly Json[] => {
-    return isReference(item) ? (earlier.item(item.id) ?? [item]) : [item];
+    const kept = isReference(item) || isEmptyReasoning(item) ? earlier.item(item.id) : null;
+    isFilled ||= kept !== null;
+    return kept ?? [item];
   });
-  return { body: { ...body, input: items }, before: before ?? [] };
+  return { body: isFilled ? { ...body, input: items } : body, before: before ?? [] };
 }
 
-/**
- * A provider that speaks the form itself is sent the items in place of what refers to them. It accepts earlier reasoning
- * only in its encrypted form.
- */
-function itemsInPlace(
-  { input }: JsonObject,
-  before: readonly JsonObject[],
-): { readonly input: readonly Json[]; readonly isWhole: boolean } {
+/** A provider that speaks the form itself is sent the items in place of what refers to them. */
+function itemsInPlace({ input }: JsonObject, before: readonly JsonObject[]): readonly Json[] {
   const own: readonly Json[] =
     typeof input === "string" ? [{ role: "user", content: input }] : ((input ?? []) as readonly Json[]);
-  const all = [...before, ...own];
-  const items = all.filter(
-    (item) => !isObject(item) || item["type"] !== "reasoning" || typeof item["encrypted_content"] === "string",
-  );
-  return { input: items, isWhole: items.length === all.length };
+  return [...before, ...own];
 }
 
 function keptInput(before: readonly JsonObject[], input: Json | undefined, { hides }: EarlierResponses): KeptInput {

@@ -43,9 +43,12 @@ const FIELD =
 
 /** Accepts any body and never throws. */
 export function classifyError({ status, body }: ErrorAnswer): UpstreamFailure {
-  const { type, message } = readError(body);
+  const { type, message, errorCode } = readError(body);
   const first = (type === null ? undefined : BY_TYPE.get(type)) ?? classOfStatus(status);
   const text = (message ?? describeErrorBody(status, body)).slice(0, JUDGED_CHARACTERS);
+  // only conversations that the vendor keeps are named so
+  if (errorCode?.startsWith("thread_") === true && first === "not_found")
+    return { class: "reference", message: text, param: null, nativeCode: errorCode };
   const refined = BY_TEXT.find((rule) => rule.under === first && rule.text.test(text));
   return { class: refined?.class ?? first, message: text, param: FIELD.exec(text)?.[1] ?? null, nativeCode: type };
 }
@@ -54,6 +57,7 @@ interface NamedError {
   readonly type: string | null;
   /** `null` when the body has no message. */
   readonly message: string | null;
+  readonly errorCode?: string;
 }
 
 /** Proxies in front of the vendor have other forms: a bare string, `message`, `detail`, a list with one error. */
@@ -63,8 +67,10 @@ function readError(body: string): NamedError {
   const inner = isObject(outer) ? (outer["error"] ?? outer["detail"] ?? outer) : outer;
   if (typeof inner === "string") return { type: null, message: filled(inner) };
   if (!isObject(inner)) return { type: null, message: null };
-  const { type, message, detail } = inner;
+  const { type, message, detail, details } = inner;
+  const errorCode = isObject(details) ? details["error_code"] : undefined;
   return {
+    ...(typeof errorCode === "string" && { errorCode }),
     type: typeof type === "string" && type !== "error" ? type : null,
     message: filled(message) ?? filled(detail) ?? null,
   };

@@ -23,14 +23,25 @@ export const MESSAGES_FORM: NativeForm = {
   privilegedInTools: [],
   // https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview: tools that the client runs
   isClientTool: (_tool, type) => CLIENT_TOOLS.test(type),
-  vendorIds: ["file_id", "container"],
+  vendorIds: ["file_id", "container", "previous_message_id"],
+  // BetaMessageThreadParam of https://github.com/anthropics/anthropic-sdk-typescript
+  threadMember: "thread",
+  keptFor: ["thread", "diagnostics"],
   // https://code.claude.com/docs/en/llm-gateway-protocol: the wording of a refusal tells the client what to leave out
   refusalsAreClients: true,
   features: FEATURES_OF_THE_VENDOR,
   reasoningBack: signedBlock,
+  reasoningSeals: { thinking: "signature", redacted_thinking: "data" },
 };
 
-export const NATIVE_MESSAGES: NativeOperation = {
+/**
+ * Claude's signatures are base64 on every platform. Other vendors of the form sign with ids and hashes.
+ * https://platform.claude.com/docs/en/build-with-claude/extended-thinking
+ */
+export const FOREIGN_TO_CLAUDE = /^(?:[0-9a-f]{32,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
+
+/** As any vendor of the form serves it. */
+export const MESSAGES: NativeOperation = {
   source: "https://platform.claude.com/docs/en/api/messages",
   form: MESSAGES_FORM,
   framing: "sse",
@@ -53,3 +64,9 @@ export const NATIVE_MESSAGES: NativeOperation = {
   decodeResponse,
   openStream,
 };
+
+/** As every platform serves Claude. */
+export const CLAUDE_MESSAGES: NativeOperation = { ...MESSAGES, foreignSeal: FOREIGN_TO_CLAUDE };
+
+/** As Claude's own vendor serves it. */
+export const NATIVE_MESSAGES: NativeOperation = { ...CLAUDE_MESSAGES, keepsThreads: true };

@@ -7,7 +7,7 @@ import { isObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { betasElsewhere } from "../anthropic/beta-names.ts";
-import { NATIVE_MESSAGES } from "../anthropic/native-messages.ts";
+import { CLAUDE_MESSAGES } from "../anthropic/native-messages.ts";
 import { readErrorJson } from "../error-body.ts";
 import { nativeBody } from "../native-body.ts";
 import {
@@ -59,7 +59,7 @@ function eventIn({ event: name, data }: SseEvent): SseEvent | null {
 }
 
 function openStream(context: DecodeContext): StreamDecoder {
-  const inner = NATIVE_MESSAGES.openStream(context);
+  const inner = CLAUDE_MESSAGES.openStream(context);
   return decoderAround(inner, {
     push(event): readonly ChatChunk[] {
       if (event.event === "error" || /exception$/i.test(event.event))
@@ -81,7 +81,7 @@ function refusalIn(body: string): string | null {
 }
 
 const MESSAGES: NativeOperation = {
-  ...NATIVE_MESSAGES,
+  ...CLAUDE_MESSAGES,
   source: "https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages.html",
   framing: "aws-event-stream",
   clientQuery: [],

@@ -84,6 +84,7 @@ export const CODE_RULES: readonly ErrorRule[] = [
       "server_overloaded",
     ],
   },
+  { class: "reference", codes: ["previous_response_not_found", "file_not_found"] },
   { class: "timeout", codes: ["timeout", "request_timeout", "gateway_timeout"] },
 ];
 
@@ -114,6 +115,11 @@ export const TEXT_RULES: readonly ErrorRule[] = [
     class: "content_policy",
     statuses: REFUSALS,
     text: /content (management |moderation )?policy|usage (guidelines|polic)|content violates|content exists risk|flagged (as|by|for)|safety (system|check)|moderation (system|filter|polic|check)/i,
+  },
+  {
+    class: "reference",
+    statuses: [200, 400, 404],
+    text: /\b(?:item|response|conversation|container|vector store|file|prompt) with id .{1,200}(?:not found|does not exist)|no such (?:file|vector ?store|container) /i,
   },
   {
     class: "not_found",

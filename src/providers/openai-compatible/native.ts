@@ -6,7 +6,7 @@ import type { OperationName } from "../../core/operation.ts";
 import type { Target } from "../../core/target.ts";
 import { API_VERSION } from "../anthropic/encode-request.ts";
 import { memoizeBounded } from "../../core/memoization.ts";
-import { NATIVE_MESSAGES } from "../anthropic/native-messages.ts";
+import { MESSAGES } from "../anthropic/native-messages.ts";
 import { nativeBody, nativeUrl } from "../native-body.ts";
 import type { NativeOperation, Provider, UpstreamFailure } from "../provider.ts";
 import { nativeInputTokens, nativeResponses } from "../responses/native-responses.ts";
@@ -28,6 +28,10 @@ export interface NativeFact {
   readonly lacksFeatures?: true;
   /** The models that encrypt their reasoning where the request asks for it. Others refuse a request that does. */
   readonly encryptedReasoning?: RegExp;
+  /** Matches what is known to be the seal of other vendors, whose reasoning these models refuse; what nobody knows is passed. */
+  readonly foreignSeal?: RegExp;
+  /** Reasoning as text without a seal is refused. */
+  readonly refusesOpenReasoning?: true;
 }
 export type NativeFacts = Readonly<Partial<Record<NativeName, NativeFact>>>;
 
@@ -44,7 +48,7 @@ export function nativeOperations(
   failureOf: (parsed: Json, text: string) => UpstreamFailure,
 ): NonNullable<Provider["native"]> {
   const forms: Readonly<Record<NativeName, SpokenForm>> = {
-    messages: { form: NATIVE_MESSAGES, path: "messages", headers: { "anthropic-version": API_VERSION } },
+    messages: { form: MESSAGES, path: "messages", headers: { "anthropic-version": API_VERSION } },
     responses: { form: nativeResponses(failureOf), path: "responses", headers: {} },
     "responses.input_tokens": { form: nativeInputTokens(failureOf), path: "responses/input_tokens", headers: {} },
   };
@@ -67,7 +71,15 @@ const MAX_URLS = 100;
 
 function operationAt(
   { form, headers }: SpokenForm,
-  { path, source, query = form.clientQuery, lacksFeatures, encryptedReasoning }: NativeFact,
+  {
+    path,
+    source,
+    query = form.clientQuery,
+    lacksFeatures,
+    encryptedReasoning,
+    foreignSeal,
+    refusesOpenReasoning,
+  }: NativeFact,
 ): NativeOperation {
   const urlBelow = memoizeBounded(MAX_URLS, (baseUrl: string) => new URL(path as string, `${baseUrl}/`).href);
   return {
@@ -76,6 +88,8 @@ function operationAt(
     clientQuery: query,
     ...(lacksFeatures === true && { lacksFeatures }),
     ...(encryptedReasoning !== undefined && { encryptedReasoning }),
+    ...(foreignSeal !== undefined && { foreignSeal }),
+    ...(refusesOpenReasoning === true && { refusesOpenReasoning }),
     encodeRequest: (request, target) => ({
       request: {
         url: nativeUrl(typeof path === "string" ? urlBelow(target.baseUrl) : path(target), target),

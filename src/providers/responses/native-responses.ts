@@ -44,9 +44,11 @@ export const RESPONSES_FORM: NativeForm = {
     "prompt",
   ],
   referenceTypes: ["item_reference"],
+  emptyReferenceTypes: { reasoning: ["encrypted_content", "content"], image_generation_call: ["result"] },
   // the answer would have to be fetched from the vendor, with its id there
   ownMembers: ["background"],
   reasoningBack: encryptedItem,
+  reasoningSeals: { reasoning: "encrypted_content" },
   storeMember: "store",
   reasoningMember: { name: "include", item: "reasoning.encrypted_content" },
 };

@@ -171,6 +171,7 @@ function json(status: number, body: unknown, headers: Readonly<Record<string, st
       read: () => Promise.resolve(read ? null : ((read = true), encoder.encode(text))),
       bytes: () => Promise.resolve(encoder.encode(text)),
       text: () => Promise.resolve(text),
+      accept: () => {},
       cancel: () => {},
     },
   };
@@ -195,6 +196,7 @@ function respond(
     },
     bytes: (maxBytes) => readBytes(body, maxBytes, () => body.cancel()),
     text: async (maxBytes) => decodeUtf8(await body.bytes(maxBytes)),
+    accept: () => {},
     cancel: () => {
       ended = true;
     },

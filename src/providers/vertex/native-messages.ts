@@ -3,7 +3,7 @@
 import type { ChatRequest } from "../../core/chat.ts";
 import type { Target } from "../../core/target.ts";
 import { betasElsewhere } from "../anthropic/beta-names.ts";
-import { NATIVE_MESSAGES } from "../anthropic/native-messages.ts";
+import { CLAUDE_MESSAGES } from "../anthropic/native-messages.ts";
 import { nativeBody } from "../native-body.ts";
 import type { EncodedRequest, NativeOperation } from "../provider.ts";
 import { claudeUrl, MESSAGES_VERSION } from "./claude-models.ts";
@@ -29,7 +29,7 @@ function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
 }
 
 export const NATIVE_CLAUDE: NativeOperation = {
-  ...NATIVE_MESSAGES,
+  ...CLAUDE_MESSAGES,
   source: "https://platform.claude.com/docs/en/build-with-claude/claude-on-vertex-ai",
   clientQuery: [],
   lacksFeatures: true,

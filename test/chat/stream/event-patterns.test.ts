@@ -36,6 +36,7 @@ async function translated(source: string, options: Options = {}) {
   let at = 0;
   const body = {
     read: async () => (at < bytes.length ? bytes.subarray(at, (at += Math.max(1, cut))) : null),
+    accept() {},
     cancel() {},
   };
   const frame = frameOf(provider, 2);

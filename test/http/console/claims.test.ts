@@ -166,10 +166,30 @@ for (const kind of await allDatabases()) {
       expect((await redeem(code)).status).toBe(200);
     });
 
-    test("failing links count like failed logins", async () => {
+    test("[d14.2] failing links count like failed logins, and one that holds is given all the same", async () => {
       const own = local();
       for (let at = 0; at < 10; at++) expect((await redeem("nonsense", own)).status).toBe(401);
       expect((await redeem("nonsense", own)).body.error.code).toBe("too_many_logins");
+      const { code } = await made("acme.site.maintainer", { name: "for Ann" });
+      expect((await redeem(code, own)).status).toBe(200);
+    });
+
+    test("[d2.13] the token of a link ends with the project token that made the link", async () => {
+      const { body: maker } = await world.send("acme.owner", "POST", "/api/v1/admin/projects/site/tokens", {
+        name: "short",
+        role: "maintainer",
+        expires_in_days: 2,
+      });
+      (world.tokens as Map<string, string>).set("short", maker.token);
+      const refused = await world.send("short", "POST", SITE, { name: "a year", expires_in_days: 365 }, LOCAL);
+      expect([refused.status, refused.body.error.param]).toEqual([400, "expires_in_days"]);
+      const [whole, asked] = [
+        await made("short", { name: "w" }),
+        await made("short", { name: "a", expires_in_days: 2 }),
+      ];
+      clock.turnTo(clock.now() + HOUR_MS);
+      for (const { code } of [whole, asked]) expect((await redeem(code)).body.expires_at).toBe(maker.expires_at);
+      clock.turnTo(clock.now() - HOUR_MS);
     });
   });
 }

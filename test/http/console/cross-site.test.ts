@@ -54,6 +54,7 @@ function endpoints(): readonly (readonly [method: string, path: string])[] {
       started: null as never,
       auditSigner: none,
       isEnding: none,
+      snapshot: none,
       call: none,
     },
   );

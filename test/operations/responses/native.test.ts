@@ -127,6 +127,37 @@ describe("requests", () => {
     expect((await allowed.ask(hosted)).status).toBe(200);
   });
 
+  test("[d12.9] reasoning without its content that is unknown here is left out, and a warning says so", async () => {
+    const { ask, sent } = gateway(headersOf(JSON.stringify(WHOLE)));
+    const said = { role: "user", content: "Why?" };
+    const response = await ask({ ...ASKED, input: [{ id: "rs_9", type: "reasoning", summary: [] }, said] });
+    expect(response.headers.get("x-gateway-warnings")).toContain("reasoning_left_out");
+    expect(JSON.parse(sent[0]!.body).input).toEqual([said]);
+  });
+
+  test("[d12.15] an image of an earlier answer without its content is a reference to what the vendor has stored", async () => {
+    const { ask, sent } = gateway(headersOf(JSON.stringify(WHOLE)));
+    const image = { id: "ig_1", type: "image_generation_call" };
+    const refused = await ask({ ...ASKED, input: [image] });
+    const { error } = (await refused.json()) as { readonly error: JsonObject };
+    expect({ status: refused.status, ...error }).toMatchObject({
+      status: 400,
+      code: "unknown_reference",
+      param: "input[0].id",
+    });
+    expect(sent).toHaveLength(0);
+    expect((await ask({ ...ASKED, input: [{ ...image, result: "aGk=" }] })).status).toBe(200);
+  });
+
+  test("[d12.9] a vendor's 404 about an item is an error about the item, and not about the model", async () => {
+    const message = "Item with id 'fc_1' not found. Items are not persisted when `store` is set to false.";
+    const error = { message, type: "invalid_request_error", param: "input", code: null };
+    const { ask } = gateway({ status: 404, headers: JSON_TYPE, body: JSON.stringify({ error }) });
+    const response = await ask(ASKED);
+    expect(response.status).toBe(400);
+    expect(((await response.json()) as JsonObject)["error"]).toMatchObject({ code: "unknown_reference", message });
+  });
+
   test("[d12.15] ids of responses, items, files and stores at the vendor are refused with their path", async () => {
     const user = (content: JsonObject): JsonObject => ({ ...ASKED, input: [{ role: "user", content: [content] }] });
     const refused: readonly (readonly [JsonObject, string])[] = [

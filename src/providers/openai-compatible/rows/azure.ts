@@ -4,11 +4,12 @@ import { native } from "../../../core/capability.ts";
 import type { ChatRequest } from "../../../core/chat.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { Target } from "../../../core/target.ts";
+import { FOREIGN_TO_CLAUDE } from "../../anthropic/native-messages.ts";
 import { likeOpenAI } from "../conversation.ts";
 import { LIKE_OPENAI } from "../embedding-row.ts";
 import { documentAsFile, stopAsList } from "../quirks.ts";
 import type { OpenAICompatibleRow, ParameterRewrite, ResponsesModels } from "../row.ts";
-import { openai, OPENAI_REASONING, OPENAI_RESPONSES } from "./model-makers.ts";
+import { openai, OPENAI_REASONING, OPENAI_RESPONSES, FOREIGN_TO_OPENAI } from "./model-makers.ts";
 import { MISTRAL_CALL_IDS } from "./mistral.ts";
 
 const DEPLOYMENTS = "/openai/deployments/";
@@ -92,6 +93,8 @@ export const azure: OpenAICompatibleRow = {
       path: AZURE_RESPONSES.address!,
       source: AZURE_RESPONSES.source,
       encryptedReasoning: OPENAI_REASONING,
+      foreignSeal: FOREIGN_TO_OPENAI,
+      refusesOpenReasoning: true,
     },
   },
   baseUrlVariables: ["AZURE_OPENAI_ENDPOINT", "AZURE_API_BASE"],
@@ -189,11 +192,14 @@ export const azureAi: OpenAICompatibleRow = {
       path: AZURE_RESPONSES.address!,
       source: AZURE_RESPONSES.source,
       encryptedReasoning: OPENAI_REASONING,
+      foreignSeal: FOREIGN_TO_OPENAI,
+      refusesOpenReasoning: true,
     },
     messages: {
       path: "/anthropic/v1/messages",
       source: "https://platform.claude.com/docs/en/build-with-claude/claude-in-microsoft-foundry",
       models: /claude/i,
+      foreignSeal: FOREIGN_TO_CLAUDE,
     },
   },
   baseUrlVariables: ["AZURE_AI_ENDPOINT", "AZURE_AI_API_BASE", "AZURE_INFERENCE_ENDPOINT"],

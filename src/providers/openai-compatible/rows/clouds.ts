@@ -5,6 +5,7 @@ import type { ChatRequest } from "../../../core/chat.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { Target } from "../../../core/target.ts";
 import { VERSION } from "../../../core/version.ts";
+import { FOREIGN_TO_CLAUDE } from "../../anthropic/native-messages.ts";
 import { likeOpenAI, likeVllm } from "../conversation.ts";
 import { noted, stopAsList } from "../quirks.ts";
 import { watsonxEmbeddings } from "../watsonx-embeddings.ts";
@@ -388,6 +389,7 @@ const bedrockMantle: OpenAICompatibleRow = {
       path: "/anthropic/v1/messages",
       source: "https://docs.aws.amazon.com/bedrock/latest/userguide/bedrock-mantle.html",
       models: /^anthropic\./,
+      foreignSeal: FOREIGN_TO_CLAUDE,
       lacksFeatures: true,
     },
   },

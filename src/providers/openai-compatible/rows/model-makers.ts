@@ -61,6 +61,10 @@ export const OPENAI_RESPONSES: ResponsesModels = {
   reasoningFormat: "openai-responses-v1",
 };
 
+/** Fernet tokens, which begin with their version and the time: https://github.com/fernet/spec/blob/master/Spec.md */
+const OPENAI_SEAL = /^gAAA/;
+/** Bytes in base64 that are no Fernet token, and ids. */
+export const FOREIGN_TO_OPENAI = /^(?!gAAA)[A-Za-z0-9+/]+={0,2}$|^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /**
  * https://platform.openai.com/docs/guides/reasoning: these reason. Any other model, also one for chats of a generation that
  * reasons, refuses a request for encrypted reasoning: https://github.com/pydantic/pydantic-ai/issues/3326
@@ -81,6 +85,8 @@ export const openai: OpenAICompatibleRow = {
       // https://github.com/openai/openai-openapi: paths with ?beta=true
       query: ["beta"],
       encryptedReasoning: OPENAI_REASONING,
+      foreignSeal: FOREIGN_TO_OPENAI,
+      refusesOpenReasoning: true,
     },
     "responses.input_tokens": {
       path: "responses/input_tokens",
@@ -153,8 +159,14 @@ const deepseek: OpenAICompatibleRow = {
     responses: {
       path: "responses",
       source: "https://docs.rs/openai-interface/0.12.0/openai_interface/responses/index.html",
+      foreignSeal: OPENAI_SEAL,
     },
-    messages: { path: "/anthropic/v1/messages", source: "https://api-docs.deepseek.com/guides/anthropic_api" },
+    messages: {
+      path: "/anthropic/v1/messages",
+      source: "https://api-docs.deepseek.com/guides/anthropic_api",
+      // its own are ids of messages: https://github.com/NousResearch/hermes-agent/pull/21048
+      foreignSeal: /^[A-Za-z0-9+/]+={0,2}$/,
+    },
   },
   requestIds: ["x-ds-trace-id"],
   keyVariables: ["DEEPSEEK_API_KEY"],
@@ -203,6 +215,7 @@ const xai: OpenAICompatibleRow = {
       source: "https://docs.x.ai/developers/rest-api-reference/inference/chat",
       // https://docs.x.ai/developers/model-capabilities/text/best-practices
       encryptedReasoning: /^grok-[4-9](?!.*non-reasoning)/,
+      foreignSeal: OPENAI_SEAL,
     },
   },
   keyVariables: ["XAI_API_KEY"],

@@ -1,0 +1,44 @@
+// Heads of requests that the server refuses before anything looks at the path.
+import { expect, test } from "bun:test";
+import { refusedHead } from "../../src/http/server.ts";
+
+const withHost = (host: string | null, url = "http://gateway.test/api/v1/models") =>
+  refusedHead({ url, headers: new Headers(host === null ? {} : { host }) });
+
+test("[d5.1 d5.6] a Host that is no host name or address is 400 with our error body, whatever the path is", async () => {
+  for (const host of [
+    "a@b",
+    "",
+    "a/b",
+    "a b",
+    "a?b",
+    "a#b",
+    "a%zz",
+    "[::1",
+    "a:b",
+    "a:99999",
+    "user:secret@host",
+    "1.2.3.4.5",
+  ]) {
+    const refused = withHost(host);
+    expect([host, refused?.status, refused?.headers.get("connection")]).toEqual([host, 400, "close"]);
+    expect(refused!.headers.get("x-gateway-error-code")).toBe("invalid_request");
+    const { error } = (await refused!.json()) as { readonly error: { readonly message: string } };
+    expect(error.message).toContain("Host");
+  }
+  expect(withHost(null, "/api/v1/models")?.status).toBe(400);
+});
+
+test("[d5.6] names and addresses with and without a port are taken, and no Host where the request needs none", () => {
+  for (const host of [
+    "gateway.test",
+    "gateway.test:4100",
+    "my_service",
+    "127.0.0.1:80",
+    "[::1]",
+    "[::1]:4100",
+    "a-b.c:",
+    null,
+  ])
+    expect([host, withHost(host)]).toEqual([host, null]);
+});
