@@ -178,7 +178,7 @@ describe.skipIf(program === null)("calls in the console", () => {
     for (const [name, path] of Object.entries(views)) {
       await made.open(path);
       await made.page.locator("main .row, main .empty-title, main .figures").first().waitFor();
-      await made.page.waitForLoadState("networkidle");
+      await made.settled();
       expect({ name, found: await made.axe() }).toEqual({ name, found: [] });
       const wider = await made.page.evaluate<number>(
         "document.documentElement.scrollWidth - document.documentElement.clientWidth",

@@ -184,7 +184,7 @@ consoleVisits("the overview, limits and providers in the console", SETTINGS, (vi
       ] as const) {
         await made.open(path);
         await page.locator("main").getByText(ready).first().waitFor();
-        await page.waitForLoadState("networkidle");
+        await made.settled();
         expect([path, await made.axe()]).toEqual([path, []]);
         const overflow = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
         expect([path, overflow]).toEqual([path, 0]);

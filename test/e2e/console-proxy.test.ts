@@ -70,7 +70,7 @@ oidc:
     }
     await made.open("/default/default/start");
     await page.getByText(`curl ${proxy.url}/api/v1/chat/completions`).waitFor();
-    await page.waitForLoadState("networkidle");
+    await made.settled();
     expect(proxy.strays).toEqual([]);
     expect(faultsOf(made)).toEqual([]);
     await made.close();

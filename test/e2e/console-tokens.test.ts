@@ -74,7 +74,7 @@ consoleVisits("tokens in the console", {}, (visits) => {
     const made = await visits.signedIn("/default/default/tokens", { colorScheme, viewport: { width, height: 900 } });
     const { page } = made;
     const look = async (name: string): Promise<void> => {
-      await page.waitForLoadState("networkidle");
+      await made.settled();
       expect({ name, found: await made.axe() }).toEqual({ name, found: [] });
       const wider = await page.evaluate<number>(
         "document.documentElement.scrollWidth - document.documentElement.clientWidth",

@@ -54,7 +54,7 @@ describe.skipIf(program === null)("usage in the console", () => {
     const sum = page.getByRole("table", { name: "The cost as a sum" });
     // 1 token in at 0.30 and 7 out at 1.20 dollars for a million
     expect(await sum.locator("tfoot").textContent()).toContain("$0.0000087");
-    await page.waitForLoadState("networkidle");
+    await made.settled();
     expect(await made.axe()).toEqual([]);
     expect(made.faults).toEqual([]);
     await made.close();

@@ -7,6 +7,7 @@ import { type Browser, type BrowserContextOptions, chromium, type Page, type Req
 import { buildConsole, writeFiles } from "../../console/build.ts";
 import { isExecutable, projectFolder } from "./gateway-program.ts";
 import { type GatewayOptions, type GatewayProcess, startGateway } from "./gateway-process.ts";
+import { makeLocatorsPrompt } from "./prompt-locators.ts";
 import { until } from "./until.ts";
 
 const PROGRAMS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
@@ -93,6 +94,7 @@ export async function openConsole(
     ...options,
   });
   const page = await context.newPage();
+  makeLocatorsPrompt(page);
   const faults: string[] = [];
   page.on("console", (message) => {
     if (!["error", "warning"].includes(message.type())) return;

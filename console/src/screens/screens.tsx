@@ -1,5 +1,7 @@
 // The screens: each is found by its path below the scope. The code of a screen is loaded with its first use.
-import { type ComponentType, lazy } from "react";
+import type { ComponentType } from "react";
+import { loadedOnUse } from "../components/loaded-on-use.tsx";
+import { Pending } from "../components/pending.tsx";
 
 /** What the menu puts together. */
 export const GROUPS = ["Traffic", "Try", "Configuration", "Access"] as const;
@@ -15,6 +17,9 @@ export interface Screen {
   readonly component: ComponentType;
 }
 
+const screen = <Props extends object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> =>
+  loadedOnUse(load, <Pending what="The screen" />);
+
 /** In the order of the menu. */
 export const SCREENS: readonly Screen[] = [
   {
@@ -23,7 +28,7 @@ export const SCREENS: readonly Screen[] = [
     title: "Overview",
     letter: "o",
     needs: "read*Usage",
-    component: lazy(async () => ({ default: (await import("./overview/overview-screen.tsx")).OverviewScreen })),
+    component: screen(async () => (await import("./overview/overview-screen.tsx")).OverviewScreen),
   },
   {
     path: "/calls",
@@ -31,7 +36,7 @@ export const SCREENS: readonly Screen[] = [
     title: "Calls",
     letter: "c",
     needs: "list*Logs",
-    component: lazy(async () => ({ default: (await import("./calls/calls-screen.tsx")).CallsScreen })),
+    component: screen(async () => (await import("./calls/calls-screen.tsx")).CallsScreen),
   },
   {
     path: "/usage",
@@ -39,7 +44,7 @@ export const SCREENS: readonly Screen[] = [
     title: "Usage",
     letter: "u",
     needs: "read*Usage",
-    component: lazy(async () => ({ default: (await import("./usage/usage-screen.tsx")).UsageScreen })),
+    component: screen(async () => (await import("./usage/usage-screen.tsx")).UsageScreen),
   },
   {
     path: "/limits",
@@ -47,7 +52,7 @@ export const SCREENS: readonly Screen[] = [
     title: "Limits",
     letter: "b",
     needs: "list*LimitStates",
-    component: lazy(async () => ({ default: (await import("./limits/limits-screen.tsx")).LimitsScreen })),
+    component: screen(async () => (await import("./limits/limits-screen.tsx")).LimitsScreen),
   },
   {
     path: "/play",
@@ -55,7 +60,7 @@ export const SCREENS: readonly Screen[] = [
     title: "Playground",
     letter: "y",
     needs: null,
-    component: lazy(async () => ({ default: (await import("./play/play-screen.tsx")).PlayScreen })),
+    component: screen(async () => (await import("./play/play-screen.tsx")).PlayScreen),
   },
   {
     path: "/start",
@@ -63,7 +68,7 @@ export const SCREENS: readonly Screen[] = [
     title: "First call",
     letter: "f",
     needs: "list*Logs",
-    component: lazy(async () => ({ default: (await import("./start/start-screen.tsx")).StartScreen })),
+    component: screen(async () => (await import("./start/start-screen.tsx")).StartScreen),
   },
   {
     path: "/routes",
@@ -71,7 +76,7 @@ export const SCREENS: readonly Screen[] = [
     title: "Routes",
     letter: "r",
     needs: "list*Routes",
-    component: lazy(async () => ({ default: (await import("./routes/routes-screen.tsx")).RoutesScreen })),
+    component: screen(async () => (await import("./routes/routes-screen.tsx")).RoutesScreen),
   },
   {
     path: "/providers",
@@ -79,7 +84,7 @@ export const SCREENS: readonly Screen[] = [
     title: "Providers",
     letter: "p",
     needs: "list*ProviderHealth",
-    component: lazy(async () => ({ default: (await import("./providers/providers-screen.tsx")).ProvidersScreen })),
+    component: screen(async () => (await import("./providers/providers-screen.tsx")).ProvidersScreen),
   },
   {
     path: "/models",
@@ -87,7 +92,7 @@ export const SCREENS: readonly Screen[] = [
     title: "Models",
     letter: "m",
     needs: null,
-    component: lazy(async () => ({ default: (await import("./models/models-screen.tsx")).ModelsScreen })),
+    component: screen(async () => (await import("./models/models-screen.tsx")).ModelsScreen),
   },
   {
     path: "/prices",
@@ -95,7 +100,7 @@ export const SCREENS: readonly Screen[] = [
     title: "Prices",
     letter: "i",
     needs: "list*Prices",
-    component: lazy(async () => ({ default: (await import("./prices/prices-screen.tsx")).PricesScreen })),
+    component: screen(async () => (await import("./prices/prices-screen.tsx")).PricesScreen),
   },
   {
     path: "/policies",
@@ -103,7 +108,7 @@ export const SCREENS: readonly Screen[] = [
     title: "Policies",
     letter: "x",
     needs: "list*Policies",
-    component: lazy(async () => ({ default: (await import("./policies/policies-screen.tsx")).PoliciesScreen })),
+    component: screen(async () => (await import("./policies/policies-screen.tsx")).PoliciesScreen),
   },
   {
     path: "/tools",
@@ -111,7 +116,7 @@ export const SCREENS: readonly Screen[] = [
     title: "Tools",
     letter: "s",
     needs: "list*ToolServers",
-    component: lazy(async () => ({ default: (await import("./tools/tools-screen.tsx")).ToolsScreen })),
+    component: screen(async () => (await import("./tools/tools-screen.tsx")).ToolsScreen),
   },
   {
     path: "/tokens",
@@ -119,7 +124,7 @@ export const SCREENS: readonly Screen[] = [
     title: "Tokens",
     letter: "t",
     needs: "list*Tokens",
-    component: lazy(async () => ({ default: (await import("./tokens/tokens-screen.tsx")).TokensScreen })),
+    component: screen(async () => (await import("./tokens/tokens-screen.tsx")).TokensScreen),
   },
   {
     path: "/people",
@@ -127,7 +132,7 @@ export const SCREENS: readonly Screen[] = [
     title: "People",
     letter: "e",
     needs: "list*Memberships",
-    component: lazy(async () => ({ default: (await import("./people/people-screen.tsx")).PeopleScreen })),
+    component: screen(async () => (await import("./people/people-screen.tsx")).PeopleScreen),
   },
   {
     path: "/audit",
@@ -135,7 +140,7 @@ export const SCREENS: readonly Screen[] = [
     title: "Audit",
     letter: "a",
     needs: "list*Audit",
-    component: lazy(async () => ({ default: (await import("./audit/audit-screen.tsx")).AuditScreen })),
+    component: screen(async () => (await import("./audit/audit-screen.tsx")).AuditScreen),
   },
   {
     path: "/settings",
@@ -143,19 +148,19 @@ export const SCREENS: readonly Screen[] = [
     title: "Settings",
     letter: "n",
     needs: null,
-    component: lazy(async () => ({ default: (await import("./settings/settings-screen.tsx")).SettingsScreen })),
+    component: screen(async () => (await import("./settings/settings-screen.tsx")).SettingsScreen),
   },
 ];
 
 /** Pages of single things, by the path of their screen. */
 export const DETAILS: Readonly<Record<string, ComponentType<{ readonly id: string }>>> = {
-  "/people": lazy(async () => ({ default: (await import("./people/user-screen.tsx")).UserScreen })),
-  "/policies": lazy(async () => ({ default: (await import("./policies/policy-screen.tsx")).PolicyScreen })),
-  "/prices": lazy(async () => ({ default: (await import("./prices/price-screen.tsx")).PriceScreen })),
-  "/tools": lazy(async () => ({ default: (await import("./tools/tool-server-screen.tsx")).ToolServerScreen })),
-  "/routes": lazy(async () => ({ default: (await import("./routes/route-screen.tsx")).RouteScreen })),
-  "/limits": lazy(async () => ({ default: (await import("./limits/limit-screen.tsx")).LimitScreen })),
-  "/providers": lazy(async () => ({ default: (await import("./providers/provider-screen.tsx")).ProviderScreen })),
-  "/calls": lazy(async () => ({ default: (await import("./call/call-screen.tsx")).CallScreen })),
-  "/tokens": lazy(async () => ({ default: (await import("./tokens/token-screen.tsx")).TokenScreen })),
+  "/people": screen(async () => (await import("./people/user-screen.tsx")).UserScreen),
+  "/policies": screen(async () => (await import("./policies/policy-screen.tsx")).PolicyScreen),
+  "/prices": screen(async () => (await import("./prices/price-screen.tsx")).PriceScreen),
+  "/tools": screen(async () => (await import("./tools/tool-server-screen.tsx")).ToolServerScreen),
+  "/routes": screen(async () => (await import("./routes/route-screen.tsx")).RouteScreen),
+  "/limits": screen(async () => (await import("./limits/limit-screen.tsx")).LimitScreen),
+  "/providers": screen(async () => (await import("./providers/provider-screen.tsx")).ProviderScreen),
+  "/calls": screen(async () => (await import("./call/call-screen.tsx")).CallScreen),
+  "/tokens": screen(async () => (await import("./tokens/token-screen.tsx")).TokenScreen),
 };

@@ -1,9 +1,8 @@
 // The frame of every page: scope, menu, search, account, and the screen of the path.
-import { Suspense, useCallback, useEffect, useId, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useId, useMemo, useRef, useState } from "react";
 import { Redirect, useLocation } from "wouter";
 import { Empty } from "../components/empty.tsx";
 import { Logo } from "../components/logo.tsx";
-import { Pending } from "../components/pending.tsx";
 import { type Binding, useKeys } from "../keyboard/keys.tsx";
 import { KeyCaps } from "../keyboard/key-caps.tsx";
 import { ScopeContext, ScopedLink } from "../scope/scope-context.tsx";
@@ -68,9 +67,7 @@ function Frame({ scope, path }: { readonly scope: Scope; readonly path: string }
         <Navigation path={path} />
         <main id="main" tabIndex={-1}>
           <OfflineBanner />
-          <Suspense fallback={<Pending what="The screen" />}>
-            <Content screen={screen} path={path} scope={stable} />
-          </Suspense>
+          <Content screen={screen} path={path} scope={stable} />
         </main>
       </div>
       {layer === "palette" && <Palette pasted={pasted} close={close} />}

@@ -1,6 +1,7 @@
 // What can be done at once about something that needs somebody: a budget is raised, a provider is drained. The dialogs are those of their pages.
-import { type ComponentType, lazy, Suspense, useState } from "react";
+import { type ComponentType, useState } from "react";
 import type { Attention } from "../../api/types.ts";
+import { loadedOnUse } from "../../components/loaded-on-use.tsx";
 import { useScope } from "../../scope/scope-context.tsx";
 import type { Scope } from "../../scope/scope.ts";
 import { may } from "../../session/me.ts";
@@ -19,13 +20,13 @@ const ACTIONS: Readonly<Partial<Record<Attention["kind"], Action>>> = {
     label: "Change the amount",
     needs: "replace*Budget",
     place: (scope) => scope,
-    Dialog: lazy(async () => ({ default: (await import("../limits/raise-limit.tsx")).RaiseDialog })),
+    Dialog: loadedOnUse(async () => (await import("../limits/raise-limit.tsx")).RaiseDialog, null),
   },
   provider: {
     label: "Drain for a time",
     needs: "drain*Provider",
     place: ({ tenant }) => ({ tenant, project: null }),
-    Dialog: lazy(async () => ({ default: (await import("../providers/drain-provider.tsx")).DrainDialogOf })),
+    Dialog: loadedOnUse(async () => (await import("../providers/drain-provider.tsx")).DrainDialogOf, null),
   },
 };
 
@@ -41,11 +42,7 @@ export function MatterAction({ kind, subject }: Pick<Attention, "kind" | "subjec
       <button type="button" onClick={() => setIsOpen(true)}>
         {action.label}
       </button>
-      {isOpen && (
-        <Suspense fallback={null}>
-          <action.Dialog id={subject} close={() => setIsOpen(false)} />
-        </Suspense>
-      )}
+      {isOpen && <action.Dialog id={subject} close={() => setIsOpen(false)} />}
     </>
   );
 }

@@ -1,10 +1,11 @@
 // `/`: how the tenant or project does. Figures of the last day beside those of a week before, what needs somebody, and calls per minute.
 // Where there never was a call, it is the page of the first call.
-import { lazy, Suspense, useState } from "react";
+import { useState } from "react";
 import { useLocation } from "wouter";
 import type { CallHistogram, LogPage, Usage } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { AsCode } from "../../components/as-code.tsx";
+import { loadedOnUse } from "../../components/loaded-on-use.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { TimeText } from "../../components/time-text.tsx";
@@ -16,7 +17,10 @@ import { CallBars, CallBarsTable } from "../calls/call-bars.tsx";
 import { AttentionPanel } from "./attention-panel.tsx";
 import { WeekFigures } from "./week-figures.tsx";
 
-const FIRST_CALL = lazy(async () => ({ default: (await import("../start/start-screen.tsx")).StartScreen }));
+const FirstCall = loadedOnUse(
+  async () => (await import("../start/start-screen.tsx")).StartScreen,
+  <Pending what="The page of the first call" />,
+);
 
 const EVERY_MS = 2000;
 const MINUTE_MS = 60_000;
@@ -38,12 +42,7 @@ export function OverviewScreen() {
   const [stays, setStays] = useState(false);
   if (isNew && !stays) setStays(true);
   if (isQuiet && any.data === undefined && any.error === null) return <Pending what="The overview" lines={8} />;
-  if (isNew || stays)
-    return (
-      <Suspense fallback={<Pending what="The page of the first call" />}>
-        <FIRST_CALL />
-      </Suspense>
-    );
+  if (isNew || stays) return <FirstCall />;
   return (
     <div className="call-page">
       <div className="title-row">
