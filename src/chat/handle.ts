@@ -52,7 +52,7 @@ export async function handleCall(
     lifetime.enter(token.tenantId, snapshot.limits);
 
     const { limits } = snapshot;
-    const reading = readBody(http, limits);
+    const reading = readBody(http, limits, lifetime);
     const body = isPending(reading) ? await reading : reading;
     if (explains) requireExplainable(body);
     const { longRequests } = context;

@@ -4,7 +4,8 @@
 import { z } from "zod";
 import { LEAST_BODY_BOUNDS } from "../core/body-bounds.ts";
 import type { ServerLimits } from "../core/snapshot.ts";
-import { EXPECTED_WORKERS, MAX_WORKERS } from "./worker-count.ts";
+import { availableMemory } from "./available-memory.ts";
+import { EXPECTED_WORKERS, MAX_WORKERS, usableCores, type WorkerCount } from "./worker-count.ts";
 import { compileIpRanges, isIpRange } from "../wire/ip-range.ts";
 
 const DEFAULT_PORT = 4100;
@@ -18,6 +19,11 @@ const STALE_SNAPSHOT = ["serve", "refuse"] as const;
 const MAX_CONCURRENT_CALLS = 65_535;
 const MAX_LIVE_TOKENS = 100_000;
 const MIB = 1024 * 1024;
+const MAX_HELD_BYTES = 1024 * 1024 * MIB;
+
+/** A quarter of the memory, shared by the processes that serve. */
+const heldBytesOf = (workers: WorkerCount): number =>
+  Math.floor(availableMemory() / 4 / (workers === "auto" ? usableCores() : workers));
 
 const toMs = (seconds: number): number => Math.max(1, Math.round(seconds * 1000));
 const seconds = (fallback: number, max: number, description: string) =>
@@ -142,6 +148,11 @@ export const serverSection = z
       description:
         "Maximum number of live access tokens of one project, and of one user; a request of the admin API for another one is answered with 409. Every process holds all tokens in memory, about 10 KB for each.",
     }),
+    max_held_bytes: z.int().min(MIB).max(MAX_HELD_BYTES).optional().meta({
+      title: "Bytes of arriving bodies",
+      description:
+        "Maximum number of bytes that bodies of requests of 64 KiB and more hold together in one process while they arrive, and answers while they are collected; one tenant may hold half of it. A call beyond it is answered with 503. The default is a quarter of the memory of the machine or container, shared by `workers`.",
+    }),
     max_answer_bytes: bytes(
       64 * MIB,
       1024,
@@ -219,6 +230,7 @@ export const serverSection = z
       maxConcurrentCalls: file.max_concurrent_calls,
       maxConcurrentCallsPerTenant: file.max_concurrent_calls_per_tenant ?? null,
       maxLiveTokens: file.max_live_tokens,
+      maxHeldBytes: file.max_held_bytes ?? heldBytesOf(file.workers),
       maxAnswerBytes: file.max_answer_bytes,
       maxEventBytes: file.max_event_bytes,
       defaultTimeoutMs: toMs(file.default_timeout_s),

@@ -172,6 +172,11 @@ export interface ServerLimits {
   readonly maxConcurrentCallsPerTenant: number | null;
   /** Of one project, and of one user. */
   readonly maxLiveTokens: number;
+  /**
+   * In bytes: what bodies of requests may hold together while they arrive, and answers while they are collected. Each
+   * tenant may hold half of it.
+   */
+  readonly maxHeldBytes: number;
   /** The largest non-streaming answer of a provider that is read, after decompression. */
   readonly maxAnswerBytes: number;
   /** The longest line or event of a stream. */

@@ -1,6 +1,7 @@
 // The calls in flight: bounded while the gateway serves, awaited at the end of the process, and cut when they do not
 // end.
 import type { InFlightCall, Traffic } from "../chat/call/context.ts";
+import { HeldBytes } from "../chat/call/held-bytes.ts";
 import { GatewayError } from "../core/errors.ts";
 
 export interface OpenTraffic extends Traffic {
@@ -24,6 +25,7 @@ export function openTraffic(gauge: { inc(): void; dec(): void }, refusal: () => 
   let draining = false;
   let emptied: (() => void) | null = null;
   return {
+    held: new HeldBytes(),
     count: () => calls.size,
     enter(call, { maxConcurrentCalls, maxConcurrentCallsPerTenant }) {
       if (draining) throw shuttingDown("The gateway is shutting down and accepts no new calls.");

@@ -61,7 +61,7 @@ const OF_THE_REQUEST: ReadonlyMap<ErrorCode, Failure["kind"]> = new Map([
  */
 const REQUEST_STATUSES: ReadonlySet<number> = new Set([400, 413, 422]);
 /** The gateway ended the attempt for a reason that says nothing about the upstream. */
-const ENDED_HERE: ReadonlySet<ErrorCode> = new Set(["superseded", "shutting_down"]);
+const ENDED_HERE: ReadonlySet<ErrorCode> = new Set(["superseded", "shutting_down", "gateway_overloaded"]);
 
 export function failureAfter({ code, isCallOver, last }: AttemptEnd): Failure {
   if (isCallOver) return { kind: "final", retryAfterMs: null };

@@ -52,6 +52,7 @@ export const LIMITS: ServerLimits = {
   maxConcurrentCalls: 10_000,
   maxConcurrentCallsPerTenant: null,
   maxLiveTokens: 1000,
+  maxHeldBytes: 1024 * 1_048_576,
   maxAnswerBytes: 67_108_864,
   maxEventBytes: 16_777_216,
   defaultTimeoutMs: 600_000,

@@ -64,6 +64,7 @@ describe("without a file", () => {
           maxConcurrentCalls: 10_000,
           maxConcurrentCallsPerTenant: null,
           maxLiveTokens: 1000,
+          maxHeldBytes: expect.any(Number),
           maxAnswerBytes: 67_108_864,
           maxEventBytes: 16_777_216,
           defaultTimeoutMs: 600_000,

@@ -17,6 +17,7 @@ import {
 import type { AnswerForm, NativeAnswers } from "../answer-form.ts";
 import { answerFrame, answerHeaders } from "./answer-frame.ts";
 import type { Call } from "../call/call.ts";
+import { collectedBytes } from "../call/collected-bytes.ts";
 import type { Answered, AttemptWork, OpenAttempt } from "../attempt/run-attempt.ts";
 import { joinedAnswer, type JoinedFigures } from "./joined-answer.ts";
 import { LONG_BODY_BYTES } from "../long-bodies/long-body-thread.ts";
@@ -298,8 +299,7 @@ async function allChecked(
 }
 
 export function answerBytes({ response }: OpenAnswer, { lifetime }: OpenAttempt, call: Call): MaybePromise<Uint8Array> {
-  const reading = response.body.bytes(call.snapshot.limits.maxAnswerBytes, lifetime.readsOn);
-  return isPending(reading) ? call.clock.waiting(reading) : reading;
+  return collectedBytes(response.body, call, lifetime.readsOn);
 }
 
 /** Closes an upstream request when the work on its answer fails. Returns the error with which the call fails. */

@@ -3,8 +3,9 @@
 import type { DecodeContext } from "../../providers/provider.ts";
 import type { UpstreamRequest, UpstreamResponse } from "../../wire/upstream.ts";
 import type { CancelSignal } from "../../core/cancellation.ts";
-import type { ServerLimits } from "../../core/snapshot.ts";
-import type { CallClock } from "../call/call-clock.ts";
+import { decodeUtf8 } from "../../wire/body-bytes.ts";
+import type { Call } from "../call/call.ts";
+import { collectedBytes } from "../call/collected-bytes.ts";
 import { pause } from "../../core/timeout.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 
@@ -24,8 +25,7 @@ export async function followedAnswer(
   made: UpstreamResponse,
   decode: DecodeContext,
   { provider }: Resolved,
-  clock: CallClock,
-  { maxAnswerBytes }: Pick<ServerLimits, "maxAnswerBytes">,
+  call: Call,
   signal: CancelSignal,
   send: SendChecked,
 ): Promise<UpstreamResponse> {
@@ -33,12 +33,12 @@ export async function followedAnswer(
   let response = made;
   for (let first = true; ; first = false) {
     if (/^text\/event-stream/i.test(response.header("content-type") ?? "")) return response;
-    const text = await clock.waiting(response.body.text(maxAnswerBytes));
+    const text = decodeUtf8(await collectedBytes(response.body, call));
     const next = provider.followUp(text, decode);
     if (next === null) return readAlready(response, text);
     response.body.accept();
     const waitMs = first ? next.waitMs : Math.max(next.waitMs, LEAST_WAIT_MS);
-    if (waitMs > 0) await clock.waiting(pause(waitMs, signal));
+    if (waitMs > 0) await call.clock.waiting(pause(waitMs, signal));
     response = await send(next.request);
   }
 }

@@ -128,9 +128,7 @@ function exchanged(
   // nothing has been answered yet that would be read on after the client has left
   const pauseSignal = cached === null ? call.signal : signal;
   const sendNext = (next: UpstreamRequest) => sendChecked(next, attempt, call, recorder, signal);
-  return first.then((response) =>
-    followedAnswer(response, decode, resolved, call.clock, call.snapshot.limits, pauseSignal, sendNext),
-  );
+  return first.then((response) => followedAnswer(response, decode, resolved, call, pauseSignal, sendNext));
 }
 
 /** Throws the error that a status other than success means. */

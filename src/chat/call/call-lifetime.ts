@@ -9,12 +9,13 @@ import type { OpenEntry } from "../../store/ledger.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
 import type { CallClock } from "./call-clock.ts";
 import { CallDeadline } from "./call-deadline.ts";
+import type { BytesHolder, HeldBytesBound } from "./held-bytes.ts";
 import type { CallRecorder } from "./call-recorder.ts";
 import type { ContentRecorder } from "../content/content-recorder.ts";
 import type { CallMeter } from "../metering/call-meter.ts";
 import type { InFlightCall, ChatContext } from "./context.ts";
 
-export class CallLifetime {
+export class CallLifetime implements BytesHolder {
   readonly deadline: CallDeadline;
   readonly #context: ChatContext;
   readonly #recorder: CallRecorder;
@@ -28,6 +29,8 @@ export class CallLifetime {
   #content: ContentRecorder | null = null;
   /** The request whose conversation another thread holds; `null` when there is none. */
   #held: ChatRequest | null = null;
+  /** Empty while the call has not entered. */
+  #tenantId = "";
   /** The call's place among the calls in flight; `null` when it has none. */
   #place: InFlightCall | null = null;
   #ledgerEntry: OpenEntry | null = null;
@@ -61,6 +64,19 @@ export class CallLifetime {
     const place: InFlightCall = { tenantId, abandon: this.abandon };
     this.#context.traffic.enter(place, bounds);
     this.#place = place;
+    this.#tenantId = tenantId;
+  }
+
+  /**
+   * Counts these bytes of a body that is still arriving against the memory that bodies may hold. Throws
+   * `gateway_overloaded`.
+   */
+  hold(bytes: number, bound: HeldBytesBound): void {
+    this.#context.traffic.held.hold(this.#tenantId, bytes, bound);
+  }
+
+  release(bytes: number): void {
+    if (bytes > 0) this.#context.traffic.held.release(this.#tenantId, bytes);
   }
 
   /**

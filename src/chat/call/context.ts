@@ -28,6 +28,7 @@ import type { LongAnswers } from "../long-bodies/long-answers.ts";
 import type { ArgumentChecks } from "../../mcp/tool-arguments.ts";
 import type { LongRequests } from "../long-bodies/long-requests.ts";
 import type { CallNotes } from "./call-notes.ts";
+import type { HeldBytes } from "./held-bytes.ts";
 import type { UpstreamClient } from "../../wire/upstream.ts";
 import type { GuardThreads } from "../guards/guard-threads.ts";
 
@@ -109,4 +110,6 @@ export interface Traffic {
   enter(call: InFlightCall, bounds: Pick<ServerLimits, "maxConcurrentCalls" | "maxConcurrentCallsPerTenant">): void;
   /** Releases the place. */
   leave(call: InFlightCall): void;
+  /** What the bodies of calls hold in memory while they arrive. */
+  readonly held: HeldBytes;
 }

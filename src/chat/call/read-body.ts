@@ -5,11 +5,19 @@ import { withTimeout } from "../../core/timeout.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { ServerLimits } from "../../core/snapshot.ts";
 import { joinedBytes } from "../../wire/body-bytes.ts";
+import { type BytesHolder, LEAST_HELD_BYTES } from "./held-bytes.ts";
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 
-/** Throws `unsupported_media_type`, `body_too_large`, `body_timeout` or `invalid_json`. */
-export function readBody(request: Request, limits: ServerLimits): MaybePromise<Uint8Array> {
+/**
+ * The bytes count as held by `holder` until the body has arrived; `null` where its bodies are always small. Throws
+ * `unsupported_media_type`, `body_too_large`, `body_timeout`, `invalid_json` or `gateway_overloaded`.
+ */
+export function readBody(
+  request: Request,
+  limits: ServerLimits,
+  holder: BytesHolder | null = null,
+): MaybePromise<Uint8Array> {
   const type = request.headers.get("content-type");
   if (type === null || !JSON_TYPE.test(type))
     throw new GatewayError(
@@ -24,10 +32,13 @@ export function readBody(request: Request, limits: ServerLimits): MaybePromise<U
     );
   const length = request.headers.get("content-length");
   if (length !== null && Number(length) > limits.maxBodyBytes) throw tooLarge(limits);
-  const reading = length === null ? readCounted(request, limits) : request.bytes();
+  const held = holder === null || length === null || Number(length) < LEAST_HELD_BYTES ? 0 : Number(length);
+  if (held > 0) holder!.hold(held, limits);
+  const reading = length === null ? readCounted(request, limits, holder) : request.bytes();
   // a small body has arrived with the head, so that no timer is needed
-  if (Bun.peek.status(reading) === "fulfilled") return bounded(Bun.peek(reading) as Uint8Array, limits);
-  return inTime(reading, limits);
+  if (held === 0 && Bun.peek.status(reading) === "fulfilled") return bounded(Bun.peek(reading) as Uint8Array, limits);
+  const arriving = inTime(reading, limits);
+  return held === 0 ? arriving : arriving.finally(() => holder!.release(held));
 }
 
 function bounded(bytes: Uint8Array, limits: ServerLimits): Uint8Array {
@@ -46,16 +57,25 @@ export function bodyText(bytes: Uint8Array): string {
   }
 }
 
-async function readCounted(request: Request, limits: ServerLimits): Promise<Uint8Array> {
+async function readCounted(request: Request, limits: ServerLimits, holder: BytesHolder | null): Promise<Uint8Array> {
   if (request.body === null) return new Uint8Array(0);
   const parts: Uint8Array[] = [];
   let size = 0;
-  for await (const part of request.body as AsyncIterable<Uint8Array>) {
-    size += part.length;
-    if (size > limits.maxBodyBytes) throw tooLarge(limits);
-    parts.push(part);
+  let held = 0;
+  try {
+    for await (const part of request.body as AsyncIterable<Uint8Array>) {
+      size += part.length;
+      if (size > limits.maxBodyBytes) throw tooLarge(limits);
+      if (holder !== null && size >= LEAST_HELD_BYTES) {
+        holder.hold(size - held, limits);
+        held = size;
+      }
+      parts.push(part);
+    }
+    return await joinedBytes(parts, size);
+  } finally {
+    if (held > 0) holder!.release(held);
   }
-  return joinedBytes(parts, size);
 }
 
 /** Bounds the time of a body that arrives slowly. */

@@ -5,7 +5,6 @@ import { decoderAround, type StreamDecoder } from "../../providers/provider.ts";
 import type { AnswerForm, NativeAnswers, StreamForm } from "../answer-form.ts";
 import { sealingAt } from "../carriers/vendor-reasoning.ts";
 import { endingUnderGuards } from "../guards/guarded-ending.ts";
-import { isPending } from "../../core/maybe-promise.ts";
 import { estimatedUsage } from "../../accounting/estimate.ts";
 import { promptTokens } from "../metering/attempt-estimate.ts";
 import { summedUsage } from "../../accounting/summed-usage.ts";
@@ -35,6 +34,7 @@ import type { Resolved } from "../plan/resolve-target.ts";
 import { splitChunk } from "../guards/guarded-chunks.ts";
 import { LONG_EVENT } from "../long-bodies/long-events.ts";
 import type { StreamUnderGuards } from "../guards/guard-scheduler.ts";
+import { collectedBytes } from "../call/collected-bytes.ts";
 import { readAnswer, TURNS_BYTES } from "../answer/read-answer.ts";
 import { NativePassing } from "../native/native-passing.ts";
 import { StreamNormalizer } from "./stream-normalizer.ts";
@@ -295,8 +295,7 @@ function jsonAnswerStream(
 }
 
 async function chunksOf(open: OpenAnswer, resolved: Resolved, call: Call): Promise<ChatChunk[]> {
-  const reading = open.response.body.bytes(call.snapshot.limits.maxAnswerBytes);
-  const bytes = isPending(reading) ? await call.clock.waiting(reading) : reading;
+  const bytes = await collectedBytes(open.response.body, call);
   const isLong = bytes.length >= TURNS_BYTES;
   const answer = await readAnswer(bytes, open, resolved, call);
   open.response.body.accept();
