@@ -440,6 +440,8 @@ export interface Untranslated {
   readonly dropped: "always" | "asked" | "never";
   /** Set where it is left out `always` only for a named client. Where that is switched off, it is left out if `asked`. */
   readonly deviation?: ClientDeviationName;
+  /** Set where the rules of the form do not allow the value: only the vendor of a target that speaks the form judges it. */
+  readonly isInvalid?: true;
 }
 
 /** What the engine has to know of an operation whose answers are values for inputs, and no generated text. */

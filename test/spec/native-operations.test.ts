@@ -97,6 +97,48 @@ describe("each target of a call", () => {
     expect(other.sent).toHaveLength(1);
   });
 
+  test.each<readonly [member: string, path: string, body: JsonObject]>([
+    ["top_p below nothing", "top_p", { top_p: -1 }],
+    ["a temperature of other vendors", "temperature", { temperature: 1.5 }],
+    ["a temperature in words", "temperature", { temperature: "warm" }],
+    ["a bound of nothing", "max_tokens", { max_tokens: 0 }],
+    ["a budget below the least", "thinking.budget_tokens", { thinking: { type: "enabled", budget_tokens: 10 } }],
+    ["a tool without a schema", "tools[0].input_schema", { tools: [{ name: "look" }] }],
+    [
+      "empty text",
+      "messages[0].content[0].text",
+      { messages: [{ role: "user", content: [{ type: "text", text: "" }] }] },
+    ],
+    [
+      "a call without its result",
+      "messages[1].content[0]",
+      {
+        messages: [
+          ...ASKED.messages,
+          { role: "assistant", content: [{ type: "tool_use", id: "a", name: "f", input: {} }] },
+        ],
+      },
+    ],
+    [
+      "a turn of nothing but an upload",
+      "messages",
+      { messages: [{ role: "user", content: [{ type: "container_upload", file_id: "f" }] }] },
+    ],
+    [
+      "a tool that a system turn adds",
+      "messages[1].content[0]",
+      { messages: [...ASKED.messages, { role: "system", content: [{ type: "tool_addition", tool_name: "f" }] }] },
+    ],
+  ])("[d12.3] %s goes to the form's own vendor as it is, and to no other target", async (_what, path, body) => {
+    const native = gateway(() => NATIVE_MESSAGE, { permissions: ["vendor_objects"] });
+    expect((await ask(native, { ...ASKED, ...body })).status).toBe(200);
+    expect(bodyOf(native.sent[0]!)).toEqual({ ...ASKED, model: "claude", ...body });
+    const translated = gateway(() => COMPLETION, { permissions: ["vendor_objects"] });
+    const refused = await ask(translated, { ...AT_OPENAI, ...body });
+    expect({ status: refused.status, sent: translated.sent.length }).toEqual({ status: 400, sent: 0 });
+    expect(await refused.text()).toContain(path);
+  });
+
   test("[d12.3] parameters of a fallback stand in the form's own place, and in the text alone", async () => {
     let calls = 0;
     const stub = gateway(() => (calls++ === 0 ? OVERLOADED : NATIVE_MESSAGE));

@@ -101,7 +101,10 @@ function leftUntranslated({ written }: ChatRequest, settings: FitSettings): read
   if (written === undefined || written.untranslated.length === 0) return NOTHING_LEFT;
   for (const part of written.untranslated)
     if (!mayBeLeft(part, settings))
-      throw new GatewayError("unsupported_parameter", part.message, { param: part.path, isWritten: true });
+      throw new GatewayError(part.isInvalid === true ? "invalid_request" : "unsupported_parameter", part.message, {
+        param: part.path,
+        isWritten: true,
+      });
   return written.untranslated.map(({ path }) => path);
 }
 

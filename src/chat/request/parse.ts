@@ -30,7 +30,7 @@ const BOUNDS = ["max_tokens", "max_completion_tokens"] as const;
 
 /** The form of chat completions. */
 export const CHAT_FORM: RequestForm = {
-  parse: parseChatRequest,
+  parse: (text, bounds) => parseChatRequest(text, bounds),
   pathOf: (path) => path,
   withEntry: requestWithEntry,
 };
@@ -39,20 +39,25 @@ export const CHAT_FORM: RequestForm = {
  * Throws GatewayError `invalid_json`, `invalid_request` and similar errors with the path in `param`. `bounds` is null
  * when the text consists of parts that were checked before.
  */
-export function parseChatRequest(text: string, bounds: BodyBounds | null = LEAST_BODY_BOUNDS): ChatRequest {
+export function parseChatRequest(
+  text: string,
+  bounds: BodyBounds | null = LEAST_BODY_BOUNDS,
+  unchecked: ReadonlySet<string> = NO_MEMBERS,
+): ChatRequest {
   const { value, members } = parsedBody(text, bounds);
-  return chatRequestOf(value, (rewritten) => ({ text, members, rewritten }));
+  return chatRequestOf(value, (rewritten) => ({ text, members, rewritten }), unchecked);
 }
 
 /**
  * Returns the request that a body makes. `sourceOf` gets the members whose value in the request differs from the body.
- * Throws GatewayError.
+ * The values of `unchecked` members pass as they are. Throws GatewayError.
  */
 export function chatRequestOf(
   body: JsonObject,
   sourceOf: (rewritten: ReadonlySet<string>) => RequestSource,
+  unchecked: ReadonlySet<string> = NO_MEMBERS,
 ): ChatRequest {
-  const fields = classify(body);
+  const fields = classify(body, unchecked);
   const legacy = withToolsForFunctions(fields.common, fields.gateway);
   const toolServers = parseToolServers((legacy.params["tools"] as readonly Json[] | undefined) ?? []);
   const nested = withNestedTools(legacy.params);
@@ -128,7 +133,7 @@ interface Classified {
  * Puts each field into its class and checks it. null means "not set" (promise 5.2), except in fields that are passed
  * through untouched.
  */
-function classify(body: JsonObject): Classified {
+function classify(body: JsonObject, unchecked: ReadonlySet<string>): Classified {
   const gateway: Record<string, Json> = {};
   const common: Record<string, Json> = {};
   const extra: Record<string, Json> = {};
@@ -143,7 +148,7 @@ function classify(body: JsonObject): Classified {
     if (sent === null) continue;
     // some languages print 0.7 as 0.69999999999999996, which is the same double; only a seed may need more digits
     const value = isRawNumber(sent) && field !== COMMON.seed ? Number(sent.rawJSON) : sent;
-    field.check(value, name);
+    if (!unchecked.has(name)) field.check(value, name);
     (field.class === "common" ? common : gateway)[name] = value;
   }
   return { gateway, common, extra };

@@ -11,13 +11,14 @@ import type {
   Untranslated,
 } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { isObject, type Json, type JsonObject, mergeObjects } from "../../core/json.ts";
-import { GATEWAY, invalid } from "../../core/params.ts";
+import { isObject, isRawNumber, type Json, type JsonObject, mergeObjects } from "../../core/json.ts";
+import { FIELDS, GATEWAY, invalid } from "../../core/params.ts";
 import { sourceOfValues } from "../../core/request-source.ts";
 import { requestWithEntry } from "./entry-text.ts";
 import { beyondBound } from "./bounded-body.ts";
 import { relocated } from "../call/located-error.ts";
-import { CHAT_FORM, chatRequestOf, parsedBody } from "./parse.ts";
+import { chatRequestOf, parseChatRequest, parsedBody } from "./parse.ts";
+import { orNoted, VENDOR_JUDGED } from "./vendor-judged.ts";
 
 /** What an operation says of its requests. */
 export interface Translator {
@@ -67,7 +68,9 @@ export function translatedForm(translator: Translator): RequestForm {
     ...(translator.task !== undefined && { task: translator.task }),
     ...(translator.rawPrompts !== undefined && { rawPrompts: translator.rawPrompts }),
     parse: (text, bounds) =>
-      bounds === null ? { ...CHAT_FORM.parse(text, null), form } : parsedRequest(text, bounds, translator, form),
+      bounds === null
+        ? { ...parseChatRequest(text, null, VENDOR_JUDGED), form }
+        : parsedRequest(text, bounds, translator, form),
     pathOf: (path, { written }) =>
       written === undefined ? path : pathIn(path, written.origins, new Set(written.ownFields), translator),
     withEntry: requestWithEntry,
@@ -97,12 +100,52 @@ function parsedRequest(text: string, bounds: BodyBounds, translator: Translator,
   const asked = { text, body, origins, untranslated, advisory, ownFields, approved, added: {}, memo, ...reasoning };
   const written = replaced === undefined ? asked : { ...asked, replaced };
   try {
-    const request = chatRequestOf(whole, (rewritten) => sourceOfValues(whole, rewritten));
-    return { ...request, form, written };
+    const isJudged = translator.task === undefined;
+    const request = chatRequestOf(
+      whole,
+      (rewritten) => sourceOfValues(whole, rewritten),
+      isJudged ? VENDOR_JUDGED : undefined,
+    );
+    const parts = isJudged ? [...untranslated, ...valuesForVendors(whole, asked, translator)] : untranslated;
+    // the gateway runs tools for the translation alone
+    if (request.options.toolServers.length > 0) requireValid(parts);
+    return { ...request, form, written: { ...written, untranslated: parts } };
   } catch (thrown) {
     if (!(thrown instanceof GatewayError)) throw thrown;
     throw relocated(thrown, (path) => pathIn(path, origins, new Set(ownFields), translator));
   }
+}
+
+/** Returns the values of parameters that only a vendor's own rules may allow. */
+function valuesForVendors(
+  chat: JsonObject,
+  { origins, untranslated }: Pick<Translation, "origins" | "untranslated">,
+  translator: Translator,
+): readonly Untranslated[] {
+  const found: Untranslated[] = [];
+  for (const name of VENDOR_JUDGED) {
+    const value = chat[name];
+    if (value === undefined || value === null) continue;
+    orNoted(
+      (part) => found.push(part),
+      undefined,
+      () => {
+        try {
+          FIELDS.get(name)!.check(isRawNumber(value) ? Number(value.rawJSON) : value, name);
+        } catch (thrown) {
+          if (!(thrown instanceof GatewayError)) throw thrown;
+          throw relocated(thrown, (path) => pathIn(path, origins, new Set(), translator));
+        }
+      },
+    );
+  }
+  return found.filter(({ path }) => !untranslated.some((known) => known.path === path));
+}
+
+function requireValid(parts: readonly Untranslated[]): void {
+  const invalidPart = parts.find(({ isInvalid }) => isInvalid);
+  if (invalidPart !== undefined)
+    throw new GatewayError("invalid_request", invalidPart.message, { param: invalidPart.path, isWritten: true });
 }
 
 function withoutOwn({ [OWN_FIELDS]: _own, ...body }: JsonObject): JsonObject {

@@ -4,7 +4,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
 import { vendorCitations } from "./citations.ts";
 import { bad, cacheMark, filledTextAt, given, objectAt, textAt } from "./fields.ts";
-import { asked, never } from "./untranslated.ts";
+import { asked, never, orLeft } from "./untranslated.ts";
 
 /** A block, and where the client wrote it. The text of a message is a block as well. */
 export interface PlacedBlock {
@@ -35,7 +35,7 @@ export function sourceOf({ block, path }: PlacedBlock): string {
 export function partsOf({ block, path }: PlacedBlock, left: Untranslated[]): readonly ContentPart[] {
   switch (block["type"]) {
     case "text":
-      return [textPart(block, path)];
+      return [textPart(block, path, left)];
     case "image":
       return imageParts(block, path, left);
     case "document":
@@ -55,8 +55,9 @@ export function partsOf({ block, path }: PlacedBlock, left: Untranslated[]): rea
 }
 
 /** Empty text is refused, as by the vendor. Citations stay on their text. */
-export function textPart(block: JsonObject, path: string): ContentPart {
-  const text = filledTextAt(block, "text", path);
+export function textPart(block: JsonObject, path: string, left: Untranslated[]): ContentPart {
+  const text = textAt(block, "text", path);
+  orLeft(left, "", () => filledTextAt(block, "text", path));
   const citations = given(block, "citations");
   const own = Array.isArray(citations) ? vendorCitations(citations as readonly Json[]) : [];
   return { type: "text", text, ...(own.length > 0 && { citations: own }), ...cacheMark(block, path) };

@@ -5,7 +5,8 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { CommonParameter } from "../../core/params.ts";
 import { invalid } from "../../core/params.ts";
 import { given, objectAt } from "./fields.ts";
-import { asked } from "./untranslated.ts";
+import { invalidPart } from "../../chat/request/vendor-judged.ts";
+import { asked, orLeft } from "./untranslated.ts";
 
 const EFFORTS: readonly string[] = ["low", "medium", "high", "xhigh", "max"];
 const MIN_BUDGET = 1_024;
@@ -46,8 +47,10 @@ interface Effort {
 
 /** An effort that was asked for by name is not left out, but one that stands for a budget or for no thinking is. */
 function effortOf(body: JsonObject, named: Json | undefined, left: Untranslated[]): Effort {
-  if (named !== undefined && typeof named !== "string")
-    throw invalid("output_config.effort", `one of ${EFFORTS.join(", ")}`, named);
+  if (named !== undefined && typeof named !== "string") {
+    left.push(invalidPart(invalid("output_config.effort", `one of ${EFFORTS.join(", ")}`, named)));
+    return { effort: null, isAdvisory: false };
+  }
   const isKnown = named !== undefined && EFFORTS.includes(named);
   if (named !== undefined && !isKnown) left.push(asked("output_config.effort", `the effort ${named.slice(0, 64)}`));
   const asNamed = { effort: isKnown ? named : null, isAdvisory: false };
@@ -62,7 +65,7 @@ function effortOf(body: JsonObject, named: Json | undefined, left: Untranslated[
   if (type === "disabled") return { effort: "none", isAdvisory: true };
   if (type === "adaptive") return asNamed;
   if (type === "enabled") {
-    const budget = checkedBudget(thinking["budget_tokens"], body["max_tokens"]);
+    const budget = orLeft(left, 0, () => checkedBudget(thinking["budget_tokens"], body["max_tokens"]));
     return named !== undefined ? asNamed : { effort: effortFor(budget), isAdvisory: true };
   }
   left.push(asked("thinking.type", `thinking of type ${type.slice(0, 64)}`));

@@ -4,6 +4,7 @@ import { LEAST_BODY_BOUNDS } from "../../core/body-bounds.ts";
 import type { Untranslated } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { withEdits } from "../../core/json-edit.ts";
+import type { GatewayError } from "../../core/errors.ts";
 import { type CommonParameter, invalid } from "../../core/params.ts";
 import type { Translation, Translator } from "../../chat/request/translated-form.ts";
 import { citationEdits } from "./citations.ts";
@@ -12,6 +13,7 @@ import { placedBlocks } from "./translate-content.ts";
 import { translateOutput } from "./translate-output.ts";
 import { translateTools } from "./translate-tools.ts";
 import { systemMessage, translateTurns } from "./translate-turns.ts";
+import { invalidPart } from "../../chat/request/vendor-judged.ts";
 import { advice, asked, deviating, never as refused } from "./untranslated.ts";
 
 /** What the answer needs of the request. */
@@ -77,7 +79,7 @@ function translate(body: JsonObject, needsBound: boolean): Translation {
   const model = given(body, "model");
   if (model !== undefined && typeof model !== "string") throw invalid("model", "a string", model);
   const turns = translateTurns(body["messages"], left);
-  const system = systemOf(body);
+  const system = systemOf(body, left);
   const tools = translateTools(body, left);
   const output = translateOutput(body, left);
   leaveOthers(body, left);
@@ -85,10 +87,10 @@ function translate(body: JsonObject, needsBound: boolean): Translation {
   const chat: JsonObject = {
     ...(model !== undefined && { model }),
     messages: [...system, ...turns.messages],
-    ...boundOf(body, needsBound),
-    ...samplingOf(body),
+    ...boundOf(body, needsBound, left),
+    ...samplingOf(body, left),
     ...tierOf(body, advisory, left),
-    ...userOf(body),
+    ...userOf(body, left),
     ...tools.params,
     ...output.params,
   };
@@ -114,30 +116,32 @@ function replacedMembers(body: JsonObject): Pick<Translation, "replaced"> {
   return edits.length === 0 ? {} : { replaced: withEdits({ messages }, edits) };
 }
 
-function systemOf(body: JsonObject): readonly JsonObject[] {
+function systemOf(body: JsonObject, left: Untranslated[]): readonly JsonObject[] {
   const system = given(body, "system");
   if (system === undefined) return [];
-  const message = systemMessage(placedBlocks(system, "system"));
+  const message = systemMessage(placedBlocks(system, "system"), left);
   return message === null ? [] : [message];
 }
 
-function boundOf(body: JsonObject, isNeeded: boolean): JsonObject {
+/** Limits count the bound, so that it has to be a whole number everywhere. */
+function boundOf(body: JsonObject, isNeeded: boolean, left: Untranslated[]): JsonObject {
   const bound = given(body, "max_tokens");
   if (bound === undefined && !isNeeded) return {};
-  if (typeof bound !== "number" || !Number.isInteger(bound) || bound < 1)
-    throw invalid("max_tokens", "an integer of at least 1", bound);
-  return { max_tokens: bound };
+  const refusal = (): GatewayError => invalid("max_tokens", "an integer of at least 1", bound);
+  if (bound !== undefined && (typeof bound !== "number" || !Number.isInteger(bound) || bound < 0)) throw refusal();
+  if (bound === undefined || bound === 0) left.push(invalidPart(refusal()));
+  return bound === undefined ? {} : { max_tokens: bound };
 }
 
 /** As many as any list of a known field may have. */
 const MAX_STOPS = LEAST_BODY_BOUNDS.maxItems;
 
-function samplingOf(body: JsonObject): JsonObject {
+function samplingOf(body: JsonObject, left: Untranslated[]): JsonObject {
   const params: Record<string, Json> = {};
   const temperature = given(body, "temperature");
   if (temperature !== undefined) {
     if (typeof temperature !== "number" || temperature < 0 || temperature > 1)
-      throw invalid("temperature", "a number from 0 to 1", temperature);
+      left.push(invalidPart(invalid("temperature", "a number from 0 to 1", temperature)));
     params["temperature"] = temperature;
   }
   for (const name of ["top_p", "top_k", "stream"] as const) {
@@ -147,8 +151,8 @@ function samplingOf(body: JsonObject): JsonObject {
   const stop = given(body, "stop_sequences");
   if (stop !== undefined) {
     if (!Array.isArray(stop) || !(stop as readonly Json[]).every((one) => typeof one === "string"))
-      throw invalid("stop_sequences", "an array of strings", stop);
-    if (stop.length > MAX_STOPS)
+      left.push(invalidPart(invalid("stop_sequences", "an array of strings", stop)));
+    else if (stop.length > MAX_STOPS)
       throw bad("stop_sequences", `may have at most ${MAX_STOPS} items; got ${stop.length}.`);
     params["stop"] = stop;
   }
@@ -171,13 +175,16 @@ function tierOf(body: JsonObject, advisory: CommonParameter[], left: Untranslate
 const MAX_USER = 64;
 
 /** A longer identifier, such as the JSON that some clients send, becomes its SHA-256. */
-function userOf(body: JsonObject): JsonObject {
+function userOf(body: JsonObject, left: Untranslated[]): JsonObject {
   const metadata = given(body, "metadata");
   if (metadata === undefined) return {};
   if (!isObject(metadata)) throw invalid("metadata", "an object", metadata);
   const user = given(metadata, "user_id");
   if (user === undefined) return { metadata };
-  if (typeof user !== "string") throw invalid("metadata.user_id", "a string", user);
+  if (typeof user !== "string") {
+    left.push(invalidPart(invalid("metadata.user_id", "a string", user)));
+    return { metadata };
+  }
   return {
     metadata,
     user: user.length <= MAX_USER ? user : createHash("sha256").update(user).digest("hex"),

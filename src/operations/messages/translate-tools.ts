@@ -4,7 +4,8 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
 import { chatToolName } from "./call-names.ts";
 import { bad, cacheMark, filledTextAt, given, objectAt, textAt } from "./fields.ts";
-import { asked } from "./untranslated.ts";
+import { invalidPart } from "../../chat/request/vendor-judged.ts";
+import { asked, orLeft } from "./untranslated.ts";
 
 export interface TranslatedTools {
   /** `tools`, `tool_choice` and `parallel_tool_calls`, as far as they are set. */
@@ -32,9 +33,9 @@ export function translateTools(body: JsonObject, left: Untranslated[]): Translat
     const type = given(tool, "type") ?? "custom";
     if (typeof type !== "string") throw invalid(`${path}.type`, "a string", type);
     if (type === "custom") {
-      const name = toolName(tool, path, known);
+      const name = toolName(tool, path, known, left);
       if (chatToolName(name) !== name) names[chatToolName(name)] = name;
-      tools.push(functionTool(tool, name, path));
+      tools.push(functionTool(tool, name, path, left));
       origins.push(path);
     } else if (type === "mcp") {
       tools.push(tool);
@@ -45,15 +46,16 @@ export function translateTools(body: JsonObject, left: Untranslated[]): Translat
   return { params: { ...(tools.length > 0 && { tools }), ...choice }, origins, names };
 }
 
-function toolName(tool: JsonObject, path: string, known: Set<string>): string {
+function toolName(tool: JsonObject, path: string, known: Set<string>, left: Untranslated[]): string {
   const name = textAt(tool, "name", path);
   if (!NAME.test(name)) throw invalid(`${path}.name`, "1 to 128 letters, digits, underscores or dashes", name);
-  if (known.has(name)) throw bad(`${path}.name`, `must be unique; two tools are called ${JSON.stringify(name)}.`);
+  if (known.has(name))
+    left.push(invalidPart(bad(`${path}.name`, `must be unique; two tools are called ${JSON.stringify(name)}.`)));
   known.add(name);
   return name;
 }
 
-function functionTool(tool: JsonObject, name: string, path: string): JsonObject {
+function functionTool(tool: JsonObject, name: string, path: string, left: Untranslated[]): JsonObject {
   const { strict } = tool;
   const beside: Record<string, Json> = {};
   for (const member of BESIDE) {
@@ -65,7 +67,7 @@ function functionTool(tool: JsonObject, name: string, path: string): JsonObject 
     function: {
       name: chatToolName(name),
       ...(given(tool, "description") !== undefined && { description: textAt(tool, "description", path) }),
-      parameters: objectAt(tool, "input_schema", path),
+      parameters: orLeft(left, {}, () => objectAt(tool, "input_schema", path)),
       ...(typeof strict === "boolean" && { strict }),
     },
     ...beside,
@@ -93,8 +95,10 @@ function translateChoice(
     if (known.has(name))
       return { tool_choice: { type: "function", function: { name: chatToolName(name) } }, ...parallel };
     if (!left.some(({ path }) => path.startsWith("tools[")))
-      throw bad("tool_choice.name", `names no tool of the request; got ${JSON.stringify(name.slice(0, 64))}.`);
-    left.push(asked("tool_choice", "the choice of such a tool"));
+      left.push(
+        invalidPart(bad("tool_choice.name", `names no tool of the request; got ${JSON.stringify(name.slice(0, 64))}.`)),
+      );
+    else left.push(asked("tool_choice", "the choice of such a tool"));
     return parallel;
   }
   if (typeof type !== "string") throw invalid("tool_choice.type", '"auto", "any", "tool" or "none"', type);

@@ -9,7 +9,8 @@ import { redactedDetail, thinkingDetail } from "../../providers/signed-thinking.
 import { chatToolName, providerCallId } from "./call-names.ts";
 import { bad, cacheMark, filledTextAt, given, objectAt, textAt } from "./fields.ts";
 import { partsOf, type PlacedBlock, placedBlocks, plainText, sourceOf, textPart } from "./translate-content.ts";
-import { asked, never } from "./untranslated.ts";
+import { invalidPart } from "../../chat/request/vendor-judged.ts";
+import { asked, never, orLeft } from "./untranslated.ts";
 
 export interface TranslatedTurns {
   readonly messages: readonly Message[];
@@ -22,9 +23,10 @@ export interface TranslatedTurns {
 /** Throws `invalid_request` with the path in the client's body. What has no counterpart is added to `left`. */
 export function translateTurns(messages: Json | undefined, left: Untranslated[]): TranslatedTurns {
   const turns = new Turns(left);
-  const runs = runsOf(messages);
+  const runs = runsOf(messages, left);
   runs.forEach((run, index) => turns.add(run, index === runs.length - 1));
-  turns.requireAnswered();
+  turns.noteUnanswered();
+  turns.noteSilence();
   return turns;
 }
 
@@ -41,7 +43,7 @@ interface SentRun {
 
 const ROLES = ["user", "assistant", "system"] as const;
 
-function runsOf(value: Json | undefined): readonly SentRun[] {
+function runsOf(value: Json | undefined, left: Untranslated[]): readonly SentRun[] {
   if (!Array.isArray(value) || value.length === 0)
     throw invalid("messages", "an array of at least one message", Array.isArray(value) ? undefined : value);
   const runs: SentRun[] = [];
@@ -50,7 +52,8 @@ function runsOf(value: Json | undefined): readonly SentRun[] {
     if (!isObject(message)) throw invalid(path, "an object", message);
     const role = ROLES.find((known) => known === message["role"]);
     if (role === undefined) throw invalid(`${path}.role`, `one of ${ROLES.join(", ")}`, message["role"]);
-    if (role !== "assistant" && message["content"] === "") throw bad(`${path}.content`, "must not be an empty string.");
+    if (role !== "assistant" && message["content"] === "")
+      left.push(invalidPart(bad(`${path}.content`, "must not be an empty string.")));
     const sent = { path, blocks: placedBlocks(message["content"], `${path}.content`) };
     const last = runs.at(-1);
     if (last?.role === role) last.messages.push(sent);
@@ -89,28 +92,39 @@ class Turns implements TranslatedTurns {
 
   add(run: SentRun, isLast: boolean): void {
     if (run.role === "system") {
-      this.requireAnswered();
+      this.noteUnanswered();
       for (const { path, blocks } of run.messages) this.#addSystem(path, blocks);
     } else if (run.role === "user") {
       this.#addUser(run.messages);
-      this.requireAnswered();
+      this.noteUnanswered();
       this.#calls = new Map();
     } else {
-      this.requireAnswered();
+      this.noteUnanswered();
       this.#addAssistant(run.messages);
       if (isLast && this.#calls.size === 0)
         this.#left.push(asked(run.messages.at(-1)!.path, "the beginning of an answer that the model should continue"));
     }
   }
 
-  /** Throws `invalid_request` for a call of the last turn that has no result. */
-  requireAnswered(): void {
+  /** Notes the calls of the last turn that have no result. */
+  noteUnanswered(): void {
     for (const [id, { path, isAnswered }] of this.#calls)
       if (!isAnswered)
-        throw bad(
+        this.#refuse(
           path,
           `has no result: a tool_result for ${JSON.stringify(id.slice(0, 64))} must stand in the next message, which has to be the user's.`,
         );
+  }
+
+  /** A chat completion needs a message, also where it is sent to nobody. */
+  noteSilence(): void {
+    if (this.messages.length > 0) return;
+    this.#refuse("messages", "must hold something that a provider without the Messages API can be told.");
+    this.#push({ role: "user", content: "" }, "messages");
+  }
+
+  #refuse(path: string, message: string): void {
+    this.#left.push(invalidPart(bad(path, message)));
   }
 
   #push(message: Message, path: string, parts: readonly string[] | null = null): void {
@@ -120,20 +134,20 @@ class Turns implements TranslatedTurns {
   }
 
   #addSystem(path: string, blocks: readonly PlacedBlock[]): void {
-    const message = systemMessage(blocks);
+    const message = systemMessage(blocks, this.#left);
     if (message !== null) this.#push(message, path);
   }
 
   #addUser(messages: readonly SentMessage[]): void {
-    const results = messages.flatMap(({ blocks }) => resultsOf(blocks));
+    const results = messages.flatMap(({ blocks }) => resultsOf(blocks, this.#left));
     const media: PlacedPart[] = [];
     const answered = new Map<string, readonly [message: Message, path: string]>();
     for (const { block, path } of results) {
-      const id = this.#answeredCall(block, path);
+      const id = orLeft(this.#left, "", () => this.#answeredCall(block, path));
       answered.set(id, [this.#result(block, path, id, media), path]);
     }
     // results stand in the order of their calls
-    for (const id of this.#calls.keys()) {
+    for (const id of [...this.#calls.keys(), ""]) {
       const result = answered.get(id);
       if (result !== undefined) this.#push(...result);
     }
@@ -186,23 +200,33 @@ class Turns implements TranslatedTurns {
   }
 }
 
-/** The system message of blocks of text; null when there are none. */
-export function systemMessage(blocks: readonly PlacedBlock[]): Message | null {
-  const parts = blocks.map(({ block, path }) => {
-    if (block["type"] !== "text") throw bad(`${path}.type`, 'must be "text" in a system message.');
-    return textPart(block, path);
+/** The system message of blocks of text; null when there are none. A block of another type is added to `left`. */
+export function systemMessage(blocks: readonly PlacedBlock[], left: Untranslated[]): Message | null {
+  const parts = blocks.flatMap(({ block, path }) => {
+    const type = block["type"] as string;
+    if (type === "text") return [textPart(block, path, left)];
+    left.push(
+      OF_VENDORS.test(type)
+        ? asked(path, `a block of type ${type}`)
+        : never(path, `a block of type ${JSON.stringify(type.slice(0, 64))} in a system message`, "leave it out"),
+    );
+    return [];
   });
   return parts.length === 0 ? null : { role: "system", content: plainText(parts) ?? parts };
 }
 
-/** Throws where another block stands before a result, which the vendor refuses as well. */
-function resultsOf(blocks: readonly PlacedBlock[]): readonly PlacedBlock[] {
+/** Notes a result behind another block, which the vendor refuses as well. */
+function resultsOf(blocks: readonly PlacedBlock[], left: Untranslated[]): readonly PlacedBlock[] {
   const results = blocks.filter(({ block }) => block["type"] === "tool_result");
   const misplaced = results.find((result, index) => blocks[index] !== result);
   if (misplaced !== undefined)
-    throw bad(
-      misplaced.path,
-      "must stand before all blocks of other types: results of tools come first in their message.",
+    left.push(
+      invalidPart(
+        bad(
+          misplaced.path,
+          "must stand before all blocks of other types: results of tools come first in their message.",
+        ),
+      ),
     );
   return results;
 }
@@ -246,10 +270,13 @@ class AssistantTurn {
     const type = block["type"] as string;
     switch (type) {
       case "text":
-        this.#parts.push(textPart(block, path));
+        this.#parts.push(textPart(block, path, this.#left));
         return;
       case "thinking":
-        this.#addThinking(textAt(block, "thinking", path), textAt(block, "signature", path));
+        this.#addThinking(
+          textAt(block, "thinking", path),
+          orLeft(this.#left, "", () => textAt(block, "signature", path)),
+        );
         return;
       case "redacted_thinking":
         this.#details.push(redactedDetail(filledTextAt(block, "data", path), this.#details.length));
@@ -281,9 +308,11 @@ class AssistantTurn {
   #addCall(block: JsonObject, path: string): void {
     const id = filledTextAt(block, "id", path);
     const name = filledTextAt(block, "name", path);
-    const input = objectAt(block, "input", path);
+    const input = orLeft(this.#left, { value: block["input"] ?? null }, () => objectAt(block, "input", path));
     if (this.calls.has(id))
-      throw bad(`${path}.id`, `must be unique; two calls have the id ${JSON.stringify(id.slice(0, 64))}.`);
+      this.#left.push(
+        invalidPart(bad(`${path}.id`, `must be unique; two calls have the id ${JSON.stringify(id.slice(0, 64))}.`)),
+      );
     const { caller } = block;
     if (isObject(caller) && caller["type"] !== "direct")
       this.#left.push(asked(`${path}.caller`, "a call by code that a vendor runs"));

@@ -1,4 +1,5 @@
 // What a request of this form says that has no counterpart in a chat completion.
+import { orNoted } from "../../chat/request/vendor-judged.ts";
 import type { ClientDeviationName } from "../../core/client-deviations.ts";
 import type { Untranslated } from "../../core/chat.ts";
 
@@ -28,4 +29,9 @@ export function advice(path: string): Untranslated {
 /** For advice that a named client sends by itself. */
 export function deviating(path: string, what: string, deviation: ClientDeviationName): Untranslated {
   return { ...asked(path, what), dropped: "always", deviation };
+}
+
+/** Returns `otherwise` for what `translate` refuses as invalid, which is added to `left`. */
+export function orLeft<T>(left: Untranslated[], otherwise: T, translate: () => T): T {
+  return orNoted((part) => left.push(part), otherwise, translate);
 }

@@ -94,7 +94,7 @@ export class Conversation {
     return this.#calls.has(id);
   }
 
-  /** Throws `invalid_request` when an earlier call has the id. */
+  /** Notes a call whose id an earlier call has. */
   addCall(id: string, name: string, text: string, path: string, isServers = false): void {
     this.#addCall({ id, name, text, path }, isServers, false);
   }
@@ -107,12 +107,10 @@ export class Conversation {
 
   #addCall({ id, name, text, path }: SentCall, isServers: boolean, isTogether: boolean): void {
     if (this.#calls.has(id))
-      throw new GatewayError(
-        "invalid_request",
-        `${path}.call_id is the same as that of ${this.#calls.get(id)!.path}.`,
-        {
+      this.#left.invalid(
+        new GatewayError("invalid_request", `${path}.call_id is the same as that of ${this.#calls.get(id)!.path}.`, {
           param: `${path}.call_id`,
-        },
+        }),
       );
     const turn = this.#currentTurn(path, false, isTogether);
     turn.calls.push({ id, type: "function", function: { name, arguments: text } });
@@ -120,26 +118,31 @@ export class Conversation {
     this.#calls.set(id, { turn, path, isServers, hasOutput: false });
   }
 
-  /** `text` and `media` are what the output says. Throws `invalid_request` where there is no such call. */
+  /** `text` and `media` are what the output says. Notes an output without its call. */
   addOutput(id: string, text: Json, media: readonly JsonObject[], path: string, isOpen: boolean): void {
     this.#leaveReasoning();
     const call = this.#calls.get(id);
     if (call === undefined) {
       // what came before this input may have the call
       if (isOpen) return this.addMessage("tool", text, path);
-      throw new GatewayError(
-        "invalid_request",
-        `${path}.call_id names no call: no tool call with the id ${JSON.stringify(id.slice(0, 128))} stands before it. Send the call itself with its output.`,
-        { param: `${path}.call_id` },
+      this.#left.invalid(
+        new GatewayError(
+          "invalid_request",
+          `${path}.call_id names no call: no tool call with the id ${JSON.stringify(id.slice(0, 128))} stands before it. Send the call itself with its output.`,
+          { param: `${path}.call_id` },
+        ),
       );
+      return this.addMessage("tool", text, path);
     }
     if (call.hasOutput)
-      throw new GatewayError(
-        "invalid_request",
-        `${path}.call_id names a call that has an output already: ${id.slice(0, 128)}.`,
-        {
-          param: `${path}.call_id`,
-        },
+      this.#left.invalid(
+        new GatewayError(
+          "invalid_request",
+          `${path}.call_id names a call that has an output already: ${id.slice(0, 128)}.`,
+          {
+            param: `${path}.call_id`,
+          },
+        ),
       );
     call.hasOutput = true;
     call.turn.outputs.push({ role: "tool", tool_call_id: id, content: text });
@@ -148,15 +151,17 @@ export class Conversation {
     call.turn.media.push(...media);
   }
 
-  /** Throws `invalid_request` for a call without output. */
+  /** Notes the calls without output. */
   end(): TranslatedConversation {
     this.#leaveReasoning();
     for (const [id, { path, hasOutput, isServers }] of this.#calls)
       if (!hasOutput && !isServers)
-        throw new GatewayError(
-          "invalid_request",
-          `${path} has no output: no output for the tool call with the call_id ${JSON.stringify(id.slice(0, 128))} was found. Send an output for each call, or leave the call out.`,
-          { param: `${path}.call_id` },
+        this.#left.invalid(
+          new GatewayError(
+            "invalid_request",
+            `${path} has no output: no output for the tool call with the call_id ${JSON.stringify(id.slice(0, 128))} was found. Send an output for each call, or leave the call out.`,
+            { param: `${path}.call_id` },
+          ),
         );
     const messages: JsonObject[] = [];
     const origins: string[] = [];

@@ -119,12 +119,15 @@ function translatedRequest(sent: JsonObject, earlier: EarlierResponses | null): 
     chat["tool_choice"] = choice;
   Object.assign(
     chat,
-    translatedBound(body),
-    translatedText(body["text"], left),
-    translatedReasoning(body["reasoning"], hasDefaults, left),
+    translatedBound(body, left),
+    left.orNoted({}, () => translatedText(body["text"], left)),
+    left.orNoted({}, () => translatedReasoning(body["reasoning"], hasDefaults, left)),
   );
   const showsLogprobs = includes.has(LOGPROBS);
-  Object.assign(chat, translatedLogprobs(body["top_logprobs"], showsLogprobs, left));
+  Object.assign(
+    chat,
+    left.orNoted({}, () => translatedLogprobs(body["top_logprobs"], showsLogprobs, left)),
+  );
   const memo: RequestMemo = {
     model: typeof body["model"] === "string" ? body["model"] : "",
     repeated: repeatedMembers(sent),
@@ -227,8 +230,8 @@ function noteMember(name: string, value: Json, left: UntranslatedParts, keeps: b
         );
       return;
     case "truncation":
-      if (value !== "auto" && value !== "disabled") throw invalid(name, '"auto" or "disabled"', value);
-      if (value === "auto") left.always(name);
+      if (value !== "auto" && value !== "disabled") left.invalid(invalid(name, '"auto" or "disabled"', value));
+      else if (value === "auto") left.always(name);
       return;
     case "max_tool_calls":
       if (typeof value !== "number" || !Number.isInteger(value) || value < 1)
@@ -264,10 +267,12 @@ function checkMetadata(metadata: Json | undefined): void {
     if (typeof metadata[name] !== "string") throw invalid(`metadata.${name.slice(0, 64)}`, "a string", metadata[name]);
 }
 
-function translatedBound({ max_output_tokens: bound }: JsonObject): JsonObject {
+/** Limits count the bound, so that it has to be a whole number everywhere. */
+function translatedBound({ max_output_tokens: bound }: JsonObject, left: UntranslatedParts): JsonObject {
   if (isNothing(bound)) return {};
-  if (typeof bound !== "number" || !Number.isInteger(bound) || bound < 1)
-    throw invalid("max_output_tokens", "an integer of at least 1", bound);
+  const refusal = invalid("max_output_tokens", "an integer of at least 1", bound);
+  if (typeof bound !== "number" || !Number.isInteger(bound) || bound < 0) throw refusal;
+  if (bound === 0) left.invalid(refusal);
   return { max_completion_tokens: bound };
 }
 

@@ -1,6 +1,8 @@
 // Collects what a request says that a chat completion cannot say. A target that speaks the operation itself takes it.
+import { invalidPart, orNoted } from "../../chat/request/vendor-judged.ts";
 import type { ClientDeviationName } from "../../core/client-deviations.ts";
 import type { Untranslated } from "../../core/chat.ts";
+import type { GatewayError } from "../../core/errors.ts";
 
 export class UntranslatedParts {
   readonly #found = new Map<string, Untranslated>();
@@ -22,7 +24,7 @@ export class UntranslatedParts {
   /** Notes a part that a named client sends by itself, and that is left out unless that is switched off. */
   deviating(path: string, deviation: ClientDeviationName, why: string): void {
     const message = `${path} ${why}. Leave it out, or set x_gateway.drop_params to true to drop it.`;
-    if (!this.#found.has(path)) this.#found.set(path, { path, message, dropped: "always", deviation });
+    this.#add({ path, message, dropped: "always", deviation });
   }
 
   /** Notes a part that is left out where the caller allows it. */
@@ -35,7 +37,21 @@ export class UntranslatedParts {
     this.#note(path, "never", `${path} ${why}. ${cure}`);
   }
 
+  /** Notes a value that only the vendor's own rules may allow. */
+  invalid(error: GatewayError): void {
+    this.#add(invalidPart(error));
+  }
+
+  /** Returns `otherwise` for what `translate` refuses as invalid, which is noted. */
+  orNoted<T>(otherwise: T, translate: () => T): T {
+    return orNoted((part) => this.#add(part), otherwise, translate);
+  }
+
   #note(path: string, dropped: Untranslated["dropped"], message: string): void {
-    if (!this.#found.has(path)) this.#found.set(path, { path, message, dropped });
+    this.#add({ path, message, dropped });
+  }
+
+  #add(part: Untranslated): void {
+    if (!this.#found.has(part.path)) this.#found.set(part.path, part);
   }
 }

@@ -12,9 +12,11 @@ const parse = (body: JsonObject): ChatRequest =>
   MESSAGES_FORM.parse(JSON.stringify({ model: "one:m", max_tokens: 100, messages: HELLO, ...body }), LEAST_BODY_BOUNDS);
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 const messagesOf = (body: JsonObject): unknown => plain(parse(body).messages);
-const refusal = (body: JsonObject): GatewayError => {
+/** The error of a target that is sent the translation. */
+const refusal = (body: JsonObject): Pick<GatewayError, "code" | "param" | "message"> => {
   try {
-    parse(body);
+    const invalid = parse(body).written!.untranslated.find(({ isInvalid }) => isInvalid);
+    if (invalid !== undefined) return { code: "invalid_request", param: invalid.path, message: invalid.message };
   } catch (thrown) {
     if (thrown instanceof GatewayError) return thrown;
     throw thrown;
@@ -267,6 +269,12 @@ test.each<readonly [why: string, path: string | null, body: JsonObject]>([
   ["no bound", "max_tokens", { max_tokens: null }],
   ["a bound of nothing", "max_tokens", { max_tokens: 0 }],
   ["no messages", "messages", { messages: [] }],
+  [
+    "a turn of which nothing is left",
+    "messages",
+    { messages: [{ role: "user", content: [{ type: "container_upload", file_id: "f" }] }] },
+  ],
+  ["a sampling share below nothing", "top_p", { top_p: -1 }],
   ["another role", "messages[0].role", { messages: [{ role: "tool", content: "x" }] }],
   ["a temperature of chat completions", "temperature", { temperature: 1.5 }],
   ["an empty message", "messages[0].content", { messages: [{ role: "user", content: "" }] }],

@@ -508,3 +508,24 @@ describe("streams", () => {
     expect(new Set(ids).size).toBe(1);
   });
 });
+
+test.each<readonly [value: string, path: string, body: JsonObject]>([
+  ["a temperature that no model takes", "temperature", { temperature: 7 }],
+  ["a share in words", "top_p", { top_p: "most" }],
+  ["a bound of nothing", "max_output_tokens", { max_output_tokens: 0 }],
+  ["an unknown truncation", "truncation", { truncation: "middle" }],
+  ["an effort that is a number", "reasoning.effort", { reasoning: { effort: 3 } }],
+  [
+    "an output without its call",
+    "input[0].call_id",
+    { input: [{ type: "function_call_output", call_id: "zz", output: "x" }] },
+  ],
+])("[d12.3] %s goes to the form's own vendor as it is, and to no other target", async (_value, path, body) => {
+  const native = gateway({ headers: JSON_TYPE, body: JSON.stringify(WHOLE) });
+  expect((await native.ask({ ...ASKED, ...body })).status).toBe(200);
+  expect(JSON.parse(native.sent[0]!.body)).toMatchObject(body);
+  const translated = gateway({ headers: JSON_TYPE, body: "{}" });
+  const refused = await translated.ask({ ...ASKED, model: "mistral:m", ...body });
+  expect({ status: refused.status, sent: translated.sent.length }).toEqual({ status: 400, sent: 0 });
+  expect(await refused.text()).toContain(path);
+});

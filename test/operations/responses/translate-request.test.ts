@@ -14,9 +14,11 @@ const toolsOf = (tools: readonly object[], more: object = {}): any =>
   parse({ input: "hi", tools, ...more }).params.tools;
 const leftOf = (body: object): Record<string, string> =>
   Object.fromEntries(parse({ input: "hi", ...body }).written!.untranslated.map(({ path, dropped }) => [path, dropped]));
-const refusal = (body: object): GatewayError => {
+/** The error of a target that is sent the translation. */
+const refusal = (body: object): Pick<GatewayError, "code" | "param" | "message"> => {
   try {
-    parse(body);
+    const invalid = parse(body).written!.untranslated.find(({ isInvalid }) => isInvalid);
+    if (invalid !== undefined) return { code: "invalid_request", param: invalid.path, message: invalid.message };
   } catch (thrown) {
     if (thrown instanceof GatewayError) return thrown;
     throw thrown;
@@ -307,7 +309,7 @@ describe("tools", () => {
       expect(request.written!.untranslated.filter(({ dropped }) => dropped !== "always")).toEqual([]);
     }
     const client = { ...search, execution: "client" };
-    expect(() => parse({ input: [go, client], tools: [{ type: "tool_search", execution: "client" }] })).toThrow(
+    expect(refusal({ input: [go, client], tools: [{ type: "tool_search", execution: "client" }] }).message).toContain(
       "has no output",
     );
   });
