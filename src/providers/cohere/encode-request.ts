@@ -86,14 +86,10 @@ function encodeParams(params: ChatParams): JsonObject {
   };
 }
 
-/**
- * The reference of this version and the vendor's own clients call the schema `json_schema`, while the guide and version
- * 1 call it `schema`: https://docs.cohere.com/reference/chat, https://docs.cohere.com/docs/structured-outputs. A server
- * that knows one of them ignores the other, so both are sent.
- */
+/** https://docs.cohere.com/reference/chat: version 2 calls the schema `json_schema`. */
 function encodeFormat(format: NonNullable<ChatParams["response_format"]>): JsonObject {
   const schema = format.type === "json_schema" ? format.json_schema.schema : undefined;
-  return { type: "json_object", ...(schema !== undefined && { json_schema: schema, schema }) };
+  return { type: "json_object", ...(schema !== undefined && { json_schema: schema }) };
 }
 
 /** Documents that are passed through are appended to those of the messages. */
