@@ -401,3 +401,23 @@ test("[d12.9] without `include`, a Responses answer has no carrier", async () =>
     expect((answer[0] as any).summary[0].text).toBe(THOUGHT);
   }
 });
+
+test("[d12.9] what Gemini wants back of a text stands behind it, and goes back with it", async () => {
+  const gemini: Vendor = {
+    model: "gemini:gemini-3-flash-preview",
+    rounds: [google([{ text: "It is warm.", thoughtSignature: SIGNATURE }]), google([{ text: "It is warm." }])],
+    events: (answer) => [{ data: JSON.stringify(answer) }],
+    isBack: () => true,
+    hasAny: () => false,
+  };
+  for (const stream of [false, true]) {
+    const stub = gateway(gemini);
+    const body = { ...FRONTS["Messages"]!.first, model: gemini.model };
+    const { answer } = await ask(stub, FRONTS["Messages"]!, body, stream);
+    expect(answer.map(({ type }) => type)).toEqual(["text", "redacted_thinking"]);
+    expect(answer[0]).toMatchObject({ text: "It is warm." });
+    const messages = [ASKED, { role: "assistant", content: answer }, { role: "user", content: "And tomorrow?" }];
+    await ask(stub, FRONTS["Messages"]!, { ...body, messages }, stream);
+    expect(stub.sent.at(-1)!.body).toContain(SIGNATURE);
+  }
+});

@@ -38,6 +38,11 @@ export function sealedExtras(extra: JsonObject, seal: Seal): readonly ReasoningD
   return carrier === null ? [] : [{ type: "reasoning.encrypted", data: carrier }];
 }
 
+/** Whether a detail is what vendors keep beside a message, and no reasoning that came before its text. */
+export function isOfExtras(detail: Json | undefined): boolean {
+  return isObject(detail) && isCarrier(detail["data"]) && detail["index"] === undefined;
+}
+
 /** What a message has beside its texts that only its vendor can read: `{extra?, calls?}`. */
 export function extrasOf(extra: Json | undefined, calls: Json | undefined): JsonObject {
   const byId = (Array.isArray(calls) ? (calls as readonly Json[]) : [])

@@ -1,5 +1,6 @@
 // A non-streaming answer as a message: https://platform.claude.com/docs/en/api/messages. It is made of the strict answer
 // of chat completions, whose message has one choice.
+import { isOfExtras } from "../../chat/carriers/sealed-reasoning.ts";
 import type { Usage } from "../../core/chat.ts";
 import { webCitations } from "./citations.ts";
 import { turnPieces } from "../../core/turn-order.ts";
@@ -37,10 +38,16 @@ export function* messageBody(answer: JsonObject, facts: AnswerFacts): Steps<Json
 }
 
 function* blocksOf(piece: JsonObject, facts: AnswerFacts): Steps<readonly JsonObject[]> {
-  const { content, annotations, tool_calls: calls } = piece;
+  const { content, annotations, tool_calls: calls, reasoning_details: details } = piece;
+  const list = Array.isArray(details) ? (details as readonly Json[]) : [];
   return [
-    ...thinking(piece),
+    ...thinking(
+      list.filter((detail) => !isOfExtras(detail)),
+      piece["reasoning_content"],
+    ),
     ...(typeof content === "string" && content !== "" ? [textBlock(content, annotations)] : []),
+    // many clients read the text of the first block
+    ...thinking(list.filter(isOfExtras), undefined),
     ...(yield* toolUses(calls, facts)),
   ];
 }
@@ -51,11 +58,10 @@ function textBlock(text: string, annotations: Json | undefined): JsonObject {
 }
 
 /** Signed blocks are those that the provider wrote; other reasoning is one block without a signature. */
-function thinking({ reasoning_details: details, reasoning_content: text }: JsonObject): readonly JsonObject[] {
-  const list = Array.isArray(details) ? (details as readonly Json[]) : [];
+function thinking(details: readonly Json[], text: Json | undefined): readonly JsonObject[] {
   const blocks: JsonObject[] = [];
   let signed = false;
-  for (const detail of list) {
+  for (const detail of details) {
     const redacted = redactedBlock(detail);
     const signature = signatureOf(detail);
     if (redacted !== null) blocks.push(redacted);
