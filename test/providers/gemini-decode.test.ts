@@ -5,6 +5,7 @@ import type { AnswerChoice, ChatAnswer } from "../../src/core/chat.ts";
 import type { Json, JsonObject } from "../../src/core/json.ts";
 import { gemini } from "../../src/providers/gemini/provider.ts";
 import { MalformedAnswer, StreamError } from "../../src/providers/provider.ts";
+import type { SseEvent } from "../../src/wire/sse.ts";
 
 const context = { model: "gemini-3-flash-preview", memo: null };
 const decode = (frame: Json): ChatAnswer => gemini.decodeResponse(JSON.stringify(frame), context);
@@ -150,9 +151,22 @@ describe("the end", () => {
         "native_finish_message"
       ],
     ).toBe("Malformed: f(");
-    expect(
-      choiceOf([], { finishMessage: "Model generated function call(s)." })["native_finish_message"],
-    ).toBeUndefined();
+    expect(choiceOf([], { finishMessage: "Model generated function call(s)." })["native_finish_message"]).toBe(
+      "Model generated function call(s).",
+    );
+  });
+  test("[d8.9] what Google says of an answer beside its text is kept: the average log probability and the kind of traffic", () => {
+    expect(choiceOf([{ text: "x" }], { avgLogprobs: -0.25 })["avg_logprobs"]).toBe(-0.25);
+    const usageMetadata = { promptTokenCount: 1, totalTokenCount: 1, trafficType: "PROVISIONED_THROUGHPUT" };
+    expect(decode({ candidates: [{}], usageMetadata }).usage).toMatchObject({ traffic_type: "PROVISIONED_THROUGHPUT" });
+    const stream = gemini.openStream(context);
+    const data = JSON.stringify({
+      candidates: [
+        { content: { parts: [{ text: "x" }] }, finishReason: "STOP", finishMessage: "Done.", avgLogprobs: -0.5 },
+      ],
+    });
+    const chunks = [...stream.push({ data } as SseEvent), ...stream.end()];
+    expect(chunks.at(-1)!.choices[0]).toMatchObject({ native_finish_message: "Done.", avg_logprobs: -0.5 });
   });
   test("a refused prompt is an empty answer with content_filter", () => {
     for (const [blockReason, native] of [

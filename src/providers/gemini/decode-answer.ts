@@ -83,8 +83,13 @@ export function renamedOf(memo: unknown): RenamedFunctions {
   return memo instanceof Map ? (memo as ReadonlyMap<string, string>) : null;
 }
 
-/** An ordinary finish also has a message, which is left out because it adds nothing. */
-export function finishMessage(candidate: JsonObject, native: string): { readonly native_finish_message?: string } {
+/** What Google says about the finish in words. */
+export function finishMessage(candidate: JsonObject): { readonly native_finish_message?: string } {
   const message = candidate["finishMessage"];
-  return typeof message === "string" && native !== "STOP" ? { native_finish_message: message } : {};
+  return typeof message === "string" && message !== "" ? { native_finish_message: message } : {};
+}
+
+/** The average log probability of a whole answer: https://ai.google.dev/api/generate-content#candidate */
+export function averageLogprobs({ avgLogprobs: average }: JsonObject): { readonly avg_logprobs?: number } {
+  return typeof average === "number" ? { avg_logprobs: average } : {};
 }

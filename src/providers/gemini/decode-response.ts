@@ -7,6 +7,7 @@ import { type DecodeContext, MalformedAnswer } from "../provider.ts";
 import { citationsOf, TextPositions } from "./citations.ts";
 import {
   audioId,
+  averageLogprobs,
   blockReasonOf,
   candidatesOf,
   finishMessage,
@@ -82,8 +83,9 @@ function decodeCandidate(
     index,
     message: { ...message, content: message.content ?? null, ...(citations.length > 0 && { annotations: citations }) },
     finish_reason: ended ? finishReason(native ?? "STOP", message.tool_calls !== undefined) : null,
-    ...(native !== null && { native_finish_reason: native, ...finishMessage(candidate, native) }),
+    ...(native !== null && { native_finish_reason: native, ...finishMessage(candidate) }),
     ...(logprobs !== null && { logprobs }),
+    ...averageLogprobs(candidate),
     ...safetyRatings(candidate),
   };
 }

@@ -8,6 +8,7 @@ import { closeCall, joinCalls, type OpenCall } from "./call-pieces.ts";
 import { citationsOf, TextPositions } from "./citations.ts";
 import {
   audioId,
+  averageLogprobs,
   blockReasonOf,
   candidatesOf,
   finishMessage,
@@ -34,6 +35,7 @@ interface Candidate {
   /** The most recent finish reason. Old servers send STOP on every event, and the true reason on the last one. */
   finish: string | null;
   finishMessage: ReturnType<typeof finishMessage>;
+  average: ReturnType<typeof averageLogprobs>;
   /** The most recent safety ratings. */
   ratings: ReturnType<typeof safetyRatings>;
   /** Whether the prompt was refused, so that there is only a reason. */
@@ -64,6 +66,7 @@ function candidateAt(stream: Stream, index: number): Candidate {
     call: { open: null },
     finish: null,
     finishMessage: {},
+    average: {},
     ratings: {},
     blocked: false,
   };
@@ -96,8 +99,9 @@ function pushCandidate(stream: Stream, candidate: JsonObject, position: number):
   const native = nativeFinish(candidate["finishReason"]);
   if (native !== null) {
     known.finish = native;
-    known.finishMessage = finishMessage(candidate, native);
+    known.finishMessage = finishMessage(candidate);
   }
+  known.average = { ...known.average, ...averageLogprobs(candidate) };
   known.ratings = { ...known.ratings, ...safetyRatings(candidate) };
   const firstCall = known.callIds.size;
   const joined = joinCalls(partsOf(candidate), known.call);
@@ -129,7 +133,7 @@ function refusePrompt(stream: Stream, frame: JsonObject): void {
 
 function endOf(stream: Stream): readonly ChatChunk[] {
   const choices: ChunkChoice[] = [];
-  for (const [index, { finish, finishMessage: message, ratings, blocked, callIds }] of stream.candidates) {
+  for (const [index, { finish, finishMessage: message, average, ratings, blocked, callIds }] of stream.candidates) {
     if (finish === null) continue;
     choices.push({
       index,
@@ -137,6 +141,7 @@ function endOf(stream: Stream): readonly ChatChunk[] {
       finish_reason: blocked ? "content_filter" : finishReason(finish, callIds.size > 0),
       native_finish_reason: finish,
       ...message,
+      ...average,
       ...ratings,
     });
   }

@@ -35,7 +35,10 @@ export function decodeUsage(metadata: Json | undefined): Usage | null {
       ...figure("image_tokens", tokensOf("IMAGE", made)),
     },
   };
-  return withUnnamed(usage, metadata, KNOWN);
+  const { trafficType: traffic } = metadata;
+  // the others are said by the service tier
+  const isUnsaid = typeof traffic === "string" && !TIERS.has(traffic);
+  return withUnnamed(isUnsaid ? { ...usage, traffic_type: traffic } : usage, metadata, KNOWN);
 }
 
 const BY_MODALITY: KnownFigures = { modality: "figure", tokenCount: "figure" };
