@@ -238,6 +238,12 @@ describe("usage", () => {
       decode({ content: [], usage: { ...USAGE, cache_read_input_tokens: null, service_tier: "batch" } }),
     ).toMatchObject({ usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 } });
     expect(decode({ content: [], usage: null }).usage).toBeNull();
+  });
+  test("[d8.9] the usage says where the model ran, which can change the price", () => {
+    const usage = { input_tokens: 1, output_tokens: 1, inference_geo: "us" };
+    expect(decode({ content: [], usage }).usage).toMatchObject({ inference_geo: "us" });
+    const unknown = decode({ content: [], usage: { ...usage, inference_geo: "not_available" } }).usage;
+    expect(unknown).not.toHaveProperty("inference_geo");
     expect(decode({ content: [], usage: { ...USAGE, service_tier: "batch" } })).not.toHaveProperty("service_tier");
   });
 });

@@ -51,6 +51,7 @@ export function messageUsage(usage: Usage): JsonObject {
     }),
     output_tokens: usage.completion_tokens,
     ...(thought !== undefined && { output_tokens_details: { thinking_tokens: thought } }),
+    ...(typeof usage["inference_geo"] === "string" && { inference_geo: usage["inference_geo"] }),
   };
 }
 

@@ -85,10 +85,16 @@ export function usageOf(native: JsonObject): Usage {
         })),
       }),
       ...hostedTools(native["server_tool_use"]),
+      ...placeOf(native),
     },
     native,
     KNOWN,
   );
+}
+
+/** Where the model ran, which can change the price: https://platform.claude.com/docs/en/build-with-claude/data-residency */
+function placeOf({ inference_geo: place }: JsonObject): { readonly inference_geo?: string } {
+  return typeof place === "string" && place !== "" && place !== "not_available" ? { inference_geo: place } : {};
 }
 
 /** `web_search_requests` counts uses of `web_search`. */
