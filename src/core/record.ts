@@ -166,8 +166,9 @@ export interface CallRecord {
   readonly route: string | null;
   /** Of a route in the store; `null` for one of the file. */
   readonly routeVersion: number | null;
+  /** `null` when no provider was asked. */
   readonly provider: string | null;
-  /** The provider's own name of the model that answered. */
+  /** The provider's own name of the model that answered, or was asked last. */
   readonly model: string | null;
   readonly stream: boolean;
   /** The answer was an explanation, and no provider was called (promise 9.4). */

@@ -2,6 +2,7 @@
 // call that was charged with its reservation because its process had ended, and that arrives as settled later, replaces
 // the first row, and the sums are corrected. Any other repeated row is ignored.
 import { type Kysely, sql } from "kysely";
+import { addAttempts, askedIn, type AskingCall } from "./attempt-sums.ts";
 import { figuresOf } from "./call-columns.ts";
 import {
   type CallInserts,
@@ -36,7 +37,8 @@ export function incomingBytes(detail: Uint8Array, settled: boolean): Incoming {
 
 /** `detail` is UTF-8 of `text`. */
 export function incomingText(text: string, detail: Uint8Array, settled: boolean): Incoming {
-  return { detail, figures: figuresOf(parseRecord<CallRecord>(text), settled) };
+  const record = parseRecord<CallRecord>(text);
+  return { detail, figures: figuresOf(record, settled), asked: askedIn(record) };
 }
 
 export async function ingestCalls(
@@ -51,7 +53,7 @@ export async function ingestCalls(
     return;
   }
   await moveEarlier(db, inserts, batch);
-  await insertIncoming(db, inserts, batch, async (tx, added, known) => {
+  await insertIncoming(db, inserts, batch, async (tx, added, known, numberOf) => {
     const late = known.filter(({ row }) => row.settled === 1);
     const before = late.length === 0 ? [] : await claimUnsettled(tx, late);
     const claimed = new Set(before.map(({ id }) => id));
@@ -68,10 +70,20 @@ export async function ingestCalls(
     if (counted.length > 0) await inserts.lockSums(tx);
     for (const [table, sums] of sumsOf(before)) await takeOff(tx, table, sums);
     for (const [table, sums] of sumsOf(counted)) await inserts.addUp(tx, table, sums);
+    // A row that is replaced was written before its call had asked anyone.
+    await addAttempts(tx, [...added, ...replaced].map(askingCall), numberOf);
     if (place !== undefined) await keepPlace(tx, place);
     return [...added, ...replaced];
   });
 }
+
+const askingCall = ({ row, incoming: { figures, asked } }: Placed): AskingCall => ({
+  tenantId: row.tenant_id,
+  projectId: row.project_id,
+  timeMs: figures.time_ms,
+  traceId: row.trace_id,
+  asked,
+});
 
 /** Keeps the settled row among those with one trace id, else the first. */
 export function deduplicated(rows: readonly Incoming[]): readonly Incoming[] {

@@ -1,5 +1,6 @@
 // Inserts calls into their tables: names get numbers, each call gets its place, and records go into blocks.
 import { type Kysely, sql, type Transaction } from "kysely";
+import { type AskedAttempt, namesOfAsked } from "./attempt-sums.ts";
 import type { BlockWriter, KeptRecord } from "./call-blocks.ts";
 import { type CallFigures, namesIn, type PlacedRow, rowOf } from "./call-columns.ts";
 import { placeOf, tellsTime } from "./call-keys.ts";
@@ -16,6 +17,8 @@ export interface Incoming {
   readonly figures: CallFigures;
   /** UTF-8 of the JSON of its record; `null` when that is not kept any more. */
   readonly detail: Uint8Array | null;
+  /** What it asked of providers. */
+  readonly asked: readonly AskedAttempt[];
 }
 
 /** How rows are inserted within a transaction, in the way that suits the database best. */
@@ -47,7 +50,12 @@ export async function insertIncoming(
   db: Db,
   inserts: CallInserts,
   batch: readonly Incoming[],
-  finish: (tx: Tx, added: readonly Placed[], known: readonly Placed[]) => Promise<readonly Placed[]>,
+  finish: (
+    tx: Tx,
+    added: readonly Placed[],
+    known: readonly Placed[],
+    numberOf: (name: string) => number,
+  ) => Promise<readonly Placed[]>,
 ): Promise<void> {
   await inserts.prepare(
     db,
@@ -58,7 +66,9 @@ export async function insertIncoming(
   );
   const plan = inserts.blocks.plan(records.filter((record) => record !== null));
   await db.transaction().execute(async (tx) => {
-    const numbers = await numbersFor(tx, namesIn(batch));
+    const names = new Set(namesIn(batch));
+    for (const { asked } of batch) for (const name of namesOfAsked(asked)) names.add(name);
+    const numbers = await numbersFor(tx, names);
     const numberOf = (name: string): number => numbers.get(name)!;
     const placed = batch.map((incoming, index): Placed => {
       const { figures } = incoming;
@@ -67,7 +77,7 @@ export async function insertIncoming(
       return { incoming, record, row: rowOf(figures, id, numberOf, record?.blockId ?? null) };
     });
     const { added, known } = await insertPlaced(tx, inserts, placed);
-    for (const { record } of await finish(tx, added, known)) if (record !== null) record.isKept = true;
+    for (const { record } of await finish(tx, added, known, numberOf)) if (record !== null) record.isKept = true;
     await plan.write(tx);
   });
   plan.committed();

@@ -2,6 +2,7 @@
 // reads. It gets its requests as messages, handles them in order, and answers each.
 import { parentPort, workerData } from "node:worker_threads";
 import { Kysely } from "kysely";
+import { attempts } from "./attempt-sums.ts";
 import { bunSqliteDialect } from "./bun-sqlite-dialect.ts";
 import { contentKey, countContents, findContent, keepContents, removeContents } from "./call-contents.ts";
 import { facets } from "./call-facets.ts";
@@ -66,6 +67,7 @@ const METHODS = {
     usage(db, ...args),
   usageTotals: ({ db }: OpenCalls, query: Parameters<typeof usageTotals>[1]) => usageTotals(db, query),
   histogram: ({ db }: OpenCalls, query: Parameters<typeof histogram>[1]) => histogram(db, query),
+  attempts: ({ db }: OpenCalls, query: Parameters<typeof attempts>[1]) => attempts(db, query),
   facets: ({ db }: OpenCalls, query: Parameters<typeof facets>[1]) => facets(db, query),
   ready: async () => {},
   spent: ({ db }: OpenCalls, query: Parameters<typeof spent>[1]) => spent(db, query),

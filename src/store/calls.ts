@@ -308,6 +308,26 @@ export interface RecordedCalls {
   readonly searchedToMs: number | null;
 }
 
+export interface AttemptsQuery {
+  readonly tenantId: string;
+  readonly projectId?: string;
+  /** The beginning of an hour: attempts of calls that began earlier are left out. */
+  readonly fromHourMs: number;
+}
+
+/** Attempts that ended alike. */
+export interface AttemptSums {
+  readonly provider: string;
+  readonly model: string;
+  /** `null` where the provider answered. */
+  readonly code: string | null;
+  readonly attempts: number;
+  /** By how long they took, as in UsageSums. */
+  readonly latency: readonly bigint[];
+  /** The newest of their calls. */
+  readonly lastTraceId: string;
+}
+
 /** Dimensions by which a budget may have one account for each value. */
 export type AccountDimension = Exclude<UsageDimension, "day" | "tenant" | "project">;
 
@@ -366,6 +386,8 @@ export interface CallStore extends LedgerSink, ReplicaTable, VendorObjectTable {
   usageTotals(query: Omit<UsageQuery, "by" | "order">): Promise<UsageSums>;
   /** Calls over time. */
   histogram(query: HistogramQuery): Promise<CallHistogram>;
+  /** What was asked of providers, by provider, model and outcome. */
+  attempts(query: AttemptsQuery): Promise<{ readonly data: readonly AttemptSums[] }>;
   /** The most frequent values of some dimensions. */
   facets(query: FacetsQuery): Promise<CallFacets>;
   /** Opens what reports are read with, so that the first one does not wait for it. They can do without. */

@@ -51,10 +51,11 @@ export async function ingestInto(database: ClickHouse, rows: readonly LedgerRow[
   ]);
 }
 
-function rowOf({ figures }: Incoming): object {
+function rowOf({ figures, asked }: Incoming): object {
   return {
     ...figures,
     tags: figures.tags === "" ? [] : (JSON.parse(figures.tags) as readonly string[]),
+    asked: asked.map(({ provider, model, code, tookMs }) => ({ provider, model, code, took_ms: Math.round(tookMs) })),
     end_ms: figures.time_ms + figures.total_ms,
     version: figures.settled,
     is_deleted: 0,

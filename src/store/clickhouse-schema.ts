@@ -32,6 +32,9 @@ const STEPS: readonly (readonly string[])[] = [
     )}, ${columns(AMOUNT_COLUMNS, "UInt128")}) engine = ReplacingMergeTree(calls) order by (${SUM_KEY.join(", ")})`,
     "create table if not exists kept_since (kind String, at_ms UInt64) engine = ReplacingMergeTree(at_ms) order by kind",
   ],
+  [
+    "alter table call add column if not exists asked Array(Tuple(provider String, model String, code String, took_ms UInt64)) codec(ZSTD(1))",
+  ],
 ];
 
 const VERSIONS =

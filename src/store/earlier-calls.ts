@@ -75,7 +75,7 @@ async function move(db: Db, inserts: CallInserts, rows: readonly EarlierCall[]):
       details.set(id, record);
   const batch = rows.map((row): Incoming => {
     const record = details.get(row.trace_id);
-    return { figures: figuresOfEarlier(row), detail: record === undefined ? null : Buffer.from(record) };
+    return { figures: figuresOfEarlier(row), detail: record === undefined ? null : Buffer.from(record), asked: [] };
   });
   await insertIncoming(db, inserts, batch, async (tx, added) => {
     await inserts.tags(

@@ -1,5 +1,6 @@
 // The call store over any database that Kysely supports.
 import { type Kysely, sql } from "kysely";
+import { attempts } from "./attempt-sums.ts";
 import { contentKey, countContents, findContent, keepContents, removeContents } from "./call-contents.ts";
 import { facets } from "./call-facets.ts";
 import { histogram } from "./call-histogram.ts";
@@ -37,6 +38,7 @@ export function kyselyCalls(
     usage: (page, query) => usage(reports, page, query),
     usageTotals: (query) => usageTotals(reports, query),
     histogram: (query) => histogram(reports, query),
+    attempts: (query) => attempts(reports, query),
     facets: (query) => facets(reports, query),
     prepareReports() {
       // a connection that cannot be opened says so to who asks something

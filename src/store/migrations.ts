@@ -13,6 +13,7 @@ import {
   createPlaces,
   reorderCalls,
 } from "./call-migrations.ts";
+import { createAttemptSums } from "./attempt-sums.ts";
 import { createContractions } from "./contraction-schema.ts";
 import { contract, requireAble, type SchemaHistory, stepOfProgram } from "./contractions.ts";
 import { createAuditChain } from "./audit-schema.ts";
@@ -198,6 +199,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   },
   "0030-moves": { up: createMoves },
   "0031-contractions": { up: createContractions },
+  "0032-attempt-sums": { up: createAttemptSums },
 };
 
 /** What this program knows. A migration adds, and a contraction removes (contractions.ts). */

@@ -77,6 +77,7 @@ export const PARTED_TABLES: readonly PartedTable[] = [
   parted("call_alias", "id", KEYS_IN_HOUR, "trace_id"),
   parted("call_content", "expires_ms", DAY_MS, "trace_id"),
   parted("call_hour", "hour_ms", DAY_MS, "hour_ms", ...CALLER),
+  parted("call_attempt_hour", "hour_ms", DAY_MS, "tenant_id", "hour_ms", "project_id", "provider", "model", "code"),
   parted("call_user_day", "day_ms", DAY_MS, "day_ms", ...CALLER, "end_user"),
   parted("call_operation_hour", "hour_ms", DAY_MS, "hour_ms", ...CALLER, "operation"),
   parted("call_operation_user_day", "day_ms", DAY_MS, "day_ms", ...CALLER, "operation", "end_user"),

@@ -21,6 +21,7 @@ import type { RecordedReads } from "../../src/store/recorded-reads.ts";
 import type { LedgerRow, ShippedPlace } from "../../src/store/ledger.ts";
 import type { Replica } from "../../src/store/replicas.ts";
 import { attemptOf, type CallParts, DAY_MS, DAY_ONE, HOUR_MS, newTraceId, recordOf, rowOf } from "./call-records.ts";
+import { attemptSumsSuite } from "./attempt-sums.suite.ts";
 import { logSuite, type NewStore } from "./log-search.suite.ts";
 import { usagePeriodsSuite } from "./usage-periods.suite.ts";
 import { vendorObjectSuite } from "./vendor-objects.suite.ts";
@@ -63,6 +64,7 @@ export function callStoreSuite(name: string, open: () => Promise<CallPlace>, tra
     logSuite(newStore);
     replicaSuite(newStore);
     placesSuite(newStore);
+    attemptSumsSuite(newStore);
     vendorObjectSuite(() => newStore());
     recordsSuite(newStore);
     recordedSuite(newPlace);

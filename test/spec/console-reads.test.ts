@@ -54,6 +54,23 @@ beforeAll(async () => {
         document: { metric: "requests", window: "minute", limit: 10 },
       })
     ).id;
+    for (const name of ["mine", "relay"])
+      await writer.createResource({
+        kind: "provider",
+        tenantId: "acme",
+        projectId: null,
+        name,
+        document: { type: "openai", base_url: "https://models.example/v1", api_key: "k" },
+      });
+    ids["app-minute"] = (
+      await writer.createResource({
+        kind: "limit",
+        tenantId: "acme",
+        projectId: "app",
+        name: "app-minute",
+        document: { metric: "requests", window: "minute", limit: 10 },
+      })
+    ).id;
     ids["route"] = (
       await writer.createResource({
         kind: "route",
@@ -103,6 +120,34 @@ beforeAll(async () => {
       code: "rate_limit_exceeded",
       tokens: null,
       costNanoUsd: null,
+      limits: [
+        {
+          id: ids["app-minute"]!,
+          value: "",
+          unit: "requests",
+          before: 10,
+          reserved: 0,
+          settled: 0,
+          after: 10,
+          wouldRefuse: false,
+          refused: "rate_limit_exceeded",
+        },
+      ],
+    }),
+  );
+  // each failed at one provider, and another one answered
+  const saved = Array.from({ length: 6 }, (_, index) =>
+    rowOf({
+      startedAtMs: RECENT + 200 + index,
+      projectId: "site",
+      provider: "sandbox",
+      model: "echo",
+      tokens: null,
+      costNanoUsd: null,
+      attempts: [
+        attemptOf({ provider: "relay", model: "m", status: 503, code: "upstream_overloaded" }),
+        attemptOf({ provider: "sandbox", model: "echo" }),
+      ],
     }),
   );
   const unpriced = rowOf({ startedAtMs: RECENT, projectId: "app", provider: "mine", model: "m", costNanoUsd: null });
@@ -113,7 +158,7 @@ beforeAll(async () => {
     route: "secret",
     endUser: "mallory",
   });
-  await world.calls.ingest([...spending, ...failing, ...refused, unpriced, foreign]);
+  await world.calls.ingest([...spending, ...failing, ...refused, ...saved, unpriced, foreign]);
   // what the calls have charged
   const rules = new Map(
     world.source
@@ -159,7 +204,7 @@ test("[d9.3] limits and budgets are listed with what is used, the first that wil
   ]);
   expect(named["minute"]).toMatchObject({ kind: "limit", accounts: [{ used: 4, remaining: 6, hits_at: null }] });
   expect(text).not.toMatch(/mallory|secret/);
-  expect((await get("/tenants/acme/limit_states?kind=limit")).body.data).toHaveLength(1);
+  expect((await get("/tenants/acme/limit_states?kind=limit")).body.data).toHaveLength(2);
 });
 
 test("[d2.1] a project sees its own limits and those of its tenant, and of the latter neither what others use nor at which rate", async () => {
@@ -196,17 +241,37 @@ test("[d9.3] providers are listed with their targets, failures and routes, witho
   const sandbox = body.data.find(({ id }: any) => id === "sandbox");
   expect(sandbox).toMatchObject({
     status: "degraded",
-    calls: 10,
+    attempts: 14,
     errors: 8,
     targets: [
       { model: "echo", state: "closed", first_content_ms: 20, open_for_ms: null },
       { model: "words", state: "open", open_for_ms: 5000 },
     ],
-    codes: [{ code: "upstream_error", calls: 8 }],
-    last_failure: { model: "words", status: 502, code: "upstream_error" },
-    routes: ["fast"],
+    codes: [{ code: "upstream_error", attempts: 8 }],
+    last_failure: { model: "words", status: 500, code: "upstream_error" },
+    routes: [{ name: "fast", project_id: "site" }],
   });
   expect(text).not.toMatch(/T00000000000|secret/);
+});
+
+test("[d9.9] a provider's health counts its attempts, those that a fallback saved, and none of calls that a limit refused", async () => {
+  const { body } = await get("/projects/site/provider_health");
+  expect(body.data.find(({ id }: any) => id === "relay")).toMatchObject({
+    status: "down",
+    attempts: 6,
+    errors: 6,
+    codes: [{ code: "upstream_overloaded", attempts: 6 }],
+    last_failure: { model: "m", status: 503, code: "upstream_overloaded" },
+  });
+  const app = await get("/projects/app/provider_health", "acme.app.viewer");
+  const inApp = Object.fromEntries(app.body.data.map((one: any) => [one.id, one]));
+  expect(inApp.relay).toMatchObject({ status: "unused", attempts: 0, errors: 0, last_failure: null });
+  expect(inApp.mine).toMatchObject({ status: "unused", attempts: 0, errors: 0 });
+});
+
+test("[d9.9] of a tenant, a provider has the routes of its projects", async () => {
+  const { body } = await get("/tenants/acme/provider_health");
+  expect(body.data.find(({ id }: any) => id === "sandbox").routes).toEqual([{ name: "fast", project_id: "site" }]);
 });
 
 test("[d9.3] what needs somebody is listed, and tokens only for those who may list them", async () => {
@@ -217,7 +282,13 @@ test("[d9.3] what needs somebody is listed, and tokens only for those who may li
   };
   const seen = await kinds("/tenants/acme/attention", "acme.viewer");
   expect(seen).toEqual(
-    expect.arrayContaining([`budget ${ids["tenant-month"]!}`, "provider sandbox", "route fast", "price mine:m"]),
+    expect.arrayContaining([
+      `budget ${ids["tenant-month"]!}`,
+      "provider sandbox",
+      "provider relay",
+      "route fast",
+      "price mine:m",
+    ]),
   );
   expect(seen.filter((one: string) => one.startsWith("token"))).toEqual([]);
   expect(seen).not.toContain("route busy");
@@ -250,6 +321,28 @@ test("[d9.3] what needs somebody is listed, and tokens only for those who may li
   expect(own.filter((one: string) => /^(?:route|token)/.test(one))).toEqual([]);
   // at the rate of the project's own calls its day ends long before its budget
   expect(own).not.toContain(`budget ${ids["app-day"]!}`);
+});
+
+test("[d9.9] a limit that refuses many calls needs somebody, with the routes of these calls", async () => {
+  for (const [place, as] of [
+    ["/tenants/acme", "acme.viewer"],
+    ["/projects/app", "acme.app.viewer"],
+  ] as const) {
+    const { body } = await get(`${place}/attention`, as);
+    const told = body.data.filter(({ kind }: any) => kind === "limit");
+    expect(told).toEqual([
+      {
+        kind: "limit",
+        subject: ids["app-minute"]!,
+        text: expect.stringMatching(
+          /^The limit "app-minute" refused 8 of \d+ calls lately\. They were calls of the route "busy"\.$/,
+        ),
+        at: null,
+      },
+    ]);
+  }
+  const { body } = await get("/projects/site/attention", "acme.site.viewer");
+  expect(body.data.filter(({ kind }: any) => kind === "limit")).toEqual([]);
 });
 
 test("[d2.1] a drain is begun by an admin of the tenant, seen in its projects, and neither seen nor ended by others", async () => {

@@ -129,7 +129,7 @@ describe("a refusal by a limit", () => {
     ]).toEqual([429, "1", null, 1]);
   });
 
-  test("[d4.3] consumes nothing, and is not the target's failure: nothing is sent, repeated or counted against it", async () => {
+  test("[d4.3] [d9.9] consumes nothing, names no provider that served, and is not the target's failure: nothing is sent, repeated or counted against it", async () => {
     const gateway = limitedGateway({ limits: { one: { ...MINUTE, limit: 1 } } });
     await ask(gateway);
     for (let index = 0; index < 20; index++)
@@ -142,6 +142,8 @@ describe("a refusal by a limit", () => {
       status: 429,
       code: "rate_limit_exceeded",
       attempts: [],
+      provider: null,
+      model: null,
       limits: [{ id: "id_one", before: 1, reserved: 0, settled: 0, after: 1 }],
     });
   });

@@ -49,8 +49,8 @@ export interface AttemptCost {
 }
 
 export interface Attention {
-  readonly kind: "budget" | "provider" | "route" | "token" | "price";
-  /** The id of the budget or token, the name of the provider or route, or `<provider>:<model>`. */
+  readonly kind: "budget" | "limit" | "provider" | "route" | "token" | "price";
+  /** The id of the budget, limit or token, the name of the provider or route, or `<provider>:<model>`. */
   readonly subject: string;
   readonly text: string;
   /** When it happens; null if it happens now. */
@@ -357,7 +357,7 @@ export interface Claim {
 
 export interface CodeCount {
   readonly code: string;
-  readonly calls: number;
+  readonly attempts: number;
 }
 
 export interface CompanyLogin {
@@ -385,6 +385,12 @@ export interface CostPart {
   readonly units: number;
   readonly usd_per_million: string;
   readonly usd: string;
+}
+
+export interface DependentRoute {
+  readonly name: string;
+  /** The project that has the route by itself. */
+  readonly project_id: string | null;
 }
 
 export interface Draft {
@@ -845,41 +851,44 @@ export interface ProjectTokenList {
 }
 
 export interface ProviderFailure {
-  /** Time in UTC. */
+  /** When its call began. */
   readonly at: string;
+  /** Of the call, which another target may have answered. */
   readonly trace_id: string;
-  readonly model: string | null;
-  readonly status: number;
-  readonly code: string | null;
+  readonly model: string;
+  /** Of the provider's response; null if there was none, or if the details of the call are not kept. */
+  readonly status: number | null;
+  readonly code: string;
 }
 
 export interface ProviderHealth {
   readonly id: string;
   readonly type: string;
   readonly enabled: boolean;
-  /** `down`: every known target is avoided, or all of at least five calls failed; `degraded`: one target is avoided, or a fifth of at least five calls failed; `unused`: there was no call. */
+  /** `down`: every known target is avoided, or all of at least five attempts failed; `degraded`: one target is avoided, or a fifth of at least five attempts failed; `unused`: there was no attempt. */
   readonly status: "ok" | "degraded" | "down" | "unused";
-  readonly calls: number;
-  /** Calls that failed at the provider, not those that a limit, the gateway or the caller let fail, nor those for which it accepted no more requests. */
+  /** What the provider was asked: retries, hedges and fallbacks count, and calls that were refused before do not. */
+  readonly attempts: number;
+  /** Attempts that the provider let fail, also where another target answered the call; not those that the gateway or the caller ended, nor those for which it accepted no more requests. */
   readonly errors: number;
-  /** Approximate: estimated from counts of calls by duration. */
+  /** Approximate: estimated from counts of attempts by duration. */
   readonly p50_ms: number | null;
   /** Approximate, as `p50_ms`. */
   readonly p95_ms: number | null;
   /** Those that were called lately by this gateway. */
   readonly targets: readonly ProviderTarget[];
-  /** The error codes of these calls. */
+  /** The error codes of these attempts. */
   readonly codes: readonly CodeCount[];
   readonly last_failure: ProviderFailure;
-  /** The routes that have it among their targets. */
-  readonly routes: readonly string[];
+  /** The routes that have it among their targets; of a tenant, those of its projects as well. */
+  readonly routes: readonly DependentRoute[];
   /** Why it, or one of its models, gets no calls for a while. */
   readonly drains: readonly Drain[];
 }
 
 export interface ProviderHealths {
   readonly data: readonly ProviderHealth[];
-  /** The calls that are counted began at this time or later. */
+  /** The calls whose attempts are counted began at this time or later. */
   readonly from: string;
   /** Time in UTC. */
   readonly as_of: string;

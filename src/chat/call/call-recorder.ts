@@ -297,6 +297,8 @@ export class CallRecorder {
     this.#record.totalMs = this.#clock.elapsedMs();
     this.#record.ownMs = this.#clock.ownMs();
     this.attemptsEnded();
+    // What was refused before any provider was asked was served by none (promise 9.9).
+    if (this.#attempts.length === 0 && !this.#record.explained) this.#record.provider = this.#record.model = null;
   }
 }
 

@@ -1,5 +1,5 @@
-// What needs somebody in a tenant or project: budgets that are about to be reached, providers and routes that fail,
-// access tokens that expire, models without a price.
+// What needs somebody in a tenant or project: budgets that are about to be reached, limits that refuse many calls,
+// providers and routes that fail, access tokens that expire, models without a price.
 import { z } from "zod";
 import type { TenantOrProject } from "../../auth/grants.ts";
 import { type Role, roleAtLeast } from "../../core/identity.ts";
@@ -9,11 +9,13 @@ import type { Reader } from "../../store/reader.ts";
 import { PLACES } from "./call-shapes.ts";
 import { type LimitWorld, rulesAt, statesOf } from "./limit-states.ts";
 import { type AdminOperation, reading } from "./operation.ts";
+import type { CallFilter } from "../../store/calls.ts";
+import { tagOf } from "../../store/call-tags.ts";
 import { failuresOf, type HealthWorld, isFailing, providersAt, recentFrom, type Targets } from "./provider-health.ts";
 import { type AdminCalls, keptCalls } from "./report-reads.ts";
 import { iso, time } from "./schemas.ts";
 
-const KINDS = ["budget", "provider", "route", "token", "price"] as const;
+const KINDS = ["budget", "limit", "provider", "route", "token", "price"] as const;
 const answer = z
   .strictObject({
     data: z
@@ -22,7 +24,8 @@ const answer = z
           .strictObject({
             kind: z.enum(KINDS),
             subject: z.string().meta({
-              description: "The id of the budget or token, the name of the provider or route, or `<provider>:<model>`.",
+              description:
+                "The id of the budget, limit or token, the name of the provider or route, or `<provider>:<model>`.",
             }),
             text: z.string(),
             at: time.nullable().meta({ description: "When it happens; null if it happens now." }),
@@ -46,6 +49,9 @@ const DAY_MS = 86_400_000;
 const EXPIRING_MS = 14 * DAY_MS;
 const MOST_TOKENS = 1000;
 const MOST_MATTERS = 100;
+/** The limits and budgets that are looked at, and the newest of the calls that one refused. */
+const MOST_RULES = 100;
+const MOST_LOOKED_AT = 200;
 /** The routes with the most calls are looked at. */
 const MOST_ROUTES = 20;
 
@@ -88,7 +94,7 @@ async function providers(
           {
             kind: "provider",
             subject: id,
-            text: `The provider ${JSON.stringify(id)} ${status === "down" ? "does not answer" : "fails often, or some of its models are avoided"}.${felt(dependants)}`,
+            text: `The provider ${JSON.stringify(id)} ${status === "down" ? "does not answer" : "fails often, or some of its models are avoided"}.${sentenceOf("It is a target of", [...new Set(dependants.map(({ route }) => route.name))])}`,
             atMs: null,
           },
         ]
@@ -96,14 +102,51 @@ async function providers(
   );
 }
 
+/** Limits and budgets that refuse a notable part of all calls, with the routes of these calls. */
+async function refusals(
+  { calls }: World,
+  snapshot: Snapshot,
+  at: TenantOrProject,
+  nowMs: number,
+): Promise<readonly Matter[]> {
+  const fromMs = recentFrom(nowMs);
+  const { totals } = await calls.usage({ limit: 1 }, { ...scopeOf(at), fromMs, by: [], order: "group" });
+  if (totals === null || !isFailing(Number(totals.calls), Number(totals.errors))) return [];
+  const rules = rulesAt(snapshot, at).filter(({ mode }) => mode === "enforce");
+  const found = await Promise.all(
+    rules.slice(0, MOST_RULES).map(async ({ id, kind, name }): Promise<readonly Matter[]> => {
+      const filter: CallFilter & { readonly tags: readonly string[] } = {
+        ...scopeOf(at),
+        outcome: "failed",
+        code: kind === "budget" ? "insufficient_quota" : "rate_limit_exceeded",
+        tags: [tagOf("limit", id)],
+      };
+      const { buckets } = await calls.histogram({ filter, edges: [fromMs, nowMs + 1] });
+      const refused = Number(buckets[0]?.calls ?? 0n);
+      if (!isFailing(Number(totals.errors), refused)) return [];
+      const newest = await calls.searchCalls({ limit: MOST_LOOKED_AT }, { ...filter, order: "newest", fromMs });
+      const named = [...new Set(newest.data.flatMap(({ route }) => (route === null ? [] : [route])))].toSorted();
+      return [
+        {
+          kind: kind === "budget" ? "budget" : "limit",
+          subject: id,
+          text: `The ${kind} ${JSON.stringify(name)} refused ${refused} of ${totals.calls} calls lately.${sentenceOf("They were calls of", named)}`,
+          atMs: null,
+        },
+      ];
+    }),
+  );
+  return found.flat();
+}
+
 const MOST_NAMED = 3;
 
-/** Which routes feel it. */
-function felt(names: readonly string[]): string {
+/** Which routes are concerned. */
+function sentenceOf(begin: string, names: readonly string[]): string {
   if (names.length === 0) return "";
   const named = names.slice(0, MOST_NAMED).map((name) => JSON.stringify(name));
   const more = names.length - named.length;
-  return ` It is a target of ${names.length === 1 ? "the route" : "the routes"} ${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}.`;
+  return ` ${begin} ${names.length === 1 ? "the route" : "the routes"} ${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}.`;
 }
 
 async function routes({ calls }: World, at: TenantOrProject, nowMs: number): Promise<readonly Matter[]> {
@@ -116,7 +159,7 @@ async function routes({ calls }: World, at: TenantOrProject, nowMs: number): Pro
     used.map(async (row): Promise<readonly Matter[]> => {
       const route = row.group[0]!;
       const failures = await failuresOf(calls, { ...scopeOf(at), route }, nowMs);
-      return isFailing(row, failures)
+      return isFailing(Number(row.sums.calls), failures.calls)
         ? [
             {
               kind: "route",
@@ -193,11 +236,12 @@ export function attentionOperations(
       id: `list${place}Attention`,
       path: `${base}/attention`,
       tag: "attention",
-      summary: `List what needs somebody in ${scopeText}: budgets, failing providers and routes, models without a price, and, for those who may list them, access tokens that expire within two weeks`,
+      summary: `List what needs somebody in ${scopeText}: budgets, limits that refuse many calls, failing providers and routes, models without a price, and, for those who may list them, access tokens that expire within two weeks`,
       answer,
       run: async ({ place: at, role, snapshot, nowMs }, store) => {
         const all = await Promise.all([
           budgets(world, snapshot, at!, nowMs),
+          refusals(world, snapshot, at!, nowMs),
           providers(world, snapshot, at!, nowMs),
           routes(world, at!, nowMs),
           tokens(store, at!, role, nowMs),

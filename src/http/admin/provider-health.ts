@@ -1,5 +1,5 @@
-// How providers do: the state of each target, what its calls of the last hour were like, the last failure, and which
-// routes depend on it.
+// How providers do: the state of each target, how the attempts of the last hour ended (promise 9.9), the last failure,
+// and which routes depend on it.
 import { z } from "zod";
 import { latencyAt } from "../../accounting/usage-sums.ts";
 import type { TenantOrProject } from "../../auth/grants.ts";
@@ -7,21 +7,24 @@ import { CATALOGUE, type ErrorCode } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { type Snapshot, snapshotSeenBy } from "../../core/snapshot.ts";
 import type { TargetStatus } from "../../observe/metrics/metrics.ts";
-import { namedRoutes, routesFor } from "../../routing/resolve-route.ts";
-import type { CallScope, CallSummary, UsageRow } from "../../store/calls.ts";
+import type { AttemptSums, CallScope } from "../../store/calls.ts";
 import { PLACES } from "./call-shapes.ts";
 import { drainShape, drainsOf, shownDrain } from "./drains.ts";
 import { type AdminOperation, reading } from "./operation.ts";
+import { type PlacedRoute, placedRoutes } from "./placed-routes.ts";
 import { type AdminCalls, keptCalls } from "./report-reads.ts";
 import { iso, time } from "./schemas.ts";
 
 const figures = {
-  calls: z.int(),
+  attempts: z.int().meta({
+    description:
+      "What the provider was asked: retries, hedges and fallbacks count, and calls that were refused before do not.",
+  }),
   errors: z.int().meta({
     description:
-      "Calls that failed at the provider, not those that a limit, the gateway or the caller let fail, nor those for which it accepted no more requests.",
+      "Attempts that the provider let fail, also where another target answered the call; not those that the gateway or the caller ended, nor those for which it accepted no more requests.",
   }),
-  p50_ms: z.int().nullable().meta({ description: "Approximate: estimated from counts of calls by duration." }),
+  p50_ms: z.int().nullable().meta({ description: "Approximate: estimated from counts of attempts by duration." }),
   p95_ms: z.int().nullable().meta({ description: "Approximate, as `p50_ms`." }),
 };
 const target = z
@@ -34,16 +37,24 @@ const target = z
     open_for_ms: z.int().nullable().meta({ description: "How long the target is still avoided." }),
   })
   .meta({ id: "ProviderTarget" });
-const codeCount = z.strictObject({ code: z.string(), calls: z.int() }).meta({ id: "CodeCount" });
+const codeCount = z.strictObject({ code: z.string(), attempts: z.int() }).meta({ id: "CodeCount" });
 const failure = z
   .strictObject({
-    at: time,
-    trace_id: z.string(),
-    model: z.string().nullable(),
-    status: z.int(),
-    code: z.string().nullable(),
+    at: time.meta({ description: "When its call began." }),
+    trace_id: z.string().meta({ description: "Of the call, which another target may have answered." }),
+    model: z.string(),
+    status: z.int().nullable().meta({
+      description: "Of the provider's response; null if there was none, or if the details of the call are not kept.",
+    }),
+    code: z.string(),
   })
   .meta({ id: "ProviderFailure" });
+const dependant = z
+  .strictObject({
+    name: z.string(),
+    project_id: z.string().nullable().meta({ description: "The project that has the route by itself." }),
+  })
+  .meta({ id: "DependentRoute" });
 const health = z
   .strictObject({
     id: z.string(),
@@ -51,20 +62,22 @@ const health = z
     enabled: z.boolean(),
     status: z.enum(["ok", "degraded", "down", "unused"]).meta({
       description:
-        "`down`: every known target is avoided, or all of at least five calls failed; `degraded`: one target is avoided, or a fifth of at least five calls failed; `unused`: there was no call.",
+        "`down`: every known target is avoided, or all of at least five attempts failed; `degraded`: one target is avoided, or a fifth of at least five attempts failed; `unused`: there was no attempt.",
     }),
     ...figures,
     targets: z.array(target).meta({ description: "Those that were called lately by this gateway." }),
-    codes: z.array(codeCount).meta({ description: "The error codes of these calls." }),
+    codes: z.array(codeCount).meta({ description: "The error codes of these attempts." }),
     last_failure: failure.nullable(),
-    routes: z.array(z.string()).meta({ description: "The routes that have it among their targets." }),
+    routes: z.array(dependant).meta({
+      description: "The routes that have it among their targets; of a tenant, those of its projects as well.",
+    }),
     drains: z.array(drainShape).meta({ description: "Why it, or one of its models, gets no calls for a while." }),
   })
   .meta({ id: "ProviderHealth" });
 const answer = z
   .strictObject({
     data: z.array(health),
-    from: time.meta({ description: "The calls that are counted began at this time or later." }),
+    from: time.meta({ description: "The calls whose attempts are counted began at this time or later." }),
     as_of: time,
   })
   .meta({ id: "ProviderHealths" });
@@ -78,11 +91,9 @@ export interface HealthWorld {
 }
 
 const HOUR_MS = 3_600_000;
-/** From this many calls on, and with this share of failures, something is wrong. */
-const FEWEST_CALLS = 5;
+/** From this many calls or attempts on, and with this share of failures, something is wrong. */
+const FEWEST = 5;
 const NOTABLE_SHARE = 0.2;
-/** Failed calls among which the last one of the provider is looked for. */
-const LOOKED_AT = 50;
 
 /** The beginning of the hour before the present one: sums are kept for whole hours. */
 export const recentFrom = (nowMs: number): number => Math.floor(nowMs / HOUR_MS) * HOUR_MS - HOUR_MS;
@@ -90,10 +101,15 @@ export const recentFrom = (nowMs: number): number => Math.floor(nowMs / HOUR_MS)
 /** Codes of limits too: that a provider accepts no more requests is seen in the state of its targets. */
 const OF_LIMITS: ReadonlySet<string> = new Set<ErrorCode>(["rate_limit_exceeded", "insufficient_quota"]);
 
+const sourceOf = (code: string): string | null =>
+  Object.hasOwn(CATALOGUE, code) && !OF_LIMITS.has(code) ? CATALOGUE[code as ErrorCode].source : null;
+
 /** Whether a provider's side is at fault, and not the caller, a limit or the gateway. */
-const isUpstream = (code: string | null): boolean =>
-  code === null ||
-  (Object.hasOwn(CATALOGUE, code) && CATALOGUE[code as ErrorCode].source === "upstream" && !OF_LIMITS.has(code));
+const isUpstream = (code: string): boolean => sourceOf(code) === "upstream";
+
+/** Whether a call failed on its route, and not by its caller or a limit. That no target was left is of the route. */
+const isOnRoute = (code: string | null): boolean =>
+  code === null || sourceOf(code) === "upstream" || sourceOf(code) === "gateway";
 
 export interface Failures {
   readonly codes: readonly { readonly code: string; readonly calls: number }[];
@@ -101,7 +117,7 @@ export interface Failures {
   readonly calls: number;
 }
 
-/** The calls of a scope that a provider's side let fail. */
+/** The calls of a scope that failed on their routes. */
 export async function failuresOf(calls: AdminCalls, scope: CallScope, nowMs: number): Promise<Failures> {
   const { failures } = await calls.facets({
     scope,
@@ -111,7 +127,7 @@ export async function failuresOf(calls: AdminCalls, scope: CallScope, nowMs: num
     limit: 1,
     dimensions: [],
   });
-  const own = failures.values.filter(({ code }) => isUpstream(code));
+  const own = failures.values.filter(({ code }) => isOnRoute(code));
   const byCode = Map.groupBy(own, ({ code, status }) => code ?? String(status));
   const codes = [...byCode].map(([code, list]) => ({ code, calls: list.reduce((sum, one) => sum + one.calls, 0) }));
   return {
@@ -120,18 +136,16 @@ export async function failuresOf(calls: AdminCalls, scope: CallScope, nowMs: num
   };
 }
 
-export const NO_FAILURES: Failures = { codes: [], calls: 0 };
-
-/** Whether something is wrong: a single failure among few calls is not. */
-export function isFailing({ sums }: Pick<UsageRow, "sums">, failures: Failures): boolean {
-  return sums.calls >= BigInt(FEWEST_CALLS) && failures.calls / Number(sums.calls) >= NOTABLE_SHARE;
+/** Whether something is wrong: a single failure among few is not. */
+export function isFailing(all: number, failed: number): boolean {
+  return all >= FEWEST && failed / all >= NOTABLE_SHARE;
 }
 
 export interface OneProvider {
   readonly id: string;
   readonly status: "ok" | "degraded" | "down" | "unused";
-  /** Names of the routes that have it among their targets. */
-  readonly routes: readonly string[];
+  /** The routes that have it among their targets. */
+  readonly routes: readonly PlacedRoute[];
   readonly shown: JsonObject;
 }
 
@@ -141,42 +155,29 @@ export async function providersAt(
   at: TenantOrProject,
   nowMs: number,
 ): Promise<readonly OneProvider[]> {
-  const scope = { tenantId: at.tenantId, ...(at.projectId !== null && { projectId: at.projectId }) };
-  const fromMs = recentFrom(nowMs);
   const [{ data }, all] = await Promise.all([
-    calls.usage({ limit: 1000 }, { ...scope, fromMs, by: ["provider"], order: "calls" }),
+    calls.attempts({
+      tenantId: at.tenantId,
+      ...(at.projectId !== null && { projectId: at.projectId }),
+      fromHourMs: recentFrom(nowMs),
+    }),
     targets(),
   ]);
-  const used = new Map(data.map((row) => [row.group[0] ?? "", row]));
-  const routes = namedRoutes(routesFor(snapshot, at));
+  const asked = Map.groupBy(data, ({ provider }) => provider);
+  const routes = placedRoutes(snapshot, at);
   const { providers } = snapshotSeenBy(snapshot, at);
   const drains = drainsOf(snapshot, at.tenantId, nowMs);
   return await Promise.all(
     [...providers.values()]
-      .filter(({ id, enabled }) => enabled || used.has(id))
+      .filter(({ id, enabled }) => enabled || asked.has(id))
       .map(async ({ id, family, enabled, owner }): Promise<OneProvider> => {
-        const row = used.get(id);
+        const figuresOfIt = attemptFigures(asked.get(id) ?? []);
         const own = all.flatMap((one) => targetOf(one, id, owner));
-        const hasErrors = row !== undefined && row.sums.errors > 0n;
-        const failures = hasErrors ? await failuresOf(calls, { ...scope, provider: id }, nowMs) : NO_FAILURES;
-        const last =
-          failures.calls === 0
-            ? undefined
-            : (
-                await calls.searchCalls(
-                  { limit: LOOKED_AT },
-                  { ...scope, order: "newest", provider: id, outcome: "failed", fromMs },
-                )
-              ).data.find(({ code }) => isUpstream(code));
         const status = statusOf(
-          row,
-          failures,
+          figuresOfIt,
           own.map(({ state }) => state),
         );
-        const dependants = routes
-          .filter((route) => route.targets.some(({ providerId }) => providerId === id))
-          .map(({ name }) => name)
-          .toSorted();
+        const dependants = routes.filter(({ route }) => route.targets.some(({ providerId }) => providerId === id));
         return {
           id,
           status,
@@ -186,21 +187,64 @@ export async function providersAt(
             type: family,
             enabled,
             status,
-            ...shownFigures(row, failures),
+            attempts: figuresOfIt.attempts,
+            errors: figuresOfIt.errors,
+            p50_ms: latencyAt(0.5, figuresOfIt.latency),
+            p95_ms: latencyAt(0.95, figuresOfIt.latency),
             targets: own.map(({ model, state, firstContentMs, openForMs }) => ({
               model,
               state,
               first_content_ms: rounded(firstContentMs),
               open_for_ms: rounded(openForMs),
             })),
-            codes: failures.codes.map((one) => ({ ...one })),
-            last_failure: last === undefined ? null : shownFailure(last),
-            routes: dependants,
+            codes: figuresOfIt.codes.map((one) => ({ ...one })),
+            last_failure: await lastFailure(calls, figuresOfIt.failed, at.tenantId),
+            routes: dependants.map(({ route, projectId }) => ({ name: route.name, project_id: projectId })),
             drains: drains.filter(({ provider }) => provider === id).map(shownDrain),
           },
         };
       }),
   );
+}
+
+interface AttemptFigures {
+  readonly attempts: number;
+  readonly errors: number;
+  readonly codes: readonly { readonly code: string; readonly attempts: number }[];
+  readonly latency: readonly bigint[];
+  /** Those that the provider let fail. */
+  readonly failed: readonly FailedSums[];
+}
+type FailedSums = AttemptSums & { readonly code: string };
+
+const sumOf = (sums: readonly AttemptSums[]): number => sums.reduce((sum, { attempts }) => sum + attempts, 0);
+
+function attemptFigures(sums: readonly AttemptSums[]): AttemptFigures {
+  const failed = sums.filter((one): one is FailedSums => one.code !== null && isUpstream(one.code));
+  const codes = [...Map.groupBy(failed, ({ code }) => code)].map(([code, of]) => ({ code, attempts: sumOf(of) }));
+  return {
+    attempts: sumOf(sums),
+    errors: sumOf(failed),
+    codes: codes.toSorted((a, b) => b.attempts - a.attempts),
+    latency: (sums[0]?.latency ?? []).map((_, index) => sums.reduce((sum, one) => sum + one.latency[index]!, 0n)),
+    failed,
+  };
+}
+
+async function lastFailure(
+  calls: AdminCalls,
+  failed: readonly FailedSums[],
+  tenantId: string,
+): Promise<JsonObject | null> {
+  const [last] = failed.toSorted((a, b) => (a.lastTraceId < b.lastTraceId ? 1 : -1));
+  const call = last === undefined ? null : await calls.findCall(last.lastTraceId, tenantId);
+  if (last === undefined || call === null) return null;
+  const { provider, model, code } = last;
+  const attempt = call.record?.attempts.findLast(
+    (one) => one.provider === provider && one.model === model && one.code === code,
+  );
+  const { timeMs, traceId } = call.summary;
+  return { at: iso(timeMs), trace_id: traceId, model, status: attempt?.status ?? null, code };
 }
 
 /**
@@ -221,28 +265,14 @@ function targetOf(
 }
 
 function statusOf(
-  row: UsageRow | undefined,
-  failures: Failures,
+  { attempts, errors }: AttemptFigures,
   states: readonly TargetStatus["state"][],
 ): OneProvider["status"] {
   const avoided = states.filter((state) => state === "open" || state === "rate_limited").length;
-  const hasFailed = row !== undefined && isFailing(row, failures) && BigInt(failures.calls) >= row.sums.calls;
-  if (hasFailed || (avoided > 0 && avoided === states.length)) return "down";
-  if (avoided > 0 || (row !== undefined && isFailing(row, failures))) return "degraded";
-  return row === undefined ? "unused" : "ok";
-}
-
-function shownFigures(row: UsageRow | undefined, failures: Failures): JsonObject {
-  return {
-    calls: Number(row?.sums.calls ?? 0n),
-    errors: failures.calls,
-    p50_ms: row === undefined ? null : latencyAt(0.5, row.sums.latency),
-    p95_ms: row === undefined ? null : latencyAt(0.95, row.sums.latency),
-  };
-}
-
-function shownFailure({ timeMs, traceId, model, status, code }: CallSummary): JsonObject {
-  return { at: iso(timeMs), trace_id: traceId, model, status, code };
+  const isFaulty = isFailing(attempts, errors);
+  if ((isFaulty && errors === attempts) || (avoided > 0 && avoided === states.length)) return "down";
+  if (avoided > 0 || isFaulty) return "degraded";
+  return attempts === 0 ? "unused" : "ok";
 }
 
 const rounded = (ms: number | null): number | null => (ms === null ? null : Math.round(ms));

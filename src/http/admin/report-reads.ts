@@ -14,13 +14,13 @@ const MOST_KEPT = 200;
 /** A reading of few rows goes before the sums that wait, because people read the list first. */
 const IS_URGENT = true;
 
-type Reads = Pick<CallStore, "searchCalls" | "findCall" | "usage" | "histogram" | "facets">;
+type Reads = Pick<CallStore, "searchCalls" | "findCall" | "usage" | "histogram" | "facets" | "attempts">;
 
 /** When the reading began: what it found is of that time or later. */
 export interface Dated {
   readonly asOfMs: number;
 }
-type Sums = "usage" | "histogram" | "facets";
+type Sums = "usage" | "histogram" | "facets" | "attempts";
 
 /** The calls as the admin API reads them. */
 export type AdminCalls = Pick<Reads, "searchCalls" | "findCall"> & {
@@ -61,6 +61,7 @@ export function openReportReads(calls: Reads, clock: Clock): AdminCalls {
     usage: dated("usage", (page, query) => calls.usage(page, query)),
     histogram: dated("histogram", (query) => calls.histogram(query)),
     facets: dated("facets", (query) => calls.facets(query)),
+    attempts: dated("attempts", (query) => calls.attempts(query)),
   };
 }
 
@@ -69,7 +70,7 @@ export function keptCalls(calls: AdminCalls | null): AdminCalls {
   const none = (): never => {
     throw new GatewayError("store_unavailable", "This gateway keeps no calls.");
   };
-  return calls ?? { searchCalls: none, findCall: none, usage: none, histogram: none, facets: none };
+  return calls ?? { searchCalls: none, findCall: none, usage: none, histogram: none, facets: none, attempts: none };
 }
 
 /** The same of simulations. */

@@ -23,12 +23,16 @@ export function LimitRefusals({ limit }: { readonly limit: LimitDetail }) {
   const nowMs = useNow(MINUTE_MS);
   const query = new URLSearchParams({
     limit_id: limit.id,
+    // A call that another target answered was not refused, although the limit refused it one of the targets.
+    ...(limit.mode === "enforce" && { outcome: "failed" }),
     from: new Date(nowMs - DAYS * DAY_MS).toISOString(),
     limit: String(MOST),
   });
   const { data, error, refetch } = useRead<LogPage>(adminPath(scope, `/logs?${query.toString()}`));
   const title = limit.mode === "audit" ? "Would have been refused" : "Refused";
-  const all = callsPath([termText("limit", limit.id)], { range: "7d" });
+  const all = callsPath([termText("limit", limit.id), ...(limit.mode === "audit" ? [] : ["outcome:failed"])], {
+    range: "7d",
+  });
   return (
     <section className="panel" aria-labelledby="refusals">
       <h2 id="refusals">

@@ -38,8 +38,8 @@ function Matters({ scope, everyMs }: { readonly scope: Scope; readonly everyMs: 
           Nothing
         </span>{" "}
         <span className="hint">
-          No budget will be used up before it resets, no provider and no route fails often, no access token expires
-          soon, and every model that was called has a price.
+          No budget will be used up before it resets, no limit refuses many calls, no provider and no route fails often,
+          no access token expires soon, and every model that was called has a price.
         </span>
       </p>
     );
@@ -76,6 +76,7 @@ function Line({ matter, asOfMs }: { readonly matter: Attention; readonly asOfMs:
 
 const LINKS: Readonly<Record<Attention["kind"], (subject: string) => string>> = {
   budget: (id) => `/limits/${encodeURIComponent(id)}`,
+  limit: (id) => `/limits/${encodeURIComponent(id)}`,
   provider: (id) => `/providers/${encodeURIComponent(id)}`,
   route: (name) => callsPath([termText("route", name), "outcome:failed"]),
   token: (id) => `/tokens/${encodeURIComponent(id)}`,

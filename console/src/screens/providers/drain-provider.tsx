@@ -137,8 +137,9 @@ function DrainDialog({ provider, close }: DrainButtonProps & { readonly close: (
       <form className="form" onSubmit={(event) => void begin(event)}>
         <p>
           Calls of this tenant that have begun go on. New ones go to the other targets of their routes
-          {provider.routes.length > 0 && `: ${provider.routes.map((name) => visibleText(name)).join(", ")}`}. A call
-          that has no other target is refused with the time at which it can be tried again.
+          {provider.routes.length > 0 &&
+            `: ${[...new Set(provider.routes.map(({ name }) => visibleText(name)))].join(", ")}`}
+          . A call that has no other target is refused with the time at which it can be tried again.
         </p>
         <fieldset>
           <legend>For how long</legend>

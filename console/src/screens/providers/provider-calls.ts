@@ -1,4 +1,4 @@
-// The list of the calls that the figures of a provider count.
+// The list of the calls that a provider served while its attempts were counted.
 import type { ProviderHealth, ProviderHealths } from "../../api/types.ts";
 import { callsPath } from "../calls/calls-path.ts";
 import { termText } from "../calls/filter.ts";
@@ -6,6 +6,6 @@ import { termText } from "../calls/filter.ts";
 /** From the beginning of the last hour until the figures were read. */
 export type CountedTime = Pick<ProviderHealths, "from" | "as_of">;
 
-export function providerCalls({ id }: ProviderHealth, { from, as_of: to }: CountedTime, ...further: string[]): string {
-  return callsPath([termText("provider", id), ...further], { from, to });
+export function providerCalls({ id }: ProviderHealth, { from, as_of: to }: CountedTime): string {
+  return callsPath([termText("provider", id)], { from, to });
 }

@@ -11,34 +11,38 @@ import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
 import { adminPath } from "../../scope/scope.ts";
 import { ProviderKey } from "./provider-key.tsx";
 import { aboutText, TargetMark } from "./provider-words.tsx";
-import { CallsLink } from "../calls/calls-link.tsx";
-import { termText } from "../calls/filter.ts";
 import { type CountedTime, providerCalls } from "./provider-calls.ts";
 
 interface ProviderStateProps {
   readonly provider: ProviderHealth;
-  /** The calls that are counted began in this time. */
+  /** The calls whose attempts are counted began in this time. */
   readonly counted: CountedTime;
 }
 
 export function ProviderState({ provider, counted }: ProviderStateProps) {
+  const scope = useScope();
   return (
     <>
       <dl className="figures">
         <div>
-          <dt>Calls</dt>
+          <dt>Attempts</dt>
           <dd>
-            <CallsLink calls={provider.calls} to={providerCalls(provider, counted)} />
+            {wholeCount(provider.attempts)}
             <small>
-              since <TimeText at={counted.from} />
+              since <TimeText at={counted.from} />, with retries and fallbacks
+            </small>
+            <small>
+              <ScopedLink to={providerCalls(provider, counted)}>Calls that it served</ScopedLink>
             </small>
           </dd>
         </div>
         <div>
           <dt>Failed at the provider</dt>
           <dd>
-            <CallsLink calls={provider.errors} to={providerCalls(provider, counted, "outcome:failed")} />
-            {provider.calls > 0 && <small>{Math.round((provider.errors / provider.calls) * 100)} of 100 calls</small>}
+            {wholeCount(provider.errors)}
+            {provider.attempts > 0 && (
+              <small>{Math.round((provider.errors / provider.attempts) * 100)} of 100 attempts</small>
+            )}
           </dd>
         </div>
         <div>
@@ -55,24 +59,15 @@ export function ProviderState({ provider, counted }: ProviderStateProps) {
         <Targets provider={provider} />
         <ProviderKey id={provider.id} />
         <section className="panel" aria-labelledby="classes">
-          <h2 id="classes">How its calls failed</h2>
+          <h2 id="classes">How its attempts failed</h2>
           <div className="panel-body">
             {provider.codes.length === 0 ? (
-              <p className="hint">None of its calls has failed lately.</p>
+              <p className="hint">None of its attempts has failed lately.</p>
             ) : (
               <ul className="near">
-                {provider.codes.map(({ code, calls: count }) => (
+                {provider.codes.map(({ code, attempts: count }) => (
                   <li key={code}>
-                    <ScopedLink
-                      to={providerCalls(
-                        provider,
-                        counted,
-                        /^\d{3}$/.test(code) ? `status:${code}` : termText("code", code),
-                      )}
-                    >
-                      {code}
-                    </ScopedLink>
-                    <small>{count === 1 ? "1 call" : `${wholeCount(count)} calls`}</small>
+                    {code} <small>{count === 1 ? "1 attempt" : `${wholeCount(count)} attempts`}</small>
                   </li>
                 ))}
               </ul>
@@ -86,9 +81,15 @@ export function ProviderState({ provider, counted }: ProviderStateProps) {
               <p className="hint">No route has it among its targets.</p>
             ) : (
               <ul className="near">
-                {provider.routes.map((name) => (
-                  <li key={name}>
-                    <ScopedLink to={`/routes/${encodeURIComponent(name)}`}>{visibleText(name)}</ScopedLink>
+                {provider.routes.map(({ name, project_id: project }) => (
+                  <li key={`${project ?? ""} ${name}`}>
+                    <ScopedLink
+                      {...(project !== null && { scope: { tenant: scope.tenant ?? null, project } })}
+                      to={`/routes/${encodeURIComponent(name)}`}
+                    >
+                      {visibleText(name)}
+                    </ScopedLink>
+                    {project !== null && scope.project === null && <small> of {visibleText(project)}</small>}
                   </li>
                 ))}
               </ul>
@@ -118,7 +119,7 @@ function LastFailure({ failure }: { readonly failure: ProviderFailure }) {
         {data?.verdict != null && <p>{visibleText(data.verdict.text)}</p>}
         <p>
           <ScopedLink to={`/calls/${failure.trace_id}`}>
-            The call to {visibleText(failure.model ?? "an unknown model")}: {failure.status} {failure.code ?? ""}
+            The call that asked {visibleText(failure.model)}: {failure.status} {failure.code}
           </ScopedLink>
         </p>
       </div>

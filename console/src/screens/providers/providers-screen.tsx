@@ -18,8 +18,6 @@ import { adminPath, pathIn } from "../../scope/scope.ts";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { useUrlState } from "../../url-state.ts";
-import { CallsLink } from "../calls/calls-link.tsx";
-import { type CountedTime, providerCalls } from "./provider-calls.ts";
 import { PROVIDER_NOUN } from "./provider-noun.tsx";
 import { aboutText, ProviderMark } from "./provider-words.tsx";
 
@@ -43,7 +41,7 @@ export function ProvidersScreen() {
   useKeys(bindings);
   const shown = (data?.data ?? [])
     .filter(({ id }) => id.includes(wanted.toLowerCase()))
-    .toSorted((a, b) => URGENCY.indexOf(a.status) - URGENCY.indexOf(b.status) || b.calls - a.calls);
+    .toSorted((a, b) => URGENCY.indexOf(a.status) - URGENCY.indexOf(b.status) || b.attempts - a.attempts);
   return (
     <>
       <div className="title-row">
@@ -80,11 +78,11 @@ export function ProvidersScreen() {
               </button>
             </Empty>
           ) : (
-            <ProviderTable providers={shown} counted={data} />
+            <ProviderTable providers={shown} />
           )}
           <p className="after-table">
             <span>
-              Calls since <TimeText at={data.from} />, as of <TimeText at={data.as_of} />. What fails is at the top.
+              Attempts since <TimeText at={data.from} />, as of <TimeText at={data.as_of} />. What fails is at the top.
             </span>
           </p>
         </>
@@ -95,12 +93,7 @@ export function ProvidersScreen() {
 
 const URGENCY: readonly ProviderHealth["status"][] = ["down", "degraded", "ok", "unused"];
 
-interface ProviderTableProps {
-  readonly providers: readonly ProviderHealth[];
-  readonly counted: CountedTime;
-}
-
-function ProviderTable({ providers, counted }: ProviderTableProps) {
+function ProviderTable({ providers }: { readonly providers: readonly ProviderHealth[] }) {
   return (
     <TableBox label="Providers">
       <table>
@@ -109,7 +102,7 @@ function ProviderTable({ providers, counted }: ProviderTableProps) {
           <tr>
             <th scope="col">Name</th>
             <th scope="col">State</th>
-            {["Calls", "Failed", "Median", "95th percentile"].map((head) => (
+            {["Attempts", "Failed", "Median", "95th percentile"].map((head) => (
               <th key={head} scope="col" className="number">
                 {head}
               </th>
@@ -127,16 +120,12 @@ function ProviderTable({ providers, counted }: ProviderTableProps) {
               <td>
                 <ProviderMark provider={provider} />
               </td>
-              <td className="number">
-                <CallsLink calls={provider.calls} to={providerCalls(provider, counted)} />
-              </td>
-              <td className="number">
-                <CallsLink calls={provider.errors} to={providerCalls(provider, counted, "outcome:failed")} />
-              </td>
+              <td className="number">{wholeCount(provider.attempts)}</td>
+              <td className="number">{wholeCount(provider.errors)}</td>
               <td className="number">{aboutText(provider.p50_ms)}</td>
               <td className="number">{aboutText(provider.p95_ms)}</td>
               <td>
-                <span className="cut">{routesText(provider.routes)}</span>
+                <span className="cut">{routesText(provider.routes.map(({ name }) => name))}</span>
               </td>
             </tr>
           ))}
