@@ -14,6 +14,7 @@ const READ_BY_SCREENS = [
   "CallHistogram",
   "CallFacets",
   "ProjectTokenList",
+  "Token",
   "IssuedToken",
   "ModelList",
   "RouteSimulation",

@@ -2,10 +2,10 @@
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { recordIn, textOfBlock } from "./call-blocks.ts";
 import { type CallFigures, figuresIn, type FoundCall, numbersIn, storedOperation, summaryOf } from "./call-columns.ts";
-import { findKey } from "./call-keys.ts";
+import { findKey, timeOfKey } from "./call-keys.ts";
 import { namesOf, numbersOf } from "./call-names.ts";
 import type { CallSchema, FoundRow } from "./call-schema.ts";
-import type { CallScope, StoredCall } from "./calls.ts";
+import type { CallScope, LastUse, StoredCall } from "./calls.ts";
 import { findEarlier } from "./earlier-calls.ts";
 import { EARLIEST_OPERATION } from "../core/operation.ts";
 import { parseCallRecord } from "../wire/record-json.ts";
@@ -30,6 +30,25 @@ const INDEXED = {
   calls: ["tokenId", "projectId", "tenantId"],
   sums: ["tenantId"],
 } as const satisfies Readonly<Record<string, readonly (keyof CallScope)[]>>;
+
+/** Each token is looked up by itself: a query with groups would read all of their calls. */
+export async function lastUses(db: Db, tokenIds: readonly string[]): Promise<readonly LastUse[]> {
+  const numbers = await numbersOf(db, tokenIds);
+  const known = tokenIds.filter((id) => numbers.has(id));
+  if (known.length === 0) return [];
+  const values = sql.join(known.map((id) => sql`(${sql.lit(numbers.get(id)!)})`));
+  const { rows } = await sql<{
+    readonly number: bigint | number;
+    readonly last: bigint | null;
+  }>`with token (number) as (values ${values}) select number, (select max(id) from call where token_id = token.number) as last from token`.execute(
+    db,
+  );
+  const lasts = new Map(rows.map(({ number, last }) => [Number(number), last]));
+  return known.flatMap((tokenId) => {
+    const last = lasts.get(numbers.get(tokenId)!) ?? null;
+    return last === null ? [] : [{ tokenId, timeMs: timeOfKey(last) }];
+  });
+}
 
 /** The name as it is stored. */
 function nameIn(scope: CallScope, name: (typeof SCOPE_COLUMNS)[number][0]): string | undefined {

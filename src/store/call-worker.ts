@@ -10,7 +10,7 @@ import { histogram } from "./call-histogram.ts";
 import { incomingText, ingestCalls } from "./call-ingest.ts";
 import type { CallInserts, Incoming } from "./call-insert.ts";
 import { prune } from "./call-pruning.ts";
-import { findCall } from "./call-reads.ts";
+import { findCall, lastUses } from "./call-reads.ts";
 import type { CallSchema } from "./call-schema.ts";
 import { answerRequests } from "./database-thread.ts";
 import { moveNewest } from "./earlier-calls.ts";
@@ -67,6 +67,7 @@ const METHODS = {
     usage(db, ...args),
   usageTotals: ({ db }: OpenCalls, query: Parameters<typeof usageTotals>[1]) => usageTotals(db, query),
   histogram: ({ db }: OpenCalls, query: Parameters<typeof histogram>[1]) => histogram(db, query),
+  lastUses: ({ db }: OpenCalls, tokenIds: readonly string[]) => lastUses(db, tokenIds),
   attempts: ({ db }: OpenCalls, query: Parameters<typeof attempts>[1]) => attempts(db, query),
   facets: ({ db }: OpenCalls, query: Parameters<typeof facets>[1]) => facets(db, query),
   ready: async () => {},

@@ -308,6 +308,11 @@ export interface RecordedCalls {
   readonly searchedToMs: number | null;
 }
 
+export interface LastUse {
+  readonly tokenId: string;
+  readonly timeMs: number;
+}
+
 export interface AttemptsQuery {
   readonly tenantId: string;
   readonly projectId?: string;
@@ -386,6 +391,8 @@ export interface CallStore extends LedgerSink, ReplicaTable, VendorObjectTable {
   usageTotals(query: Omit<UsageQuery, "by" | "order">): Promise<UsageSums>;
   /** Calls over time. */
   histogram(query: HistogramQuery): Promise<CallHistogram>;
+  /** When the last call that is kept of each of these tokens began; tokens without one are left out. */
+  lastUses(tokenIds: readonly string[]): Promise<readonly LastUse[]>;
   /** What was asked of providers, by provider, model and outcome. */
   attempts(query: AttemptsQuery): Promise<{ readonly data: readonly AttemptSums[] }>;
   /** The most frequent values of some dimensions. */

@@ -1,5 +1,5 @@
-// What was asked of providers, from the calls in ClickHouse.
-import { type AttemptSums, type AttemptsQuery, LATENCY_BOUNDS_MS } from "./calls.ts";
+// What was asked of providers, and when tokens were last used, from the calls in ClickHouse.
+import { type AttemptSums, type AttemptsQuery, type LastUse, LATENCY_BOUNDS_MS } from "./calls.ts";
 import type { ClickHouse } from "./clickhouse-client.ts";
 import { chSql, rawSql } from "./clickhouse-sql.ts";
 
@@ -26,4 +26,12 @@ export async function attemptsIn(
       lastTraceId: String(row["last_trace_id"]),
     })),
   };
+}
+
+export async function lastUsesIn(database: ClickHouse, tokenIds: readonly string[]): Promise<readonly LastUse[]> {
+  if (tokenIds.length === 0) return [];
+  const rows = await database.read(
+    chSql`select token_id, max(time_ms) as last from call final where token_id in ${tokenIds} group by token_id`,
+  );
+  return rows.map((row) => ({ tokenId: String(row["token_id"]), timeMs: Number(row["last"]) }));
 }

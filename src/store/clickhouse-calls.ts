@@ -7,7 +7,7 @@ import { ingestInto } from "./clickhouse-ingest.ts";
 import { pruneIn } from "./clickhouse-retention.ts";
 import { migrateClickHouse } from "./clickhouse-schema.ts";
 import { findIn, recordedIn, searchIn } from "./clickhouse-search.ts";
-import { attemptsIn } from "./clickhouse-attempts.ts";
+import { attemptsIn, lastUsesIn } from "./clickhouse-attempts.ts";
 import { spentIn, usageIn, usageTotalsIn } from "./clickhouse-usage.ts";
 import type { RecordedCalls, RecordedQuery } from "./calls.ts";
 
@@ -32,6 +32,7 @@ export async function openClickHouseCalls(options: ClickHouseOptions, base: Call
     usage: (page, query) => usageIn(database, page, query),
     usageTotals: (query) => usageTotalsIn(database, query),
     histogram: (query) => histogramIn(database, query),
+    lastUses: (tokenIds) => lastUsesIn(database, tokenIds),
     attempts: (query) => attemptsIn(database, query),
     facets: (query) => facetsIn(database, query),
     spent: (query) => spentIn(database, query),

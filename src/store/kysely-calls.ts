@@ -6,7 +6,7 @@ import { facets } from "./call-facets.ts";
 import { histogram } from "./call-histogram.ts";
 import { incomingOf, ingestCalls } from "./call-ingest.ts";
 import { prune } from "./call-pruning.ts";
-import { findCall, storedCall } from "./call-reads.ts";
+import { findCall, lastUses, storedCall } from "./call-reads.ts";
 import type { CallSchema } from "./call-schema.ts";
 import type { CallStore } from "./calls.ts";
 import { moveNewest } from "./earlier-calls.ts";
@@ -38,6 +38,7 @@ export function kyselyCalls(
     usage: (page, query) => usage(reports, page, query),
     usageTotals: (query) => usageTotals(reports, query),
     histogram: (query) => histogram(reports, query),
+    lastUses: (tokenIds) => lastUses(reports, tokenIds),
     attempts: (query) => attempts(reports, query),
     facets: (query) => facets(reports, query),
     prepareReports() {

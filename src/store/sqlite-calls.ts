@@ -50,6 +50,7 @@ export function openSqliteCalls({ file }: { readonly file: string }): CallStore 
     usage: (page, query) => reports().ask("usage", page, query),
     usageTotals: (query) => reports().ask("usageTotals", query),
     histogram: (query) => reports().ask("histogram", query),
+    lastUses: (tokenIds) => reports().ask("lastUses", tokenIds),
     attempts: (query) => reports().ask("attempts", query),
     facets: (query) => reports().ask("facets", query),
     prepareReports() {

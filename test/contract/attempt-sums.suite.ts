@@ -1,10 +1,20 @@
-// What every store of calls tells of the attempts of the calls that it got.
+// What every store of calls tells of the attempts of the calls that it got, and of the last uses of tokens.
 import { expect, test } from "bun:test";
 import { LATENCY_BOUNDS_MS } from "../../src/store/calls.ts";
 import { attemptOf, DAY_ONE, HOUR_MS, newTraceId, rowOf } from "./call-records.ts";
 import type { NewStore } from "./log-search.suite.ts";
 
 export function attemptSumsSuite(newStore: NewStore): void {
+  test("[d14.1] the last use of a token is when its newest call began", async () => {
+    const store = await newStore([
+      rowOf({ tokenId: "one" }),
+      rowOf({ tokenId: "one", startedAtMs: DAY_ONE + 5 }),
+      rowOf({ tokenId: "two", startedAtMs: DAY_ONE + 9 }),
+    ]);
+    expect(await store.lastUses(["none", "one"])).toEqual([{ tokenId: "one", timeMs: DAY_ONE + 5 }]);
+    expect(await store.lastUses([])).toEqual([]);
+  });
+
   test("[d9.9] attempts are summed by provider, model and outcome, each once, and none of calls that asked nobody", async () => {
     const saved = [
       attemptOf({ provider: "first", model: "m", code: "upstream_error", status: 500, startMs: 10, totalMs: 70 }),

@@ -627,6 +627,33 @@ export interface LimitStates {
   readonly as_of: string;
 }
 
+export interface ListedToken {
+  readonly id: string;
+  readonly kind: "project" | "personal";
+  readonly name: string;
+  readonly tenant_id: string;
+  readonly project_id: string | null;
+  readonly user_id: string | null;
+  /** The role of a project token; null for personal tokens, which have the roles of their user. */
+  readonly role: "viewer" | "developer" | "maintainer" | "admin" | "owner" | null;
+  readonly permissions: readonly ("byo_endpoint" | "custom_price" | "debug" | "read_content" | "vendor_objects" | "ops")[];
+  readonly models: readonly string[];
+  readonly routes: readonly string[];
+  readonly ip: readonly string[];
+  readonly state: "live" | "expired" | "revoked";
+  /** Time in UTC. */
+  readonly created_at: string;
+  readonly created_by: string | null;
+  /** Time in UTC. */
+  readonly expires_at: string;
+  /** Time in UTC. */
+  readonly revoked_at: string | null;
+  /** The ETag of this state, to be sent back as `if-match`. */
+  readonly etag: string;
+  /** When its last call began; null where no call of it is kept. Only calls of operations count. */
+  readonly last_used_at: string | null;
+}
+
 export interface LogPage {
   readonly data: readonly LoggedCall[];
   /** Null on the last page. */
@@ -845,7 +872,7 @@ export interface PolicyVerdicts {
 }
 
 export interface ProjectTokenList {
-  readonly data: readonly Token[];
+  readonly data: readonly ListedToken[];
   /** Null on the last page. */
   readonly next_cursor: string | null;
 }

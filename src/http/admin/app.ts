@@ -35,7 +35,7 @@ import { providerHealthOperations } from "./provider-health.ts";
 import { providerTestOperations } from "./provider-test.ts";
 import { openReportReads } from "./report-reads.ts";
 import { TENANT_OPERATIONS } from "./tenants.ts";
-import { TOKEN_OPERATIONS } from "./tokens.ts";
+import { tokenOperations } from "./tokens.ts";
 import { toolOperations } from "./tools.ts";
 import { usageOperations } from "./usage.ts";
 import { webhookAdminOperations } from "./webhooks.ts";
@@ -91,7 +91,7 @@ export function adminOperations(
   return [
     ...TENANT_OPERATIONS,
     ...USER_OPERATIONS,
-    ...TOKEN_OPERATIONS,
+    ...tokenOperations(reads),
     ...SESSION_OPERATIONS,
     ...LOGIN_OPERATIONS,
     ...CLAIM_OPERATIONS,

@@ -50,7 +50,7 @@ export interface AdminContext {
   /** `null` when no calls are stored. */
   readonly calls: Pick<
     CallStore,
-    "searchCalls" | "findCall" | "usage" | "histogram" | "facets" | "attempts" | "prepareReports"
+    "searchCalls" | "findCall" | "usage" | "histogram" | "facets" | "attempts" | "lastUses" | "prepareReports"
   > | null;
   /** `null` when no content is stored. */
   readonly contents: AdminContents | null;

@@ -14,7 +14,7 @@ const MOST_KEPT = 200;
 /** A reading of few rows goes before the sums that wait, because people read the list first. */
 const IS_URGENT = true;
 
-type Reads = Pick<CallStore, "searchCalls" | "findCall" | "usage" | "histogram" | "facets" | "attempts">;
+type Reads = Pick<CallStore, "searchCalls" | "findCall" | "usage" | "histogram" | "facets" | "attempts" | "lastUses">;
 
 /** When the reading began: what it found is of that time or later. */
 export interface Dated {
@@ -23,7 +23,7 @@ export interface Dated {
 type Sums = "usage" | "histogram" | "facets" | "attempts";
 
 /** The calls as the admin API reads them. */
-export type AdminCalls = Pick<Reads, "searchCalls" | "findCall"> & {
+export type AdminCalls = Pick<Reads, "searchCalls" | "findCall" | "lastUses"> & {
   readonly [Name in Sums]: (...query: Parameters<Reads[Name]>) => Promise<Awaited<ReturnType<Reads[Name]>> & Dated>;
 };
 
@@ -58,6 +58,7 @@ export function openReportReads(calls: Reads, clock: Clock): AdminCalls {
   return {
     searchCalls: (page, filter) => turn(() => calls.searchCalls(page, filter), IS_URGENT),
     findCall: (traceId, tenantId) => turn(() => calls.findCall(traceId, tenantId), IS_URGENT),
+    lastUses: (tokenIds) => turn(() => calls.lastUses(tokenIds), IS_URGENT),
     usage: dated("usage", (page, query) => calls.usage(page, query)),
     histogram: dated("histogram", (query) => calls.histogram(query)),
     facets: dated("facets", (query) => calls.facets(query)),
@@ -70,7 +71,17 @@ export function keptCalls(calls: AdminCalls | null): AdminCalls {
   const none = (): never => {
     throw new GatewayError("store_unavailable", "This gateway keeps no calls.");
   };
-  return calls ?? { searchCalls: none, findCall: none, usage: none, histogram: none, facets: none, attempts: none };
+  return (
+    calls ?? {
+      searchCalls: none,
+      findCall: none,
+      usage: none,
+      histogram: none,
+      facets: none,
+      attempts: none,
+      lastUses: none,
+    }
+  );
 }
 
 /** The same of simulations. */

@@ -71,6 +71,14 @@ const TOKEN_SHAPE = {
   etag: etagField,
 };
 export const token = z.strictObject(TOKEN_SHAPE).meta({ id: "Token" });
+export const listedToken = z
+  .strictObject({
+    ...TOKEN_SHAPE,
+    last_used_at: time.nullable().meta({
+      description: "When its last call began; null where no call of it is kept. Only calls of operations count.",
+    }),
+  })
+  .meta({ id: "ListedToken" });
 export const issuedToken = z
   .strictObject({
     ...TOKEN_SHAPE,

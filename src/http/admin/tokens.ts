@@ -19,9 +19,22 @@ import type { Reader } from "../../store/reader.ts";
 import { StoreError } from "../../store/store.ts";
 import type { Writer } from "../../store/writer.ts";
 import { type AdminCall, type AdminOperation, type Answer, reading, writing } from "./operation.ts";
-import { chosenId, requireEtag, dryRunQuery, etagOf, listed, listOf, pageOf, pageQuery, search } from "./schemas.ts";
+import {
+  chosenId,
+  requireEtag,
+  dryRunQuery,
+  etagOf,
+  isoOrNull,
+  listed,
+  listOf,
+  pageOf,
+  pageQuery,
+  search,
+} from "./schemas.ts";
+import type { AdminCalls } from "./report-reads.ts";
 import {
   STATES,
+  listedToken,
   token,
   issuedToken,
   newProjectToken,
@@ -155,7 +168,7 @@ interface TokenPath {
 }
 const ABOUT = { tag: "tokens" };
 
-function listOfTokens({ reach, word, kind, base }: TokenPath): AdminOperation {
+function listOfTokens({ reach, word, kind, base }: TokenPath, calls: AdminCalls | null): AdminOperation {
   return reading({
     ...ABOUT,
     id: `list${word}Tokens`,
@@ -170,7 +183,7 @@ function listOfTokens({ reach, word, kind, base }: TokenPath): AdminOperation {
       state: z.enum(STATES).optional(),
       ...(reach === "tenant" && { user_id: chosenId.optional() }),
     }),
-    answer: listOf(token, `${word}TokenList`),
+    answer: listOf(listedToken, `${word}TokenList`),
     run: async ({ place, query, nowMs }, store) => {
       const { tenantId, projectId } = place!;
       const { user_id: userId } = query as { readonly user_id?: string };
@@ -182,7 +195,15 @@ function listOfTokens({ reach, word, kind, base }: TokenPath): AdminOperation {
         ...(query.state !== undefined && { state: query.state }),
         ...(query.search !== undefined && { search: query.search }),
       };
-      return { body: listed(await store.listTokens(pageOf(query), filter), (one) => shownToken(one, nowMs)) };
+      const page = await store.listTokens(pageOf(query), filter);
+      const uses = (await calls?.lastUses(page.data.map(({ id }) => id))) ?? [];
+      const lastMs = new Map(uses.map(({ tokenId, timeMs }) => [tokenId, timeMs]));
+      return {
+        body: listed(page, (one) => ({
+          ...shownToken(one, nowMs),
+          last_used_at: isoOrNull(lastMs.get(one.id) ?? null),
+        })),
+      };
     },
   });
 }
@@ -329,17 +350,22 @@ function revocation({ word, base, what }: TokenPath): AdminOperation {
   });
 }
 
-function tokenOperations(reach: "tenant" | "project"): readonly AdminOperation[] {
+function operationsOf(reach: "tenant" | "project", calls: AdminCalls | null): readonly AdminOperation[] {
   const path: TokenPath =
     reach === "tenant"
       ? { reach, word: "Tenant", kind: "personal", base: "/tenants/{tenant}/tokens", what: "personal token" }
       : { reach, word: "Project", kind: "project", base: "/projects/{project}/tokens", what: "project token" };
-  return [listOfTokens, creation, oneToken, changeOfToken, rotationOfToken, revocation].map((operation) =>
-    operation(path),
-  );
+  return [
+    (of: TokenPath) => listOfTokens(of, calls),
+    creation,
+    oneToken,
+    changeOfToken,
+    rotationOfToken,
+    revocation,
+  ].map((operation) => operation(path));
 }
 
-export const TOKEN_OPERATIONS: readonly AdminOperation[] = [
-  ...tokenOperations("tenant"),
-  ...tokenOperations("project"),
+export const tokenOperations = (calls: AdminCalls | null): readonly AdminOperation[] => [
+  ...operationsOf("tenant", calls),
+  ...operationsOf("project", calls),
 ];

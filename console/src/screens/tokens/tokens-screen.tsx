@@ -1,7 +1,7 @@
 // `/tokens`: the access tokens of the project, or of the tenant with the personal ones.
 import { AsCode } from "../../components/as-code.tsx";
 import { useMemo, useState } from "react";
-import type { IssuedToken, NewClaim, ProjectTokenList, Token } from "../../api/types.ts";
+import type { IssuedToken, NewClaim, ListedToken, ProjectTokenList } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { ClaimOnce } from "../../components/claim-once.tsx";
 import { Empty } from "../../components/empty.tsx";
@@ -128,7 +128,7 @@ export function TokensScreen() {
   );
 }
 
-function TokenTable({ tokens }: { readonly tokens: readonly Token[] }) {
+function TokenTable({ tokens }: { readonly tokens: readonly ListedToken[] }) {
   const zone = useZone();
   return (
     <TableBox label="Access tokens">
@@ -141,6 +141,7 @@ function TokenTable({ tokens }: { readonly tokens: readonly Token[] }) {
             <th scope="col">Belongs to</th>
             <th scope="col">May call</th>
             <th scope="col">Permissions</th>
+            <th scope="col">Last call</th>
             <th scope="col">Expires ({zone})</th>
             <th scope="col">Made by</th>
           </tr>
@@ -159,6 +160,7 @@ function TokenTable({ tokens }: { readonly tokens: readonly Token[] }) {
                 <span className="cut">{narrowingOf(token)}</span>
               </td>
               <td>{token.permissions.join(", ") || "none"}</td>
+              <td>{token.last_used_at === null ? "none kept" : <TimeText at={token.last_used_at} />}</td>
               <td>
                 <TimeText at={token.expires_at} form="day" />
               </td>
