@@ -19,6 +19,7 @@ import { useMe } from "../session/session.tsx";
 import { useUrlState } from "../url-state.ts";
 import { NEW_NAME, operationOf } from "./configured-operations.ts";
 import type { ConfiguredObject, Noun } from "./noun.ts";
+import { ProjectObjects } from "./project-objects.tsx";
 
 interface Page {
   readonly data: readonly ConfiguredObject[];
@@ -69,7 +70,13 @@ export function ConfiguredList({ noun }: { readonly noun: Noun }) {
       )}
       {data === undefined && error === null && <Pending what={`The list of ${noun.many.toLowerCase()}`} lines={6} />}
       {data !== undefined && data.data.length === 0 && (
-        <Empty title={`There is no ${noun.one} yet`}>
+        <Empty
+          title={
+            scope.tenant !== null && scope.project === null
+              ? `The tenant itself has no ${noun.one} yet`
+              : `There is no ${noun.one} yet`
+          }
+        >
           <p>{noun.purpose}</p>
           {!mayCreate && <p>Someone with a higher role in this tenant or project can make one.</p>}
         </Empty>
@@ -101,6 +108,7 @@ export function ConfiguredList({ noun }: { readonly noun: Noun }) {
           )}
         </>
       )}
+      <ProjectObjects noun={noun} />
     </>
   );
 }
