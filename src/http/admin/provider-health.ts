@@ -165,7 +165,7 @@ export async function providersAt(
   ]);
   const asked = Map.groupBy(data, ({ provider }) => provider);
   const routes = placedRoutes(snapshot, at);
-  const { providers } = snapshotSeenBy(snapshot, at);
+  const providers = providersSeen(snapshot, at);
   const drains = drainsOf(snapshot, at.tenantId, nowMs);
   return await Promise.all(
     [...providers.values()]
@@ -205,6 +205,16 @@ export async function providersAt(
         };
       }),
   );
+}
+
+/** Of a tenant, those that only its projects have as well. */
+function providersSeen(snapshot: Snapshot, at: TenantOrProject): Snapshot["providers"] {
+  const { providers } = snapshotSeenBy(snapshot, at);
+  if (at.projectId !== null || snapshot.projectProviders.size === 0) return providers;
+  const ofProjects = [...snapshot.projects.values()]
+    .filter(({ tenantId }) => tenantId === at.tenantId)
+    .flatMap(({ id }) => [...(snapshot.projectProviders.get(id) ?? [])]);
+  return new Map([...ofProjects, ...providers]);
 }
 
 interface AttemptFigures {
