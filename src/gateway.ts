@@ -91,6 +91,15 @@ export interface Gateway {
   hurry(): void;
 }
 
+/** A gateway that serves calls in this process. */
+export interface ServingGateway extends Gateway {
+  /**
+   * Has `close` close the listener at once instead of when no call has arrived for a while; during `close` as well.
+   * Connections in use stay until their responses have left.
+   */
+  closeListenerAtOnce(): void;
+}
+
 /**
  * `options` are what flags, environment and `loaded` give together. Throws ConfigurationError, StoreError, or the
  * system's error when the address is in use; parts that were already open are closed again.
@@ -100,7 +109,7 @@ export async function openGateway(
   loaded: LoadedConfiguration,
   environment: Environment,
   parts: ProcessParts = OWN_PARTS,
-): Promise<Gateway> {
+): Promise<ServingGateway> {
   return await openFromBase(
     {
       options,
@@ -113,7 +122,7 @@ export async function openGateway(
   );
 }
 
-async function openAll(base: Base, parts: ProcessParts): Promise<Gateway> {
+async function openAll(base: Base, parts: ProcessParts): Promise<ServingGateway> {
   const { log, closing, onFault } = base;
   const given = givenFirstToken(base.environment);
   const storage = await parts.openStorage(base);
@@ -272,7 +281,7 @@ async function openListener(
     parts: { sharedPort, machine, firstStart },
     given,
   }: ListenerParts,
-): Promise<Gateway> {
+): Promise<ServingGateway> {
   const { limits, logins, toolServers } = context;
   let isRetiring = false;
   let isEnding = false;
@@ -361,6 +370,7 @@ async function openListener(
   const first = await firstStart(store, given);
   if (first !== null) await source.reload();
   const hurried = Promise.withResolvers<void>();
+  const mayStop = Promise.withResolvers<void>();
   return {
     url: `http://${server.hostname?.includes(":") === true ? `[${server.hostname}]` : server.hostname}:${server.port}`,
     firstToken: first?.token ?? null,
@@ -374,25 +384,35 @@ async function openListener(
       isRetiring = !isReplaced;
       isEnding = true;
       const isOver = Promise.race([Bun.sleep(withinMs), hurried.promise]);
-      const cut = await drain(server, traffic, { isOver, onStopped: () => sharedPort?.left() });
+      const cut = await drain(server, traffic, {
+        isOver,
+        mayStop: mayStop.promise,
+        onStopped: () => sharedPort?.left(),
+      });
       await closing.close();
       return cut;
     },
     hurry: () => hurried.resolve(),
+    closeListenerAtOnce: () => mayStop.resolve(),
   };
 }
 
 /**
  * Drains without losing a call: readiness turns red and connections in use are retired, then the listener and idle
- * connections close while calls in flight continue. Calls that have not ended when `isOver` settles are cut; their
- * clients receive the reason before the connection closes. Returns the number of calls that were cut.
+ * connections close while calls in flight continue. The listener waits for quiet until `mayStop` settles. Calls that have
+ * not ended when `isOver` settles are cut; their clients receive the reason before the connection closes. Returns the
+ * number of calls that were cut.
  */
 async function drain(
   server: OpenServer,
   traffic: OpenTraffic,
-  { isOver, onStopped }: { readonly isOver: Promise<unknown>; readonly onStopped: () => void },
+  {
+    isOver,
+    mayStop,
+    onStopped,
+  }: { readonly isOver: Promise<unknown>; readonly mayStop: Promise<unknown>; readonly onStopped: () => void },
 ): Promise<number> {
-  await Promise.race([server.retire(), isOver]);
+  await Promise.race([server.retire(), isOver, mayStop]);
   const stopped = server.stop();
   onStopped();
   const drained = await traffic.drain(isOver);

@@ -7,7 +7,7 @@ import { within } from "./core/timeout.ts";
 import type { Machine, SharedPort } from "./gateway-parts/machine.ts";
 import { openCallRecords } from "./gateway-parts/open-records.ts";
 import type { ProcessParts } from "./gateway-parts/process-parts.ts";
-import { type Gateway, openGateway } from "./gateway.ts";
+import { openGateway, type ServingGateway } from "./gateway.ts";
 import { fileOutput, type LineOutput } from "./observe/line-sink.ts";
 import type { Places } from "./routing/concurrency.ts";
 import type { LoadedConfiguration } from "./snapshot/configuration.ts";
@@ -70,7 +70,7 @@ export async function runWorker(
     (socket ??= findListenerSocket(port)).steer(weights);
     return null;
   });
-  const opened = Promise.withResolvers<Gateway>();
+  const opened = Promise.withResolvers<ServingGateway>();
   channel.handle("reload", async () => {
     await (await opened.promise).reload();
     return null;
@@ -104,11 +104,15 @@ export async function runWorker(
 }
 
 /** Resolves with the number of calls that were cut, when the gateway has been closed. */
-async function whenEnded(channel: SupervisorChannel, opened: Promise<Gateway>): Promise<number> {
+async function whenEnded(channel: SupervisorChannel, opened: Promise<ServingGateway>): Promise<number> {
   const end = Promise.withResolvers<ToWorker["drain"]["body"]>();
   channel.handle("drain", (how) => end.resolve(how));
   channel.handle("hurry", () => void opened.then((gateway) => gateway.hurry()));
-  channel.whenClosed(() => end.resolve({ withinMs: ORPHANED_MS, isReplaced: false }));
+  channel.whenClosed(() => {
+    // A gateway that is started now needs the port, and this one could admit nothing under a limit.
+    void opened.then((gateway) => gateway.closeListenerAtOnce());
+    end.resolve({ withinMs: ORPHANED_MS, isReplaced: false });
+  });
   const { withinMs, isReplaced } = await end.promise;
   const gateway = await opened;
   const closed = gateway.close(withinMs, isReplaced);

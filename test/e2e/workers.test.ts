@@ -190,6 +190,40 @@ describe("two workers", () => {
     await until(() => workers.every((pid) => !isRunning(pid)));
   });
 
+  test("[d13.2] workers whose supervisor is killed under load close the port at once, and the next gateway starts on it", async () => {
+    const config = "limits:\n  hourly: {metric: requests, limit: 1000000, window: hour}";
+    const { gateway, hold, upstream, ...world } = await openWorld(config);
+    const workers = childrenOf(gateway.pid);
+    hold(true);
+    const running = Array.from({ length: 4 }, () => statusOf(callAlone(gateway, MODEL)));
+    await until(() => upstream.seen.length === 4);
+    let served = 0;
+    let refused = 0;
+    const caller = async (): Promise<void> => {
+      for (;;) {
+        const status = await statusOf(callAlone(gateway, { ...MODEL, model: "sandbox:echo" })).catch(() => null);
+        if (status === null) return;
+        if (status === 200) served += 1;
+        else refused += 1;
+      }
+    };
+    const callers = Array.from({ length: 6 }, caller);
+    await until(() => served > 100);
+    process.kill(gateway.pid, "SIGKILL");
+    await Promise.all(callers);
+    // a caller is refused by a worker only where its call was under way when that worker lost the supervisor
+    expect(refused).toBeLessThanOrEqual(callers.length * workers.length);
+    expect(workers.filter(isRunning)).not.toEqual([]);
+    const { port } = new URL(gateway.url);
+    const next = await startWorkers(2, { dataFolder: world.dataFolder, config: world.config, port });
+    ends.push(() => next.stop("SIGKILL"));
+    expect(await statusOf(callAlone(next, { ...MODEL, model: "sandbox:echo" }, { token: gateway.firstToken! }))).toBe(
+      200,
+    );
+    hold(false);
+    expect(await Promise.all(running)).toEqual([200, 200, 200, 200]);
+  });
+
   test("[d11.2 d13.2] a gateway that starts while workers of a killed supervisor end their calls counts what they reserved, and then what they used", async () => {
     const limit = 1_000_000;
     const world = await openWorld(`budgets:\n  all: {tokens: ${limit}, window: total}`);

@@ -6,13 +6,13 @@ import { type GatewayProcess, startGateway } from "./gateway-process.ts";
 /** A worker of it computes without end when it gets SIGUSR1: spin-on-signal.ts is loaded before the gateway. */
 export function startWorkers(
   workers: number,
-  { config, dataFolder }: { readonly config: string; readonly dataFolder?: string },
+  { config, dataFolder, port = "0" }: { readonly config: string; readonly dataFolder?: string; readonly port?: string },
 ): Promise<GatewayProcess> {
   const [bun, ...rest] = sourceCommand;
   return startGateway({
     config,
     ...(dataFolder !== undefined && { dataFolder }),
-    flags: ["--workers", String(workers)],
+    flags: ["--workers", String(workers), "--port", port],
     command: [bun!, "--preload", join(import.meta.dir, "spin-on-signal.ts"), ...rest],
   });
 }
