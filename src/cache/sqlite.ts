@@ -2,6 +2,8 @@
 // a file that is damaged is made anew, and a process that cannot write at once does not wait.
 import { Database } from "bun:sqlite";
 import { closeSync, openSync, rmSync } from "node:fs";
+import { writtenFileFault } from "../config/path-fault.ts";
+import { messageOf } from "../core/thrown.ts";
 import type { AnswerCache, CacheAddress, CacheEntry, CacheFigures, CachePlace } from "./answer-cache.ts";
 
 export interface SqliteCacheOptions {
@@ -37,22 +39,31 @@ const REMOVED_AT_ONCE = 64;
 /** The answers of a place that were asked for until a time: ?1 is the tenant, ?2 the route, ?3 the key, ?4 the time. */
 const AT_PLACE = "tenant = ?1 AND (?2 IS NULL OR route = ?2) AND (?3 IS NULL OR key = ?3) AND asked_at <= ?4";
 
+/** Never throws: a file that cannot be opened is a store that is away, until it can be. */
 export function openSqliteCache(options: SqliteCacheOptions): AnswerCache {
+  return new SqliteCache(options);
+}
+
+function openOrMakeAnew(file: string): Database {
   try {
-    return openFile(options);
+    return openFile(file);
   } catch {
-    // what cannot be opened as a cache is no loss
-    for (const end of ["", "-wal", "-shm"]) rmSync(options.file + end, { force: true });
-    return openFile(options);
+    try {
+      // what cannot be opened as a cache is no loss
+      for (const end of ["", "-wal", "-shm"]) rmSync(file + end, { force: true });
+      return openFile(file);
+    } catch (cause) {
+      throw new Error(`${file}: ${writtenFileFault(file) ?? messageOf(cause)}`, { cause });
+    }
   }
 }
 
-function openFile({ file, maxBytes }: SqliteCacheOptions): AnswerCache {
+function openFile(file: string): Database {
   // SQLite would make it readable by other users; it gives the files beside it the permissions of this one
   closeSync(openSync(file, "a", OWNERS_FILE));
   const database = new Database(file, { create: true, strict: true });
   for (const statement of SETUP) database.run(statement);
-  return new SqliteCache(database, maxBytes);
+  return database;
 }
 
 interface Row {
@@ -65,12 +76,17 @@ interface Row {
 type PlaceAndTime = [tenant: string, route: string | null, key: string | null, atMs: number];
 
 class SqliteCache implements AnswerCache {
-  readonly #database: Database;
+  readonly #file: string;
   readonly #maxBytes: number;
+  #opened: Database | null = null;
 
-  constructor(database: Database, maxBytes: number) {
-    this.#database = database;
+  constructor({ file, maxBytes }: SqliteCacheOptions) {
+    this.#file = file;
     this.#maxBytes = maxBytes;
+  }
+
+  get #database(): Database {
+    return (this.#opened ??= openOrMakeAnew(this.#file));
   }
 
   get({ tenantId, key }: CacheAddress, nowMs: number): CacheEntry | null {
@@ -118,7 +134,7 @@ class SqliteCache implements AnswerCache {
   }
 
   close(): void {
-    this.#database.close();
+    this.#opened?.close();
   }
 
   #size(): CacheFigures {

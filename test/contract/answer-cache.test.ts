@@ -1,6 +1,6 @@
 // The stores of answers, through the one suite. Valkey has answer-cache-valkey.test.ts.
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { cacheKeys } from "../../src/cache/cache-keys.ts";
@@ -83,6 +83,18 @@ describe("the file of the store", () => {
     await third.put(entry, nowMs);
     expect(await third.get(entry, nowMs)).not.toBeNull();
     await third.close();
+  });
+
+  test("[d13.5] a folder in its place is a store that is away, and it works when the folder is gone", async () => {
+    const file = join(folder(), "cache.sqlite");
+    mkdirSync(join(file, "kept"), { recursive: true });
+    const cache = openSqliteCache({ file, maxBytes: BYTES });
+    expect(() => cache.tenants()).toThrow(`${file}: it is a folder and not a file`);
+    expect(cache.figures()).toBeNull();
+    expect(existsSync(join(file, "kept"))).toBe(true);
+    rmSync(file, { recursive: true });
+    expect(await cache.tenants()).toEqual([]);
+    await cache.close();
   });
 
   test("[d13.5] two processes share it", async () => {
