@@ -316,7 +316,9 @@ async function openListener(
       return { text: await metrics.text(await figures?.metrics()), contentType: metrics.contentType };
     },
     notReady: () =>
-      isRetiring ? "the gateway is shutting down" : (source.refusal() ?? replicas.refusal() ?? ledger.refusal()),
+      isRetiring
+        ? "the gateway is shutting down"
+        : (unfinishedStart(source.current()) ?? source.refusal() ?? replicas.refusal() ?? ledger.refusal()),
     standing,
     refuseUnserved: refuseUnservedWith(context),
     kept: context,
@@ -395,6 +397,13 @@ async function openListener(
     hurry: () => hurried.resolve(),
     closeListenerAtOnce: () => mayStop.resolve(),
   };
+}
+
+/** Why nobody can call yet, or `null`: the first start makes the first identities when everything else works. */
+function unfinishedStart({ projects, memberships, tokens }: Snapshot): string | null {
+  return projects.size + memberships.size + tokens.size > 0
+    ? null
+    : "the first start has not ended: there is no project and no token yet";
 }
 
 /**

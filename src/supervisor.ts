@@ -7,6 +7,7 @@ import { type Environment, workerEnvironment } from "./config/environment.ts";
 import type { ServerOptions } from "./config/server-options.ts";
 import { systemClock } from "./core/clock.ts";
 import { isEmbedded } from "./core/thread-file.ts";
+import { within } from "./core/timeout.ts";
 import { type Base, openFromBase } from "./gateway-parts/base.ts";
 import { openConfiguration } from "./gateway-parts/open-configuration.ts";
 import { openUpstream } from "./gateway-parts/open-external-clients.ts";
@@ -29,6 +30,8 @@ import type { WorkerProcess } from "./workers/worker-process.ts";
 
 /** Everything at the end of a start that fails: no calls are in flight. */
 const FAILED_START_MS = 1000;
+/** Time to ship what the workers have left when they have ended. */
+const LAST_ADOPTED_MS = 5000;
 /** How often it is looked whether the counts up to a moment are kept. */
 const KEPT_POLL_MS = 50;
 
@@ -140,8 +143,8 @@ async function openAll(base: Base): Promise<Gateway> {
     callsInFlight: () => pool.workers.reduce((sum, { callsInFlight }) => sum + callsInFlight, 0),
     async close(withinMs = source.current().limits.drainMs) {
       const cut = await pool.close(withinMs);
-      // What the workers have left is shipped before the ledger ends, which waits for it no longer than for its own rows.
-      void records.ledger.adopt();
+      // It needs the counts of limits, which are closed before the ledger. What is not shipped in time, the next start ships.
+      await within(records.ledger.adopt(), LAST_ADOPTED_MS);
       await closing.close();
       return cut;
     },

@@ -185,6 +185,7 @@ function openCounts(file: string): LimitCounts {
     close() {
       database.close();
       lock?.release();
+      lock = null;
       beside.close();
     },
   };

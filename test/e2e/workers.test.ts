@@ -5,6 +5,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { newAccessToken } from "../../src/auth/access-token.ts";
 import { type GatewayProcess, runCli } from "../harness/gateway-process.ts";
 import { until } from "../harness/until.ts";
 import { childrenOf, isRunning } from "../harness/processes.ts";
@@ -48,7 +49,9 @@ const ended = (gateway: GatewayProcess): number =>
 
 describe("two workers", () => {
   test("[d13.1] serve one address, have one log and one ledger, and end together without leaving anything", async () => {
-    const { gateway, dataFolder } = await openWorld();
+    const { gateway, dataFolder } = await openWorld(
+      "limits:\n  hourly: {metric: requests, limit: 1000000, window: hour}",
+    );
     const workers = childrenOf(gateway.pid);
     expect(workers).toHaveLength(2);
     const statuses = await Promise.all(Array.from({ length: 60 }, () => statusOf(callAlone(gateway, MODEL))));
@@ -59,6 +62,25 @@ describe("two workers", () => {
     expect(gateway.lines().filter(({ msg }) => msg === "call")).toHaveLength(60);
     expect(rowsOf(dataFolder)).toEqual(Array.from({ length: 60 }, () => ({ status: 200, settled: 1 })));
     expect(gateway.errors()).toBe("");
+    expect(gateway.lines().filter(({ level }) => level === "error" || level === "warn")).toEqual([]);
+  });
+
+  test("[d9.5 d13.1] are not ready before the first project and token are there, and serve the token as soon as one of them is ready", async () => {
+    const free = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+    const port = String(free.port);
+    await free.stop(true);
+    const token = newAccessToken("project").text;
+    const ready = until(async () => {
+      const answer = await fetch(`http://127.0.0.1:${port}/readyz`, { keepalive: false }).catch(() => null);
+      return answer?.status === 200;
+    });
+    const starting = startWorkers(4, { config: "", port, environment: { DRAGOMAN_FIRST_TOKEN: token } });
+    ends.push(async () => (await starting).stop("SIGKILL"));
+    await ready;
+    const answer = await fetch(`http://127.0.0.1:${port}/api/v1/models`, {
+      headers: { authorization: `Bearer ${token}`, connection: "close" },
+    });
+    expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining("sandbox:echo")]);
   });
 
   test("[d13.1] admit exactly as many calls as a limit allows, and hold exactly its concurrency", async () => {

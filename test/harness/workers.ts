@@ -1,16 +1,22 @@
 // A gateway with several workers, and calls that each open a connection.
 import { join } from "node:path";
 import { sourceCommand } from "./gateway-program.ts";
-import { type GatewayProcess, startGateway } from "./gateway-process.ts";
+import { type GatewayOptions, type GatewayProcess, startGateway } from "./gateway-process.ts";
 
 /** A worker of it computes without end when it gets SIGUSR1: spin-on-signal.ts is loaded before the gateway. */
 export function startWorkers(
   workers: number,
-  { config, dataFolder, port = "0" }: { readonly config: string; readonly dataFolder?: string; readonly port?: string },
+  {
+    config,
+    dataFolder,
+    port = "0",
+    environment = {},
+  }: Pick<GatewayOptions, "dataFolder" | "environment"> & { readonly config: string; readonly port?: string },
 ): Promise<GatewayProcess> {
   const [bun, ...rest] = sourceCommand;
   return startGateway({
     config,
+    environment,
     ...(dataFolder !== undefined && { dataFolder }),
     flags: ["--workers", String(workers), "--port", port],
     command: [bun!, "--preload", join(import.meta.dir, "spin-on-signal.ts"), ...rest],
