@@ -5,7 +5,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
-import { Glob } from "bun";
+import { Glob, semver } from "bun";
 import { packageFolder } from "../../bin/runtime.mjs";
 import consoleManifest from "../../console/package.json" with { type: "json" };
 import lock from "../../package-lock.json" with { type: "json" };
@@ -45,6 +45,25 @@ function linesWith(pattern: RegExp, except: readonly string[] = []): readonly st
             );
     });
 }
+
+test("the oldest Node that package.json names is one that every dependency takes, and the pages name it too", () => {
+  const oldest = manifest.engines.node.replace(">=", "");
+  const refusing = Object.entries(
+    lock.packages as Readonly<
+      Record<string, { readonly engines?: { readonly node?: string }; readonly dev?: boolean }>
+    >,
+  )
+    .filter(
+      ([, { engines, dev }]) => dev !== true && engines?.node !== undefined && !semver.satisfies(oldest, engines.node),
+    )
+    .map(([name, { engines }]) => `${name} ${engines!.node}`);
+  expect(refusing).toEqual([]);
+  for (const page of ["README.md", "CONTRIBUTING.md", "docs/install.md", "docs/operations.md"])
+    expect([page, readFileSync(join(packageFolder, page), "utf8")]).toEqual([
+      page,
+      expect.stringContaining(`Node ${oldest.replace(/\.0$/, "")} or newer`),
+    ]);
+});
 
 test("the lock file records no download address and agrees with package.json", () => {
   const packages = lock.packages as Readonly<Record<string, { readonly resolved?: string; readonly link?: boolean }>>;
