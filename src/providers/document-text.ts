@@ -9,7 +9,11 @@ export function documentText({ type, media_type: mediaType, data }: JsonObject, 
     return data;
   if (typeof data === "string" && type === "base64" && typeof mediaType === "string" && isTextType(mediaType))
     return Buffer.from(data, "base64").toString("utf8");
-  throw new GatewayError("unsupported_content_block", `${path}: this provider takes documents as text only.`, {
-    param: path,
-  });
+  throw new GatewayError(
+    "unsupported_content_block",
+    `${path}: this provider takes content blocks of type document as text only.`,
+    {
+      param: path,
+    },
+  );
 }

@@ -38,7 +38,7 @@ const BLOCK_WORDS: Readonly<Record<string, string>> = {
   document: "document_block",
   file: "document_block",
 };
-const REFUSED_BLOCK = /\bblocks of type (\w+)/;
+const REFUSED_BLOCK = /\b(?:blocks|content|is) of type "?(\w+)/;
 
 const REFUSALS: ReadonlySet<ErrorCode> = new Set(["unsupported_parameter", "unsupported_value"]);
 

@@ -121,7 +121,7 @@ function encodeDocument(part: ContentPart, path: string, naming: DocumentNaming)
   if (media === null)
     throw new GatewayError(
       "unsupported_content_block",
-      `${path}: this provider does not support this form of document with a source of type ${JSON.stringify(type)}.`,
+      `${path}: this provider does not support content blocks of type document with a source of type ${JSON.stringify(type)}.`,
       { param: path },
     );
   return mediaBlock(media, labelOf(part, null, media.mediaType, naming), path);

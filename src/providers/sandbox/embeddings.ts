@@ -9,17 +9,26 @@ const MAX_LENGTH = 4096;
 const ENTRIES_PER_WORD = 4;
 
 export interface SandboxEmbeddings {
-  readonly status: 200 | 404;
+  readonly status: 200 | 400 | 404;
   readonly body: object;
 }
 
 /** `body` is a request in OpenAI's form, as the gateway has made it. */
 export function embeddingsOf(body: string): SandboxEmbeddings {
   const { model, input, dimensions, encoding_format: format } = JSON.parse(body) as Readonly<Record<string, Json>>;
-  const known = typeof model === "string" ? MODEL.exec(model) : null;
-  if (known === null)
-    return refusal(`The sandbox has no model ${JSON.stringify(model)} for embeddings; there is embed-256.`);
-  const length = Math.min(MAX_LENGTH, Math.max(1, typeof dimensions === "number" ? dimensions : Number(known[1])));
+  const named = Number(typeof model === "string" ? MODEL.exec(model)?.[1] : undefined);
+  if (!isLength(named))
+    return refusal(
+      `The sandbox has no model ${JSON.stringify(model)} for embeddings; there are embed-1 to embed-${MAX_LENGTH}.`,
+    );
+  const length = typeof dimensions === "number" ? dimensions : named;
+  if (!isLength(length)) {
+    const message = `dimensions must be a whole number from 1 to ${MAX_LENGTH}; got ${length}.`;
+    return {
+      status: 400,
+      body: { error: { message, type: "invalid_request_error", param: "dimensions", code: "invalid_value" } },
+    };
+  }
   const texts = (Array.isArray(input) && typeof input[0] !== "number" ? input : [input]).map(textOf);
   const vectors = texts.map((text) => vectorOf(text, length));
   const tokens = texts.reduce((sum, text) => sum + Math.max(1, countWords(text).words), 0);
@@ -65,6 +74,10 @@ export function judgementOf(body: string): SandboxEmbeddings {
     return { flagged, categories: { violence: flagged }, category_scores: { violence: flagged ? 1 : 0 } };
   });
   return { status: 200, body: { id: "modr-sandbox", model, results } };
+}
+
+function isLength(length: number): boolean {
+  return Number.isInteger(length) && length >= 1 && length <= MAX_LENGTH;
 }
 
 function refusal(message: string): SandboxEmbeddings {

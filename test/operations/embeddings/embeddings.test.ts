@@ -1,5 +1,6 @@
 // The operation embeddings: what it refuses, what it makes of a provider's vectors, and what holds for it as for any call.
 import { describe, expect, test } from "bun:test";
+import { embeddingsOf } from "../../../src/providers/sandbox/embeddings.ts";
 import { EMBEDDINGS } from "../../../src/operations/embeddings/embeddings.ts";
 import { type CannedAnswer, type StubOptions, type Stub, stubGateway } from "../../harness/in-process.ts";
 import { answerOf, base64For, type Body, bodyOf, vectorFor, vendors } from "./vendors.ts";
@@ -63,6 +64,20 @@ describe("bad input", () => {
     });
     expect(answer.headers.get("x-gateway-trace-id")).toBe(gateway.records[0]!.traceId);
     expect(answer.headers.get("x-should-retry")).toBe("false");
+  });
+
+  test("[d12.10] dimensions that the sandbox cannot give are refused and not clamped, and those that it can are given", () => {
+    const asked = (body: object) => embeddingsOf(JSON.stringify({ input: "a", ...body }));
+    const { body } = asked({ model: "embed-8", dimensions: 4096 });
+    expect(
+      (body as { readonly data: readonly { readonly embedding: readonly number[] }[] }).data[0]!.embedding,
+    ).toHaveLength(4096);
+    expect(asked({ model: "embed-8", dimensions: 4097 })).toMatchObject({
+      status: 400,
+      body: { error: { param: "dimensions" } },
+    });
+    for (const model of ["embed-0", "embed-4097"])
+      expect(asked({ model })).toMatchObject({ status: 404, body: { error: { param: "model" } } });
   });
 
   test("[d12.10] token ids at a vendor without that vocabulary are 400", async () => {

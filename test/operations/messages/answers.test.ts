@@ -270,6 +270,7 @@ test("[d12.6] blocks that a target does not take are refused with the word that 
   for (const [word, model, block] of [
     ["image_block", "upstage:solar", { type: "image", source }],
     ["document_block", "cloudflare:m", { type: "document", source: pdf }],
+    ["document_block", "cohere:m", { type: "document", source: pdf }],
   ] as const) {
     const { response, text } = await asked(
       { body: "" },
