@@ -1,12 +1,13 @@
 // Builds the gateway as a single executable: the runtime, every module of src/ with its threads, and the files of the
 // web console. `node bin/run.mjs release/executable.ts <file> [target]`; the target is that of this machine unless one
 // of release/targets.ts is named. https://bun.com/docs/bundler/executables
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { type BunPlugin, Glob } from "bun";
 import { buildConsole } from "../console/build.ts";
-import { downloadedRuntime } from "./runtimes.ts";
-import { ownTarget, targetNamed } from "./targets.ts";
+import { systemOf } from "./file-header.ts";
+import { foreignRuntime } from "./runtimes.ts";
+import { type Target, targetNamed } from "./targets.ts";
 
 const PROJECT = join(import.meta.dir, "..");
 const SOURCE = join(PROJECT, "src");
@@ -16,12 +17,12 @@ const THREADS = "**/*-{worker,entry}.ts";
 export interface ExecutableOptions {
   /** Where the executable is written. */
   readonly path: string;
-  /** The path of the runtime of another system; that of this process when it is not given. */
-  readonly runtime?: string;
+  /** Another system and the path of its runtime; without it, that of this process. */
+  readonly foreign?: { readonly target: Target; readonly runtime: string } | undefined;
 }
 
 /** Throws with the messages of the bundler when the source does not compile. */
-export async function buildExecutable({ path, runtime }: ExecutableOptions): Promise<void> {
+export async function buildExecutable({ path, foreign }: ExecutableOptions): Promise<void> {
   const threads = [...new Glob(THREADS).scanSync({ cwd: SOURCE })].toSorted();
   mkdirSync(dirname(path), { recursive: true });
   const built = await Bun.build({
@@ -37,7 +38,8 @@ export async function buildExecutable({ path, runtime }: ExecutableOptions): Pro
     plugins: [await embeddedConsole()],
     compile: {
       outfile: path,
-      ...(runtime !== undefined && { executablePath: runtime }),
+      // Without the target Bun takes the runtime for one of this machine.
+      ...(foreign !== undefined && { target: foreign.target.compiled, executablePath: foreign.runtime }),
       // Settings in the folder of its user have no influence on the gateway.
       autoloadDotenv: false,
       autoloadBunfig: false,
@@ -48,6 +50,9 @@ export async function buildExecutable({ path, runtime }: ExecutableOptions): Pro
     throw: false,
   });
   if (!built.success) throw new Error(built.logs.map(String).join("\n"));
+  const system = systemOf(readFileSync(path));
+  if (foreign !== undefined && !foreign.target.name.startsWith(String(system)))
+    throw new Error(`${path} was built for ${foreign.target.name}, but its header says ${system ?? "nothing known"}.`);
 }
 
 /** Puts the files of the console into the executable, in the place of the module that looks for them on the disk. */
@@ -76,7 +81,8 @@ if (import.meta.main) {
   const [path, name] = process.argv.slice(2);
   if (path === undefined)
     throw new Error("Name the file to write: node bin/run.mjs release/executable.ts <file> [target]");
-  const target = name === undefined ? null : targetNamed(name);
-  const runtime = target === null || target.name === ownTarget() ? undefined : await downloadedRuntime(target);
-  await buildExecutable({ path: resolve(path), ...(runtime !== undefined && { runtime }) });
+  await buildExecutable({
+    path: resolve(path),
+    foreign: name === undefined ? undefined : await foreignRuntime(targetNamed(name)),
+  });
 }

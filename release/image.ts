@@ -9,10 +9,10 @@ import manifest from "../package.json" with { type: "json" };
 import { run } from "./command.ts";
 import { makeDebianBase } from "./debian-base.ts";
 import { buildExecutable } from "./executable.ts";
-import { downloadedRuntime } from "./runtimes.ts";
+import { foreignRuntime } from "./runtimes.ts";
 import { billOfMaterials } from "./sbom.ts";
 import { PROJECT, readSource } from "./source.ts";
-import { ownTarget, targetNamed } from "./targets.ts";
+import { targetNamed } from "./targets.ts";
 
 const CONTAINERFILE = join(PROJECT, "deploy/container/Containerfile");
 /** Targets and Debian's names of the architectures, by the platform of the image. */
@@ -45,9 +45,8 @@ const scratch = mkdtempSync(join(tmpdir(), "dragoman-image-"));
 try {
   const context = join(scratch, "context");
   mkdirSync(join(context, "data"), { recursive: true, mode: 0o700 });
-  const target = targetNamed(known.target);
-  const runtime = target.name === ownTarget() ? undefined : await downloadedRuntime(target);
-  await buildExecutable({ path: join(context, "dragoman"), ...(runtime !== undefined && { runtime }) });
+  const foreign = await foreignRuntime(targetNamed(known.target));
+  await buildExecutable({ path: join(context, "dragoman"), foreign });
   chmodSync(join(context, "dragoman"), 0o755);
   copyFileSync(join(PROJECT, "LICENSE"), join(context, "LICENSE"));
   writeFileSync(join(context, "sbom.cdx.json"), `${JSON.stringify(billOfMaterials(madeAt), null, 2)}\n`);

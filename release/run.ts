@@ -8,10 +8,10 @@ import manifest from "../package.json" with { type: "json" };
 import { buildExecutable } from "./executable.ts";
 import { run } from "./command.ts";
 import { provenance } from "./provenance.ts";
-import { downloadedRuntime } from "./runtimes.ts";
+import { foreignRuntime } from "./runtimes.ts";
 import { billOfMaterials } from "./sbom.ts";
 import { PROJECT, readSource } from "./source.ts";
-import { ownTarget, type Target, TARGETS, targetNamed } from "./targets.ts";
+import { type Target, TARGETS, targetNamed } from "./targets.ts";
 
 const NAME = `${manifest.name}-${manifest.version}`;
 /** What lies beside the executable in its archive. */
@@ -29,11 +29,10 @@ async function packExecutable(target: Target, folder: string, madeAt: number): P
   const inside = `${NAME}-${target.name}`;
   try {
     mkdirSync(join(scratch, inside));
-    const runtime = target.name === ownTarget() ? undefined : await downloadedRuntime(target);
     // The name of the file is in the file: it is the same in each build.
     await buildExecutable({
       path: join(scratch, inside, `dragoman${target.ending}`),
-      ...(runtime !== undefined && { runtime }),
+      foreign: await foreignRuntime(target),
     });
     for (const name of BESIDE) writeFileSync(join(scratch, inside, name), readFileSync(join(PROJECT, name)));
     const same = ["--sort=name", "--owner=0", "--group=0", "--numeric-owner", `--mtime=@${madeAt}`];

@@ -4,10 +4,16 @@ import { existsSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import manifest from "../package.json" with { type: "json" };
-import type { Target } from "./targets.ts";
+import { ownTarget, type Target } from "./targets.ts";
 
-/** Returns the path of the runtime. Throws with npm's message when it cannot be installed. */
-export async function downloadedRuntime({ runtime, ending }: Target): Promise<string> {
+/** Undefined for the system of this machine. Throws with npm's message when the runtime cannot be installed. */
+export async function foreignRuntime(
+  target: Target,
+): Promise<{ readonly target: Target; readonly runtime: string } | undefined> {
+  return target.name === ownTarget() ? undefined : { target, runtime: await downloadedRuntime(target) };
+}
+
+async function downloadedRuntime({ runtime, ending }: Target): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-runtime-"));
   const version = manifest.dependencies.bun;
   // The package is for another system, which only --force installs.
