@@ -18,7 +18,7 @@ export function makeLocatorsPrompt(page: Page): void {
   const locators = Object.getPrototypeOf(page.locator("html")) as Locator;
   if (prompt.has(locators)) return;
   prompt.add(locators);
-  const { waitFor } = locators;
+  const waitFor: (this: Locator, options: WaitOptions) => Promise<void> = Reflect.get(locators, "waitFor");
   locators.waitFor = async function (this: Locator, options: WaitOptions = {}) {
     await looked(this, options.state ?? "visible");
     await waitFor.call(this, options);

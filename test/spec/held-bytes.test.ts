@@ -116,7 +116,7 @@ describe("the bytes of bodies that are still arriving", () => {
     expect([error.code, refused.headers.get("retry-after")]).toEqual(["gateway_overloaded", "1"]);
     provider.end();
     const statuses = await Promise.all(asking.map(async (answer) => (await answer).status));
-    expect(statuses.toSorted()).toEqual([200, 200, 503]);
+    expect(statuses.toSorted((one, other) => one - other)).toEqual([200, 200, 503]);
     expect(provider.asked()).toBe(0);
     await untilAnswered(200);
   });

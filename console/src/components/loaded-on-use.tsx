@@ -22,12 +22,12 @@ export function loadedOnUse<Props extends object>(
     const [, show] = useReducer((times: number) => times + 1, 0);
     const [fault, setFault] = useState<Error | null>(null);
     useEffect(() => {
-      if (Loaded !== null || fault !== null) return;
-      let isShown = true;
-      loadOnce().then(
-        () => isShown && show(),
-        (thrown: Error) => isShown && setFault(thrown),
-      );
+      let isShown = Loaded === null && fault === null;
+      if (isShown)
+        loadOnce().then(
+          () => isShown && show(),
+          (thrown: unknown) => isShown && setFault(thrown as Error),
+        );
       return () => {
         isShown = false;
       };
