@@ -145,11 +145,11 @@ describe("a non-streaming answer", () => {
               read: () => Promise.resolve(null),
               accept: () => {},
               cancel: () => {},
-              bytes: () => Promise.resolve(new Uint8Array(0)),
-              text: (maxBytes) => {
+              bytes: (maxBytes) => {
                 seen.push(maxBytes);
-                return Promise.resolve(JSON.stringify({ id: ID, ...DONE }));
+                return Promise.resolve(new TextEncoder().encode(JSON.stringify({ id: ID, ...DONE })));
               },
+              text: () => Promise.reject(new Error("The body is read as bytes.")),
             },
           }),
       },
