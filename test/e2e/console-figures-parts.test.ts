@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Locator } from "playwright-core";
 import type { CallRecord } from "../../src/core/record.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
-import { HOUR_MS } from "../contract/call-records.ts";
+import { attemptOf, HOUR_MS } from "../contract/call-records.ts";
 import { chromiumProgram, type ConsolePage } from "../harness/chromium.ts";
 import {
   digitsOf as digits,
@@ -29,6 +29,12 @@ function sumText(records: readonly CallRecord[]): string {
   return `${calls} calls, ${errors} failed, ${exactDollars(cost)}`;
 }
 
+/** Each call was one attempt at its provider, which ended as the call did. */
+function withAttempt(record: CallRecord): CallRecord {
+  const { provider, model, status, code } = record;
+  return { ...record, attempts: [attemptOf({ provider: provider!, model: model!, status, code })] };
+}
+
 describe.skipIf(program === null).each(clockChanges(2, 2))("the parts of a day, %s", (name, moment) => {
   const nowMs = Date.parse(moment);
   const times = [nowMs - 3 * DAY_MS - 1000, nowMs - DAY_MS - 37 * 60_000, nowMs];
@@ -41,7 +47,7 @@ describe.skipIf(program === null).each(clockChanges(2, 2))("the parts of a day, 
     records = [
       ...ledgerCalls({ fromMs: nowMs - 6 * DAY_MS, toMs: nowMs, count: CALLS, seed }),
       ...ledgerCalls({ fromMs: nowMs - 2 * HOUR_MS, toMs: nowMs, count: RECENT_CALLS, seed: seed + 10 }),
-    ];
+    ].map(withAttempt);
     const furnish = async (world: ConsoleWorld): Promise<void> => {
       await world.store.change(LOCAL_ACTOR, (writer) =>
         writer.createResource({ kind: "provider", ...ACME, name: "openai", document: { type: "sandbox" } }),

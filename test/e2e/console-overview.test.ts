@@ -178,7 +178,7 @@ consoleVisits("the overview, limits and providers in the console", SETTINGS, (vi
         ["/default/-/limits/none", "could not be read"],
         ["/default/-/limits/~new", "New budget"],
         ["/default/-/providers", "second"],
-        ["/default/-/providers/first", "How its calls failed"],
+        ["/default/-/providers/first", "How its attempts failed"],
         ["/default/-/providers/first?tab=capabilities", "What a conversation may hold"],
         ["/default/-/providers/nobody", "is not enabled here"],
       ] as const) {
