@@ -8,7 +8,7 @@ export const LEAST_HELD_BYTES = 65_536;
 
 export type HeldBytesBound = Pick<ServerLimits, "maxHeldBytes">;
 
-/** What holds bytes. All of them are released by whoever holds them, however its work ends. */
+/** A call, as the code that holds bytes for it sees it. That code releases what it has held, however its work ends. */
 export interface BytesHolder {
   /** Throws `gateway_overloaded`, and then holds none of them. */
   hold(bytes: number, bound: HeldBytesBound): void;
@@ -16,15 +16,20 @@ export interface BytesHolder {
 }
 
 export class HeldBytes {
+  readonly #refusal: (maxHeldBytes: number) => string;
   #all = 0;
   readonly #ofTenant = new Map<string, number>();
+
+  /** `refusal` is the message for a caller whose bytes have no room. */
+  constructor(refusal: (maxHeldBytes: number) => string = noRoom) {
+    this.#refusal = refusal;
+  }
 
   /** Throws `gateway_overloaded`, and then holds none of them. */
   hold(tenantId: string, bytes: number, { maxHeldBytes }: HeldBytesBound): void {
     const own = (this.#ofTenant.get(tenantId) ?? 0) + bytes;
-    if (this.#all + bytes > maxHeldBytes) throw overloaded("of all tenants together", maxHeldBytes);
-    const share = Math.floor(maxHeldBytes / 2);
-    if (own > share) throw overloaded("of this tenant", share);
+    if (this.#all + bytes > maxHeldBytes || own > Math.floor(maxHeldBytes / 2))
+      throw new GatewayError("gateway_overloaded", this.#refusal(maxHeldBytes), { headers: { "retry-after": "1" } });
     this.#all += bytes;
     this.#ofTenant.set(tenantId, own);
   }
@@ -37,10 +42,6 @@ export class HeldBytes {
   }
 }
 
-function overloaded(whose: string, bytes: number): GatewayError {
-  return new GatewayError(
-    "gateway_overloaded",
-    `The bodies ${whose} that are still arriving would hold more than ${bytes} bytes. Try again shortly; the operator can raise server.max_held_bytes.`,
-    { headers: { "retry-after": "1" } },
-  );
+function noRoom(maxHeldBytes: number): string {
+  return `The bodies that are still arriving would hold more than ${maxHeldBytes} bytes, or those of this tenant more than half of that. Try again shortly; the operator can raise server.max_held_bytes.`;
 }

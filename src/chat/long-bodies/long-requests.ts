@@ -5,12 +5,12 @@ import type { PackedTexts } from "../../guards/packed-texts.ts";
 import { requestOfText } from "../../core/request-source.ts";
 import type { BodyBounds } from "../../core/body-bounds.ts";
 import type { ChatRequest, RequestForm, UnansweredCall } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import type { OperationName } from "../../core/operation.ts";
 import type { Json } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import type { GuardPolicy } from "../../core/policy.ts";
 import type { Provider } from "../../providers/provider.ts";
+import { HeldBytes } from "../call/held-bytes.ts";
 import type { Fetched, Place } from "../attempt/content-places.ts";
 import type { HeldFinding } from "../guards/guard-held.ts";
 import type { TaskPart } from "../fit/task-parts.ts";
@@ -32,8 +32,7 @@ export const MAX_OUTLINE_CHARACTERS = 1_048_576;
  * Bounds the bytes of all long requests together. A request beyond this bound, or beyond the one for its tenant, is
  * refused at once.
  */
-const MAX_HELD_BYTES = 1024 * 1_048_576;
-const MAX_TENANTS_BYTES = MAX_HELD_BYTES / 2;
+const HELD_BYTES = { maxHeldBytes: 1024 * 1_048_576 };
 
 /** The operation that a long request is for. */
 export interface LongOperation {
@@ -88,6 +87,7 @@ export interface HeldFindings {
 }
 
 export function openLongRequests(thread: LongBodyThread): LongRequests {
+  const memory = new HeldBytes(() => "Too many long requests are in flight, of all tenants together or of this one.");
   const held = new Map<number, { readonly bytes: number; readonly tenantId: string }>();
   let last = 0;
 
@@ -98,22 +98,16 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
     transfer: readonly ArrayBuffer[] = [],
   ): Promise<LongBodyReply<M>> => thread.ask(held.get(id)?.tenantId ?? "", method, question, transfer);
   const release = (id: number): void => {
-    if (held.delete(id)) thread.send("release", id);
+    const one = held.get(id);
+    if (one === undefined) return;
+    held.delete(id);
+    memory.release(one.tenantId, one.bytes);
+    thread.send("release", id);
   };
 
   return {
     async open(bytes, bounds, tenantId, { name, form }) {
-      let [all, own] = [bytes.length, bytes.length];
-      for (const one of held.values()) {
-        all += one.bytes;
-        if (one.tenantId === tenantId) own += one.bytes;
-      }
-      if (all > MAX_HELD_BYTES || own > MAX_TENANTS_BYTES)
-        throw new GatewayError(
-          "gateway_overloaded",
-          "Too many long requests are in flight, of all tenants together or of this one.",
-          { headers: { "retry-after": "1" } },
-        );
+      memory.hold(tenantId, bytes.length, HELD_BYTES);
       const id = ++last;
       held.set(id, { bytes: bytes.length, tenantId });
       try {
