@@ -399,7 +399,7 @@ async function openListener(
   };
 }
 
-/** Why nobody can call yet, or `null`: the first start makes the first identities when everything else works. */
+/** Says that the first start has not made the first project and token yet, which it does last; `null` when they exist. */
 function unfinishedStart({ projects, memberships, tokens }: Snapshot): string | null {
   return projects.size + memberships.size + tokens.size > 0
     ? null

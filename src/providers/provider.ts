@@ -221,7 +221,7 @@ export interface NativeForm {
   readonly emptyReferenceTypes?: Readonly<Record<string, readonly string[]>>;
   /** Members that only the gateway itself can do what they ask for; absent where there are none. */
   readonly ownMembers?: readonly string[];
-  /** The member by which the form's own vendor keeps the conversation; absent where there is none. */
+  /** The member of a request that makes the vendor keep the conversation; absent where the form has no such member. */
   readonly threadMember?: string;
   /** Members for which the vendor keeps something of the answer, so that its id counts; absent where there are none. */
   readonly keptFor?: readonly string[];
@@ -273,7 +273,7 @@ export interface NativeOperation {
   readonly lacksFeatures?: true;
   /** The models that are known to encrypt their reasoning where the request asks for it; absent where none is. */
   readonly encryptedReasoning?: RegExp;
-  /** Matches what is known to be the seal of other vendors, whose reasoning this one refuses; what nobody knows is passed. */
+  /** Matches signatures that are known to be of other vendors, whose reasoning this one refuses. Signatures of unknown origin are sent. */
   readonly foreignSeal?: RegExp;
   /** Reasoning as text without a seal is refused. */
   readonly refusesOpenReasoning?: true;

@@ -41,7 +41,7 @@ export interface OpenAttempt {
   readonly outputGuards: readonly GuardPolicy[];
   /** One for each upstream request that was sent; there are several where choices are fanned out. */
   readonly requests: AttemptRecorder[];
-  /** The responses to them, of which those that nobody accepts are cancelled when the attempt settles. */
+  /** The bodies of the responses to them. Those that were not accepted are cancelled when the attempt settles. */
   readonly bodies: UpstreamBody[];
   /** The first request that failed, which is why the attempt ends; `null` when none has failed. */
   failing: AttemptRecorder | null;

@@ -116,7 +116,7 @@ class Turns implements TranslatedTurns {
         );
   }
 
-  /** A chat completion needs a message, also where it is sent to nobody. */
+  /** A chat completion needs at least one message. An empty one is added for the gateway's own steps; no translated target is sent it. */
   noteSilence(): void {
     if (this.messages.length > 0) return;
     this.#refuse("messages", "must hold something that a provider without the Messages API can be told.");

@@ -28,7 +28,7 @@ export interface NativeFact {
   readonly lacksFeatures?: true;
   /** The models that encrypt their reasoning where the request asks for it. Others refuse a request that does. */
   readonly encryptedReasoning?: RegExp;
-  /** Matches what is known to be the seal of other vendors, whose reasoning these models refuse; what nobody knows is passed. */
+  /** Matches signatures that are known to be of other vendors, whose reasoning these models refuse. Signatures of unknown origin are sent. */
   readonly foreignSeal?: RegExp;
   /** Reasoning as text without a seal is refused. */
   readonly refusesOpenReasoning?: true;
