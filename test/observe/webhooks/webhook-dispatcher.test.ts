@@ -176,11 +176,10 @@ describe("deliveries to webhooks", () => {
       configured("metadata", { origin: "store", url: "http://169.254.169.254/latest/meta-data" }),
     ]);
     await tell(someEvent());
-    const done = await untilFound(
-      async () =>
-        (await all()).every(({ history }) => history.length > 0) && (await all()).length === 3 ? await all() : false,
-      "all three",
-    );
+    const done = await untilFound(async () => {
+      const deliveries = await all();
+      return deliveries.length === 3 && deliveries.every(({ history }) => history.length > 0) && deliveries;
+    }, "all three");
     const of = (id: string) => done.find(({ webhookId }) => webhookId === id)!;
     expect([of("file").state, of("store").state, of("metadata").state]).toEqual(["delivered", "pending", "pending"]);
     expect(of("store").lastError).toMatch(
