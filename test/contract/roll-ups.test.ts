@@ -177,20 +177,22 @@ function rollUpSuite(name: string, isMissing: boolean, open: () => Promise<Opene
       const { db, inserts, migrate: migrated, close } = await open();
       await migrated(BEFORE[0]);
       const former: CallInserts = { ...inserts, lockSums: async () => {} };
-      const write = async (by: CallInserts, rows: readonly LedgerRow[]): Promise<void> => {
+      // The ledger and the steps do so as well: of transactions that wait for each other, the database ends one.
+      const untilDone = async <T>(work: () => Promise<T>): Promise<T> => {
         for (;;) {
           try {
-            return await ingestCalls(db, rows.map(incomingOf), undefined, by);
+            return await work();
           } catch (error) {
-            // what the ledger does as well: of two that wait for each other, the database ends one
             if (!String(error).includes("deadlock")) throw error;
           }
         }
       };
+      const write = (by: CallInserts, rows: readonly LedgerRow[]): Promise<void> =>
+        untilDone(() => ingestCalls(db, rows.map(incomingOf), undefined, by));
       await write(former, rowsOf({ from: 0, count: 200 }));
       await migrated();
       const steps = async (): Promise<void> => {
-        while ((await rollUpNewest(db, 5)) > 0);
+        while ((await untilDone(() => rollUpNewest(db, 5))) > 0);
       };
       const several = (by: CallInserts, from: number) =>
         Array.from({ length: 8 }, (_, index) => write(by, rowsOf({ from: from + index * 25, count: 40 })));
