@@ -16,7 +16,7 @@ import { POSTGRES_VARIABLE, postgresPrograms, startPostgres } from "./harness/po
 import { endMarked } from "./runner/marked-processes.ts";
 import { mayTryAgain, planOf, type PlannedProcess } from "./runner/plan.ts";
 import { printFailed, printFlaky, printOutcome, printSkipped, titleOf } from "./runner/report.ts";
-import { isQuick, overDatabases, type TestFile } from "./runner/test-file.ts";
+import { filesOfRun, overDatabases, type TestFile } from "./runner/test-file.ts";
 import { type Outcome, runProcess, type Surroundings } from "./runner/test-process.ts";
 import { readTimes, recordTimes } from "./runner/times.ts";
 
@@ -102,7 +102,7 @@ const all = [...new Glob("test/**/*.test.ts").scanSync({ cwd: packageFolder })]
   .map((path) => ({ path, text: readFileSync(join(packageFolder, path), "utf8") }));
 const everything = all.flatMap(({ path, text }) => overDatabases(path, text));
 const chosen: readonly TestFile[] = isWholeRun
-  ? everything.filter((file) => switches.has("--all") || isQuick(file) !== switches.has("--rest"))
+  ? filesOfRun(everything, switches)
   : all.filter(({ path }) => words.some((word) => path.includes(word))).map((file) => ({ ...file, database: null }));
 
 printSurroundings();

@@ -157,7 +157,7 @@ export async function openConsole(
     },
     async axe() {
       // evaluated by the browser's debugger, which the policy of the page does not concern
-      await page.evaluate(AXE);
+      if (!(await page.evaluate<boolean>(`"axe" in globalThis`))) await page.evaluate(AXE);
       return await page.evaluate(async () => {
         const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: AxeViolation[] }> } };
         interface AxeViolation {

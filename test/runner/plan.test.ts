@@ -1,7 +1,7 @@
 // The plan of a run: which files share a process, which run alone, and what may be tried again.
 import { describe, expect, test } from "bun:test";
 import { mayTryAgain, planOf } from "./plan.ts";
-import { isQuick, keyOf, kindOf, overDatabases, type TestFile } from "./test-file.ts";
+import { filesOfRun, isQuick, keyOf, kindOf, overDatabases, type TestFile } from "./test-file.ts";
 import type { Times } from "./times.ts";
 
 const file = (path: string, text = ""): TestFile => ({ path: `test/${path}.test.ts`, text, database: null });
@@ -89,6 +89,16 @@ describe("npm test", () => {
       true,
       true,
     ]);
+  });
+
+  test("and what it leaves out is run by --rest, also where --all is given, so that no file runs in both", () => {
+    const paths = (...switches: readonly string[]): readonly string[] =>
+      filesOfRun(FILES, new Set(switches)).map(({ path }) => path);
+    const rest = ["test/e2e/d.test.ts", "test/e2e/drill-x.test.ts", "test/e2e/console-x.test.ts"];
+    expect(paths("--rest")).toEqual(rest);
+    expect(paths("--all", "--rest")).toEqual(rest);
+    expect(paths("--all")).toEqual(FILES.map(({ path }) => path));
+    expect(paths()).toEqual(FILES.map(({ path }) => path).filter((path) => !rest.includes(path)));
   });
 
   test("runs a suite over all databases over SQLite, and npm run test:all adds it over PostgreSQL, in a process of its own", () => {

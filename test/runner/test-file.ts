@@ -25,6 +25,12 @@ export function isQuick({ path, database }: TestFile): boolean {
   return !OF_THE_REST.test(path) && database !== "PostgreSQL";
 }
 
+/** Which files a run without words takes: `--rest` those that `npm test` leaves out, also beside `--all`, which takes all; without both, those of `npm test`. */
+export function filesOfRun(files: readonly TestFile[], switches: ReadonlySet<string>): readonly TestFile[] {
+  if (switches.has("--rest")) return files.filter((file) => !isQuick(file));
+  return switches.has("--all") ? files : files.filter(isQuick);
+}
+
 export function kindOf({ path, text }: TestFile): Kind {
   if (path.startsWith("test/smoke/")) return "smoke";
   if (drawsPages({ text })) return "browser";
