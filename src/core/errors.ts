@@ -332,8 +332,8 @@ export const CATALOGUE = {
     "server_error",
     "gateway",
     true,
-    "Too many calls in flight (in all or of the tenant), the queue of a target is full, or the memory for long requests or for bodies that are arriving is used up.",
-    "Try again shortly. The operator can raise `server.max_concurrent_calls`, `server.max_concurrent_calls_per_tenant`, `server.max_held_bytes`, or the target's `max_concurrency` or `queue`.",
+    "Too many calls in flight (in all or of the tenant), the queue of a target is full, or the memory for long requests or for bodies that are arriving, or the file descriptors of the gateway, are used up.",
+    "Try again shortly. The operator can raise `server.max_concurrent_calls`, `server.max_concurrent_calls_per_tenant`, `server.max_held_bytes`, the target's `max_concurrency` or `queue`, or the limit of open files (`ulimit -n`).",
   ),
   no_target_available: entry(
     503,

@@ -4,6 +4,7 @@ import type { ChatContext } from "../chat/call/context.ts";
 import type { LongBodyThread } from "../chat/long-bodies/long-body-thread.ts";
 import { openLongSandboxRequests } from "../chat/long-bodies/long-sandbox-requests.ts";
 import { systemClock } from "../core/clock.ts";
+import type { ServerLimits } from "../core/snapshot.ts";
 import {
   type OpenCredentialProvider,
   type RefusedCredential,
@@ -19,6 +20,13 @@ import type { UpstreamClient } from "../wire/upstream.ts";
 import type { Base } from "./base.ts";
 import type { Machine } from "./machine.ts";
 
+/** The connection of its client and that to its target. */
+const DESCRIPTORS_OF_A_CALL = 2;
+const OTHER_DESCRIPTORS = 1000;
+const SHORTAGE =
+  "calls are refused, because the gateway has no file descriptor left: raise its limit of open files (ulimit -n, LimitNOFILE) to what is needed for server.max_concurrent_calls, or lower that";
+const SHORTAGE_EVERY_MS = 60_000;
+
 export type ExternalClients = Pick<ChatContext, "upstream" | "logins"> & {
   readonly credentials: OpenCredentialProvider;
   readonly toolServers: OpenToolServers;
@@ -31,7 +39,10 @@ export function openExternalClients(
   longBodies: LongBodyThread,
   machine: Machine | null,
 ): ExternalClients {
-  const upstream = openUpstream(options.upstreamProxy, openLongSandboxRequests(longBodies));
+  const onShortage = atMostEvery(SHORTAGE_EVERY_MS, () =>
+    log.warn({ needed: descriptorsNeeded(source.current().limits) }, SHORTAGE),
+  );
+  const upstream = openUpstream(options.upstreamProxy, openLongSandboxRequests(longBodies), onShortage);
   const credentials = openCredentialProvider({
     upstream,
     clock: systemClock,
@@ -73,9 +84,31 @@ function refusedFields({
   };
 }
 
-/** One port for all targets: the sandbox answers in this process, every other target over the network. */
-export function openUpstream(proxy: ProxySettings | null, readElsewhere: ReadElsewhere): UpstreamClient {
-  const network = createSocketUpstream(proxy === null ? {} : { proxy });
+/** For the most calls that may be in flight, with the rest that docs/sizing.md counts. */
+function descriptorsNeeded({ maxConcurrentCalls }: ServerLimits): number {
+  return DESCRIPTORS_OF_A_CALL * maxConcurrentCalls + OTHER_DESCRIPTORS;
+}
+
+function atMostEvery(ms: number, act: () => void): () => void {
+  let lastMs = Number.NEGATIVE_INFINITY;
+  return () => {
+    const nowMs = systemClock.monotonic();
+    if (nowMs - lastMs < ms) return;
+    lastMs = nowMs;
+    act();
+  };
+}
+
+/**
+ * One port for all targets: the sandbox answers in this process, every other target over the network. `onShortage` is
+ * called for each connection for which this process had no file descriptor.
+ */
+export function openUpstream(
+  proxy: ProxySettings | null,
+  readElsewhere: ReadElsewhere,
+  onShortage: () => void = () => {},
+): UpstreamClient {
+  const network = createSocketUpstream({ onShortage, ...(proxy !== null && { proxy }) });
   const sandbox = createSandboxUpstream(readElsewhere);
   return {
     send: (request, call) => (request.url.startsWith(SANDBOX_SCHEME) ? sandbox : network).send(request, call),

@@ -40,9 +40,13 @@ export class ConnectionPool implements ConnectionOwner {
   readonly #abandoned = new Map<string, number>();
   #sweep: ReturnType<typeof setTimeout> | undefined = undefined;
 
-  constructor(bounds: PoolBounds, ca: string | undefined) {
+  /** Called for each connection for which this process had no file descriptor. */
+  readonly onShortage: () => void;
+
+  constructor(bounds: PoolBounds, ca: string | undefined, onShortage: () => void) {
     this.#bounds = bounds;
     this.#ca = ca;
+    this.onShortage = onShortage;
   }
 
   /** Returns an open connection that has served before, and makes `owner` its owner. */

@@ -3,7 +3,9 @@
 // bytes may be kept; a write passes on what the kernel accepts and copies nothing into a buffer.
 import { createConnection, type Socket as ProbeSocket } from "node:net";
 import type { Socket, SocketHandler, TLSOptions } from "bun";
+import type { GatewayError } from "../core/errors.ts";
 import { yieldToLoop } from "../core/event-loop.ts";
+import { descriptorShortage } from "./file-descriptors.ts";
 import type { EncodedRequest, HttpTarget } from "./http-request-encoding.ts";
 import { type ByteSocket, NestedTls } from "./nested-tls.ts";
 import { TunnelAnswer } from "./proxy-tunnel.ts";
@@ -21,10 +23,13 @@ export interface ConnectionOwner {
   ended(connection: Connection): void;
   /**
    * `reason` is the code of the error if there was one, such as ECONNRESET, ECONNREFUSED or
-   * ERR_TLS_CERT_ALTNAME_INVALID, or the fault with which a proxy refused a tunnel. Not called after close().
+   * ERR_TLS_CERT_ALTNAME_INVALID, the fault with which a proxy refused a tunnel, or the error of a process that may
+   * open no further connection. Not called after close().
    */
-  closed(connection: Connection, reason: string | UpstreamFault | undefined): void;
+  closed(connection: Connection, reason: CloseReason): void;
 }
+
+export type CloseReason = string | UpstreamFault | GatewayError | undefined;
 
 /** What a connection that is being established waits for. */
 export type ConnectStep = "provider" | "proxy" | "tunnel" | "provider in tunnel";
@@ -101,7 +106,7 @@ export class Connection {
   connect(probeFirst: boolean): void {
     if (!probeFirst) return this.#connect();
     this.#probe = createConnection({ host: this.target.hostname, port: this.target.port });
-    this.#probe.once("error", (error) => this.#close(codeOf(error) ?? "ECONNREFUSED"));
+    this.#probe.once("error", (error) => this.#close(attemptFault(error)));
     this.#probe.once("connect", () => {
       if (this.#state === "closed") return;
       this.#probe?.destroy();
@@ -124,7 +129,7 @@ export class Connection {
             socket: secure,
             data: this,
           });
-    attempt.catch((thrown: unknown) => this.#close(codeOf(thrown) ?? "ECONNREFUSED"));
+    attempt.catch((thrown: unknown) => this.#close(attemptFault(thrown)));
   }
 
   /**
@@ -182,7 +187,7 @@ export class Connection {
     return this.#isAbandoned;
   }
 
-  #close(reason: string | UpstreamFault | undefined): void {
+  #close(reason: CloseReason): void {
     if (this.#state === "closed") return;
     this.close();
     this.owner.closed(this, reason);
@@ -375,6 +380,10 @@ const TLS_PROXY_HANDLERS: SocketHandler<Connection> = {
   open: (socket) => socket.data.opened(socket),
   handshake: (socket, isTrusted, error) => socket.data.proxyReady(isTrusted, error),
 };
+
+function attemptFault(thrown: unknown): string | GatewayError {
+  return descriptorShortage() ?? codeOf(thrown) ?? "ECONNREFUSED";
+}
 
 function codeOf(thrown: unknown): string | undefined {
   const code = typeof thrown === "object" && thrown !== null ? (thrown as { readonly code?: unknown }).code : undefined;

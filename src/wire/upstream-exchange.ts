@@ -1,8 +1,9 @@
 // One upstream request over a connection of the gateway's own client, from taking the connection to the last byte of
 // the response: with its clocks, its link to the caller's signal, and the one repetition that a stale kept-alive
 // connection can require.
+import { GatewayError } from "../core/errors.ts";
 import { readBytes, tooLarge, decodeUtf8 } from "./body-bytes.ts";
-import type { Connection, ConnectionOwner, ConnectStep } from "./connection.ts";
+import type { CloseReason, Connection, ConnectionOwner, ConnectStep } from "./connection.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
 import { decodedBody } from "./content-decoding.ts";
 import { PROXY } from "./http-proxy.ts";
@@ -177,8 +178,9 @@ export class Exchange implements UpstreamBody, ConnectionOwner, WaitOwner {
     this.#resolveReadAtEnd();
   }
 
-  closed(_: Connection, reason: string | UpstreamFault | undefined): void {
-    if (reason instanceof UpstreamFault) this.#stop(reason);
+  closed(_: Connection, reason: CloseReason): void {
+    if (reason instanceof GatewayError) this.#pool.onShortage();
+    if (typeof reason === "object") this.#stop(reason);
     else this.#handleLoss(reason ?? "ECONNRESET");
   }
 

@@ -13,6 +13,8 @@ export interface SocketUpstreamOptions {
   /** The proxy for all calls but its exceptions; without it every call is direct, whatever the environment says. */
   readonly proxy?: ProxySettings | undefined;
   readonly pool?: Partial<PoolBounds>;
+  /** Called for each connection for which this process had no file descriptor. */
+  readonly onShortage?: () => void;
 }
 
 /** The number of addresses that are kept in parsed form; the number is bounded because callers may name their own. */
@@ -23,7 +25,7 @@ const MAX_KEPT_ADDRESS = 4096;
 /** The client throws TypeError for a header that cannot be sent. */
 export function createSocketUpstream(options: SocketUpstreamOptions = {}): UpstreamClient {
   const proxy = options.proxy === undefined ? undefined : openHttpProxy(options.proxy);
-  const pool = new ConnectionPool({ ...POOL_BOUNDS, ...options.pool }, options.ca);
+  const pool = new ConnectionPool({ ...POOL_BOUNDS, ...options.pool }, options.ca, options.onShortage ?? (() => {}));
   const targets = new Map<string, HttpTarget>();
 
   function target(url: string, pinnedAddress: string | undefined): HttpTarget {

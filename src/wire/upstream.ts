@@ -79,7 +79,8 @@ export interface UpstreamBody {
 
 export interface UpstreamClient {
   /**
-   * Throws UpstreamFault, or the signal's reason. Redirects are returned like any other response and are not followed.
+   * Throws UpstreamFault, the signal's reason, or the GatewayError `gateway_overloaded` when this process has no file
+   * descriptor left for a connection. Redirects are returned like any other response and are not followed.
    */
   send(request: UpstreamRequest, call: UpstreamCall): Promise<UpstreamResponse>;
 }

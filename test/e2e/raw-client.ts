@@ -19,9 +19,11 @@ export interface RawCall {
   readonly body: object;
   /** False: never reads a byte. */
   readonly reads?: boolean;
+  /** The request is sent when this has come, over a connection that is there before. */
+  readonly after?: Promise<void>;
 }
 
-export function rawCall({ url, token, body, reads = true }: RawCall): RawClient {
+export function rawCall({ url, token, body, reads = true, after = Promise.resolve() }: RawCall): RawClient {
   const { hostname, port, host } = new URL(url);
   const text = JSON.stringify(body);
   const socket = connect({ host: hostname, port: Number(port) });
@@ -36,12 +38,14 @@ export function rawCall({ url, token, body, reads = true }: RawCall): RawClient 
   socket.on("error", () => {});
   socket.on("close", over);
   socket.on("end", over);
-  socket.on("connect", () => {
+  const send = async (): Promise<void> => {
+    await after;
     socket.write(
       `POST /api/v1/chat/completions HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
     );
     if (!reads) socket.pause();
-  });
+  };
+  socket.on("connect", () => void send());
   if (reads)
     socket.on("data", (bytes) => {
       got += bytes.toString("utf8");
