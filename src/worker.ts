@@ -12,8 +12,7 @@ import { fileOutput, type LineOutput } from "./observe/line-sink.ts";
 import type { Places } from "./routing/concurrency.ts";
 import type { LoadedConfiguration } from "./snapshot/configuration.ts";
 import { NO_REPLICA_WATCH } from "./snapshot/replica-watch.ts";
-import type { CallRecord } from "./core/record.ts";
-import { type Ledger, noLedger, type OpenEntry } from "./store/ledger.ts";
+import { type Ledger, noLedger } from "./store/ledger.ts";
 import { holderOf, lockHolder } from "./store/limit-holders.ts";
 import type { CountedOptions } from "./store/ledger-options.ts";
 import { openCalls, openDatabase } from "./store/open-database.ts";
@@ -123,7 +122,7 @@ async function whenEnded(channel: SupervisorChannel, opened: Promise<ServingGate
 
 function workerParts(channel: SupervisorChannel, holder: string, sharedPort: SharedPort): ProcessParts {
   const places = openWorkerPlaces(channel);
-  let journal = statingLedger(noLedger, () => {});
+  let journal: Ledger = noLedger;
   const limits = openRemoteLimits(channel, holder, (calls) => journal.state(calls));
   return {
     logOutput: logOutput(channel),
@@ -142,8 +141,13 @@ function workerParts(channel: SupervisorChannel, holder: string, sharedPort: Sha
         ...(base.options.limitStore === null && { counted: countedBySupervisor(channel) }),
       });
       const contentLog = workerContentLog(channel, records.contentLog);
-      journal = statingLedger(records.ledger, () => limits.sendSettled());
-      const ledger = { ...records.ledger, ...journal.ledger };
+      journal = records.ledger;
+      const close: Ledger["close"] = (entry, record) => {
+        const written = records.ledger.close(entry, record);
+        void written.then(() => limits.sendSettled());
+        return written;
+      };
+      const ledger = { ...records.ledger, close };
       return { ...records, ledger, contentLog, countStore: null, counting: {} };
     },
     openReplicas: () => NO_REPLICA_WATCH,
@@ -166,39 +170,6 @@ function workerParts(channel: SupervisorChannel, holder: string, sharedPort: Sha
     machine: machineOf(channel, places),
     firstStart: () => Promise.resolve(null),
     sharedPort,
-  };
-}
-
-interface StatingLedger {
-  readonly ledger: Pick<Ledger, "open" | "close">;
-  /** Hands to the operating system what the records of these calls say now, of those that have not ended too. */
-  state(calls: readonly string[]): void;
-}
-
-/** A ledger that knows the records of the calls in flight. `onClosed` is called when a closing entry has been written. */
-function statingLedger(ledger: Ledger, onClosed: () => void): StatingLedger {
-  const inFlight = new Map<string, { readonly entry: OpenEntry; readonly record: CallRecord }>();
-  return {
-    ledger: {
-      open(record) {
-        const entry = ledger.open(record);
-        inFlight.set(record.traceId, { entry, record });
-        return entry;
-      },
-      close(entry, record) {
-        inFlight.delete(record.traceId);
-        const written = ledger.close(entry, record);
-        void written.then(onClosed);
-        return written;
-      },
-    },
-    state(calls) {
-      for (const call of calls) {
-        const known = inFlight.get(call);
-        if (known !== undefined) ledger.reopen(known.entry, known.record);
-      }
-      ledger.flush();
-    },
   };
 }
 

@@ -4,7 +4,14 @@
 // first attempt and topped up by later ones; rules that count attempts are reserved and settled with each attempt.
 import type { Clock } from "../core/clock.ts";
 import type { GatewayError } from "../core/errors.ts";
-import { type Account, type CallerLimits, countsAttempts, type LimitedTarget, type LimitRule } from "../core/limit.ts";
+import {
+  type Account,
+  type CallerLimits,
+  countsAttempts,
+  type LimitedTarget,
+  type LimitRule,
+  type LimitUnit,
+} from "../core/limit.ts";
 import type { LimitOutcome } from "../core/record.ts";
 import { isPending, type MaybePromise } from "../core/maybe-promise.ts";
 import type { OnCharged } from "./budget-thresholds.ts";
@@ -50,6 +57,8 @@ export interface AttemptReservation {
   sent(used: () => CountedUsage): void;
   /** Counts the call as a request although nothing has been sent to a provider yet. */
   countCall(): void;
+  /** The longest answer that limits in this unit assume where nothing bounds it; `null` when there are none. */
+  assumedOutput(unit: LimitUnit): number | null;
   /** Settles the reservation with what the attempt has used. Later calls have no effect. */
   settle(): void;
 }
@@ -99,6 +108,15 @@ class HeldAttempt implements AttemptReservation {
 
   countCall(): void {
     this.#call.countCall();
+  }
+
+  assumedOutput(unit: LimitUnit): number | null {
+    let most: number | null = null;
+    for (const {
+      account: { rule },
+    } of this.accounts)
+      if (rule.unit === unit) most = Math.max(most ?? 0, rule.assumeOutputTokens);
+    return most;
   }
 
   settle(): void {

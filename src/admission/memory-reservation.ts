@@ -14,6 +14,8 @@ export class MemoryReservation implements Reservation {
   readonly before: AccountStatus[] = [];
   readonly after: AccountStatus[] = [];
   readonly overdrawn: number[] = [];
+  /** Its trace id. */
+  readonly call: string;
   readonly stamp: number | undefined;
   readonly run: string | undefined;
   /** The worker for which it was made. */
@@ -30,6 +32,7 @@ export class MemoryReservation implements Reservation {
     store: NeedEnder,
     needs: readonly Need[],
     entries: Entry[],
+    call: string,
     stamp: number | undefined,
     run: string | undefined,
     holder: string | undefined,
@@ -37,6 +40,7 @@ export class MemoryReservation implements Reservation {
     this.#store = store;
     this.needs = needs;
     this.entries = entries;
+    this.call = call;
     this.left = needs.length;
     this.stamp = stamp;
     this.run = run;

@@ -36,6 +36,11 @@ export interface MemoryLimitsOptions {
    */
   readonly maxValues?: number;
   readonly keepEveryMs?: number;
+  /**
+   * Hands to the operating system what the ledger has of these calls, of which something was settled. Called before
+   * counts are kept, so that a later process finds in the ledger what the counts contain of a call.
+   */
+  readonly writeLedger?: (calls: readonly string[]) => void;
   /** Reports an error of the count store; counting continues. */
   readonly onFault?: (fault: unknown) => void;
 }
@@ -64,6 +69,9 @@ class MemoryLimits implements MemoryLimitStore {
   /** `null` when no count survives the process. */
   readonly #keeper: CountKeeper | null;
   readonly #timer: ReturnType<typeof setInterval> | null;
+  readonly #writeLedger: (calls: readonly string[]) => void;
+  /** The calls of which something was settled since counts were kept last. */
+  #settledCalls: string[] = [];
   /**
    * The difference between the wall clock and the monotonic clock at start-up, so that sliding windows do not move when
    * the wall clock is set.
@@ -80,6 +88,7 @@ class MemoryLimits implements MemoryLimitStore {
     laterHolds = () => [],
     maxValues = MAX_VALUES,
     keepEveryMs = KEEP_EVERY_MS,
+    writeLedger = () => {},
     onFault = () => {},
   }: MemoryLimitsOptions) {
     this.#clock = clock;
@@ -92,11 +101,12 @@ class MemoryLimits implements MemoryLimitStore {
         ? null
         : new CountKeeper({ countStore, accounts, times, journalled, laterJournalled, holds, laterHolds, onFault });
     this.#keeper = keeper;
-    this.#timer = keeper === null ? null : setInterval(() => keeper.keep(KEPT_AT_ONCE), keepEveryMs);
+    this.#writeLedger = writeLedger;
+    this.#timer = keeper === null ? null : setInterval(() => this.#keep(keeper), keepEveryMs);
     this.#timer?.unref();
   }
 
-  reserve(needs: readonly Need[], _call?: string, holder?: string): Reservation | Shortage {
+  reserve(needs: readonly Need[], call = "", holder?: string): Reservation | Shortage {
     const times = this.#times();
     const entries: Entry[] = [];
     for (let index = 0; index < needs.length; index++)
@@ -108,6 +118,7 @@ class MemoryLimits implements MemoryLimitStore {
       this,
       needs,
       entries,
+      call,
       this.#stampOf(stamp, holder),
       this.#keeper?.run,
       holder,
@@ -140,8 +151,10 @@ class MemoryLimits implements MemoryLimitStore {
 
   /** Ends the needs of a reservation for which `used` has units; without `used`, all that are open, as unused. */
   endNeeds(reservation: MemoryReservation, used: readonly (number | null)[] | null): Settled | null {
-    const { needs, entries, buckets, holder } = reservation;
+    const { needs, entries, buckets, call, holder } = reservation;
     if (reservation.left === 0) return null;
+    // A worker has stated its calls itself.
+    if (this.#keeper !== null && holder === undefined) this.#settledCalls.push(call);
     const times = this.#times();
     const stamp = this.#accounts.nextStamp(times);
     const after: (AccountStatus | null)[] = [];
@@ -187,13 +200,26 @@ class MemoryLimits implements MemoryLimitStore {
   }
 
   kept(): () => boolean {
+    this.#stateSettled();
     return this.#keeper === null ? ALWAYS : this.#keeper.kept();
   }
 
   close(): Promise<void> {
     if (this.#timer !== null) clearInterval(this.#timer);
+    this.#stateSettled();
     this.#keeper?.close();
     return Promise.resolve();
+  }
+
+  #keep(keeper: CountKeeper): void {
+    this.#stateSettled();
+    keeper.keep(KEPT_AT_ONCE);
+  }
+
+  #stateSettled(): void {
+    const calls = this.#settledCalls;
+    this.#settledCalls = [];
+    this.#writeLedger(calls);
   }
 
   #times(): Times {

@@ -12,7 +12,7 @@ const MAX_USD = 1_000_000;
 const NANO_DIGITS = 9;
 const MAX_ENTRIES = 10_000;
 const MAX_VALUE = 400;
-const DEFAULT_OUTPUT_TOKENS = 4_096;
+export const DEFAULT_OUTPUT_TOKENS = 4_096;
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 const named = (description: string) =>

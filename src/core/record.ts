@@ -238,6 +238,9 @@ export interface CallRecord {
   readonly ownMs: number;
 }
 
+/** What a call is charged if its process ends before it does: what it has used, and what its attempts may still use. */
+export type ChargeInFlight = Pick<CallRecord, "usage" | "cost">;
+
 /**
  * Whether the call was not authenticated. The number of such calls has no bound, so that only a few of them are logged
  * and integrations receive none.

@@ -43,6 +43,7 @@ export async function openLimits(
       laterJournalled: () => ledger.laterCounts(),
       holds: ledger.holds,
       laterHolds: () => ledger.laterHolds(),
+      writeLedger: (traceIds) => ledger.state(traceIds),
       onFault,
     });
     // When the disk stored none of the counts, they are counted again after the next start.

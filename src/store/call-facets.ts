@@ -12,7 +12,7 @@ import { HOURS, usageSource } from "./usage-source.ts";
 
 type Db = Kysely<CallSchema>;
 
-export const COLUMNS: Readonly<Record<FacetName, readonly [column: string, filter: keyof CallScope]>> = {
+const COLUMNS: Readonly<Record<FacetName, readonly [column: string, filter: keyof CallScope]>> = {
   project: ["project_id", "projectId"],
   token: ["token_id", "tokenId"],
   user: ["user_id", "userId"],

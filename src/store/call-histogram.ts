@@ -30,7 +30,7 @@ export async function histogram(db: Db, query: HistogramQuery): Promise<CallHist
 }
 
 /** Throws StoreError `invalid`. */
-export function requireEdges(edges: readonly number[]): void {
+function requireEdges(edges: readonly number[]): void {
   if (
     edges.length < 2 ||
     edges.length > MOST_BUCKETS + 1 ||
@@ -51,7 +51,7 @@ const SCOPE_NAMES: ReadonlySet<string> = new Set([
 ]);
 
 /** The filter, if it has nothing that sums lack. */
-export function scopeAlone(filter: HistogramQuery["filter"]): CallScope | null {
+function scopeAlone(filter: HistogramQuery["filter"]): CallScope | null {
   return Object.entries(filter).every(([name, value]) => SCOPE_NAMES.has(name) || isEmpty(value)) ? filter : null;
 }
 
@@ -59,7 +59,7 @@ const isEmpty = (value: unknown): boolean =>
   value === undefined || (typeof value === "object" && value !== null && Object.keys(value).length === 0);
 
 /** Whether most of the period is whole hours: only the edges at both ends may divide one. */
-export function isOfHours(edges: readonly number[]): boolean {
+function isOfHours(edges: readonly number[]): boolean {
   return (
     edges.slice(1, -1).every((edge) => edge % HOUR_MS === 0 || edge % HOUR_MS === edges[1]! % HOUR_MS) &&
     widthOf(edges) >= HOUR_MS
@@ -71,10 +71,7 @@ const widthOf = (edges: readonly number[]): number =>
   Math.max(...edges.slice(1).map((edge, index) => edge - edges[index]!));
 
 /** The sums of each bucket, from sums at moments. */
-export function inBuckets(
-  edges: readonly number[],
-  rows: readonly { readonly atMs: number; readonly sums: UsageSums }[],
-) {
+function inBuckets(edges: readonly number[], rows: readonly { readonly atMs: number; readonly sums: UsageSums }[]) {
   const buckets = Array.from({ length: edges.length - 1 }, () => NO_SUMS);
   for (const { atMs, sums } of rows) {
     const index = edges.findLastIndex((edge) => edge <= atMs);
@@ -141,5 +138,5 @@ async function counted(db: Db, edges: readonly number[], filter: HistogramQuery[
 const MINUTE_MS = 60_000;
 
 /** Calls are summed by this time first, which divides every bucket but those at both ends. */
-export const unitOf = (edges: readonly number[]): number =>
+const unitOf = (edges: readonly number[]): number =>
   edges.slice(1, -1).every((edge) => edge % MINUTE_MS === 0) ? MINUTE_MS : 1000;

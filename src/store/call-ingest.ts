@@ -86,7 +86,7 @@ const askingCall = ({ row, incoming: { figures, asked } }: Placed): AskingCall =
 });
 
 /** Keeps the settled row among those with one trace id, else the first. */
-export function deduplicated(rows: readonly Incoming[]): readonly Incoming[] {
+function deduplicated(rows: readonly Incoming[]): readonly Incoming[] {
   const batch = new Map<string, Incoming>();
   for (const row of rows) {
     const { trace_id: id, settled } = row.figures;

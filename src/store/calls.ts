@@ -35,7 +35,7 @@ export interface CallSummary {
   readonly costNanoUsd: number | null;
   readonly totalMs: number;
   readonly firstContentMs: number | null;
-  /** False when the process ended before the call did, and the call was charged with its reservation. */
+  /** False when the process ended before the call did, and the call was charged the most that it might have used. */
   readonly settled: boolean;
   /** `model` as the client wrote it. */
   readonly modelAsked: string | null;

@@ -2,8 +2,10 @@
 // and damage. Whole entries after damage count; bytes at the end that are not a whole entry were left by a crash, and are
 // cut off.
 import { readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import type { Usage } from "../core/chat.ts";
 import type { CallRecord, LimitOutcome } from "../core/record.ts";
 import { codeOf } from "../core/thrown.ts";
+import { countedTokens } from "../core/usage.ts";
 import { parseCallRecord } from "../wire/record-json.ts";
 import { nextEntry, readEntry, withoutRoomAhead } from "./journal-entry.ts";
 import { segmentPath, segmentsOf, setAsidePath } from "./journal-folder.ts";
@@ -158,27 +160,43 @@ export function cutTorn(folder: string, { damages, lastSegment, sizes, identitie
 
 /**
  * The record of a call that was in flight when its process ended: what its opening entry says, charged with what the
- * call had reserved. Throws SyntaxError.
+ * call had used and what its attempts in flight might still use. A limit may hold more, which an earlier attempt has
+ * reserved; the largest of them is charged. Throws SyntaxError.
  */
 export function recordOfKilledCall(opening: string): CallRecord {
   const call = parseCallRecord(opening);
-  const limits = call.limits.map((outcome): LimitOutcome => ({ ...outcome, settled: outcome.reserved }));
-  const tokens = reserved("tokens", limits);
-  const nanoUsd = reserved("nano_usd", limits);
+  const limits = call.limits.map((each): LimitOutcome => ({ ...each, settled: each.settled ?? each.reserved }));
+  const usage = usageOf(call.usage, heldIn("tokens", limits));
+  const nanoUsd = Math.max(call.cost?.nanoUsd ?? 0, heldIn("nano_usd", limits));
   return {
     ...call,
     limits,
     status: 500,
     code: "internal_error",
     errorDetail: "the process ended before the call did",
-    // How the tokens would have been divided between prompt and completion is unknown.
-    usage: tokens === 0 ? null : { prompt_tokens: 0, completion_tokens: tokens, total_tokens: tokens },
-    usageSource: tokens === 0 ? null : "estimated",
-    cost: nanoUsd === 0 ? null : { nanoUsd, priceId: "reservation" },
+    usage,
+    usageSource: usage === null ? null : "estimated",
+    cost: call.cost === null && nanoUsd === 0 ? null : { nanoUsd, priceId: call.cost?.priceId ?? "reservation" },
   };
 }
 
-/** Every limit with this unit has reserved for the same call, each by its own bound. The largest of them is charged. */
-function reserved(unit: LimitOutcome["unit"], limits: readonly LimitOutcome[]): number {
-  return Math.max(0, ...limits.filter((outcome) => outcome.unit === unit).map((outcome) => outcome.reserved));
+/** The most that a limit in this unit holds for the call. One that counts attempts has an outcome for each of them. */
+function heldIn(unit: LimitOutcome["unit"], limits: readonly LimitOutcome[]): number {
+  const ofLimits = Map.groupBy(
+    limits.filter((outcome) => outcome.unit === unit),
+    ({ id }) => id,
+  );
+  return Math.max(
+    0,
+    ...[...ofLimits.values()].map((outcomes) => outcomes.reduce((sum, { settled }) => sum + settled!, 0)),
+  );
 }
+
+/** The usage, with the tokens that a limit holds beyond it as completion: how they would have been divided is unknown. */
+function usageOf(usage: Usage | null, tokens: number): Usage | null {
+  const more = tokens - (usage === null ? 0 : countedTokens(usage));
+  if (more <= 0) return usage;
+  const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = usage ?? NO_USAGE;
+  return { ...usage, prompt_tokens: prompt, completion_tokens: completion + more, total_tokens: total + more };
+}
+const NO_USAGE: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };

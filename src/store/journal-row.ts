@@ -1,5 +1,5 @@
 // The contents of journal entries: a call as it was admitted, and as it ended.
-import type { CallRecord } from "../core/record.ts";
+import type { CallRecord, ChargeInFlight } from "../core/record.ts";
 import { admittedMembers, recordText } from "../core/record-text.ts";
 import { parseCallRecord } from "../wire/record-json.ts";
 import { MAX_TEXT_BYTES } from "./journal-entry.ts";
@@ -13,8 +13,8 @@ const MAX_DETAIL = 16_384;
  * The text of an opening entry: what a recovery charges, and to whom. Members that say nothing are left out, as
  * `emptyRecord` has them.
  */
-export function openingText(record: CallRecord): string {
-  const opening = admittedMembers(record);
+export function openingText(record: CallRecord, charge: ChargeInFlight | null = null): string {
+  const opening = { ...admittedMembers(record), usage: charge?.usage ?? undefined, cost: charge?.cost ?? undefined };
   const text = JSON.stringify(opening);
   return text.length <= MAX_TEXT
     ? text

@@ -12,7 +12,7 @@ import { type JournalPlace, reservePath } from "./journal-folder.ts";
 import { closingText, openingText } from "./journal-row.ts";
 import { JournalTail } from "./journal-tail.ts";
 import { JournalWriter } from "./journal-writer.ts";
-import type { Ledger, OpenEntry } from "./ledger.ts";
+import type { Ledger, MeterInFlight, OpenEntry } from "./ledger.ts";
 import type { LedgerSettings } from "./ledger-settings.ts";
 import { RefusalAllowance } from "./refusal-allowance.ts";
 
@@ -75,6 +75,8 @@ interface WaitingRow {
 }
 
 interface Entry extends OpenEntry {
+  /** Gives the text of the opening entry now. */
+  readonly stated: () => string;
   text: string;
   /** The segment of its opening entry; for an entry made by recovery, the first one that may hold it. */
   segment: number;
@@ -82,7 +84,7 @@ interface Entry extends OpenEntry {
 }
 
 /** The opening entries that recovery closes may be in any segment. */
-const RECOVERED: Entry = { traceId: "", text: "", segment: 0, isWritten: true };
+const RECOVERED: Entry = { traceId: "", stated: () => "", text: "", segment: 0, isWritten: true };
 
 export class Journal implements Ledger {
   /** The newest closing entries, which need not be read back from the disk. */
@@ -90,8 +92,8 @@ export class Journal implements Ledger {
   readonly #options: JournalOptions;
   readonly #writer: JournalWriter;
   readonly #allowance: RefusalAllowance;
-  /** In the order of their segments. */
-  readonly #open = new Set<Entry>();
+  /** By trace id, in the order of their segments. */
+  readonly #open = new Map<string, Entry>();
   readonly #reserveBytes: number;
   #fault: string | null = null;
   /** What was written before the fault may not be on the disk. */
@@ -156,30 +158,35 @@ export class Journal implements Ledger {
     return this.#waiting.filter(({ kind }) => kind !== "unsettled").length;
   }
 
-  open(record: CallRecord): OpenEntry {
+  open(record: CallRecord, meter: MeterInFlight | null = null): OpenEntry {
     if (this.#fault !== null) this.#mayGoOn();
-    const entry: Entry = {
-      traceId: record.traceId,
-      text: openingText(record),
-      segment: this.#writer.segment,
-      isWritten: false,
-    };
-    this.#open.add(entry);
+    const stated = (): string => openingText(record, meter?.inFlight());
+    const { traceId } = record;
+    const entry: Entry = { traceId, stated, text: stated(), segment: this.#writer.segment, isWritten: false };
+    this.#open.set(traceId, entry);
     void this.#add("opening", entry.text, entry);
     return entry;
   }
 
-  reopen(opened: OpenEntry, record: CallRecord): void {
+  reopen(opened: OpenEntry): void {
     const entry = opened as Entry;
-    entry.text = openingText(record);
+    entry.text = entry.stated();
     void this.#add("opening", entry.text, entry);
+  }
+
+  state(traceIds: readonly string[]): void {
+    for (const traceId of traceIds) {
+      const entry = this.#open.get(traceId);
+      if (entry !== undefined) this.reopen(entry);
+    }
+    this.#writeAdded();
   }
 
   async written(opened: OpenEntry): Promise<void> {
     const entry = opened as Entry;
     if (this.#turn !== null) await this.#turn.promise;
     if (entry.isWritten || this.#options.settings.onFull === "continue") return;
-    this.#open.delete(entry);
+    this.#open.delete(entry.traceId);
     this.#mayGoOn();
   }
 
@@ -188,13 +195,9 @@ export class Journal implements Ledger {
       this.#unrecorded += 1;
       return Promise.resolve();
     }
-    if (entry !== null) this.#open.delete(entry as Entry);
+    if (entry !== null) this.#open.delete(entry.traceId);
     const written = this.#add("closing", closingText(record), entry as Entry | null);
     return this.#options.settings.sync === "before_answer" ? written.then(() => this.#writer.synced()) : written;
-  }
-
-  flush(): void {
-    this.#writeAdded();
   }
 
   /** All entries are before this place. */
@@ -220,7 +223,7 @@ export class Journal implements Ledger {
   async mayRelease(segment: number): Promise<boolean> {
     this.#writeAdded();
     const inFlight: Entry[] = [];
-    for (const entry of this.#open) {
+    for (const entry of this.#open.values()) {
       if (entry.segment > segment) break;
       inFlight.push(entry);
       void this.#add("opening", entry.text, entry);
@@ -228,7 +231,7 @@ export class Journal implements Ledger {
     await this.synced();
     return (
       !this.#isUnsynced &&
-      inFlight.every((entry) => entry.segment > segment || !this.#open.has(entry)) &&
+      inFlight.every((entry) => entry.segment > segment || !this.#open.has(entry.traceId)) &&
       !this.#waiting.some(({ of }) => of !== null && of.segment <= segment)
     );
   }
@@ -295,7 +298,8 @@ export class Journal implements Ledger {
 
   /** The calls in flight stay in the order of their segments. */
   #noteOpened(entry: Entry, segment: number): void {
-    if (entry.isWritten && entry.segment !== segment && this.#open.delete(entry)) this.#open.add(entry);
+    if (entry.isWritten && entry.segment !== segment && this.#open.delete(entry.traceId))
+      this.#open.set(entry.traceId, entry);
     entry.isWritten = true;
     entry.segment = segment;
   }

@@ -1,6 +1,6 @@
 // The ports of the ledger (promise 11.2): what a call writes to it, and where its rows are shipped. In between,
 // journal.ts keeps the entries on disk.
-import type { CallRecord } from "../core/record.ts";
+import type { CallRecord, ChargeInFlight } from "../core/record.ts";
 import type { JournalPlace } from "./journal-folder.ts";
 
 /** A call that was admitted and has not ended. The code that opened it closes it. */
@@ -8,19 +8,30 @@ export interface OpenEntry {
   readonly traceId: string;
 }
 
+/** Knows what a call in flight has used and may still use. */
+export interface MeterInFlight {
+  inFlight(): ChargeInFlight;
+}
+
 export interface Ledger {
   /** Why no call may begin now, or `null`. */
   refusal(): string | null;
   /**
-   * Adds the opening entry of an admitted call: what the record contains by now, including the reservations. Nothing of
-   * the call may leave for a provider or a tool server before `written`. Throws `ledger_unavailable`.
+   * Adds the opening entry of an admitted call: what the record contains by now, including the reservations, and what
+   * the call is charged if this process ends before it. Nothing of the call may leave for a provider or a tool server
+   * before `written`. Throws `ledger_unavailable`.
    */
-  open(record: CallRecord): OpenEntry;
+  open(record: CallRecord, meter: MeterInFlight | null): OpenEntry;
   /**
-   * Adds the opening entry again because more has been reserved: the last one counts. If it cannot be written, the
+   * Adds the opening entry again because the call may use more: the last one counts. If it cannot be written, the
    * earlier one stays valid.
    */
-  reopen(entry: OpenEntry, record: CallRecord): void;
+  reopen(entry: OpenEntry): void;
+  /**
+   * Adds the opening entries of those of these calls that have not ended again, because something of them has been
+   * settled, and hands all entries to the operating system. Never throws.
+   */
+  state(traceIds: readonly string[]): void;
   /**
    * Resolves at the end of this turn of the event loop, when the operating system has the opening entry. Rejects with
    * `ledger_unavailable` when the disk does not take it and calls may not run without one; the entry is then withdrawn.
@@ -32,8 +43,6 @@ export interface Ledger {
    * Never throws.
    */
   close(entry: OpenEntry | null, record: CallRecord): Promise<void>;
-  /** Hands the entries that were added in this turn of the event loop to the operating system now. Never throws. */
-  flush(): void;
 }
 
 /** For runs of the command line, which are not recorded. */
@@ -41,9 +50,9 @@ export const noLedger: Ledger = {
   refusal: () => null,
   open: ({ traceId }) => ({ traceId }),
   reopen: () => {},
+  state: () => {},
   written: () => Promise.resolve(),
   close: () => Promise.resolve(),
-  flush: () => {},
 };
 
 /** One call in the form that the call store accepts. */
@@ -52,7 +61,7 @@ export interface LedgerRow {
   readonly text?: string;
   readonly bytes?: Uint8Array;
   readonly record: CallRecord;
-  /** False when the process ended before the call did, and usage, cost and limits are its reservation. */
+  /** False when the process ended before the call did: usage, cost and limits are the most that it might have used. */
   readonly settled: boolean;
 }
 

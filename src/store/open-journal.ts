@@ -87,9 +87,13 @@ export async function openJournal(
   for (const record of recovered) journal.addUnsettled(record);
   await journal.synced();
   if (recovered.length > 0)
-    log("warn", "calls were in flight when an earlier process ended; they are charged what was reserved for them", {
-      calls: recovered.length,
-    });
+    log(
+      "warn",
+      "calls were in flight when an earlier process ended; they are charged the most that they might have used",
+      {
+        calls: recovered.length,
+      },
+    );
   const keep = (progress: Progress | null) => state.keep(journal.writtenTo, progress);
   // On a full disk the state is stored later, when there is space.
   await keep(null).catch(() => {});

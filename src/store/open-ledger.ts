@@ -68,11 +68,11 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
   timer.unref();
   return {
     refusal: () => journal.refusal(),
-    open: (record) => journal.open(record),
-    reopen: (entry, record) => journal.reopen(entry, record),
+    open: (record, meter) => journal.open(record, meter),
+    reopen: (entry) => journal.reopen(entry),
+    state: (traceIds) => journal.state(traceIds),
     written: (entry) => journal.written(entry),
     close: (entry, record) => journal.close(entry, record),
-    flush: () => journal.flush(),
     status: () => ({
       ...journal.status(),
       shipped: shipper.shipped,

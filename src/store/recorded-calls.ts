@@ -62,7 +62,7 @@ async function recordsOf(db: Db, rows: readonly FoundRow[]): Promise<ReadonlyMap
   return records;
 }
 
-export function recordedCall(record: CallRecord): RecordedCall {
+function recordedCall(record: CallRecord): RecordedCall {
   const { traceId, operation, projectId, tokenId, userId, endUser, stream, route, provider, model, status, code } =
     record;
   const { messages, usage, metadata, policies, totalMs, firstContentMs, modelAsked } = record;

@@ -469,6 +469,25 @@ describe("a restart", () => {
       );
     },
   );
+  test("[d4.2 d11.2] before counts are kept, the ledger has to state the calls of which something was settled since", () => {
+    const told: unknown[] = [];
+    const { opened: store, tick } = withIntervals(() =>
+      openMemoryLimits({
+        clock: turnedClock(),
+        countStore: keeperOf({ write: (rows) => void (rows.length > 0 && told.push("kept")) }),
+        writeLedger: (calls) => void told.push([...calls]),
+      }),
+    );
+    const account = accountOf({ kind: "budget", unit: "tokens", window: "total", limit: 1_000 });
+    for (const call of ["one", "two"]) {
+      const reservation = store.reserve([needOf(account, 10)], call) as Reservation;
+      if (call === "one") reservation.settle([4]);
+    }
+    tick();
+    tick();
+    expect(told).toEqual([["one"], "kept", []]);
+    void store.close();
+  });
   test("[d4.2] a second process on one file overwrites nothing, begins with what was stored, and takes over when the first has ended", async () => {
     const file = join(folder, `${++files}.sqlite`);
     const clock = turnedClock();

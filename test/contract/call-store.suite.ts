@@ -17,7 +17,8 @@ import type {
   UsageSums,
 } from "../../src/store/calls.ts";
 import { LATENCY_BOUNDS_MS } from "../../src/store/calls.ts";
-import type { RecordedReads } from "../../src/store/recorded-reads.ts";
+import type { DatabasePlace } from "../../src/store/database.ts";
+import { openRecordedReads } from "../../src/store/recorded-reads.ts";
 import type { LedgerRow, ShippedPlace } from "../../src/store/ledger.ts";
 import type { Replica } from "../../src/store/replicas.ts";
 import { attemptOf, type CallParts, DAY_MS, DAY_ONE, HOUR_MS, newTraceId, recordOf, rowOf } from "./call-records.ts";
@@ -28,8 +29,8 @@ import { vendorObjectSuite } from "./vendor-objects.suite.ts";
 
 export interface CallPlace {
   readonly calls: CallStore;
-  /** What simulations read, on another connection. */
-  recorded(): Promise<Pick<RecordedReads, "calls" | "close">>;
+  /** Where another connection to it can be opened. */
+  readonly database: DatabasePlace;
   dispose(): Promise<void>;
 }
 
@@ -914,7 +915,7 @@ function recordedSuite(newPlace: (rows: readonly LedgerRow[]) => Promise<CallPla
         rowOf({ route: "chat", tenantId: "beta" }),
       ]);
       const { calls } = place;
-      const reads = await place.recorded();
+      const reads = await openRecordedReads(place.database);
       const found = await reads.calls({ tenantId: "acme", route: "chat", limit: 50 });
       expect(found.calls.map(({ traceId }) => traceId)).toEqual(
         rows

@@ -7,7 +7,6 @@ import { join } from "node:path";
 import { sql } from "kysely";
 import { openPostgresCalls } from "../../src/store/postgres-calls.ts";
 import { openPostgresDatabase } from "../../src/store/postgres.ts";
-import { openRecordedReads } from "../../src/store/recorded-reads.ts";
 import { openSqliteCalls } from "../../src/store/sqlite-calls.ts";
 import { postgresDatabases, statement } from "../harness/postgres-server.ts";
 import { addPlaces, furnishedFiles } from "./call-places.ts";
@@ -22,7 +21,7 @@ const newFile = furnishedFiles(folder);
 callStoreSuite("a SQLite file", async (): Promise<CallPlace> => {
   const database = { file: await newFile() };
   const calls = openSqliteCalls(database);
-  return { calls, recorded: () => openRecordedReads(database), dispose: () => calls.close() };
+  return { calls, database, dispose: () => calls.close() };
 });
 
 const postgres = await postgresDatabases();
@@ -41,7 +40,7 @@ if (postgres !== null) {
   callStoreSuite("PostgreSQL", async (): Promise<CallPlace> => {
     const database = { url: await newDatabase() };
     const calls = openPostgresCalls(database);
-    return { calls, recorded: () => openRecordedReads(database), dispose: () => calls.close() };
+    return { calls, database, dispose: () => calls.close() };
   });
 
   describe("PostgreSQL", () => {

@@ -1,11 +1,13 @@
 // Promises 11.2 and 11.5 for one call: which ledger entries it leaves, when, what the last byte waits for, and which
 // ids it has.
 import { describe, expect, test } from "bun:test";
+import { compilePrices, priceSchema } from "../../src/accounting/price-settings.ts";
 import { GatewayError } from "../../src/core/errors.ts";
-import type { CallRecord } from "../../src/core/record.ts";
+import type { CallRecord, ChargeInFlight } from "../../src/core/record.ts";
 import type { Ledger, OpenEntry } from "../../src/store/ledger.ts";
 import { UpstreamFault } from "../../src/wire/upstream.ts";
 import { cannedUpstream, type StubOptions, stubGateway } from "../harness/in-process.ts";
+import { limitSet } from "../harness/limited.ts";
 import { eventStream, openaiAnswer, openaiChunk } from "../harness/upstream.ts";
 import { until } from "../harness/until.ts";
 
@@ -13,7 +15,8 @@ interface WatchedLedger extends Ledger {
   /** The calls of its methods, in order: `open`, `close`, `close unopened`. */
   readonly told: string[];
   readonly closed: CallRecord[];
-  readonly opened: CallRecord[];
+  /** Each with what it would be charged if the process ended. */
+  readonly opened: (CallRecord & { readonly charge: ChargeInFlight })[];
   /** Lets the last bytes go, with a ledger that makes them wait. */
   release(): void;
 }
@@ -21,7 +24,8 @@ interface WatchedLedger extends Ledger {
 function watchedLedger({ waits = false, refuses = false } = {}): WatchedLedger {
   const told: string[] = [];
   const closed: CallRecord[] = [];
-  const opened: CallRecord[] = [];
+  const opened: WatchedLedger["opened"] = [];
+  let states = (): void => {};
   const { promise, resolve } = Promise.withResolvers<void>();
   return {
     told,
@@ -29,18 +33,19 @@ function watchedLedger({ waits = false, refuses = false } = {}): WatchedLedger {
     opened,
     release: resolve,
     refusal: () => null,
-    open(record) {
+    open(record, meter) {
       if (refuses) throw new GatewayError("ledger_unavailable", "The ledger cannot be written.");
+      states = () => void opened.push(structuredClone({ ...record, charge: meter!.inFlight() }));
       told.push("open");
-      opened.push(structuredClone(record));
+      states();
       return { traceId: record.traceId };
     },
-    reopen(_, record) {
+    reopen() {
       told.push("reopen");
-      opened.push(structuredClone(record));
+      states();
     },
     written: () => Promise.resolve(),
-    flush: () => {},
+    state: () => {},
     close(entry: OpenEntry | null, record) {
       told.push(entry === null ? "close unopened" : "close");
       closed.push(structuredClone(record));
@@ -175,6 +180,72 @@ describe("ledger entries of a call", () => {
       "ledger_unavailable",
     ]);
     expect(stub.sent).toEqual([]);
+  });
+});
+
+describe("what an opening charges if the process ends", () => {
+  const PRICE = compilePrices([
+    {
+      id: "own",
+      name: "own",
+      tenantId: null,
+      projectId: null,
+      origin: "store",
+      setBy: "owner",
+      version: 3,
+      document: priceSchema.parse({ model: "*", prompt: "1", completion: "2" }),
+    },
+  ]);
+  const money = (assumed: number): object => ({ usd: "10", window: "total", assume_output_tokens: assumed });
+  const chargesOf = async (body: object, budgets?: Readonly<Record<string, object>>): Promise<WatchedLedger> => {
+    const ledger = watchedLedger();
+    const limitRules = budgets === undefined ? {} : { limitRules: limitSet({ budgets }) };
+    const stub = stubGateway({ ledger, upstream: PLAIN, snapshot: { prices: PRICE, ...limitRules } });
+    expect((await stub.chat({ ...ASK, ...body })).status).toBe(200);
+    return ledger;
+  };
+  /** Two for the text, four for the message. */
+  const PROMPT = 6;
+
+  test.each([
+    ["at the bound of the request", { max_completion_tokens: 30 }, 30],
+    ["at an assumed bound, where it has none", {}, 4096],
+    ["for each choice", { max_completion_tokens: 30, n: 3 }, 30],
+  ])("[d11.2 d4.2] without a limit: the prompt and the answer %s, at their price", async (_, body, output) => {
+    const { opened } = await chargesOf(body);
+    const n = "n" in body ? body.n : 1;
+    expect(opened.map(({ charge }) => charge)).toEqual([
+      {
+        usage: {
+          prompt_tokens: PROMPT * n,
+          completion_tokens: output * n,
+          total_tokens: (PROMPT + output) * n,
+        },
+        cost: { nanoUsd: (PROMPT * 1000 + output * 2000) * n, priceId: "own@3" },
+      },
+    ]);
+  });
+
+  test("[d11.2 d4.2] with a budget: what the budget has reserved, and with two the larger one", async () => {
+    const { opened } = await chargesOf({}, { most: money(500), less: money(200) });
+    const [{ charge, limits }] = opened as [WatchedLedger["opened"][number]];
+    expect(charge).toMatchObject({ usage: { completion_tokens: 500 }, cost: { nanoUsd: PROMPT * 1000 + 500 * 2000 } });
+    expect(limits.map(({ id, reserved }) => [id, reserved])).toContainEqual(["id_most", charge.cost!.nanoUsd]);
+  });
+
+  test("[d11.2 d4.2] after an attempt that was charged: what it used, and the next one", async () => {
+    const ledger = watchedLedger();
+    let sent = 0;
+    const rubbish = cannedUpstream({ headers: { "content-type": "application/json" }, body: "rubbish" });
+    const stub = stubGateway({
+      ledger,
+      upstream: { send: (...request) => (sent++ === 0 ? rubbish : PLAIN).send(...request) },
+      snapshot: { prices: PRICE },
+    });
+    expect((await stub.chat({ ...ASK, max_completion_tokens: 30, num_retries: 1 })).status).toBe(200);
+    expect(ledger.told).toEqual(["open", "reopen", "close"]);
+    const [first, second] = ledger.opened.map(({ charge }) => charge.cost!.nanoUsd) as [number, number];
+    expect([first, second]).toEqual([PROMPT * 1000 + 60_000, 2 * PROMPT * 1000 + 60_000]);
   });
 });
 

@@ -80,7 +80,7 @@ describe("calls that the client has approved", () => {
       },
       reopen: () => {},
       written: () => Promise.resolve(),
-      flush: () => {},
+      state: () => {},
       close: () => Promise.resolve(),
     };
     const stage = stageOf([{ text: "Noon." }], { ledger });

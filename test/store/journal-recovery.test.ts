@@ -7,6 +7,7 @@ import { EntryEncoder, type JournalEntry, readEntry } from "../../src/store/jour
 import { type JournalDisk, systemDisk } from "../../src/store/journal-disk.ts";
 import { lockPath, segmentPath, segmentsOf } from "../../src/store/journal-folder.ts";
 import { inspectJournal, recordOfKilledCall } from "../../src/store/journal-recovery.ts";
+import { openingText } from "../../src/store/journal-row.ts";
 import type { LedgerSink } from "../../src/store/ledger.ts";
 import { openLedger } from "../../src/store/open-ledger.ts";
 import {
@@ -137,7 +138,8 @@ test("[d11.2] the reservations of further attempts are charged too", async () =>
   const entry = journal.open(call);
   const other = aCall();
   await journal.close(await opened(journal, other), ended(other));
-  journal.reopen(entry, { ...call, limits: [outcome("tokens", 350)] });
+  call.limits[0]!.reserved = 350;
+  journal.reopen(entry);
   await journal.written(entry);
   const { openings } = inspectJournal(folder);
   expect(openings.map((opening) => recordOfKilledCall(opening).usage?.total_tokens)).toEqual([350]);
@@ -155,7 +157,12 @@ test("[d11.2] a call that was in flight is charged with its reservation", () => 
   const call = aCall({
     provider: "openai",
     model: "gpt",
-    limits: [outcome("requests", 1), outcome("tokens", 500), outcome("tokens", 700), outcome("nano_usd", 12_000)],
+    limits: [
+      outcome("requests", 1),
+      outcome("tokens", 500),
+      { ...outcome("tokens", 700), id: "other" },
+      outcome("nano_usd", 12_000),
+    ],
   });
   expect(recordOfKilledCall(JSON.stringify(call))).toMatchObject({
     traceId: call.traceId,
@@ -173,7 +180,34 @@ test("[d11.2] a call that was in flight is charged with its reservation", () => 
       { reserved: 12_000, settled: 12_000 },
     ],
   });
-  expect(recordOfKilledCall(JSON.stringify(aCall()))).toMatchObject({ usage: null, cost: null });
+  expect(recordOfKilledCall(JSON.stringify(aCall()))).toMatchObject({ usage: null, usageSource: null, cost: null });
+});
+
+/** What the call might use, as its opening entry says. */
+const CHARGE = {
+  usage: { prompt_tokens: 100, completion_tokens: 400, total_tokens: 500 },
+  cost: { nanoUsd: 9000, priceId: "own@3" },
+};
+
+test("[d11.2 d4.2] a call that was in flight without a limit is charged its estimate, which is marked as one", () => {
+  expect(recordOfKilledCall(openingText(aCall(), CHARGE))).toMatchObject({ ...CHARGE, usageSource: "estimated" });
+});
+
+test("[d11.2 d4.2] what an earlier attempt has reserved beyond the estimate is charged too, as the budget counts it", () => {
+  const limits = [outcome("tokens", 700), outcome("nano_usd", 12_000)];
+  expect(recordOfKilledCall(openingText(aCall({ limits }), CHARGE))).toMatchObject({
+    usage: { prompt_tokens: 100, completion_tokens: 600, total_tokens: 700 },
+    usageSource: "estimated",
+    cost: { nanoUsd: 12_000, priceId: "own@3" },
+  });
+});
+
+test("[d11.2 d4.2] of a budget that counts attempts, one that has ended is charged what it used", () => {
+  const limits = [{ ...outcome("nano_usd", 12_000), settled: 40 }, outcome("nano_usd", 10_000)];
+  expect(recordOfKilledCall(openingText(aCall({ limits }), CHARGE))).toMatchObject({
+    cost: { nanoUsd: 10_040 },
+    limits: [{ settled: 40 }, { settled: 10_000 }],
+  });
 });
 
 describe("a start after a crash", () => {

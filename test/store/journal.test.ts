@@ -4,9 +4,19 @@ import { readFileSync, statSync, writeFileSync } from "node:fs";
 import type { GatewayError } from "../../src/core/errors.ts";
 import { systemDisk } from "../../src/store/journal-disk.ts";
 import { lockFolder, segmentPath, segmentsOf } from "../../src/store/journal-folder.ts";
-import { cutTorn, inspectJournal } from "../../src/store/journal-recovery.ts";
+import { cutTorn, inspectJournal, recordOfKilledCall } from "../../src/store/journal-recovery.ts";
 import { diskFull } from "./disk-room.ts";
-import { aCall, ended, newFolder, newJournal, opened, recordCalls, release, testDisk } from "./ledger-parts.ts";
+import {
+  aCall,
+  ended,
+  newFolder,
+  newJournal,
+  opened,
+  outcome,
+  recordCalls,
+  release,
+  testDisk,
+} from "./ledger-parts.ts";
 import { until } from "../harness/until.ts";
 
 const codeOf = (act: () => unknown): string | null => {
@@ -64,6 +74,22 @@ describe("writing", () => {
     await journal.written(entry);
     expect(journal.status()).toMatchObject({ openCalls: 0, rows: 2 });
     expect(inspectJournal(folder)).toMatchObject({ openings: [], closings: 1 });
+    await journal.end();
+  });
+
+  test("[d11.2] the opening of a call in flight is stated again at once with what was settled, and one that has ended is not", async () => {
+    const folder = newFolder();
+    const journal = newJournal(folder);
+    const [call, other] = [aCall({ limits: [outcome("tokens", 90)] }), aCall()];
+    const entry = await opened(journal, call);
+    await journal.close(await opened(journal, other), ended(other));
+    call.limits[0]!.settled = 7;
+    journal.state([call.traceId, other.traceId]);
+    const { openings } = inspectJournal(folder);
+    expect(openings.map((text) => recordOfKilledCall(text))).toMatchObject([
+      { traceId: call.traceId, limits: [{ reserved: 90, settled: 7 }], usage: { total_tokens: 7 } },
+    ]);
+    await journal.close(entry, ended(call));
     await journal.end();
   });
 
@@ -446,9 +472,9 @@ describe("the lock", () => {
 });
 
 test("no reserve is kept where the disk has not twice as much room", async () => {
-  const outcome = systemDisk.reserve(`${newFolder()}/reserve`, 2 ** 52, 0).then(
+  const reserving = systemDisk.reserve(`${newFolder()}/reserve`, 2 ** 52, 0).then(
     () => "done",
     (fault: unknown) => (fault as { readonly code: string }).code,
   );
-  expect(await outcome).toBe("ENOSPC");
+  expect(await reserving).toBe("ENOSPC");
 });

@@ -83,7 +83,7 @@ export function newJournal(folder: string, more: Partial<JournalOptions> = {}): 
 
 /** Admits a call. Its opening entry is written when it resolves. */
 export async function opened(ledger: Pick<Ledger, "open" | "written">, call: CallRecord): Promise<OpenEntry> {
-  const entry = ledger.open(call);
+  const entry = ledger.open(call, null);
   await ledger.written(entry);
   return entry;
 }

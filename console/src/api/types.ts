@@ -144,7 +144,7 @@ export interface Call {
   readonly model_asked: string | null;
   /** The finish reason of the first choice. */
   readonly finish_reason: string | null;
-  /** False if the gateway process ended before the call did; the call was then charged what was reserved for it. */
+  /** False if the gateway process ended before the call did; the call was then charged the most that it might have used, which is an estimate. */
   readonly settled: boolean;
   /** What was called, such as `chat.completions`. */
   readonly operation: string;
@@ -208,7 +208,7 @@ export interface CallDetail {
   readonly model_asked: string | null;
   /** The finish reason of the first choice. */
   readonly finish_reason: string | null;
-  /** False if the gateway process ended before the call did; the call was then charged what was reserved for it. */
+  /** False if the gateway process ended before the call did; the call was then charged the most that it might have used, which is an estimate. */
   readonly settled: boolean;
   /** What was called, such as `chat.completions`. */
   readonly operation: string;
@@ -692,7 +692,7 @@ export interface LoggedCall {
   readonly model_asked: string | null;
   /** The finish reason of the first choice. */
   readonly finish_reason: string | null;
-  /** False if the gateway process ended before the call did; the call was then charged what was reserved for it. */
+  /** False if the gateway process ended before the call did; the call was then charged the most that it might have used, which is an estimate. */
   readonly settled: boolean;
   /** What was called, such as `chat.completions`. */
   readonly operation: string;
@@ -730,7 +730,7 @@ export interface LoggedCallDetail {
   readonly model_asked: string | null;
   /** The finish reason of the first choice. */
   readonly finish_reason: string | null;
-  /** False if the gateway process ended before the call did; the call was then charged what was reserved for it. */
+  /** False if the gateway process ended before the call did; the call was then charged the most that it might have used, which is an estimate. */
   readonly settled: boolean;
   /** What was called, such as `chat.completions`. */
   readonly operation: string;

@@ -103,8 +103,8 @@ export class CallLifetime implements BytesHolder {
     const { ledger, integrations } = this.#context;
     const { record } = this.#recorder;
     const isFirst = this.#ledgerEntry === null;
-    if (this.#ledgerEntry === null) this.#ledgerEntry = ledger.open(record);
-    else if (this.#meter?.isLimited === true) ledger.reopen(this.#ledgerEntry, record);
+    if (this.#ledgerEntry === null) this.#ledgerEntry = ledger.open(record, this.#meter);
+    else ledger.reopen(this.#ledgerEntry);
     try {
       await ledger.written(this.#ledgerEntry);
     } catch (thrown) {

@@ -13,7 +13,7 @@ import { answerHeaders } from "../answer/answer-frame.ts";
 import { cacheUseAt } from "../cache/cache-use.ts";
 import type { Call } from "../call/call.ts";
 import { withClientHead } from "../fit/caller-headers.ts";
-import { estimateReservation } from "../metering/attempt-estimate.ts";
+import { estimateAttempt } from "../metering/attempt-estimate.ts";
 import { withStandIns } from "./explained-content.ts";
 import { isOn } from "../call/header-switch.ts";
 import type { Prepared } from "../plan/stages.ts";
@@ -256,7 +256,7 @@ async function explainedLimits(
 ): Promise<readonly JsonObject[]> {
   const { meter, context } = call;
   const { target } = resolved;
-  const reservationEstimate = estimateReservation(fitted.request, resolved, meter.prices);
+  const reservationEstimate = estimateAttempt(fitted.request, resolved, meter.prices);
   const accounts = meter.accountsAt({
     route: route.name,
     provider: target.providerId,

@@ -6,6 +6,7 @@ import { amountOf, rateFor } from "../../accounting/price.ts";
 import type { CurrentPrice } from "../../accounting/price-book.ts";
 import type { ReservationEstimate } from "../../admission/reservation-estimate.ts";
 import type { ChatRequest } from "../../core/chat.ts";
+import type { CallCost, ChargeInFlight } from "../../core/record.ts";
 import { callsFor } from "../fit/fit.ts";
 import { searchUnitsOf } from "../fit/task-parts.ts";
 import { generatedCount, promptCount } from "../fit/raw-prompts.ts";
@@ -73,24 +74,51 @@ export function comparableCost(request: ChatRequest, at: PricedTarget, prices: C
   return promptCost + amountOf(answered * choices, completion);
 }
 
-/** Returns what an attempt reserves: the prompt and the bound of the answer, for each choice. */
-export function estimateReservation(request: ChatRequest, at: PricedTarget, prices: CallPrices): ReservationEstimate {
+export interface AttemptEstimate extends ReservationEstimate {
+  /**
+   * The most that the attempt may use, with two lengths that are assumed for an answer without a bound: in the usage,
+   * and in the cost.
+   */
+  most(assumedTokens: number, assumedInCost: number): ChargeInFlight;
+}
+
+/** Estimates what an attempt reserves: the prompt and the bound of the answer, for each choice. */
+export function estimateAttempt(request: ChatRequest, at: PricedTarget, prices: CallPrices): AttemptEstimate {
   const { provider, target } = at;
   const n = generatedCount(request);
-  const prompts = promptCount(request);
-  const requested = requestedOutput(request);
   const units = searchUnitsOf(request, provider, target.model);
-  let prompt: number | null = null;
+  let knownPrompt: number | null = null;
+  const promptOf = (): number => (knownPrompt ??= promptTokens(request));
+  const outputOf = (assumed: number): number => {
+    const bound =
+      requestedOutput(request) ?? Math.min(target.facts.maxOutputTokens ?? Number.POSITIVE_INFINITY, assumed);
+    return bound * promptCount(request);
+  };
+  const costOf = (assumed: number): CallCost | null => {
+    const price = prices.counted(request, at);
+    const cost = price === null ? null : costBound(promptOf(), outputOf(assumed), 1, price.rates, units);
+    return cost === null ? null : { nanoUsd: cost * n, priceId: price!.id };
+  };
   return {
-    requests: callsFor(request, provider, target.model),
+    get requests() {
+      return callsFor(request, provider, target.model);
+    },
     bound({ unit, assumeOutputTokens }) {
-      prompt ??= promptTokens(request);
-      const each = requested ?? Math.min(target.facts.maxOutputTokens ?? Number.POSITIVE_INFINITY, assumeOutputTokens);
-      const output = each * prompts;
-      if (unit === "tokens") return (prompt + output) * n;
-      const price = prices.counted(request, at);
-      const cost = price === null ? null : costBound(prompt, output, 1, price.rates, units);
-      return cost === null ? null : cost * n;
+      return unit === "tokens"
+        ? (promptOf() + outputOf(assumeOutputTokens)) * n
+        : (costOf(assumeOutputTokens)?.nanoUsd ?? null);
+    },
+    most(assumedTokens, assumedInCost) {
+      const [prompt, completion] = [promptOf() * n, outputOf(assumedTokens) * n];
+      return {
+        usage: {
+          prompt_tokens: prompt,
+          completion_tokens: completion,
+          total_tokens: prompt + completion,
+          ...(units > 0 && { search_units: units }),
+        },
+        cost: costOf(assumedInCost),
+      };
     },
   };
 }

@@ -5,11 +5,13 @@ import { estimatedUsage, type TokenTally } from "../../accounting/estimate.ts";
 import { summedUsage } from "../../accounting/summed-usage.ts";
 import type { AttemptReservation } from "../../admission/call-limits.ts";
 import { type CountedUsage, NO_USAGE } from "../../admission/reservation-estimate.ts";
+import { DEFAULT_OUTPUT_TOKENS } from "../../admission/settings.ts";
 import type { ChatRequest, Usage } from "../../core/chat.ts";
+import type { ChargeInFlight } from "../../core/record.ts";
 import { countedTokens } from "../../core/usage.ts";
 import type { AttemptRecorder } from "../attempt/attempt-recorder.ts";
 import type { CallRecorder } from "../call/call-recorder.ts";
-import { promptTokens } from "./attempt-estimate.ts";
+import { type AttemptEstimate, promptTokens } from "./attempt-estimate.ts";
 import { type CallPrices, type PricedTarget, sumOfCosts } from "./call-prices.ts";
 
 /** The request in the form that the target accepts, and the target. */
@@ -37,6 +39,7 @@ export interface Payment {
 
 interface AttemptMeterOptions {
   readonly attempt: MeteredAttempt;
+  readonly estimate: AttemptEstimate;
   readonly requests: readonly AttemptRecorder[];
   /** `null` when no limit applies to the caller. */
   readonly reservation: AttemptReservation | null;
@@ -47,6 +50,7 @@ interface AttemptMeterOptions {
 
 export class AttemptMeter {
   readonly #attempt: MeteredAttempt;
+  readonly #estimate: AttemptEstimate;
   readonly #requests: readonly AttemptRecorder[];
   readonly #reservation: AttemptReservation | null;
   readonly #prices: CallPrices;
@@ -58,8 +62,9 @@ export class AttemptMeter {
   #isCharged = false;
   #isClosed = false;
 
-  constructor({ attempt, requests, reservation, prices, recorder, onClosed }: AttemptMeterOptions) {
+  constructor({ attempt, estimate, requests, reservation, prices, recorder, onClosed }: AttemptMeterOptions) {
     this.#attempt = attempt;
+    this.#estimate = estimate;
     this.#requests = requests;
     this.#reservation = reservation;
     this.#prices = prices;
@@ -103,6 +108,14 @@ export class AttemptMeter {
     const parts = this.#requests.map((_, index) => this.#usageOf(index)).filter((part) => part !== null);
     const usage = parts.length === 0 ? null : summedUsage(parts.map((part) => part.usage));
     return usage === null ? null : { usage, isEstimated: parts.some(({ isEstimated }) => isEstimated) };
+  }
+
+  /** The most that the attempt may use, as its limits reserve it; `null` once what it used is charged. */
+  most(): ChargeInFlight | null {
+    if (this.#isCharged) return null;
+    const tokens = this.#reservation?.assumedOutput("tokens") ?? null;
+    const money = this.#reservation?.assumedOutput("nano_usd") ?? null;
+    return this.#estimate.most(tokens ?? money ?? DEFAULT_OUTPUT_TOKENS, money ?? tokens ?? DEFAULT_OUTPUT_TOKENS);
   }
 
   /** Records the usage as that of the present round, and charges it; only the first charge of an attempt counts. */

@@ -2,18 +2,20 @@
 // the settlement (promise 4, docs/design/sliding-windows.md). Each attempt gets a meter of its own from it, which reserves
 // before the attempt, measures what the attempt uses, and charges that once. What is still open when the call ends is
 // charged and settled here, so that every path of a call ends in `settle`.
+import { summedUsage } from "../../accounting/summed-usage.ts";
 import type { AttemptedTarget, AttemptReservation, CallLimits } from "../../admission/call-limits.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Account } from "../../core/limit.ts";
+import type { ChargeInFlight } from "../../core/record.ts";
 import type { AttemptRecorder } from "../attempt/attempt-recorder.ts";
 import type { CallClock } from "../call/call-clock.ts";
 import type { CallRecorder } from "../call/call-recorder.ts";
 import { untilOver } from "../../core/timeout.ts";
 import type { CancelSignal } from "../../core/cancellation.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
-import { estimateReservation } from "./attempt-estimate.ts";
+import { type AttemptEstimate, estimateAttempt } from "./attempt-estimate.ts";
 import { AttemptMeter, type MeteredAttempt } from "./attempt-meter.ts";
-import type { CallPrices } from "./call-prices.ts";
+import { type CallPrices, sumOfCosts } from "./call-prices.ts";
 
 export interface CallMeterOptions {
   /** `null` when no limit applies to the caller. */
@@ -42,10 +44,6 @@ export class CallMeter {
     this.#signal = signal;
   }
 
-  get isLimited(): boolean {
-    return this.#limits !== null;
-  }
-
   /** The distinct targets to which budgets may send the call instead of refusing it. */
   get degradeTo(): readonly string[] {
     return this.#limits?.caller.degradeTo ?? [];
@@ -72,11 +70,11 @@ export class CallMeter {
     isRedirected: boolean,
     requests: readonly AttemptRecorder[],
   ): MaybePromise<AttemptMeter | GatewayError> {
-    if (this.#limits === null) return this.#begin(attempt, requests, null);
-    const estimate = estimateReservation(attempt.fitted.request, attempt.resolved, this.prices);
+    const estimate = estimateAttempt(attempt.fitted.request, attempt.resolved, this.prices);
+    if (this.#limits === null) return this.#begin(attempt, estimate, requests, null);
     const reserved = this.#limits.reserve(target, estimate, isRedirected);
     const begun = (result: AttemptReservation | GatewayError): AttemptMeter | GatewayError =>
-      result instanceof GatewayError ? result : this.#begin(attempt, requests, result);
+      result instanceof GatewayError ? result : this.#begin(attempt, estimate, requests, result);
     // the limit store may be slow: it is awaited for as long as the call may take, and what it reserves after that is
     // released
     return isPending(reserved) ? this.#clock.waiting(untilOver(reserved, this.#signal)).then(begun) : begun(reserved);
@@ -84,11 +82,13 @@ export class CallMeter {
 
   #begin(
     attempt: MeteredAttempt,
+    estimate: AttemptEstimate,
     requests: readonly AttemptRecorder[],
     reservation: AttemptReservation | null,
   ): AttemptMeter {
     const meter = new AttemptMeter({
       attempt,
+      estimate,
       requests,
       reservation,
       prices: this.prices,
@@ -97,6 +97,18 @@ export class CallMeter {
     });
     this.#open.push(meter);
     return meter;
+  }
+
+  /** What the call is charged if the process ends before it does (promise 11.2). */
+  inFlight(): ChargeInFlight {
+    let { usage, cost }: ChargeInFlight = this.#recorder.record;
+    for (const meter of this.#open) {
+      const most = meter.most();
+      if (most === null) continue;
+      usage = usage === null ? most.usage : summedUsage([usage, most.usage]);
+      cost = sumOfCosts(cost, most.cost);
+    }
+    return { usage, cost };
   }
 
   /** Marks everything that the call has reserved as recorded: the opening entry of the call is in the ledger. */

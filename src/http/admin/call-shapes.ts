@@ -37,7 +37,7 @@ export const CALL_SHAPE = {
   finish_reason: z.string().nullable().meta({ description: "The finish reason of the first choice." }),
   settled: z.boolean().meta({
     description:
-      "False if the gateway process ended before the call did; the call was then charged what was reserved for it.",
+      "False if the gateway process ended before the call did; the call was then charged the most that it might have used, which is an estimate.",
   }),
   operation: z.string().meta({ description: "What was called, such as `chat.completions`." }),
   cache: z

@@ -78,7 +78,7 @@ function decided(facts: VerdictFacts): Decided {
   if (!settled)
     return [
       "unsettled",
-      `The gateway's process ended before the call did${record.cost === null ? "" : `, so it was charged what had been reserved for it: ${money(record.cost.nanoUsd)}`}.`,
+      `The gateway's process ended before the call did${record.cost === null ? "" : `, so it was charged the most that it might have used: ${money(record.cost.nanoUsd)}`}.`,
     ];
   if (record.cancelled || record.code === "client_closed") return ["left", leftText(record)];
   if (record.status >= 400) return failure(facts);
@@ -244,14 +244,14 @@ function usualText({ record, usual }: VerdictFacts): string {
 
 // What else there is to say
 
-function notesOn({ record, rules }: VerdictFacts): readonly string[] {
+function notesOn({ record, settled, rules }: VerdictFacts): readonly string[] {
   const { usage, usageSource, cost, callerCost, limits, policies, finishReasons, dispositions } = record;
   const dropped = Object.entries(dispositions).flatMap(([name, disposition]) =>
     disposition === "dropped" ? [name] : [],
   );
   const nameOf = (id: string): string => quoted(rules.get(id)?.name ?? id);
   return [
-    ...(usage !== null && usageSource === "estimated"
+    ...(settled && usage !== null && usageSource === "estimated"
       ? ["The provider reported no usage, so that the gateway estimated it."]
       : []),
     ...(usage !== null && cost === null && usage.prompt_tokens + usage.completion_tokens > 0

@@ -264,7 +264,7 @@ describe("an answer", () => {
     ).toBe("The client disconnected after 200 ms, before there was any content.");
     expect(say({ costNanoUsd: 5_000_000_000 }, { settled: false })).toEqual([
       "unsettled",
-      "The gateway's process ended before the call did, so it was charged what had been reserved for it: 5.00 USD.",
+      "The gateway's process ended before the call did, so it was charged the most that it might have used: 5.00 USD.",
     ]);
     expect(say({ explained: true })[0]).toBe("explained");
   });

@@ -133,7 +133,7 @@ export class World {
     const isSure = gateway.ledger.status().fault === null;
     let entry: OpenEntry;
     try {
-      entry = gateway.ledger.open(record);
+      entry = gateway.ledger.open(record, null);
       await gateway.ledger.written(entry);
     } catch {
       limits.settle();
@@ -153,7 +153,7 @@ export class World {
     call.attempt.sent(() => ({ tokens: 0, nanoUsd: 0 }));
     call.attempt.settle();
     call.attempt = reserve(call.limits, tokens);
-    gateway.ledger.reopen(call.entry, call.record);
+    gateway.ledger.reopen(call.entry);
     await gateway.ledger.written(call.entry);
     const reserved = unitsOf(Math.max(call.reserved.tokens, tokens));
     // On a full disk the opening before it stands, unless its segment goes: then the opening that is written again is the latest one.
