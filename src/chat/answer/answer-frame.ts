@@ -20,6 +20,7 @@ export function answerFrame({ fitted, resolved, route, cached }: OpenAttempt, ca
     sameShape: provider.sameShape,
     legacyFunctions: fitted.request.options.legacyFunctions,
     choices: choiceCount(fitted.request),
+    ...(fitted.firstCallAlone === true && { firstCallAlone: true as const }),
     isRepeated: cached?.isRepeated === true,
   };
 }
