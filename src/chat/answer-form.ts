@@ -25,15 +25,16 @@ export interface AnswerForm {
 export interface NativeAnswers {
   /**
    * Returns the changes of an answer: the model that the client named, and what the form requires and the provider left
-   * out. Of a long answer, `answer` has only what this depends on.
+   * out. Of a long answer, `answer` has only what this depends on. `isRepeated`: another call has had the answer too, so
+   * that its id is replaced (promise 13.5).
    */
-  readonly edits: (answer: JsonObject) => readonly JsonEdit[];
+  readonly edits: (answer: JsonObject, isRepeated: boolean) => readonly JsonEdit[];
   /** Returns the changes of an answer of which the client is not shown the encrypted reasoning; absent where none is asked for. */
   readonly hidden?: (answer: JsonObject) => readonly JsonEdit[];
   /** Called with an answer after its changes, which has its encrypted reasoning; absent where none is kept. */
   readonly keep?: (answer: JsonObject, sealing: Sealing) => void;
   /** Begins a stream, which is that of one attempt. */
-  stream(sealing: Sealing): NativeEvents;
+  stream(sealing: Sealing, isRepeated: boolean): NativeEvents;
 }
 
 /** A text of the answer, as far as the client has it. */

@@ -85,7 +85,8 @@ export async function handleCall(
       request: sent,
       principal,
       headers: http.headers,
-      prepare: (request: ChatRequest) => prepare(request, principal, http.headers, call, call.meter.degradeTo),
+      prepare: (request: ChatRequest, isTentative?: boolean) =>
+        prepare(request, principal, http.headers, call, call.meter.degradeTo, isTentative),
       fail: (thrown: unknown) => void received.fail(thrown),
       explains,
     });

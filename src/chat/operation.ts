@@ -40,7 +40,7 @@ export interface ReadyCall {
   readonly principal: Principal;
   readonly headers: Headers;
   /** Plans the request, which may be that of a further round. Throws GatewayError when no target takes it. */
-  readonly prepare: (request: ChatRequest) => Prepared;
+  readonly prepare: (request: ChatRequest, isTentative?: boolean) => Prepared;
   /** Ends a call that fails after its response has left. */
   readonly fail: (thrown: unknown) => void;
   /** Whether the answer is an explanation. */

@@ -15,7 +15,7 @@ export async function replyConversation(ready: ReadyCall, own: AnswerForm): Prom
   const { call, request, principal, headers, prepare, explains } = ready;
   // clients of chat completions get what their provider has sent
   const form = own.isEngines ? own : sealingForm(own, call.context.carriers, principal);
-  const opening = openToolSession(request, principal, call);
+  const opening = leavesServers(ready) ? null : openToolSession(request, principal, call);
   if (explains) return replyExplained(prepare, request, principal, headers, call, await opening);
   const isStreamed = request.params.stream === true;
   if (opening !== null) {
@@ -30,4 +30,15 @@ export async function replyConversation(ready: ReadyCall, own: AnswerForm): Prom
     ? await complete(prepare(request), call, nonStreaming(call))
     : await complete(prepare(request), call, nonStreamingValue(call));
   return replyNonStreaming(answered, call, form);
+}
+
+/**
+ * Whether the tool servers of the request are left to the vendor: all of them are the caller's own, and a target speaks
+ * the operation (promise 12.3).
+ */
+function leavesServers({ request, prepare }: ReadyCall): boolean {
+  const { toolServers } = request.options;
+  if (request.written === undefined || toolServers.length === 0 || toolServers.some(({ url }) => url === null))
+    return false;
+  return prepare(request, true).stages.some(({ candidates }) => candidates.some((candidate) => candidate.isNative()));
 }

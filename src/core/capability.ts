@@ -101,3 +101,8 @@ export const native = (note: string): Capability => ({ ...NATIVE, note });
 export const unsupported = (note: string): Capability => ({ ...UNSUPPORTED, note });
 export const mapped = (note: string): Capability => ({ support: "mapped", note });
 export const emulated = (note: string): Capability => ({ support: "emulated", note });
+/**
+ * `parallel_tool_calls: false` where the vendor has tools and no switch for it: the gateway itself leaves the further
+ * calls out, and the provider is not sent the parameter.
+ */
+export const FIRST_CALL_ALONE: Capability = emulated("the first call of an answer is passed on, and no further one");

@@ -324,6 +324,8 @@ export interface TaskAnswer<Value> {
   readonly values: readonly Value[];
   /** What the provider counted; `null` where it tells nothing. */
   readonly tokens: number | null;
+  /** The provider's own figures, where the operation passes them on. */
+  readonly usage?: JsonObject;
   /** The model that answered, as the provider reports it. */
   readonly model: unknown;
   /** What the vendor says it bills, where it does not bill tokens. */

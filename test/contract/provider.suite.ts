@@ -10,6 +10,7 @@ import { ADVISORY, COMMON_PARAMETERS, type CommonParameter, NEVER_UNSUPPORTED } 
 import { ADDRESS_WORD } from "../../src/core/target.ts";
 import type { Provider } from "../../src/providers/provider.ts";
 import {
+  isDoneHere,
   PLACE_OF_FOREIGN_FIELDS,
   cellOf,
   foreignSampleFor,
@@ -170,8 +171,7 @@ function capabilitySuite(provider: Provider): void {
       if (cell.support === "unsupported" || value === undefined) return null;
       // the usage is asked for on every stream, because the gateway meters: the parameter then changes only what the client sees
       if (name === "stream_options" && cell.support !== "native") return null;
-      // as many calls, each for one choice: test/spec/several-choices.test.ts
-      if (name === "n" && cell.support === "emulated") return null;
+      if (isDoneHere(name, cell)) return null;
       const without = onTheWire(encoded(provider, beside, { model }));
       return onTheWire(encoded(provider, { ...beside, [name]: value as Json }, { model })) === without
         ? `${JSON.stringify(value)} changes nothing`

@@ -100,13 +100,13 @@ describe("what is done for named clients", () => {
     const { status, dropped } = await asked(RESPONSES, ofClient, {}, answer);
     expect([status, dropped!.split(",").toSorted()]).toEqual([
       200,
-      ["client_metadata", "parallel_tool_calls", "reasoning.context", "text.verbosity"],
+      ["client_metadata", "reasoning.context", "text.verbosity"],
     ]);
     const settings = setting("default_model_settings", false);
     for (const refused of [await asked(RESPONSES, ofClient, { settings }), await asked(RESPONSES, body)])
       expect(refused).toMatchObject({ status: 400, message: expect.stringContaining("drop_params") });
     const { reasoning: _, ...others } = ofClient;
-    expect((await asked(RESPONSES, others, { settings })).message).toContain("parallel_tool_calls");
+    expect((await asked(RESPONSES, others, { settings })).message).toContain("verbosity");
   });
 
   test("[d12.14] a tool that no client adds by itself is not left out unasked", async () => {

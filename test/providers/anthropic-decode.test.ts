@@ -1,7 +1,8 @@
 // Whole answers of the Messages API.
 import { describe, expect, test } from "bun:test";
-import type { AnswerChoice, ChatAnswer } from "../../src/core/chat.ts";
+import type { AnswerChoice, ChatAnswer, Message } from "../../src/core/chat.ts";
 import { anthropic } from "../../src/providers/anthropic/provider.ts";
+import { turnContent } from "../../src/providers/anthropic/turn-content.ts";
 import { MalformedAnswer, StreamError } from "../../src/providers/provider.ts";
 
 const USAGE = { input_tokens: 10, output_tokens: 5 };
@@ -153,6 +154,18 @@ describe("content", () => {
       ],
       extra_content: { anthropic: { content } },
     });
+  });
+  test("[d12.9] the places of a citation in a search result are kept beside the message, and go back with the turn", () => {
+    const places = { search_result_index: 0, start_block_index: 1, end_block_index: 2, cited_text: "It." };
+    const cited = { type: "search_result_location", source: "https://example.com/b", title: "B", ...places };
+    const content = [{ type: "text", text: "It is so.", citations: [cited] }];
+    const { message } = choice({ content });
+    expect(message).toMatchObject({
+      content: "It is so.",
+      annotations: [{ type: "url_citation", url_citation: { url: "https://example.com/b", title: "B" } }],
+      extra_content: { anthropic: { content } },
+    });
+    expect(turnContent(message as unknown as Message)).toEqual(content);
   });
   test("[d6.8] the forced call of JSON mode becomes content again, and a cut-off one keeps length", () => {
     const content = [{ type: "tool_use", id: "t", name: "respond_with_json", input: { a: [1] } }];

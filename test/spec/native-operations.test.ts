@@ -22,6 +22,13 @@ const OVERLOADED: CannedAnswer = {
   body: '{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}',
 };
 
+const ANTHROPIC = [
+  providerSettings({
+    id: "anthropic",
+    baseUrl: "https://api.anthropic.com",
+    credentials: [storedKey("stored-key")],
+  }),
+];
 const ASKED = { model: "anthropic:claude", max_tokens: 9, messages: [{ role: "user", content: "Why?" }] };
 const AT_OPENAI = { ...ASKED, model: "openai:gpt-9" };
 
@@ -191,16 +198,7 @@ describe("what governs a call", () => {
   });
 
   test("[d12.2 d13.4] kept answers are those of the exact body, also of members that the gateway does not know", async () => {
-    const stub = cachedGateway({
-      providers: [
-        providerSettings({
-          id: "anthropic",
-          baseUrl: "https://api.anthropic.com",
-          credentials: [storedKey("stored-key")],
-        }),
-      ],
-      answer: NATIVE_MESSAGE,
-    });
+    const stub = cachedGateway({ providers: ANTHROPIC, answer: NATIVE_MESSAGE });
     const heard = async (body: JsonObject, headers: Record<string, string> = {}) => {
       const response = await ask(stub, body, headers);
       return [response.headers.get("x-gateway-cache"), await textOf(response)];
@@ -210,6 +208,40 @@ describe("what governs a call", () => {
     expect(await heard({ ...ASKED, new: 2 })).toEqual(["miss", "Native"]);
     expect(await heard({ ...ASKED, new: 1 }, { "anthropic-beta": "b-1" })).toEqual(["miss", "Native"]);
     expect(stub.sent).toHaveLength(3);
+  });
+
+  test("[d13.5] a message from the cache has an id of its own, plain and streamed, and nothing else differs", async () => {
+    const event = (type: string, members: JsonObject): string =>
+      `event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`;
+    const message = JSON.parse(NATIVE_MESSAGE.body as string) as JsonObject;
+    const streamed: CannedAnswer = {
+      headers: { "content-type": "text/event-stream" },
+      body: [
+        event("message_start", { message: { ...message, content: [], stop_reason: null } }),
+        event("content_block_start", { index: 0, content_block: { type: "text", text: "" } }),
+        event("content_block_delta", { index: 0, delta: { type: "text_delta", text: "Native" } }),
+        event("content_block_stop", { index: 0 }),
+        event("message_delta", {
+          delta: { stop_reason: "end_turn", stop_sequence: null },
+          usage: { output_tokens: 2 },
+        }),
+        event("message_stop", {}),
+      ].join(""),
+    };
+    for (const [answer, stream] of [
+      [NATIVE_MESSAGE, false],
+      [streamed, true],
+    ] as const) {
+      const stub = cachedGateway({ answer, providers: ANTHROPIC });
+      const heard = async () => {
+        const response = await ask(stub, { ...ASKED, stream });
+        return { text: await response.text(), traceId: response.headers.get("x-gateway-trace-id") };
+      };
+      const [first, second] = [await heard(), await heard()];
+      expect(first.text).toContain('"msg_1"');
+      expect(second.text).toBe(first.text.replace('"msg_1"', `"msg_${second.traceId}"`));
+      expect(stub.sent).toHaveLength(1);
+    }
   });
 
   test("[d12.2 d9.4] an explanation shows the body that would be sent", async () => {

@@ -212,3 +212,11 @@ export function allows({ values, range }: Capability, value: unknown): boolean {
 
 /** Where a provider documents that fields of its models stand, when it is not the top of the body (promise 6.5). */
 export const PLACE_OF_FOREIGN_FIELDS: Readonly<Record<string, string>> = { bedrock: "additionalModelRequestFields" };
+
+/**
+ * Whether the gateway itself does what the parameter says, so that it changes nothing on the wire: as many calls, each for
+ * one choice (several-choices.test.ts), or the first tool call alone (first-call-alone.test.ts).
+ */
+export function isDoneHere(name: CommonParameter, { support }: Capability): boolean {
+  return support === "emulated" && (name === "n" || name === "parallel_tool_calls");
+}

@@ -12,7 +12,7 @@ import { CONVERSING } from "../harness/conversing.ts";
 import { encoded, fitted, onTheWire, refusalOf, wireBody } from "../contract/provider-requests.ts";
 import type { Stub } from "../harness/in-process.ts";
 import { answeringGateway, ask, FAMILIES, TOOL } from "./chat-calls.ts";
-import { cellOf, modelNames, sampleFor, SAMPLES } from "./parameter-samples.ts";
+import { cellOf, isDoneHere, modelNames, sampleFor, SAMPLES } from "./parameter-samples.ts";
 
 let gateway: Stub;
 beforeAll(() => {
@@ -42,8 +42,7 @@ function reaches(name: CommonParameter, atLeast: number): void {
       taken++;
       // the gateway meters: it asks for the usage of every stream
       if (name === "stream_options") continue;
-      // as many calls, each for one choice: several-choices.test.ts
-      if (name === "n" && cell.support === "emulated") continue;
+      if (isDoneHere(name, cell)) continue;
       expect([
         provider.id,
         model,

@@ -5,18 +5,13 @@ import { DIRECT_ROUTE } from "../../core/route.ts";
 import { type Target, targetName } from "../../core/target.ts";
 import type { Call } from "../call/call.ts";
 import type { FittedRequest } from "../fit/fit.ts";
+import type { OpenAttempt } from "../attempt/run-attempt.ts";
 import { choiceCount } from "../fit/raw-prompts.ts";
 import { baseHeaders, providerHeaders } from "../call/reply-headers.ts";
-import type { Resolved } from "../plan/resolve-target.ts";
 import type { AnswerFrame } from "./non-streaming-answer.ts";
 
-export function answerFrame(
-  call: Call,
-  fitted: FittedRequest,
-  { provider, target }: Resolved,
-  route: string,
-  isRepeated: boolean,
-): AnswerFrame {
+export function answerFrame({ fitted, resolved, route, cached }: OpenAttempt, call: Call): AnswerFrame {
+  const { provider, target } = resolved;
   return {
     traceId: call.traceId,
     model: targetName(target),
@@ -25,7 +20,8 @@ export function answerFrame(
     sameShape: provider.sameShape,
     legacyFunctions: fitted.request.options.legacyFunctions,
     choices: choiceCount(fitted.request),
-    isRepeated,
+    ...(fitted.firstCallAlone === true && { firstCallAlone: true as const }),
+    isRepeated: cached?.isRepeated === true,
   };
 }
 

@@ -29,6 +29,8 @@ export interface AnswerFrame {
   readonly legacyFunctions: boolean;
   /** The number of choices that were requested. */
   readonly choices: number;
+  /** Every call of a choice but the first is left out. */
+  readonly firstCallAlone?: true;
   /** The answer was given before, or to another call, so that it gets an id of its own (promise 13.5). */
   readonly isRepeated: boolean;
 }
@@ -161,7 +163,7 @@ function wholeChoice(choice: AnswerChoice, position: number, frame: AnswerFrame)
   const calls = namedCalls(wholeCalls(source["tool_calls"], frame, position), choice.finish_reason);
   if (calls.length > 0) {
     if (frame.legacyFunctions) message["function_call"] = asFunctionCall(calls)!;
-    else message["tool_calls"] = calls;
+    else message["tool_calls"] = frame.firstCallAlone === true ? calls.slice(0, 1) : calls;
   }
   // an answer whose transport ended as it should is complete, even if the server names no finish reason
   const finishReason = strictFinishReason(

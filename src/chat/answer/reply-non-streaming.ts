@@ -233,8 +233,8 @@ function questionOf(
 /**
  * The tool calls of a round take the deprecated form of functions only after those that the gateway runs were removed.
  */
-function frameOf({ fitted, resolved, route, cached }: OpenAttempt, call: Call, asValue: boolean): AnswerFrame {
-  const frame = answerFrame(call, fitted, resolved, route, cached?.outcome === "hit");
+function frameOf(attempt: OpenAttempt, call: Call, asValue: boolean): AnswerFrame {
+  const frame = answerFrame(attempt, call);
   return asValue ? { ...frame, legacyFunctions: false } : frame;
 }
 
@@ -321,7 +321,9 @@ export function replyNonStreaming(
   if ("passed" in answer && answer.passed !== undefined) {
     if ("bytes" in answer.passed) return sendPassedThere(answer.passed, attempt, call, form.native!, settled);
     call.content?.answered(answer.body);
-    return sendBody(passedBody(answer.passed, form.native!, sealingAt(attempt, call)), attempt, call, settled);
+    const isRepeated = attempt.cached?.isRepeated === true;
+    const body = passedBody(answer.passed, form.native!, sealingAt(attempt, call), isRepeated);
+    return sendBody(body, attempt, call, settled);
   }
   if ("isLong" in answer && answer.isLong) return sendLong(answer.body, attempt, call, form, settled);
   if (!("bytes" in answer)) return sendNonStreaming(answer.body, attempt, call, form, settled);
@@ -346,7 +348,7 @@ async function sendPassedThere(
   settle: () => void,
 ): Promise<Response> {
   const sealing = sealingAt(attempt, call);
-  const { bytes, value } = await completedThere(passed, native, sealing, call);
+  const { bytes, value } = await completedThere(passed, native, sealing, attempt.cached?.isRepeated === true, call);
   if (call.signal.aborted) {
     attempt.settle("cancelled");
     throw call.signal.reason;

@@ -52,6 +52,11 @@ export class CachedAttempt {
     return this.#found instanceof FlightReader && this.#found.isLeader;
   }
 
+  /** Whether the answer was given before, or to another call, so that this call gets ids of its own (promise 13.5). */
+  get isRepeated(): boolean {
+    return !this.sends;
+  }
+
   get outcome(): CacheOutcome {
     return this.sends || this.#paid === true ? "miss" : "hit";
   }

@@ -3,7 +3,7 @@
 // reserved names.
 import { withMembers } from "../../core/request-source.ts";
 import type { ClientDeviationName } from "../../core/client-deviations.ts";
-import { type Capability, capabilityOf, effectiveCapability } from "../../core/capability.ts";
+import { type Capability, capabilityOf, effectiveCapability, FIRST_CALL_ALONE } from "../../core/capability.ts";
 import type { ChatParams, ChatRequest, Message, Untranslated } from "../../core/chat.ts";
 import type { RequestSource } from "../../core/request-source.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -46,6 +46,8 @@ export interface FittedRequest {
   readonly hidesReasoning?: true;
   /** Set where the target is sent the translation of a request in another form: why. */
   readonly translated?: TranslationReason;
+  /** Set where the gateway leaves out every call but the first, because the provider has no switch for it. */
+  readonly firstCallAlone?: true;
   /** Set where the request has tools that run at the vendor, which may hand out ids. */
   readonly runsHostedTools?: true;
 }
@@ -77,20 +79,25 @@ export function fitRequest(
     target,
   );
   const { request, left } = fitConversation(limited, provider.conversation(target));
-  const { params, dropped, dispositions } = fitParams(request, provider, target, settings);
+  const { params, dropped, dispositions, firstCallAlone } = fitParams(request, provider, target, settings);
   for (const name of left) dispositions[name] = "dropped";
   if (!provider.sameShape) refuseChoiceOfNothing(params);
   for (const name of Object.keys(request.extra)) dispositions[name] = "passed";
   const fitted = params === request.params ? request : withMembers(request, { params });
+  const isSingle = firstCallAlone && dispositions["parallel_tool_calls"] === "emulated" && mayCallSeveral(params);
   return {
+    ...(firstCallAlone && { firstCallAlone }),
     ...(original.vendorForms.some(({ kind }) => kind === "tool") && { runsHostedTools: true as const }),
-    request:
-      callsFor(fitted, provider, target.model) > 1
-        ? { ...fitted, warnings: [...fitted.warnings, "n_emulated"] }
-        : fitted,
+    request: withEmulations(fitted, callsFor(fitted, provider, target.model) > 1, isSingle),
     dropped: inForm(left.length === 0 ? dropped : [...dropped, ...left], untranslated, original),
     dispositions,
   };
+}
+
+/** Adds a warning for each parameter that the gateway emulates at a cost or with a loss. */
+function withEmulations(request: ChatRequest, hasSeveralCalls: boolean, isSingle: boolean): ChatRequest {
+  const told = hasSeveralCalls ? { ...request, warnings: [...request.warnings, "n_emulated"] } : request;
+  return isSingle ? { ...told, warnings: [...told.warnings, "parallel_tool_calls_emulated"] } : told;
 }
 
 /**
@@ -264,6 +271,7 @@ function fitParams(
   readonly params: ChatParams;
   readonly dropped: readonly string[];
   readonly dispositions: Record<string, ParameterDisposition>;
+  readonly firstCallAlone: boolean;
 } {
   const dispositions: Record<string, ParameterDisposition> = {};
   /** By the names that the caller used. */
@@ -271,6 +279,7 @@ function fitParams(
   const unsupported: string[] = [];
   const removed: CommonParameter[] = [];
   let isStored = true;
+  let firstCallAlone = false;
   for (const name of Object.keys(request.params) as CommonParameter[]) {
     const value = request.params[name as keyof ChatParams] as Json;
     const cell = effectiveCapability(provider.capabilities, name, target.model);
@@ -284,6 +293,11 @@ function fitParams(
     } else if (name === "store" && value === true && cell.support !== "unsupported" && settings.storesNothing) {
       isStored = false;
       if (sent !== null) unwanted.push(sent);
+    } else if (cell === FIRST_CALL_ALONE) {
+      removed.push(name);
+      if (isNeutral(name, value)) continue;
+      firstCallAlone = true;
+      if (sent !== null) dispositions[sent] = "emulated";
     } else if (cell.support !== "unsupported") {
       if (!isNeutral(name, value)) checkValue(name, value, cell, target);
       if (sent !== null) dispositions[sent] = cell.support;
@@ -296,14 +310,19 @@ function fitParams(
       if (sent !== null && !isNeutral(name, value)) unsupported.push(sent);
     }
   }
-  if (removed.length === 0 && isStored) return { params: request.params, dropped: [], dispositions };
+  if (removed.length === 0 && isStored) return { params: request.params, dropped: [], dispositions, firstCallAlone };
   if (unsupported.length > 0 && !settings.dropParams) throw refusal(unsupported, provider, target);
   const dropped = [...unwanted, ...unsupported];
   const params: Record<string, unknown> = { ...request.params };
   for (const name of removed) delete params[name];
   if (!isStored) params["store"] = false;
   for (const name of dropped) dispositions[name] = "dropped";
-  return { params, dropped, dispositions };
+  return { params, dropped, dispositions, firstCallAlone };
+}
+
+/** Whether the model is free to call more than one tool: there are tools, and the choice names none of them. */
+function mayCallSeveral({ tools = [], tool_choice: choice = "auto" }: ChatParams): boolean {
+  return tools.length > 0 && (choice === "auto" || choice === "required");
 }
 
 /**

@@ -15,8 +15,9 @@ export function passedBody(
   { text, value: sent }: PassedText,
   { edits: editsOf, hidden, keep }: NativeAnswers,
   sealing: Sealing,
+  isRepeated: boolean,
 ): string {
-  const edits = editsOf(sent);
+  const edits = editsOf(sent, isRepeated);
   keep?.(withEdits(sent, edits), sealing);
   return editedJson(text, sealing.hides ? [...edits, ...(hidden?.(sent) ?? [])] : edits);
 }
@@ -26,12 +27,13 @@ export async function completedThere(
   { bytes, outline }: PassedBytes,
   { edits: editsOf, hidden, keep }: NativeAnswers,
   { hides }: Sealing,
+  isRepeated: boolean,
   { context, record }: Call,
 ): Promise<{ readonly bytes: Uint8Array; readonly value: JsonObject | null }> {
   // what is longer than this is not kept
   const asValue = keep !== undefined && bytes.length <= KEEPING_BOUNDS.objectBytes;
   const hiding = hides ? (hidden?.(outline) ?? []) : [];
-  const question = { bytes, edits: editsOf(outline), hiding, asValue };
+  const question = { bytes, edits: editsOf(outline, isRepeated), hiding, asValue };
   const edited = await context.longAnswers!.edit(question, record.tenantId ?? "");
   const value = edited.packed === null ? null : await unpackJson(edited.packed);
   return { bytes: edited.bytes, value: isObject(value) ? value : null };

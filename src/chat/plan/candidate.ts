@@ -32,8 +32,9 @@ import { fitTask } from "../fit/fit-task.ts";
 import { rawPromptProvider, rawPromptsOf } from "../fit/raw-prompts.ts";
 import { withheldLogprobs } from "../guards/guard-answer.ts";
 import { fitNative } from "../native/fit-native.ts";
-import { isSetToSpeak, nativeAt, type NativeTarget } from "../native/native-target.ts";
+import { isSetToSpeak, type NativeCall, nativeAt, type NativeTarget } from "../native/native-target.ts";
 import type { CallObjects } from "../objects/call-objects.ts";
+import { type Target, targetName } from "../../core/target.ts";
 import { type Resolved, targetFor } from "./resolve-target.ts";
 
 /** The parts of a call that matter for its stages. */
@@ -75,6 +76,8 @@ export interface RouteCandidate extends Candidate {
    * it.
    */
   ready(): ReadyTarget;
+  /** Whether the target is sent what the client wrote, if it accepts it. */
+  isNative(): boolean;
 }
 
 export type RouteStage = Stage<RouteCandidate>;
@@ -210,6 +213,11 @@ export class PlannedCandidate implements RouteCandidate {
     return (this.#ready ??= this.#prepared());
   }
 
+  isNative(): boolean {
+    const { request, resolved, asked } = this.#asked();
+    return request.written !== undefined && typeof nativeAt(request, resolved, asked) !== "string";
+  }
+
   /** Throws `target_drained`. */
   #requireUndrained(): void {
     const { principal, call } = this.#caller;
@@ -230,16 +238,31 @@ export class PlannedCandidate implements RouteCandidate {
     return { tenantId, projectId, provider: this.target.providerId, model: this.target.model };
   }
 
-  #prepared(): ReadyTarget {
-    const { principal, call, http } = this.#caller;
+  /** The request as guards have left it, and what decides whether it goes out as it was written. */
+  #asked() {
+    const { principal, call } = this.#caller;
     const { snapshot, policies } = call;
     const { route, target } = this;
     const unguarded = requestForTarget(this.#request, target, route);
-    const own = policies === null ? unguarded : policies.input(unguarded, this.#place);
+    const request = policies === null ? unguarded : policies.input(unguarded, this.#place);
     const outputGuards = policies === null ? NO_GUARDS : policies.output(this.#place);
-    const resolved = targetFor(target.providerId, target.model, own.options, snapshot, call.context.providers);
+    const resolved = targetFor(target.providerId, target.model, request.options, snapshot, call.context.providers);
     const entry = snapshot.providers.get(target.providerId);
-    const settings = settingsAt(target, settingsFor(own.options, principal, snapshot, route), entry);
+    const settings = settingsAt(target, settingsFor(request.options, principal, snapshot, route), entry);
+    const asked: NativeCall = {
+      operation: call.record.operation,
+      settings: entry!,
+      isAnswerGuarded: outputGuards.length > 0,
+      fit: settings,
+    };
+    return { request, outputGuards, resolved, entry, settings, asked };
+  }
+
+  #prepared(): ReadyTarget {
+    const { principal, call, http } = this.#caller;
+    const { policies } = call;
+    const { target } = this;
+    const { request: own, outputGuards, resolved, entry, settings, asked } = this.#asked();
     const { task } = own.form;
     if (task !== undefined) {
       const fitted = fitTask(own, task, resolved.provider, resolved.target, settings, principal);
@@ -260,12 +283,6 @@ export class PlannedCandidate implements RouteCandidate {
       const fitted = this.#translated(own, resolved, settings);
       return { resolved: this.#placed(resolved, fitted, null), outputGuards, fitted };
     }
-    const asked = {
-      operation: call.record.operation,
-      settings: entry!,
-      isAnswerGuarded: outputGuards.length > 0,
-      fit: settings,
-    };
     const unmasked = nativeAt(own, resolved, asked);
     if (typeof unmasked === "string") {
       const opened = withOpenedRequest(own, call.context.carriers, this.#carrierPlace);
@@ -309,9 +326,21 @@ export class PlannedCandidate implements RouteCandidate {
 
   #translated(request: ChatRequest, { provider, target }: Resolved, settings: FitSettings): FittedRequest {
     const { principal, call } = this.#caller;
+    requireOpenedServers(request, target);
     const fitted = fitRequest(request, provider, target, settings, principal);
     return withheldLogprobs(fitted, call.policies === null ? NO_GUARDS : call.policies.output(this.#place));
   }
+}
+
+/** Throws `unsupported_parameter` where the tools of a caller's own server are left to the vendors of other targets. */
+function requireOpenedServers({ options, offered }: ChatRequest, target: Target): void {
+  const [server] = options.toolServers;
+  if (server === undefined || offered !== null) return;
+  throw new GatewayError(
+    "unsupported_parameter",
+    `${server.path}.server_url is called by the provider itself in this call, and ${targetName(target)} does not speak the operation. Register the tool server, or name a model that speaks it.`,
+    { param: `${server.path}.server_url` },
+  );
 }
 
 /** Where a message carries the turn of another provider, which is left out where it means nothing. */

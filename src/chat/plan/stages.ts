@@ -47,7 +47,7 @@ interface Preparing extends Caller {
 
 /**
  * Throws `invalid_request`, `permission_required`, `route_not_found`, `model_not_found` or `model_not_in_route`; for a
- * direct call, also the errors for what its one target does not accept.
+ * direct call, also the errors for what its one target does not accept, unless the plan is tentative.
  */
 export function prepare(
   sent: ChatRequest,
@@ -55,6 +55,7 @@ export function prepare(
   http: Headers,
   call: PlannedCall,
   degradeTo: readonly string[] = [],
+  isTentative = false,
 ): Prepared {
   requireNoHeaders(sent, principal.restrictions);
   const { route, requested } = resolveRoute(sent.options, call.snapshot, principal, principal.restrictions);
@@ -71,7 +72,7 @@ export function prepare(
   );
   const [first] = stages[0]!.candidates;
   call.recorder.targeted(first!.target, route.name);
-  if (requested !== null || route.targets.length === 1) requireTaken(first!, call);
+  if (!isTentative && (requested !== null || route.targets.length === 1)) requireTaken(first!, call);
   for (const model of sent.options.contextWindowFallbacks.values())
     splitModel(model, call.snapshot, "context_window_fallback_dict");
   // the route does not cover what a request itself names

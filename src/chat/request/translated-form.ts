@@ -108,7 +108,7 @@ function parsedRequest(text: string, bounds: BodyBounds, translator: Translator,
     );
     const parts = isJudged ? [...untranslated, ...valuesForVendors(whole, asked, translator)] : untranslated;
     // the gateway runs tools for the translation alone
-    if (request.options.toolServers.length > 0) requireValid(parts);
+    if (request.options.toolServers.some(({ url }) => url === null)) requireValid(parts);
     return { ...request, form, written: { ...written, untranslated: parts } };
   } catch (thrown) {
     if (!(thrown instanceof GatewayError)) throw thrown;

@@ -82,15 +82,15 @@ async function tryStream(
   native: NativeAnswers | undefined,
   accumulator: RoundAccumulator | null,
 ): Promise<BegunStream> {
-  const { fitted, resolved, route, outputGuards, requests, lifetime } = attempt;
+  const { fitted, resolved, outputGuards, requests, lifetime } = attempt;
   const includeUsage = fitted.request.params.stream_options?.include_usage === true;
-  const frame = answerFrame(call, fitted, resolved, route, attempt.cached?.outcome === "hit");
+  const frame = answerFrame(attempt, call);
   const before = accumulator?.writerBefore ?? null;
   const translating = before === null ? form.writer(frame, includeUsage) : before.continued(frame, includeUsage);
   const passing =
     fitted.native === undefined
       ? null
-      : new NativePassing(native!.stream(sealingAt(attempt, call)), fitted.native, resolved.target);
+      : new NativePassing(native!.stream(sealingAt(attempt, call), frame.isRepeated), fitted.native, resolved.target);
   const normalizer = new StreamNormalizer(frame, passing?.writer(translating) ?? translating, accumulator);
   const usage = () => normalizer.reportedUsage ?? estimatedUsage(promptTokens(fitted.request), normalizer.generated);
   attempt.meter.readFrom(() => streamUsage(fitted.request, normalizer));

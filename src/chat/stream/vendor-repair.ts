@@ -228,15 +228,18 @@ export class VendorRepair implements StreamStage {
   #call(choice: ChoiceState, delta: ToolCallDelta): ToolCallDelta | null {
     choice.hasGenerated = true;
     const call = callOf(choice.calls, delta);
+    const hadName = call.name !== "";
     const text = addDelta(call, delta);
     tally(this.generated, text);
+    if (!hadName) tally(this.generated, call.name);
+    // a call that is left out was generated nevertheless
+    if (!isOpened(call) && this.#frame.firstCallAlone === true && choice.calls.some(isOpened)) return null;
     if (isOpened(call)) return text === "" && call.extra === undefined ? null : argumentsDelta(call, text);
     call.held += text;
     this.#heldArguments += text.length;
     if (this.#heldArguments > MAX_HELD_ARGUMENTS)
       throw new MalformedAnswer("The provider's stream has too many arguments of tool calls before the calls' names.");
     if (call.name === "") return null;
-    tally(this.generated, call.name);
     this.#hasGenerated = true;
     this.#heldArguments -= call.held.length;
     const id = this.#callId(choice, call);
@@ -269,7 +272,7 @@ export class VendorRepair implements StreamStage {
 
 /** Whether a call has an id or arguments and never got a name. Some servers send deltas that say nothing at all. */
 function isNameless(call: CallState): boolean {
-  return !isOpened(call) && (call.sourceId !== null || call.hasArguments);
+  return call.name === "" && (call.sourceId !== null || call.hasArguments);
 }
 
 function sourceIndex(index: number | undefined): number {

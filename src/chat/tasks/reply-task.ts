@@ -14,6 +14,8 @@ export interface AnsweredTask extends TaskResult {
   /** The request as its target got it. */
   readonly request: ChatRequest;
   readonly traceId: string;
+  /** Another call has had the answer too, so that an id of the provider's is replaced (promise 13.5). */
+  readonly isRepeated: boolean;
   readonly tokens: number;
   /** The target's name, for a client that named only a route. */
   readonly model: string;
@@ -45,6 +47,7 @@ async function reply({ answer, attempt }: Answered<TaskResult>, call: Call, writ
       tokens: usage.prompt_tokens,
       request: fitted.request,
       traceId: call.traceId,
+      isRepeated: attempt.cached?.isRepeated === true,
       model: `${providerId}:${model}`,
     }),
   );

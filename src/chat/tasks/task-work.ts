@@ -2,6 +2,7 @@
 // put together in the order of the inputs; the first failure ends the attempt.
 import { summedUsage } from "../../accounting/summed-usage.ts";
 import type { Usage } from "../../core/chat.ts";
+import type { JsonObject } from "../../core/json.ts";
 import { isPending } from "../../core/maybe-promise.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
 import { StreamError, type TaskAnswer } from "../../providers/provider.ts";
@@ -26,6 +27,8 @@ export interface TaskResult {
   readonly isEstimated: boolean;
   /** The sum of the search units that the vendor says it bills; `null` where it tells none. */
   readonly searchUnits: number | null;
+  /** The sum of the providers' own figures, as far as they are passed on. */
+  readonly figures: JsonObject;
 }
 
 /** The most upstream requests of an attempt that are in flight at once. */
@@ -80,6 +83,7 @@ class TaskRun {
     return {
       values: this.#answers.flatMap((answer) => answer!.values),
       usage: summedUsage(used.map(({ usage }) => usage))!,
+      figures: summedUsage(this.#answers.map((answer) => (answer?.usage ?? {}) as Usage))!,
       isEstimated: used.some(({ isEstimated }) => isEstimated),
       searchUnits: this.#answers.reduce<number | null>(
         (sum, answer) => (answer?.searchUnits === undefined ? sum : (sum ?? 0) + answer.searchUnits),

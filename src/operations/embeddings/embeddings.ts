@@ -19,13 +19,13 @@ function memoOf({ request }: Pick<AnsweredTask, "request">): EmbeddingMemo {
 
 /** The gateway itself writes both formats, so that a client gets what it asked for whatever the provider sends. */
 function* writtenVectors(answered: AnsweredTask): Generator<string> {
-  const { values, tokens } = answered;
+  const { values, tokens, figures } = answered;
   const { encoding, model } = memoOf(answered);
   const written = encoding === "base64" ? base64Of : numbersOf;
   yield '{"object":"list","data":[';
   for (const [index, value] of values.entries())
     yield `${index === 0 ? "" : ","}{"object":"embedding","index":${index},"embedding":${written(value as Vector)}}`;
-  yield `],"model":${JSON.stringify(model ?? answered.model)},"usage":{"prompt_tokens":${tokens},"total_tokens":${tokens}}}`;
+  yield `],"model":${JSON.stringify(model ?? answered.model)},"usage":${JSON.stringify({ ...figures, prompt_tokens: tokens, total_tokens: tokens })}}`;
 }
 
 function numbersOf(vector: Vector): string {

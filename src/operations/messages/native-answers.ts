@@ -9,23 +9,31 @@ import { parseEvent } from "../../providers/sent-json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 
 /**
- * `model` is the client's own word for it; null leaves the provider's. `id` is that of a message whose provider gave none.
+ * `model` is the client's own word for it; null leaves the provider's. `id` is that of a message whose provider gave none, or
+ * whose answer another call has had too.
  */
 export function nativeMessages(model: string | null, id: string): NativeAnswers {
   return {
-    edits: (message) => messageEdits(message, model, id),
-    stream: () => new MessageEvents(model, id),
+    edits: (message, isRepeated) => messageEdits(message, { model, id, isRepeated }),
+    stream: (_, isRepeated) => new MessageEvents({ model, id, isRepeated }),
   };
 }
 
+interface OwnMembers {
+  readonly model: string | null;
+  readonly id: string;
+  readonly isRepeated: boolean;
+}
+
 /** What clients read of every message without looking whether it is there. */
-function messageEdits(message: Json, model: string | null, id: string): JsonEdit[] {
+function messageEdits(message: Json, { model, id, isRepeated }: OwnMembers): JsonEdit[] {
   const sent = isObject(message) ? message : {};
   const edits: JsonEdit[] = model === null ? [] : [{ path: ["model"], value: model }];
   const supply = (name: string, value: Json): void => {
     if (sent[name] === undefined) edits.push({ path: [name], value });
   };
-  supply("id", id);
+  if (isRepeated) edits.push({ path: ["id"], value: id });
+  else supply("id", id);
   supply("type", "message");
   supply("role", "assistant");
   supply("content", []);
@@ -59,8 +67,7 @@ interface OpenBlock {
 }
 
 class MessageEvents implements NativeEvents {
-  readonly #model: string | null;
-  readonly #id: string;
+  readonly #own: OwnMembers;
   #opening = "";
   #hasStarted = false;
   #hasContent = false;
@@ -74,9 +81,8 @@ class MessageEvents implements NativeEvents {
   #lastData = "";
   #hasStopped = false;
 
-  constructor(model: string | null, id: string) {
-    this.#model = model;
-    this.#id = id;
+  constructor(own: OwnMembers) {
+    this.#own = own;
   }
 
   get opening(): string {
@@ -144,7 +150,7 @@ class MessageEvents implements NativeEvents {
   #start(data: string, { message }: JsonObject): "" {
     if (this.#hasStarted) return "";
     this.#hasStarted = true;
-    const edits = messageEdits(message ?? null, this.#model, this.#id);
+    const edits = messageEdits(message ?? null, this.#own);
     this.#opening += eventText(
       "message_start",
       editedJson(

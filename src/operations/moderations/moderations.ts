@@ -13,7 +13,9 @@ export const MODERATIONS: Operation = {
   reply: (ready) => replyTask(ready, writtenJudgements),
 };
 
-function* writtenJudgements({ values, request, model: target }: AnsweredTask): Generator<string> {
+function* writtenJudgements({ values, request, traceId, isRepeated, model: target }: AnsweredTask): Generator<string> {
   const { model } = request.written!.memo as ModerationMemo;
-  yield JSON.stringify({ ...(values[0] as JsonObject), model: model ?? target });
+  const judged = values[0] as JsonObject;
+  const own = isRepeated && judged["id"] !== undefined ? { id: `modr-${traceId}` } : {};
+  yield JSON.stringify({ ...judged, ...own, model: model ?? target });
 }

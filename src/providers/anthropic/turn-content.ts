@@ -11,7 +11,7 @@ import {
   isBeyondChat,
 } from "../content-blocks/carried-turn.ts";
 import { parseObject } from "../tool-calls.ts";
-import { hasCitationWithoutAddress, urlCitations } from "../content-blocks/citations.ts";
+import { hasCitationBeyondAnnotation, urlCitations } from "../content-blocks/citations.ts";
 
 const VENDOR = "anthropic";
 
@@ -36,8 +36,11 @@ export function carriedTurn(
 }
 
 function placeOf({ type, citations }: JsonObject): number | null {
-  return type === "text" && hasCitationWithoutAddress(citations, addressOf) ? null : (ORDER[type as string] ?? null);
+  const isBeyond = type === "text" && hasCitationBeyondAnnotation(citations, addressOf, EXPRESSED);
+  return isBeyond ? null : (ORDER[type as string] ?? null);
 }
+
+const EXPRESSED: ReadonlySet<string> = new Set(["type", "url", "source", "title"]);
 
 /** https://platform.claude.com/docs/en/build-with-claude/citations */
 function addressOf({ url, source }: JsonObject): Json | undefined {

@@ -4,6 +4,7 @@
 import {
   defaultOnly,
   emulated,
+  FIRST_CALL_ALONE,
   mapped,
   type Capability,
   type CapabilityException,
@@ -41,9 +42,11 @@ function familyCells(facts: FamilyFacts) {
     ),
     tool_choice: toolChoice(facts),
     parallel_tool_calls: here(
-      claude !== null && facts.tools,
-      mapped("false -> additionalModelRequestFields.tool_choice.disable_parallel_tool_use"),
-      "Claude models only",
+      facts.tools,
+      claude === null
+        ? FIRST_CALL_ALONE
+        : mapped("false -> additionalModelRequestFields.tool_choice.disable_parallel_tool_use"),
+      "no tools on this model",
     ),
     response_format: responseFormat(facts),
     reasoning_effort: reasoningEffort(facts),

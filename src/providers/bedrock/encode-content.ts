@@ -61,9 +61,9 @@ function encodePart(part: ContentPart, path: string, naming: DocumentNaming): Js
 
 /** `usual` is the media type of an S3 object whose name does not reveal one. */
 function pictureOf(url: string, usual: string, part: ContentPart, path: string, naming: DocumentNaming): JsonObject {
-  const media = requireBytes(url, path);
+  const media = requireBytes(url, part, path);
   const known = media.mediaType === "" ? { ...media, mediaType: usual } : media;
-  return mediaBlock(known, labelOf(part, null, known.mediaType, naming), path);
+  return mediaBlock(known, labelOf(part, null, known.mediaType, naming), part, path);
 }
 
 /** Only what becomes a document takes a name from `naming`. */
@@ -92,13 +92,13 @@ function encodeFile(part: ContentPart, path: string, naming: DocumentNaming): Js
     inline ??
     (typeof data === "string"
       ? { mediaType: named || "application/pdf", source: { bytes: data } }
-      : requireBytes(id ?? "", path));
+      : requireBytes(id ?? "", part, path));
   // A general media type is less precise than the file name.
   const mediaType =
     media.mediaType === "" || media.mediaType === "application/octet-stream"
       ? named || media.mediaType
       : media.mediaType;
-  return mediaBlock({ ...media, mediaType }, labelOf(part, filename, mediaType, naming), path);
+  return mediaBlock({ ...media, mediaType }, labelOf(part, filename, mediaType, naming), part, path);
 }
 
 function encodeDocument(part: ContentPart, path: string, naming: DocumentNaming): JsonObject {
@@ -107,6 +107,7 @@ function encodeDocument(part: ContentPart, path: string, naming: DocumentNaming)
     return mediaBlock(
       { mediaType: typeof mediaType === "string" ? mediaType : "text/plain", source: { text: data } },
       labelOf(part, null, "", naming),
+      part,
       path,
     );
   const media =
@@ -116,7 +117,7 @@ function encodeDocument(part: ContentPart, path: string, naming: DocumentNaming)
           source: { bytes: data },
         }
       : typeof url === "string"
-        ? requireBytes(url, path)
+        ? requireBytes(url, part, path)
         : null;
   if (media === null)
     throw new GatewayError(
@@ -124,5 +125,5 @@ function encodeDocument(part: ContentPart, path: string, naming: DocumentNaming)
       `${path}: this provider does not support content blocks of type document with a source of type ${JSON.stringify(type)}.`,
       { param: path },
     );
-  return mediaBlock(media, labelOf(part, null, media.mediaType, naming), path);
+  return mediaBlock(media, labelOf(part, null, media.mediaType, naming), part, path);
 }

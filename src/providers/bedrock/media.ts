@@ -1,6 +1,7 @@
 // Images, videos, audio and documents in Converse's form: bytes in base64 with the name of their format, or an object
 // in S3. https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_DocumentBlock.html,
 // API_runtime_ImageBlock.html, API_runtime_VideoBlock.html
+import type { ContentPart } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { MEDIA_TYPES } from "../../core/media-types.ts";
@@ -65,12 +66,14 @@ export function readAddress(address: string): Media | null {
 }
 
 /** Throws GatewayError `unsupported_content_block` when the gateway has not fetched the address. */
-export function requireBytes(address: string, path: string): Media {
+export function requireBytes(address: string, { type }: ContentPart, path: string): Media {
   const media = readAddress(address);
   if (media === null)
-    throw new GatewayError("unsupported_content_block", `${path}: this provider accepts bytes and S3 URLs only.`, {
-      param: path,
-    });
+    throw new GatewayError(
+      "unsupported_content_block",
+      `${path}: this provider accepts content of type ${JSON.stringify(type)} as bytes and S3 URLs only.`,
+      { param: path },
+    );
   return media;
 }
 
@@ -89,7 +92,12 @@ export interface DocumentLabel {
  * The block for this media type, whichever type of content part it came in. Throws GatewayError
  * `unsupported_content_block`.
  */
-export function mediaBlock({ mediaType, source }: Media, label: DocumentLabel, path: string): JsonObject {
+export function mediaBlock(
+  { mediaType, source }: Media,
+  label: DocumentLabel,
+  { type }: ContentPart,
+  path: string,
+): JsonObject {
   const image = wordFor(mediaType, IMAGES);
   if (image !== undefined) return { image: { format: image, source } };
   const video = wordFor(mediaType, VIDEOS);
@@ -98,7 +106,7 @@ export function mediaBlock({ mediaType, source }: Media, label: DocumentLabel, p
   if (format === undefined)
     throw new GatewayError(
       "unsupported_content_block",
-      `${path}: this provider has no format for ${mediaType === "" ? "what has no media type" : JSON.stringify(mediaType.slice(0, 100))}.`,
+      `${path}: this provider has no format for content of type ${JSON.stringify(type)} with ${mediaType === "" ? "no media type" : `the media type ${JSON.stringify(mediaType.slice(0, 100))}`}.`,
       { param: path },
     );
   return { document: { format, name: label.name, source, ...label.more } };

@@ -4,7 +4,7 @@
 import type { Message } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { carriedBlocks, type ChatContent, type GrowingBlock, isBeyondChat } from "../content-blocks/carried-turn.ts";
-import { hasCitationWithoutAddress, urlCitations } from "../content-blocks/citations.ts";
+import { hasCitationBeyondAnnotation, urlCitations } from "../content-blocks/citations.ts";
 import { objectsIn, textOrEmpty } from "../sent-json.ts";
 import { parseObject } from "../tool-calls.ts";
 
@@ -31,9 +31,12 @@ export function carriedTurn(
 function placeOf({ text, reasoningContent, toolUse, citationsContent }: JsonObject): number | null {
   if (isObject(reasoningContent)) return 0;
   if (typeof text === "string") return 1;
-  if (isObject(citationsContent)) return hasCitationWithoutAddress(citationsContent["citations"], addressOf) ? null : 1;
+  if (isObject(citationsContent))
+    return hasCitationBeyondAnnotation(citationsContent["citations"], addressOf, EXPRESSED) ? null : 1;
   return isObject(toolUse) && !isOfService(toolUse) ? 2 : null;
 }
+
+const EXPRESSED: ReadonlySet<string> = new Set(["title", "source"]);
 
 /** https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Citation.html */
 function addressOf({ location, source }: JsonObject): Json | undefined {

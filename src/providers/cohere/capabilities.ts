@@ -1,6 +1,13 @@
 // What Cohere's chat API accepts of the common parameters (https://docs.cohere.com/reference/chat), by model:
 // https://docs.cohere.com/docs/models
-import { emulated, mapped, type CapabilityTable, native, unsupported } from "../../core/capability.ts";
+import {
+  emulated,
+  FIRST_CALL_ALONE,
+  mapped,
+  type CapabilityTable,
+  native,
+  unsupported,
+} from "../../core/capability.ts";
 import { BEFORE_R7B, NOT_THINKING, TEXT_ONLY, WITHOUT_TOOLS } from "./models.ts";
 import type { Message } from "../../core/chat.ts";
 import {
@@ -46,7 +53,7 @@ export const capabilities: CapabilityTable = {
     seed: { ...native("0 or more"), range: [0, 2 ** 64] },
     tools: mapped("sent unchanged; strict on any function becomes strict_tools, which applies to all of them"),
     tool_choice: mapped("required -> REQUIRED, none -> NONE, a function -> only that tool, with REQUIRED"),
-    parallel_tool_calls: unsupported("the API cannot forbid parallel calls"),
+    parallel_tool_calls: FIRST_CALL_ALONE,
     logprobs: mapped(
       "one entry for each piece of text; the log probability of a piece is the sum of those of its tokens",
     ),
@@ -73,6 +80,7 @@ export const capabilities: CapabilityTable = {
       models: WITHOUT_TOOLS,
       cells: {
         tools: unsupported("this model has no tool use"),
+        parallel_tool_calls: unsupported("this model has no tool use"),
         tool_choice: unsupported("this model has no tool use"),
       },
     },

@@ -26,11 +26,23 @@ export function urlCitations(
   });
 }
 
-/** Whether a message cannot express one of the citations. */
-export function hasCitationWithoutAddress(citations: Json | undefined, addressOf: CitedAddress): boolean {
+/**
+ * Whether a message cannot express one of the citations: it has no address, or members beside those that an annotation
+ * has, such as the places in a search result.
+ */
+export function hasCitationBeyondAnnotation(
+  citations: Json | undefined,
+  addressOf: CitedAddress,
+  expressed: ReadonlySet<string>,
+): boolean {
   return (
     Array.isArray(citations) &&
-    (citations as readonly Json[]).some((citation) => !isObject(citation) || !isWebAddress(addressOf(citation)))
+    (citations as readonly Json[]).some(
+      (citation) =>
+        !isObject(citation) ||
+        !isWebAddress(addressOf(citation)) ||
+        Object.keys(citation).some((name) => !expressed.has(name)),
+    )
   );
 }
 

@@ -1,6 +1,7 @@
 // What Google's generateContent accepts of the common parameters. Source: https://ai.google.dev/api/generate-content
 // and the guides beside it.
 import {
+  FIRST_CALL_ALONE,
   type CapabilityException,
   type CapabilityTable,
   mapped,
@@ -20,7 +21,7 @@ import { isObject } from "../../core/json.ts";
 import { conversationMembers, type ConversationMembers } from "../conversation-members.ts";
 
 const servedHere = unsupported("the API has no field for it; it is only recorded by the gateway");
-const noTools = { tools: UNSUPPORTED, tool_choice: UNSUPPORTED };
+const noTools = { tools: UNSUPPORTED, tool_choice: UNSUPPORTED, parallel_tool_calls: UNSUPPORTED };
 const effort = mapped(
   "generationConfig.thinkingConfig: thinkingLevel, or thinkingBudget 1,024, 1,024, 8,192 and 24,576 on Gemini 2.5; thoughts are included",
 );
@@ -70,7 +71,7 @@ export const capabilities: CapabilityTable = {
     seed: mapped("generationConfig.seed, a 32-bit integer"),
     tools: mapped("tools[].functionDeclarations"),
     tool_choice: mapped("toolConfig.functionCallingConfig: AUTO, NONE, ANY with allowedFunctionNames"),
-    parallel_tool_calls: unsupported("the API cannot forbid parallel calls"),
+    parallel_tool_calls: FIRST_CALL_ALONE,
     logprobs: mapped("generationConfig.responseLogprobs"),
     top_logprobs: mapped("generationConfig.logprobs"),
     reasoning_effort: { ...effort, values: ["minimal", "low", "medium", "high"] },

@@ -1,6 +1,14 @@
 // What Ollama's native chat API accepts of the common parameters: https://docs.ollama.com/api/chat, and the server's
 // own types: https://github.com/ollama/ollama/blob/main/api/types.go
-import { emulated, mapped, type Capability, type CapabilityTable, native, unsupported } from "../../core/capability.ts";
+import {
+  emulated,
+  FIRST_CALL_ALONE,
+  mapped,
+  type Capability,
+  type CapabilityTable,
+  native,
+  unsupported,
+} from "../../core/capability.ts";
 import { conversationMembers, type ConversationMembers, isPlainReasoning } from "../conversation-members.ts";
 import { NOT_IN_MESSAGES } from "../prompt-parameters.ts";
 
@@ -43,7 +51,7 @@ export const capabilities: CapabilityTable = {
       ...emulated("for none, the tools are not sent; tool calls cannot be forced"),
       values: ["none", "auto"],
     },
-    parallel_tool_calls: unsupported("the API cannot forbid parallel calls"),
+    parallel_tool_calls: FIRST_CALL_ALONE,
     logprobs: native("recent servers only"),
     top_logprobs: native("recent servers only"),
     reasoning_effort: {

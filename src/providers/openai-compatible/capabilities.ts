@@ -6,6 +6,7 @@ import {
   type Capability,
   emulated,
   type Feature,
+  FIRST_CALL_ALONE,
   mapped,
   NATIVE,
   UNSUPPORTED,
@@ -72,7 +73,11 @@ export function capabilityTable(row: OpenAICompatibleRow): CapabilityTable {
 /** `cells` has precedence: it may restrict a rename or a rewrite to some values. */
 function differingCells(differences: RowDifferences): Partial<Record<Feature, Capability>> {
   const cells: Partial<Record<Feature, Capability>> = {};
-  for (const feature of differences.lacks ?? []) cells[feature] = UNSUPPORTED;
+  const { lacks = [] } = differences;
+  const hasTools = !lacks.includes("tools");
+  for (const feature of lacks)
+    cells[feature] = feature === "parallel_tool_calls" && hasTools ? FIRST_CALL_ALONE : UNSUPPORTED;
+  if (!hasTools) cells.parallel_tool_calls = UNSUPPORTED;
   for (const [feature, name] of Object.entries(differences.renames ?? {})) cells[feature as Feature] = mapped(name);
   for (const [feature, rewrite] of Object.entries(differences.rewrites ?? {}))
     cells[feature as Feature] = rewrite.support === "emulated" ? emulated(rewrite.note) : mapped(rewrite.note);

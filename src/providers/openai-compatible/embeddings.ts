@@ -74,6 +74,7 @@ function formOf({ label, row, base, errors }: EmbeddingProvider, own: EmbeddingR
       return {
         values: indexedVectors(data, inputCount(context), own.base64Holds === "int8" ? bytesOf : vectorOf),
         tokens: toldTokens(prompt) ?? toldTokens(total),
+        ...(isObject(usage) && { usage }),
         model,
       };
     },

@@ -46,10 +46,12 @@ export function compatibleRerank({ row, base, errors }: RerankProvider): NonNull
         row.isBare === true && Array.isArray(value) ? { [list]: value } : requireSentObject(value, "answer");
       const { output, usage, model } = answer;
       const results = answer[list] ?? (isObject(output) ? output[list] : undefined);
-      const { total_tokens: total, prompt_tokens: prompt } = isObject(usage) ? usage : {};
+      const { total_tokens: total, prompt_tokens: prompt, search_units: told } = isObject(usage) ? usage : {};
+      const units = toldTokens(told);
       return {
         values: rankedDocuments(results, score, inputCount(context)),
         tokens: toldTokens(prompt) ?? toldTokens(total),
+        ...(units !== null && { searchUnits: units }),
         model,
       };
     },

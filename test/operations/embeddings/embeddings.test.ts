@@ -80,6 +80,21 @@ describe("bad input", () => {
       expect(asked({ model })).toMatchObject({ status: 404, body: { error: { param: "model" } } });
   });
 
+  test("[d12.7] the vendor's own members of usage reach the client, summed over the upstream requests", async () => {
+    const gateway = gatewayOf((request) => {
+      const { input } = bodyOf(request);
+      const data = input.map((text: string, index: number) => ({ index, embedding: vectorFor(text) }));
+      const usage = { prompt_tokens: 3, total_tokens: 4, cost: 0.25, prompt_tokens_details: { text_tokens: 3 } };
+      return { headers: { "content-type": "application/json" }, body: JSON.stringify({ data, usage }) };
+    });
+    const input = Array.from({ length: 30 }, (_, index) => `text ${index}`);
+    const asked = await gateway.chat({ model: "dashscope:text-embedding-v1", input });
+    expect([gateway.sent.length, ((await asked.json()) as Body)["usage"]]).toEqual([
+      2,
+      { prompt_tokens: 6, total_tokens: 6, cost: 0.5, prompt_tokens_details: { text_tokens: 6 } },
+    ]);
+  });
+
   test("[d12.10] token ids at a vendor without that vocabulary are 400", async () => {
     for (const model of ["cohere:embed-v4.0", "gemini:gemini-embedding-001", "mistral:mistral-embed", "ollama:nomic"])
       expect(await refusal({ model, input: [[1, 2]] })).toEqual([400, "unsupported_value", "input", 0]);

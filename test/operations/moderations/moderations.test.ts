@@ -1,7 +1,9 @@
 // The operation moderations: what goes out is what the client wrote, and what the vendor says comes back.
 import { describe, expect, test } from "bun:test";
 import { MODERATIONS } from "../../../src/operations/moderations/moderations.ts";
+import { cachedGateway } from "../../harness/cached.ts";
 import { cannedUpstream, type Stub, stubGateway } from "../../harness/in-process.ts";
+import { providerSettings, storedKey } from "../../harness/targets.ts";
 
 type Body = Readonly<Record<string, any>>;
 const JUDGED = {
@@ -33,6 +35,20 @@ describe("moderations", () => {
       ]);
       expect(gateway.records[0]).toMatchObject({ operation: "moderations", providerModel: JUDGED.model });
     });
+  test("[d13.5] an answer from the cache has an id of its own", async () => {
+    const gateway = cachedGateway({
+      operation: MODERATIONS,
+      providers: [providerSettings({ id: "openai", credentials: [storedKey("k")] })],
+      answer: { headers: { "content-type": "application/json" }, body: JSON.stringify(JUDGED) },
+    });
+    const heard = async (): Promise<Body> => {
+      const response = await gateway.chat({ model: "openai:omni-moderation-latest", input: "a" });
+      return { ...((await response.json()) as Body), traceId: response.headers.get("x-gateway-trace-id") };
+    };
+    const [first, second] = [await heard(), await heard()];
+    expect([gateway.sent.length, first["id"], second["id"]]).toEqual([1, JUDGED.id, `modr-${second["traceId"]}`]);
+    expect(second["results"]).toEqual(first["results"]);
+  });
   test("[d12.1] go to Mistral with its own categories", async () => {
     const answer = { id: "m", model: "mistral-moderation-2411", results: [{ categories: { pii: false } }] };
     const gateway = gatewayOf(answer);

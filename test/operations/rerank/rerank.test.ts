@@ -46,6 +46,12 @@ const CASES: readonly Case[] = [
     answer: { results: RESULTS },
   },
   {
+    model: "openrouter:cohere/rerank-v3.5",
+    url: "https://openrouter.ai/api/v1/rerank",
+    sent: plain("cohere/rerank-v3.5", "top_n"),
+    answer: { results: RESULTS, usage: { search_units: 1, total_tokens: 9, cost: 0.002 } },
+  },
+  {
     model: "fireworks:r",
     url: "https://api.fireworks.ai/inference/v1/rerank",
     sent: plain("r", "top_n"),
@@ -149,6 +155,12 @@ describe("an answer", () => {
       documents: DOCUMENTS,
     });
     expect(((await response.json()) as Body)["meta"].billed_units).toEqual({ search_units: 3 });
+    const told = await gatewayOf({ results: RESULTS, usage: { search_units: 2, total_tokens: 9 } }).chat({
+      model: "openrouter:cohere/rerank-v3.5",
+      query: QUERY,
+      documents: DOCUMENTS,
+    });
+    expect(((await told.json()) as Body)["meta"].billed_units).toEqual({ search_units: 2 });
     expect(response.headers.get("x-gateway-warnings")).toBe("usage_estimated");
   });
   test("[d12.10] sends the fields that rank_fields names as lines", async () => {

@@ -45,6 +45,7 @@ const openrouter: OpenAICompatibleRow = {
     ...LIKE_OPENAI,
     inputType: { name: "input_type", words: { search_document: "search_document", search_query: "search_query" } },
   },
+  rerank: { docs: "https://openrouter.ai/docs/api/api-reference/rerank/create-rerank" },
   conversation: openTable("https://openrouter.ai/docs/api-reference/overview"),
   cells: {
     reasoning_effort: native("none to max; must agree with reasoning.effort"),
