@@ -62,7 +62,6 @@ describe("[d1.3] [d15.2] an alias of a route", () => {
 routes:
   direct_llama: {targets: ["groq:llama"], aliases: ["groq/llama", "old name", "shared"], retries: 0}
   chat: {targets: ["openai:gpt-4o", "groq:llama"], aliases: ["team/chat", "openai/gpt-4o"]}
-  falls: {targets: ["anthropic:claude-sonnet-4-5"], fallbacks: ["groq/llama"]}
 projects: {default: {routes: {ours: {targets: ["gemini:gemini-2.5-flash"], aliases: [shared]}}}}
 `);
   const old = answeringGateway({ snapshot: OLD });
@@ -99,14 +98,6 @@ projects: {default: {routes: {ours: {targets: ["gemini:gemini-2.5-flash"], alias
     expect(resolved({ model: "groq/llama" }, ["chat"], ["groq:llama"])).toBe("direct");
     expect(refusal(() => resolved({ model: "old name" }, ["chat"]))).toBe("404 model_not_found model");
     expect(refusal(() => resolved({ route: "old name" }, ["chat"]))).toBe("404 route_not_found route");
-  });
-  test("means nothing in the configuration, where a model is a model", async () => {
-    const snapshot = old.context.snapshot();
-    const { route } = resolveRoute({ route: "falls", model: "", modelList: null }, snapshot, {
-      tenantId: "default",
-      projectId: "default",
-    });
-    expect(route.fallbacks).toMatchObject([{ model: "groq/llama", route: null }]);
   });
 });
 
