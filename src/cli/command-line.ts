@@ -235,7 +235,7 @@ function createProgram(setCode: (code: number) => void, launcher: Launcher): Com
       .addOption(config())
       .addOption(json())
       .action(async (options) => setCode((await import("./ledger.ts"))[name](options, readEnvironment())));
-  addImport(program);
+  addImport(program, setCode);
   program
     .command("check")
     .description("check a configuration file and the tests of its routes")
@@ -258,7 +258,7 @@ function createProgram(setCode: (code: number) => void, launcher: Launcher): Com
   return program;
 }
 
-function addImport(program: Command): void {
+function addImport(program: Command, setCode: (code: number) => void): void {
   const imports = program.command("import").description("take over the configuration of another gateway");
   for (const gateway of GATEWAY_NAMES)
     imports
@@ -272,7 +272,7 @@ function addImport(program: Command): void {
       .option("--model <name...>", "models that clients ask for, where the file leaves the model to them")
       .option("--provider <name=provider...>", "which provider stands behind a name of the other gateway")
       .addOption(json())
-      .action(async (file, options) => (await import("./import.ts")).importForeign(gateway, file, options));
+      .action(async (file, options) => setCode((await import("./import.ts")).importForeign(gateway, file, options)));
   imports
     .command(KEYS_IMPORT.name)
     .description(KEYS_IMPORT.description)

@@ -23,8 +23,11 @@ export interface ImportFlags {
 /** Where the files would stand if they were written: references to secrets have to name some folder. */
 const NO_FOLDER = "import";
 
-/** Throws ConfigurationError for a file that is no configuration of the gateway. */
-export function importForeign(gateway: GatewayName, file: string, flags: ImportFlags): void {
+/**
+ * Returns the exit code: 1 when the configuration that was made has no route, or lacks a target. Throws
+ * ConfigurationError for a file that is no configuration of the gateway.
+ */
+export function importForeign(gateway: GatewayName, file: string, flags: ImportFlags): number {
   const folder = resolve(flags.out ?? NO_FOLDER);
   if (folder.includes("}"))
     throw new Error(`--out ${folder}: the path of a secret cannot contain a brace; name another folder`);
@@ -39,6 +42,11 @@ export function importForeign(gateway: GatewayName, file: string, flags: ImportF
   if (flags.out !== undefined) writeImport(folder, imported, headOf(gateway));
   if (flags.json === true) printJson({ ...summaryOf(imported, flags), report: imported.report });
   else printReport(gateway, imported, flags);
+  return isComplete(imported) ? 0 : 1;
+}
+
+function isComplete({ routes, missingTargets }: Imported): boolean {
+  return routes > 0 && missingTargets.length === 0;
 }
 
 function choicesOf(file: string, { name, model = [], provider = [] }: ImportFlags): ImportChoices {
@@ -62,11 +70,15 @@ function headOf(gateway: GatewayName): string {
   return `# Imported from ${GATEWAY_LABELS[gateway]} by dragoman import. report.json says what became of each value.`;
 }
 
-function summaryOf({ report, secrets, needs }: Imported, { out }: ImportFlags): object {
+function summaryOf(imported: Imported, { out }: ImportFlags): object {
+  const { report, routes, missingTargets, secrets, needs } = imported;
   return {
     folder: out === undefined ? null : resolve(out),
+    complete: isComplete(imported),
     values: report.length,
     ...countOf(report),
+    routes,
+    missing_targets: missingTargets,
     secrets: secrets.map(({ name }) => name),
     needs,
   };
@@ -88,6 +100,7 @@ function printReport(gateway: GatewayName, imported: Imported, { out }: ImportFl
         ? `${secrets.length} secrets stand in plain text in the file; with --out each gets a file of its own.`
         : `${secrets.length} secrets were in plain text: each has a file of its own, which only you can read: ${secrets.map(({ name }) => name).join(", ")}.`,
     );
+  printIncomplete(imported);
   printNeeds(imported.needs);
   printLine(
     out === undefined
@@ -102,6 +115,18 @@ export function printReportLines(report: readonly ReportLine[]): void {
     report.map((line) => [String(line.line), line.path, WORDS[line.outcome], hereOf(line)]),
   );
 }
+
+function printIncomplete({ routes, missingTargets }: Imported): void {
+  if (routes === 0) printLine(`The import is incomplete: the configuration has no route. ${NO_ROUTE}`);
+  if (missingTargets.length === 0) return;
+  printLine(
+    `The import is incomplete: ${missingTargets.length} of the targets in the file are not in the configuration.`,
+  );
+  for (const { line, path, why } of missingTargets) printLine(`  line ${line}, ${path}: ${why}`);
+}
+
+const NO_ROUTE =
+  "Only models of its providers can be called, as <provider>:<model> or <provider>/<model>; write a route, or name models with --model and import again.";
 
 function printNeeds({ variables, settings }: Needs): void {
   if (variables.length > 0) printLine(`Variables to set in the environment of the gateway: ${variables.join(", ")}.`);

@@ -7,6 +7,11 @@ import type { CommonParameter } from "./params.ts";
 
 /** Names of routes (promise 1.3) contain no `:` and no `/`, so that a route cannot be mistaken for a model. */
 export const ROUTE_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
+/**
+ * Further names of a route, which may have the form of names at other gateways, such as `groq/llama`. Unlike the name of
+ * a route they may contain `:`, `/` and spaces.
+ */
+export const ROUTE_ALIAS = /^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/;
 /** The value of `route` for a direct call. */
 export const DIRECT_ROUTE = "direct";
 
@@ -92,6 +97,8 @@ export interface Route {
   /** Of a route in the store: increases with each change. Absent for one of the file, or of the request. */
   readonly version?: number;
   readonly name: string;
+  /** Names under which requests find the route where no route has this name; absent when there are none. */
+  readonly aliases?: readonly string[];
   readonly strategy: StrategyType;
   readonly targets: readonly RouteTarget[];
   /** Further attempts at the same target; `null` when the route does not say. */

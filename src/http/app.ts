@@ -37,7 +37,7 @@ import { settingsOf, type Snapshot, snapshotSeenBy } from "../core/snapshot.ts";
 import { OPERATIONS } from "../operations/operations.ts";
 import type { KeptStores } from "../operations/responses/kept-responses.ts";
 import { listCapabilities } from "../providers/capability-listing.ts";
-import { namedRoutes, routesFor } from "../routing/resolve-route.ts";
+import { findRoute, namedRoutes, routesFor } from "../routing/resolve-route.ts";
 import type { DocumentDependencies } from "./admin/document-rule.ts";
 import type { ToolServers } from "../mcp/tool-servers.ts";
 
@@ -416,11 +416,11 @@ function serveListings(
     app.get(`${path}/*`, async (c) => {
       const id = percentDecoded(c.req.path.slice(path.length + 1));
       const token = await requireToken(c);
-      const route = callableRoutes(token, context).find(({ name }) => name === id);
+      const route = findRoute(id, new Map(callableRoutes(token, context).map((each) => [each.name, each])), null);
       const model =
         route === undefined
           ? describeModel(namedModel(id, token, context), context.models, viewOf(token))
-          : describeRoute(route, viewOf(token).snapshot, context.models);
+          : { ...describeRoute(route, viewOf(token).snapshot, context.models), id };
       return reply(c, modelFor(model, { headers: c.req.raw.headers }));
     });
     refuseOthers(app, path, "GET");

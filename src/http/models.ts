@@ -63,7 +63,7 @@ export function listModels(view: ListingView, routes: Iterable<Route>, sources: 
           )
           .map((model) => describeModel({ settings, provider, model }, sources, view));
   });
-  return [...Array.from(routes, (route) => describeRoute(route, snapshot, sources)), ...models];
+  return [...describeRoutes([...routes], snapshot, sources), ...models];
 }
 
 /** Finds a callable model, whether it is listed or not; null when no model has this name. */
@@ -127,6 +127,19 @@ export function describeModel(
 }
 
 const namesOf = (operations: readonly ListedOperation[]): readonly string[] => operations.map(({ name }) => name);
+
+/** Each route by its name, and then by each alias under which requests find it. */
+function describeRoutes(routes: readonly Route[], snapshot: Snapshot, sources: ModelSources): readonly JsonObject[] {
+  const described = new Map(routes.map((route) => [route.name, describeRoute(route, snapshot, sources)]));
+  // routes of nearer scopes come last, and their aliases precede those of the others
+  const aliases = new Map(routes.flatMap(({ name, aliases: own = [] }) => own.map((alias) => [alias, name] as const)));
+  return [
+    ...described.values(),
+    ...[...aliases]
+      .filter(([alias]) => !described.has(alias))
+      .map(([alias, name]) => ({ ...described.get(name)!, id: alias })),
+  ];
+}
 
 /**
  * A route as a model that clients can name: it shows what all of its targets support. Targets that cannot be called are

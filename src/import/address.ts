@@ -9,3 +9,8 @@ export function placeholderUrl(name: string): string {
     .slice(0, 60);
   return `https://${host === "" ? "unknown" : host}.invalid`;
 }
+
+/** Whether it is OpenAI itself that answers at the address, such as in one of its regions. */
+export function isOpenAiAddress(address: string): boolean {
+  return URL.canParse(address) && /(?:^|\.)api\.openai\.com$/.test(new URL(address).hostname);
+}

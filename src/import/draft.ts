@@ -1,8 +1,9 @@
 // The configuration that an import makes: its sections, filled one setting after another, and the accounts at providers,
 // where each combination of address and credential becomes one entry.
+import { DIRECT_ROUTE, ROUTE_ALIAS } from "../core/route.ts";
 import { PROVIDER_ID, type ProviderFamily } from "../providers/settings.ts";
 import { type Mapping, type Value, written } from "./reference.ts";
-import { looksLikeKey } from "./secret-shape.ts";
+import { looksLikeKey, looksLikeSecret } from "./secret-shape.ts";
 
 /** The order of the sections in the file. */
 const SECTIONS = [
@@ -41,6 +42,11 @@ export interface Draft {
   readonly has: (section: Section, name: string) => boolean;
   /** `wanted`, or with a number behind it if the section has this name already. */
   readonly freeName: (section: Section, wanted: string) => string;
+  /**
+   * The name of a route for what clients ask for at the other gateway, which becomes an alias if it is not the name.
+   * `wanted` is what the name is made of.
+   */
+  readonly routeFor: (asked: string, wanted?: string) => string;
   /** The id of the account's entry. Equal accounts have one entry. */
   readonly account: (account: Account) => string;
   /** What is known of a model of an account. */
@@ -55,6 +61,8 @@ export function openDraft(families: ReadonlyMap<string, ProviderFamily>): Draft 
   const sections = new Map<string, Tree>();
   const accounts = new Map<string, string>();
   const models = new Map<string, Map<string, Mapping>>();
+  /** What clients ask for at the other gateway, by name of the route. */
+  const asked = new Map<string, string>();
   const has = (section: Section, name: string): boolean => sections.get(section)?.has(name) ?? false;
   const set = (section: Section, path: readonly string[], value: Value): void => {
     const last = path.at(-1)!;
@@ -64,13 +72,23 @@ export function openDraft(families: ReadonlyMap<string, ProviderFamily>): Draft 
   };
   const freeName = (section: Section, wanted: string): string => {
     let name = wanted;
-    for (let count = 2; has(section, name); count += 1) name = `${wanted.slice(0, 60)}-${count}`;
+    for (let count = 2; has(section, name) || (section === "routes" && asked.has(name)); count += 1)
+      name = `${wanted.slice(0, 60)}-${count}`;
     return name;
+  };
+  const isModel = (name: string): boolean => {
+    const prefix = /^([^:/]+):/.exec(name)?.[1];
+    return prefix !== undefined && (prefix === "route" || families.has(prefix) || has("providers", prefix));
   };
   return {
     set,
     has,
     freeName,
+    routeFor: (theirs, wanted = theirs) => {
+      const name = freeName("routes", nameOf(wanted));
+      asked.set(name, theirs);
+      return name;
+    },
     account: ({ family, wantedId, entry }) => {
       const key = `${wantedId} ${family} ${JSON.stringify(written(entry))}`;
       const known = accounts.get(key);
@@ -87,11 +105,12 @@ export function openDraft(families: ReadonlyMap<string, ProviderFamily>): Draft 
     },
     configuration: () =>
       Object.fromEntries(
-        SECTIONS.flatMap((section) => {
+        SECTIONS.flatMap((section): readonly (readonly [Section, unknown])[] => {
           const tree = sections.get(section);
           if (tree === undefined) return [];
           const plain = plainOf(tree);
-          return [[section, section === "providers" ? withModels(plain, models) : plain]];
+          if (section === "providers") return [[section, withModels(plain, models)]];
+          return [[section, section === "routes" ? withAliases(plain, asked, isModel) : plain]];
         }),
       ),
   };
@@ -123,6 +142,23 @@ function withModels(
         Object.keys(facts).length === 0 ? model : { id: model, ...(written(facts) as object) },
       );
       return [id, { ...(entry as object), models: listed }];
+    }),
+  );
+}
+
+/** What is no alias: the name of a route, a model with its provider, and what may be a secret. */
+function withAliases(
+  routes: Readonly<Record<string, unknown>>,
+  asked: ReadonlyMap<string, string>,
+  isModel: (name: string) => boolean,
+): Readonly<Record<string, unknown>> {
+  const seen = new Set([DIRECT_ROUTE, ...Object.keys(routes)]);
+  return Object.fromEntries(
+    Object.entries(routes).map(([name, route]) => {
+      const alias = asked.get(name) ?? name;
+      if (seen.has(alias) || isModel(alias) || !ROUTE_ALIAS.test(alias) || looksLikeSecret(alias)) return [name, route];
+      seen.add(alias);
+      return [name, { ...(route as object), aliases: [written(alias)] }];
     }),
   );
 }

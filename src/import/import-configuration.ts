@@ -11,9 +11,10 @@ import { litellm } from "./litellm/import-litellm.ts";
 import { openrouter } from "./openrouter/import-openrouter.ts";
 import { portkey } from "./portkey/import-portkey.ts";
 import { type Needs, needsOf } from "./needs.ts";
-import { openReport, type ReportLine } from "./report.ts";
+import { type MissingTarget, openReport, type ReportLine } from "./report.ts";
 import { openSecrets, type SecretFile } from "./secrets.ts";
 import { usablePart } from "./usable.ts";
+import { writtenPlaces } from "./written-places.ts";
 
 const GATEWAYS: Readonly<Record<GatewayName, GatewayImport>> = { litellm, portkey, openrouter, bifrost };
 
@@ -33,6 +34,9 @@ export interface Imported {
   readonly configuration: Readonly<Record<string, unknown>>;
   readonly secrets: readonly SecretFile[];
   readonly report: readonly ReportLine[];
+  /** How many routes the configuration has. */
+  readonly routes: number;
+  readonly missingTargets: readonly MissingTarget[];
   readonly needs: Needs;
 }
 
@@ -54,5 +58,13 @@ export function importConfiguration({
   run({ foreign, claims: report, draft, secrets, families: byId, choices });
   const made = withoutSecrets(draft.configuration(), foreign, report, secrets);
   const configuration = usablePart(made, report, secrets.files(), families);
-  return { configuration, secrets: secrets.files(), report: report.lines(), needs: needsOf(configuration, families) };
+  const isWritten = writtenPlaces(configuration);
+  return {
+    configuration,
+    secrets: secrets.files(),
+    report: report.lines(isWritten),
+    routes: Object.keys(configuration["routes"] ?? {}).length,
+    missingTargets: report.missingTargets(isWritten),
+    needs: needsOf(configuration, families),
+  };
 }

@@ -7,7 +7,7 @@ import { looksLikeSecret } from "./secret-shape.ts";
 import type { Secrets } from "./secrets.ts";
 
 /** Names of models can have a hash in them. */
-const MODEL_KEYS: ReadonlySet<string> = new Set(["model", "models", "targets", "id"]);
+const MODEL_KEYS: ReadonlySet<string> = new Set(["model", "models", "targets", "id", "aliases"]);
 /** What stands below it has names of the provider's own. */
 const FREE_KEY = "params";
 

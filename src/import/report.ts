@@ -1,6 +1,6 @@
 // What became of each value of the other gateway's configuration. A value that no part of the import speaks of is
-// reported as one without counterpart, so that nothing is dropped in silence. The report never holds a value itself,
-// because it may be a secret.
+// reported as one without counterpart, so that nothing is dropped in silence, and so is a value whose place is not in the
+// configuration that was made. The report never holds a value itself, because it may be a secret.
 import { type ForeignFile, type ForeignNode, leavesOf } from "./foreign-file.ts";
 import { shownPath } from "./shown-path.ts";
 
@@ -17,17 +17,44 @@ export interface ReportLine {
   readonly note: string | null;
 }
 
+/** What this gateway does whatever its configuration says. */
+export interface Always {
+  readonly always: string;
+}
+
+export function always(text: string): Always {
+  return { always: text };
+}
+
+/**
+ * Where a value stands: a place of the configuration as written-places.ts reads it. A function returns the places that
+ * are known only when everything is written; one of them is enough, and without any the value was not written.
+ */
+export type Place = string | Always | (() => readonly string[]);
+
 /**
  * Says what became of a value, or of everything below it. The first word about a value counts, so that a part can speak
  * of single values before it speaks of all that remain. Without a node, nothing is said.
  */
 export interface Claims {
-  readonly taken: (node: ForeignNode | undefined, to: string) => void;
-  readonly changed: (node: ForeignNode | undefined, to: string, how: string) => void;
+  readonly taken: (node: ForeignNode | undefined, to: Place) => void;
+  readonly changed: (node: ForeignNode | undefined, to: Place, how: string) => void;
   /** Taken, or changed where there is something to say about it. */
-  readonly moved: (node: ForeignNode | undefined, to: string, how: string | null) => void;
+  readonly moved: (node: ForeignNode | undefined, to: Place, how: string | null) => void;
   readonly without: (node: ForeignNode | undefined, why: string) => void;
+  /** Calls of the other gateway reached a model by this node. A configuration in which it has no place lacks a target; `why` is said if nothing else is. */
+  readonly target: (node: ForeignNode, to: Place, why?: string) => void;
 }
+
+/** A target of the other gateway that the configuration which was made does not have. */
+export interface MissingTarget {
+  readonly line: number;
+  readonly path: string;
+  readonly why: string;
+}
+
+/** Whether a place is in the configuration that was made. */
+export type IsWritten = (place: string) => boolean;
 
 export interface OpenReport extends Claims {
   /** The last word about values that turned out to be secrets. */
@@ -35,15 +62,24 @@ export interface OpenReport extends Claims {
   /** The last word about what stands at a place of our configuration, or in one of these targets. */
   readonly leaveOut: (place: string, targets: readonly string[], why: string) => void;
   /** A line for each value, in the order of the file. */
-  readonly lines: () => readonly ReportLine[];
+  readonly lines: (isWritten: IsWritten) => readonly ReportLine[];
+  readonly missingTargets: (isWritten: IsWritten) => readonly MissingTarget[];
 }
 
 const UNKNOWN = "the import does not know this setting";
+const NOT_WRITTEN = "nothing of it is in the configuration that was made";
+
+interface Word {
+  readonly outcome: Outcome;
+  readonly to: Place | null;
+  readonly note: string | null;
+}
 
 export function openReport({ root, replaced }: ForeignFile): OpenReport {
-  const said = new Map<ForeignNode, Pick<ReportLine, "outcome" | "to" | "note">>();
-  const claim = (node: ForeignNode | undefined, what: Pick<ReportLine, "outcome" | "to" | "note">): void => {
-    for (const leaf of node === undefined ? [] : leavesOf(node)) if (!said.has(leaf)) said.set(leaf, what);
+  const said = new Map<ForeignNode, Word>();
+  const targets = new Map<ForeignNode, { readonly to: Place; readonly why: string }>();
+  const claim = (node: ForeignNode | undefined, what: Word): void => {
+    for (const leaf of node === undefined ? [] : leavesOf(node)) said.set(leaf, merged(said.get(leaf), what));
   };
   for (const node of replaced)
     claim(node, {
@@ -56,27 +92,73 @@ export function openReport({ root, replaced }: ForeignFile): OpenReport {
     changed: (node, to, how) => claim(node, { outcome: "changed", to, note: how }),
     moved: (node, to, how) => claim(node, { outcome: how === null ? "taken" : "changed", to, note: how }),
     without: (node, why) => claim(node, { outcome: "without", to: null, note: why }),
+    target: (node, to, why = NOT_WRITTEN) => void targets.set(node, { to, why }),
     areSecrets: (nodes) => {
       for (const node of nodes) {
-        const { to = null } = said.get(node) ?? {};
+        const { outcome, to } = said.get(node) ?? UNSAID;
+        // the same text stands elsewhere too, and was taken over from there
+        if (outcome === "without") continue;
         said.set(node, { outcome: "changed", to, note: "it looks like a secret, and stands in a file of its own" });
       }
     },
-    leaveOut: (place, targets, why) => {
-      for (const [node, { to }] of said)
-        if (to !== null && (isAt(to, place) || targets.some((target) => to === target || to.endsWith(` of ${target}`))))
+    leaveOut: (place, models, why) => {
+      for (const [node, { to }] of said) {
+        const places = placesOf(to);
+        if (places.length > 0 && places.every((each) => isLeftOut(each, place, models)))
           said.set(node, { outcome: "without", to: null, note: why });
+      }
     },
-    lines: () =>
+    lines: (isWritten) =>
       [root, ...replaced]
         .flatMap((node) => [...leavesOf(node)])
         .toSorted((a, b) => a.line - b.line || a.column - b.column)
         .map((leaf): ReportLine => ({
           line: leaf.line,
           path: shownPath(leaf.path),
-          ...(said.get(leaf) ?? { outcome: "without", to: null, note: UNKNOWN }),
+          ...inEffect(said.get(leaf) ?? UNSAID, isWritten),
         })),
+    missingTargets: (isWritten) =>
+      Array.from(targets).flatMap(([node, { to, why }]): readonly MissingTarget[] => {
+        if (placesOf(to).some(isWritten)) return [];
+        const words = Array.from(leavesOf(node), (leaf) => said.get(leaf) ?? UNSAID);
+        const reason = words.every(({ outcome }) => outcome === "without") ? words[0]!.note : null;
+        return [{ line: node.line, path: shownPath(node.path), why: reason === UNKNOWN ? why : (reason ?? why) }];
+      }),
   };
+}
+
+const UNSAID: Word = { outcome: "without", to: null, note: UNKNOWN };
+
+/** What several targets share stands at the places of all of them. */
+function merged(first: Word | undefined, next: Word): Word {
+  if (first === undefined) return next;
+  const { to } = first;
+  return typeof to === "function" && typeof next.to === "function"
+    ? { ...first, to: () => [...placesOf(to), ...placesOf(next.to)] }
+    : first;
+}
+
+/** Empty for what needs no place. */
+function placesOf(to: Place | null): readonly string[] {
+  if (typeof to === "string") return [to];
+  return typeof to === "function" ? to() : [];
+}
+
+/** A value whose place is not in the configuration has no counterpart, whatever was said of it. */
+function inEffect({ outcome, to, note }: Word, isWritten: IsWritten): Pick<ReportLine, "outcome" | "to" | "note"> {
+  if (outcome === "without" || to === null) return { outcome, to: null, note };
+  if (typeof to === "object") return { outcome, to: to.always, note };
+  const place = placesOf(to).find(isWritten);
+  if (place !== undefined) return { outcome, to: place, note };
+  return { outcome: "without", to: null, note: note === null ? NOT_WRITTEN : `${NOT_WRITTEN}: ${note}` };
+}
+
+function isLeftOut(to: string, place: string, targets: readonly string[]): boolean {
+  return (
+    isAt(to, place) ||
+    to.endsWith(` in ${place}`) ||
+    targets.some((target) => to === target || to.endsWith(` of ${target}`))
+  );
 }
 
 function isAt(to: string, place: string): boolean {

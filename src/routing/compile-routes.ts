@@ -38,6 +38,8 @@ export function routesSeen(scopes: readonly RouteScope[]): ReadonlyMap<string, R
     for (const [name, entry] of Object.entries(routes)) {
       const route = compileRoute(name, entry, defaults);
       const version = versions?.get(name);
+      // routes of nearer scopes come last
+      seen.delete(name);
       seen.set(name, version === undefined ? route : { ...route, version });
     }
   return seen;
@@ -49,8 +51,10 @@ export function compileRoute(name: string, entry: RouteEntry, defaults: readonly
   const first = <Value>(read: (scope: RouteDefaults) => Value | undefined): Value | null =>
     layers.map(read).find((value) => value !== undefined) ?? null;
   const strategy = first((scope) => scope.strategy) ?? "priority";
+  const { aliases = [] } = entry;
   return {
     name,
+    ...(aliases.length > 0 && { aliases }),
     strategy: typeof strategy === "string" ? strategy : strategy.type,
     targets: entry.targets.map(compileTarget),
     retries: first((scope) => scope.retries),

@@ -1,11 +1,11 @@
 // Finds the route for `route` and `model` of a request (promises 1.1 to 1.4 and 1.6), and the model that a route's map
 // names for a conversation that is too long.
-import { noSuchRoute } from "../auth/token-restrictions.ts";
+import { noSuchRoute, permitsRoute } from "../auth/token-restrictions.ts";
 import type { CallOptions, ModelListEntry } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Principal, TokenRestrictions } from "../core/identity.ts";
 import { memoizeBounded, memoizePerObject } from "../core/memoization.ts";
-import { DIRECT_ROUTE, directRoute, type Route, ROUTE_NAME, type RouteTarget } from "../core/route.ts";
+import { DIRECT_ROUTE, directRoute, type Route, type RouteTarget } from "../core/route.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { MODEL_ID } from "../providers/settings.ts";
 
@@ -47,7 +47,7 @@ export function resolveRoute(
       "model or route is required. A model is <provider>:<model_name>; GET /api/v1/models lists models and routes.",
       { param: "model" },
     );
-  const same = route === null && isBareName(requested) ? routesFor(snapshot, scope).get(requested) : undefined;
+  const same = route === null ? findRoute(requested, routesFor(snapshot, scope), restrictions) : undefined;
   return same === undefined
     ? {
         route: directRoutes(snapshot)(routesFor(snapshot, scope))(requested),
@@ -75,6 +75,28 @@ export function routesFor(
   return (projectId === null ? undefined : projectRoutes.get(projectId)) ?? tenantRoutes.get(tenantId) ?? routes;
 }
 
+/**
+ * Finds a route by its name, or else by an alias. An alias of a route that the caller may not call is none, so that it
+ * neither tells of the route nor stands before a model of this name.
+ */
+export function findRoute(
+  name: string,
+  routes: ReadonlyMap<string, Route>,
+  restrictions: TokenRestrictions | null,
+): Route | undefined {
+  if (name === DIRECT_ROUTE) return undefined;
+  const named = routes.get(name);
+  if (named !== undefined) return named;
+  const other = routesByAlias(routes).get(name);
+  return other !== undefined && permitsRoute(restrictions, other) ? other : undefined;
+}
+
+/** An alias of a nearer scope precedes one of a wider scope, whose routes come first in the map. */
+const routesByAlias = memoizePerObject(
+  (routes: ReadonlyMap<string, Route>): ReadonlyMap<string, Route> =>
+    new Map([...routes.values()].flatMap((route) => (route.aliases ?? []).map((alias) => [alias, route] as const))),
+);
+
 /** Returns the routes that a request can name. The route with the defaults for direct calls is not one of them. */
 export function namedRoutes(routes: ReadonlyMap<string, Route>): readonly Route[] {
   return [...routes.values()].filter(({ name }) => name !== DIRECT_ROUTE);
@@ -92,12 +114,8 @@ export function contextWindowFallback(
   return models.get(`${providerId}:${model}`) ?? models.get(`${providerId}/${model}`) ?? models.get(model) ?? null;
 }
 
-function isBareName(model: string): boolean {
-  return ROUTE_NAME.test(model) && model !== DIRECT_ROUTE;
-}
-
 function namedRoute(name: string, snapshot: Snapshot, scope: Scope, restrictions: TokenRestrictions | null): Route {
-  const found = routesFor(snapshot, scope).get(name);
+  const found = findRoute(name, routesFor(snapshot, scope), restrictions);
   if (found === undefined && restrictions !== null) throw noSuchRoute(name);
   if (found === undefined)
     throw new GatewayError("route_not_found", `Unknown route ${quoted(name)}.`, { param: "route" });
@@ -111,6 +129,7 @@ function withinRoute(route: Route, model: string | null, restrictions: TokenRest
   const name = at < 0 ? model : `${model.slice(0, at)}:${model.slice(at + 1)}`;
   const requested = route.targets.find((target) => target.name === name);
   if (requested !== undefined) return { route, requested };
+  if (route.aliases?.includes(model) === true) return { route, requested: null };
   if (restrictions?.permitsRoute(route.name) === false) throw noSuchRoute(route.name);
   const seesAll = restrictions === null || restrictions.permitsWholeRoute(route.name);
   const seen = route.targets.filter((target) => seesAll || restrictions.permitsModel(target.name));

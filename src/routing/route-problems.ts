@@ -74,8 +74,37 @@ function scopeProblems(
       ...targetProblems(entry, [...base, "routes", name], known),
       ...settingProblems(entry, [...base, "routes", name], known),
     ]),
+    ...aliasProblems(entries, [...base, "routes"], known),
     ...loopProblems(base, own, scopes),
   ];
+}
+
+/** An alias may have the form `<provider>/<model>`, which it then precedes; with a colon, a model is always a model. */
+function aliasProblems(
+  entries: readonly (readonly [string, RouteEntry])[],
+  base: Path,
+  { routes, providers }: Known,
+): readonly RouteProblem[] {
+  const seen = new Set<string>();
+  return entries.flatMap(([name, { aliases = [] }]) =>
+    aliases.flatMap((alias, index): readonly RouteProblem[] => {
+      const path = [...base, name, "aliases", index];
+      const isTaken = seen.has(alias);
+      seen.add(alias);
+      if (routes.has(alias)) return [{ path, message: "a route has this name, which precedes an alias" }];
+      if (isTaken) return [{ path, message: "this alias is in the configuration twice" }];
+      const prefix = /^([^:/]+):/.exec(alias)?.[1];
+      return prefix === undefined || !(providers.has(prefix) || prefix === "route")
+        ? []
+        : [
+            {
+              path,
+              message:
+                "this means a model or a route already; an alias can be written with a slash in place of the colon",
+            },
+          ];
+    }),
+  );
 }
 
 function targetProblems({ targets }: RouteEntry, base: Path, known: Known): readonly RouteProblem[] {

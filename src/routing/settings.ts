@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { cacheUseSchema } from "../auth/cache-use-settings.ts";
 import { COMMON_PARAMETERS, type CommonParameter } from "../core/params.ts";
-import { DIRECT_ROUTE, ROUTE_NAME, type StrategyType } from "../core/route.ts";
+import { DIRECT_ROUTE, ROUTE_ALIAS, ROUTE_NAME, type StrategyType } from "../core/route.ts";
 import { routeTestsSchema } from "./test-settings.ts";
 
 const STRATEGIES = [
@@ -260,6 +260,23 @@ export const routeSchema = z
       title: "Targets",
       description: "The models that may answer, each as `<provider>:<model_name>` or as a mapping.",
     }),
+    aliases: z
+      .array(
+        z
+          .string()
+          .regex(
+            ROUTE_ALIAS,
+            "expected 1 to 256 printable ASCII characters without a space at the beginning or the end",
+          )
+          .refine((name) => name !== DIRECT_ROUTE, "this name is reserved for calls without a route"),
+      )
+      .max(MAX_ENTRIES)
+      .optional()
+      .meta({
+        title: "Aliases",
+        description:
+          "Further names by which requests find the route, such as `team/fast`. They may contain `/` and precede a model of the form `<provider>/<model_name>`.",
+      }),
     ...ROUTE_SHAPE,
     tests: routeTestsSchema,
   })

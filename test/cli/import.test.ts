@@ -113,6 +113,30 @@ test("[d15.2] the report has a line for each value, and says what has no counter
   });
 });
 
+describe("an import that is not whole", () => {
+  const PORTKEY = JSON.stringify({ retry: { attempts: 2 }, targets: [{ virtual_key: "openai-1" }] });
+  test("[d15.2] without a route it says so, and ends with 1", async () => {
+    const { code, stdout } = await run("import", "portkey", written(PORTKEY));
+    expect(code).toBe(1);
+    expect(stdout).toContain("The import is incomplete: the configuration has no route.");
+    const printed = JSON.parse((await run("import", "portkey", written(PORTKEY), "--json")).stdout) as object;
+    expect(printed).toMatchObject({ complete: false, routes: 0, missing_targets: [{ line: 1, path: "targets[0]" }] });
+    expect(await run("import", "portkey", written(PORTKEY), "--model", "gpt-4o")).toMatchObject({ code: 0 });
+  });
+  test("[d15.2] with a target less than the file it names it, writes the rest, and ends with 1", async () => {
+    const out = fresh();
+    const text = `${CONFIGURATION}\n`.replace(
+      "router_settings:",
+      "  - model_name: draw\n    litellm_params: {model: openai/dall-e-3}\nrouter_settings:",
+    );
+    const { code, stdout } = await run("import", "litellm", written(text), "--out", out);
+    expect(code).toBe(1);
+    expect(stdout).toContain("1 of the targets in the file are not in the configuration.");
+    expect(stdout).toMatch(/model_list\[3\]: .*images/);
+    expect((await run("check", join(out, "dragoman.yaml"))).code).toBe(0);
+  });
+});
+
 describe("calls go where they went", () => {
   const simulated = async (out: string, traffic: object): Promise<Report> => {
     const { code, stdout, stderr } = await run(
@@ -141,6 +165,24 @@ describe("calls go where they went", () => {
       faults: ["openai:*", "anthropic:*"].map((target) => ({ target, kind: "status", status: 503 })),
     });
     expect(shareOf(failing, "groq:llama-3.3-70b-versatile")).toBe(1);
+  });
+  test("[d15.2] under the name that clients asked for, although no route can have it", async () => {
+    const out = fresh();
+    const text = `
+model_list:
+  - model_name: groq/llama
+    litellm_params: {model: groq/llama-3.3-70b-versatile, api_key: os.environ/GROQ_API_KEY}
+  - model_name: other
+    litellm_params: {model: openai/gpt-4o}
+router_settings:
+  fallbacks: [{groq/llama: [other]}]
+`;
+    expect((await run("import", "litellm", written(text), "--out", out)).code).toBe(0);
+    const calls = [{ model: "groq/llama", count: 50, every_ms: 50 }];
+    const healthy = await simulated(out, { calls });
+    expect(shareOf(healthy, "groq:llama-3.3-70b-versatile")).toBe(1);
+    const failing = await simulated(out, { calls, faults: [{ target: "groq:*", kind: "status", status: 503 }] });
+    expect(shareOf(failing, "openai:gpt-4o")).toBe(1);
   });
   test("in the order of a Portkey config", async () => {
     const out = fresh();

@@ -82,6 +82,13 @@ describe("a failing target with fallbacks", () => {
     );
     expect([rowOf(report, A).attempts, rowOf(report, B).successes]).toEqual([most, 100]);
   });
+  test("[d15.2] has the model as its fallback that the configuration names, although an alias has its name", () => {
+    const report = simulated(
+      { targets: [A], aliases: ["anthropic/b"], fallbacks: ["anthropic/b"] },
+      { calls: [{ ...calls[0], route: "anthropic/b" }], faults: [{ target: A, kind: "status", status: 500 }] },
+    );
+    expect([rowOf(report, A).attempts, rowOf(report, B).successes]).toEqual([5, 100]);
+  });
   test("[d7.10] is given up for its fallback when it is silent, and its breaker opens", () => {
     const faults = [{ target: A, kind: "stall" }];
     for (const [stream, limitMs] of [

@@ -30,8 +30,44 @@ describe("providers", () => {
       providers: { groq: { keys: [key("a", "env.KEY_A", 1, ["x", "y"]), key("b", "env.KEY_B", 1, ["y"])] } },
     });
     expect(section(result, "routes")).toEqual({
-      "groq-y": { strategy: "weighted", targets: ["groq:y", "groq-2:y"] },
+      "groq-y": { aliases: ["groq/y"], strategy: "weighted", targets: ["groq:y", "groq-2:y"] },
     });
+  });
+  test("[d15.2] a key of the EU and one of the US divide the calls of a model by their weights, under its old name", () => {
+    const at = (region: string, weight: number) => ({
+      ...key(region, `env.${region}_KEY`, weight, ["gpt-4o"]),
+      azure_key_config: { endpoint: `https://${region.toLowerCase()}.openai.azure.com` },
+    });
+    const result = made({ providers: { azure: { keys: [at("EU", 0.75), at("US", 0.25)] } } });
+    expect(section(result, "routes")).toEqual({
+      "azure-gpt-4o": {
+        aliases: ["azure/gpt-4o"],
+        strategy: "weighted",
+        targets: [{ model: "azure:gpt-4o", weight: 3 }, "azure-2:gpt-4o"],
+      },
+    });
+    expect(lineAt(result, "providers.azure.keys[1].value").to).toBe("providers.azure-2.api_key");
+    expect(lineAt(result, "providers.azure.keys[1].weight").to).toBe("weight of azure-2:gpt-4o in routes.azure-gpt-4o");
+    expect(result.missingTargets).toEqual([]);
+  });
+  test("[d15.2] keys for any model that no route divides are missing, until --model names the models", () => {
+    const at = (region: string) => ({
+      ...key(region, `env.${region}_KEY`),
+      azure_key_config: { endpoint: `https://${region.toLowerCase()}.openai.azure.com` },
+    });
+    const text = JSON.stringify({ providers: { azure: { keys: [at("EU"), at("US")] } } });
+    const open = imported("bifrost", text);
+    expect(open.missingTargets.map(({ path }) => path)).toEqual(["providers.azure.keys[1]"]);
+    const named = imported("bifrost", text, { models: ["gpt-4o"] });
+    expect(named.missingTargets).toEqual([]);
+    expect(Object.keys(section(named, "routes"))).toEqual(["azure-gpt-4o"]);
+  });
+  test("[d15.2] a key that is off is not used", () => {
+    const result = made({
+      providers: { openai: { keys: [key("a", "env.KEY_A"), { ...key("b", "env.KEY_B"), enabled: false }] } },
+    });
+    expect(section(result, "providers")).toEqual({ openai: { api_key: "${KEY_A:-}" } });
+    expect(lineAt(result, "providers.openai.keys[1].value").outcome).toBe("without");
   });
   test("a custom provider has the version in its address", () => {
     const result = made({
@@ -72,7 +108,9 @@ describe("providers", () => {
     expect(section(result, "providers")).toMatchObject({
       azure: { base_url: "https://e.openai.azure.com", api_version: "2024-10-21" },
     });
-    expect(section(result, "routes")).toEqual({ "gpt-4o": { targets: ["azure:my-4o"] } });
+    expect(section(result, "routes")).toEqual({
+      "gpt-4o": { aliases: ["azure/gpt-4o"], targets: ["azure:my-4o"] },
+    });
   });
 });
 

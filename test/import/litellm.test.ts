@@ -64,16 +64,90 @@ model_list:
   - {model_name: "team a/gpt", litellm_params: {model: openai/gpt-4o}}
 `);
     expect(Object.keys(section(result, "routes"))).toEqual(["team-a-gpt"]);
-    expect(lineAt(result, "model_list[0].model_name")).toMatchObject({ outcome: "changed", to: "routes.team-a-gpt" });
+    expect(section(result, "routes")["team-a-gpt"]).toEqual({ targets: ["openai:gpt-4o"], aliases: ["team a/gpt"] });
+    expect(lineAt(result, "model_list[0].model_name")).toMatchObject({
+      outcome: "changed",
+      to: "routes.team-a-gpt.aliases",
+    });
   });
-  test("provider and model as a name are called directly", () => {
+  test("[d15.2] provider and model as a name are an alias of the route that was made of it", () => {
     const result = made(`
 model_list:
   - {model_name: groq/llama-3.3-70b-versatile, litellm_params: {model: groq/llama-3.3-70b-versatile}}
 `);
+    expect(section(result, "routes")).toEqual({
+      "groq-llama-3.3-70b-versatile": {
+        targets: ["groq:llama-3.3-70b-versatile"],
+        aliases: ["groq/llama-3.3-70b-versatile"],
+      },
+    });
     expect(lineAt(result, "model_list[0].model_name")).toMatchObject({
-      outcome: "taken",
-      to: "groq:llama-3.3-70b-versatile",
+      outcome: "changed",
+      to: "routes.groq-llama-3.3-70b-versatile.aliases",
+    });
+    expect(result.missingTargets).toEqual([]);
+  });
+  test("[d15.2] a name that is a route keeps it where another one becomes the same", () => {
+    const result = made(`
+model_list:
+  - {model_name: a/b, litellm_params: {model: openai/x}}
+  - {model_name: a-b, litellm_params: {model: openai/y}}
+`);
+    expect(section(result, "routes")).toEqual({
+      "a-b-2": { targets: ["openai:x"], aliases: ["a/b"] },
+      "a-b": { targets: ["openai:y"] },
+    });
+  });
+  test("[d15.2] images, speech, transcriptions and videos have no counterpart, and are missing targets", () => {
+    const modes = ["image_generation", "audio_speech", "audio_transcription", "video_generation"];
+    const names = ["dall-e-3", "tts-1", "whisper-1", "openai/gpt-image-1"];
+    const served = ["embedding", "rerank", "moderation", "responses", "chat"];
+    const result = made(
+      JSON.stringify({
+        model_list: [
+          ...modes.map((mode) => ({
+            model_name: `m-${mode}`,
+            litellm_params: { model: "openai/m" },
+            model_info: { mode },
+          })),
+          ...names.map((model) => ({ model_name: model, litellm_params: { model } })),
+          ...served.map((mode) => ({ model_name: mode, litellm_params: { model: "openai/m" }, model_info: { mode } })),
+        ],
+      }),
+    );
+    expect(Object.keys(section(result, "routes"))).toEqual(served);
+    expect(result.missingTargets.map(({ path }) => path)).toEqual(
+      [...modes, ...names].map((_, index) => `model_list[${index}]`),
+    );
+    expect(result.missingTargets[0]!.why).toContain("does not serve images");
+    expect(lineAt(result, "model_list[0].litellm_params.model").outcome).toBe("without");
+  });
+  test("[d15.2] of two deployments with one target and other parameters, only the first is said to be written", () => {
+    const result = made(`
+model_list:
+  - {model_name: m, litellm_params: {model: openai/a, temperature: 0.1}}
+  - {model_name: m, litellm_params: {model: openai/a, temperature: 0.9}}
+`);
+    expect(section(result, "routes")["m"]).toEqual({ targets: [{ model: "openai:a", params: { temperature: 0.1 } }] });
+    expect(lineAt(result, "model_list[0].litellm_params.temperature").outcome).toBe("taken");
+    expect(lineAt(result, "model_list[1].litellm_params.temperature").outcome).toBe("without");
+  });
+  test("[d15.2] a key of the EU and one of the US are two accounts of OpenAI in one route, and the region has words", () => {
+    const result = made(`
+model_list:
+  - {model_name: m, litellm_params: {model: openai/a, api_key: os.environ/US_KEY, region_name: us}}
+  - {model_name: m, litellm_params: {model: openai/a, api_key: os.environ/EU_KEY, api_base: "https://eu.api.openai.com/v1", region_name: eu}}
+router_settings: {enable_pre_call_checks: true, provider_budget_config: {openai: {budget_limit: 5, time_period: 1d}}}
+`);
+    expect(section(result, "providers")).toMatchObject({
+      openai: { api_key: "${US_KEY:-unset}" },
+      "openai-2": { type: "openai", base_url: "https://eu.api.openai.com/v1", api_key: "${EU_KEY:-unset}" },
+    });
+    expect(section(result, "routes")["m"]).toEqual({ targets: ["openai:a", "openai-2:a"] });
+    expect(lineAt(result, "model_list[1].litellm_params.region_name").note).toContain("not chosen by region");
+    expect(lineAt(result, "model_list[1].litellm_params.api_key").to).toBe("providers.openai-2.api_key");
+    expect(section(result, "budgets")).toEqual({
+      "provider-openai": { usd: "5", window: "day", unpriced: "allow", scope: { provider: "openai*" } },
     });
   });
   test("a wildcard needs no route", () => {
@@ -190,6 +264,36 @@ describe("settings", () => {
     expect(section(result, "budgets")).toEqual({
       "all-calls": { usd: "12.5", window: "month", unpriced: "allow", scope: {} },
     });
+  });
+  test("[d15.2] budget_duration is said with its amount, without it, and when it is no time", () => {
+    const alone = made(`${ONE}litellm_settings: {budget_duration: 30d}\n`);
+    expect(lineAt(alone, "litellm_settings.budget_duration").note).toContain("no amount");
+    const unreadable = made(`${ONE}litellm_settings: {max_budget: 5, budget_duration: monthly}\n`);
+    expect(section(unreadable, "budgets")).toEqual({});
+    for (const key of ["max_budget", "budget_duration"])
+      expect(lineAt(unreadable, `litellm_settings.${key}`)).toMatchObject({
+        outcome: "without",
+        note: "expected a time such as 24h or 30d",
+      });
+    const own = made(`
+model_list:
+  - {model_name: m, litellm_params: {model: openai/a, max_budget: 3, budget_duration: 1d}}
+`);
+    expect(section(own, "budgets")).toEqual({
+      "m-openai": { usd: "3", window: "day", unpriced: "allow", scope: { model: "openai:a" } },
+    });
+    expect(lineAt(own, "model_list[0].litellm_params.budget_duration")).toMatchObject({
+      outcome: "changed",
+      to: "budgets.m-openai.window",
+    });
+  });
+  test("[d15.2] key_generation_settings has words in whichever section it stands", () => {
+    for (const place of ["litellm_settings", "general_settings"]) {
+      const result = made(`${ONE}${place}: {key_generation_settings: {team_key_generation: {allowed: [admin]}}}\n`);
+      expect(lineAt(result, `${place}.key_generation_settings.team_key_generation.allowed[0]`).note).toContain(
+        "who makes tokens",
+      );
+    }
   });
   test("a cache with a password in plain text stands in a file", () => {
     const result = made(

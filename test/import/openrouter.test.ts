@@ -19,6 +19,7 @@ test("a preset is a route through OpenRouter, with the same preferences", () => 
   });
   expect(section(result, "routes")).toEqual({
     support: {
+      aliases: ["@preset/support"],
       targets: [
         { model: "openrouter:openai/gpt-4o", params: { temperature: 0.7, provider: { sort: "price", ignore: ["x"] } } },
       ],
@@ -28,7 +29,7 @@ test("a preset is a route through OpenRouter, with the same preferences", () => 
   expect(lineAt(result, "data.designated_version.config.temperature").outcome).toBe("taken");
   expect(lineAt(result, "data.designated_version.config.provider.sort").note).toBeNull();
   expect(result.needs).toEqual({ variables: ["OPENROUTER_API_KEY"], settings: [] });
-  expect(lineAt(result, "data.slug")).toMatchObject({ outcome: "changed", to: "routes.support" });
+  expect(lineAt(result, "data.slug")).toMatchObject({ outcome: "changed", to: "routes.support.aliases" });
 });
 
 test("a list of models is tried in order", () => {

@@ -73,6 +73,77 @@ describe("targets", () => {
     const named = made(config, { models: ["gpt-4o"] });
     expect(Object.keys(section(named, "routes"))).toEqual(["gpt-4o"]);
   });
+  test("[d15.2] nothing is said to be taken for a route that is not there, and the targets are missing", () => {
+    const result = made({
+      name: "chat",
+      strategy: { mode: "fallback", sticky: { enabled: true, hash_fields: ["metadata.user"] } },
+      retry: { attempts: 2 },
+      cache: { mode: "simple", max_age: 60 },
+      request_timeout: 1000,
+      targets: [
+        { virtual_key: "openai-1", override_params: { temperature: 0 } },
+        { virtual_key: "azure-1", drop_params: ["user"] },
+      ],
+    });
+    expect(result.routes).toBe(0);
+    expect(result.missingTargets.map(({ path }) => path)).toEqual(["targets[0]", "targets[1]"]);
+    expect(result.missingTargets[0]!.why).toContain("--model");
+    const taken = result.report.filter(({ outcome }) => outcome !== "without").map(({ path }) => path);
+    expect(taken).toEqual(["targets[0].virtual_key", "targets[1].virtual_key"]);
+    expect(result.configuration["tenants"]).toBeUndefined();
+  });
+  test("[d15.2] a route without some of its targets says which, and what only they had", () => {
+    const result = made({
+      strategy: { mode: "loadbalance" },
+      targets: [
+        { override_params: { model: "@openai/a", top_p: 0.5 }, weight: 1 },
+        { virtual_key: "azure-1", override_params: { top_p: 0.7 }, weight: 1, retry: { attempts: 4 } },
+      ],
+    });
+    expect(result.missingTargets.map(({ path }) => path)).toEqual(["targets[1]"]);
+    expect(lineAt(result, "targets[0].override_params.top_p")).toMatchObject({
+      outcome: "changed",
+      to: "params.top_p of openai:a in routes.imported",
+    });
+    expect(lineAt(result, "targets[1].override_params.top_p").outcome).toBe("without");
+    expect(lineAt(result, "targets[1].weight").outcome).toBe("without");
+  });
+  test("[d15.2] of settings that several targets have, only the one that counts is said to be taken", () => {
+    const result = made({
+      strategy: { mode: "fallback" },
+      targets: [
+        { override_params: { model: "@openai/a" }, retry: { attempts: 1 } },
+        { override_params: { model: "@groq/b" }, retry: { attempts: 5 } },
+      ],
+    });
+    expect(section(result, "routes")["imported"]).toMatchObject({ retries: 1 });
+    expect(lineAt(result, "targets[0].retry.attempts")).toMatchObject({
+      outcome: "taken",
+      to: "routes.imported.retries",
+    });
+    expect(lineAt(result, "targets[1].retry.attempts").outcome).toBe("without");
+  });
+  test("[d15.2] the same target with other parameters is missing, with equal ones it is not", () => {
+    const at = (temperature: number): object => ({ override_params: { model: "@openai/a", temperature } });
+    const twice = (first: number, second: number) =>
+      made({ strategy: { mode: "fallback" }, targets: [at(first), at(second)] }).missingTargets.map(({ path }) => path);
+    expect(twice(0, 0)).toEqual([]);
+    expect(twice(0, 1)).toEqual(["targets[1]"]);
+  });
+  test("[d15.2] two keys of one provider are two accounts, and each is said at its own", () => {
+    const at = (key: string, host: string): object => ({
+      provider: "openai",
+      api_key: key,
+      custom_host: host,
+      override_params: { model: "m" },
+    });
+    const result = made({
+      strategy: { mode: "loadbalance" },
+      targets: [at("sk-of-the-us", "https://us.api.openai.com/v1"), at("sk-of-the-eu", "https://eu.api.openai.com/v1")],
+    });
+    expect(section(result, "routes")["imported"]).toMatchObject({ targets: ["openai:m", "openai-2:m"] });
+    expect(lineAt(result, "targets[1].api_key").to).toBe("providers.openai-2.api_key");
+  });
   test("a slug that says nothing needs --provider", () => {
     const config = { provider: "@xx", override_params: { model: "m" } };
     expect(lineAt(made(config), "provider").outcome).toBe("without");

@@ -199,6 +199,16 @@ function tried(gateway: GatewayName, text: string): Imported | null {
   }
 }
 
+/** What the gateway does in any case has words; every other place has its last name in the configuration. */
+function isThere(to: string, { configuration, secrets }: Imported): boolean {
+  const isPath = Object.keys(configuration).some((name) => to === name || to.startsWith(`${name}.`));
+  if (!isPath && !/^[^ ]+:|:[^ ]+ in routes\./.test(to))
+    return / |^content_log$|^integrations$/.test(to) || to.startsWith("secrets/");
+  const name = isPath ? to.split(".").at(-1)! : to.replace(/^.* of (?=[^ ]+:)/, "").replace(/ in routes\..*$/, "");
+  const text = JSON.stringify([configuration, secrets.map((each) => each.name)]);
+  return text.includes(JSON.stringify(name).slice(1, -1)) || text.includes(`"${name.split(":")[0]!}"`);
+}
+
 describe.each(GATEWAY_NAMES)("any configuration of %s", (gateway) => {
   test("[d15.2] has a line for each of its values, shows no secret, and makes a valid configuration or none", () => {
     let count = 0;
@@ -211,6 +221,7 @@ describe.each(GATEWAY_NAMES)("any configuration of %s", (gateway) => {
         const { root } = parseForeignFile({ file: "f", text, yaml: gateway === "litellm" ? "1.1" : "1.2" });
         expect(result.report).toHaveLength([...leavesOf(root)].length);
         expect(JSON.stringify([result.report, result.configuration])).not.toContain(SECRET.slice(3));
+        for (const { outcome, to } of result.report) if (outcome !== "without") expect(isThere(to!, result)).toBe(true);
         expect(JSON.stringify(result.configuration)).not.toMatch(/[^$]\$\{(HOME|file:\/etc)/);
       }),
       { numRuns: drawCount(150, 5000) },

@@ -40,6 +40,8 @@ function problemsOf(text: string): readonly string[] {
   return [];
 }
 
+const withoutPlace = (problem: string): string => problem.replace(/^f:\d+:\d+ /, "");
+
 describe("a route", () => {
   test("needs nothing but targets", () => {
     expect(route('{targets: ["openai:gpt-5-mini"]}')).toEqual({
@@ -376,6 +378,27 @@ describe("mistakes", () => {
     expect(problemsOf("providers: {route: {type: openai}}")).toEqual([
       "f:1:13 providers.route: this id is reserved: `route:` is the prefix of route names",
     ]));
+  test("[d15.2] an alias is not the name of a route that is seen, not twice in a scope, and not a model with its colon", () => {
+    const aliases = (...names: readonly string[]) => `{${target}, aliases: ${JSON.stringify(names)}}`;
+    const inRoutes = (text: string) => problemsOf(`routes: {r: ${text}, other: {${target}}}\n`).map(withoutPlace);
+    expect(inRoutes(aliases("openai/gpt-4o", "a b/c:d", "free:x"))).toEqual([]);
+    for (const name of ["r", "other"])
+      expect(inRoutes(aliases(name))).toEqual(["routes.r.aliases[0]: a route has this name, which precedes an alias"]);
+    expect(inRoutes(aliases("x", "x"))).toEqual(["routes.r.aliases[1]: this alias is in the configuration twice"]);
+    for (const name of ["openai:gpt-4o", "route:other"])
+      expect(inRoutes(aliases(name))).toEqual([
+        "routes.r.aliases[0]: this means a model or a route already; an alias can be written with a slash in place of the colon",
+      ]);
+    for (const name of ["", " a", "ä", "direct", "x".repeat(257)]) expect(inRoutes(aliases(name))).toHaveLength(1);
+    const nearer = (scope: string, name: string) =>
+      problemsOf(`routes: {r: ${aliases("x")}}\n${scope}: {p: {routes: {own: ${aliases(name)}}}}\n`).map(withoutPlace);
+    for (const scope of ["tenants", "projects"]) {
+      expect(nearer(scope, "x")).toEqual([]);
+      expect(nearer(scope, "r")).toEqual([
+        `${scope}.p.routes.own.aliases[0]: a route has this name, which precedes an alias`,
+      ]);
+    }
+  });
   test("defaults are checked where they are written", () =>
     expect(problemsOf('tenants: {t: {route_defaults: {fallbacks: ["route:none"], targets: []}}}')).toEqual([
       'f:1:59 tenants.t.route_defaults.targets: unknown key "targets"',

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newAccessToken } from "../../src/auth/access-token.ts";
+import { restrictionsOf } from "../../src/auth/token-restrictions.ts";
 import { parseChatRequest } from "../../src/chat/request/parse.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import { type AccessToken, UNRESTRICTED } from "../../src/core/identity.ts";
@@ -27,7 +28,7 @@ const ROUTES = routesOfText(`
 routes:
   chat: {targets: ["openai:gpt-4o", {model: "anthropic:claude-sonnet-4-5", order: 2}, "gemini:gemini-2.5-flash"], drop_params: true}
   warm: {targets: [{model: "openai:gpt-4o-mini", params: {temperature: 1.5, max_tokens: 7, top_k: 3}}]}
-  claude: {targets: ["anthropic:claude-sonnet-4-5"]}
+  claude: {targets: ["anthropic:claude-sonnet-4-5"], aliases: ["team/claude"]}
   cool: {targets: [{model: "openai:gpt-4o", drop: [temperature, max_tokens, user], params: {top_p: 0.5}}]}
   groq.fast_1-x: {targets: ["groq:llama/deep:1"]}
 tenants: {default: {routes: {ours: {targets: ["openai:tenant"]}}}}
@@ -55,6 +56,50 @@ function refusal(run: () => unknown): string {
   }
   return "taken";
 }
+
+describe("[d1.3] [d15.2] an alias of a route", () => {
+  const OLD = routesOfText(`
+routes:
+  direct_llama: {targets: ["groq:llama"], aliases: ["groq/llama", "old name", "shared"], retries: 0}
+  chat: {targets: ["openai:gpt-4o", "groq:llama"], aliases: ["team/chat", "openai/gpt-4o"]}
+projects: {default: {routes: {ours: {targets: ["gemini:gemini-2.5-flash"], aliases: [shared]}}}}
+`);
+  const old = answeringGateway({ snapshot: OLD });
+  const resolved = (
+    fields: Readonly<Record<string, unknown>>,
+    routes: readonly string[] = [],
+    models: readonly string[] = [],
+  ) => {
+    const { options } = parseChatRequest(JSON.stringify({ messages: HELLO, ...fields }));
+    const restrictions = restrictionsOf({ routes, models } as unknown as AccessToken);
+    return resolveRoute(options, old.context.snapshot(), { tenantId: "default", projectId: "default" }, restrictions)
+      .route.name;
+  };
+  test("is found in model and in route, with a slash and spaces in it, and precedes <provider>/<model>", async () => {
+    for (const [name, route] of [
+      ["groq/llama", "direct_llama"],
+      ["old name", "direct_llama"],
+      ["team/chat", "chat"],
+      ["shared", "ours"],
+    ] as const) {
+      expect(await served({ model: name }, old)).toStartWith(`${route} `);
+      expect(await served({ route: name }, old)).toStartWith(`${route} `);
+    }
+    expect(await served({ model: "groq:llama" }, old)).toBe("direct groq:llama");
+    expect(await served({ route: "direct", model: "groq/llama" }, old)).toBe("direct groq:llama");
+  });
+  test("beside its route repeats the route's name, unless it is one of the targets", async () => {
+    expect(await served({ route: "chat", model: "team/chat" }, old)).toBe("chat openai:gpt-4o");
+    expect(await served({ route: "direct_llama", model: "groq/llama" }, old)).toBe("direct_llama groq:llama");
+    expect(await served({ route: "chat", model: "old name" }, old)).toBe("400 model_not_in_route model");
+  });
+  test("is none for a token that may not call the route, so that a model of this name is called directly", () => {
+    expect(resolved({ model: "groq/llama" }, ["direct_*"])).toBe("direct_llama");
+    expect(resolved({ model: "groq/llama" }, ["chat"], ["groq:llama"])).toBe("direct");
+    expect(refusal(() => resolved({ model: "old name" }, ["chat"]))).toBe("404 model_not_found model");
+    expect(refusal(() => resolved({ route: "old name" }, ["chat"]))).toBe("404 route_not_found route");
+  });
+});
 
 describe("selection", () => {
   test("[d1.1] [s:request.route] [s:request.model] is by a route's name or by a model's provider and name, of which the request needs one", async () => {
@@ -375,7 +420,14 @@ describe("[d9.1] routes in the listing of models", () => {
     expect(names.toSorted()).toEqual(["chat", "claude", "cool", "groq.fast_1-x", "mine", "ours", "warm"]);
     for (const one of data.slice(0, names.length))
       expect(one).toMatchObject({ object: "model", owned_by: "dragoman", created: expect.any(Number), name: one.id });
-    expect(data[names.length].owned_by).not.toBe("dragoman");
+    expect(data[names.length + 1].owned_by).not.toBe("dragoman");
+  });
+  test("[d15.2] are listed under their aliases too, and found by them", async () => {
+    const { data } = await get("");
+    const own = data.find((one: any) => one.id === "team/claude");
+    const named = await get("/claude");
+    expect(own).toEqual({ ...named, id: "team/claude" });
+    expect(await get("/team/claude")).toEqual(own);
   });
   test("show what every target can do: the shortest context, common parameters and modalities", async () => {
     const [chat, ...targets] = await Promise.all(

@@ -240,7 +240,8 @@ function entryStages(
   } = preparing;
   const request = requestForEntry(serving.request, entry, author);
   const { route, requested } = resolveRoute(
-    { route: entry.route, model: entry.model, modelList: null },
+    // the configuration names routes as such, and everything else in it is a model
+    { route: entry.route ?? (author === "caller" ? null : DIRECT_ROUTE), model: entry.model, modelList: null },
     snapshot,
     principal,
     author === "caller" ? principal.restrictions : null,

@@ -2,12 +2,14 @@
 // address or a cloud of their own are one each. https://docs.getbifrost.ai/providers/provider-configuration
 import type { ProviderFamily } from "../../providers/settings.ts";
 import { placeholderUrl } from "../address.ts";
-import { nameOf } from "../draft.ts";
+import { claimAsked } from "../asked-name.ts";
 import { isOn, numberOf, textOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { joined, type Reference, type Value, variable } from "../reference.ts";
+import { always } from "../report.ts";
 import { addressOf, secretOf, wordOfSetting } from "./environment.ts";
+import { whyUnserved } from "../unserved-models.ts";
 import { BIFROST_NAMES } from "./provider-names.ts";
 
 /** Where Bifrost looks for OpenAI's operations below an address. */
@@ -22,6 +24,9 @@ interface KeyGroup {
   readonly id: string;
 }
 
+/** Where a setting of the account stands, whose id is known when its entry is made. */
+type At = (key: string) => () => readonly string[];
+
 export function importProviders(providers: ForeignNode | undefined, context: ImportContext): void {
   for (const [name, node] of providers?.members ?? []) importProvider(name, node, context);
 }
@@ -34,19 +39,33 @@ function importProvider(name: string, node: ForeignNode, context: ImportContext)
   const address = node.members.get("network_config")?.members.get("base_url");
   const isOwn = wanted === "openai" && (custom !== undefined || address !== undefined);
   const family = families.get(isOwn ? "custom" : (wanted ?? ""));
-  if (family === undefined)
-    return claims.without(node, "Dragoman has no such provider; --provider <name>=<provider> names the one that it is");
+  if (family === undefined) {
+    claims.target(node, () => []);
+    claims.without(node, "Dragoman has no such provider; --provider <name>=<provider> names the one that it is");
+    return;
+  }
   claims.taken(base, `providers.${name}`);
   claims.without(
     custom?.members.get("allowed_requests"),
     "a token can be confined to models and routes, not to operations",
   );
-  const groups = groupsOf(node.members.get("keys")?.items ?? []).map((keys) =>
-    keyGroup(name, family, keys, node, context),
-  );
-  if (groups.length === 0) keyGroup(name, family, [], node, context);
-  importAliases(groups, context);
-  if (groups.length > 1) importSharedModels(name, groups, context);
+  const keys = (node.members.get("keys")?.items ?? []).filter((key, _, all) => !isOff(key, all, context));
+  const groups = groupsOf(keys).map((members) => keyGroup(name, family, members, node, context));
+  if (groups.length === 0) {
+    const { id } = keyGroup(name, family, [], node, context);
+    claims.target(node, `providers.${id}`);
+  }
+  importAliases(name, groups, context);
+  importSharedModels(name, groups, context);
+}
+
+/** A key without weight gets no call where another one has a weight. */
+function isOff(key: ForeignNode, all: readonly ForeignNode[], { claims }: ImportContext): boolean {
+  const enabled = key.members.get("enabled");
+  const hasWeight = (each: ForeignNode): boolean => (numberOf(each.members.get("weight")) ?? 1) > 0;
+  if ((enabled === undefined || isOn(enabled)) && (hasWeight(key) || !all.some(hasWeight))) return false;
+  claims.without(key, "no call uses this key, which is off or without weight");
+  return true;
 }
 
 const ENDED = /_key_config$/;
@@ -75,48 +94,57 @@ function keyGroup(
   const [first] = keys;
   const own =
     [...(first?.members ?? [])].find(([member]) => ENDED.test(member))?.[1] ?? provider.members.get("meta_config");
-  const at = `providers.${name}`;
+  let account: string | null = null;
+  const at: At = (key) => () => (account === null ? [] : [`providers.${account}.${key}`]);
   const entry: Record<string, Value> = {
-    ...addressEntry(family, provider, own, at, context),
-    ...credentialEntry(name, family, keys, own, context),
+    ...addressEntry(name, family, provider, own, at, context),
+    ...credentialEntry(name, family, keys, own, at, context),
     ...settingsEntry(family, own, at, context),
   };
   const id = draft.account({ family: family.id, wantedId: name, entry });
+  account = id;
   const models = first === undefined ? [] : modelsOf(first);
-  for (const model of models) draft.model(id, model, {});
+  for (const model of models) if (whyUnserved(model) === null) draft.model(id, model, {});
   for (const key of keys) {
-    claims.taken(key.members.get("models"), `models of providers.${id}`);
+    for (const item of key.members.get("models")?.items ?? []) {
+      const why = whyUnserved(textOf(item) ?? "");
+      if (why === null) continue;
+      claims.without(item, why);
+      claims.target(item, () => []);
+    }
+    claims.taken(key.members.get("models"), models.length > 0 ? `providers.${id}.models` : `providers.${id}`);
     for (const label of ["name", "id"]) claims.without(key.members.get(label), "keys have no names here");
-    const enabled = key.members.get("enabled");
-    if (isOn(enabled)) claims.taken(enabled, `providers.${id}`);
+    claims.taken(key.members.get("enabled"), `providers.${id}`);
   }
   return { keys, models, id };
 }
 
 function addressEntry(
+  name: string,
   family: ProviderFamily,
   provider: ForeignNode,
   own: ForeignNode | undefined,
-  at: string,
+  at: At,
   context: ImportContext,
 ): Record<string, Value> {
   const network = provider.members.get("network_config")?.members;
   const node = own?.members.get("endpoint") ?? own?.members.get("url") ?? network?.get("base_url");
   context.claims.taken(
     network?.get("allow_private_network"),
-    "addresses in the file, which may be in private networks",
+    always("addresses in the file, which may be in private networks"),
   );
-  if (node === undefined) return family.baseUrl === null ? { base_url: placeholderUrl(`address-of-${at}`) } : {};
-  const address = addressOf(node, `${at}.base_url`, context);
-  return { base_url: family.id === "custom" ? withPath(address, provider, context) : address };
+  if (node === undefined)
+    return family.baseUrl === null ? { base_url: placeholderUrl(`address-of-providers-${name}`) } : {};
+  const address = addressOf(node, at("base_url"), context);
+  return { base_url: family.id === "custom" ? withPath(address, provider, at, context) : address };
 }
 
 /** Bifrost adds the version to the address, unless the paths are overridden. */
-function withPath(address: Reference | string, provider: ForeignNode, { claims }: ImportContext): Value {
+function withPath(address: Reference | string, provider: ForeignNode, at: At, { claims }: ImportContext): Value {
   const overrides = provider.members.get("custom_provider_config")?.members.get("request_path_overrides");
   const path = textOf(overrides?.members.get("chat_completion"));
   const prefix = path?.endsWith(CHAT_PATH) === true ? path.slice(0, -CHAT_PATH.length) : VERSION_PATH;
-  claims.changed(overrides, "base_url", "the beginning of the path is part of the address");
+  claims.changed(overrides, at("base_url"), "the beginning of the path is part of the address");
   if (typeof address !== "string") return joined(address, prefix);
   const plain = address.replace(/\/+$/, "");
   return plain.endsWith(prefix) ? plain : `${plain}${prefix}`;
@@ -127,14 +155,13 @@ function credentialEntry(
   family: ProviderFamily,
   keys: readonly ForeignNode[],
   own: ForeignNode | undefined,
+  at: At,
   context: ImportContext,
 ): Record<string, Value> {
-  const [first] = keys;
-  const at = `providers.${name}`;
   if (family.credentials.includes("aws")) {
     const access = own?.members.get("access_key");
     const other = own?.members.get("secret_key") ?? own?.members.get("secret_access_key");
-    const pair = { name: `${name}_access_key`, to: `${at}.aws`, fallback: "unset" };
+    const pair = { name: `${name}_access_key`, to: at("aws"), fallback: "unset" };
     const id = secretOf(access, pair, context);
     const secret = secretOf(other, { ...pair, name: `${name}_secret_key` }, context);
     const session = secretOf(own?.members.get("session_token"), { ...pair, name: `${name}_session_token` }, context);
@@ -143,26 +170,26 @@ function credentialEntry(
         aws: { access_key_id: id, secret_access_key: secret, ...(session !== null && { session_token: session }) },
       };
   }
+  const isShared = keys.length > 1;
   const values = keys.flatMap((key): readonly { readonly key: Reference; readonly weight: number }[] => {
     const label = textOf(key.members.get("name")) ?? "api_key";
     const secret = secretOf(
       key.members.get("value"),
-      { name: `${name}_${label}`, to: `${at}.api_keys`, fallback: keys.length > 1 ? "unset" : "" },
+      { name: `${name}_${label}`, to: at(isShared ? "api_keys" : "api_key"), fallback: isShared ? "unset" : "" },
       context,
     );
     return secret === null ? [] : [{ key: secret, weight: numberOf(key.members.get("weight")) ?? 1 }];
   });
-  if (values.length > 1 && family.credentials.includes("key")) {
+  if (isShared && values.length > 0 && family.credentials.includes("key")) {
     for (const key of keys)
-      context.claims.changed(key.members.get("weight"), `${at}.api_keys`, "weights are whole numbers here");
+      context.claims.changed(key.members.get("weight"), at("api_keys"), "weights are whole numbers here");
     return { api_keys: wholeWeights(values) };
   }
-  context.claims.taken(first?.members.get("weight"), at);
   if (values.length > 0 && family.credentials.includes("key")) return { api_key: values[0]!.key };
   if (family.credentials.includes("google")) {
     context.claims.changed(
       own?.members.get("auth_credentials"),
-      `${at}.google`,
+      at("google"),
       "Google's own chain finds the credential: set GOOGLE_APPLICATION_CREDENTIALS to the path of the file",
     );
     return { google: "default" };
@@ -172,7 +199,9 @@ function credentialEntry(
   return variableName === undefined ? {} : { api_key: variable(variableName) };
 }
 
-function wholeWeights(values: readonly { readonly key: Reference; readonly weight: number }[]): readonly Value[] {
+function wholeWeights<Key>(
+  values: readonly { readonly key: Key; readonly weight: number }[],
+): readonly { readonly key: Key; readonly weight: number }[] {
   const used = values.filter(({ weight }) => weight > 0);
   const least = Math.min(...used.map(({ weight }) => weight));
   return used.map(({ key, weight }) => ({
@@ -190,7 +219,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
 function settingsEntry(
   family: ProviderFamily,
   own: ForeignNode | undefined,
-  at: string,
+  at: At,
   context: ImportContext,
 ): Record<string, Value> {
   const known = new Set(family.settings.map(({ name }) => name));
@@ -198,14 +227,14 @@ function settingsEntry(
     Object.entries(SETTINGS).flatMap(([theirs, ours]): readonly (readonly [string, Value])[] => {
       const name = theirs === "region" && !known.has("region") ? "location" : ours;
       if (!known.has(name)) return [];
-      const value = wordOfSetting(own?.members.get(theirs), `${at}.${name}`, context);
+      const value = wordOfSetting(own?.members.get(theirs), at(name), context);
       return value === null ? [] : [[name, value]];
     }),
   );
 }
 
 /** Names that stand for other names of models are routes. */
-function importAliases(groups: readonly KeyGroup[], { claims, draft }: ImportContext): void {
+function importAliases(name: string, groups: readonly KeyGroup[], { claims, draft }: ImportContext): void {
   for (const { keys, id } of groups)
     for (const key of keys) {
       const config = [...key.members].find(([member]) => ENDED.test(member))?.[1];
@@ -217,32 +246,74 @@ function importAliases(groups: readonly KeyGroup[], { claims, draft }: ImportCon
         for (const [alias, node] of list?.members ?? []) {
           const model = textOf(node);
           if (model === null) continue;
+          const why = whyUnserved(model);
+          if (why !== null) {
+            claims.without(node, why);
+            claims.target(node, () => []);
+            continue;
+          }
           if (model === alias) {
             claims.taken(node, `${id}:${model}`);
             continue;
           }
-          const route = draft.freeName("routes", nameOf(alias));
+          const asked = `${name}/${alias}`;
+          const route = draft.routeFor(asked, alias);
           draft.set("routes", [route], { targets: [`${id}:${model}`] });
-          claims.changed(node, `routes.${route}`, `clients ask for the route ${route}, without the provider`);
+          claimAsked(node, asked, route, claims);
+          claims.target(node, `${id}:${model} in routes.${route}`);
         }
     }
 }
 
-/** Models that several accounts of one provider serve: a route divides the calls, as Bifrost does among the keys. */
-function importSharedModels(name: string, groups: readonly KeyGroup[], { claims, draft }: ImportContext): void {
-  const models = [...new Set(groups.flatMap((group) => group.models))];
-  for (const model of models) {
+/**
+ * Models that several accounts of one provider serve, or one account that does not have the provider's name: a route
+ * divides the calls by the weights of the keys, as Bifrost does. Keys for any model get calls of the models of --model.
+ */
+function importSharedModels(
+  name: string,
+  groups: readonly KeyGroup[],
+  { claims, choices, draft }: ImportContext,
+): void {
+  const isOpen = groups.length > 1 && groups.some(({ models }) => models.length === 0);
+  const models = [...new Set([...groups.flatMap((group) => group.models), ...(isOpen ? choices.models : [])])];
+  const written = new Map<KeyGroup, string[]>(groups.map((group) => [group, []]));
+  for (const model of models.filter((each) => whyUnserved(each) === null)) {
     const serving = groups.filter((group) => group.models.length === 0 || group.models.includes(model));
     const [only] = serving;
     if (serving.length === 1 && only!.id === name) continue;
-    const route = draft.freeName("routes", nameOf(`${name}-${model}`));
-    draft.set("routes", [route], { strategy: "weighted", targets: serving.map(({ id }) => `${id}:${model}`) });
-    for (const { keys } of serving)
-      for (const key of keys)
+    const weights = wholeWeights(serving.map((group) => ({ key: group, weight: weightOf(group) })));
+    const route = draft.routeFor(`${name}/${model}`, `${name}-${model}`);
+    draft.set("routes", [route], {
+      strategy: "weighted",
+      targets: weights.map(({ key: { id }, weight }) =>
+        weight === 1 ? `${id}:${model}` : { model: `${id}:${model}`, weight },
+      ),
+    });
+    for (const group of serving) written.get(group)!.push(`${group.id}:${model} in routes.${route}`);
+  }
+  for (const [group, places] of written) {
+    const { id, keys } = group;
+    // calls of the provider's models reach the account of its name
+    const at = () => (id === name ? [...places, `providers.${id}`] : places);
+    for (const key of keys) {
+      const weight = key.members.get("weight");
+      claims.target(key, at);
+      if (places.length > 0)
         claims.changed(
-          key.members.get("weight"),
-          `routes.${route}`,
+          weight,
+          () => places.map((place) => `weight of ${place}`),
           "the keys have accounts of their own, among which routes divide the calls",
         );
+      else if (groups.length > 1) claims.without(weight, NO_ROUTE);
+      else claims.without(weight, "the only key of an account needs no weight");
+      if (id !== name && places.length === 0) claims.without(key, NO_ROUTE);
+    }
   }
+}
+
+const NO_ROUTE =
+  "each of these keys has an account of its own, and no route divides the calls of any model among them; name the models with --model and import again";
+
+function weightOf({ keys }: KeyGroup): number {
+  return keys.reduce((sum, key) => sum + (numberOf(key.members.get("weight")) ?? 1), 0);
 }

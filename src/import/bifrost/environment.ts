@@ -6,6 +6,7 @@ import { textOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { type Reference, variable } from "../reference.ts";
+import type { Place } from "../report.ts";
 
 const VARIABLE = /^env\.([A-Za-z_][A-Za-z0-9_]{0,127})$/;
 
@@ -16,7 +17,7 @@ export function variableOf(node: ForeignNode | undefined): string | null {
 /** A key or password with what is to be said of it; `null` for what cannot be one. */
 export function secretOf(
   node: ForeignNode | undefined,
-  { name, to, fallback = "" }: { readonly name: string; readonly to: string; readonly fallback?: string },
+  { name, to, fallback = "" }: { readonly name: string; readonly to: Place; readonly fallback?: string },
   { claims, secrets }: ImportContext,
 ): Reference | null {
   const reference = variableOf(node);
@@ -31,7 +32,7 @@ export function secretOf(
 }
 
 /** An address that the configuration accepts, whatever the other one has. */
-export function addressOf(node: ForeignNode, to: string, { claims }: ImportContext): Reference | string {
+export function addressOf(node: ForeignNode, to: Place, { claims }: ImportContext): Reference | string {
   const reference = variableOf(node);
   const placeholder = placeholderUrl(reference ?? "address-of-the-provider");
   if (reference !== null) {
@@ -58,7 +59,7 @@ export function addressOf(node: ForeignNode, to: string, { claims }: ImportConte
 /** A word that becomes part of an address, such as a region; `null` for what cannot be one. */
 export function wordOfSetting(
   node: ForeignNode | undefined,
-  to: string,
+  to: Place,
   { claims }: ImportContext,
 ): Reference | string | null {
   const reference = variableOf(node);

@@ -3,6 +3,7 @@ import { ConfigurationError } from "../../config/problem.ts";
 import { isOn, millisecondsOf, numberOf, textOf, wholeOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { GatewayImport, ImportContext } from "../gateway-import.ts";
+import { always } from "../report.ts";
 import { shownPath } from "../shown-path.ts";
 import { importProviders } from "./accounts.ts";
 import { importPlugins } from "./plugins.ts";
@@ -130,12 +131,17 @@ function importClient(client: ForeignNode | undefined, { claims, draft }: Import
     claims.taken(drop, "settings.drop_params");
   }
   const logging = members.get("enable_logging");
-  if (isOn(logging)) claims.taken(logging, "the record that each call has");
+  if (isOn(logging)) claims.taken(logging, always("the record that each call has"));
   const content = members.get("disable_content_logging");
-  if (isOn(content)) claims.taken(content, "content_log, which is off unless a tenant turns it on");
-  else claims.changed(content, "content_log", "prompts and answers are kept only if a tenant turns content_log on");
+  if (isOn(content)) claims.taken(content, always("content_log, which is off unless a tenant turns it on"));
+  else
+    claims.changed(
+      content,
+      always("content_log"),
+      "prompts and answers are kept only if a tenant turns content_log on",
+    );
   const enforced = members.get("enforce_governance_header") ?? members.get("enforce_auth_on_inference");
-  if (isOn(enforced)) claims.taken(enforced, "access tokens, which every call needs");
+  if (isOn(enforced)) claims.taken(enforced, always("access tokens, which every call needs"));
   claims.without(members.get("allow_direct_keys"), "callers send keys of their own in api_key, if their token may");
   for (const key of ["initial_pool_size", "drop_excess_requests", "prometheus_labels", "log_output_style"])
     claims.without(members.get(key), "there is no such setting");

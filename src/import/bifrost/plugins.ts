@@ -4,10 +4,15 @@ import { isPlainAddress } from "../../providers/credential-settings.ts";
 import { isOn, secondsOf, textOf, wholeOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
+import { always } from "../report.ts";
 
 const TRACES_PATH = /\/v1\/traces\/?$/;
 /** The port of OTLP over HTTP; over gRPC, which is not spoken here, it is 4317. */
 const HTTP_PORT = 4318;
+const METRICS = always("/metrics, which is always there");
+const RECORDS = always("limits, budgets and the record of each call, which are always there");
+const TOKENS = always("access tokens, which every call needs");
+const CACHE = "projects.default.settings.cache";
 const TTL_S = 300;
 const MOST_TTL_S = 2_592_000;
 
@@ -20,13 +25,13 @@ export function importPlugins(plugins: ForeignNode | undefined, context: ImportC
     else if (name === "otel") importTraces(node, context);
     else if (name === "semantic_cache") importCache(node, context);
     else if (name === "telemetry") {
-      claims.taken(node.members.get("name"), "/metrics, which is always there");
-      claims.taken(enabled, "/metrics, which is always there");
+      for (const each of [node.members.get("name"), enabled]) claims.taken(each, METRICS);
       claims.without(node, "which labels metrics have is not configured");
     } else if (name === "governance" || name === "logging") {
-      claims.taken(node.members.get("name"), "limits, budgets and the record of each call, which are always there");
-      claims.taken(enabled, "limits, budgets and the record of each call, which are always there");
-      claims.taken(node.members.get("config")?.members.get("is_vk_mandatory"), "access tokens, which every call needs");
+      for (const each of [node.members.get("name"), enabled]) claims.taken(each, RECORDS);
+      const mandatory = node.members.get("config")?.members.get("is_vk_mandatory");
+      if (isOn(mandatory)) claims.taken(mandatory, TOKENS);
+      else claims.changed(mandatory, TOKENS, "a call without a token is refused");
     } else claims.without(node, "there is no such integration; docs/integrations has those that there are");
   }
 }
@@ -34,6 +39,7 @@ export function importPlugins(plugins: ForeignNode | undefined, context: ImportC
 function importTraces(node: ForeignNode, { claims, draft }: ImportContext): void {
   const config = node.members.get("config");
   const profiles = config?.members.get("profiles")?.items ?? (config === undefined ? [] : [config]);
+  const made: string[] = [];
   for (const { members } of profiles) {
     const url = members.get("collector_url");
     const endpoint = endpointOf(textOf(url) ?? "");
@@ -44,6 +50,7 @@ function importTraces(node: ForeignNode, { claims, draft }: ImportContext): void
     const id = draft.freeName("integrations", "otel");
     const service = members.get("service_name");
     const label = textOf(service);
+    made.push(id);
     draft.set("integrations", [id], { type: "otlp", endpoint, ...(label !== null && { service_name: label }) });
     if (textOf(members.get("protocol")) === "grpc")
       claims.changed(url, `integrations.${id}.endpoint`, `traces are sent over HTTP, to port ${HTTP_PORT}`);
@@ -56,8 +63,8 @@ function importTraces(node: ForeignNode, { claims, draft }: ImportContext): void
       "spans have the attributes of OpenTelemetry for generative AI",
     );
   }
-  claims.taken(node.members.get("name"), "integrations");
-  claims.taken(node.members.get("enabled"), "integrations");
+  for (const key of ["name", "enabled"])
+    claims.taken(node.members.get(key), () => made.map((id) => `integrations.${id}`));
 }
 
 function endpointOf(text: string): string | null {
@@ -78,10 +85,12 @@ function importCache(node: ForeignNode, { claims, draft }: ImportContext): void 
   });
   claims.changed(
     node.members.get("name"),
-    "cache",
+    CACHE,
     "only calls that are exactly equal share an answer, and callers of one project share them",
   );
-  claims.taken(node.members.get("enabled"), "cache");
-  if (seconds !== null) claims.taken(ttl, "projects.default.settings.cache.ttl_s");
+  claims.taken(node.members.get("enabled"), CACHE);
+  const kept = Math.min(MOST_TTL_S, Math.max(1, seconds ?? TTL_S));
+  if (seconds !== null)
+    claims.moved(ttl, `${CACHE}.ttl_s`, kept === seconds ? null : `an answer is kept for 1 to ${MOST_TTL_S} seconds`);
   claims.without(config, "the cache compares whole calls, not their meaning");
 }

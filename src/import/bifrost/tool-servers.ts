@@ -44,8 +44,9 @@ function importServer(node: ForeignNode, context: ImportContext): void {
   claims.taken(members.get("name"), at);
   claims.taken(members.get("connection_type"), at);
   const enabled = members.get("is_enabled");
-  if (enabled !== undefined && !isOn(enabled)) entry["enabled"] = false;
-  claims.taken(enabled, `${at}.enabled`);
+  const isOff = enabled !== undefined && !isOn(enabled);
+  if (isOff) entry["enabled"] = false;
+  claims.taken(enabled, isOff ? `${at}.enabled` : at);
   const tools = members.get("tools_to_execute");
   const allowed = (tools?.items ?? []).flatMap((item) => textOf(item) ?? []);
   if (allowed.length > 0) entry["allowed_tools"] = allowed;

@@ -64,7 +64,11 @@ export function planKeys(foreign: ForeignFile, choices: KeyChoices): KeyPlan {
   const keys = rowsOf(KEYS).flatMap((row) => keyOf(row, { teams, budgets, names, report, choices }) ?? []);
   reportRest(foreign, report);
   const projects = [...teams.values()].filter(({ isBlocked }) => !isBlocked);
-  return { projects: projects.map(({ id, name, rules }) => ({ id, name, rules })), keys, report: report.lines() };
+  return {
+    projects: projects.map(({ id, name, rules }) => ({ id, name, rules })),
+    keys,
+    report: report.lines(() => true),
+  };
 }
 
 function teamsOf(rows: readonly ForeignNode[], claims: Claims): ReadonlyMap<string, Team> {

@@ -2,6 +2,7 @@
 import { isOn, secondsOf, textOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
+import { always } from "../report.ts";
 import { shownKey } from "../shown-path.ts";
 import type { EnvironmentTexts } from "./environment.ts";
 import { valkeyAddress } from "./valkey-address.ts";
@@ -21,7 +22,7 @@ export function importCache(
   const node = litellm.get("cache");
   const params = litellm.get("cache_params");
   if (!isOn(node)) {
-    claims.taken(node, "cache, which is off by default");
+    claims.taken(node, always("cache, which is off by default"));
     claims.without(params, "the cache is off");
     return;
   }
@@ -42,8 +43,16 @@ export function importCache(
   draft.set("tenants", [SCOPE, "settings", "cache_allowed"], true);
   if (!isByRequest) draft.set("projects", [SCOPE, "settings", "cache"], { ttl_s: seconds, scope: "project" });
   claims.changed(node, "cache", "callers of one project share answers, and not all callers");
-  claims.taken(params?.members.get("mode"), `projects.${SCOPE}.settings.cache`);
-  if (ttl !== null) claims.taken(params?.members.get("ttl"), `projects.${SCOPE}.settings.cache.ttl_s`);
+  const mode = params?.members.get("mode");
+  if (isByRequest)
+    claims.changed(mode, `tenants.${SCOPE}.settings.cache_allowed`, "a request uses the cache if it asks for it");
+  else claims.taken(mode, `projects.${SCOPE}.settings.cache`);
+  if (ttl !== null)
+    claims.moved(
+      params?.members.get("ttl"),
+      `projects.${SCOPE}.settings.cache.ttl_s`,
+      seconds === ttl ? null : `answers are kept for ${seconds} seconds`,
+    );
   if (store === type || store === "memory") claims.taken(params?.members.get("type"), "cache.store");
   else claims.changed(params?.members.get("type"), "cache.store", `it is called ${store} here`);
   if (store === "valkey") draft.set("cache", ["url"], valkeyAddress(params, "cache.url", context, texts));

@@ -1,7 +1,7 @@
 // The account at a provider that a deployment of LiteLLM calls: its address, its credential and the settings of the
 // provider's own. https://docs.litellm.ai/docs/proxy/configs
 import type { ProviderFamily } from "../../providers/settings.ts";
-import { placeholderUrl } from "../address.ts";
+import { isOpenAiAddress, placeholderUrl } from "../address.ts";
 import { textOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
@@ -57,7 +57,8 @@ export function deploymentAccount(
   const { claims, draft, families } = context;
   const address = settings.get("api_base") ?? settings.get("base_url");
   // at an address of its own, what speaks OpenAI's API is any server with that API
-  const familyId = named.name.family === "openai" && address !== undefined ? "custom" : named.name.family;
+  const isElsewhere = address !== undefined && !isOpenAiAddress(textOf(address) ?? "");
+  const familyId = named.name.family === "openai" && isElsewhere ? "custom" : named.name.family;
   const family = families.get(familyId)!;
   const found = address === undefined ? null : texts.address(address);
   const parts: readonly Part[] = [
@@ -71,7 +72,7 @@ export function deploymentAccount(
 }
 
 function wantedId({ prefix }: NamedModel, familyId: string, found: Found | null): string {
-  if (found === null || ADDRESSED.has(prefix) || prefix !== "openai") return prefix;
+  if (found === null || ADDRESSED.has(prefix) || prefix !== "openai" || familyId === "openai") return prefix;
   const host = typeof found.value === "string" && URL.canParse(found.value) ? new URL(found.value).host : familyId;
   return host.replaceAll(/[:.]+/g, "-");
 }

@@ -10,12 +10,16 @@ import { DROPPABLE, parameterProblem } from "../target-parameters.ts";
 import { ACCOUNT_SETTINGS, deploymentAccount, type Settings } from "./deployment-account.ts";
 import type { EnvironmentTexts } from "./environment.ts";
 import { importModelFacts } from "./model-facts.ts";
+import { whyUnserved } from "../unserved-models.ts";
 import { BEDROCK_PATH, namedModel, type NamedModel } from "./provider-names.ts";
 
 export interface Deployment {
+  readonly node: ForeignNode;
   /** Its `model_name`, under which clients ask for it together with other deployments. */
   readonly group: string;
   readonly groupNode: ForeignNode;
+  /** As LiteLLM calls the provider. */
+  readonly prefix: string;
   readonly providerId: string;
   readonly model: string;
   readonly params: Readonly<Record<string, Value>>;
@@ -25,8 +29,12 @@ export interface Deployment {
   readonly retries: number | null;
   readonly timeoutMs: number | null;
   readonly streamTimeoutMs: number | null;
+  /** The routes of which a target was made of it: filled when the routes are. */
+  readonly routes: string[];
 }
 
+/** The name of an entry of `credential_list`. */
+export const CREDENTIAL = "litellm_credential_name";
 /** Settings that the route or the limits read: `routes.ts` and `rate-limits.ts` say what becomes of them. */
 const OF_THE_ROUTE: ReadonlySet<string> = new Set(["weight", "order", "rpm", "tpm"]);
 /** What LiteLLM keeps to itself and does not send to the provider. */
@@ -43,29 +51,38 @@ export function readDeployment(
   const { claims } = context;
   const groupNode = node.members.get("model_name")!;
   const own = node.members.get("litellm_params")!.members;
-  const credential = textOf(own.get("litellm_credential_name"));
+  const credential = textOf(own.get(CREDENTIAL));
   const settings: Settings = new Map([...(credentials.get(credential ?? "") ?? []), ...own]);
   const modelNode = own.get("model")!;
   const named = namedModel(textOf(modelNode)!, textOf(settings.get("custom_llm_provider")));
   const model = named === null ? "" : named.model.replace(named.name.family === "bedrock" ? BEDROCK_PATH : "", "");
-  const problem = problemOf(named, model, context);
+  const mode = textOf(node.members.get("model_info")?.members.get("mode"));
+  const problem = problemOf(named, model, context) ?? whyUnserved(model, mode);
   if (named === null || problem !== null) {
     claims.without(node, problem ?? "");
+    claims.target(node, () => []);
     return null;
   }
   const providerId = deploymentAccount(named, settings, context, texts);
-  claims.taken(own.get("litellm_credential_name"), `providers.${providerId}`);
+  claims.taken(own.get(CREDENTIAL), `providers.${providerId}`);
   claims.taken(settings.get("custom_llm_provider"), `providers.${providerId}`);
   if (model === named.model) claims.taken(modelNode, `${providerId}:${model}`);
   else claims.changed(modelNode, `${providerId}:${model}`, "Dragoman always calls these models by the Converse API");
   importModelFacts(node, { providerId, model }, context);
+  for (const [key, why] of Object.entries(OF_DEPLOYMENTS)) claims.without(own.get(key), why);
+  const routes: string[] = [];
+  const at = (setting: string) => () =>
+    routes.map((route) => `${setting} of ${providerId}:${model} in routes.${route}`);
   return {
+    node,
     group: textOf(groupNode)!,
     groupNode,
+    prefix: named.prefix,
     providerId,
     model,
     settings,
-    ...readTarget(own, `${providerId}:${model}`, context),
+    routes,
+    ...readTarget(own, at, context),
   };
 }
 
@@ -77,9 +94,17 @@ function problemOf(named: NamedModel | null, model: string, { families }: Import
   return "this cannot be the name of a model here: expected printable characters without spaces, `..`, `?` and `#`";
 }
 
+const BY_REGION =
+  "targets are not chosen by region: callers who may use those of one region only get a route with these targets";
+const OF_DEPLOYMENTS: Readonly<Record<string, string>> = { region_name: BY_REGION, allowed_model_region: BY_REGION };
+
 type OfTarget = Pick<Deployment, "params" | "drop" | "maxConcurrency" | "retries" | "timeoutMs" | "streamTimeoutMs">;
 
-function readTarget(own: Settings, target: string, { claims }: ImportContext): OfTarget {
+function readTarget(
+  own: Settings,
+  at: (setting: string) => () => readonly string[],
+  { claims }: ImportContext,
+): OfTarget {
   const params: Record<string, Value> = {};
   const set = (name: string, node: ForeignNode, from: string | null): void => {
     const problem = parameterProblem(name, node);
@@ -87,18 +112,18 @@ function readTarget(own: Settings, target: string, { claims }: ImportContext): O
     if (problem !== null || value === undefined) return claims.without(node, problem ?? "it has no value");
     params[name] = value;
     const moved = from === null ? null : `it stands beside the other parameters and not under ${from}`;
-    claims.moved(node, `params of ${target}`, moved);
+    claims.moved(node, at(`params.${name}`), moved);
   };
   for (const [name, node] of own)
     if (name === "extra_body") for (const [inner, member] of node.members) set(inner, member, name);
     else if (!isNoParameter(name)) set(name, node, null);
   const places = own.get("max_parallel_requests");
   const maxConcurrency = wholeOf(places, 1, 65_535);
-  if (maxConcurrency !== null) claims.taken(places, `max_concurrency of ${target}`);
+  if (maxConcurrency !== null) claims.taken(places, at("max_concurrency"));
   const drop = (own.get("additional_drop_params")?.items ?? []).flatMap((item): readonly string[] => {
     const name = textOf(item) ?? "";
     if (!DROPPABLE.has(name) || name in params) return [];
-    claims.taken(item, `drop of ${target}`);
+    claims.taken(item, at("drop"));
     return [name];
   });
   return { params, drop, maxConcurrency, ...readTimes(own) };
@@ -137,6 +162,9 @@ function readTimes(own: Settings): Pick<Deployment, "retries" | "timeoutMs" | "s
   };
 }
 
+/** The check of LiteLLM that passes over deployments over their rate. */
+export const RATE_CHECK = "enforce_model_rate_limits";
+
 /** Whether deployments over their own rate are passed over, or the rate only says how calls are divided. */
 export function enforcesRates(router: ForeignNode | undefined): boolean {
   const strategy = textOf(router?.members.get("routing_strategy")) ?? "";
@@ -144,6 +172,6 @@ export function enforcesRates(router: ForeignNode | undefined): boolean {
   return (
     strategy.startsWith("usage-based-routing") ||
     isOn(router?.members.get("enable_pre_call_checks")) ||
-    checks.includes("enforce_model_rate_limits")
+    checks.includes(RATE_CHECK)
   );
 }

@@ -7,6 +7,7 @@ import { textOf, wordOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { type Reference, variable } from "../reference.ts";
+import { always } from "../report.ts";
 
 const PREFIX = "os.environ/";
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
@@ -45,7 +46,7 @@ export function openEnvironmentTexts({
     const node = own.get(name);
     const text = wordOf(node);
     if (text === null || variableOf(node) !== null) return variable(name, fallback);
-    claims.changed(node, `secrets/${name.toLowerCase()}`, IN_A_FILE);
+    claims.changed(node, always(`secrets/${name.toLowerCase()}`), IN_A_FILE);
     return secrets.keep(name, text);
   };
   return {

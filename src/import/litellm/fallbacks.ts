@@ -55,7 +55,7 @@ function listed(
   key: "fallbacks" | "content_policy_fallbacks",
   entries: readonly string[] | undefined,
 ): Pick<RouteFallbacks, typeof key> {
-  return entries === undefined || entries.length === 0 ? {} : { [key]: [...new Set(entries)].slice(0, MAX_ENTRIES) };
+  return entries === undefined || entries.length === 0 ? {} : { [key]: entries };
 }
 
 /** `[{name: [other, ...]}, ...]`, or the same as one mapping. */
@@ -115,26 +115,34 @@ function withoutLoops(
     seen.add(from);
     return [...(edges.get(from) ?? [])].some((next) => reaches(next, to, seen));
   };
-  const entriesOf = (group: Group): readonly string[] =>
-    (listOf(group, wishes) ?? []).flatMap(({ to, node }): readonly string[] => {
-      const at = `routes.${group.route}.${key}`;
-      if (to === null) {
-        claims.without(node, "no model that was taken over has this name");
-        return [];
-      }
-      if (to === group) {
-        claims.without(node, "a route does not fall back to itself");
-        return [];
-      }
-      if (reaches(to, group)) {
-        claims.changed(node, at, `the targets of ${to.route} are listed, because that route falls back to this one`);
-        return to.deployments.map(targetOf);
-      }
-      edges.set(group, (edges.get(group) ?? new Set()).add(to));
-      if (node.kind === "mapping") claims.taken(node.members.get("model"), at);
-      else claims.taken(node, at);
-      return [`route:${to.route}`];
-    });
+  const entryOf = (group: Group, { to, node }: Wish): readonly string[] => {
+    const at = `routes.${group.route}.${key}`;
+    if (to === null) {
+      claims.without(node, "no model that was taken over has this name");
+      return [];
+    }
+    if (to === group) {
+      claims.without(node, "a route does not fall back to itself");
+      return [];
+    }
+    if (reaches(to, group)) {
+      claims.changed(node, at, `the targets of ${to.route} are listed, because that route falls back to this one`);
+      return to.deployments.map(targetOf);
+    }
+    edges.set(group, (edges.get(group) ?? new Set()).add(to));
+    if (node.kind === "mapping") claims.taken(node.members.get("model"), at);
+    else claims.taken(node, at);
+    return [`route:${to.route}`];
+  };
+  const entriesOf = (group: Group): readonly string[] => {
+    const entries = new Set<string>();
+    for (const wish of listOf(group, wishes) ?? []) {
+      const isFull = entries.size + (wish.to?.deployments.length ?? 0) > MAX_ENTRIES;
+      if (isFull) claims.without(wish.node, `a route has at most ${MAX_ENTRIES} fallbacks`);
+      else for (const entry of entryOf(group, wish)) entries.add(entry);
+    }
+    return [...entries];
+  };
   return new Map(groups.map((group) => [group, entriesOf(group)]));
 }
 

@@ -1,6 +1,6 @@
 // Deployments of LiteLLM that have one name, and the route that they become: its targets with their order and weight.
 // https://docs.litellm.ai/docs/routing
-import { DIRECT_ROUTE, ROUTE_NAME } from "../../core/route.ts";
+import { claimAsked } from "../asked-name.ts";
 import { nameOf } from "../draft.ts";
 import { numberOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
@@ -27,19 +27,15 @@ export function groupsOf(deployments: readonly Deployment[], { claims, draft }: 
     ({ group }) => group,
   );
   for (const each of deployments.filter(isWildcard)) claimWildcard(each, { claims });
+  // names that a route can have are given before those that become aliases
+  const names = [...byName.keys()].toSorted((a, b) => Number(nameOf(a) !== a) - Number(nameOf(b) !== b));
+  const routes = new Map(names.map((name) => [name, draft.routeFor(name)]));
   return Array.from(byName, ([name, members]): Group => {
-    const route = draft.freeName("routes", nameOf(name));
-    draft.set("routes", [route], {});
-    const isDirect = members.length === 1 && name.replace("/", ":") === targetOf(members[0]!);
-    for (const { groupNode } of members)
-      if (name === route && ROUTE_NAME.test(name) && name !== DIRECT_ROUTE) claims.taken(groupNode, `routes.${route}`);
-      else if (isDirect) claims.taken(groupNode, targetOf(members[0]!));
-      else
-        claims.changed(
-          groupNode,
-          `routes.${route}`,
-          `clients ask for the route ${route}, because names of routes have letters, digits, dashes, dots and underscores only`,
-        );
+    const route = routes.get(name)!;
+    for (const deployment of members) {
+      claimAsked(deployment.groupNode, name, route, claims);
+      claims.target(deployment.node, `${targetOf(deployment)} in routes.${route}`);
+    }
     return { name, source: name, route, deployments: members };
   });
 }
@@ -48,7 +44,11 @@ function isWildcard({ group, model }: Deployment): boolean {
   return group.includes("*") || model.includes("*");
 }
 
-function claimWildcard({ group, groupNode, providerId }: Deployment, { claims }: Pick<ImportContext, "claims">): void {
+function claimWildcard(
+  { node, group, groupNode, providerId }: Deployment,
+  { claims }: Pick<ImportContext, "claims">,
+): void {
+  claims.target(node, `providers.${providerId}`);
   if (group === `${providerId}/*`) claims.taken(groupNode, `providers.${providerId}`);
   else
     claims.changed(
@@ -77,10 +77,11 @@ export function targetsOf(group: Group, { claims }: ImportContext): readonly Val
     return { deployment, order: order ?? Number.POSITIVE_INFINITY, isIdle: share <= 0, share };
   });
   const places = [...new Set(rows.map(placeOf))].toSorted((a, b) => a - b);
-  for (const { deployment } of rows) claimOrder(deployment, key, { claims });
+  for (const { deployment } of rows) claimOrder(deployment, key, group.route, { claims });
   const byTarget = Map.groupBy(rows, ({ deployment }) => targetOf(deployment));
   return Array.from(byTarget, ([model, same]): Value => {
     const { deployment } = same[0]!;
+    for (const each of same) if (isEqual(each.deployment, deployment)) each.deployment.routes.push(group.route);
     const order = Math.min(...same.map((row) => places.indexOf(placeOf(row))));
     const weight = same.reduce((sum, { share }) => sum + Math.max(share, 0), 0);
     const entry: Mapping = {
@@ -95,17 +96,29 @@ export function targetsOf(group: Group, { claims }: ImportContext): readonly Val
   });
 }
 
+/** Whether both are written as the same target. */
+function isEqual(one: Deployment, other: Deployment): boolean {
+  const written = ({ params, drop, maxConcurrency }: Deployment): string =>
+    JSON.stringify([params, drop, maxConcurrency]);
+  return written(one) === written(other);
+}
+
 /** Targets without a share come after all others of their order, as LiteLLM draws lots among the others only. */
 function placeOf({ order, isIdle }: { readonly order: number; readonly isIdle: boolean }): number {
   return (Number.isFinite(order) ? order : 1e9) * 2 + (isIdle ? 1 : 0);
 }
 
-function claimOrder(deployment: Deployment, key: ShareKey | null, { claims }: Pick<ImportContext, "claims">): void {
-  const at = `targets of ${targetOf(deployment)}`;
+function claimOrder(
+  deployment: Deployment,
+  key: ShareKey | null,
+  route: string,
+  { claims }: Pick<ImportContext, "claims">,
+): void {
+  const at = `of ${targetOf(deployment)} in routes.${route}`;
   const order: ForeignNode | undefined = deployment.settings.get("order");
-  if (numberOf(order) !== null) claims.taken(order, at);
+  if (numberOf(order) !== null) claims.taken(order, `order ${at}`);
   const weight = deployment.settings.get("weight");
   if (numberOf(weight) !== null)
-    if (key === "weight") claims.taken(weight, at);
+    if (key === "weight") claims.taken(weight, `weight ${at}`);
     else claims.without(weight, "the only target of a route needs no weight");
 }

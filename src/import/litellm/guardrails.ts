@@ -6,6 +6,7 @@ import { isOn, textOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import type { Mapping } from "../reference.ts";
+import type { Place } from "../report.ts";
 import { shownKey } from "../shown-path.ts";
 
 /** What a guard finds: a class of data, a national id or a pattern. */
@@ -42,7 +43,8 @@ const ENTITIES: Readonly<Record<string, Finding>> = {
 
 const ACTIONS = ["mask", "block"] as const;
 type Action = (typeof ACTIONS)[number];
-const MOST_PATTERNS = 100;
+/** Of patterns and of words: a guard can have twice as many. */
+const MOST_PATTERNS = 50;
 
 export function importGuardrails(list: ForeignNode | undefined, context: ImportContext): void {
   for (const item of list?.items ?? []) importGuardrail(item, context);
@@ -54,7 +56,9 @@ function importGuardrail(item: ForeignNode, context: ImportContext): void {
   const kind = textOf(params.get("guardrail")) ?? "";
   const on = sideOf(params.get("mode"));
   const name = nameOf(textOf(item.members.get("guardrail_name")) ?? "guardrail");
-  const found = on === null ? null : findingsOf(kind, params, name, context);
+  const ids: string[] = [];
+  const at = () => ids.map((id) => `policies.${id}`);
+  const found = on === null ? null : findingsOf(kind, params, at, context);
   if (on === null || found === null) {
     claims.without(item, on === null ? "guards search what is sent and received, not logs" : whyWithout(kind));
     return;
@@ -64,9 +68,9 @@ function importGuardrail(item: ForeignNode, context: ImportContext): void {
     const guard = guardOf(found.filter((each) => each.action === action).map((each) => each.finding));
     if (guard === null) continue;
     const id = draft.freeName("policies", `${name.slice(0, 55)}-${action}`);
+    ids.push(id);
     draft.set("policies", [id], { guard: { on, action, ...guard }, ...(!isAlways && { mode: "audit" }) });
   }
-  const at = `policies.${name}`;
   claims.taken(item.members.get("guardrail_name"), at);
   const how = isAlways ? SEARCHES_ITSELF : `${SEARCHES_ITSELF}; ${ONLY_REPORTS}`;
   claims.changed(params.get("guardrail"), at, how);
@@ -101,10 +105,9 @@ interface Sought {
 function findingsOf(
   kind: string,
   params: ReadonlyMap<string, ForeignNode>,
-  name: string,
+  at: Place,
   context: ImportContext,
 ): readonly Sought[] | null {
-  const at = `policies.${name}`;
   if (kind === "presidio") return entitiesOf(params.get("pii_entities_config"), at, context);
   if (kind === "litellm_content_filter")
     return [...patternsOf(params.get("patterns"), at, context), ...wordsOf(params.get("blocked_words"), at, context)];
@@ -115,7 +118,7 @@ function actionOf(node: ForeignNode | undefined): Action {
   return textOf(node)?.toUpperCase() === "BLOCK" ? "block" : "mask";
 }
 
-function entitiesOf(config: ForeignNode | undefined, at: string, { claims }: ImportContext): readonly Sought[] | null {
+function entitiesOf(config: ForeignNode | undefined, at: Place, { claims }: ImportContext): readonly Sought[] | null {
   if (config === undefined) return null;
   const sought = Array.from(config.members, ([entity, node]): readonly Sought[] => {
     const finding = ENTITIES[entity.toUpperCase()];
@@ -129,8 +132,16 @@ function entitiesOf(config: ForeignNode | undefined, at: string, { claims }: Imp
   return sought.length === 0 ? null : sought;
 }
 
-function patternsOf(list: ForeignNode | undefined, at: string, { claims }: ImportContext): readonly Sought[] {
-  return (list?.items ?? []).flatMap((item): readonly Sought[] => {
+/** As many as a guard can have. */
+function withinGuard(list: ForeignNode | undefined, { claims }: ImportContext): readonly ForeignNode[] {
+  const items = list?.items ?? [];
+  for (const item of items.slice(MOST_PATTERNS)) claims.without(item, `only the first ${MOST_PATTERNS} are taken over`);
+  return items.slice(0, MOST_PATTERNS);
+}
+
+function patternsOf(list: ForeignNode | undefined, at: Place, context: ImportContext): readonly Sought[] {
+  const { claims } = context;
+  return withinGuard(list, context).flatMap((item): readonly Sought[] => {
     const { members } = item;
     const regular = textOf(members.get("pattern"));
     const finding: Finding | undefined =
@@ -147,8 +158,9 @@ function patternsOf(list: ForeignNode | undefined, at: string, { claims }: Impor
   });
 }
 
-function wordsOf(list: ForeignNode | undefined, at: string, { claims }: ImportContext): readonly Sought[] {
-  return (list?.items ?? []).flatMap((item): readonly Sought[] => {
+function wordsOf(list: ForeignNode | undefined, at: Place, context: ImportContext): readonly Sought[] {
+  const { claims } = context;
+  return withinGuard(list, context).flatMap((item): readonly Sought[] => {
     const keyword = textOf(item.members.get("keyword"));
     if (keyword === null) return [];
     claims.taken(item.members.get("keyword"), at);
@@ -165,7 +177,7 @@ function guardOf(findings: readonly Finding[]): Mapping | null {
   ];
   const ids = values("national_ids");
   const classes = [...values("classes"), ...(ids.length > 0 ? ["national_id"] : [])];
-  const patterns = values("patterns").slice(0, MOST_PATTERNS);
+  const patterns = values("patterns");
   return {
     ...(classes.length > 0 && { classes }),
     ...(ids.length > 0 && { national_ids: ids }),

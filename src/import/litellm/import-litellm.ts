@@ -5,7 +5,7 @@ import type { ForeignNode } from "../foreign-file.ts";
 import type { GatewayImport, ImportContext } from "../gateway-import.ts";
 import { shownPath } from "../shown-path.ts";
 import type { Settings } from "./deployment-account.ts";
-import { readDeployment } from "./deployment.ts";
+import { CREDENTIAL, readDeployment } from "./deployment.ts";
 import { openEnvironmentTexts } from "./environment.ts";
 import { importGuardrails } from "./guardrails.ts";
 import { importIntegrations } from "./integrations.ts";
@@ -29,12 +29,15 @@ export const litellm: GatewayImport = {
     const entries = members.get("model_list")?.items ?? [];
     const deployments = entries.flatMap((node) => readDeployment(node, credentials, context, texts) ?? []);
     importRoutes(deployments, context);
-    importSettings(context, texts);
+    importSettings(deployments, context, texts);
     importIntegrations(context, texts);
     importGuardrails(members.get("guardrails"), context);
     importToolServers(members.get("mcp_servers"), context, texts);
-    for (const item of members.get("credential_list")?.items ?? [])
-      claims.taken(item.members.get("credential_name"), "providers");
+    for (const { members: credential } of members.get("credential_list")?.items ?? []) {
+      const name = credential.get("credential_name");
+      const using = deployments.filter(({ settings }) => textOf(settings.get(CREDENTIAL)) === textOf(name));
+      claims.taken(name, () => using.map(({ providerId }) => `providers.${providerId}`));
+    }
     claims.without(
       members.get("environment_variables"),
       "nothing that was taken over refers to it; variables are set in the environment of the gateway",

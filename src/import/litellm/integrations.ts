@@ -3,6 +3,7 @@
 import { textOf } from "../figures.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import type { Mapping } from "../reference.ts";
+import { always } from "../report.ts";
 import type { EnvironmentTexts } from "./environment.ts";
 
 const LISTS = ["callbacks", "success_callback", "failure_callback"] as const;
@@ -21,7 +22,7 @@ export function importIntegrations({ foreign, claims, draft }: ImportContext, te
     named.every((each) => each.name !== name || each.list === "failure_callback");
   for (const { name, item } of named) {
     if (name === "prometheus") {
-      claims.taken(item, "/metrics, which is always there");
+      claims.taken(item, always("/metrics, which is always there"));
       continue;
     }
     const made = sinkOf(name, texts);

@@ -50,8 +50,8 @@ export function importModelFacts(
     if (bound === null) continue;
     facts[ours] = bound;
     if (ours === "context_length")
-      claims.changed(info.get(theirs), `models of providers.${providerId}`, "counts for prompt and answer together");
-    else claims.taken(info.get(theirs), `models of providers.${providerId}`);
+      claims.changed(info.get(theirs), `providers.${providerId}.models`, "counts for prompt and answer together");
+    else claims.taken(info.get(theirs), `providers.${providerId}.models`);
   }
   draft.model(providerId, model, facts);
   for (const [name, each] of info)

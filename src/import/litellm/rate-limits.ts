@@ -24,7 +24,7 @@ export function importRateLimits(group: Group, isEnforced: boolean, { claims, dr
       } else if (key === setting)
         claims.changed(
           node,
-          `weight of ${target}`,
+          `weight of ${target} in routes.${group.route}`,
           "it is the weight of the target, as which LiteLLM uses it with this strategy; a limit would stand under limits",
         );
       else

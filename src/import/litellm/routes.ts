@@ -1,11 +1,11 @@
 // `model_list` and `router_settings` of LiteLLM: the routes, and what holds for all of them.
 // https://docs.litellm.ai/docs/routing, https://docs.litellm.ai/docs/proxy/reliability
-import { nameOf } from "../draft.ts";
+import { claimAsked } from "../asked-name.ts";
 import { isOn, millisecondsOf, numberOf, textOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import type { Mapping } from "../reference.ts";
-import { type Deployment, enforcesRates } from "./deployment.ts";
+import { type Deployment, enforcesRates, RATE_CHECK } from "./deployment.ts";
 import { importFallbacks } from "./fallbacks.ts";
 import { type Group, groupsOf, targetsOf } from "./groups.ts";
 import { importRateLimits } from "./rate-limits.ts";
@@ -41,8 +41,12 @@ export function importRoutes(deployments: readonly Deployment[], context: Import
   importReliability(settings, context);
   const fallbacks = importFallbacks(groups, settings, context);
   const isEnforced = enforcesRates(router);
-  for (const key of ["enable_pre_call_checks", "optional_pre_call_checks"])
-    if (isEnforced) claims.changed(router?.members.get(key), "limits", "targets over their rate are passed over");
+  const checks = router?.members.get("optional_pre_call_checks")?.items ?? [];
+  for (const node of [
+    router?.members.get("enable_pre_call_checks"),
+    ...checks.filter((item) => textOf(item) === RATE_CHECK),
+  ])
+    if (isEnforced) claims.changed(node, "limits", "targets over their rate are passed over, and none by its region");
   for (const group of groups) {
     importRateLimits(group, isEnforced, context);
     const route: Mapping = {
@@ -114,10 +118,8 @@ function withAliases(
       claims.without(node, "a model in model_list has the name of the alias");
       return [];
     }
-    const route = draft.freeName("routes", nameOf(name));
-    draft.set("routes", [route], {});
-    if (route === name) claims.taken(target, `routes.${route}`);
-    else claims.changed(target, `routes.${route}`, `clients ask for the route ${route}`);
+    const route = draft.routeFor(name);
+    claimAsked(target, name, route, claims);
     return [{ ...group, name, source: group.name, route }];
   });
   return [...groups, ...added.flat()];
@@ -219,7 +221,7 @@ function importTimeouts(group: Group, { claims }: ImportContext): Mapping {
 
 /** A deployment that drops what its provider does not take makes its whole route do so. */
 function dropParams(group: Group, { claims }: ImportContext): Mapping {
-  const found = group.deployments.filter(({ settings }) => isOn(settings.get("drop_params")));
+  const given = group.deployments.flatMap(({ settings }) => settings.get("drop_params") ?? []);
   for (const { settings } of group.deployments) {
     claims.changed(
       settings.get("drop_params"),
@@ -227,5 +229,6 @@ function dropParams(group: Group, { claims }: ImportContext): Mapping {
       "counts for all targets of the route",
     );
   }
-  return found.length === 0 ? {} : { drop_params: true };
+  if (given.some(isOn)) return { drop_params: true };
+  return given.length === group.deployments.length ? { drop_params: false } : {};
 }

@@ -4,8 +4,11 @@ import { nameOf } from "../draft.ts";
 import { type Window, budgetWindow, decimalOf, isOn, numberOf, secondsOf, textOf, wholeOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
+import { always } from "../report.ts";
 import { importCache } from "./cache.ts";
+import type { Deployment } from "./deployment.ts";
 import type { EnvironmentTexts } from "./environment.ts";
+import { targetOf } from "./groups.ts";
 import { valkeyAddress } from "./valkey-address.ts";
 import { reportPlainly } from "./without-counterpart.ts";
 
@@ -16,7 +19,11 @@ const DAY_S = 86_400;
 /** Digits of an amount of money. */
 const USD_DIGITS = 9;
 
-export function importSettings(context: ImportContext, texts: EnvironmentTexts): void {
+export function importSettings(
+  deployments: readonly Deployment[],
+  context: ImportContext,
+  texts: EnvironmentTexts,
+): void {
   const { members } = context.foreign.root;
   const litellm = members.get("litellm_settings")?.members ?? new Map<string, ForeignNode>();
   const general = members.get("general_settings")?.members ?? new Map<string, ForeignNode>();
@@ -24,7 +31,8 @@ export function importSettings(context: ImportContext, texts: EnvironmentTexts):
   importSwitches(litellm, context);
   importBudgets(litellm, context);
   importGeneral(general, context);
-  importProviderBudgets(members.get("router_settings")?.members.get("provider_budget_config"), context);
+  importDeploymentBudgets(deployments, context);
+  importProviderBudgets(members.get("router_settings")?.members.get("provider_budget_config"), deployments, context);
   importSharedCounts(members.get("router_settings"), context, texts);
   reportPlainly(context);
 }
@@ -39,17 +47,20 @@ function importSwitches(litellm: ReadonlyMap<string, ForeignNode>, { claims, dra
   if (isOn(verbose)) {
     draft.set("log", ["level"], "debug");
     claims.taken(verbose, "log.level");
-  } else claims.taken(verbose, "log.level, whose default it is");
+  } else claims.taken(verbose, always("log.level, whose default it is"));
   const json = litellm.get("json_logs");
-  if (isOn(json)) claims.taken(json, "the log, which always has one JSON object per line");
-  else claims.changed(json, "the log", "the log always has one JSON object per line");
+  if (isOn(json)) claims.taken(json, always("the log, which always has one JSON object per line"));
+  else claims.changed(json, always("the log"), "the log always has one JSON object per line");
   const silent = litellm.get("turn_off_message_logging");
   if (isOn(silent))
-    claims.taken(silent, "integrations, which get no text of prompts and answers unless they have content: true");
+    claims.taken(
+      silent,
+      always("integrations, which get no text of prompts and answers unless they have content: true"),
+    );
   else
     claims.changed(
       silent,
-      "integrations",
+      always("integrations"),
       "no text of prompts and answers is sent unless an integration has content: true",
     );
 }
@@ -71,29 +82,44 @@ interface ForeignBudget {
   readonly amount: ForeignNode | undefined;
   readonly duration: ForeignNode | undefined;
   readonly scope: Readonly<Record<string, string>>;
+  /** What else is to be said of it. */
+  readonly further?: string;
 }
 
-function setBudget(name: string, { amount, duration, scope }: ForeignBudget, { claims, draft }: ImportContext): void {
+const TOTAL: Window = { window: "total", isSame: true };
+const NO_AMOUNT = "there is no amount for a budget beside it, or none that can be one";
+const RESERVES = "a call reserves what it may cost before it begins, so that the budget is never exceeded";
+
+const isNotSet = (node: ForeignNode | undefined): boolean =>
+  node === undefined || (node.kind === "scalar" && node.value === null);
+
+/** Or why there is no such period. */
+function windowOf(duration: ForeignNode | undefined): Window | string {
+  const seconds = secondsOf(duration?.value ?? null);
+  if (seconds === null) return "expected a time such as 24h or 30d";
+  return budgetWindow(seconds) ?? "no period of a budget is that long: there are day, week, month and total";
+}
+
+function setBudget(
+  name: string,
+  { amount, duration, scope, further }: ForeignBudget,
+  { claims, draft }: ImportContext,
+): void {
   const number = numberOf(amount);
   const usd = decimalOf(number, USD_DIGITS);
-  if (usd === null) return;
-  const seconds = duration === undefined ? null : secondsOf(duration.value);
-  const found: Window | null =
-    seconds === null ? { window: "total", isSame: duration === undefined } : budgetWindow(seconds);
-  if (found === null) {
-    claims.without(amount, "no period of a budget is that long: there are day, week, month and total");
-    claims.without(duration, "no period of a budget is that long: there are day, week, month and total");
+  const found = isNotSet(duration) ? TOTAL : windowOf(duration);
+  if (usd === null || typeof found === "string") {
+    const why = usd !== null && typeof found === "string" ? found : NO_AMOUNT;
+    claims.without(amount, why);
+    claims.without(duration, why);
     return;
   }
   const free = draft.freeName("budgets", nameOf(name));
   draft.set("budgets", [free], { usd, window: found.window, unpriced: "allow", scope });
   const at = `budgets.${free}`;
-  claims.changed(
-    amount,
-    `${at}.usd`,
-    "a call reserves what it may cost before it begins, so that the budget is never exceeded",
-  );
-  if (found.isSame) claims.changed(duration, `${at}.window`, "periods are those of the calendar in UTC");
+  claims.changed(amount, `${at}.usd`, `${RESERVES}${further === undefined ? "" : `; ${further}`}`);
+  if (isNotSet(duration)) claims.taken(duration, `${at}.window`);
+  else if (found.isSame) claims.changed(duration, `${at}.window`, "periods are those of the calendar in UTC");
   else
     claims.changed(duration, `${at}.window`, `the period is a ${found.window} of the calendar in UTC, which is longer`);
 }
@@ -104,18 +130,55 @@ function importSharedCounts(router: ForeignNode | undefined, context: ImportCont
   context.draft.set("limit_store", ["url"], valkeyAddress(router, "limit_store.url", context, texts));
 }
 
-/** Budgets of providers, for each account of the provider. */
-function importProviderBudgets(node: ForeignNode | undefined, context: ImportContext): void {
+/** A deployment has a budget, and here the model of its account, by whichever route it is called. */
+function importDeploymentBudgets(deployments: readonly Deployment[], context: ImportContext): void {
+  for (const deployment of deployments) {
+    const [amount, duration] = ["max_budget", "budget_duration"].map((key) => deployment.settings.get(key));
+    if (amount === undefined && duration === undefined) continue;
+    const target = targetOf(deployment);
+    setBudget(
+      `${deployment.group}-${deployment.providerId}`,
+      { amount, duration, scope: { model: target }, further: `all calls of ${target} count` },
+      context,
+    );
+  }
+}
+
+/** Budgets of providers, which all accounts of one share. */
+function importProviderBudgets(
+  node: ForeignNode | undefined,
+  deployments: readonly Deployment[],
+  context: ImportContext,
+): void {
+  const all = new Set(deployments.map(({ providerId }) => providerId));
   for (const [provider, budget] of node?.members ?? []) {
     const parts = {
       amount: budget.members.get("budget_limit") ?? budget.members.get("max_budget"),
       duration: budget.members.get("time_period") ?? budget.members.get("budget_duration"),
     };
-    if (!context.draft.has("providers", provider)) {
-      context.claims.without(budget, "no model in model_list is of this provider");
-      continue;
-    }
-    setBudget(`provider-${provider}`, { ...parts, scope: { provider } }, context);
+    const ids = [
+      ...new Set(deployments.filter(({ prefix }) => prefix === provider).map(({ providerId }) => providerId)),
+    ];
+    const names = ids.join(", ");
+    if (ids.length === 0)
+      context.claims.without(budget, "no model in model_list that was taken over is of this provider");
+    else if (ids.length > 1 && [...all].every((id) => ids.includes(id) === id.startsWith(provider)))
+      setBudget(
+        `provider-${provider}`,
+        { ...parts, scope: { provider: `${provider}*` }, further: `the accounts ${names} share it` },
+        context,
+      );
+    else
+      for (const id of ids)
+        setBudget(
+          `provider-${id}`,
+          {
+            ...parts,
+            scope: { provider: id },
+            ...(ids.length > 1 && { further: `each of the accounts ${names} has it for itself` }),
+          },
+          context,
+        );
   }
 }
 
@@ -134,7 +197,7 @@ function importGeneral(general: ReadonlyMap<string, ForeignNode>, { claims, draf
   const seconds = kept === undefined ? null : secondsOf(kept.value);
   if (seconds !== null) {
     draft.set("calls", ["keep_days"], Math.min(36_500, Math.max(1, Math.ceil(seconds / DAY_S))));
-    claims.taken(kept, "calls.keep_days");
+    claims.moved(kept, "calls.keep_days", seconds % DAY_S === 0 ? null : "it is a number of whole days");
   }
   const content = general.get("store_prompts_in_spend_logs");
   if (isOn(content)) {
@@ -144,7 +207,7 @@ function importGeneral(general: ReadonlyMap<string, ForeignNode>, { claims, draf
       `tenants.${PROJECT}.settings.content_log`,
       "what is kept is encrypted, and personal data is replaced before",
     );
-  } else claims.taken(content, `tenants.${PROJECT}.settings.content_log, which is off`);
+  } else claims.taken(content, always(`tenants.${PROJECT}.settings.content_log, which is off`));
   const key = general.get("master_key");
   claims.without(
     key,

@@ -8,6 +8,7 @@ import { joined, type Value } from "../reference.ts";
 import type { EnvironmentTexts } from "./environment.ts";
 
 const TRANSPORTS: Readonly<Record<string, string>> = { http: "streamable_http", sse: "sse", stdio: "stdio" };
+const MOST_DESCRIPTION = 500;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 
 export function importToolServers(
@@ -38,8 +39,9 @@ function importServer(name: string, node: ForeignNode, context: ImportContext, t
     const environment = environmentOf(members.get("env"), id, at, context, texts);
     if (Object.keys(environment).length > 0) entry["environment"] = environment;
   } else {
-    entry["url"] = address === null ? url! : texts.address(members.get("url")!).value;
-    claims.taken(members.get("url"), `${at}.url`);
+    const found = texts.address(members.get("url")!);
+    entry["url"] = found.value;
+    claims.moved(members.get("url"), `${at}.url`, found.how);
     const headers = headersOf(members, id, at, context, texts);
     if (Object.keys(headers).length > 0) entry["headers"] = headers;
   }
@@ -50,8 +52,10 @@ function importServer(name: string, node: ForeignNode, context: ImportContext, t
   }
   const description = textOf(members.get("description"));
   if (description !== null) {
-    entry["description"] = description.slice(0, 500);
-    claims.taken(members.get("description"), `${at}.description`);
+    const kept = description.slice(0, MOST_DESCRIPTION);
+    entry["description"] = kept;
+    const how = kept === description ? null : `it is cut after ${MOST_DESCRIPTION} characters`;
+    claims.moved(members.get("description"), `${at}.description`, how);
   }
   const tools = members.get("allowed_tools")?.items.flatMap((item) => textOf(item) ?? []);
   if (tools !== undefined && tools.length > 0) {

@@ -7,6 +7,8 @@ const OF_WEBHOOKS = "events go to webhooks: docs/integrations/webhooks.md";
 const OF_LOGINS = "logins of an issuer are configured under oidc: docs/identity.md";
 const OF_PEOPLE =
   "people and tokens get their rights by roles, and limits and budgets are set under limits and budgets";
+const OF_TOKENS =
+  "who makes tokens is decided by roles, and what a token may spend by limits and budgets: docs/identity.md";
 const OF_HEALTH = "targets are judged by the calls that they serve";
 const OF_THE_DATABASE = "how the gateway writes to its database is not configured";
 const OF_TELEMETRY = "Dragoman reports nothing to its makers";
@@ -46,8 +48,9 @@ const GENERAL: Words = {
   enable_oauth2_auth: OF_LOGINS,
   allow_user_auth: OF_PEOPLE,
   default_internal_user_params: OF_PEOPLE,
-  default_key_generate_params: OF_PEOPLE,
-  key_generation_settings: OF_PEOPLE,
+  default_key_generate_params: OF_TOKENS,
+  key_generation_settings: OF_TOKENS,
+  upperbound_key_generate_params: OF_TOKENS,
   max_internal_user_budget: OF_PEOPLE,
   internal_user_budget_duration: OF_PEOPLE,
   max_parallel_requests: "a target of a route has max_concurrency",
@@ -101,7 +104,9 @@ export function reportPlainly({ foreign, claims }: ImportContext): void {
     ["router_settings", ROUTER],
   ] as const) {
     const settings: ReadonlyMap<string, ForeignNode> | undefined = members.get(section)?.members;
-    for (const [key, why] of Object.entries(words)) claims.without(settings?.get(key), why);
+    // some settings are read in several sections
+    for (const [key, why] of Object.entries({ ...LITELLM, ...GENERAL, ...ROUTER, ...words }))
+      claims.without(settings?.get(key), why);
   }
   for (const section of [
     "files_settings",

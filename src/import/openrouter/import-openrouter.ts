@@ -3,7 +3,7 @@
 // https://openrouter.ai/docs/guides/features/presets, https://openrouter.ai/docs/guides/routing/provider-selection
 import { ConfigurationError } from "../../config/problem.ts";
 import { MODEL_ID } from "../../providers/settings.ts";
-import { nameOf } from "../draft.ts";
+import { claimAsked } from "../asked-name.ts";
 import { textOf } from "../figures.ts";
 import { type ForeignNode, plainOf } from "../foreign-file.ts";
 import type { GatewayImport, ImportContext } from "../gateway-import.ts";
@@ -93,26 +93,35 @@ function importPreset({ node, config, slug, systemPrompt }: Preset, context: Imp
     wantedId: FAMILY,
     entry: { api_key: variable("OPENROUTER_API_KEY") },
   });
-  const name = draft.freeName("routes", nameOf(textOf(slug) ?? choices.name));
+  const wanted = textOf(slug) ?? choices.name;
+  const asked = textOf(slug) === null ? wanted : `@preset/${wanted}`;
+  const name = draft.routeFor(asked, wanted);
   const at = `routes.${name}`;
-  if (slug !== undefined) claims.changed(slug, at, `clients ask for the route ${name}, and not for @preset/${name}`);
+  claimAsked(slug, asked, name, claims);
   claims.without(systemPrompt, "a route has no system prompt; clients send it as the first message");
-  const params = parametersOf(config, at, context);
   const models = modelsOf(config);
+  const taken: string[] = [];
+  const params = parametersOf(
+    config,
+    (key) => () => taken.map((target) => `params.${key} of ${target} in ${at}`),
+    context,
+  );
   const targets: Value[] = [];
   for (const model of models.slice(0, MOST_TARGETS)) {
     const text = textOf(model) ?? "";
     const target = `${providerId}:${text}`;
-    if (
-      !MODEL_ID.test(text) ||
-      looksLikeKey(text) ||
-      targets.some((each) => (typeof each === "string" ? each : (each as Mapping)["model"]) === target)
-    ) {
+    claims.target(model, `${target} in ${at}`);
+    if (!MODEL_ID.test(text) || looksLikeKey(text) || taken.includes(target)) {
       claims.without(model, "this cannot be the name of a model here, or stands in the list twice");
       continue;
     }
+    taken.push(target);
     targets.push(Object.keys(params).length === 0 ? target : { model: target, params });
-    claims.taken(model, `${at}.targets`);
+    claims.taken(model, `${target} in ${at}`);
+  }
+  for (const model of models.slice(MOST_TARGETS)) {
+    claims.without(model, `a route has at most ${MOST_TARGETS} targets`);
+    claims.target(model, () => []);
   }
   if (targets.length > 0) draft.set("routes", [name], { targets });
   else
@@ -129,7 +138,11 @@ function modelsOf(config: ForeignNode): readonly ForeignNode[] {
 }
 
 /** Preferences among its providers and parameters of the model go on being sent to OpenRouter. */
-function parametersOf(config: ForeignNode, at: string, { claims }: ImportContext): Mapping {
+function parametersOf(
+  config: ForeignNode,
+  at: (key: string) => () => readonly string[],
+  { claims }: ImportContext,
+): Mapping {
   const params: Record<string, Value> = {};
   for (const [name, node] of config.members) {
     if (["model", "models", "designated_version", "slug", "config", ...ABOUT_THE_PRESET].includes(name)) continue;
@@ -140,7 +153,7 @@ function parametersOf(config: ForeignNode, at: string, { claims }: ImportContext
       continue;
     }
     params[name] = value;
-    claims.moved(node, `${at}.targets, in params`, null);
+    claims.taken(node, at(name));
   }
   return params;
 }

@@ -1,14 +1,15 @@
 // Takes over a config of Portkey: one route, or a route for each model that its conditions name.
 // https://portkey.ai/docs/product/ai-gateway/configs
 import { ConfigurationError } from "../../config/problem.ts";
-import { nameOf } from "../draft.ts";
-import { numberOf, textOf, wordOf } from "../figures.ts";
+import { claimAsked } from "../asked-name.ts";
+import { textOf, wordOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { GatewayImport, ImportContext } from "../gateway-import.ts";
 import type { Mapping, Value } from "../reference.ts";
 import { shownPath } from "../shown-path.ts";
+import { type Leg, placesOf } from "./leg.ts";
 import { type Stages, stagesOf, withInherited } from "./plan.ts";
-import { routeSettings } from "./route-settings.ts";
+import { type RouteSetting, routeSettings, written } from "./route-settings.ts";
 
 /** One of these has to be in the file. */
 const MEMBERS = [
@@ -31,14 +32,18 @@ export const portkey: GatewayImport = {
   yaml: "1.2",
   run: (context) => {
     const config = configOf(context);
-    const name = nameOf(textOf(context.foreign.root.members.get("name")) ?? context.choices.name);
-    context.claims.taken(context.foreign.root.members.get("name"), `routes.${name}`);
+    const given = context.foreign.root.members.get("name");
     const mode = textOf(config.members.get("strategy")?.members.get("mode"));
     const settings = routeSettings(config, context, mode !== "conditional");
+    const asked = textOf(given) ?? context.choices.name;
     if (!hasTarget(config)) setDefaults(settings, context);
-    else if (mode === "conditional") importConditions(config, name, settings, context);
-    else makeRoute(name, stagesOf(config, new Map(), context), settings, context);
-    reportGuardrails(config, context);
+    else if (mode === "conditional") importConditions(config, asked, settings, context);
+    else {
+      const routes = makeRoutes(asked, stagesOf(config, new Map(), context), settings, context);
+      sayAsked(given, asked, routes, context);
+    }
+    context.claims.without(given, "the config has a name, and the route that was made of it has none");
+    reportRest(config, context);
   },
 };
 
@@ -74,15 +79,21 @@ function hasTarget(config: ForeignNode): boolean {
 }
 
 /** A config without a target holds for whatever the request names. */
-function setDefaults(settings: Mapping, { claims, draft, foreign }: ImportContext): void {
-  for (const [key, value] of Object.entries(settings))
+function setDefaults(settings: readonly RouteSetting[], context: ImportContext): void {
+  const { claims, draft, foreign } = context;
+  for (const [key, value] of Object.entries(written(settings, "route_defaults", context)))
     if (value !== undefined) draft.set("route_defaults", [key], value);
   claims.without(foreign.root.members.get("override_params"), "parameters belong to the targets of a route");
   claims.without(foreign.root.members.get("default_params"), "parameters belong to the targets of a route");
 }
 
 /** Conditions on the model that the client asks for are routes of this name; others have no counterpart. */
-function importConditions(config: ForeignNode, name: string, settings: Mapping, context: ImportContext): void {
+function importConditions(
+  config: ForeignNode,
+  name: string,
+  settings: readonly RouteSetting[],
+  context: ImportContext,
+): void {
   const { claims } = context;
   const strategy = config.members.get("strategy")!;
   const byName = new Map(
@@ -95,7 +106,8 @@ function importConditions(config: ForeignNode, name: string, settings: Mapping, 
       },
     ]),
   );
-  const routes = new Map<string, string>();
+  /** What clients ask for, with the name of the target and what the report says of. */
+  const asked = new Map<string, { readonly target: string; readonly nodes: (ForeignNode | undefined)[] }>();
   for (const condition of strategy.members.get("conditions")?.items ?? []) {
     const query = condition.members.get("query");
     const then = textOf(condition.members.get("then")) ?? "";
@@ -106,24 +118,27 @@ function importConditions(config: ForeignNode, name: string, settings: Mapping, 
         "calls are not told apart by this; clients name the route that they want, such as the one of the target's name",
       );
       claims.without(condition.members.get("then"), "there is a route with the name of this target");
-      continue;
-    }
-    const route = nameOf(model);
-    routes.set(route, then);
-    if (route === model) claims.taken(condition, `routes.${route}`);
-    else claims.changed(condition, `routes.${route}`, `clients ask for the route ${route}`);
+    } else if (asked.has(model)) claims.without(condition, "an earlier condition is about the same model");
+    else asked.set(model, { target: then, nodes: [condition] });
   }
-  claims.taken(strategy.members.get("mode"), "routes");
   const standard = strategy.members.get("default");
-  routes.set(name, textOf(standard) ?? "");
-  claims.taken(standard, `routes.${name}`);
-  for (const target of byName.keys()) if (![...routes.values()].includes(target)) routes.set(nameOf(target), target);
-  for (const [route, target] of routes) {
+  if (asked.has(name)) claims.without(standard, "a condition is about the model of the route's name");
+  else asked.set(name, { target: wordOf(standard) ?? "", nodes: [standard] });
+  for (const target of byName.keys())
+    if (![...asked.values()].some((each) => each.target === target) && !asked.has(target))
+      asked.set(target, { target, nodes: [] });
+  const made = new Map<string, string[]>();
+  for (const [model, { target, nodes }] of asked) {
     const found = byName.get(target);
     if (found === undefined) continue;
-    claims.taken(found.node.members.get("name"), `routes.${route}`);
-    makeRoute(route, found.stages, { ...settings, ...found.settings }, context);
+    const routes = makeRoutes(model, found.stages, [...found.settings, ...settings], context);
+    for (const node of nodes) sayAsked(node, model, routes, context);
+    made.set(target, [...(made.get(target) ?? []), ...routes]);
   }
+  const placed = (routes: readonly string[]) => () => routes.map((route) => `routes.${route}`);
+  for (const [target, routes] of made) claims.taken(byName.get(target)!.node.members.get("name"), placed(routes));
+  claims.taken(strategy.members.get("mode"), placed([...made.values()].flat()));
+  claims.without(standard, "the default names no target");
 }
 
 /** The model of `{"params.model": {"$eq": "..."}}`. */
@@ -132,48 +147,111 @@ function modelAsked(query: ForeignNode): string | null {
   return condition?.members.size === 1 ? textOf(condition.members.get("$eq")) : null;
 }
 
-function makeRoute(name: string, stages: Stages, given: Mapping, context: ImportContext): void {
-  const { choices } = context;
-  const isDrawn = stages.some((stage) => stage.length > 1);
-  const settings: Mapping = { ...given, ...(isDrawn && { strategy: "weighted" }) };
+/** What is said of a name that clients ask for, when its routes are known. */
+function sayAsked(
+  node: ForeignNode | undefined,
+  asked: string,
+  routes: readonly string[],
+  { claims, choices }: ImportContext,
+): void {
+  const [route] = routes;
+  if (route === undefined) return;
+  if (choices.models.includes(asked) || routes.length === 1) claimAsked(node, asked, route, claims);
+  else claims.changed(node, `routes.${route}`, `clients ask for the models of --model: ${routes.join(", ")}`);
+}
+
+/** Returns the names of the routes: one, or one for each model that the config leaves to the caller. */
+function makeRoutes(
+  asked: string,
+  stages: Stages,
+  settings: readonly RouteSetting[],
+  context: ImportContext,
+): readonly string[] {
+  const { models } = context.choices;
   const isOpen = stages.some((stage) => stage.some(({ leg }) => leg.model === null));
-  if (!isOpen) return setRoute(name, targetsOf(stages, null), settings, context);
-  for (const model of choices.models) setRoute(nameOf(model), targetsOf(stages, model), settings, context);
+  const makes = isOpen && models.length > 0 ? models.map((model) => [model, model] as const) : [[asked, null] as const];
   // targets that name a model make a route in any case
-  if (choices.models.length === 0) setRoute(name, targetsOf(stages, null), settings, context);
+  return makes.flatMap(([name, model]) => makeRoute(name, stages, model, settings, context) ?? []);
 }
 
-function setRoute(name: string, targets: readonly Value[], settings: Mapping, { draft }: ImportContext): void {
-  if (targets.length > 0) draft.set("routes", [draft.freeName("routes", name)], { targets, ...settings });
+/** `null` for a route that would have no target. */
+function makeRoute(
+  asked: string,
+  stages: Stages,
+  model: string | null,
+  settings: readonly RouteSetting[],
+  context: ImportContext,
+): string | null {
+  const rows = rowsOf(stages, model, context);
+  if (rows.length === 0) return null;
+  const route = context.draft.routeFor(asked);
+  for (const { target, legs } of rows) for (const leg of legs) leg.places.push({ route, target });
+  context.draft.set("routes", [route], {
+    targets: targetsOf(rows),
+    ...written(settings, `routes.${route}`, context),
+    ...(stages.some((stage) => stage.length > 1) && { strategy: "weighted" }),
+  });
+  return route;
 }
 
-/** `model` stands for the one that is left to the caller; without it, such targets are left out. */
-function targetsOf(stages: Stages, model: string | null): readonly Value[] {
-  const seen = new Set<string>();
+/** A target, and the legs that are all of them written as it. */
+interface Row {
+  readonly target: string;
+  readonly order: number;
+  readonly legs: readonly Leg[];
+  readonly weight: number;
+}
+
+/**
+ * `model` stands for the one that is left to the caller; without it, such legs are left out. A target can be in a route
+ * once: legs that are equal share it, and later ones with other parameters are left out.
+ */
+function rowsOf(stages: Stages, model: string | null, { claims }: ImportContext): readonly Row[] {
+  const rows = new Map<string, Row>();
   let order = -1;
-  return stages.flatMap((stage): readonly Value[] => {
-    const rows = stage.filter(({ leg }) => (leg.model ?? model) !== null);
-    if (rows.length > 0) order += 1;
-    const least = Math.min(...rows.map(({ weight }) => weight));
-    return rows.flatMap(({ leg, weight }): readonly Value[] => {
+  for (const stage of stages) {
+    const usable = stage.filter(({ leg }) => (leg.model ?? model) !== null);
+    if (usable.length > 0) order += 1;
+    for (const { leg, weight } of usable) {
       const target = `${leg.providerId}:${leg.model ?? model ?? ""}`;
-      if (seen.has(target)) return [];
-      seen.add(target);
-      const share = Math.round((weight / least) * 1000) / 1000;
-      const entry: Mapping = {
-        model: target,
-        ...(order > 0 && { order }),
-        ...(share !== 1 && { weight: share }),
-        ...(Object.keys(leg.params).length > 0 && { params: leg.params }),
-        ...(leg.drop.length > 0 && { drop: leg.drop }),
-      };
-      return [Object.keys(entry).length === 1 ? target : entry];
-    });
+      const known = rows.get(target);
+      if (known === undefined) rows.set(target, { target, order, legs: [leg], weight });
+      else if (sameParameters(known.legs[0]!, leg))
+        rows.set(target, {
+          ...known,
+          legs: [...known.legs, leg],
+          weight: known.weight + (known.order === order ? weight : 0),
+        });
+      else claims.target(leg.node, placesOf(leg), "the route has this target already, with other parameters");
+    }
+  }
+  return [...rows.values()];
+}
+
+function sameParameters(one: Leg, other: Leg): boolean {
+  return JSON.stringify([one.params, one.drop]) === JSON.stringify([other.params, other.drop]);
+}
+
+function targetsOf(rows: readonly Row[]): readonly Value[] {
+  const orders = [...new Set(rows.map(({ order }) => order))];
+  return rows.map(({ target, order, legs, weight }) => {
+    const [{ params, drop }] = legs as readonly [Leg];
+    const least = Math.min(...rows.filter((row) => row.order === order).map((row) => row.weight));
+    const share = Math.round((weight / least) * 1000) / 1000;
+    const place = orders.indexOf(order);
+    const entry: Mapping = {
+      model: target,
+      ...(place > 0 && { order: place }),
+      ...(share !== 1 && { weight: share }),
+      ...(Object.keys(params).length > 0 && { params }),
+      ...(drop.length > 0 && { drop }),
+    };
+    return Object.keys(entry).length === 1 ? target : entry;
   });
 }
 
 /** Guardrails are kept at Portkey; the config has their ids only, or checks of its plugins. */
-function reportGuardrails(node: ForeignNode, context: ImportContext): void {
+function reportRest(node: ForeignNode, context: ImportContext): void {
   const { claims } = context;
   for (const key of ["input_guardrails", "output_guardrails", "before_request_hooks", "after_request_hooks"])
     claims.without(
@@ -185,11 +263,8 @@ function reportGuardrails(node: ForeignNode, context: ImportContext): void {
     "clients send headers for a provider in extra_headers, if their token may",
   );
   claims.without(node.members.get("prompt_id"), "Dragoman keeps no prompts");
-  for (const target of node.members.get("targets")?.items ?? []) reportGuardrails(target, context);
-  const ttl = numberOf(node.members.get("strategy")?.members.get("sticky")?.members.get("ttl"));
-  if (ttl !== null)
-    claims.without(
-      node.members.get("strategy")?.members.get("sticky")?.members.get("ttl"),
-      "calls are kept at a target as long as it is healthy",
-    );
+  for (const target of node.members.get("targets")?.items ?? []) {
+    claims.without(target.members.get("name"), "targets have no names but those of their models");
+    reportRest(target, context);
+  }
 }

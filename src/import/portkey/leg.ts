@@ -4,7 +4,7 @@
 import { API_KEY, isPlainAddress } from "../../providers/credential-settings.ts";
 import { ADDRESS_WORD } from "../../core/target.ts";
 import { MODEL_ID, type ProviderFamily } from "../../providers/settings.ts";
-import { placeholderUrl } from "../address.ts";
+import { isOpenAiAddress, placeholderUrl } from "../address.ts";
 import { idOf } from "../draft.ts";
 import { textOf } from "../figures.ts";
 import { type ForeignNode, plainOf } from "../foreign-file.ts";
@@ -13,6 +13,7 @@ import { type Value, valueOf, variable } from "../reference.ts";
 import { looksLikeKey } from "../secret-shape.ts";
 import { shownKey } from "../shown-path.ts";
 import { DROPPABLE, parameterProblem } from "../target-parameters.ts";
+import { whyUnserved } from "../unserved-models.ts";
 import { familyInSlug, familyOfName } from "./provider-names.ts";
 
 export interface Leg {
@@ -22,6 +23,19 @@ export interface Leg {
   readonly model: string | null;
   readonly params: Readonly<Record<string, Value>>;
   readonly drop: readonly string[];
+  /** Where it was written: filled when the routes are. */
+  readonly places: WrittenLeg[];
+}
+
+export interface WrittenLeg {
+  readonly route: string;
+  readonly target: string;
+}
+
+/** The places of a leg, or of a setting of it. */
+export function placesOf({ places }: Pick<Leg, "places">, setting?: string): () => readonly string[] {
+  const of = setting === undefined ? "" : `${setting} of `;
+  return () => places.map(({ route, target }) => `${of}${target} in routes.${route}`);
 }
 
 /** Members of a target, those of the configs around it included: the nearest counts. */
@@ -56,12 +70,20 @@ export function readLeg(node: ForeignNode, members: Members, context: ImportCont
   const family = families.get(familyId ?? "");
   if (family === undefined) {
     claims.without(node, whyWithout(slug ?? null, name));
+    claims.target(node, () => []);
+    return null;
+  }
+  const model =
+    named?.[2] ?? (named === null ? textOf(override) : null) ?? behind?.[2] ?? textOf(members.get("deployment_id"));
+  const problem = model === null ? null : problemOf(model);
+  const places: WrittenLeg[] = [];
+  claims.target(node, placesOf({ places }), model === null ? NO_MODEL : undefined);
+  if (problem !== null) {
+    claims.without(node, problem);
     return null;
   }
   const providerId = account(family, slug ?? null, members, context);
   const isGuess = slug != null && !context.choices.providers.has(slug);
-  const model =
-    named?.[2] ?? (named === null ? textOf(override) : null) ?? behind?.[2] ?? textOf(members.get("deployment_id"));
   const how = [
     ...(isGuess ? [guessWords(slug, family)] : []),
     ...(model === null && context.choices.models.length === 0 ? [NO_MODEL] : []),
@@ -70,14 +92,17 @@ export function readLeg(node: ForeignNode, members: Members, context: ImportCont
     how === "" ? claims.taken(each, to) : claims.changed(each, to, how);
   say(provider, `providers.${providerId}`);
   say(virtual, `providers.${providerId}`);
-  if (named === null) claims.taken(override, `${providerId}:${model ?? ""}`);
-  else say(override, `${providerId}:${model ?? ""}`);
-  claims.taken(members.get("deployment_id"), `${providerId}:${model ?? ""}`);
-  if (model !== null && (!MODEL_ID.test(model) || looksLikeKey(model))) {
-    claims.without(node, "this cannot be the name of a model here");
-    return null;
+  if (model === null) claims.without(override, NO_MODEL);
+  else {
+    const to = placesOf({ places });
+    claims.moved(override, to, named === null || how === "" ? null : how);
+    claims.taken(members.get("deployment_id"), to);
   }
-  return { node, providerId, model, ...readParameters(members, context) };
+  return { node, providerId, model, places, ...readParameters(members, placesOf.bind(null, { places }), context) };
+}
+
+function problemOf(model: string): string | null {
+  return MODEL_ID.test(model) && !looksLikeKey(model) ? whyUnserved(model) : "this cannot be the name of a model here";
 }
 
 const NO_MODEL =
@@ -100,45 +125,48 @@ function account(given: ProviderFamily, slug: string | null, members: Members, c
   const { claims, draft, secrets, families } = context;
   const host = members.get("custom_host");
   const address = textOf(host);
-  const family = address !== null && given.id === "openai" ? families.get("custom")! : given;
+  const family =
+    address !== null && given.id === "openai" && !isOpenAiAddress(address) ? families.get("custom")! : given;
   const wantedId = slug !== null ? idOf(slug) : family === given ? given.id : `${given.id}-at-custom-host`;
   const key = members.get("api_key");
   const text = textOf(key);
   const entry: Record<string, Value> = {};
+  // another account may have the wanted id
+  let id: string | null = null;
+  const at = (name: string) => () => (id === null ? [] : [`providers.${id}.${name}`]);
   if (address !== null) {
     const isUsable = isPlainAddress(address);
     entry["base_url"] = isUsable ? address : placeholderUrl("custom-host");
-    if (isUsable) claims.taken(host, `providers.${wantedId}.base_url`);
-    else
-      claims.changed(
-        host,
-        `providers.${wantedId}.base_url`,
-        "expected an http or https address without user name, password and query",
-      );
+    const how = isUsable ? null : "expected an http or https address without user name, password and query";
+    claims.moved(host, at("base_url"), how);
   } else if (family.baseUrl === null) entry["base_url"] = placeholderUrl(`address-of-${wantedId}`);
   for (const [theirs, ours] of Object.entries(SETTINGS)) {
     const value = textOf(members.get(theirs));
     if (value === null || !ADDRESS_WORD.test(value) || !family.settings.some(({ name }) => name === ours)) continue;
     entry[ours] = value;
-    claims.taken(members.get(theirs), `providers.${wantedId}.${ours}`);
+    claims.taken(members.get(theirs), at(ours));
   }
   if (text !== null && API_KEY.test(text)) {
     entry["api_key"] = secrets.keep(`${wantedId}_api_key`, text);
-    claims.changed(
-      key,
-      `providers.${wantedId}.api_key`,
-      "the secret stands in a file of its own, to which the configuration refers",
-    );
-  } else if (family.credentials.includes("aws")) entry["aws"] = awsOf(members, wantedId, context);
+    claims.changed(key, at("api_key"), IN_A_FILE);
+  } else if (family.credentials.includes("aws")) entry["aws"] = awsOf(members, wantedId, at, context);
   else if (family.credentials.includes("google")) entry["google"] = "default";
   else if (family.credentials.includes("key"))
     entry["api_key"] = variable(
       `${wantedId.toUpperCase().replaceAll(/[^A-Z0-9]+/g, "_")}_API_KEY`.replace(/^(\d)/, "_$1"),
     );
-  return draft.account({ family: family.id, wantedId, entry });
+  id = draft.account({ family: family.id, wantedId, entry });
+  return id;
 }
 
-function awsOf(members: Members, id: string, { claims, secrets }: ImportContext): Value {
+const IN_A_FILE = "the secret stands in a file of its own, to which the configuration refers";
+
+function awsOf(
+  members: Members,
+  id: string,
+  at: (name: string) => () => readonly string[],
+  { claims, secrets }: ImportContext,
+): Value {
   const pairs = (
     [
       ["aws_access_key_id", "access_key_id"],
@@ -148,24 +176,24 @@ function awsOf(members: Members, id: string, { claims, secrets }: ImportContext)
   ).flatMap(([theirs, ours]) => {
     const text = textOf(members.get(theirs));
     if (text === null || !API_KEY.test(text)) return [];
-    claims.changed(
-      members.get(theirs),
-      `providers.${id}.aws.${ours}`,
-      "the secret stands in a file of its own, to which the configuration refers",
-    );
+    claims.changed(members.get(theirs), at(`aws.${ours}`), IN_A_FILE);
     return [[ours, secrets.keep(`${id}_${theirs}`, text)] as const];
   });
   return pairs.length >= 2 ? Object.fromEntries(pairs) : "default";
 }
 
-function readParameters(members: Members, { claims }: ImportContext): Pick<Leg, "params" | "drop"> {
+function readParameters(
+  members: Members,
+  at: (setting: string) => () => readonly string[],
+  { claims }: ImportContext,
+): Pick<Leg, "params" | "drop"> {
   const params: Record<string, Value> = {};
   const take = (name: string, node: ForeignNode, how: string | null): void => {
     const problem = parameterProblem(name, node);
     const value = valueOf(plainOf(node));
     if (problem !== null || value === undefined) return claims.without(node, problem ?? "it has no value");
     params[name] = value;
-    claims.moved(node, "params of the target", how);
+    claims.moved(node, at(`params.${name}`), how);
   };
   for (const [name, node] of members.get("default_params")?.members ?? []) take(name, node, null);
   for (const [name, node] of members.get("override_params")?.members ?? [])
@@ -176,7 +204,7 @@ function readParameters(members: Members, { claims }: ImportContext): Pick<Leg, 
       claims.without(item, "only whole common parameters can be left out");
       return [];
     }
-    claims.taken(item, "drop of the target");
+    claims.taken(item, at("drop"));
     return [name];
   });
   return { params, drop };

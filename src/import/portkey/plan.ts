@@ -3,7 +3,7 @@
 import { numberOf, textOf, wordOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
-import { type Leg, type Members, readLeg } from "./leg.ts";
+import { type Leg, type Members, placesOf, readLeg } from "./leg.ts";
 
 export interface WeightedLeg {
   readonly leg: Leg;
@@ -40,18 +40,37 @@ export function stagesOf(node: ForeignNode, around: Members, context: ImportCont
   const strategy = node.members.get("strategy");
   const mode = strategy?.members.get("mode");
   if (textOf(mode) === "conditional") return defaultOf(node, targets, members, context);
-  const parts = targets.map((target) => ({ target, stages: stagesOf(target, members, context) }));
+  const isBalanced = textOf(mode) === "loadbalance";
+  const used = isBalanced ? targets.filter((target) => !isIdle(target)) : targets;
+  const parts = used.map((target) => ({ target, stages: stagesOf(target, members, context) }));
+  const at = routesOf(parts.flatMap(({ stages }) => stages));
   claims.changed(
     strategy?.members.get("on_status_codes") ?? node.members.get("on_status_codes"),
-    "fallbacks",
+    at,
     "which failures lead to another target is the same for all routes: docs/routes.md",
   );
-  if (textOf(mode) === "loadbalance") return balanced(parts, mode, context);
-  claims.taken(mode, "order of the targets");
+  for (const target of targets.filter((each) => !used.includes(each))) {
+    claims.changed(target.members.get("weight"), at, "a target without weight is left out");
+    claims.without(target, "no call goes to a target without weight");
+  }
+  for (const key of INHERITED)
+    claims.without(node.members.get(key), "each of the targets has its own, or none that was taken over");
+  if (isBalanced) return balanced(parts, mode, context);
+  claims.taken(mode, at);
   // a weight has no meaning among fallbacks
   for (const { target } of parts)
     claims.without(target.members.get("weight"), "targets that are attempted in order have no weight");
   return parts.flatMap(({ stages }) => stages);
+}
+
+/** A target to which no call goes, because its weight is 0. */
+function isIdle(target: ForeignNode): boolean {
+  return (numberOf(target.members.get("weight")) ?? 1) <= 0;
+}
+
+/** The targets of the routes in which any of the legs stands. */
+function routesOf(stages: Stages): () => readonly string[] {
+  return () => stages.flat().flatMap(({ leg }) => leg.places.map(({ route }) => `routes.${route}.targets`));
 }
 
 /** Conditions within a target: calls go to the default, as those do for which no condition holds. */
@@ -66,16 +85,19 @@ function defaultOf(
   const name = wordOf(strategy?.members.get("default"));
   const chosen = targets.find((target) => wordOf(target.members.get("name")) === name);
   for (const target of targets)
-    if (target !== chosen)
+    if (target !== chosen) {
       claims.without(target, "no call comes here, because conditions within a target have no counterpart");
+      claims.target(target, () => []);
+    }
   claims.without(strategy?.members.get("conditions"), "conditions within a target have no counterpart");
   if (chosen === undefined) {
     claims.without(strategy, "the default names no target");
     return [];
   }
-  claims.changed(strategy, "targets", "calls go to the default target, whatever the conditions say");
-  claims.taken(chosen.members.get("name"), "targets");
-  return stagesOf(chosen, around, context);
+  const stages = stagesOf(chosen, around, context);
+  claims.changed(strategy, routesOf(stages), "calls go to the default target, whatever the conditions say");
+  claims.taken(chosen.members.get("name"), routesOf(stages));
+  return stages;
 }
 
 interface Part {
@@ -88,20 +110,13 @@ function balanced(parts: readonly Part[], mode: ForeignNode | undefined, { claim
   const drawn = parts.flatMap(({ target, stages }): readonly WeightedLeg[] => {
     const node = target.members.get("weight");
     const weight = numberOf(node) ?? 1;
-    if (weight <= 0) {
-      claims.changed(node, "targets", "a target without weight is left out");
-      return [];
-    }
-    claims.taken(node, "weight of the target");
     const first = stages[0] ?? [];
+    claims.taken(node, () => first.flatMap(({ leg }) => placesOf(leg, "weight")()));
     const sum = first.reduce((total, each) => total + each.weight, 0);
     return first.map((each) => ({ leg: each.leg, weight: (weight * each.weight) / sum }));
   });
-  const later = parts
-    .filter(({ target }) => (numberOf(target.members.get("weight")) ?? 1) > 0)
-    .flatMap(({ stages }) => stages.slice(1));
-  if (later.length > 0)
-    claims.changed(mode, "weights of the targets", "fallbacks of one of the targets follow after all of them");
-  else claims.taken(mode, "weights of the targets");
+  const later = parts.flatMap(({ stages }) => stages.slice(1));
+  const how = later.length > 0 ? "fallbacks of one of the targets follow after all of them" : null;
+  claims.moved(mode, routesOf([drawn]), how);
   return drawn.length === 0 ? later : [drawn, ...later];
 }
