@@ -240,6 +240,20 @@ describe("fallbacks", () => {
     const result = made(`model_list:\n${models}\nlitellm_settings: {context_window_fallbacks: [{a: [b]}]}\n`);
     expect(section(result, "routes")["a"]).toMatchObject({ context_window_fallbacks: { "openai:a": "openai:b" } });
   });
+  test("[d15.2] that are nowhere in the configuration are not said to be changed", () => {
+    const result = made(`
+model_list:
+  - {model_name: a, litellm_params: {model: openai/x}}
+  - {model_name: b, litellm_params: {model: openai/x, api_key: os.environ/OTHER}}
+litellm_settings: {context_window_fallbacks: [{a: [b]}]}
+`);
+    expect(section(result, "routes")["a"]).toEqual({ targets: ["openai:x"] });
+    expect(lineAt(result, "litellm_settings.context_window_fallbacks[0].a[0]")).toMatchObject({
+      outcome: "without",
+      to: null,
+      note: expect.stringContaining("nothing of it is in the configuration"),
+    });
+  });
   test("to names that are not there have no counterpart", () => {
     const result = made(`model_list:\n${models}\nrouter_settings: {fallbacks: [{a: [nobody]}]}\n`);
     expect(lineAt(result, "router_settings.fallbacks[0].a[0]").outcome).toBe("without");
