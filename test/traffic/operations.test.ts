@@ -20,11 +20,7 @@ if (operationTrafficMissing)
 
 /** Why an exchange of responses is not for a vendor that is asked as the client wrote it. */
 function notPassed({ request_body: body }: OperationCase): string | null {
-  if (body!["background"] === true) return "the gateway itself runs what is asked in the background";
-  const tools = Array.isArray(body!["tools"]) ? (body!["tools"] as readonly Json[]) : [];
-  return tools.some((tool) => isObject(tool) && tool["type"] === "mcp" && typeof tool["server_url"] === "string")
-    ? "the gateway itself asks tool servers"
-    : null;
+  return body!["background"] === true ? "the gateway itself runs what is asked in the background" : null;
 }
 
 function answerOf({
