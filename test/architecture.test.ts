@@ -51,22 +51,22 @@ const VENDOR_NAMES_ALLOWED: readonly Allowance[] = [
     reason: "how names of models of vectors begin, at whichever provider they are",
   },
   {
-    path: "src/chat/guards/protocol-words.ts",
+    path: "src/engine/guards/protocol-words.ts",
     text: "custom",
     reason: "the type of tools that take any text",
   },
   {
-    path: "src/chat/fit/caller-headers.ts",
+    path: "src/engine/fit/caller-headers.ts",
     text: "openai-organization",
     reason: "a header that promise 2.10 forbids by name",
   },
   {
-    path: "src/chat/fit/caller-headers.ts",
+    path: "src/engine/fit/caller-headers.ts",
     text: "openai-project",
     reason: "a header that promise 2.10 forbids by name",
   },
   {
-    path: "src/chat/fit/endpoint-fields.ts",
+    path: "src/engine/fit/endpoint-fields.ts",
     text: "^(aws|vertex)_",
     reason: "how the fields of clouds begin that promise 2.4 names",
   },
@@ -83,8 +83,8 @@ const VENDOR_NAMES_ALLOWED: readonly Allowance[] = [
     text: "custom",
     reason: "zod's word for a problem that one finds oneself",
   },
-  { path: "src/chat/request/flat-tools.ts", text: "custom", reason: "a type of tools in OpenAI's forms" },
-  { path: "src/chat/stream/tool-call-deltas.ts", text: "custom", reason: "a type of tool calls in OpenAI's forms" },
+  { path: "src/engine/request/flat-tools.ts", text: "custom", reason: "a type of tools in OpenAI's forms" },
+  { path: "src/engine/stream/tool-call-deltas.ts", text: "custom", reason: "a type of tool calls in OpenAI's forms" },
   { path: "src/operations/responses/request-memo.ts", text: "custom", reason: "a type of tools in that API" },
   {
     path: "src/diagnostics/simulation/traffic.ts",
@@ -341,9 +341,9 @@ describe("form", () => {
 
 describe("sizes", () => {
   const counted = src.filter(({ path }) => !DATA_ROWS.test(path));
-  test("src/chat/handle.ts stays one page", () => {
-    expect(existsSync(join(root, "src/chat/handle.ts"))).toBe(true);
-    expect(src.find(({ path }) => path === "src/chat/handle.ts")?.lines).toBeLessThanOrEqual(MAX_HANDLE_LINES);
+  test("src/engine/handle.ts stays one page", () => {
+    expect(existsSync(join(root, "src/engine/handle.ts"))).toBe(true);
+    expect(src.find(({ path }) => path === "src/engine/handle.ts")?.lines).toBeLessThanOrEqual(MAX_HANDLE_LINES);
   });
   test("long files and functions are told", () => {
     const alarms = shown([...longFiles(counted, MAX_FILE_LINES), ...longFunctions(counted, MAX_FUNCTION_LINES)]);
@@ -361,19 +361,19 @@ describe("sizes", () => {
 describe("the judges can fail", () => {
   test("an import to the right, as a value, as a type, inside a type and on the fly", () => {
     for (const line of [
-      'import { a } from "../chat/a.ts";',
-      'import type { A } from "../chat/a.ts";',
-      'export { a } from "../chat/a.ts";',
-      'type A = import("../chat/a.ts").A;',
-      'await import("../chat/a.ts");',
+      'import { a } from "../engine/a.ts";',
+      'import type { A } from "../engine/a.ts";',
+      'export { a } from "../engine/a.ts";',
+      'type A = import("../engine/a.ts").A;',
+      'await import("../engine/a.ts");',
     ])
       expect(shown(importLawViolations(tree({ "src/core/b.ts": line })))).toEqual([
-        "src/core/b.ts:1 imports src/chat/a.ts, but chat stands to the right of core",
+        "src/core/b.ts:1 imports src/engine/a.ts, but engine stands to the right of core",
       ]);
     expect(
       importLawViolations(
         tree({
-          "src/chat/b.ts":
+          "src/engine/b.ts":
             'import type { A } from "../core/a.ts"; import { c } from "./c.ts"; import manifest from "../../package.json";',
         }),
       ),
@@ -381,18 +381,18 @@ describe("the judges can fail", () => {
   });
   test("an import from the steps of every call to an operation", () => {
     const line = 'import { a } from "../answer/a.ts"; import { b } from "../call/b.ts";';
-    expect(shown(seamViolations(tree({ "src/chat/plan/c.ts": line })))).toEqual([
-      "src/chat/plan/c.ts:1 imports src/chat/answer/a.ts, but plan/ serves every operation",
+    expect(shown(seamViolations(tree({ "src/engine/plan/c.ts": line })))).toEqual([
+      "src/engine/plan/c.ts:1 imports src/engine/answer/a.ts, but plan/ serves every operation",
     ]);
-    expect(seamViolations(tree({ "src/chat/tools/c.ts": line }))).toEqual([]);
+    expect(seamViolations(tree({ "src/engine/tools/c.ts": line }))).toEqual([]);
   });
   test("an import from one operation to another, and an operation's name in the engine", () => {
     const line = 'import { a } from "../chat/a.ts"; const name = "chat.completions";';
     expect(shown(operationViolations(tree({ "src/operations/other/b.ts": line }), operations))).toEqual([
       "src/operations/other/b.ts:1 imports src/operations/chat/a.ts, which belongs to another operation",
     ]);
-    expect(shown(operationViolations(tree({ "src/chat/plan/c.ts": line }), operations))).toEqual([
-      "src/chat/plan/c.ts:1 names the operation chat.completions",
+    expect(shown(operationViolations(tree({ "src/engine/plan/c.ts": line }), operations))).toEqual([
+      "src/engine/plan/c.ts:1 names the operation chat.completions",
     ]);
     expect(operationViolations(tree({ "src/operations/chat/b.ts": line }), operations)).toEqual([]);
   });
@@ -453,7 +453,7 @@ describe("the judges can fail", () => {
           'export const row = { id: "acmeai", label: "Acme AI" }; export const other = { id: "together", label: "Together" };',
       }),
     );
-    const judge = (line: string): number => vendorNameViolations(tree({ "src/chat/a.ts": line }), names, []).length;
+    const judge = (line: string): number => vendorNameViolations(tree({ "src/engine/a.ts": line }), names, []).length;
     expect([...names.ids].toSorted()).toEqual(["acmeai", "together"]);
     for (const line of [
       'f("acmeai");',
@@ -477,15 +477,15 @@ describe("the judges can fail", () => {
     ])
       expect([line, judge(line)]).toEqual([line, 0]);
     expect(
-      vendorNameViolations(tree({ "src/chat/a.ts": 'f("acmeai");' }), names, [
-        { path: "src/chat/a.ts", text: "acmeai", reason: "a test" },
+      vendorNameViolations(tree({ "src/engine/a.ts": 'f("acmeai");' }), names, [
+        { path: "src/engine/a.ts", text: "acmeai", reason: "a test" },
       ]),
     ).toEqual([]);
     expect(ORDINARY_WORDS.has("together")).toBe(true);
   });
   test("the environment, the clock, the console and sockets, also taken apart or in brackets", () => {
     const uses = (line: string, names: readonly string[]): number =>
-      useViolations(tree({ "src/chat/a.ts": line }), names, () => false).length;
+      useViolations(tree({ "src/engine/a.ts": line }), names, () => false).length;
     for (const line of [
       "f(process.env.HOME);",
       'f(process["env"]);',
@@ -505,7 +505,7 @@ describe("the judges can fail", () => {
         "console.*",
       ]),
     ).toBe(0);
-    expect(bareDateViolations(tree({ "src/chat/a.ts": "f(new Date(), Date(), new Date(5));" }))).toHaveLength(2);
+    expect(bareDateViolations(tree({ "src/engine/a.ts": "f(new Date(), Date(), new Date(5));" }))).toHaveLength(2);
     expect(
       callViolations(tree({ "src/core/a.ts": "await fetch(url); Bun.connect({}); upstream.send(x);" }), SOCKETS),
     ).toHaveLength(2);

@@ -283,7 +283,7 @@ export interface UnansweredCall {
 
 /**
  * What this thread knows of a conversation that another thread holds, because the body is too long for the thread that
- * serves calls (promise 5.8). chat/long-bodies/long-requests.ts has the rest.
+ * serves calls (promise 5.8). engine/long-bodies/long-requests.ts has the rest.
  */
 export interface HeldConversation {
   readonly id: number;
@@ -577,7 +577,7 @@ export interface AnswerMessage extends JsonObject {
 
 /**
  * One step of a stream as a provider's decoder yields it, as lenient as ChatAnswer: the role may be missing or
- * repeated, several kinds of content may share a delta, and indexes may have gaps. The stream normalizer in chat/ makes
+ * repeated, several kinds of content may share a delta, and indexes may have gaps. The stream normalizer in engine/ makes
  * it strict. `usage` may be on any chunk; the last one counts.
  */
 export interface ChatChunk extends JsonObject {

@@ -1,5 +1,5 @@
 // What a worker has of the other processes of its gateway.
-import type { KeptStore } from "../chat/keeping/kept-store.ts";
+import type { KeptStore } from "../engine/keeping/kept-store.ts";
 import type { OpenCredentialProvider } from "../credentials/credential-provider.ts";
 import type { RefusalNews } from "../credentials/rotation.ts";
 import type { Places } from "../routing/concurrency.ts";

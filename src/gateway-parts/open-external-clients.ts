@@ -1,8 +1,8 @@
 // Opens the clients through which calls reach others: providers, issuers of tokens and logins, tool servers.
 import { openLogins } from "../auth/logins.ts";
-import type { ChatContext } from "../chat/call/context.ts";
-import type { LongBodyThread } from "../chat/long-bodies/long-body-thread.ts";
-import { openLongSandboxRequests } from "../chat/long-bodies/long-sandbox-requests.ts";
+import type { ChatContext } from "../engine/call/context.ts";
+import type { LongBodyThread } from "../engine/long-bodies/long-body-thread.ts";
+import { openLongSandboxRequests } from "../engine/long-bodies/long-sandbox-requests.ts";
 import { systemClock } from "../core/clock.ts";
 import type { ServerLimits } from "../core/snapshot.ts";
 import {

@@ -1,10 +1,10 @@
 // Opens the store of what operations keep of calls: in a Valkey or Redis that the configuration names for the response
 // cache or for limits, else in the memory of the machine.
 import type { ConnectionOptions } from "../admission/valkey/valkey-connection.ts";
-import { KeptObjects } from "../chat/keeping/kept-objects.ts";
-import type { KeptStore } from "../chat/keeping/kept-store.ts";
-import { reportedStore } from "../chat/keeping/reported-store.ts";
-import { sealedStore } from "../chat/keeping/sealed-store.ts";
+import { KeptObjects } from "../engine/keeping/kept-objects.ts";
+import type { KeptStore } from "../engine/keeping/kept-store.ts";
+import { reportedStore } from "../engine/keeping/reported-store.ts";
+import { sealedStore } from "../engine/keeping/sealed-store.ts";
 import type { ServerOptions } from "../config/server-options.ts";
 import { systemClock } from "../core/clock.ts";
 import { messageOf } from "../core/thrown.ts";
@@ -25,7 +25,7 @@ export async function openKept(
   const shared =
     address === null
       ? ofMachine!
-      : await (await import("../chat/keeping/valkey-store.ts")).openValkeyStore(address, systemClock);
+      : await (await import("../engine/keeping/valkey-store.ts")).openValkeyStore(address, systemClock);
   closing.beside(() => shared.close());
   return reportedStore(
     sealedStore<unknown>(shared, masterKeys, () => systemClock.now()),

@@ -1,8 +1,8 @@
 // The parts that a process has for itself when it is the whole gateway.
 import type { ParsedToken } from "../auth/access-token.ts";
 import { bootstrap } from "../auth/first-identities.ts";
-import type { Routing } from "../chat/call/context.ts";
-import { openRouting } from "../chat/plan/open-routing.ts";
+import type { Routing } from "../engine/call/context.ts";
+import { openRouting } from "../engine/plan/open-routing.ts";
 import { systemClock } from "../core/clock.ts";
 import type { Events } from "../core/event.ts";
 import type { LineOutput } from "../observe/line-sink.ts";

@@ -1,7 +1,7 @@
 // Which operations the gateway serves with a model, as listings, `GET /params` and docs/providers.md show it. A provider
 // that has conversations serves each operation whose answer is a turn of one; the others need a form of their own.
 import { modelKind } from "../accounting/model-catalogue.ts";
-import { circumstanceOf } from "../chat/native/native-target.ts";
+import { circumstanceOf } from "../engine/native/native-target.ts";
 import type { NativeCircumstance } from "../core/chat.ts";
 import type { JsonObject } from "../core/json.ts";
 import { OPERATION_NAMES, type OperationName, type TaskName } from "../core/operation.ts";

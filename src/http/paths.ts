@@ -1,6 +1,6 @@
 // The paths of the operations: under the specification's base address, and under those that users often configure by
 // mistake (promise 9.6) or bring from another gateway, whose base address has no path. And the paths of health checks.
-import type { Operation } from "../chat/operation.ts";
+import type { Operation } from "../engine/operation.ts";
 import { OPERATIONS } from "../operations/operations.ts";
 
 export const BASES = ["/api/v1", "/v1", "/api", ""] as const;

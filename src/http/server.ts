@@ -1,14 +1,14 @@
-// Bun's server: a call of an operation goes directly to chat/handle.ts, every other request to the app. Bun's own rejections (invalid
+// Bun's server: a call of an operation goes directly to engine/handle.ts, every other request to the app. Bun's own rejections (invalid
 // HTTP, headers over 16 KB) have no body.
-import { GATEWAY_ERRORS } from "../chat/call/called-operation.ts";
-import type { Peers } from "../chat/call/received-call.ts";
-import { afterUnread, isUnread } from "../chat/call/read-body.ts";
-import { errorResponse } from "../chat/call/reply-headers.ts";
+import { GATEWAY_ERRORS } from "../engine/call/called-operation.ts";
+import type { Peers } from "../engine/call/received-call.ts";
+import { afterUnread, isUnread } from "../engine/call/read-body.ts";
+import { errorResponse } from "../engine/call/reply-headers.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
 import { newRandomId } from "../core/ids.ts";
 import { memoizeBounded } from "../core/memoization.ts";
 import type { MaybePromise } from "../core/maybe-promise.ts";
-import type { Operation } from "../chat/operation.ts";
+import type { Operation } from "../engine/operation.ts";
 import { CALL_PATHS } from "./paths.ts";
 
 export interface ServerOptions {

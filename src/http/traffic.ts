@@ -1,7 +1,7 @@
 // The calls in flight: bounded while the gateway serves, awaited at the end of the process, and cut when they do not
 // end.
-import type { InFlightCall, Traffic } from "../chat/call/context.ts";
-import { HeldBytes } from "../chat/call/held-bytes.ts";
+import type { InFlightCall, Traffic } from "../engine/call/context.ts";
+import { HeldBytes } from "../engine/call/held-bytes.ts";
 import { GatewayError } from "../core/errors.ts";
 
 export interface OpenTraffic extends Traffic {

@@ -2,9 +2,9 @@
 // in the form of the operation that it belongs to, and leaves a record like any refused call (promises 9.6, 11.1, 12.1).
 import { identify } from "../auth/identify.ts";
 import { presentedToken } from "../auth/presented-token.ts";
-import { type CalledOperation, GATEWAY_ERRORS } from "../chat/call/called-operation.ts";
-import { ReceivedCall } from "../chat/call/received-call.ts";
-import type { ChatContext } from "../chat/call/context.ts";
+import { type CalledOperation, GATEWAY_ERRORS } from "../engine/call/called-operation.ts";
+import { ReceivedCall } from "../engine/call/received-call.ts";
+import type { ChatContext } from "../engine/call/context.ts";
 import { GatewayError } from "../core/errors.ts";
 import { OPERATIONS } from "../operations/operations.ts";
 import { BASES, CALL_PATHS } from "./paths.ts";

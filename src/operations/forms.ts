@@ -1,5 +1,5 @@
 // The forms of requests by operation, without what answers them: the thread of long bodies needs no more.
-import { CHAT_FORM } from "../chat/request/parse.ts";
+import { CHAT_FORM } from "../engine/request/parse.ts";
 import type { RequestForm } from "../core/chat.ts";
 import type { OperationName } from "../core/operation.ts";
 import { COMPLETIONS_FORM } from "./completions/parse-completions.ts";

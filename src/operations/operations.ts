@@ -1,5 +1,5 @@
 // The operations that this gateway serves.
-import type { Operation } from "../chat/operation.ts";
+import type { Operation } from "../engine/operation.ts";
 import { CHAT_COMPLETIONS } from "./chat/chat-completions.ts";
 import { COMPLETIONS } from "./completions/completions.ts";
 import { MODERATIONS } from "./moderations/moderations.ts";

@@ -1,6 +1,6 @@
 // Which members messages, content parts and tool calls may have at a provider (promise 6.10). All others are left out
 // for that provider, and this is reported. The tables are data, with the page from which they were taken;
-// chat/fit/fit-conversation.ts applies them.
+// engine/fit/fit-conversation.ts applies them.
 import type { Message, MessageRole } from "../core/chat.ts";
 
 /** Names of members. `any` when the vendor ignores unknown members, so that all of them are sent unchanged. */

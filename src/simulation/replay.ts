@@ -1,8 +1,8 @@
 // Plays recorded calls of a route again, against a configuration that may be another one than theirs: the engine of
 // `dragoman simulate` with requests that are written from what the records say. No provider is called.
-import type { CallPrices } from "../chat/metering/call-prices.ts";
-import { everyStage, type Prepared } from "../chat/plan/stages.ts";
-import type { RouteCandidate } from "../chat/plan/candidate.ts";
+import type { CallPrices } from "../engine/metering/call-prices.ts";
+import { everyStage, type Prepared } from "../engine/plan/stages.ts";
+import type { RouteCandidate } from "../engine/plan/candidate.ts";
 import { type ErrorCode, GatewayError } from "../core/errors.ts";
 import type { CallCost } from "../core/record.ts";
 import { DIRECT_ROUTE } from "../core/route.ts";

@@ -1,6 +1,6 @@
 // Tries the tests of a route: each is one call in virtual time, with the policies and models of its project.
-import { CallPolicies } from "../chat/call/call-policies.ts";
-import { everyStage, type Prepared } from "../chat/plan/stages.ts";
+import { CallPolicies } from "../engine/call/call-policies.ts";
+import { everyStage, type Prepared } from "../engine/plan/stages.ts";
 import { systemClock } from "../core/clock.ts";
 import { GatewayError } from "../core/errors.ts";
 import { snapshotSeenBy, type Snapshot } from "../core/snapshot.ts";

@@ -1,7 +1,7 @@
-// The engine of src/chat/plan/complete.ts in virtual time: the same plans, health, hedging, concurrency and verdicts, with
+// The engine of src/engine/plan/complete.ts in virtual time: the same plans, health, hedging, concurrency and verdicts, with
 // attempts whose outcomes are determined by the faults and latencies that it is given.
-import type { Prepared } from "../chat/plan/stages.ts";
-import type { ReadyTarget, RouteCandidate } from "../chat/plan/candidate.ts";
+import type { Prepared } from "../engine/plan/stages.ts";
+import type { ReadyTarget, RouteCandidate } from "../engine/plan/candidate.ts";
 import { type ErrorCode, GatewayError } from "../core/errors.ts";
 import type { Route } from "../core/route.ts";
 import type { ServerLimits } from "../core/snapshot.ts";

@@ -1,10 +1,10 @@
 // Prepares a simulated call for the engine: a request that has passed the gateway's own parser becomes the stages that
 // the same request would have there.
-import type { CallPolicies } from "../chat/call/call-policies.ts";
-import { reasoningCarriers } from "../chat/carriers/reasoning-carrier.ts";
-import { CallPrices } from "../chat/metering/call-prices.ts";
-import type { PlannedCall } from "../chat/plan/candidate.ts";
-import { prepare, type Prepared } from "../chat/plan/stages.ts";
+import type { CallPolicies } from "../engine/call/call-policies.ts";
+import { reasoningCarriers } from "../engine/carriers/reasoning-carrier.ts";
+import { CallPrices } from "../engine/metering/call-prices.ts";
+import type { PlannedCall } from "../engine/plan/candidate.ts";
+import { prepare, type Prepared } from "../engine/plan/stages.ts";
 import type { ChatRequest } from "../core/chat.ts";
 import { systemClock } from "../core/clock.ts";
 import type { Principal } from "../core/identity.ts";

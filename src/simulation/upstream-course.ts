@@ -1,7 +1,7 @@
 // How an attempt would proceed if it were not ended early: when its content comes, when and how it ends, by the
 // latencies and faults that the simulation is given.
-import { attemptError, failureError } from "../chat/attempt/upstream-errors.ts";
-import type { Resolved } from "../chat/plan/resolve-target.ts";
+import { attemptError, failureError } from "../engine/attempt/upstream-errors.ts";
+import type { Resolved } from "../engine/plan/resolve-target.ts";
 import { asGatewayError, type ErrorCode } from "../core/errors.ts";
 import { UpstreamFault, type UpstreamFaultKind } from "../wire/upstream.ts";
 import type { Target } from "../core/target.ts";

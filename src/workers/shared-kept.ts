@@ -1,6 +1,6 @@
 // What operations keep of calls, for all workers of a machine: the supervisor has it in its memory, sealed as the workers
 // have sent it.
-import { KEEPING_BOUNDS, type KeepingBounds, type KeptStore } from "../chat/keeping/kept-store.ts";
+import { KEEPING_BOUNDS, type KeepingBounds, type KeptStore } from "../engine/keeping/kept-store.ts";
 import { isPending } from "../core/maybe-promise.ts";
 import { LATE, within } from "../core/timeout.ts";
 import type { SupervisorChannel, WorkerChannel } from "./messages.ts";

@@ -1,5 +1,5 @@
 // What the supervisor has for all workers, besides their limits and their ledger.
-import { KeptObjects } from "../chat/keeping/kept-objects.ts";
+import { KeptObjects } from "../engine/keeping/kept-objects.ts";
 import type { Clock } from "../core/clock.ts";
 import type { DeliveringIntegrations } from "../observe/integrations/integrations.ts";
 import type { OpenEvents } from "../observe/webhooks/open-events.ts";

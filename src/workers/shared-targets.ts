@@ -1,6 +1,6 @@
 // What all workers know and have of targets: their health, and the places at targets whose attempts in flight are bounded.
 // The supervisor passes news on and has the places.
-import type { Routing } from "../chat/call/context.ts";
+import type { Routing } from "../engine/call/context.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Places } from "../routing/concurrency.ts";
 import { type BreakerChange, openHealth } from "../routing/health.ts";

@@ -20,7 +20,7 @@ export const LAYERS = [
   "routing",
   "mcp",
   "snapshot",
-  "chat",
+  "engine",
   "operations",
   "simulation",
   "http",
@@ -68,10 +68,10 @@ function judgeEdge(from: string, to: string): string | null {
   return rankOf(to) > rankOf(from) ? `imports ${to}, but ${layerOf(to)} stands to the right of ${layerOf(from)}` : null;
 }
 
-/** Folders of src/chat/ with the steps of every call, and those with what belongs to calls that are answered with generated text. */
+/** Folders of src/engine/ with the steps of every call, and those with what belongs to calls that are answered with generated text. */
 const EVERY_CALL = new Set(["call", "plan", "attempt", "fit", "content", "metering"]);
 const OPERATION = new Set(["request", "answer", "explain", "tools"]);
-/** `<importing file> -> <imported file>`, under src/chat/. */
+/** `<importing file> -> <imported file>`, under src/engine/. */
 const SEAM_EXCEPTIONS: ReadonlySet<string> = new Set([
   // guards on answers search the body that the client receives
   "call/call-policies.ts -> answer/non-streaming-answer.ts",
@@ -79,10 +79,10 @@ const SEAM_EXCEPTIONS: ReadonlySet<string> = new Set([
 
 /** The steps of every call do not know the operation that they serve. */
 export function seamViolations(files: readonly SourceFile[]): readonly Violation[] {
-  const inChat = (path: string): readonly string[] => (path.startsWith("src/chat/") ? path.split("/").slice(2) : []);
+  const inEngine = (path: string): readonly string[] => (path.startsWith("src/engine/") ? path.split("/").slice(2) : []);
   return files.flatMap(({ path, imports }) =>
     imports.flatMap(({ target, line }) => {
-      const [from, to] = [inChat(path), inChat(target ?? "")];
+      const [from, to] = [inEngine(path), inEngine(target ?? "")];
       return EVERY_CALL.has(from[0] ?? "") &&
         OPERATION.has(to[0] ?? "") &&
         !SEAM_EXCEPTIONS.has(`${from.join("/")} -> ${to.join("/")}`)
@@ -92,7 +92,7 @@ export function seamViolations(files: readonly SourceFile[]): readonly Violation
   );
 }
 
-/** No operation knows another one, and the engine, which is src/chat/, has the name of none of `operations` in a string. */
+/** No operation knows another one, and the engine, which is src/engine/, has the name of none of `operations` in a string. */
 export function operationViolations(files: readonly SourceFile[], operations: readonly string[]): readonly Violation[] {
   const folderOf = (path: string): string | null => /^src\/operations\/([^/]+)\//.exec(path)?.[1] ?? null;
   return files.flatMap(({ path, text, imports }) => [
@@ -102,7 +102,7 @@ export function operationViolations(files: readonly SourceFile[], operations: re
         ? []
         : [{ path, line, what: `imports ${target}, which belongs to another operation` }];
     }),
-    ...(path.startsWith("src/chat/") ? text.split("\n") : []).flatMap((content, index) =>
+    ...(path.startsWith("src/engine/") ? text.split("\n") : []).flatMap((content, index) =>
       operations
         .filter((name) => content.includes(`"${name}"`))
         .map((name) => ({ path, line: index + 1, what: `names the operation ${name}` })),

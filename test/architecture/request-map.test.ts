@@ -16,19 +16,19 @@ const SECTIONS: Readonly<Record<RequestKind, string>> = {
 };
 /** What runs in every request of a kind, and is no step of it. */
 const DECISIVE: Readonly<Record<RequestKind, RegExp>> = {
-  plain: /^src\/(http|auth|admission|routing|chat|operations)\//,
-  stream: /^src\/(http|auth|admission|routing|chat|operations)\//,
-  tools: /^src\/(http|auth|admission|routing|chat|operations)\//,
+  plain: /^src\/(http|auth|admission|routing|engine|operations)\//,
+  stream: /^src\/(http|auth|admission|routing|engine|operations)\//,
+  tools: /^src\/(http|auth|admission|routing|engine|operations)\//,
   admin: /^src\/http\//,
 };
 /** Files that every call passes only to learn that it does not need them. */
 const PASSED: ReadonlySet<string> = new Set([
-  "src/chat/explain/explain.ts",
-  "src/chat/call/call-notes.ts",
-  "src/chat/objects/call-objects.ts",
-  "src/chat/objects/vendor-references.ts",
-  "src/chat/tools/open-tool-session.ts",
-  "src/chat/long-bodies/long-sandbox-requests.ts",
+  "src/engine/explain/explain.ts",
+  "src/engine/call/call-notes.ts",
+  "src/engine/objects/call-objects.ts",
+  "src/engine/objects/vendor-references.ts",
+  "src/engine/tools/open-tool-session.ts",
+  "src/engine/long-bodies/long-sandbox-requests.ts",
   // timers of their own remove old windows and write the counts
   "src/admission/memory.ts",
   "src/admission/count-keeper.ts",
@@ -62,7 +62,7 @@ describe.each([...KINDS])("the map of a request: %s", (kind) => {
   });
   test("names every file of the deciding folders that the request runs through", () => {
     const named = new Set([
-      ...(kind === "admin" ? [] : [...namedIn(SECTIONS.plain), "src/chat/handle.ts"]),
+      ...(kind === "admin" ? [] : [...namedIn(SECTIONS.plain), "src/engine/handle.ts"]),
       ...namedIn(SECTIONS[kind]),
       ...PASSED,
     ]);

@@ -1,6 +1,6 @@
 // What every store of kept objects has to do, whichever keeps them; random lives of objects are compared with a model.
 import { expect, test } from "bun:test";
-import type { KeepingBounds, KeptStore } from "../../src/chat/keeping/kept-store.ts";
+import type { KeepingBounds, KeptStore } from "../../src/engine/keeping/kept-store.ts";
 import { drawCount } from "../harness/long-run.ts";
 import { printedSeed } from "../harness/chance.ts";
 

@@ -1,11 +1,11 @@
 // Every driver of the store of kept objects through one suite, and what sealing adds.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Redis } from "ioredis";
-import { KeptObjects } from "../../src/chat/keeping/kept-objects.ts";
-import type { KeptStore } from "../../src/chat/keeping/kept-store.ts";
-import { reportedStore } from "../../src/chat/keeping/reported-store.ts";
-import { sealedStore } from "../../src/chat/keeping/sealed-store.ts";
-import { openValkeyStore } from "../../src/chat/keeping/valkey-store.ts";
+import { KeptObjects } from "../../src/engine/keeping/kept-objects.ts";
+import type { KeptStore } from "../../src/engine/keeping/kept-store.ts";
+import { reportedStore } from "../../src/engine/keeping/reported-store.ts";
+import { sealedStore } from "../../src/engine/keeping/sealed-store.ts";
+import { openValkeyStore } from "../../src/engine/keeping/valkey-store.ts";
 import type { GatewayError } from "../../src/core/errors.ts";
 import { openWorkerKept, serveKept } from "../../src/workers/shared-kept.ts";
 import { openChannels } from "../harness/channels.ts";

@@ -1,10 +1,10 @@
 // Requests, targets and answers for the provider suite, on the real path: parsed, fitted, encoded; decoded, made
 // strict.
 import { StreamSerializer } from "../../src/operations/chat/stream-serializer.ts";
-import { StreamNormalizer } from "../../src/chat/stream/stream-normalizer.ts";
-import { fitRequest } from "../../src/chat/fit/fit.ts";
-import { parseChatRequest } from "../../src/chat/request/parse.ts";
-import { type AnswerFrame, nonStreamingAnswer } from "../../src/chat/answer/non-streaming-answer.ts";
+import { StreamNormalizer } from "../../src/engine/stream/stream-normalizer.ts";
+import { fitRequest } from "../../src/engine/fit/fit.ts";
+import { parseChatRequest } from "../../src/engine/request/parse.ts";
+import { type AnswerFrame, nonStreamingAnswer } from "../../src/engine/answer/non-streaming-answer.ts";
 import type { ChatRequest, Usage } from "../../src/core/chat.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { Principal } from "../../src/core/identity.ts";

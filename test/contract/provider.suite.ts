@@ -2,7 +2,7 @@
 // provider-answers.suite.ts.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { parseCallerHeaders } from "../../src/chat/fit/caller-headers.ts";
+import { parseCallerHeaders } from "../../src/engine/fit/caller-headers.ts";
 import { capabilityOf, effectiveCapability } from "../../src/core/capability.ts";
 import { BLOCK_TYPES, type BlockType } from "../../src/core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../src/core/json.ts";

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { ChatRequest } from "../../src/core/chat.ts";
 import { withMembers } from "../../src/core/request-source.ts";
-import { parseChatRequest } from "../../src/chat/request/parse.ts";
+import { parseChatRequest } from "../../src/engine/request/parse.ts";
 
 const request = parseChatRequest(
   '{"model":"m","messages":[{"role":"user","content":"Hi"}],"temperature":0.5,"seed":1,"top_k":3}',

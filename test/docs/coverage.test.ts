@@ -7,7 +7,7 @@ import { OPERATIONS } from "../../src/operations/operations.ts";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { NOUNS } from "../../src/cli/admin/nouns.ts";
-import { parseCallerHeaders } from "../../src/chat/fit/caller-headers.ts";
+import { parseCallerHeaders } from "../../src/engine/fit/caller-headers.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { CallRecord } from "../../src/core/record.ts";
 import { attemptOf, bareRecord } from "../contract/call-records.ts";
@@ -40,10 +40,10 @@ const onOneLine = (text: string): string =>
  * The code that speaks with clients; caller-headers.ts is about headers for providers, code-flow.ts about those for
  * issuers of logins, and docs/console.md has those between the console and its page.
  */
-const clientSide = readTree(projectFolder, ["src/{chat,http,auth,admission}/**/*.ts"])
+const clientSide = readTree(projectFolder, ["src/{engine,http,auth,admission}/**/*.ts"])
   .filter(
     ({ path }) =>
-      !["src/chat/fit/caller-headers.ts", "src/auth/code-flow.ts"].includes(path) &&
+      !["src/engine/fit/caller-headers.ts", "src/auth/code-flow.ts"].includes(path) &&
       !path.startsWith("src/http/console/"),
   )
   .map(({ path, text }) => ({ path, text: onOneLine(text) }));
@@ -93,7 +93,7 @@ describe("headers of docs/api.md", () => {
       expect([name, refusal(name.endsWith("-") ? `${name}other` : name)]).toEqual([name, "header_not_allowed"]);
     for (const name of ["user-agent", "http-referer", "x-title", "anthropic-beta", "traceparent", "accept"])
       expect([name, refusal(name)]).toEqual([name, null]);
-    const source = readTree(projectFolder, ["src/chat/fit/caller-headers.ts"])[0]!.text;
+    const source = readTree(projectFolder, ["src/engine/fit/caller-headers.ts"])[0]!.text;
     const listed = [
       ...found(source, /"([a-z0-9-]+)"(?=[,\s\]])/g),
       ...found(source, /\^\(([a-z|-]+)\)/g)[0]!.split("|"),

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { generatedFiles } from "../../docs/generate.ts";
 import { withGeneratedPart } from "../../docs/markdown.ts";
-import { parseChatRequest } from "../../src/chat/request/parse.ts";
+import { parseChatRequest } from "../../src/engine/request/parse.ts";
 import { BLOCK_TYPES } from "../../src/core/chat.ts";
 import { CATALOGUE } from "../../src/core/errors.ts";
 import type { Json } from "../../src/core/json.ts";

@@ -1,6 +1,6 @@
 // The prompts on docs/prompt-templates.md are those that are sent, and its table has every family with its page.
 import { describe, expect, test } from "bun:test";
-import { parseChatRequest } from "../../src/chat/request/parse.ts";
+import { parseChatRequest } from "../../src/engine/request/parse.ts";
 import { PLAIN_FAMILY, PROMPT_FAMILIES } from "../../src/providers/prompt-template/families.ts";
 import { promptOf } from "../../src/providers/prompt-template/prompt.ts";
 import { completionProviders } from "../../src/providers/raw-completions/rows.ts";

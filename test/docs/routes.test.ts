@@ -2,8 +2,8 @@
 // request is accepted.
 import { expect, test } from "bun:test";
 import { z } from "zod";
-import { withCheckedEntries } from "../../src/chat/fit/entry-request.ts";
-import { parseChatRequest } from "../../src/chat/request/parse.ts";
+import { withCheckedEntries } from "../../src/engine/fit/entry-request.ts";
+import { parseChatRequest } from "../../src/engine/request/parse.ts";
 import { readEnvironment } from "../../src/config/environment.ts";
 import { PROVIDER_FAMILIES } from "../../src/gateway-parts/provider-families.ts";
 import { configurationSchema, parseConfiguration } from "../../src/snapshot/configuration.ts";

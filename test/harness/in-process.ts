@@ -1,23 +1,23 @@
 // A whole call without sockets: the real handler, with a snapshot and an upstream of the test. For tests of many calls,
 // or with a simulated clock.
-import type { VendorObjects } from "../../src/chat/objects/vendor-objects.ts";
-import { reasoningCarriers } from "../../src/chat/carriers/reasoning-carrier.ts";
-import type { GuardThreads } from "../../src/chat/guards/guard-threads.ts";
+import type { VendorObjects } from "../../src/engine/objects/vendor-objects.ts";
+import { reasoningCarriers } from "../../src/engine/carriers/reasoning-carrier.ts";
+import type { GuardThreads } from "../../src/engine/guards/guard-threads.ts";
 import { patientGuards } from "./patient-guards.ts";
 import { openLogins } from "../../src/auth/logins.ts";
 import { newAccessToken } from "../../src/auth/access-token.ts";
 import { openMemoryLimits } from "../../src/admission/memory.ts";
 import { type CrossedThreshold, thresholdWatch } from "../../src/admission/budget-thresholds.ts";
 import type { ResponseCache } from "../../src/cache/response-cache.ts";
-import type { ChatContext } from "../../src/chat/call/context.ts";
-import { openRouting } from "../../src/chat/plan/open-routing.ts";
-import type { LongAnswers } from "../../src/chat/long-bodies/long-answers.ts";
-import type { LongRequests } from "../../src/chat/long-bodies/long-requests.ts";
-import { BackgroundRuns } from "../../src/chat/keeping/background-runs.ts";
-import type { DurableStore } from "../../src/chat/keeping/durable-store.ts";
-import type { KeptStore } from "../../src/chat/keeping/kept-store.ts";
-import { handleCall } from "../../src/chat/handle.ts";
-import type { Operation } from "../../src/chat/operation.ts";
+import type { ChatContext } from "../../src/engine/call/context.ts";
+import { openRouting } from "../../src/engine/plan/open-routing.ts";
+import type { LongAnswers } from "../../src/engine/long-bodies/long-answers.ts";
+import type { LongRequests } from "../../src/engine/long-bodies/long-requests.ts";
+import { BackgroundRuns } from "../../src/engine/keeping/background-runs.ts";
+import type { DurableStore } from "../../src/engine/keeping/durable-store.ts";
+import type { KeptStore } from "../../src/engine/keeping/kept-store.ts";
+import { handleCall } from "../../src/engine/handle.ts";
+import type { Operation } from "../../src/engine/operation.ts";
 import { CHAT_COMPLETIONS } from "../../src/operations/chat/chat-completions.ts";
 import { LEAST_BODY_BOUNDS } from "../../src/core/body-bounds.ts";
 import type { Clock } from "../../src/core/clock.ts";

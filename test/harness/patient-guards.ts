@@ -1,5 +1,5 @@
 // Guards that search for as long as they need: in a test of what they find, a busy machine must not be what stops them.
-import { type GuardThreads, openGuardThreads } from "../../src/chat/guards/guard-threads.ts";
+import { type GuardThreads, openGuardThreads } from "../../src/engine/guards/guard-threads.ts";
 
 /** In milliseconds. Longer than any test runs. */
 const PATIENT_MS = 600_000;

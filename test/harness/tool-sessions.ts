@@ -4,12 +4,12 @@ import { GatewayError } from "../../src/core/errors.ts";
 import type { Principal } from "../../src/core/identity.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import type { ToolActivity, ToolDefinition, ToolResult, ToolServer } from "../../src/core/tool.ts";
-import type { CallPolicies } from "../../src/chat/call/call-policies.ts";
-import { openToolSession } from "../../src/chat/tools/open-tool-session.ts";
-import { parseChatRequest } from "../../src/chat/request/parse.ts";
-import { CallClock } from "../../src/chat/call/call-clock.ts";
-import type { ToolCaller } from "../../src/chat/tools/run-tool.ts";
-import type { ToolSession } from "../../src/chat/tools/tool-session.ts";
+import type { CallPolicies } from "../../src/engine/call/call-policies.ts";
+import { openToolSession } from "../../src/engine/tools/open-tool-session.ts";
+import { parseChatRequest } from "../../src/engine/request/parse.ts";
+import { CallClock } from "../../src/engine/call/call-clock.ts";
+import type { ToolCaller } from "../../src/engine/tools/run-tool.ts";
+import type { ToolSession } from "../../src/engine/tools/tool-session.ts";
 import { ArgumentChecks } from "../../src/mcp/tool-arguments.ts";
 
 export interface ServerOfTest {

@@ -1,9 +1,9 @@
 // Hostile bodies at every operation that is served: never an internal error, always the envelope of the operation, the
 // member that is wrong named, and one record of the call; and long ones read by the other thread (promise 5.8).
 import { describe, expect, test } from "bun:test";
-import { handleCall } from "../../src/chat/handle.ts";
-import type { LongRequests } from "../../src/chat/long-bodies/long-requests.ts";
-import type { Operation } from "../../src/chat/operation.ts";
+import { handleCall } from "../../src/engine/handle.ts";
+import type { LongRequests } from "../../src/engine/long-bodies/long-requests.ts";
+import type { Operation } from "../../src/engine/operation.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import { isObject, type Json } from "../../src/core/json.ts";
 import { FORMS } from "../../src/operations/forms.ts";

@@ -1,7 +1,7 @@
 // Rules, limits and explanations that tell operations apart: what holds for one does not touch another, and the refusal
 // has the form of the operation that was called.
 import { expect, test } from "bun:test";
-import { handleCall } from "../../src/chat/handle.ts";
+import { handleCall } from "../../src/engine/handle.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { PolicySet } from "../../src/core/policy.ts";
 import { OPERATIONS } from "../../src/operations/operations.ts";

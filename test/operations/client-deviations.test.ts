@@ -1,6 +1,6 @@
 // What the gateway does for named clients alone, and that each of it can be switched off (promise 12.14).
 import { describe, expect, test } from "bun:test";
-import type { Operation } from "../../src/chat/operation.ts";
+import type { Operation } from "../../src/engine/operation.ts";
 import {
   CLIENT_DEVIATION_NAMES,
   CLIENT_DEVIATIONS,

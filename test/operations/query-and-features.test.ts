@@ -1,8 +1,8 @@
 // What stands beside the body of a native call: members of the query, and the features that a header asks for
 // (promise 12.3).
 import { describe, expect, test } from "bun:test";
-import { handleCall } from "../../src/chat/handle.ts";
-import type { Operation } from "../../src/chat/operation.ts";
+import { handleCall } from "../../src/engine/handle.ts";
+import type { Operation } from "../../src/engine/operation.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { COUNT_TOKENS } from "../../src/operations/messages/count-tokens.ts";
 import { MESSAGES } from "../../src/operations/messages/messages.ts";

@@ -1,6 +1,6 @@
 // What a provider's own refusal of a call that it speaks itself leads to (promise 12.6).
 import { describe, expect, test } from "bun:test";
-import type { Operation } from "../../src/chat/operation.ts";
+import type { Operation } from "../../src/engine/operation.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { MESSAGES } from "../../src/operations/messages/messages.ts";
 import { RESPONSES } from "../../src/operations/responses/responses.ts";

@@ -13,7 +13,7 @@ import {
   TokenFacts,
 } from "../../src/policies/policy-facts.ts";
 import { compileRule, RuleError } from "../../src/policies/policy-rule.ts";
-import { parseChatRequest } from "../../src/chat/request/parse.ts";
+import { parseChatRequest } from "../../src/engine/request/parse.ts";
 import type { OperationName } from "../../src/core/operation.ts";
 import { COMMON_PARAMETERS } from "../../src/core/params.ts";
 import type { RuleFacts } from "../../src/core/policy.ts";

@@ -1,7 +1,7 @@
 // Requests to the Messages API except the conversation: address, tools, parameters, JSON mode, pass-through. Each
 // request is parsed from the text that a client would send.
 import { describe, expect, test } from "bun:test";
-import { parseChatRequest } from "../../src/chat/request/parse.ts";
+import { parseChatRequest } from "../../src/engine/request/parse.ts";
 import { capabilityOf, type Capability } from "../../src/core/capability.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import { isObject } from "../../src/core/json.ts";

@@ -1,7 +1,7 @@
 // Conversations as the Messages API takes them: turns, calls and results, thinking, parts. Each request is parsed from the text that a client would
 // send.
 import { describe, expect, test } from "bun:test";
-import { parseChatRequest } from "../../src/chat/request/parse.ts";
+import { parseChatRequest } from "../../src/engine/request/parse.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { anthropic } from "../../src/providers/anthropic/provider.ts";

@@ -1,7 +1,7 @@
 // Requests to Converse: conversation, blocks, tools, parameters, JSON mode, pass-through. Each request is parsed from
 // the text that a client would send.
 import { describe, expect, test } from "bun:test";
-import { parseChatRequest } from "../../src/chat/request/parse.ts";
+import { parseChatRequest } from "../../src/engine/request/parse.ts";
 import { bedrock } from "../../src/providers/bedrock/provider.ts";
 import { refusalOf } from "../contract/provider-requests.ts";
 import { targetFor } from "../harness/targets.ts";

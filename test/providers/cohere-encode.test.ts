@@ -1,7 +1,7 @@
 // Requests to Cohere's chat API: address, parameters, tools, messages, documents, pass-through. Each request is parsed
 // from the text that a client would send.
 import { describe, expect, test } from "bun:test";
-import { parseChatRequest } from "../../src/chat/request/parse.ts";
+import { parseChatRequest } from "../../src/engine/request/parse.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import { cohere } from "../../src/providers/cohere/provider.ts";
 import { refusalOf } from "../contract/provider-requests.ts";

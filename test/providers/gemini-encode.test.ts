@@ -1,7 +1,7 @@
 // Requests to generateContent: address, parameters, tools, messages, signatures and pass-through fields, each from a
 // request as a client sends it.
 import { describe, expect, test } from "bun:test";
-import { parseChatRequest } from "../../src/chat/request/parse.ts";
+import { parseChatRequest } from "../../src/engine/request/parse.ts";
 import { isDoneHere } from "../spec/parameter-samples.ts";
 import { capabilityOf } from "../../src/core/capability.ts";
 import { GatewayError } from "../../src/core/errors.ts";

@@ -9,7 +9,7 @@ import type { ChatRequest } from "../../src/core/chat.ts";
 import type { OperationName } from "../../src/core/operation.ts";
 import type { NativeOperation, Provider } from "../../src/providers/provider.ts";
 import { providers } from "../../src/providers/registry.ts";
-import { translatedForm } from "../../src/chat/request/translated-form.ts";
+import { translatedForm } from "../../src/engine/request/translated-form.ts";
 import { targetFor } from "../harness/targets.ts";
 
 const FORM = translatedForm({

@@ -1,7 +1,7 @@
 // Requests to Ollama's chat API: address, options, messages, pass-through. Each request is parsed from the text that a
 // client would send.
 import { describe, expect, test } from "bun:test";
-import { parseChatRequest } from "../../src/chat/request/parse.ts";
+import { parseChatRequest } from "../../src/engine/request/parse.ts";
 import { capabilityOf } from "../../src/core/capability.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import { ollama } from "../../src/providers/ollama/provider.ts";

@@ -5,7 +5,7 @@ import { capabilityOf } from "../../src/core/capability.ts";
 import { withMembers } from "../../src/core/request-source.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { COMMON_PARAMETERS, type CommonParameter, FIELDS, NEVER_UNSUPPORTED } from "../../src/core/params.ts";
-import { parseChatRequest } from "../../src/chat/request/parse.ts";
+import { parseChatRequest } from "../../src/engine/request/parse.ts";
 import { openaiCompatibleProviders } from "../../src/providers/registry.ts";
 import { encode, HELLO, provider, providerOf, targetOf, wireBody } from "./openai-compatible-calls.ts";
 import { keyCredential, SIGN_CONTEXT } from "../harness/targets.ts";

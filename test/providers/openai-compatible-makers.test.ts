@@ -1,7 +1,7 @@
 // Exceptions of the rows of model makers and of hosts of open models: on the wire, in answers, in errors.
 import { describe, expect, test } from "bun:test";
-import { fitRequest } from "../../src/chat/fit/fit.ts";
-import { parseChatRequest } from "../../src/chat/request/parse.ts";
+import { fitRequest } from "../../src/engine/fit/fit.ts";
+import { parseChatRequest } from "../../src/engine/request/parse.ts";
 import { capabilityOf } from "../../src/core/capability.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { Principal } from "../../src/core/identity.ts";

@@ -1,6 +1,6 @@
 // Requests of raw prompt endpoints, in each wire form: how parameters are sent, and which may be passed through where.
 import { describe, expect, test } from "bun:test";
-import { parseChatRequest } from "../../src/chat/request/parse.ts";
+import { parseChatRequest } from "../../src/engine/request/parse.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { providers } from "../../src/providers/registry.ts";
 import { encoded, refusalOf, targetOf, wireBody } from "../contract/provider-requests.ts";

@@ -1,6 +1,6 @@
 // Requests to Vertex AI as a client sends them, encoded without fitting their parameters, and what became of them.
-import { fitConversation } from "../../src/chat/fit/fit-conversation.ts";
-import { parseChatRequest } from "../../src/chat/request/parse.ts";
+import { fitConversation } from "../../src/engine/fit/fit-conversation.ts";
+import { parseChatRequest } from "../../src/engine/request/parse.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import type { Target } from "../../src/core/target.ts";

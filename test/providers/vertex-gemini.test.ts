@@ -1,6 +1,6 @@
 // Differences of Vertex AI from AI Studio for the same models: files, tools, tiers, tuned models, usage.
 import { describe, expect, test } from "bun:test";
-import { parseChatRequest } from "../../src/chat/request/parse.ts";
+import { parseChatRequest } from "../../src/engine/request/parse.ts";
 import { capabilityOf } from "../../src/core/capability.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { gemini } from "../../src/providers/gemini/provider.ts";

@@ -1,5 +1,5 @@
 // The response cache through the whole gateway (promises 13.4 and 13.5): when it is on, what a hit is, what is never kept,
-// and how equal calls share one request. test/chat/cache/cache-properties.test.ts compares random pairs of requests.
+// and how equal calls share one request. test/engine/cache/cache-properties.test.ts compares random pairs of requests.
 import { describe, expect, test } from "bun:test";
 import type { AnswerCache } from "../../src/cache/answer-cache.ts";
 import { openMemoryCache } from "../../src/cache/memory.ts";

@@ -1,10 +1,10 @@
 // What providers need back of their reasoning travels sealed through clients of Responses and Messages, and reaches the
 // provider as it wrote it; nothing else does (promises 12.9 and 12.13).
 import { afterAll, describe, expect, test } from "bun:test";
-import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
-import { openLongRequests } from "../../src/chat/long-bodies/long-requests.ts";
+import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/engine/long-bodies/long-body-thread.ts";
+import { openLongRequests } from "../../src/engine/long-bodies/long-requests.ts";
 import { longBodyProgram } from "../../src/operations/long-body-program.ts";
-import type { Operation } from "../../src/chat/operation.ts";
+import type { Operation } from "../../src/engine/operation.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { MESSAGES } from "../../src/operations/messages/messages.ts";
 import { RESPONSES } from "../../src/operations/responses/responses.ts";

@@ -1,7 +1,7 @@
 // Conversations with tools that change their provider on the way (promise 12.9). The vendors of this test refuse reasoning
 // that they have not written, as the real ones do; clients send everything back that they were given.
 import { describe, expect, test } from "bun:test";
-import { KeptObjects } from "../../src/chat/keeping/kept-objects.ts";
+import { KeptObjects } from "../../src/engine/keeping/kept-objects.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { MESSAGES } from "../../src/operations/messages/messages.ts";
 import { RESPONSES } from "../../src/operations/responses/responses.ts";

@@ -2,19 +2,19 @@
 // else.
 import { longBodyProgram } from "../../src/operations/long-body-program.ts";
 import { policiesFor } from "../policies/policy-documents.ts";
-import { textGuard } from "../../src/chat/guards/text-guard.ts";
-import { redactedValues } from "../../src/chat/content/content-redaction.ts";
+import { textGuard } from "../../src/engine/guards/text-guard.ts";
+import { redactedValues } from "../../src/engine/content/content-redaction.ts";
 import { patientGuards } from "../harness/patient-guards.ts";
-import { openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
-import { type LongRequests, openLongRequests } from "../../src/chat/long-bodies/long-requests.ts";
-import { GuardScheduler } from "../../src/chat/guards/guard-scheduler.ts";
+import { openLongBodyThread } from "../../src/engine/long-bodies/long-body-thread.ts";
+import { type LongRequests, openLongRequests } from "../../src/engine/long-bodies/long-requests.ts";
+import { GuardScheduler } from "../../src/engine/guards/guard-scheduler.ts";
 import { describe, expect, test } from "bun:test";
 import { compileContentLogs } from "../../src/auth/content-settings.ts";
 import { scopeSettings, toScopeSettings } from "../../src/auth/scope-settings.ts";
 import type { CallContent } from "../../src/core/content.ts";
 import type { ChatRequest } from "../../src/core/chat.ts";
 import type { ScopeSettings } from "../../src/core/snapshot.ts";
-import { ContentRecorder } from "../../src/chat/content/content-recorder.ts";
+import { ContentRecorder } from "../../src/engine/content/content-recorder.ts";
 import { newTraceId } from "../../src/core/ids.ts";
 import { isSampled } from "../../src/core/sampling.ts";
 import { callLine } from "../../src/observe/log.ts";

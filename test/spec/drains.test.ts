@@ -2,7 +2,7 @@
 // the error and the explanation say why.
 import { describe, expect, test } from "bun:test";
 import type { Drain } from "../../src/core/drain.ts";
-import { handleCall } from "../../src/chat/handle.ts";
+import { handleCall } from "../../src/engine/handle.ts";
 import { CHAT_COMPLETIONS } from "../../src/operations/chat/chat-completions.ts";
 import { OK, status } from "../harness/faults.ts";
 import { type Routed, routedGateway, routeOf } from "../harness/routed.ts";

@@ -1,8 +1,8 @@
 // Promises 12.2 and 12.10 through the whole gateway: what holds for every call holds for embeddings.
 import { afterAll, describe, expect, test } from "bun:test";
-import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
-import { openLongAnswers } from "../../src/chat/long-bodies/long-answers.ts";
-import { openLongRequests } from "../../src/chat/long-bodies/long-requests.ts";
+import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/engine/long-bodies/long-body-thread.ts";
+import { openLongAnswers } from "../../src/engine/long-bodies/long-answers.ts";
+import { openLongRequests } from "../../src/engine/long-bodies/long-requests.ts";
 import { EMBEDDINGS } from "../../src/operations/embeddings/embeddings.ts";
 import { longBodyProgram } from "../../src/operations/long-body-program.ts";
 import { cachedGateway } from "../harness/cached.ts";

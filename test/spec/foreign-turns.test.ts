@@ -1,8 +1,8 @@
 // A turn with calls of one provider continues at another (promises 6.10, 9.7): members that the second provider cannot
 // take are left out and reported, and the upstream request is valid by its row. Every family's turn is sent to every
 // provider, through the whole gateway.
-import { fitConversation } from "../../src/chat/fit/fit-conversation.ts";
-import { parseChatRequest } from "../../src/chat/request/parse.ts";
+import { fitConversation } from "../../src/engine/fit/fit-conversation.ts";
+import { parseChatRequest } from "../../src/engine/request/parse.ts";
 import { describe, expect, test } from "bun:test";
 import { isObject, type Json, type JsonObject } from "../../src/core/json.ts";
 import type { Members } from "../../src/providers/conversation-members.ts";

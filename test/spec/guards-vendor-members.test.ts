@@ -1,7 +1,7 @@
 // Promise 3.5: of an answer, guards search everything that a client may show, a vendor's own members in every place,
 // plain and streamed, in the serving thread and in a thread of guards, for chat completions and translated forms.
 import { afterAll, describe, expect, test } from "bun:test";
-import type { Operation } from "../../src/chat/operation.ts";
+import type { Operation } from "../../src/engine/operation.ts";
 import { CHAT_COMPLETIONS } from "../../src/operations/chat/chat-completions.ts";
 import { MESSAGES } from "../../src/operations/messages/messages.ts";
 import { RESPONSES } from "../../src/operations/responses/responses.ts";

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { chanceOf, printedSeed } from "../harness/chance.ts";
-import { HeldBytes, LEAST_HELD_BYTES } from "../../src/chat/call/held-bytes.ts";
+import { HeldBytes, LEAST_HELD_BYTES } from "../../src/engine/call/held-bytes.ts";
 import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
 import { until, untilFound } from "../harness/until.ts";
 import { readError } from "./chat-calls.ts";

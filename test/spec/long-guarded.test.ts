@@ -3,10 +3,10 @@
 import { longBodyProgram } from "../../src/operations/long-body-program.ts";
 import { afterAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { type GuardThreads, openGuardThreads } from "../../src/chat/guards/guard-threads.ts";
+import { type GuardThreads, openGuardThreads } from "../../src/engine/guards/guard-threads.ts";
 import { patientGuards } from "../harness/patient-guards.ts";
-import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
-import { openLongRequests } from "../../src/chat/long-bodies/long-requests.ts";
+import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/engine/long-bodies/long-body-thread.ts";
+import { openLongRequests } from "../../src/engine/long-bodies/long-requests.ts";
 import { guardsFor, policiesFor } from "../policies/policy-documents.ts";
 import { startGateway } from "../harness/gateway-process.ts";
 import { cannedUpstream, stubGateway, type StubOptions } from "../harness/in-process.ts";

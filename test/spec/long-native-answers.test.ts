@@ -1,10 +1,10 @@
 // Promises 5.8 and 12.5: a long answer of a target that speaks the operation is read and completed in another thread. The
 // client's answer, what is kept, and the record are the same as with one thread.
 import { afterAll, describe, expect, test } from "bun:test";
-import { KeptObjects } from "../../src/chat/keeping/kept-objects.ts";
-import { openLongAnswers } from "../../src/chat/long-bodies/long-answers.ts";
-import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
-import type { Operation } from "../../src/chat/operation.ts";
+import { KeptObjects } from "../../src/engine/keeping/kept-objects.ts";
+import { openLongAnswers } from "../../src/engine/long-bodies/long-answers.ts";
+import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/engine/long-bodies/long-body-thread.ts";
+import type { Operation } from "../../src/engine/operation.ts";
 import { compileContentLogs } from "../../src/auth/content-settings.ts";
 import { scopeSettings, toScopeSettings } from "../../src/auth/scope-settings.ts";
 import { longBodyProgram } from "../../src/operations/long-body-program.ts";

@@ -1,9 +1,9 @@
 // Promises 5.8, 12.3 and 12.9: a long body goes to a target that speaks the operation as the client wrote it, like a
 // short one, and the thread that holds it writes what goes out.
 import { afterAll, describe, expect, test } from "bun:test";
-import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
-import { openLongRequests } from "../../src/chat/long-bodies/long-requests.ts";
-import type { Operation } from "../../src/chat/operation.ts";
+import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/engine/long-bodies/long-body-thread.ts";
+import { openLongRequests } from "../../src/engine/long-bodies/long-requests.ts";
+import type { Operation } from "../../src/engine/operation.ts";
 import { longBodyProgram } from "../../src/operations/long-body-program.ts";
 import { COUNT_TOKENS } from "../../src/operations/messages/count-tokens.ts";
 import { MESSAGES } from "../../src/operations/messages/messages.ts";

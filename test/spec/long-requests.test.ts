@@ -2,12 +2,12 @@
 // are the same as with one thread.
 import { longBodyProgram } from "../../src/operations/long-body-program.ts";
 import { afterAll, describe, expect, test } from "bun:test";
-import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
+import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/engine/long-bodies/long-body-thread.ts";
 import {
   type LongRequests,
   MAX_OUTLINE_CHARACTERS,
   openLongRequests,
-} from "../../src/chat/long-bodies/long-requests.ts";
+} from "../../src/engine/long-bodies/long-requests.ts";
 import { cannedUpstream, type StubOptions } from "../harness/in-process.ts";
 import { openaiAnswer } from "../harness/upstream.ts";
 import { policiesFor } from "../policies/policy-documents.ts";

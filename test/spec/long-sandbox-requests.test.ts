@@ -2,9 +2,9 @@
 // thread, and bounded.
 import { longBodyProgram } from "../../src/operations/long-body-program.ts";
 import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
-import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
-import { openLongRequests } from "../../src/chat/long-bodies/long-requests.ts";
-import { openLongSandboxRequests } from "../../src/chat/long-bodies/long-sandbox-requests.ts";
+import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/engine/long-bodies/long-body-thread.ts";
+import { openLongRequests } from "../../src/engine/long-bodies/long-requests.ts";
+import { openLongSandboxRequests } from "../../src/engine/long-bodies/long-sandbox-requests.ts";
 import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
 import { stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { readStream } from "../harness/sse.ts";

@@ -2,8 +2,8 @@
 // append. Every request of every round, the answer and the record are the same as with one thread.
 import { longBodyProgram } from "../../src/operations/long-body-program.ts";
 import { afterAll, describe, expect, test } from "bun:test";
-import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
-import { openLongRequests } from "../../src/chat/long-bodies/long-requests.ts";
+import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/engine/long-bodies/long-body-thread.ts";
+import { openLongRequests } from "../../src/engine/long-bodies/long-requests.ts";
 import type { UpstreamRequest } from "../../src/wire/upstream.ts";
 import { policiesFor } from "../policies/policy-documents.ts";
 import { fakeToolServers, says } from "../harness/fake-tools.ts";

@@ -440,7 +440,7 @@ describe("a token restricted to addresses", () => {
 
   test("the address is not determined for a token without this restriction", async () => {
     const stub = answeringGateway();
-    const { handleCall } = await import("../../src/chat/handle.ts");
+    const { handleCall } = await import("../../src/engine/handle.ts");
     const { CHAT_COMPLETIONS } = await import("../../src/operations/chat/chat-completions.ts");
     let asked = 0;
     const peers = {

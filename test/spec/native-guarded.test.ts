@@ -2,9 +2,9 @@
 // that speaks the operation is sent it with the matches masked and everything else byte for byte, short or long.
 import { afterAll, describe, expect, test } from "bun:test";
 import { patientGuards } from "../harness/patient-guards.ts";
-import { openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
-import { openLongRequests } from "../../src/chat/long-bodies/long-requests.ts";
-import type { Operation } from "../../src/chat/operation.ts";
+import { openLongBodyThread } from "../../src/engine/long-bodies/long-body-thread.ts";
+import { openLongRequests } from "../../src/engine/long-bodies/long-requests.ts";
+import type { Operation } from "../../src/engine/operation.ts";
 import { longBodyProgram } from "../../src/operations/long-body-program.ts";
 import { COUNT_TOKENS } from "../../src/operations/messages/count-tokens.ts";
 import { MESSAGES } from "../../src/operations/messages/messages.ts";

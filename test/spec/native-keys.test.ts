@@ -2,7 +2,7 @@
 // repeat the key that it received, whole or in pieces, and no client gets to see it.
 import { describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../src/core/json.ts";
-import type { Operation } from "../../src/chat/operation.ts";
+import type { Operation } from "../../src/engine/operation.ts";
 import { MESSAGES } from "../../src/operations/messages/messages.ts";
 import { RESPONSES } from "../../src/operations/responses/responses.ts";
 import { cannedUpstream, stubGateway } from "../harness/in-process.ts";

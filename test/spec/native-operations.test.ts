@@ -1,7 +1,7 @@
 // What holds for every call holds where the target is sent what the client wrote: fallbacks in both directions, retries,
 // guards, the response cache, explanations, credentials and clocks.
 import { describe, expect, test } from "bun:test";
-import { handleCall } from "../../src/chat/handle.ts";
+import { handleCall } from "../../src/engine/handle.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { MESSAGES } from "../../src/operations/messages/messages.ts";
 import type { UpstreamRequest } from "../../src/wire/upstream.ts";

@@ -2,10 +2,10 @@
 // that clients of the field demand, each of their points (H1 to H18, M1 to M5, R11) a test of its own. R1 to R12 but for R11, which concern the request alone, are in client-requests.test.ts.
 import { afterAll, describe, expect, test } from "bun:test";
 import { newAccessToken } from "../../src/auth/access-token.ts";
-import { GATEWAY_ERRORS } from "../../src/chat/call/called-operation.ts";
-import { errorResponse } from "../../src/chat/call/reply-headers.ts";
-import { targetStandings } from "../../src/chat/plan/open-routing.ts";
-import { handleCall } from "../../src/chat/handle.ts";
+import { GATEWAY_ERRORS } from "../../src/engine/call/called-operation.ts";
+import { errorResponse } from "../../src/engine/call/reply-headers.ts";
+import { targetStandings } from "../../src/engine/plan/open-routing.ts";
+import { handleCall } from "../../src/engine/handle.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { CATALOGUE, type ErrorCode, GatewayError } from "../../src/core/errors.ts";
 import { UNRESTRICTED, type AccessToken } from "../../src/core/identity.ts";

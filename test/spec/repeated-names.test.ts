@@ -1,8 +1,8 @@
 // Promises 3.5, 5.1 and 12.6: a member name that occurs twice in any object of a body is refused with its path, in the
 // envelope of the operation and before anything is sent, in short bodies and in those that another thread holds.
 import { afterAll, describe, expect, test } from "bun:test";
-import { openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
-import { openLongRequests } from "../../src/chat/long-bodies/long-requests.ts";
+import { openLongBodyThread } from "../../src/engine/long-bodies/long-body-thread.ts";
+import { openLongRequests } from "../../src/engine/long-bodies/long-requests.ts";
 import { longBodyProgram } from "../../src/operations/long-body-program.ts";
 import { OPERATIONS } from "../../src/operations/operations.ts";
 import { stubGateway } from "../harness/in-process.ts";

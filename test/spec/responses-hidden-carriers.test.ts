@@ -4,8 +4,8 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { durableStore } from "../../src/chat/keeping/durable-store.ts";
-import { KeptObjects } from "../../src/chat/keeping/kept-objects.ts";
+import { durableStore } from "../../src/engine/keeping/durable-store.ts";
+import { KeptObjects } from "../../src/engine/keeping/kept-objects.ts";
 import { openSecretCipher } from "../../src/config/secret-cipher.ts";
 import {
   deletedResponse,

@@ -1,7 +1,7 @@
 // Whom a kept response opens to (promise 12.8): an id of another project, tenant or token is the same as an id that does
 // not exist, wherever a request may name it.
 import { describe, expect, test } from "bun:test";
-import { KeptObjects } from "../../src/chat/keeping/kept-objects.ts";
+import { KeptObjects } from "../../src/engine/keeping/kept-objects.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { Json, JsonObject } from "../../src/core/json.ts";
 import {

@@ -1,7 +1,7 @@
 // Promise 12.9 over kept responses: what a provider needs back of its reasoning is kept with the response, so that a call that refers to it need not
 // have asked for it.
 import { describe, expect, test } from "bun:test";
-import { KeptObjects } from "../../src/chat/keeping/kept-objects.ts";
+import { KeptObjects } from "../../src/engine/keeping/kept-objects.ts";
 import { cannedUpstream } from "../harness/in-process.ts";
 import { endOf } from "../operations/responses/response-grammar.ts";
 import { eventsOf, type ResponsesStub, responsesGateway } from "../operations/responses/responses-calls.ts";

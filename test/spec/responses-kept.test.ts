@@ -1,9 +1,9 @@
 // Promise 12.8: responses that are kept for a while, what refers to them, and who may do so.
 import { describe, expect, test } from "bun:test";
-import type { DurableObject, DurableStore } from "../../src/chat/keeping/durable-store.ts";
-import { openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
-import { openLongRequests } from "../../src/chat/long-bodies/long-requests.ts";
-import { KeptObjects } from "../../src/chat/keeping/kept-objects.ts";
+import type { DurableObject, DurableStore } from "../../src/engine/keeping/durable-store.ts";
+import { openLongBodyThread } from "../../src/engine/long-bodies/long-body-thread.ts";
+import { openLongRequests } from "../../src/engine/long-bodies/long-requests.ts";
+import { KeptObjects } from "../../src/engine/keeping/kept-objects.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import { providers } from "../../src/providers/registry.ts";
 import { openaiAnswer, openaiChunk, eventStream } from "../harness/upstream.ts";

@@ -1,7 +1,7 @@
 // Models that speak the Responses API alone, reached from chat completions, streamed or not: reasoning is kept over
 // rounds of tools, whether the client or the gateway runs them (promise 12.13).
 import { describe, expect, test } from "bun:test";
-import { handleCall } from "../../src/chat/handle.ts";
+import { handleCall } from "../../src/engine/handle.ts";
 import { isObject, type Json, type JsonObject } from "../../src/core/json.ts";
 import { MESSAGES } from "../../src/operations/messages/messages.ts";
 import type { UpstreamRequest } from "../../src/wire/upstream.ts";

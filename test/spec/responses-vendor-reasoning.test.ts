@@ -1,7 +1,7 @@
 // Promise 12.9 over kept responses of providers that speak the Responses API themselves: their encrypted reasoning is asked for and
 // kept where the client refers to earlier responses, and goes back to where it was made.
 import { describe, expect, test } from "bun:test";
-import { KeptObjects } from "../../src/chat/keeping/kept-objects.ts";
+import { KeptObjects } from "../../src/engine/keeping/kept-objects.ts";
 import { cannedUpstream, type StubOptions } from "../harness/in-process.ts";
 import { openaiAnswer } from "../harness/upstream.ts";
 import { providerSettings, storedKey } from "../harness/targets.ts";

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newAccessToken } from "../../src/auth/access-token.ts";
 import { restrictionsOf } from "../../src/auth/token-restrictions.ts";
-import { parseChatRequest } from "../../src/chat/request/parse.ts";
+import { parseChatRequest } from "../../src/engine/request/parse.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import { type AccessToken, UNRESTRICTED } from "../../src/core/identity.ts";
 import { systemClock } from "../../src/core/clock.ts";

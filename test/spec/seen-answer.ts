@@ -1,6 +1,6 @@
 // One call in the process whose answer is long, as its client, its record and its kept content show it, so that the
 // work of another thread can be compared with that of one thread.
-import type { LongAnswers } from "../../src/chat/long-bodies/long-answers.ts";
+import type { LongAnswers } from "../../src/engine/long-bodies/long-answers.ts";
 import type { CallContent } from "../../src/core/content.ts";
 import type { CallRecord } from "../../src/core/record.ts";
 import { cannedUpstream, stubGateway, type StubOptions } from "../harness/in-process.ts";

@@ -1,7 +1,7 @@
 // One call in the process as its client, its providers and its record show it, so that the work of another thread can
 // be compared with that of one thread.
 import { expect } from "bun:test";
-import type { LongRequests } from "../../src/chat/long-bodies/long-requests.ts";
+import type { LongRequests } from "../../src/engine/long-bodies/long-requests.ts";
 import type { UpstreamRequest } from "../../src/wire/upstream.ts";
 import { cannedUpstream, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { openaiAnswer } from "../harness/upstream.ts";

@@ -9,7 +9,7 @@ import { limitSet } from "../harness/limited.ts";
 import { routedGateway, routeOf } from "../harness/routed.ts";
 import { providerSettings, storedKey } from "../harness/targets.ts";
 import { GatewayError } from "../../src/core/errors.ts";
-import { parseChatRequest } from "../../src/chat/request/parse.ts";
+import { parseChatRequest } from "../../src/engine/request/parse.ts";
 import type { UpstreamClient } from "../../src/wire/upstream.ts";
 import { heardStream, heardWhole, type ScriptedRound, scriptedModel, USAGE } from "./scripted-rounds.ts";
 import { until } from "../harness/until.ts";

@@ -6,7 +6,7 @@ import { capabilityOf } from "../../src/core/capability.ts";
 import type { Message } from "../../src/core/chat.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/json.ts";
-import { parseChatRequest } from "../../src/chat/request/parse.ts";
+import { parseChatRequest } from "../../src/engine/request/parse.ts";
 import { CONVERSING } from "../harness/conversing.ts";
 import { targetFor } from "../harness/targets.ts";
 import { callOf, failureOf, type ServerOfTest, sessionWorld, toolOf, USER } from "../harness/tool-sessions.ts";

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { GatewayError } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/json.ts";
-import { parseChatRequest } from "../../src/chat/request/parse.ts";
+import { parseChatRequest } from "../../src/engine/request/parse.ts";
 import { stubGateway } from "../harness/in-process.ts";
 import { checkAddress } from "../../src/wire/address-guard.ts";
 import { failureOf, PRINCIPAL, sessionWorld, toolOf, USER } from "../harness/tool-sessions.ts";

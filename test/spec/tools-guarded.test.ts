@@ -2,7 +2,7 @@
 // and nothing in it widens the call.
 import { describe, expect, spyOn, test } from "bun:test";
 import { policiesFor } from "../policies/policy-documents.ts";
-import type { GuardThreads } from "../../src/chat/guards/guard-threads.ts";
+import type { GuardThreads } from "../../src/engine/guards/guard-threads.ts";
 import { patientGuards } from "../harness/patient-guards.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import { fakeToolServers, says, waitFor } from "../harness/fake-tools.ts";

@@ -1,9 +1,9 @@
 // Ids of things that live at a vendor, in whole calls: handed out to a project, taken from it alone, and from nowhere
 // else (promise 12.15).
 import { describe, expect, test } from "bun:test";
-import type { Operation } from "../../src/chat/operation.ts";
-import { KeptObjects } from "../../src/chat/keeping/kept-objects.ts";
-import { openVendorObjects, type VendorObjects, OBJECT_LIFETIME_MS } from "../../src/chat/objects/vendor-objects.ts";
+import type { Operation } from "../../src/engine/operation.ts";
+import { KeptObjects } from "../../src/engine/keeping/kept-objects.ts";
+import { openVendorObjects, type VendorObjects, OBJECT_LIFETIME_MS } from "../../src/engine/objects/vendor-objects.ts";
 import type { Permission } from "../../src/core/identity.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import type { ProviderSettings } from "../../src/core/snapshot.ts";

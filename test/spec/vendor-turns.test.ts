@@ -4,7 +4,7 @@
 import { describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../src/core/json.ts";
 import { StreamSerializer } from "../../src/operations/chat/stream-serializer.ts";
-import { StreamNormalizer } from "../../src/chat/stream/stream-normalizer.ts";
+import { StreamNormalizer } from "../../src/engine/stream/stream-normalizer.ts";
 import { bedrock } from "../../src/providers/bedrock/provider.ts";
 import { frameOf } from "../contract/provider-requests.ts";
 import { cannedUpstream, stubGateway } from "../harness/in-process.ts";

@@ -2,7 +2,7 @@
 // the whole gateway: the provider gets what the client wrote, the client gets what the provider said, and nothing that
 // was cut looks complete. What cannot pass is listed with its reason.
 import { describe, expect, test } from "bun:test";
-import type { Operation } from "../../src/chat/operation.ts";
+import type { Operation } from "../../src/engine/operation.ts";
 import { isObject, type Json, type JsonObject } from "../../src/core/json.ts";
 import { COMPLETIONS } from "../../src/operations/completions/completions.ts";
 import { EMBEDDINGS } from "../../src/operations/embeddings/embeddings.ts";

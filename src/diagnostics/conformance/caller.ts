@@ -1,9 +1,9 @@
 // One call of the conformance run: the gateway's own operation without a server in front of it, and its assembled
 // result.
 import { newAccessToken } from "../../auth/access-token.ts";
-import { handleCall } from "../../chat/handle.ts";
+import { handleCall } from "../../engine/handle.ts";
 import { OPERATIONS } from "../../operations/operations.ts";
-import type { ChatContext } from "../../chat/call/context.ts";
+import type { ChatContext } from "../../engine/call/context.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { type AccessToken, UNRESTRICTED } from "../../core/identity.ts";
 import type { Snapshot } from "../../core/snapshot.ts";

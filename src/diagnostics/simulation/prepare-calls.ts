@@ -1,8 +1,8 @@
 // Prepares the calls of a traffic file for the engine: each is a request that passes the gateway's own parser and
 // rules. Keys are not needed: every provider counts as enabled and has a placeholder credential.
 import { withMembers } from "../../core/request-source.ts";
-import { everyStage, type Prepared } from "../../chat/plan/stages.ts";
-import { withCheckedEntries } from "../../chat/fit/entry-request.ts";
+import { everyStage, type Prepared } from "../../engine/plan/stages.ts";
+import { withCheckedEntries } from "../../engine/fit/entry-request.ts";
 import type { Environment } from "../../config/environment.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";

@@ -1,7 +1,7 @@
 // Parses the body and the query of an admin API request, and reports each fault by its path (promises 5.1, 5.2, 5.6).
 import type { z } from "zod";
-import { unreadableBody } from "../../chat/request/bounded-body.ts";
-import { bodyText, readBody } from "../../chat/call/read-body.ts";
+import { unreadableBody } from "../../engine/request/bounded-body.ts";
+import { bodyText, readBody } from "../../engine/call/read-body.ts";
 import { issueFindings } from "../../config/issues.ts";
 import { formatPath } from "../../config/problem.ts";
 import { GatewayError } from "../../core/errors.ts";

@@ -1,7 +1,7 @@
 // What a route has to satisfy in its place: its models and fallbacks exist, its fallbacks form no cycle, and below the
 // role admin it names only models that the tenant has enabled and contains no addresses, credentials or headers of its
 // own (promise 2.11).
-import { parseChatRequest } from "../../chat/request/parse.ts";
+import { parseChatRequest } from "../../engine/request/parse.ts";
 import { isEnabled } from "../../auth/enabled-models.ts";
 import type { TenantOrProject } from "../../auth/grants.ts";
 import { GatewayError } from "../../core/errors.ts";

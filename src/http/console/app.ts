@@ -3,8 +3,8 @@
 import { z } from "zod";
 import { clientAddress } from "../../auth/client-address.ts";
 import { RECENT_LOGIN_MS } from "../../auth/console-sessions.ts";
-import { GATEWAY_ERRORS } from "../../chat/call/called-operation.ts";
-import { baseHeaders, errorResponse } from "../../chat/call/reply-headers.ts";
+import { GATEWAY_ERRORS } from "../../engine/call/called-operation.ts";
+import { baseHeaders, errorResponse } from "../../engine/call/reply-headers.ts";
 import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { checked, readJsonBody } from "../admin/input.ts";

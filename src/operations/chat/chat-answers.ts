@@ -1,5 +1,5 @@
 // Answers of chat completions: the engine's strict answer, and a stream of server-sent events without names.
-import type { AnswerForm } from "../../chat/answer-form.ts";
+import type { AnswerForm } from "../../engine/answer-form.ts";
 import { errorBody } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { StreamSerializer } from "./stream-serializer.ts";

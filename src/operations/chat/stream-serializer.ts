@@ -1,9 +1,9 @@
 // The events of chat completions: each entry of `choices` of a strict chunk becomes one. It writes JSON text itself,
 // because nearly all of a stream is one short delta after another.
-import { type AnswerFrame, answerId, answerTime } from "../../chat/answer/non-streaming-answer.ts";
-import { isOpening } from "../../chat/stream/stream-stage.ts";
-import type { StreamWriter } from "../../chat/stream/stream-writer.ts";
-import { VendorFields } from "../../chat/stream/vendor-fields.ts";
+import { type AnswerFrame, answerId, answerTime } from "../../engine/answer/non-streaming-answer.ts";
+import { isOpening } from "../../engine/stream/stream-stage.ts";
+import type { StreamWriter } from "../../engine/stream/stream-writer.ts";
+import { VendorFields } from "../../engine/stream/vendor-fields.ts";
 import type { ChatChunk, ChunkChoice, ChunkDelta, ToolCallDelta, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { ReportedActivity } from "../../core/tool.ts";

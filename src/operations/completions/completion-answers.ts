@@ -1,7 +1,7 @@
 // Answers and streams of one call in the form of legacy completions.
 // https://platform.openai.com/docs/api-reference/completions/object
-import type { AnswerForm } from "../../chat/answer-form.ts";
-import { BARE_ERRORS } from "../../chat/call/called-operation.ts";
+import type { AnswerForm } from "../../engine/answer-form.ts";
+import { BARE_ERRORS } from "../../engine/call/called-operation.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { TokenPlaces } from "./completion-logprobs.ts";
 import { completionId, CompletionWriter } from "./completion-stream.ts";

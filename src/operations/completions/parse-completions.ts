@@ -1,8 +1,8 @@
 // Requests for legacy completions, in OpenAI's form: each prompt becomes a message, which goes out as a raw prompt.
 // https://platform.openai.com/docs/api-reference/completions/create
-import { type InputRules, listedInputs } from "../../chat/request/listed-inputs.ts";
-import { passedMembers } from "../../chat/request/task-body.ts";
-import { translatedForm, type Translation } from "../../chat/request/translated-form.ts";
+import { type InputRules, listedInputs } from "../../engine/request/listed-inputs.ts";
+import { passedMembers } from "../../engine/request/task-body.ts";
+import { translatedForm, type Translation } from "../../engine/request/translated-form.ts";
 import type { BodyBounds } from "../../core/body-bounds.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Json, JsonObject } from "../../core/json.ts";

@@ -1,8 +1,8 @@
 // The operation embeddings: `POST /api/v1/embeddings`, in OpenAI's form.
 // https://platform.openai.com/docs/api-reference/embeddings
-import { BARE_ERRORS } from "../../chat/call/called-operation.ts";
-import type { Operation } from "../../chat/operation.ts";
-import { type AnsweredTask, replyTask } from "../../chat/tasks/reply-task.ts";
+import { BARE_ERRORS } from "../../engine/call/called-operation.ts";
+import type { Operation } from "../../engine/operation.ts";
+import { type AnsweredTask, replyTask } from "../../engine/tasks/reply-task.ts";
 import type { Vector } from "../../providers/task-values.ts";
 import { EMBEDDINGS_FORM, type EmbeddingMemo } from "./parse-embeddings.ts";
 

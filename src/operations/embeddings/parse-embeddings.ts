@@ -1,8 +1,8 @@
 // Requests for embeddings, in OpenAI's form: each input becomes a message.
 // https://platform.openai.com/docs/api-reference/embeddings/create
-import { type InputRules, listedInputs } from "../../chat/request/listed-inputs.ts";
-import { passedMembers } from "../../chat/request/task-body.ts";
-import { translatedForm, type Translation } from "../../chat/request/translated-form.ts";
+import { type InputRules, listedInputs } from "../../engine/request/listed-inputs.ts";
+import { passedMembers } from "../../engine/request/task-body.ts";
+import { translatedForm, type Translation } from "../../engine/request/translated-form.ts";
 import type { BodyBounds } from "../../core/body-bounds.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
 import { memoizePerObject } from "../../core/memoization.ts";

@@ -1,5 +1,5 @@
 // The input of a call as its pieces come.
-import { JsonProgress } from "../../chat/stream/json-progress.ts";
+import { JsonProgress } from "../../engine/stream/json-progress.ts";
 import { parseObject } from "../../providers/tool-calls.ts";
 
 export class CallInput {

@@ -1,7 +1,7 @@
 // The operation `POST /messages/count_tokens`. A count is that of the provider itself, or there is none (promise 12.11).
-import type { AnswerForm } from "../../chat/answer-form.ts";
-import type { Operation, ReadyCall } from "../../chat/operation.ts";
-import { replyConversation } from "../../chat/reply-conversation.ts";
+import type { AnswerForm } from "../../engine/answer-form.ts";
+import type { Operation, ReadyCall } from "../../engine/operation.ts";
+import { replyConversation } from "../../engine/reply-conversation.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { answersOf } from "./message-answers.ts";
 import { MESSAGE_ERRORS } from "./message-errors.ts";

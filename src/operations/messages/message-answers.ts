@@ -1,7 +1,7 @@
 // Answers and streams of one call in the form of messages.
-import type { AnswerForm } from "../../chat/answer-form.ts";
-import { promptTokens } from "../../chat/metering/attempt-estimate.ts";
-import type { ReadyCall } from "../../chat/operation.ts";
+import type { AnswerForm } from "../../engine/answer-form.ts";
+import { promptTokens } from "../../engine/metering/attempt-estimate.ts";
+import type { ReadyCall } from "../../engine/operation.ts";
 import { type AnswerFacts, messageFrame } from "./answer-facts.ts";
 import { messageBody } from "./message-body.ts";
 import { readMessageEvents } from "./message-chunks.ts";

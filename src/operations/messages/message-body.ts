@@ -1,6 +1,6 @@
 // A non-streaming answer as a message: https://platform.claude.com/docs/en/api/messages. It is made of the strict answer
 // of chat completions, whose message has one choice.
-import { isOfExtras } from "../../chat/carriers/sealed-reasoning.ts";
+import { isOfExtras } from "../../engine/carriers/sealed-reasoning.ts";
 import type { Usage } from "../../core/chat.ts";
 import { webCitations } from "./citations.ts";
 import { turnPieces } from "../../core/turn-order.ts";

@@ -1,6 +1,6 @@
 // Errors of this form: https://platform.claude.com/docs/en/api/errors. Code and path of ours stand in headers.
-import type { ErrorForm } from "../../chat/call/called-operation.ts";
-import { visibleHeader } from "../../chat/call/reply-headers.ts";
+import type { ErrorForm } from "../../engine/call/called-operation.ts";
+import { visibleHeader } from "../../engine/call/reply-headers.ts";
 import { type ErrorCode, type GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 

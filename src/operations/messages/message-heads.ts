@@ -1,6 +1,6 @@
 // Headers of this form: the id of the request, what is left of limits, and the version that the client speaks.
 // https://platform.claude.com/docs/en/api/rate-limits, .../api/versioning
-import type { ReadyCall } from "../../chat/operation.ts";
+import type { ReadyCall } from "../../engine/operation.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 

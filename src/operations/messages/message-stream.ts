@@ -1,7 +1,7 @@
 // The stream of a message, written from strict chunks. Blocks never overlap: where a provider interleaves several calls,
 // those behind the first wait until its input is complete.
 // https://platform.claude.com/docs/en/build-with-claude/streaming
-import type { StreamWriter } from "../../chat/stream/stream-writer.ts";
+import type { StreamWriter } from "../../engine/stream/stream-writer.ts";
 import type { ChatChunk, ChunkDelta, ReasoningDetail, ToolCallDelta, Usage } from "../../core/chat.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";

@@ -1,5 +1,5 @@
 // The forms of requests of messages, and of counts of their tokens, without what answers them.
-import { translatedForm } from "../../chat/request/translated-form.ts";
+import { translatedForm } from "../../engine/request/translated-form.ts";
 import { COUNT_TRANSLATOR, MESSAGES_TRANSLATOR } from "./translate-request.ts";
 
 export const MESSAGES_FORM = translatedForm(MESSAGES_TRANSLATOR);

@@ -1,6 +1,6 @@
 // The operation messages: `POST /api/v1/messages`, in the form of https://platform.claude.com/docs/en/api/messages.
-import { replyConversation } from "../../chat/reply-conversation.ts";
-import type { Operation } from "../../chat/operation.ts";
+import { replyConversation } from "../../engine/reply-conversation.ts";
+import type { Operation } from "../../engine/operation.ts";
 import { answersOf } from "./message-answers.ts";
 import { MESSAGE_ERRORS } from "./message-errors.ts";
 import { addHeaders, requireVersionsRules } from "./message-heads.ts";

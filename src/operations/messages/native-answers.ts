@@ -1,7 +1,7 @@
 // Answers and streams of providers that speak the Messages API themselves: they pass with the client's own word for the
 // model, and with what the API requires where a compatible server has left it out.
 // https://platform.claude.com/docs/en/api/messages, https://platform.claude.com/docs/en/build-with-claude/streaming
-import type { NativeAnswers, NativeEvents } from "../../chat/answer-form.ts";
+import type { NativeAnswers, NativeEvents } from "../../engine/answer-form.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { JsonEdit } from "../../core/json-edit.ts";
 import { editedJson } from "../../wire/json-edit.ts";

@@ -5,7 +5,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { CommonParameter } from "../../core/params.ts";
 import { invalid } from "../../core/params.ts";
 import { given, objectAt } from "./fields.ts";
-import { invalidPart } from "../../chat/request/vendor-judged.ts";
+import { invalidPart } from "../../engine/request/vendor-judged.ts";
 import { asked, orLeft } from "./untranslated.ts";
 
 const EFFORTS: readonly string[] = ["low", "medium", "high", "xhigh", "max"];

@@ -6,14 +6,14 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { withEdits } from "../../core/json-edit.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import { type CommonParameter, invalid } from "../../core/params.ts";
-import type { Translation, Translator } from "../../chat/request/translated-form.ts";
+import type { Translation, Translator } from "../../engine/request/translated-form.ts";
 import { citationEdits } from "./citations.ts";
 import { bad, given } from "./fields.ts";
 import { placedBlocks } from "./translate-content.ts";
 import { translateOutput } from "./translate-output.ts";
 import { translateTools } from "./translate-tools.ts";
 import { systemMessage, translateTurns } from "./translate-turns.ts";
-import { invalidPart } from "../../chat/request/vendor-judged.ts";
+import { invalidPart } from "../../engine/request/vendor-judged.ts";
 import { advice, asked, deviating, never as refused } from "./untranslated.ts";
 
 /** What the answer needs of the request. */

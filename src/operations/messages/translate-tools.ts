@@ -4,7 +4,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
 import { chatToolName } from "./call-names.ts";
 import { bad, cacheMark, filledTextAt, given, objectAt, textAt } from "./fields.ts";
-import { invalidPart } from "../../chat/request/vendor-judged.ts";
+import { invalidPart } from "../../engine/request/vendor-judged.ts";
 import { asked, orLeft } from "./untranslated.ts";
 
 export interface TranslatedTools {

@@ -9,7 +9,7 @@ import { redactedDetail, thinkingDetail } from "../../providers/signed-thinking.
 import { chatToolName, providerCallId } from "./call-names.ts";
 import { bad, cacheMark, filledTextAt, given, objectAt, textAt } from "./fields.ts";
 import { partsOf, type PlacedBlock, placedBlocks, plainText, sourceOf, textPart } from "./translate-content.ts";
-import { invalidPart } from "../../chat/request/vendor-judged.ts";
+import { invalidPart } from "../../engine/request/vendor-judged.ts";
 import { asked, never, orLeft } from "./untranslated.ts";
 
 export interface TranslatedTurns {

@@ -1,5 +1,5 @@
 // What a request of this form says that has no counterpart in a chat completion.
-import { orNoted } from "../../chat/request/vendor-judged.ts";
+import { orNoted } from "../../engine/request/vendor-judged.ts";
 import type { ClientDeviationName } from "../../core/client-deviations.ts";
 import type { Untranslated } from "../../core/chat.ts";
 

@@ -1,8 +1,8 @@
 // The operation moderations: `POST /api/v1/moderations`, in OpenAI's form. What a vendor says is passed on as it is.
 // https://platform.openai.com/docs/api-reference/moderations
-import { BARE_ERRORS } from "../../chat/call/called-operation.ts";
-import type { Operation } from "../../chat/operation.ts";
-import { type AnsweredTask, replyTask } from "../../chat/tasks/reply-task.ts";
+import { BARE_ERRORS } from "../../engine/call/called-operation.ts";
+import type { Operation } from "../../engine/operation.ts";
+import { type AnsweredTask, replyTask } from "../../engine/tasks/reply-task.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { MODERATIONS_FORM, type ModerationMemo } from "./parse-moderations.ts";
 

@@ -1,7 +1,7 @@
 // Requests for moderations, in OpenAI's form: each text becomes a message, and a list of parts one.
 // https://platform.openai.com/docs/api-reference/moderations/create
-import { passedMembers } from "../../chat/request/task-body.ts";
-import { translatedForm, type Translation } from "../../chat/request/translated-form.ts";
+import { passedMembers } from "../../engine/request/task-body.ts";
+import { translatedForm, type Translation } from "../../engine/request/translated-form.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
 import type { TaskMemo } from "../../providers/task.ts";

@@ -1,7 +1,7 @@
 // Requests for rerank, in Cohere's form of both versions: the query becomes the first message, and each document one.
 // https://docs.cohere.com/reference/rerank, https://docs.cohere.com/v1/reference/rerank
-import { passedMembers } from "../../chat/request/task-body.ts";
-import { translatedForm, type Translation } from "../../chat/request/translated-form.ts";
+import { passedMembers } from "../../engine/request/task-body.ts";
+import { translatedForm, type Translation } from "../../engine/request/translated-form.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";

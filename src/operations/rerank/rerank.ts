@@ -1,7 +1,7 @@
 // The operation rerank: `POST /api/v1/rerank`, in Cohere's form. https://docs.cohere.com/reference/rerank
-import type { ErrorForm } from "../../chat/call/called-operation.ts";
-import type { Operation } from "../../chat/operation.ts";
-import { type AnsweredTask, replyTask } from "../../chat/tasks/reply-task.ts";
+import type { ErrorForm } from "../../engine/call/called-operation.ts";
+import type { Operation } from "../../engine/operation.ts";
+import { type AnsweredTask, replyTask } from "../../engine/tasks/reply-task.ts";
 import type { RankedDocument } from "../../providers/task-values.ts";
 import { RERANK_FORM, type RerankMemo } from "./parse-rerank.ts";
 

@@ -1,8 +1,8 @@
 // Makes the items of a response from the pieces of a chat completion, streamed or not. Items follow one another: while a
 // call is not complete, what comes beside it waits, so that no event belongs to an item that is not open.
-import { isCarrier } from "../../chat/carriers/reasoning-carrier.ts";
-import { JsonProgress } from "../../chat/stream/json-progress.ts";
-import { BETWEEN_ROUNDS } from "../../chat/tools/multi-round-answer.ts";
+import { isCarrier } from "../../engine/carriers/reasoning-carrier.ts";
+import { JsonProgress } from "../../engine/stream/json-progress.ts";
+import { BETWEEN_ROUNDS } from "../../engine/tools/multi-round-answer.ts";
 import { newRandomId } from "../../core/ids.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";

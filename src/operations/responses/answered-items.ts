@@ -1,5 +1,5 @@
 // The items of a non-streaming answer: those of its one message, or of the rounds of tools that are joined in it.
-import { SEALED_TURNS } from "../../chat/carriers/sealing-form.ts";
+import { SEALED_TURNS } from "../../engine/carriers/sealing-form.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { turnPieces } from "../../core/turn-order.ts";
 import type { Steps } from "../../core/steps.ts";

@@ -1,6 +1,6 @@
 // The events of calls in the background, for one reader: those that have come, and then those that come, from the process
 // that runs the call or from what it has kept. https://platform.openai.com/docs/guides/background
-import type { BackgroundRun } from "../../chat/keeping/background-runs.ts";
+import type { BackgroundRun } from "../../engine/keeping/background-runs.ts";
 import { eventsAt, type MarkedStores } from "./background-marks.ts";
 
 const LOOK_MS = 500;

@@ -1,6 +1,6 @@
 // What a call that runs in the background leaves in the store for other processes: that it still runs, the events of its
 // stream, and the wish that it end, which they leave for it.
-import type { KeptStore } from "../../chat/keeping/kept-store.ts";
+import type { KeptStore } from "../../engine/keeping/kept-store.ts";
 import type { Clock } from "../../core/clock.ts";
 
 const BEAT_MS = 1000;

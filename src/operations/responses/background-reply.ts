@@ -1,10 +1,10 @@
 // Answers a call that runs in the background (promise 12.8): the client gets the response as queued, or its events, and the
 // call goes on when it leaves. What becomes of it is kept under the id of the response, where GET finds it
 // (kept-response-requests.ts). https://platform.openai.com/docs/guides/background
-import { answerHeaders } from "../../chat/answer/answer-frame.ts";
-import type { RunReports } from "../../chat/keeping/background-runs.ts";
-import type { ReadyCall } from "../../chat/operation.ts";
-import { replyConversation } from "../../chat/reply-conversation.ts";
+import { answerHeaders } from "../../engine/answer/answer-frame.ts";
+import type { RunReports } from "../../engine/keeping/background-runs.ts";
+import type { ReadyCall } from "../../engine/operation.ts";
+import { replyConversation } from "../../engine/reply-conversation.ts";
 import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { parseJson } from "../../wire/json.ts";

@@ -1,9 +1,9 @@
 // Keeps responses like the content of calls (promise 11.3): redacted as the project says, and for as long.
-import { maskingGuards, redactedForKeeping } from "../../chat/content/content-redaction.ts";
-import { GuardScheduler } from "../../chat/guards/guard-scheduler.ts";
-import type { DurableStore } from "../../chat/keeping/durable-store.ts";
-import { KEEPING_BOUNDS } from "../../chat/keeping/kept-store.ts";
-import type { ReadyCall } from "../../chat/operation.ts";
+import { maskingGuards, redactedForKeeping } from "../../engine/content/content-redaction.ts";
+import { GuardScheduler } from "../../engine/guards/guard-scheduler.ts";
+import type { DurableStore } from "../../engine/keeping/durable-store.ts";
+import { KEEPING_BOUNDS } from "../../engine/keeping/kept-store.ts";
+import type { ReadyCall } from "../../engine/operation.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { idsOf, type Keeper, type KeptResponse } from "./kept-responses.ts";
 

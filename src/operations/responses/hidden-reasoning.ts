@@ -1,7 +1,7 @@
 // What a provider has encrypted in a response that is kept: sealed beside the response, so that it goes back to the provider
 // that wrote it and to no other. The client is shown none of the reasoning that only the gateway asked for (promises 12.8
 // and 12.9).
-import type { SealReasoning } from "../../chat/carriers/vendor-reasoning.ts";
+import type { SealReasoning } from "../../engine/carriers/vendor-reasoning.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type JsonEdit, withEdits } from "../../core/json-edit.ts";
 import { editedJson } from "../../wire/json-edit.ts";

@@ -1,9 +1,9 @@
 // The operation `POST /responses/input_tokens`. A count is that of the provider itself, or there is none (promise 12.11).
 // https://developers.openai.com/api/reference/cli/resources/responses/subresources/input_tokens
-import type { AnswerForm } from "../../chat/answer-form.ts";
-import type { Operation } from "../../chat/operation.ts";
-import { replyConversation } from "../../chat/reply-conversation.ts";
-import { translatedForm } from "../../chat/request/translated-form.ts";
+import type { AnswerForm } from "../../engine/answer-form.ts";
+import type { Operation } from "../../engine/operation.ts";
+import { replyConversation } from "../../engine/reply-conversation.ts";
+import { translatedForm } from "../../engine/request/translated-form.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { whenReady } from "../../core/maybe-promise.ts";
 import { responseFrame } from "./response-object.ts";

@@ -1,6 +1,6 @@
 // The items of an answer while they are written, and as they are in the response object.
 import type { Json, JsonObject } from "../../core/json.ts";
-import type { JsonProgress } from "../../chat/stream/json-progress.ts";
+import type { JsonProgress } from "../../engine/stream/json-progress.ts";
 import type { ClientTool } from "./request-memo.ts";
 
 export type ItemStatus = "in_progress" | "completed" | "incomplete";

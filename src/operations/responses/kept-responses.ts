@@ -1,9 +1,9 @@
 // Responses that are kept for a while, with the items of their input: what previous_response_id and item_reference refer
 // to, and what the paths below /responses return (promise 12.8).
 import { leastJsonLength } from "../../core/json-object.ts";
-import type { BackgroundRuns } from "../../chat/keeping/background-runs.ts";
-import type { DurableStore } from "../../chat/keeping/durable-store.ts";
-import type { KeptStore } from "../../chat/keeping/kept-store.ts";
+import type { BackgroundRuns } from "../../engine/keeping/background-runs.ts";
+import type { DurableStore } from "../../engine/keeping/durable-store.ts";
+import type { KeptStore } from "../../engine/keeping/kept-store.ts";
 import type { Clock } from "../../core/clock.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { newRandomId } from "../../core/ids.ts";

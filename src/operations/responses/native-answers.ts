@@ -1,7 +1,7 @@
 // Answers of providers that speak the Responses API themselves: they pass with the client's own word for the model and
 // the gateway's id, and with what the API requires where a compatible server has left it out. Streams: native-events.ts.
 // https://platform.openai.com/docs/api-reference/responses/object
-import type { Sealing } from "../../chat/carriers/vendor-reasoning.ts";
+import type { Sealing } from "../../engine/carriers/vendor-reasoning.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { type JsonEdit, withEdits } from "../../core/json-edit.ts";
 import { newRandomId } from "../../core/ids.ts";

@@ -1,8 +1,8 @@
 // Streams of providers that speak the Responses API themselves: valid events pass as they are, but for the model and the
 // gateway's id; what a server leaves out is supplied, and what comes twice or too late does not pass.
 // https://platform.openai.com/docs/api-reference/responses-streaming
-import type { EventNumbers, Growing, NativeEvents } from "../../chat/answer-form.ts";
-import type { Sealing } from "../../chat/carriers/vendor-reasoning.ts";
+import type { EventNumbers, Growing, NativeEvents } from "../../engine/answer-form.ts";
+import type { Sealing } from "../../engine/carriers/vendor-reasoning.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { type JsonEdit, withEdits } from "../../core/json-edit.ts";
 import { editedJson } from "../../wire/json-edit.ts";

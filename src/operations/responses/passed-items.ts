@@ -1,7 +1,7 @@
 // The items of a stream that a provider speaks itself, as they pass: what of each the client has, so that the events and
 // members that a server leaves out are supplied, and what comes twice or too late is not repeated (promise 12.5).
 // https://platform.openai.com/docs/api-reference/responses-streaming
-import type { Growing } from "../../chat/answer-form.ts";
+import type { Growing } from "../../engine/answer-form.ts";
 import { newRandomId } from "../../core/ids.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type JsonEdit, withEdits } from "../../core/json-edit.ts";

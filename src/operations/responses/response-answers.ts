@@ -1,6 +1,6 @@
 // Answers of the Responses API, streamed or not, from the engine's strict answers and chunks.
-import type { AnswerForm, StreamForm } from "../../chat/answer-form.ts";
-import type { Sealing } from "../../chat/carriers/vendor-reasoning.ts";
+import type { AnswerForm, StreamForm } from "../../engine/answer-form.ts";
+import type { Sealing } from "../../engine/carriers/vendor-reasoning.ts";
 import type { FinishReason } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";

@@ -1,6 +1,6 @@
 // Writes the events of one attempt at a round, from the strict chunks of the stream normalizer.
-import { LONG_EVENT } from "../../chat/long-bodies/long-events.ts";
-import type { StreamWriter } from "../../chat/stream/stream-writer.ts";
+import { LONG_EVENT } from "../../engine/long-bodies/long-events.ts";
+import type { StreamWriter } from "../../engine/stream/stream-writer.ts";
 import type { ChatChunk, ChunkChoice, FinishReason, Usage } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { ReportedActivity } from "../../core/tool.ts";

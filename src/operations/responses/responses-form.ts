@@ -1,5 +1,5 @@
 // The forms of requests of the Responses API, and of counts of their tokens, without what answers them.
-import { translatedForm } from "../../chat/request/translated-form.ts";
+import { translatedForm } from "../../engine/request/translated-form.ts";
 import type { RequestForm } from "../../core/chat.ts";
 import { countTranslator, responsesTranslator } from "./translate-request.ts";
 

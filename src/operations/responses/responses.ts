@@ -1,10 +1,10 @@
 // The operation responses: `POST /api/v1/responses`, the Responses API in the form that OpenAI and Open Responses
 // describe. Requests are translated to chat completions, and answers back. Responses are kept for a while.
-import type { CalledOperation } from "../../chat/call/called-operation.ts";
-import type { FormCaller, Operation } from "../../chat/operation.ts";
-import { replyConversation } from "../../chat/reply-conversation.ts";
-import { translatedForm } from "../../chat/request/translated-form.ts";
-import { parsedBody } from "../../chat/request/parse.ts";
+import type { CalledOperation } from "../../engine/call/called-operation.ts";
+import type { FormCaller, Operation } from "../../engine/operation.ts";
+import { replyConversation } from "../../engine/reply-conversation.ts";
+import { translatedForm } from "../../engine/request/translated-form.ts";
+import { parsedBody } from "../../engine/request/parse.ts";
 import { type MaybePromise, whenReady } from "../../core/maybe-promise.ts";
 import { type EarlierResponses, earlierResponses, NOTHING_EARLIER } from "./kept-responses.ts";
 import { replyInBackground } from "./background-reply.ts";

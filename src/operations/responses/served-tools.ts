@@ -1,7 +1,7 @@
 // What a response shows of the tool servers whose tools the gateway runs: a list of each server's tools, and each call
 // with its result. https://platform.openai.com/docs/guides/tools-connectors-mcp
-import type { ToolsForm } from "../../chat/answer-form.ts";
-import type { SessionServer } from "../../chat/tools/tool-session.ts";
+import type { ToolsForm } from "../../engine/answer-form.ts";
+import type { SessionServer } from "../../engine/tools/tool-session.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { ReportedActivity } from "../../core/tool.ts";
 import { textOrEmpty } from "../../providers/sent-json.ts";

@@ -1,6 +1,6 @@
 // Translates a request of the Responses API to a chat completion. https://platform.openai.com/docs/api-reference/responses
 // docs/responses.md has the table of members for users.
-import type { Translation, Translator } from "../../chat/request/translated-form.ts";
+import type { Translation, Translator } from "../../engine/request/translated-form.ts";
 import type { Advisory, Untranslated } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";

@@ -1,10 +1,10 @@
 // Translates `input` and `instructions` to the messages of a chat completion.
-import { isCarrier } from "../../chat/carriers/reasoning-carrier.ts";
+import { isCarrier } from "../../engine/carriers/reasoning-carrier.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
 import { objectsIn } from "../../providers/sent-json.ts";
-import { offeredNames, toolPlace } from "../../chat/tools/offered-tools.ts";
+import { offeredNames, toolPlace } from "../../engine/tools/offered-tools.ts";
 import { Conversation, type TranslatedConversation } from "./conversation.ts";
 import type { ClientTool } from "./request-memo.ts";
 import { TOGETHER } from "./tool-call-ids.ts";

@@ -1,5 +1,5 @@
 // Collects what a request says that a chat completion cannot say. A target that speaks the operation itself takes it.
-import { invalidPart, orNoted } from "../../chat/request/vendor-judged.ts";
+import { invalidPart, orNoted } from "../../engine/request/vendor-judged.ts";
 import type { ClientDeviationName } from "../../core/client-deviations.ts";
 import type { Untranslated } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";

@@ -1,7 +1,7 @@
 // The two forms in which clients hold a conversation beside chat completions: how each asks, and what each reads of an
 // answer. Streams are read as strictly as the strictest client library does.
 import { expect } from "bun:test";
-import type { Operation } from "../../../src/chat/operation.ts";
+import type { Operation } from "../../../src/engine/operation.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
 import { MESSAGES } from "../../../src/operations/messages/messages.ts";
 import { RESPONSES } from "../../../src/operations/responses/responses.ts";

@@ -2,8 +2,8 @@
 // that can say an order hears the same one (promise 12.4).
 import { afterAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { openLongBodyThread } from "../../../src/chat/long-bodies/long-body-thread.ts";
-import { openLongRequests } from "../../../src/chat/long-bodies/long-requests.ts";
+import { openLongBodyThread } from "../../../src/engine/long-bodies/long-body-thread.ts";
+import { openLongRequests } from "../../../src/engine/long-bodies/long-requests.ts";
 import { longBodyProgram } from "../../../src/operations/long-body-program.ts";
 import { MESSAGES } from "../../../src/operations/messages/messages.ts";
 import { drawCount } from "../../harness/long-run.ts";

@@ -1,7 +1,7 @@
 // Threads of the Messages API: what the vendor's own library does at targets that have none (promise 12.15).
 import Anthropic from "@anthropic-ai/sdk";
 import { expect, test } from "bun:test";
-import { handleCall } from "../../../src/chat/handle.ts";
+import { handleCall } from "../../../src/engine/handle.ts";
 import { MESSAGES } from "../../../src/operations/messages/messages.ts";
 import { cannedUpstream, stubGateway } from "../../harness/in-process.ts";
 import { openaiAnswer } from "../../harness/upstream.ts";

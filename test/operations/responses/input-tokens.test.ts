@@ -1,6 +1,6 @@
 // Counts of tokens before a call of the Responses API (promise 12.11).
 import { expect, test } from "bun:test";
-import { KeptObjects } from "../../../src/chat/keeping/kept-objects.ts";
+import { KeptObjects } from "../../../src/engine/keeping/kept-objects.ts";
 import { INPUT_TOKENS } from "../../../src/operations/responses/input-tokens.ts";
 import { RESPONSES } from "../../../src/operations/responses/responses.ts";
 import { cannedUpstream, stubGateway } from "../../harness/in-process.ts";

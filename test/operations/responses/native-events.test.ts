@@ -2,7 +2,7 @@
 // twice or in another order. A client gets the right answer, or the failure.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { handleCall } from "../../../src/chat/handle.ts";
+import { handleCall } from "../../../src/engine/handle.ts";
 import type { Json, JsonObject } from "../../../src/core/json.ts";
 import { RESPONSES } from "../../../src/operations/responses/responses.ts";
 import { cannedUpstream, stubGateway } from "../../harness/in-process.ts";

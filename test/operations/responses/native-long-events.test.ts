@@ -1,7 +1,7 @@
 // Long events of servers that speak the Responses API themselves, the long ones that the gateway adds to them, and those
 // of translated answers: each is written in a turn of the event loop of its own.
 import { describe, expect, spyOn, test } from "bun:test";
-import { handleCall } from "../../../src/chat/handle.ts";
+import { handleCall } from "../../../src/engine/handle.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
 import { RESPONSES } from "../../../src/operations/responses/responses.ts";
 import { cannedUpstream, stubGateway } from "../../harness/in-process.ts";

@@ -1,6 +1,6 @@
 // Responses at providers that speak them themselves: requests, answers and events pass, but for what must differ.
 import { describe, expect, test } from "bun:test";
-import { handleCall } from "../../../src/chat/handle.ts";
+import { handleCall } from "../../../src/engine/handle.ts";
 import type { Json, JsonObject } from "../../../src/core/json.ts";
 import { RESPONSES } from "../../../src/operations/responses/responses.ts";
 import { type CannedAnswer, cannedUpstream, stubGateway, type StubOptions } from "../../harness/in-process.ts";

@@ -1,5 +1,5 @@
 // Calls of the Responses API in this process, and what a test reads of its answers and streams.
-import { handleCall } from "../../../src/chat/handle.ts";
+import { handleCall } from "../../../src/engine/handle.ts";
 import { RESPONSES } from "../../../src/operations/responses/responses.ts";
 import type { Provider } from "../../../src/providers/provider.ts";
 import { providers } from "../../../src/providers/registry.ts";

@@ -1,8 +1,8 @@
 // Chat requests for models that speak the Responses API alone, as they go to the vendors. Each request is parsed from the
 // text that a client would send and fitted to its target.
 import { describe, expect, test } from "bun:test";
-import { fitRequest } from "../../../src/chat/fit/fit.ts";
-import { parseChatRequest } from "../../../src/chat/request/parse.ts";
+import { fitRequest } from "../../../src/engine/fit/fit.ts";
+import { parseChatRequest } from "../../../src/engine/request/parse.ts";
 import type { Principal } from "../../../src/core/identity.ts";
 import type { Json, JsonObject } from "../../../src/core/json.ts";
 import type { Target } from "../../../src/core/target.ts";

@@ -1,9 +1,9 @@
 // Carriers of reasoning (promise 12.9): what is sealed for one place opens there alone, and whole.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { openCarrier, isCarrier, reasoningCarriers } from "../../src/chat/carriers/reasoning-carrier.ts";
-import { carrierEdits } from "../../src/chat/carriers/native-carriers.ts";
-import { extrasOf, sealedDetails, sealedExtras, withOpenedCarriers } from "../../src/chat/carriers/sealed-reasoning.ts";
+import { openCarrier, isCarrier, reasoningCarriers } from "../../src/engine/carriers/reasoning-carrier.ts";
+import { carrierEdits } from "../../src/engine/carriers/native-carriers.ts";
+import { extrasOf, sealedDetails, sealedExtras, withOpenedCarriers } from "../../src/engine/carriers/sealed-reasoning.ts";
 import type { CarrierPlace, Message, ReasoningDetail } from "../../src/core/chat.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { drawCount } from "../harness/long-run.ts";

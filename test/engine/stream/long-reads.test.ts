@@ -1,7 +1,7 @@
 // How much of a provider's stream is handled in one turn of the event loop, whatever arrives at once.
 import { describe, expect, spyOn, test } from "bun:test";
-import { TURN_BYTES } from "../../../src/chat/stream/answer-stream.ts";
-import type { Operation } from "../../../src/chat/operation.ts";
+import { TURN_BYTES } from "../../../src/engine/stream/answer-stream.ts";
+import type { Operation } from "../../../src/engine/operation.ts";
 import { CHAT_COMPLETIONS } from "../../../src/operations/chat/chat-completions.ts";
 import { MESSAGES } from "../../../src/operations/messages/messages.ts";
 import { RESPONSES } from "../../../src/operations/responses/responses.ts";

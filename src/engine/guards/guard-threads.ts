@@ -68,7 +68,7 @@ export function openGuardThreads({
     onEnded(why);
     return new NoAnswer(why);
   };
-  const program = threadFile(import.meta.url, "chat/guards/guard-worker.ts");
+  const program = threadFile(import.meta.url, "engine/guards/guard-worker.ts");
   const threads = Array.from(
     { length: count },
     () =>

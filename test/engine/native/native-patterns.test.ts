@@ -1,7 +1,7 @@
 // Events that pass as text: those that differ from an earlier one only in text, number and padding, and no others.
 import { describe, expect, test } from "bun:test";
 import { newTally } from "../../../src/accounting/estimate.ts";
-import { NativePatterns } from "../../../src/chat/native/native-patterns.ts";
+import { NativePatterns } from "../../../src/engine/native/native-patterns.ts";
 import type { ChatChunk } from "../../../src/core/chat.ts";
 
 const chunk = (content: string): readonly ChatChunk[] => [{ choices: [{ index: 0, delta: { content } }] }];

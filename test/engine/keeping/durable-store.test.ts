@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { durableStore } from "../../../src/chat/keeping/durable-store.ts";
+import { durableStore } from "../../../src/engine/keeping/durable-store.ts";
 import { openSecretCipher } from "../../../src/config/secret-cipher.ts";
 import { openContentStore } from "../../../src/store/content-store.ts";
 import { openSqliteCalls } from "../../../src/store/sqlite-calls.ts";

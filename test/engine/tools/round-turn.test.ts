@@ -1,8 +1,8 @@
 // The turn of one round of tools as it goes back to the model: data that a vendor packed into the message is part of
 // it.
 import { expect, test } from "bun:test";
-import { MultiRoundAnswer } from "../../../src/chat/tools/multi-round-answer.ts";
-import { withOutcomes } from "../../../src/chat/tools/tool-turns.ts";
+import { MultiRoundAnswer } from "../../../src/engine/tools/multi-round-answer.ts";
+import { withOutcomes } from "../../../src/engine/tools/tool-turns.ts";
 
 test("[d10.2] a vendor's packed data in a round's message goes into the next round with its turn, in pieces or whole", () => {
   const round = new MultiRoundAnswer(() => false, false).begin();

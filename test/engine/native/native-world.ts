@@ -1,11 +1,11 @@
 // A gateway with an operation whose form is small, in the shape of the Messages API, so that the native way can be
 // tested by itself: what goes out, and what comes back.
-import type { AnswerForm } from "../../../src/chat/answer-form.ts";
-import { GATEWAY_ERRORS } from "../../../src/chat/call/called-operation.ts";
-import { handleCall } from "../../../src/chat/handle.ts";
-import type { Operation } from "../../../src/chat/operation.ts";
-import { replyConversation } from "../../../src/chat/reply-conversation.ts";
-import { translatedForm } from "../../../src/chat/request/translated-form.ts";
+import type { AnswerForm } from "../../../src/engine/answer-form.ts";
+import { GATEWAY_ERRORS } from "../../../src/engine/call/called-operation.ts";
+import { handleCall } from "../../../src/engine/handle.ts";
+import type { Operation } from "../../../src/engine/operation.ts";
+import { replyConversation } from "../../../src/engine/reply-conversation.ts";
+import { translatedForm } from "../../../src/engine/request/translated-form.ts";
 import type { Untranslated } from "../../../src/core/chat.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
 import { CHAT_ANSWERS } from "../../../src/operations/chat/chat-answers.ts";

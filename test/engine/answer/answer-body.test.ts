@@ -1,6 +1,6 @@
 // The body of a long answer leaves in pieces.
 import { expect, test } from "bun:test";
-import { answerBody } from "../../../src/chat/answer/answer-body.ts";
+import { answerBody } from "../../../src/engine/answer/answer-body.ts";
 import { yieldToLoop } from "../../../src/core/event-loop.ts";
 
 const MIB = 1024 * 1024;

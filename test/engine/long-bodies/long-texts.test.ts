@@ -2,7 +2,7 @@
 // writing them in turns gives what JSON.stringify gives.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { jsonInTurns, packJson, unpackJson } from "../../../src/chat/long-bodies/long-texts.ts";
+import { jsonInTurns, packJson, unpackJson } from "../../../src/engine/long-bodies/long-texts.ts";
 import { parseJson } from "../../../src/wire/json.ts";
 
 /** Repeated, some of these are long, and some are longer than what is written in one turn. */

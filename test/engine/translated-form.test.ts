@@ -4,7 +4,7 @@ import { LEAST_BODY_BOUNDS } from "../../src/core/body-bounds.ts";
 import type { ChatRequest } from "../../src/core/chat.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/json.ts";
-import { translatedForm } from "../../src/chat/request/translated-form.ts";
+import { translatedForm } from "../../src/engine/request/translated-form.ts";
 
 /** A form with one question, whose bound has another name. */
 const FORM = translatedForm({

@@ -1,8 +1,8 @@
 // Masks in what a client wrote: the changes that they make of the text are those of its value, and nothing else changes.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { editsBetween, guardedWritten } from "../../../src/chat/guards/guard-written.ts";
-import { textGuard } from "../../../src/chat/guards/text-guard.ts";
+import { editsBetween, guardedWritten } from "../../../src/engine/guards/guard-written.ts";
+import { textGuard } from "../../../src/engine/guards/text-guard.ts";
 import type { WrittenRequest } from "../../../src/core/chat.ts";
 import type { Json, JsonObject } from "../../../src/core/json.ts";
 import { editedJson } from "../../../src/wire/json-edit.ts";
