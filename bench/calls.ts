@@ -6,11 +6,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { table } from "../docs/markdown.ts";
-import type { CallScope, CallStore, LogFilter } from "../src/store/calls.ts";
-import { rowOf } from "../src/store/journal-row.ts";
-import type { LedgerRow } from "../src/store/ledger.ts";
+import type { CallScope, CallStore, LogFilter } from "../src/store/calls/calls.ts";
+import { rowOf } from "../src/store/journal/journal-row.ts";
+import type { LedgerRow } from "../src/store/journal/ledger.ts";
 import { type CallSpread, fillCalls, madeCall, type Mix, requestIdOf } from "./made-calls.ts";
-import { openSqliteCalls } from "../src/store/sqlite-calls.ts";
+import { openSqliteCalls } from "../src/store/calls/sqlite-calls.ts";
 import { openSqliteStore } from "../src/store/sqlite.ts";
 
 const MINUTE_MS = 60_000;

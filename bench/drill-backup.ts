@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Database } from "bun:sqlite";
-import { verifyBackup } from "../src/store/backup.ts";
+import { verifyBackup } from "../src/store/copies/backup.ts";
 import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../test/harness/gateway-process.ts";
 import { startLoad, tellFaults } from "./drill-clients.ts";
 import { startBookkeepingUpstream } from "./drill-ledger-upstream.ts";

@@ -2,9 +2,9 @@
 import { Database } from "bun:sqlite";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { recordIn, textOfBlock } from "../src/store/call-blocks.ts";
-import { readEntry, withoutRoomAhead } from "../src/store/journal-entry.ts";
-import { segmentPath, segmentsOf } from "../src/store/journal-folder.ts";
+import { recordIn, textOfBlock } from "../src/store/calls/call-blocks.ts";
+import { readEntry, withoutRoomAhead } from "../src/store/journal/journal-entry.ts";
+import { segmentPath, segmentsOf } from "../src/store/journal/journal-folder.ts";
 import { parseCallRecord } from "../src/wire/record-json.ts";
 
 export interface KeptRow {

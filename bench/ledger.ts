@@ -9,10 +9,10 @@ import { systemClock } from "../src/core/clock.ts";
 import { newTraceId } from "../src/core/ids.ts";
 import { attemptOf, bareRecord } from "../test/contract/call-records.ts";
 import type { CallRecord } from "../src/core/record.ts";
-import { Journal } from "../src/store/journal.ts";
-import { type JournalDisk, systemDisk } from "../src/store/journal-disk.ts";
-import { segmentPath, segmentsOf } from "../src/store/journal-folder.ts";
-import { newRandomName } from "../src/store/journal-identity.ts";
+import { Journal } from "../src/store/journal/journal.ts";
+import { type JournalDisk, systemDisk } from "../src/store/journal/journal-disk.ts";
+import { segmentPath, segmentsOf } from "../src/store/journal/journal-folder.ts";
+import { newRandomName } from "../src/store/journal/journal-identity.ts";
 import { missingTools, onCore } from "./process-stats.ts";
 
 const ROWS_PER_SECOND = 20_000;

@@ -1,8 +1,8 @@
 // Calls for measurements and tests of stores with many rows: by their number always the same, spread over the days, and nearly evenly over
 // everything else that can be asked for.
 import type { CallRecord } from "../src/core/record.ts";
-import type { CallStore } from "../src/store/calls.ts";
-import { rowOf } from "../src/store/journal-row.ts";
+import type { CallStore } from "../src/store/calls/calls.ts";
+import { rowOf } from "../src/store/journal/journal-row.ts";
 import { attemptOf, bareRecord } from "../test/contract/call-records.ts";
 
 const DAY_MS = 86_400_000;

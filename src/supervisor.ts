@@ -19,7 +19,7 @@ import { dependencies, type ProcessStanding } from "./http/standing.ts";
 import { openSupervisorMetrics } from "./observe/metrics/metrics.ts";
 import type { LoadedConfiguration } from "./snapshot/configuration.ts";
 import { ChannelTraffic } from "./workers/channel-traffic.ts";
-import { holderOf, openSettledFile, removeEndedHolders } from "./store/limit-holders.ts";
+import { holderOf, openSettledFile, removeEndedHolders } from "./store/journal/limit-holders.ts";
 import { limitsOfCalls, WorkerReservations } from "./workers/worker-reservations.ts";
 import type { ToSupervisor, ToWorker, WorkerChannel } from "./workers/messages.ts";
 import { openSharedParts } from "./workers/shared-parts.ts";

@@ -4,7 +4,7 @@ import { periodAt } from "../../src/admission/windows.ts";
 import type { LimitRule } from "../../src/core/limit.ts";
 import type { CallRecord } from "../../src/core/record.ts";
 import type { TargetStatus } from "../../src/observe/metrics/metrics.ts";
-import { rowOf } from "../../src/store/journal-row.ts";
+import { rowOf } from "../../src/store/journal/journal-row.ts";
 import { openServedWorld, type ServedWorld } from "../../test/harness/console-world.ts";
 import { turnedClock } from "../../test/harness/turned-clock.ts";
 import { BEGINNING_MS, HOUR_MS, NOW_MS, TENANT } from "./company.ts";

@@ -1,7 +1,7 @@
 // Sums of calls as reports show them, in JSON and CSV. Sums are written exactly, however large they are; dollars are
 // decimal numbers in text.
 import type { Json, JsonObject, RawNumber } from "../core/json.ts";
-import { LATENCY_BOUNDS_MS, type UsageDimension, type UsageRow, type UsageSums } from "../store/calls.ts";
+import { LATENCY_BOUNDS_MS, type UsageDimension, type UsageRow, type UsageSums } from "../store/calls/calls.ts";
 import { usd } from "./price.ts";
 
 /** Estimates a latency quantile in milliseconds from the counts of the buckets; `null` when there are no calls. */

@@ -1,6 +1,6 @@
 // Keeps the counts of limits over a restart: writes them to a count store at intervals, restores them at a start, and
 // includes what other processes have counted that have ended.
-import type { CountStore, JournalledCount, JournalledHold, KeptCount } from "../store/limit-counts.ts";
+import type { CountStore, JournalledCount, JournalledHold, KeptCount } from "../store/journal/limit-counts.ts";
 import { JournalledAccounts, type LaterState, laterState, laterStates } from "./journalled-accounts.ts";
 import { type KeptState, nameOf, ruleOfKey, stateOf, unitsOf } from "./kept-state.ts";
 import type { MemoryAccounts } from "./memory-accounts.ts";

@@ -3,7 +3,7 @@
 // had sent nothing. Each worker numbers its settlements, and states the number in the journal before the settlement
 // leaves; the supervisor stores how far it has applied them. So each settlement counts once.
 import type { LimitRule } from "../core/limit.ts";
-import type { JournalledHold } from "../store/limit-counts.ts";
+import type { JournalledHold } from "../store/journal/limit-counts.ts";
 import type { KeptHold, KeptHolds, KeptState, Part } from "./kept-state.ts";
 import { chargedAt, type Count, isInWindow, partDate, type Times } from "./windows.ts";
 

@@ -1,6 +1,6 @@
 // The stored form of a count that outlives the process: the text in its row, and the key of its rule.
 import type { LimitRule } from "../core/limit.ts";
-import type { KeptCount } from "../store/limit-counts.ts";
+import type { KeptCount } from "../store/journal/limit-counts.ts";
 import { type KeptWindow, newCount, restore, type Times } from "./windows.ts";
 
 /** Units with their date, as in KeptWindow. */

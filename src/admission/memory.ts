@@ -1,7 +1,7 @@
 // The limits of one process, in its memory. Every operation is one synchronous block, so all accounts of a call are
 // reserved or none of them is. What has to survive a restart is kept by count-keeper.ts.
 import type { Clock } from "../core/clock.ts";
-import type { CountStore, JournalledCount, JournalledHold } from "../store/limit-counts.ts";
+import type { CountStore, JournalledCount, JournalledHold } from "../store/journal/limit-counts.ts";
 import { CountKeeper } from "./count-keeper.ts";
 import { HeldUnits } from "./held-units.ts";
 import type {

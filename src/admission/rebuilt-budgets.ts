@@ -2,8 +2,8 @@
 // It sums what calls finally used, at the target that answered. Sliding windows are not rebuilt because they end soon
 // by themselves.
 import type { LimitSet } from "../core/limit.ts";
-import type { CallStore } from "../store/calls.ts";
-import type { JournalledCount } from "../store/limit-counts.ts";
+import type { CallStore } from "../store/calls/calls.ts";
+import type { JournalledCount } from "../store/journal/limit-counts.ts";
 import { keyOf } from "./kept-state.ts";
 import { periodAt } from "./windows.ts";
 

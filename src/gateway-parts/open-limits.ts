@@ -9,7 +9,7 @@ import { messageOf } from "../core/thrown.ts";
 import { within } from "../core/timeout.ts";
 import type { Log } from "../observe/log.ts";
 import type { LimitStoreFigures } from "../observe/metrics/limit-store-gauges.ts";
-import type { OpenLedger } from "../store/open-ledger.ts";
+import type { OpenLedger } from "../store/journal/open-ledger.ts";
 import type { Base } from "./base.ts";
 import type { Records } from "./open-records.ts";
 

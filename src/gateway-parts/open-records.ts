@@ -3,12 +3,12 @@ import { join } from "node:path";
 import { type EarlierWorkers, openEarlierWorkers } from "../admission/valkey/earlier-workers.ts";
 import { systemClock } from "../core/clock.ts";
 import { type ContentLog, openContentLog } from "../observe/content-log.ts";
-import type { CallStore } from "../store/calls.ts";
-import { type ContentStore, type ContentWriter, openContentStore } from "../store/content-store.ts";
-import { ledgerFolderOf } from "../store/data-folder.ts";
-import type { LedgerOptions } from "../store/ledger-options.ts";
-import { type LimitCounts, openLimitCounts } from "../store/limit-counts.ts";
-import { type OpenLedger, openLedger } from "../store/open-ledger.ts";
+import type { CallStore } from "../store/calls/calls.ts";
+import { type ContentStore, type ContentWriter, openContentStore } from "../store/calls/content-store.ts";
+import { ledgerFolderOf } from "../store/database/data-folder.ts";
+import type { LedgerOptions } from "../store/journal/ledger-options.ts";
+import { type LimitCounts, openLimitCounts } from "../store/journal/limit-counts.ts";
+import { type OpenLedger, openLedger } from "../store/journal/open-ledger.ts";
 import { type Base, LAST_WRITES_MS } from "./base.ts";
 import type { Storage } from "./open-storage.ts";
 

@@ -3,7 +3,7 @@ import { systemClock } from "../core/clock.ts";
 import { VERSION } from "../core/version.ts";
 import { type ReplicaWatch, openReplicaWatch } from "../snapshot/replica-watch.ts";
 import type { SnapshotSource } from "../snapshot/source.ts";
-import { stepOfProgram } from "../store/contractions.ts";
+import { stepOfProgram } from "../store/database/contractions.ts";
 import { HISTORY } from "../store/migrations.ts";
 import { type Base, processName } from "./base.ts";
 import type { Storage } from "./open-storage.ts";

@@ -1,12 +1,12 @@
 // Opens the database, and what bounds its growth.
 import { isReadableByOthers } from "../config/master-key.ts";
 import { systemClock } from "../core/clock.ts";
-import { keepAuditPruned } from "../store/audit-settings.ts";
-import { keepContentsPruned, keepEarlierMoved, keepObjectsPruned, keepPruned } from "../store/call-settings.ts";
-import type { CallStore } from "../store/calls.ts";
-import { ownFiles } from "../store/data-folder.ts";
-import { type EncryptedDatabase, openCalls, openDatabase } from "../store/open-database.ts";
-import { narrowRights } from "../store/owner-only.ts";
+import { keepAuditPruned } from "../store/audit/audit-settings.ts";
+import { keepContentsPruned, keepEarlierMoved, keepObjectsPruned, keepPruned } from "../store/calls/call-settings.ts";
+import type { CallStore } from "../store/calls/calls.ts";
+import { ownFiles } from "../store/database/data-folder.ts";
+import { type EncryptedDatabase, openCalls, openDatabase } from "../store/database/open-database.ts";
+import { narrowRights } from "../store/database/owner-only.ts";
 import type { Base } from "./base.ts";
 
 /** Time for a round of removing or moving old rows, which is short; what it leaves is done after the next start. */

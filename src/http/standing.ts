@@ -8,7 +8,7 @@ import type { TargetStatus } from "../observe/metrics/metrics.ts";
 import type { WorkerFigures } from "../observe/metrics/worker-gauges.ts";
 import type { OtherReplica, ReplicaWatch } from "../snapshot/replica-watch.ts";
 import type { SnapshotSource } from "../snapshot/source.ts";
-import type { OpenLedger } from "../store/open-ledger.ts";
+import type { OpenLedger } from "../store/journal/open-ledger.ts";
 
 /** Of one process, as JSON: processes send it to each other. */
 export interface ProcessStanding {

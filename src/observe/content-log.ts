@@ -4,7 +4,7 @@
 import type { CallContent } from "../core/content.ts";
 import type { CallRecord } from "../core/record.ts";
 import { messageOf } from "../core/thrown.ts";
-import type { ContentStore, ContentText } from "../store/content-store.ts";
+import type { ContentStore, ContentText } from "../store/calls/content-store.ts";
 import type { ConfigurationScope } from "../store/records.ts";
 import type { Observer } from "./observer.ts";
 

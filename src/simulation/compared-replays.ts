@@ -1,6 +1,6 @@
 // What two replays of the same calls differ in: in figures, and in sentences for people.
 import { usd } from "../accounting/price.ts";
-import type { RecordedCall } from "../store/calls.ts";
+import type { RecordedCall } from "../store/calls/calls.ts";
 import type { Refusal, Replay, ReplayedCall } from "./replay.ts";
 
 /** Trace ids that are named as examples. */

@@ -1,8 +1,8 @@
 // Recorded calls that were read lately are not read again: people try several changes on them, one after the other.
 import { BoundedCache } from "../core/bounded-cache.ts";
 import type { Clock } from "../core/clock.ts";
-import type { RecordedCalls, RecordedQuery } from "../store/calls.ts";
-import type { RecordedReads } from "../store/recorded-reads.ts";
+import type { RecordedCalls, RecordedQuery } from "../store/calls/calls.ts";
+import type { RecordedReads } from "../store/search/recorded-reads.ts";
 
 const KEPT_MS = 30_000;
 /** A thousand calls take some 400 KB. */

@@ -1,5 +1,5 @@
 // How long targets took to answer recorded calls. A simulated answer takes as long as one of those.
-import type { RecordedCall } from "../store/calls.ts";
+import type { RecordedCall } from "../store/calls/calls.ts";
 import type { AnswerTimes } from "./upstream-course.ts";
 
 export interface ObservedTimes {

@@ -9,8 +9,8 @@ import type { Policy, PolicyTarget } from "../core/policy.ts";
 import { DIRECT_ROUTE } from "../core/route.ts";
 import { compilePolicies } from "../policies/compile-policies.ts";
 import type { PolicyDocument } from "../policies/policy-settings.ts";
-import type { RecordedCall } from "../store/calls.ts";
-import type { RecordedToken } from "../store/recorded-calls.ts";
+import type { RecordedCall } from "../store/calls/calls.ts";
+import type { RecordedToken } from "../store/search/recorded-calls.ts";
 import { simulatedPrincipal } from "./simulated-call.ts";
 
 export type PolicyVerdict = "allowed" | "denied" | "unknown";

@@ -2,7 +2,7 @@
 // runs in the thread of simulations.
 import type { TenantOrProject } from "../auth/grants.ts";
 import type { PolicyDocument } from "../policies/policy-settings.ts";
-import type { RecordedCall } from "../store/calls.ts";
+import type { RecordedCall } from "../store/calls/calls.ts";
 import type { KeptReads } from "./kept-reads.ts";
 import { policyVerdicts, type PolicyVerdict } from "./policy-replay.ts";
 

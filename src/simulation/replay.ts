@@ -10,7 +10,7 @@ import { snapshotSeenBy, type Snapshot } from "../core/snapshot.ts";
 import { FORMS } from "../operations/forms.ts";
 import { routesFor } from "../routing/resolve-route.ts";
 import type { Target } from "../core/target.ts";
-import type { RecordedCall } from "../store/calls.ts";
+import type { RecordedCall } from "../store/calls/calls.ts";
 import { chanceOf } from "./chance.ts";
 import type { Fault } from "./faults.ts";
 import type { ObservedTimes } from "./observed-times.ts";

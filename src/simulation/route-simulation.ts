@@ -4,7 +4,7 @@ import type { TenantOrProject } from "../auth/grants.ts";
 import { routesFor } from "../routing/resolve-route.ts";
 import type { RouteTest } from "../routing/test-settings.ts";
 import type { Snapshot } from "../core/snapshot.ts";
-import type { RecordedCall } from "../store/calls.ts";
+import type { RecordedCall } from "../store/calls/calls.ts";
 import { type Difference, differenceOf, type ReplaySums, sumsOf } from "./compared-replays.ts";
 import type { Fault } from "./faults.ts";
 import type { KeptReads } from "./kept-reads.ts";

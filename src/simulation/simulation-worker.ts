@@ -1,8 +1,8 @@
 // The thread of simulations. It reads recorded calls over a connection of its own and plays them, so that neither the
 // reading nor the playing takes time of the thread that serves calls. It answers one question after the other.
 import { systemClock } from "../core/clock.ts";
-import { answerQuestions } from "../store/answer-questions.ts";
-import { openRecordedReads } from "../store/recorded-reads.ts";
+import { answerQuestions } from "../store/database/answer-questions.ts";
+import { openRecordedReads } from "../store/search/recorded-reads.ts";
 import { openKeptReads } from "./kept-reads.ts";
 import { type PolicyQuestion, policySimulation } from "./policy-simulation.ts";
 import { type RouteQuestion, routeSimulation } from "./route-simulation.ts";

@@ -1,7 +1,7 @@
 // Tests for a route that has none, made of its recorded calls: what most calls ask for, what happens to them while their
 // target is down, and the most frequent calls that ask for something else. Each of them holds when it is suggested.
 import type { RouteTest } from "../routing/test-settings.ts";
-import type { RecordedCall } from "../store/calls.ts";
+import type { RecordedCall } from "../store/calls/calls.ts";
 import { answeringTarget, type TestedRoute, testResults } from "./route-tests.ts";
 
 const MOST_TESTS = 3;

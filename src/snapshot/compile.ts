@@ -14,7 +14,7 @@ import { compileWebhooks } from "../observe/webhooks/webhook-settings.ts";
 import { compileToolServers } from "../mcp/compile-servers.ts";
 import type { ProviderFamily } from "../providers/settings.ts";
 import { type RouteScope, routesSeen, splitName } from "../routing/compile-routes.ts";
-import type { Contents } from "../store/contents.ts";
+import type { Contents } from "../store/configuration/contents.ts";
 import type { Identities } from "../store/records.ts";
 import { type Configuration, routesOf } from "./configuration.ts";
 import { type Joined, joined } from "./joined.ts";

@@ -12,7 +12,7 @@ import { compileFallback, type RouteScope } from "../routing/compile-routes.ts";
 import { scopeRouteProblems } from "../routing/route-problems.ts";
 import type { RouteEntry } from "../routing/settings.ts";
 import type { ToolServerDocument } from "../mcp/settings.ts";
-import type { Contents } from "../store/contents.ts";
+import type { Contents } from "../store/configuration/contents.ts";
 import type { Identities } from "../store/records.ts";
 import type { Configuration } from "./configuration.ts";
 import { entriesOfFile } from "./file-entries.ts";

@@ -4,7 +4,7 @@
 import type { Clock } from "../core/clock.ts";
 import { messageOf } from "../core/thrown.ts";
 import type { ReplicaFigures } from "../observe/metrics/replica-gauges.ts";
-import type { SchemaReview } from "../store/contraction-schema.ts";
+import type { SchemaReview } from "../store/database/contraction-schema.ts";
 import type { Replica, ReplicaTable } from "../store/replicas.ts";
 
 export interface OtherReplica {

@@ -8,7 +8,7 @@ import type { Snapshot } from "../core/snapshot.ts";
 import { withTimeout } from "../core/timeout.ts";
 import { messageOf } from "../core/thrown.ts";
 import type { ProviderFamily } from "../providers/settings.ts";
-import type { Contents } from "../store/contents.ts";
+import type { Contents } from "../store/configuration/contents.ts";
 import type { Store } from "../store/store.ts";
 import { compileSnapshot, configurationNotices, storedProblems } from "./compile.ts";
 import { type Configuration, type LoadedConfiguration, parseConfiguration } from "./configuration.ts";

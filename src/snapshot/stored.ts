@@ -26,7 +26,7 @@ import { compileToolServer } from "../mcp/compile-servers.ts";
 import { compileWebhooks, type WebhookDocument, webhookSchema } from "../observe/webhooks/webhook-settings.ts";
 import { routesSeen } from "../routing/compile-routes.ts";
 import { type RouteEntry, routeName, routeSchema } from "../routing/settings.ts";
-import type { Contents, OpenedResource } from "../store/contents.ts";
+import type { Contents, OpenedResource } from "../store/configuration/contents.ts";
 import type { Memoize } from "./memoize.ts";
 import { entrySettings } from "./provider-table.ts";
 import { yieldToLoop } from "../core/event-loop.ts";

@@ -6,13 +6,19 @@ import type { Kept, KeptAnswer, Resource, StoredToken } from "./records.ts";
 import type { Clock } from "../core/clock.ts";
 import { DecryptionError, type SecretCipher } from "../config/secret-cipher.ts";
 import { answerPlace, KEPT_ANSWER_MS } from "./kept-answers.ts";
-import { findDelivery, listDeliveries } from "./event-rows.ts";
-import { auditReader } from "./kysely-audit.ts";
-import { diffVersions, findVersion, listObjectVersions, listVersions, versionAt } from "./kysely-history.ts";
-import { listDefaultViews, listViews } from "./kysely-views.ts";
-import { listClaims } from "./kysely-claims.ts";
-import { listSessions } from "./kysely-sessions.ts";
-import { afterCursor, containing, inOrderOf, type ListKey, pageOf, rowLimit } from "./pages.ts";
+import { findDelivery, listDeliveries } from "./events/event-rows.ts";
+import { auditReader } from "./audit/kysely-audit.ts";
+import {
+  diffVersions,
+  findVersion,
+  listObjectVersions,
+  listVersions,
+  versionAt,
+} from "./configuration/kysely-history.ts";
+import { listDefaultViews, listViews } from "./configuration/kysely-views.ts";
+import { listClaims } from "./identity/kysely-claims.ts";
+import { listSessions } from "./identity/kysely-sessions.ts";
+import { afterCursor, containing, inOrderOf, type ListKey, pageOf, rowLimit } from "./database/pages.ts";
 import type {
   MembershipFilter,
   Page,
@@ -33,7 +39,7 @@ import {
   tokenOf,
   userOf,
   type StoredResource,
-} from "./row-values.ts";
+} from "./database/row-values.ts";
 import { fromInteger, toInteger, type Schema } from "./schema.ts";
 import { StoreError } from "./store.ts";
 

@@ -1,10 +1,10 @@
 // What the writes of one change share: its transaction, what was done in it so far, and the checks that are made under
 // its lock.
 import type { SecretCipher } from "../config/secret-cipher.ts";
-import type { AuditEntry } from "./kysely-history.ts";
+import type { AuditEntry } from "./configuration/kysely-history.ts";
 import type { Db } from "./kysely-reader.ts";
 import type { Actor, Change } from "./records.ts";
-import type { ResourceStep } from "./row-values.ts";
+import type { ResourceStep } from "./database/row-values.ts";
 import { toInteger } from "./schema.ts";
 import { StoreError } from "./store.ts";
 import type { ExpectedVersion } from "./writer.ts";

@@ -2,21 +2,27 @@
 // transaction, so that what it reads holds until the commit. Each changed row adds an entry, from which audit log and
 // version are written at the end.
 import { answerPlace, KEPT_ANSWER_MS } from "./kept-answers.ts";
-import { claimWrites } from "./kysely-claim-writes.ts";
-import { drainWrites } from "./kysely-drains.ts";
-import { deliveryWrites } from "./kysely-event-writes.ts";
-import { projectWrites, putMembership, removeMembership, tenantWrites, userWrites } from "./kysely-identity-writes.ts";
+import { claimWrites } from "./identity/kysely-claim-writes.ts";
+import { drainWrites } from "./configuration/kysely-drains.ts";
+import { deliveryWrites } from "./events/kysely-event-writes.ts";
+import {
+  projectWrites,
+  putMembership,
+  removeMembership,
+  tenantWrites,
+  userWrites,
+} from "./identity/kysely-identity-writes.ts";
 import { type Db, kyselyReader } from "./kysely-reader.ts";
-import { resourceWrites } from "./kysely-resource-writes.ts";
-import { takeSession } from "./kysely-sessions.ts";
-import { tokenWrites } from "./kysely-token-writes.ts";
+import { resourceWrites } from "./configuration/kysely-resource-writes.ts";
+import { takeSession } from "./identity/kysely-sessions.ts";
+import { tokenWrites } from "./identity/kysely-token-writes.ts";
 import { requireTexts, type Work, type WriterContext, type Written } from "./kysely-work.ts";
 import type { KeptAnswer } from "./records.ts";
 import { toInteger } from "./schema.ts";
-import type { SessionFilter } from "./sessions.ts";
+import type { SessionFilter } from "./identity/sessions.ts";
 import { StoreError } from "./store.ts";
 import type { Writer } from "./writer.ts";
-import { viewWrites } from "./kysely-view-writes.ts";
+import { viewWrites } from "./configuration/kysely-view-writes.ts";
 
 export interface OpenWriter {
   readonly writer: Writer;

@@ -12,24 +12,24 @@ import {
   createLookUps,
   createPlaces,
   reorderCalls,
-} from "./call-migrations.ts";
-import { createAttemptSums } from "./attempt-sums.ts";
-import { createContractions } from "./contraction-schema.ts";
-import { contract, requireAble, type SchemaHistory, stepOfProgram } from "./contractions.ts";
-import { createAuditChain } from "./audit-schema.ts";
-import { createClaims } from "./claim-schema.ts";
-import { createViews } from "./view-schema.ts";
-import { createDrains } from "./drain-schema.ts";
-import { createConfiguration } from "./configuration-migration.ts";
-import { createDrafts } from "./draft-schema.ts";
-import { createEvents } from "./event-schema.ts";
-import { addOperators } from "./operator-migration.ts";
-import { chainUnchained } from "./kysely-audit.ts";
-import { createMoves } from "./move-schema.ts";
+} from "./calls/call-migrations.ts";
+import { createAttemptSums } from "./sums/attempt-sums.ts";
+import { createContractions } from "./database/contraction-schema.ts";
+import { contract, requireAble, type SchemaHistory, stepOfProgram } from "./database/contractions.ts";
+import { createAuditChain } from "./audit/audit-schema.ts";
+import { createClaims } from "./identity/claim-schema.ts";
+import { createViews } from "./configuration/view-schema.ts";
+import { createDrains } from "./configuration/drain-schema.ts";
+import { createConfiguration } from "./configuration/configuration-migration.ts";
+import { createDrafts } from "./configuration/draft-schema.ts";
+import { createEvents } from "./events/event-schema.ts";
+import { addOperators } from "./identity/operator-migration.ts";
+import { chainUnchained } from "./audit/kysely-audit.ts";
+import { createMoves } from "./copies/move-schema.ts";
 import { createReplicas } from "./replicas.ts";
-import { createRollUps, createTargetAndUserRollUps } from "./roll-up-triggers.ts";
+import { createRollUps, createTargetAndUserRollUps } from "./sums/roll-up-triggers.ts";
 import type { Schema } from "./schema.ts";
-import { createSessions } from "./session-schema.ts";
+import { createSessions } from "./identity/session-schema.ts";
 import { StoreError } from "./store.ts";
 import { createVendorObjects } from "./vendor-objects.ts";
 

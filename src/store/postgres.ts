@@ -7,11 +7,11 @@ import { isDatabaseUrl } from "../config/sections.ts";
 import type { SecretCipher } from "../config/secret-cipher.ts";
 import type { Clock } from "../core/clock.ts";
 import { codeOf } from "../core/thrown.ts";
-import type { Database } from "./database.ts";
+import type { Database } from "./database/database.ts";
 import { kyselyStore } from "./kysely-store.ts";
-import { HELD_CODE, heldError } from "./move-marks.ts";
-import { endWhereLate, LATE } from "./postgres-client.ts";
-import { followPostgres } from "./postgres-listener.ts";
+import { HELD_CODE, heldError } from "./copies/move-marks.ts";
+import { endWhereLate, LATE } from "./database/postgres-client.ts";
+import { followPostgres } from "./database/postgres-listener.ts";
 import type { Schema } from "./schema.ts";
 import { StoreError } from "./store.ts";
 

@@ -2,10 +2,10 @@
 // offsets; nothing read here contains a secret.
 import type { ConfiguredKind } from "../core/configured.ts";
 import type { Membership, Project, Role } from "../core/identity.ts";
-import type { ChainHead, ChainLink } from "./audit-chain.ts";
-import type { ClaimFilter, StoredClaim } from "./claims.ts";
-import type { Delivery, DeliveryFilter } from "./events.ts";
-import type { SessionFilter, StoredSession } from "./sessions.ts";
+import type { ChainHead, ChainLink } from "./audit/audit-chain.ts";
+import type { ClaimFilter, StoredClaim } from "./identity/claims.ts";
+import type { Delivery, DeliveryFilter } from "./events/events.ts";
+import type { SessionFilter, StoredSession } from "./identity/sessions.ts";
 import type {
   AuditRow,
   AuditWay,
@@ -21,7 +21,7 @@ import type {
   Version,
   VersionSummary,
 } from "./records.ts";
-import type { SavedView, ViewOwner } from "./views.ts";
+import type { SavedView, ViewOwner } from "./configuration/views.ts";
 
 export interface PageRequest {
   /** 1 to 1,000. */

@@ -3,7 +3,7 @@
 import type { ConfiguredKind } from "../core/configured.ts";
 import type { AccessToken, Login, Membership, Project, Role, Tenant, User } from "../core/identity.ts";
 import type { Json, JsonObject } from "../core/json.ts";
-import type { ChainHead } from "./audit-chain.ts";
+import type { ChainHead } from "./audit/audit-chain.ts";
 
 /** A row with the values from which its ETag is made. Times are `null` where the row is older than these columns. */
 export type Kept<T> = T & {

@@ -3,16 +3,16 @@
 // rounded as a number.
 import type { Generated } from "kysely";
 import { PERMISSIONS, ROLES, type Permission, type Role } from "../core/identity.ts";
-import type { ChainedRow } from "./audit-chain.ts";
-import type { AuditChainSchema } from "./audit-schema.ts";
-import type { ClaimSchema } from "./claim-schema.ts";
-import type { ContractionSchema } from "./contraction-schema.ts";
-import type { DrainSchema } from "./drain-schema.ts";
-import type { DraftSchema } from "./draft-schema.ts";
-import type { EventSchema } from "./event-schema.ts";
-import type { MoveSchema } from "./move-schema.ts";
-import type { SessionSchema } from "./session-schema.ts";
-import type { ViewSchema } from "./view-schema.ts";
+import type { ChainedRow } from "./audit/audit-chain.ts";
+import type { AuditChainSchema } from "./audit/audit-schema.ts";
+import type { ClaimSchema } from "./identity/claim-schema.ts";
+import type { ContractionSchema } from "./database/contraction-schema.ts";
+import type { DrainSchema } from "./configuration/drain-schema.ts";
+import type { DraftSchema } from "./configuration/draft-schema.ts";
+import type { EventSchema } from "./events/event-schema.ts";
+import type { MoveSchema } from "./copies/move-schema.ts";
+import type { SessionSchema } from "./identity/session-schema.ts";
+import type { ViewSchema } from "./configuration/view-schema.ts";
 import { StoreError } from "./store.ts";
 
 export interface Schema

@@ -4,11 +4,11 @@ import { resolve } from "node:path";
 import { Kysely } from "kysely";
 import type { SecretCipher } from "../config/secret-cipher.ts";
 import type { Clock } from "../core/clock.ts";
-import { bunSqliteDialect } from "./bun-sqlite-dialect.ts";
-import type { Database as OpenDatabase } from "./database.ts";
+import { bunSqliteDialect } from "./database/bun-sqlite-dialect.ts";
+import type { Database as OpenDatabase } from "./database/database.ts";
 import { kyselyStore } from "./kysely-store.ts";
 import type { Schema } from "./schema.ts";
-import { openDatabase, requireInPlace, type SqliteFile } from "./sqlite-connection.ts";
+import { openDatabase, requireInPlace, type SqliteFile } from "./database/sqlite-connection.ts";
 import type { Store } from "./store.ts";
 
 export interface SqliteOptions extends SqliteFile {

@@ -2,11 +2,11 @@
 // both pass test/contract/store.suite.ts. Calls never use the store: a snapshot is compiled from what it returns, and
 // again when revision() has changed.
 import type { Actor, AuditNote, FirstIdentities, Identities } from "./records.ts";
-import type { Contents } from "./contents.ts";
+import type { Contents } from "./configuration/contents.ts";
 import type { Reader } from "./reader.ts";
-import type { SchemaReview } from "./contraction-schema.ts";
-import type { DraftTable } from "./drafts.ts";
-import type { SessionTable } from "./sessions.ts";
+import type { SchemaReview } from "./database/contraction-schema.ts";
+import type { DraftTable } from "./configuration/drafts.ts";
+import type { SessionTable } from "./identity/sessions.ts";
 import type { Changed, ChangeOptions, Writer } from "./writer.ts";
 
 /**

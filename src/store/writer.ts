@@ -19,11 +19,11 @@ import type {
   StoredToken,
   StoredUser,
 } from "./records.ts";
-import type { Recipient } from "./events.ts";
+import type { Recipient } from "./events/events.ts";
 import type { Reader } from "./reader.ts";
-import type { ClaimFilter, StoredClaim } from "./claims.ts";
-import type { SessionFilter } from "./sessions.ts";
-import type { SavedView, ViewChange, ViewOwner } from "./views.ts";
+import type { ClaimFilter, StoredClaim } from "./identity/claims.ts";
+import type { SessionFilter } from "./identity/sessions.ts";
+import type { SavedView, ViewChange, ViewOwner } from "./configuration/views.ts";
 
 /**
  * The version that the entry must still have, from an ETag; otherwise StoreError `stale`. Undefined or `null` accepts

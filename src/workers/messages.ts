@@ -1,5 +1,5 @@
 // The messages between the supervisor and its workers. Each kind has one direction.
-import type { ShippedPlace } from "../store/ledger.ts";
+import type { ShippedPlace } from "../store/journal/ledger.ts";
 import type { AccountWire, ReadingWire, ReservedWire, ReserveWire, SettledWire } from "./limit-messages.ts";
 import type { NewEvent } from "../core/event.ts";
 import type { RefusalNews } from "../credentials/rotation.ts";
@@ -10,7 +10,7 @@ import type { Refused } from "../observe/webhooks/refusal-events.ts";
 import type { QueueOutcome } from "../routing/concurrency.ts";
 import type { HealthNews } from "../routing/health-news.ts";
 import type { PlaceAnswer, PlaceRequest } from "../routing/shared-places.ts";
-import type { StoredContent } from "../store/calls.ts";
+import type { StoredContent } from "../store/calls/calls.ts";
 import type { ConfigurationScope } from "../store/records.ts";
 import type { Channel } from "./channel.ts";
 

@@ -1,8 +1,8 @@
 // Contents of calls that tenants keep: workers encrypt them, and the supervisor writes them to the database. What waits of a
 // place whose content is removed is forgotten by all workers first.
 import type { ContentLog } from "../observe/content-log.ts";
-import type { StoredContent } from "../store/calls.ts";
-import type { ContentWriter } from "../store/content-store.ts";
+import type { StoredContent } from "../store/calls/calls.ts";
+import type { ContentWriter } from "../store/calls/content-store.ts";
 import type { ConfigurationScope } from "../store/records.ts";
 import type { SupervisorChannel, WorkerChannel } from "./messages.ts";
 import { LATE, within } from "../core/timeout.ts";

@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Socket } from "bun";
-import { OWNERS_FILE } from "../store/owner-only.ts";
+import { OWNERS_FILE } from "../store/database/owner-only.ts";
 import { Channel, type Messages } from "./channel.ts";
 
 /** What the kernel takes, without the byte that ends it: https://man7.org/linux/man-pages/man7/unix.7.html */

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { usd } from "../../src/accounting/price.ts";
 import { csvOf, latencyAt, shownSums } from "../../src/accounting/usage-sums.ts";
-import { LATENCY_BOUNDS_MS, type UsageSums } from "../../src/store/calls.ts";
+import { LATENCY_BOUNDS_MS, type UsageSums } from "../../src/store/calls/calls.ts";
 
 const NONE = [...LATENCY_BOUNDS_MS, 0].map(() => 0n);
 const sums = (parts: Partial<UsageSums> = {}): UsageSums => ({

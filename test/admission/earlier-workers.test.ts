@@ -7,11 +7,11 @@ import { openMemoryLimits } from "../../src/admission/memory.ts";
 import { openEarlierWorkers } from "../../src/admission/valkey/earlier-workers.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import type { CallRecord } from "../../src/core/record.ts";
-import type { Journal } from "../../src/store/journal.ts";
-import { lockHolder, openSettledFile, settledOfEarlier } from "../../src/store/limit-holders.ts";
+import type { Journal } from "../../src/store/journal/journal.ts";
+import { lockHolder, openSettledFile, settledOfEarlier } from "../../src/store/journal/limit-holders.ts";
 import { accountOf } from "../contract/limit-store.suite.ts";
 import { until } from "../harness/until.ts";
-import { aCall, ended, newFolder, newJournal, opened } from "../store/ledger-parts.ts";
+import { aCall, ended, newFolder, newJournal, opened } from "../store/journal/ledger-parts.ts";
 
 const HOLDER = "0000000a";
 const BUDGET = accountOf({

@@ -13,7 +13,7 @@ import {
   type JournalledCount,
   type KeptCount,
   openLimitCounts,
-} from "../../src/store/limit-counts.ts";
+} from "../../src/store/journal/limit-counts.ts";
 import { accountOf, needOf } from "../contract/limit-store.suite.ts";
 import { printedSeed } from "../harness/chance.ts";
 import { withIntervals } from "../harness/turned-time.ts";

@@ -1,7 +1,7 @@
 // Budgets that are counted again from the rows of calls: only the windows that budgets have are queried.
 import { expect, test } from "bun:test";
 import { rebuiltBudgets } from "../../src/admission/rebuilt-budgets.ts";
-import type { Spent, SpentQuery } from "../../src/store/calls.ts";
+import type { Spent, SpentQuery } from "../../src/store/calls/calls.ts";
 import { limitSet, type Rules } from "../harness/limited.ts";
 
 const NOW = Date.UTC(2026, 0, 15, 12);

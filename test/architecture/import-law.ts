@@ -79,7 +79,8 @@ const SEAM_EXCEPTIONS: ReadonlySet<string> = new Set([
 
 /** The steps of every call do not know the operation that they serve. */
 export function seamViolations(files: readonly SourceFile[]): readonly Violation[] {
-  const inEngine = (path: string): readonly string[] => (path.startsWith("src/engine/") ? path.split("/").slice(2) : []);
+  const inEngine = (path: string): readonly string[] =>
+    path.startsWith("src/engine/") ? path.split("/").slice(2) : [];
   return files.flatMap(({ path, imports }) =>
     imports.flatMap(({ target, line }) => {
       const [from, to] = [inEngine(path), inEngine(target ?? "")];

@@ -7,9 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Kysely } from "kysely";
 import { measureCalls } from "../../bench/calls.ts";
-import { bunSqliteDialect } from "../../src/store/bun-sqlite-dialect.ts";
-import type { LogFilter } from "../../src/store/calls.ts";
-import { logQuery } from "../../src/store/log-search.ts";
+import { bunSqliteDialect } from "../../src/store/database/bun-sqlite-dialect.ts";
+import type { LogFilter } from "../../src/store/calls/calls.ts";
+import { logQuery } from "../../src/store/search/log-search.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 
 test("20,000 calls: pages stay quick however deep, and reports delay nothing else", async () => {

@@ -3,10 +3,10 @@ import { expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "../../src/core/clock.ts";
-import { segmentPath, segmentsOf } from "../../src/store/journal-folder.ts";
-import { openLedger } from "../../src/store/open-ledger.ts";
+import { segmentPath, segmentsOf } from "../../src/store/journal/journal-folder.ts";
+import { openLedger } from "../../src/store/journal/open-ledger.ts";
 import { runCli } from "../harness/gateway-process.ts";
-import { aCall, newFolder, newJournal, opened, recordCalls, testSink } from "../store/ledger-parts.ts";
+import { aCall, newFolder, newJournal, opened, recordCalls, testSink } from "../store/journal/ledger-parts.ts";
 
 const run = async (command: string, data: string) => {
   const { code, stdout, stderr } = await runCli(["ledger", command, "--data", data, "--json"]);

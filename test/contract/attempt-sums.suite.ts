@@ -1,6 +1,6 @@
 // What every store of calls tells of the attempts of the calls that it got, and of the last uses of tokens.
 import { expect, test } from "bun:test";
-import { LATENCY_BOUNDS_MS } from "../../src/store/calls.ts";
+import { LATENCY_BOUNDS_MS } from "../../src/store/calls/calls.ts";
 import { attemptOf, DAY_ONE, HOUR_MS, newTraceId, rowOf } from "./call-records.ts";
 import type { NewStore } from "./log-search.suite.ts";
 

@@ -1,8 +1,8 @@
 // The chain of the audit log in every database: several writers make one chain for each tenant, and a row that was changed,
 // moved or removed from outside is found.
 import { afterEach, describe, expect, test } from "bun:test";
-import { contentOf, type ChainReport } from "../../src/store/audit-chain.ts";
-import { checkChain } from "../../src/store/audit-check.ts";
+import { contentOf, type ChainReport } from "../../src/store/audit/audit-chain.ts";
+import { checkChain } from "../../src/store/audit/audit-check.ts";
 import { type Actor, type AuditNote, LOCAL_ACTOR } from "../../src/store/records.ts";
 import type { Store } from "../../src/store/store.ts";
 import { openSecretCipher } from "../../src/config/secret-cipher.ts";

@@ -3,7 +3,7 @@
 import { emptyAttempt, emptyRecord } from "../../src/core/empty-record.ts";
 import { EARLIEST_OPERATION } from "../../src/core/operation.ts";
 import type { Attempt, CallRecord } from "../../src/core/record.ts";
-import type { LedgerRow } from "../../src/store/ledger.ts";
+import type { LedgerRow } from "../../src/store/journal/ledger.ts";
 
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 86_400_000;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { JsonObject } from "../../src/core/json.ts";
 import type { CallRecord } from "../../src/core/record.ts";
-import { tagOf } from "../../src/store/call-tags.ts";
+import { tagOf } from "../../src/store/calls/call-tags.ts";
 import { parseJson } from "../../src/wire/json.ts";
 import type {
   CallFilter,
@@ -15,11 +15,11 @@ import type {
   UsageQuery,
   UsageRow,
   UsageSums,
-} from "../../src/store/calls.ts";
-import { LATENCY_BOUNDS_MS } from "../../src/store/calls.ts";
-import type { DatabasePlace } from "../../src/store/database.ts";
-import { openRecordedReads } from "../../src/store/recorded-reads.ts";
-import type { LedgerRow, ShippedPlace } from "../../src/store/ledger.ts";
+} from "../../src/store/calls/calls.ts";
+import { LATENCY_BOUNDS_MS } from "../../src/store/calls/calls.ts";
+import type { DatabasePlace } from "../../src/store/database/database.ts";
+import { openRecordedReads } from "../../src/store/search/recorded-reads.ts";
+import type { LedgerRow, ShippedPlace } from "../../src/store/journal/ledger.ts";
 import type { Replica } from "../../src/store/replicas.ts";
 import { attemptOf, type CallParts, DAY_MS, DAY_ONE, HOUR_MS, newTraceId, recordOf, rowOf } from "./call-records.ts";
 import { attemptSumsSuite } from "./attempt-sums.suite.ts";

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { eventIdOf, newEventId } from "../../src/core/event-id.ts";
 import type { GatewayEvent } from "../../src/core/event.ts";
-import type { ClaimedDelivery, DeliveryAttempt, EventQueue, Recipient } from "../../src/store/events.ts";
+import type { ClaimedDelivery, DeliveryAttempt, EventQueue, Recipient } from "../../src/store/events/events.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import type { Store } from "../../src/store/store.ts";
 

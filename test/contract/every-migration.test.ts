@@ -4,13 +4,13 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DIMENSION_COLUMNS } from "../../src/store/call-schema.ts";
-import type { Database } from "../../src/store/database.ts";
+import { DIMENSION_COLUMNS } from "../../src/store/calls/call-schema.ts";
+import type { Database } from "../../src/store/database/database.ts";
 import { HISTORY, migrate } from "../../src/store/migrations.ts";
 import { openPostgresDatabase } from "../../src/store/postgres.ts";
 import { openSqliteDatabase } from "../../src/store/sqlite.ts";
-import { COPIED_TABLES } from "../../src/store/stored-tables.ts";
-import { columnsOf } from "../../src/store/table-copies.ts";
+import { COPIED_TABLES } from "../../src/store/copies/stored-tables.ts";
+import { columnsOf } from "../../src/store/copies/table-copies.ts";
 import { fillDatabase, rowsOf } from "../harness/filled-database.ts";
 import { postgresDatabases } from "../harness/postgres-server.ts";
 

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { isShortage } from "../../src/admission/limit-store.ts";
 import { openMemoryLimits } from "../../src/admission/memory.ts";
 import { systemClock } from "../../src/core/clock.ts";
-import { noLedger } from "../../src/store/ledger.ts";
+import { noLedger } from "../../src/store/journal/ledger.ts";
 import { openRemoteLimits } from "../../src/workers/remote-limits.ts";
 import { WorkerReservations } from "../../src/workers/worker-reservations.ts";
 import { openChannels } from "../harness/channels.ts";

@@ -2,9 +2,9 @@
 // pages of bounded cost; contents are stored, found and removed.
 import { beforeAll, describe, expect, test } from "bun:test";
 import type { CallRecord } from "../../src/core/record.ts";
-import type { CallStore, LogFilter, LogOrder } from "../../src/store/calls.ts";
-import { tagOf } from "../../src/store/call-tags.ts";
-import type { LedgerRow } from "../../src/store/ledger.ts";
+import type { CallStore, LogFilter, LogOrder } from "../../src/store/calls/calls.ts";
+import { tagOf } from "../../src/store/calls/call-tags.ts";
+import type { LedgerRow } from "../../src/store/journal/ledger.ts";
 import { type CallParts, DAY_ONE, newTraceId, rowOf } from "./call-records.ts";
 
 export type NewStore = (rows?: readonly LedgerRow[]) => Promise<CallStore>;

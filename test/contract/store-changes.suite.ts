@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { openSecretCipher } from "../../src/config/secret-cipher.ts";
 import type { Clock } from "../../src/core/clock.ts";
-import type { Contents } from "../../src/store/contents.ts";
+import type { Contents } from "../../src/store/configuration/contents.ts";
 import type { Page, PageRequest } from "../../src/store/reader.ts";
 import { type Actor, LOCAL_ACTOR, type StoredToken } from "../../src/store/records.ts";
 import type { Store } from "../../src/store/store.ts";

@@ -5,9 +5,9 @@ import { chmodSync, copyFileSync, mkdtempSync, renameSync, rmSync, statSync, wri
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { Kysely } from "kysely";
-import { bunSqliteDialect } from "../../src/store/bun-sqlite-dialect.ts";
+import { bunSqliteDialect } from "../../src/store/database/bun-sqlite-dialect.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
-import { openSqliteCalls } from "../../src/store/sqlite-calls.ts";
+import { openSqliteCalls } from "../../src/store/calls/sqlite-calls.ts";
 import { rowOf } from "./call-records.ts";
 import { auditChainSuite } from "./audit-chain.suite.ts";
 import { storeChangesSuite } from "./store-changes.suite.ts";

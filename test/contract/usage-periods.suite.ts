@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { CallRecord } from "../../src/core/record.ts";
-import type { CallStore, UsageDimension, UsageRow, UsageSums } from "../../src/store/calls.ts";
+import type { CallStore, UsageDimension, UsageRow, UsageSums } from "../../src/store/calls/calls.ts";
 import { drawCount } from "../harness/long-run.ts";
 import { type CallParts, DAY_MS, DAY_ONE, HOUR_MS, rowOf } from "./call-records.ts";
 import type { NewStore } from "./log-search.suite.ts";

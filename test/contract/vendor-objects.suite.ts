@@ -2,7 +2,7 @@
 // has expired.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import type { CallStore } from "../../src/store/calls.ts";
+import type { CallStore } from "../../src/store/calls/calls.ts";
 import type { VendorObject } from "../../src/store/vendor-objects.ts";
 import { drawCount } from "../harness/long-run.ts";
 

@@ -14,7 +14,7 @@ import { newWebhookSecret } from "../../src/observe/webhooks/webhook-settings.ts
 import { webhookHeaders } from "../../src/observe/webhooks/webhook-signature.ts";
 import { breakerEvent } from "../../src/routing/breaker-event.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
-import { openSqliteEvents } from "../../src/store/sqlite-events.ts";
+import { openSqliteEvents } from "../../src/store/events/sqlite-events.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import { rowOf } from "../contract/call-records.ts";
 import { someEvent } from "../contract/event-queue.suite.ts";

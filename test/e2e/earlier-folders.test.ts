@@ -6,7 +6,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { HISTORY } from "../../src/store/migrations.ts";
-import { stepOfProgram } from "../../src/store/contractions.ts";
+import { stepOfProgram } from "../../src/store/database/contractions.ts";
 import { KEPT_FOLDERS, unpackFolder } from "../fixtures/kept-folders.ts";
 import { runHere } from "../harness/command-line.ts";
 import { cleanEnvironment, type GatewayProcess, startGateway } from "../harness/gateway-process.ts";

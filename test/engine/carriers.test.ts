@@ -3,7 +3,12 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { openCarrier, isCarrier, reasoningCarriers } from "../../src/engine/carriers/reasoning-carrier.ts";
 import { carrierEdits } from "../../src/engine/carriers/native-carriers.ts";
-import { extrasOf, sealedDetails, sealedExtras, withOpenedCarriers } from "../../src/engine/carriers/sealed-reasoning.ts";
+import {
+  extrasOf,
+  sealedDetails,
+  sealedExtras,
+  withOpenedCarriers,
+} from "../../src/engine/carriers/sealed-reasoning.ts";
 import type { CarrierPlace, Message, ReasoningDetail } from "../../src/core/chat.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { drawCount } from "../harness/long-run.ts";

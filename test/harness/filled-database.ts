@@ -1,9 +1,14 @@
 // Rows in every table of a database, made from its columns, so that whatever copies a database is tested with all of it.
 import { type Kysely, sql } from "kysely";
-import { firstKeyAt } from "../../src/store/call-keys.ts";
+import { firstKeyAt } from "../../src/store/calls/call-keys.ts";
 import { WATCHED } from "../../src/store/migrations.ts";
 import type { Schema } from "../../src/store/schema.ts";
-import { COPIED_TABLES, type PartedTable, ROLLED_TABLES, type StoredTable } from "../../src/store/stored-tables.ts";
+import {
+  COPIED_TABLES,
+  type PartedTable,
+  ROLLED_TABLES,
+  type StoredTable,
+} from "../../src/store/copies/stored-tables.ts";
 import {
   columnsOf,
   followNumbers,
@@ -11,7 +16,7 @@ import {
   isPostgres,
   provideDays,
   type Row,
-} from "../../src/store/table-copies.ts";
+} from "../../src/store/copies/table-copies.ts";
 
 type Db = Kysely<Schema>;
 

@@ -37,7 +37,7 @@ import { openTraffic } from "../../src/http/traffic.ts";
 import type { Provider } from "../../src/providers/provider.ts";
 import { providers } from "../../src/providers/registry.ts";
 import { createSandboxUpstream, type ReadElsewhere, SANDBOX_SCHEME } from "../../src/providers/sandbox/upstream.ts";
-import { type Ledger, noLedger } from "../../src/store/ledger.ts";
+import { type Ledger, noLedger } from "../../src/store/journal/ledger.ts";
 import { readBytes, decodeUtf8 } from "../../src/wire/body-bytes.ts";
 import { type UpstreamClient, UpstreamFault, type UpstreamRequest } from "../../src/wire/upstream.ts";
 import { openCredentialProvider, type RefusedCredential } from "../../src/credentials/credential-provider.ts";

@@ -15,7 +15,7 @@ import { compileSnapshot, storedProblems } from "../../src/snapshot/compile.ts";
 import { loadConfiguration } from "../../src/snapshot/configuration.ts";
 import { openMemoizer } from "../../src/snapshot/memoize.ts";
 import { openSnapshotSource } from "../../src/snapshot/source.ts";
-import type { OpenedResource } from "../../src/store/contents.ts";
+import type { OpenedResource } from "../../src/store/configuration/contents.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import { writes } from "../harness/store-writes.ts";
 import { growth, MOST_GROWTH } from "../harness/cpu-time.ts";

@@ -1,8 +1,8 @@
 // The admin API over the chain of the audit log: its check, signed exports that are checked without the gateway, and who could
 // call what at a time in the past.
 import { afterAll, afterEach, describe, expect, test } from "bun:test";
-import { checkedExport } from "../../src/store/audit-export.ts";
-import { auditSigner, isSignedBy } from "../../src/store/audit-signature.ts";
+import { checkedExport } from "../../src/store/audit/audit-export.ts";
+import { auditSigner, isSignedBy } from "../../src/store/audit/audit-signature.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import { type AdminWorld, openAdminWorld } from "../harness/admin.ts";
 import { allDatabases } from "../harness/databases.ts";

@@ -21,7 +21,7 @@ import { callLine } from "../../src/observe/log.ts";
 import { openContentLog } from "../../src/observe/content-log.ts";
 import type { CallRecord } from "../../src/core/record.ts";
 import type { GuardPolicy } from "../../src/core/policy.ts";
-import { closingText, openingText } from "../../src/store/journal-row.ts";
+import { closingText, openingText } from "../../src/store/journal/journal-row.ts";
 import { fakeToolServers, says } from "../harness/fake-tools.ts";
 import { providerSettings, storedKey } from "../harness/targets.ts";
 import { type ScriptedRound, scriptedModel } from "./scripted-rounds.ts";

@@ -13,8 +13,8 @@ import {
   retrievedResponse,
 } from "../../src/operations/responses/kept-response-requests.ts";
 import { detectorsOf } from "../../src/guards/detector-classes.ts";
-import { openContentStore } from "../../src/store/content-store.ts";
-import { openSqliteCalls } from "../../src/store/sqlite-calls.ts";
+import { openContentStore } from "../../src/store/calls/content-store.ts";
+import { openSqliteCalls } from "../../src/store/calls/sqlite-calls.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import { cannedUpstream } from "../harness/in-process.ts";
 import { writes } from "../harness/store-writes.ts";

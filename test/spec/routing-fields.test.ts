@@ -1,7 +1,12 @@
 // `num_retries`, `fallbacks`, `model_list` and the context-window map: what is accepted, what is refused, and the
 // request of each attempt (promises 1.6, 2.9, 3.4, 7.1, 7.3).
 import { describe, expect, test } from "bun:test";
-import { type Entry, requestForEntry, requestForTarget, withCheckedEntries } from "../../src/engine/fit/entry-request.ts";
+import {
+  type Entry,
+  requestForEntry,
+  requestForTarget,
+  withCheckedEntries,
+} from "../../src/engine/fit/entry-request.ts";
 import { parseChatRequest } from "../../src/engine/request/parse.ts";
 import type { ChatRequest } from "../../src/core/chat.ts";
 import { GatewayError } from "../../src/core/errors.ts";

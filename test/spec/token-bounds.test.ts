@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Contents } from "../../src/store/contents.ts";
+import type { Contents } from "../../src/store/configuration/contents.ts";
 import { type AdminWorld, openAdminWorld, type Told } from "../harness/admin.ts";
 import { allDatabases } from "../harness/databases.ts";
 import { turnedClock } from "../harness/turned-clock.ts";

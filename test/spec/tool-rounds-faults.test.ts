@@ -8,7 +8,7 @@ import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../har
 import { limitSet } from "../harness/limited.ts";
 import { providerSettings, storedKey } from "../harness/targets.ts";
 import { turnTime, type TurnedTime } from "../harness/turned-time.ts";
-import type { LedgerRow } from "../../src/store/ledger.ts";
+import type { LedgerRow } from "../../src/store/journal/ledger.ts";
 import {
   answerOf,
   heardStream,

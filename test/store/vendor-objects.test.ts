@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import type { Kysely } from "kysely";
-import type { CallStore } from "../../src/store/calls.ts";
-import { openSqliteCalls } from "../../src/store/sqlite-calls.ts";
+import type { CallStore } from "../../src/store/calls/calls.ts";
+import { openSqliteCalls } from "../../src/store/calls/sqlite-calls.ts";
 import { openSqliteDatabase } from "../../src/store/sqlite.ts";
 import {
   bindObjects,

@@ -4,11 +4,11 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { LimitRule } from "../../core/limit.ts";
-import { slotsOf } from "../../store/journal-folder.ts";
-import { inspectJournal } from "../../store/journal-recovery.ts";
-import { JournalledCounts } from "../../store/journalled-counts.ts";
-import type { JournalledHold } from "../../store/limit-counts.ts";
-import { isHolderRunning, removeSettled, settledOfEarlier } from "../../store/limit-holders.ts";
+import { slotsOf } from "../../store/journal/journal-folder.ts";
+import { inspectJournal } from "../../store/journal/journal-recovery.ts";
+import { JournalledCounts } from "../../store/journal/journalled-counts.ts";
+import type { JournalledHold } from "../../store/journal/limit-counts.ts";
+import { isHolderRunning, removeSettled, settledOfEarlier } from "../../store/journal/limit-holders.ts";
 import { type Account, isShortage, type LimitStore, type Reservation } from "../limit-store.ts";
 
 /** How often it is looked whether workers that still ran have ended, and whether a store that was away is back. */

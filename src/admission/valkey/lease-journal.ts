@@ -3,8 +3,8 @@
 // mapped into memory, so that a change is a store to memory instead of a system call.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type FolderLock, lockFile } from "../../store/journal-folder.ts";
-import { OWNERS_FILE, OWNERS_FOLDER } from "../../store/owner-only.ts";
+import { type FolderLock, lockFile } from "../../store/journal/journal-folder.ts";
+import { OWNERS_FILE, OWNERS_FOLDER } from "../../store/database/owner-only.ts";
 import type { AccountKind } from "./protocol.ts";
 
 export interface JournalledAccount {

@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { messageOf } from "../../core/thrown.ts";
-import { checkedExport } from "../../store/audit-export.ts";
+import { checkedExport } from "../../store/audit/audit-export.ts";
 import { printError, printJson, printLine, printTable } from "../output.ts";
 import { type GatewayFlags, openAdminClient } from "./client.ts";
 import { cell } from "./nouns.ts";

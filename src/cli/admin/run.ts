@@ -6,7 +6,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { printJson, printLine, printTable } from "../output.ts";
 import { type AdminClient, type AdminRequest, type GatewayFlags, openAdminClient } from "./client.ts";
 import { type InputFlags, readInput } from "./input.ts";
-import { USAGE_DIMENSIONS, USAGE_ORDERS } from "../../store/calls.ts";
+import { USAGE_DIMENSIONS, USAGE_ORDERS } from "../../store/calls/calls.ts";
 import { cell, type Noun, type Verb } from "./nouns.ts";
 
 export interface PlaceFlags {

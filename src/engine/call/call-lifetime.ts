@@ -5,7 +5,7 @@ import type { ChatRequest } from "../../core/chat.ts";
 import type { CallContent } from "../../core/content.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { ServerLimits } from "../../core/snapshot.ts";
-import type { OpenEntry } from "../../store/ledger.ts";
+import type { OpenEntry } from "../../store/journal/ledger.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
 import type { CallClock } from "./call-clock.ts";
 import { CallDeadline } from "./call-deadline.ts";

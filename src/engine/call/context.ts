@@ -16,7 +16,7 @@ import type { Provider } from "../../providers/provider.ts";
 import type { Places } from "../../routing/concurrency.ts";
 import type { Health } from "../../routing/health.ts";
 import type { Hedging } from "../../routing/hedging.ts";
-import type { Ledger } from "../../store/ledger.ts";
+import type { Ledger } from "../../store/journal/ledger.ts";
 import type { Actor } from "../../store/records.ts";
 import type { Store } from "../../store/store.ts";
 import type { BackgroundRuns } from "../keeping/background-runs.ts";

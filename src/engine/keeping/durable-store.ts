@@ -4,7 +4,7 @@
 import { GatewayError } from "../../core/errors.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
 import { messageOf } from "../../core/thrown.ts";
-import type { ContentStore, ContentText } from "../../store/content-store.ts";
+import type { ContentStore, ContentText } from "../../store/calls/content-store.ts";
 
 export interface DurableObject {
   readonly tenantId: string;

@@ -23,7 +23,7 @@ import { historyOperations } from "./history.ts";
 import { limitStateOperations } from "./limit-states.ts";
 import { LOGIN_OPERATIONS } from "./logins.ts";
 import { logOperations } from "./logs.ts";
-import type { AuditReads } from "../../store/audit-reads.ts";
+import type { AuditReads } from "../../store/audit/audit-reads.ts";
 import type { AdminContext, AdminOperation, AdminStore } from "./operation.ts";
 import { type AdminEnv, refuseOtherMethods, serveOperations } from "./admin-request.ts";
 import { routeSimulationOperations } from "./route-simulation.ts";

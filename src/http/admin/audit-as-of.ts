@@ -4,8 +4,8 @@ import { restrictionsOf } from "../../auth/token-restrictions.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { type AccessToken, PERMISSIONS, type Role, ROLES, roleAtLeast } from "../../core/identity.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
-import type { EarlierIdentities, EarlierIdentity } from "../../store/audit-as-of.ts";
-import type { AuditReads } from "../../store/audit-reads.ts";
+import type { EarlierIdentities, EarlierIdentity } from "../../store/audit/audit-as-of.ts";
+import type { AuditReads } from "../../store/audit/audit-reads.ts";
 import { type AdminOperation, reading } from "./operation.ts";
 import { chosenId, instant, iso, time } from "./schemas.ts";
 

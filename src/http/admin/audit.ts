@@ -3,10 +3,10 @@
 import { z } from "zod";
 import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { type ChainHead, chainOf, tenantOfChain } from "../../store/audit-chain.ts";
-import { exportedChain } from "../../store/audit-export.ts";
-import type { AuditReads } from "../../store/audit-reads.ts";
-import type { AuditSigner } from "../../store/audit-signature.ts";
+import { type ChainHead, chainOf, tenantOfChain } from "../../store/audit/audit-chain.ts";
+import { exportedChain } from "../../store/audit/audit-export.ts";
+import type { AuditReads } from "../../store/audit/audit-reads.ts";
+import type { AuditSigner } from "../../store/audit/audit-signature.ts";
 import { AUDIT_WAYS } from "../../store/records.ts";
 import { auditAsOfOperation } from "./audit-as-of.ts";
 import { auditRow, shownAudit } from "./audit-shapes.ts";

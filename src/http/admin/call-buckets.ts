@@ -1,7 +1,7 @@
 // The buckets of a histogram: how wide they are, and at which times they begin and end.
 import { GatewayError } from "../../core/errors.ts";
 import { midnightsBetween, offsetsBetween } from "../../core/time-zone.ts";
-import { MOST_BUCKETS } from "../../store/call-histogram.ts";
+import { MOST_BUCKETS } from "../../store/search/call-histogram.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { JsonObject } from "../../core/json.ts";
 import { isSampled } from "../../core/sampling.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
-import type { StoredCall } from "../../store/calls.ts";
+import type { StoredCall } from "../../store/calls/calls.ts";
 import { isoOrNull, time } from "./schemas.ts";
 
 export const contentState = z

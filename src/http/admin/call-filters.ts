@@ -1,7 +1,7 @@
 // The filters of single calls, which the list of calls, its histogram and the log share.
 import { z } from "zod";
-import type { LogFilter, LogOrder } from "../../store/calls.ts";
-import { MAX_TAG, tagOf } from "../../store/call-tags.ts";
+import type { LogFilter, LogOrder } from "../../store/calls/calls.ts";
+import { MAX_TAG, tagOf } from "../../store/calls/call-tags.ts";
 import { filters, scopeOf, word } from "./call-shapes.ts";
 import { callCode } from "./schemas.ts";
 

@@ -5,7 +5,7 @@ import { nothingThere, type TenantOrProject } from "../../auth/grants.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { OPERATION_NAMES } from "../../core/operation.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
-import type { CallScope, CallSummary, LogPage, StoredCall } from "../../store/calls.ts";
+import type { CallScope, CallSummary, LogPage, StoredCall } from "../../store/calls/calls.ts";
 import type { AdminCalls } from "./report-reads.ts";
 import { instant, iso, isoOrNull, time } from "./schemas.ts";
 

@@ -5,7 +5,7 @@ import { usd } from "../../accounting/price.ts";
 import type { TenantOrProject } from "../../auth/grants.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { reportingZone } from "../../core/snapshot.ts";
-import { type CallFacets, type CallScope, FACETS, type FacetsQuery } from "../../store/calls.ts";
+import { type CallFacets, type CallScope, FACETS, type FacetsQuery } from "../../store/calls/calls.ts";
 import { BUCKET_WIDTHS, bucketsOf, DAY_MS } from "./call-buckets.ts";
 import { callDetail, detailQuery, type DetailWorld, shownDetail } from "./call-detail.ts";
 import { callFilters, filterOf } from "./call-filters.ts";

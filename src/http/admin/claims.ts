@@ -7,7 +7,7 @@ import { keptCaller } from "../../auth/kept-identity.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { newSpanId } from "../../core/ids.ts";
 import type { JsonObject } from "../../core/json.ts";
-import type { StoredClaim } from "../../store/claims.ts";
+import type { StoredClaim } from "../../store/identity/claims.ts";
 import { type AdminOperation, reading, writing } from "./operation.ts";
 import { chosenId, dryRunQuery, iso, isoOrNull, listed, listOf, pageOf, pageQuery, time } from "./schemas.ts";
 import { newPersonalToken, newProjectToken } from "./token-shapes.ts";

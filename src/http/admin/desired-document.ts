@@ -5,7 +5,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { Resource } from "../../store/records.ts";
 import type { Writer } from "../../store/writer.ts";
-import { withoutMasks } from "../../store/secret-fields.ts";
+import { withoutMasks } from "../../store/configuration/secret-fields.ts";
 import { checked, problemsError } from "./input.ts";
 import type { DocumentRule } from "./document-rule.ts";
 import type { AdminCall } from "./operation.ts";

@@ -15,7 +15,7 @@ import { PROVIDER_ID, providerEntrySchema, providerProblem } from "../../provide
 import { checkAddress } from "../../wire/address-guard.ts";
 import type { Problem } from "./input.ts";
 import type { Resource } from "../../store/records.ts";
-import { isMasked } from "../../store/secret-fields.ts";
+import { isMasked } from "../../store/configuration/secret-fields.ts";
 import type { DocumentRule, DocumentDependencies, DocumentChange } from "./document-rule.ts";
 import type { AdminCall } from "./operation.ts";
 import { allOf, degradeProblems, providerIds, routesOfPlace } from "./references.ts";

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { ConfiguredKind } from "../../core/configured.ts";
 import type { JsonObject } from "../../core/json.ts";
-import type { DraftPlace, DraftTable, StoredDraft } from "../../store/drafts.ts";
+import type { DraftPlace, DraftTable, StoredDraft } from "../../store/configuration/drafts.ts";
 import type { Resource } from "../../store/records.ts";
 import type { Reader } from "../../store/reader.ts";
 import { PLACES } from "./call-shapes.ts";

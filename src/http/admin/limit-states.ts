@@ -8,7 +8,7 @@ import { nothingThere, type TenantOrProject } from "../../auth/grants.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { LimitRule, LimitScope } from "../../core/limit.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
-import type { CallScope, UsageDimension, UsageRow } from "../../store/calls.ts";
+import type { CallScope, UsageDimension, UsageRow } from "../../store/calls/calls.ts";
 import { PLACES } from "./call-shapes.ts";
 import { type AdminOperation, reading } from "./operation.ts";
 import { type AdminCalls, keptCalls } from "./report-reads.ts";

@@ -2,7 +2,7 @@
 // one page in memory.
 import type { JsonObject } from "../../core/json.ts";
 import { cellText, csvLine } from "../../accounting/usage-sums.ts";
-import type { LogPage } from "../../store/calls.ts";
+import type { LogPage } from "../../store/calls/calls.ts";
 import type { PageRequest } from "../../store/reader.ts";
 import { CALL_SHAPE, shownCall } from "./call-shapes.ts";
 import type { Answer } from "./operation.ts";

@@ -5,7 +5,7 @@ import { nothingThere } from "../../auth/grants.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { callFields } from "../../observe/log.ts";
-import { LOG_ORDERS } from "../../store/calls.ts";
+import { LOG_ORDERS } from "../../store/calls/calls.ts";
 import { callFilters, filterOf } from "./call-filters.ts";
 import {
   CALL_SHAPE,

@@ -2,7 +2,7 @@
 // them. Calls of other processes and of other gateways of the same database are among them.
 import type { TenantOrProject } from "../../auth/grants.ts";
 import type { Clock } from "../../core/clock.ts";
-import type { CallScope, CallSummary } from "../../store/calls.ts";
+import type { CallScope, CallSummary } from "../../store/calls/calls.ts";
 import type { AdminCalls } from "./report-reads.ts";
 
 const EVERY_MS = 500;

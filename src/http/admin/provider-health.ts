@@ -7,7 +7,7 @@ import { CATALOGUE, type ErrorCode } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { type Snapshot, snapshotSeenBy } from "../../core/snapshot.ts";
 import type { TargetStatus } from "../../observe/metrics/metrics.ts";
-import type { AttemptSums, CallScope } from "../../store/calls.ts";
+import type { AttemptSums, CallScope } from "../../store/calls/calls.ts";
 import { PLACES } from "./call-shapes.ts";
 import { drainShape, drainsOf, shownDrain } from "./drains.ts";
 import { type AdminOperation, reading } from "./operation.ts";

@@ -6,7 +6,7 @@ import { actingToken } from "../../auth/kept-identity.ts";
 import { createToken, type IssuedToken } from "../../auth/token-admin.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
-import type { StoredClaim } from "../../store/claims.ts";
+import type { StoredClaim } from "../../store/identity/claims.ts";
 import { type Actor, LOCAL_ACTOR } from "../../store/records.ts";
 import { StoreError } from "../../store/store.ts";
 import type { Changed, Writer } from "../../store/writer.ts";

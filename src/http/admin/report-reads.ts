@@ -5,7 +5,7 @@ import type { Clock } from "../../core/clock.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { openGate } from "../../core/gate.ts";
 import type { Simulations } from "../../simulation/simulations.ts";
-import type { CallStore } from "../../store/calls.ts";
+import type { CallStore } from "../../store/calls/calls.ts";
 
 /** Readings at once. */
 const MOST_AT_ONCE = 2;

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { nothingThere } from "../../auth/grants.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { LOGIN_WAYS, type SessionFilter, type StoredSession } from "../../store/sessions.ts";
+import { LOGIN_WAYS, type SessionFilter, type StoredSession } from "../../store/identity/sessions.ts";
 import { type AdminCall, type AdminOperation, reading, writing } from "./operation.ts";
 import { chosenId, dryRunQuery, iso, listed, listOf, pageOf, pageQuery, time } from "./schemas.ts";
 

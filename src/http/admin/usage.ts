@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { csvOf, shownRow, shownSums } from "../../accounting/usage-sums.ts";
 import { reportingZone } from "../../core/snapshot.ts";
-import { USAGE_DIMENSIONS, USAGE_ORDERS } from "../../store/calls.ts";
+import { USAGE_DIMENSIONS, USAGE_ORDERS } from "../../store/calls/calls.ts";
 import { asOf, type CallReach, filters, PLACES, scopeOf, SCOPE_QUERY, wholeUntil } from "./call-shapes.ts";
 import { type AdminOperation, reading } from "./operation.ts";
 import { type AdminCalls, keptCalls } from "./report-reads.ts";

@@ -4,7 +4,7 @@ import { nothingThere } from "../../auth/grants.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import { newSpanId } from "../../core/ids.ts";
 import type { JsonObject } from "../../core/json.ts";
-import type { SavedView, ViewOwner } from "../../store/views.ts";
+import type { SavedView, ViewOwner } from "../../store/configuration/views.ts";
 import { type AdminCall, type AdminOperation, reading, writing } from "./operation.ts";
 import { dryRunQuery, etagField, iso, label, listed, listOf, pageOf, pageQuery, requireTag, time } from "./schemas.ts";
 

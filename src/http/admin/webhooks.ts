@@ -9,7 +9,7 @@ import { EVENT_TYPES, TEST_EVENT } from "../../core/event.ts";
 import { newEventId } from "../../core/event-id.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { newWebhookSecret } from "../../observe/webhooks/webhook-settings.ts";
-import { type Delivery, DELIVERY_STATES, type DeliveryFilter } from "../../store/events.ts";
+import { type Delivery, DELIVERY_STATES, type DeliveryFilter } from "../../store/events/events.ts";
 import type { Reader } from "../../store/reader.ts";
 import { type ConfiguredContext, fromFile, requireResource } from "./configured-resources.ts";
 import { shownResource } from "./configured-shapes.ts";

@@ -14,7 +14,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { newSpanId } from "../../core/ids.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import type { AuditNote, Actor } from "../../store/records.ts";
-import type { StoredSession } from "../../store/sessions.ts";
+import type { StoredSession } from "../../store/identity/sessions.ts";
 import type { ConsoleContext } from "./console-context.ts";
 
 export interface OpenSession {

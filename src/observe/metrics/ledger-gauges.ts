@@ -1,6 +1,6 @@
 // Prometheus metrics of the ledger, read when metrics are scraped.
 import type { Registry } from "prom-client";
-import type { LedgerStatus } from "../../store/open-ledger.ts";
+import type { LedgerStatus } from "../../store/journal/open-ledger.ts";
 import { scrapedMetrics } from "./scraped-metrics.ts";
 
 /** `status` returns null while there is no ledger. */

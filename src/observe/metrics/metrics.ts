@@ -3,7 +3,7 @@
 // defines the labels.
 import { Gauge, Registry } from "prom-client";
 import type { CallRecord } from "../../core/record.ts";
-import type { LedgerStatus } from "../../store/open-ledger.ts";
+import type { LedgerStatus } from "../../store/journal/open-ledger.ts";
 import type { EventFigures } from "../webhooks/event-figures.ts";
 import { eventGauges } from "./event-gauges.ts";
 import { type ModelLabel, openCallMeters } from "./call-meters.ts";

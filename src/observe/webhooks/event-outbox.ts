@@ -5,7 +5,7 @@ import { within } from "../../core/timeout.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { Events, GatewayEvent, NewEvent, WebhookSet } from "../../core/event.ts";
 import { eventIdOf, newEventId } from "../../core/event-id.ts";
-import type { EventQueue } from "../../store/events.ts";
+import type { EventQueue } from "../../store/events/events.ts";
 import type { EventFigures } from "./event-figures.ts";
 
 export interface EventOutbox extends Events {

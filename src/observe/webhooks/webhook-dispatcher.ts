@@ -4,7 +4,13 @@
 import { within } from "../../core/timeout.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { Webhook, WebhookSet } from "../../core/event.ts";
-import type { ClaimedDelivery, DeliveryOutcome, EventQueue, Recipient, AddressedEvent } from "../../store/events.ts";
+import type {
+  ClaimedDelivery,
+  DeliveryOutcome,
+  EventQueue,
+  Recipient,
+  AddressedEvent,
+} from "../../store/events/events.ts";
 import type { EventFigures } from "./event-figures.ts";
 import { openRepeatedWork } from "./repeated-work.ts";
 import { waitAfter } from "./webhook-schedule.ts";

@@ -8,7 +8,7 @@ import { GatewayError } from "../../core/errors.ts";
 import type { GatewayEvent, Webhook } from "../../core/event.ts";
 import { VERSION } from "../../core/version.ts";
 import { messageOf } from "../../core/thrown.ts";
-import type { DeliveryAttempt } from "../../store/events.ts";
+import type { DeliveryAttempt } from "../../store/events/events.ts";
 import { checkAddress } from "../../wire/address-guard.ts";
 import { retryAfterMs } from "../../wire/retry-after.ts";
 import type { UpstreamBody, UpstreamClient } from "../../wire/upstream.ts";

@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { durableStore } from "../../../src/engine/keeping/durable-store.ts";
 import { openSecretCipher } from "../../../src/config/secret-cipher.ts";
-import { openContentStore } from "../../../src/store/content-store.ts";
-import { openSqliteCalls } from "../../../src/store/sqlite-calls.ts";
+import { openContentStore } from "../../../src/store/calls/content-store.ts";
+import { openSqliteCalls } from "../../../src/store/calls/sqlite-calls.ts";
 import { openSqliteStore } from "../../../src/store/sqlite.ts";
 import { writes } from "../../harness/store-writes.ts";
 

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { systemClock } from "../../../src/core/clock.ts";
 import { openReportReads } from "../../../src/http/admin/report-reads.ts";
-import type { CallStore } from "../../../src/store/calls.ts";
+import type { CallStore } from "../../../src/store/calls/calls.ts";
 
 type Waiting = { readonly name: string; end(value?: object): void; fail(): void };
 

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { type NewEvent, NO_WEBHOOKS, type WebhookSet } from "../../../src/core/event.ts";
 import { auditHeads } from "../../../src/observe/webhooks/audit-heads.ts";
-import { checkChain } from "../../../src/store/audit-check.ts";
+import { checkChain } from "../../../src/store/audit/audit-check.ts";
 import { LOCAL_ACTOR } from "../../../src/store/records.ts";
 import { openSqliteStore } from "../../../src/store/sqlite.ts";
 

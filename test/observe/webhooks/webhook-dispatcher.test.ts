@@ -15,8 +15,8 @@ import {
   type WebhookDocument,
   webhookSchema,
 } from "../../../src/observe/webhooks/webhook-settings.ts";
-import type { Delivery, EventQueue } from "../../../src/store/events.ts";
-import { openSqliteEvents } from "../../../src/store/sqlite-events.ts";
+import type { Delivery, EventQueue } from "../../../src/store/events/events.ts";
+import { openSqliteEvents } from "../../../src/store/events/sqlite-events.ts";
 import { openSqliteStore } from "../../../src/store/sqlite.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { createSocketUpstream } from "../../../src/wire/upstream-socket.ts";

@@ -1,0 +1,77 @@
+// Who had which role and which access token at a time in the past. The state at that time is the present one with every
+// change since then taken back, as the audit log has it, so nothing has to be stored twice.
+import { chainOf } from "./audit-chain.ts";
+import type { Json, JsonObject } from "../../core/json.ts";
+import type { Page, PageRequest, Reader } from "../reader.ts";
+import { auditedMembership, auditedToken, auditedUser } from "../database/row-values.ts";
+
+/** An identity as the audit log shows it. */
+export interface EarlierIdentity {
+  readonly id: string;
+  readonly projectId: string | null;
+  readonly value: JsonObject;
+}
+
+export interface EarlierIdentities {
+  readonly users: readonly EarlierIdentity[];
+  /** The id is `<user>/<project>`, or `<user>/` in the whole tenant. */
+  readonly memberships: readonly EarlierIdentity[];
+  readonly tokens: readonly EarlierIdentity[];
+}
+
+type Kind = "user" | "membership" | "token";
+type States = Map<string, EarlierIdentity>;
+
+const PAGE = 1000;
+
+/** `null` when rows that would have to be taken back were removed because of their age. */
+export async function identitiesAsOf(reader: Reader, tenantId: string, ms: number): Promise<EarlierIdentities | null> {
+  if (await reader.isAuditRemovedSince(chainOf(tenantId), ms)) return null;
+  const states: Readonly<Record<Kind, States>> = { user: new Map(), membership: new Map(), token: new Map() };
+  await presentIdentities(reader, tenantId, states);
+  let cursor: string | null = null;
+  do {
+    const page = await reader.listAudit({ limit: PAGE, cursor }, { tenantId, outcome: "done", fromMs: ms + 1 });
+    for (const { action, kind, targetId, projectId, before } of page.data)
+      if (targetId !== null && isChange(action) && isKind(kind)) takeBack(states[kind], targetId, projectId, before);
+    cursor = page.nextCursor;
+  } while (cursor !== null);
+  const of = (kind: Kind): readonly EarlierIdentity[] =>
+    [...states[kind].values()].toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  return { users: of("user"), memberships: of("membership"), tokens: of("token") };
+}
+
+const isKind = (kind: string): kind is Kind => kind === "user" || kind === "membership" || kind === "token";
+/** Other rows about an identity, such as a login, change nothing. */
+const isChange = (action: string): boolean => action === "create" || action === "change" || action === "remove";
+
+function takeBack(states: States, id: string, projectId: string | null, before: Json): void {
+  if (before === null) states.delete(id);
+  else states.set(id, { id, projectId, value: before as JsonObject });
+}
+
+async function presentIdentities(reader: Reader, tenantId: string, states: Record<Kind, States>): Promise<void> {
+  const put = (kind: Kind, id: string, projectId: string | null, value: JsonObject): void =>
+    void states[kind].set(id, { id, projectId, value });
+  await allPages(
+    (page) => reader.listUsers(page, { tenantId }),
+    (user) => put("user", user.id, null, auditedUser(user)),
+  );
+  await allPages(
+    (page) => reader.listMemberships(page, { tenantId }),
+    (one) => put("membership", `${one.userId}/${one.projectId ?? ""}`, one.projectId, auditedMembership(one)),
+  );
+  await allPages(
+    (page) => reader.listTokens(page, { tenantId }),
+    (token) => put("token", token.id, token.projectId, auditedToken(token)),
+  );
+}
+
+async function allPages<T>(read: (page: PageRequest) => Promise<Page<T>>, add: (one: T) => void): Promise<void> {
+  let cursor: string | null = null;
+  do {
+    const page: Page<T> = await read({ limit: PAGE, cursor });
+    page.data.forEach((one) => add(one));
+    cursor = page.nextCursor;
+  } while (cursor !== null);
+}

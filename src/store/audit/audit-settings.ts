@@ -1,0 +1,81 @@
+// The section `audit` of the configuration, and the removal of old rows that it asks for. By default, rows about what
+// was done are kept forever. Rows about what was refused are less useful with time, and external clients can cause many
+// of them.
+import { z } from "zod";
+import { signingKeyOf } from "./audit-signature.ts";
+import { DAY_MS, everyHour, pruneInRounds } from "../database/pruning.ts";
+import type { Store } from "../store.ts";
+
+export interface AuditSettings {
+  /** `null` means forever. */
+  readonly keepDays: number | null;
+  readonly keepRefusedDays: number | null;
+  /** PEM; `null` when the key is derived from the master key. */
+  readonly signingKey: string | null;
+}
+
+const FOREVER = "forever";
+const DEFAULT_REFUSED_DAYS = 400;
+const days = (fallback: number | typeof FOREVER, description: string) =>
+  z
+    .union([z.int().min(1).max(36_500), z.enum([FOREVER])])
+    .default(fallback)
+    .transform((given) => (given === FOREVER ? null : given))
+    .meta({ title: "Days", description });
+
+export const auditSection = z
+  .strictObject({
+    keep_days: days(
+      FOREVER,
+      "How long rows about changes are kept in the audit log; `forever` keeps all. Versions of the configuration are always kept, so that they can be restored.",
+    ),
+    keep_refused_days: days(
+      DEFAULT_REFUSED_DAYS,
+      "How long rows about refused attempts are kept, but never longer than the others.",
+    ),
+    signing_key: z
+      .string()
+      .refine((pem) => signingKeyOf(pem) !== null, "expected a private key for Ed25519 in PEM")
+      .optional()
+      .meta({
+        title: "Signing key",
+        description:
+          "The private key that signs exports of the audit log, in PEM, best as `${file:/run/secrets/audit.pem}`: `openssl genpkey -algorithm ed25519` makes one. Without it, the key is derived from the newest master key.",
+      }),
+  })
+  .transform((file): AuditSettings => ({
+    keepDays: file.keep_days,
+    keepRefusedDays: file.keep_refused_days,
+    signingKey: file.signing_key ?? null,
+  }))
+  .prefault({})
+  .meta({
+    title: "Audit log",
+    description: "How long the audit log is kept, and who signs its exports. A change needs a restart.",
+  });
+
+/** Removes rows that are too old. Returns how many were removed. */
+export async function pruneAudit(
+  store: Pick<Store, "pruneAudit">,
+  { keepDays, keepRefusedDays }: Omit<AuditSettings, "signingKey">,
+  nowMs: number,
+  isEnding: () => boolean = () => false,
+): Promise<number> {
+  const before = (given: number | null): number | null => (given === null ? null : nowMs - given * DAY_MS);
+  const [doneMs, refusedMs] = [before(keepDays), before(keepRefusedDays)];
+  const moments = {
+    doneMs,
+    refusedMs: doneMs === null || refusedMs === null ? (doneMs ?? refusedMs) : Math.max(doneMs, refusedMs),
+  };
+  return moments.refusedMs === null ? 0 : await pruneInRounds(() => store.pruneAudit(moments), isEnding);
+}
+
+/** Works like everyHour(). */
+export function keepAuditPruned(
+  store: Pick<Store, "pruneAudit">,
+  settings: AuditSettings,
+  now: () => number,
+  onFault: (message: string) => void,
+): () => Promise<void> {
+  return everyHour((isEnding) => pruneAudit(store, settings, now(), isEnding), onFault);
+}

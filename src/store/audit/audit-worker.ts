@@ -1,0 +1,39 @@
+// The thread that reads the audit log for people: checks of chains, pages of exports, and who could call what at a time
+// in the past.
+import { systemClock } from "../../core/clock.ts";
+import { answerQuestions } from "../database/answer-questions.ts";
+import { identitiesAsOf } from "./audit-as-of.ts";
+import { checkChain } from "./audit-check.ts";
+import { exportReads } from "./audit-export.ts";
+import type { AuditMethod, AuditReads } from "./audit-reads.ts";
+import type { DatabasePlace } from "../database/database.ts";
+import { kyselyReader } from "../kysely-reader.ts";
+import { openReading } from "../database/reading-connection.ts";
+
+async function openReader(place: DatabasePlace): Promise<AuditReads> {
+  const connection = await openReading(place);
+  // no secret is read here
+  const reader = connection.explaining(kyselyReader(connection.db, { clock: systemClock, cipher: null }));
+  return {
+    chains: () => reader.auditChains(),
+    check: async (chain, known) => ({
+      ...(await checkChain(reader, chain, known)),
+      unchained: await reader.unchainedAudit(chain),
+    }),
+    asOf: (tenantId, ms) => identitiesAsOf(reader, tenantId, ms),
+    ...exportReads(reader),
+  };
+}
+
+answerQuestions(
+  openReader,
+  (reads) =>
+    ({
+      chains: async () => await (await reads()).chains(),
+      check: async (...args: Parameters<AuditReads["check"]>) => await (await reads()).check(...args),
+      asOf: async (...args: Parameters<AuditReads["asOf"]>) => await (await reads()).asOf(...args),
+      exportBounds: async (...args: Parameters<AuditReads["exportBounds"]>) =>
+        await (await reads()).exportBounds(...args),
+      exportPage: async (...args: Parameters<AuditReads["exportPage"]>) => await (await reads()).exportPage(...args),
+    }) satisfies Record<AuditMethod, unknown>,
+);

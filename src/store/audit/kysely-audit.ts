@@ -1,0 +1,321 @@
+// The audit log over any database that Kysely supports: its rows, the chain in which they stand (audit-chain.ts), and the
+// removal of old ones. A chain is written under the lock of its head, so that several processes make one chain.
+import { type Kysely, type Selectable, sql, type Transaction } from "kysely";
+import {
+  CHAIN_START,
+  type ChainedRow,
+  type ChainHead,
+  type ChainLink,
+  chainOf,
+  contentHashOf,
+  contentOf,
+  linkHash,
+} from "./audit-chain.ts";
+import { afterCursor, inOrderOf, type ListKey, pageOf, rowLimit } from "../database/pages.ts";
+import type { AuditFilter, ChainReader, Page, PageRequest, Reader } from "../reader.ts";
+import type { AuditRow } from "../records.ts";
+import { auditRowOf } from "../database/row-values.ts";
+import { fromInteger, toInteger, type Schema } from "../schema.ts";
+import { beginWriting } from "../database/write-transaction.ts";
+
+type Db = Kysely<Schema>;
+type Row = Selectable<Schema["audit_log"]>;
+
+const AUDIT: ListKey = {
+  list: "audit",
+  columns: [
+    ["at_ms", "integer"],
+    ["id", "text"],
+  ],
+  newestFirst: true,
+};
+
+async function listAudit(db: Db, page: PageRequest, filter: AuditFilter): Promise<Page<AuditRow>> {
+  const equal = {
+    tenant_id: filter.tenantId,
+    project_id: filter.projectId,
+    actor_token_id: filter.tokenId,
+    actor_user_id: filter.userId,
+    action: filter.action,
+    outcome: filter.outcome,
+    kind: filter.kind,
+    target_id: filter.targetId,
+    via: filter.via,
+    session_id: filter.sessionId,
+  } as const;
+  let query = db
+    .selectFrom("audit_log")
+    .selectAll()
+    .where(afterCursor(page, AUDIT))
+    .orderBy(inOrderOf(AUDIT))
+    .limit(rowLimit(page));
+  for (const [column, value] of Object.entries(equal))
+    if (value !== undefined) query = query.where(column as keyof typeof equal, "=", value);
+  if (filter.version !== undefined) query = query.where("version", "=", toInteger(filter.version));
+  if (filter.fromMs !== undefined) query = query.where("at_ms", ">=", toInteger(filter.fromMs));
+  if (filter.toMs !== undefined) query = query.where("at_ms", "<", toInteger(filter.toMs));
+  return pageOf(await query.execute(), page, AUDIT, (row) => [row.at_ms, row.id], auditRowOf);
+}
+
+async function findAudit(db: Db, id: string): Promise<AuditRow | null> {
+  const row = await db.selectFrom("audit_log").selectAll().where("id", "=", id).executeTakeFirst();
+  return row === undefined ? null : auditRowOf(row);
+}
+
+// Writing.
+
+/** Rows of one insert, because databases limit the values of a statement. */
+const ROWS_AT_ONCE = 200;
+
+/** Adds the rows to the ends of their chains, in their order. It has to run in a transaction. */
+export async function addToChains(tx: Db, rows: readonly ChainedRow[]): Promise<void> {
+  const chained: Row[] = [];
+  // Always in the same order, so that two transactions do not wait for each other.
+  const chains = [...Map.groupBy(rows, ({ tenant_id: tenantId }) => chainOf(tenantId))];
+  for (const [chain, own] of chains.toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    const head = await chainEarlier(tx, chain, await lockedHead(tx, chain));
+    const links = linked(own, head);
+    chained.push(...links.map(({ row, hash, sequence }) => ({ ...row, chain, hash, sequence: toInteger(sequence) })));
+    await moveHead(tx, chain, links.at(-1)!);
+  }
+  for (let at = 0; at < chained.length; at += ROWS_AT_ONCE)
+    await tx
+      .insertInto("audit_log")
+      .values(chained.slice(at, at + ROWS_AT_ONCE))
+      .execute();
+}
+
+async function lockedHead(tx: Db, chain: string): Promise<ChainHead> {
+  const { sequence, hash } = await tx
+    .insertInto("audit_chains")
+    .values({ chain, sequence: toInteger(CHAIN_START.sequence), hash: CHAIN_START.hash })
+    // An update that changes nothing locks the row.
+    .onConflict((conflict) => conflict.column("chain").doUpdateSet((row) => ({ hash: row.ref("audit_chains.hash") })))
+    .returning(["sequence", "hash"])
+    .executeTakeFirstOrThrow();
+  return { sequence: fromInteger(sequence), hash };
+}
+
+async function moveHead(tx: Db, chain: string, { sequence, hash }: ChainHead): Promise<void> {
+  await tx
+    .updateTable("audit_chains")
+    .set({ sequence: toInteger(sequence), hash })
+    .where("chain", "=", chain)
+    .execute();
+}
+
+type Linked = ChainHead & { readonly row: ChainedRow };
+
+function linked(rows: readonly ChainedRow[], head: ChainHead): readonly Linked[] {
+  let { sequence, hash } = head;
+  return rows.map((row) => {
+    sequence++;
+    const { outcome } = row;
+    const contentHash = contentHashOf(contentOf(row));
+    hash = linkHash(hash, { sequence, atMs: fromInteger(row.at_ms), outcome, contentHash });
+    return { row, sequence, hash };
+  });
+}
+
+/** Rows that a gateway of an earlier version has written stand in no chain: they come before what is written now. */
+async function chainEarlier(tx: Db, chain: string, head: ChainHead): Promise<ChainHead> {
+  let last = head;
+  for (;;) {
+    const rows = await tx
+      .selectFrom("audit_log")
+      .selectAll()
+      .where("chain", "is", null)
+      .where("tenant_id", chain === "" ? "is" : "=", chain === "" ? null : chain)
+      .orderBy("at_ms")
+      .orderBy("id")
+      .limit(sql.lit(ROWS_AT_ONCE))
+      .execute();
+    for (const { row, sequence, hash } of linked(rows, last)) {
+      await tx
+        .updateTable("audit_log")
+        .set({ chain, sequence: toInteger(sequence), hash })
+        .where("id", "=", row.id)
+        .execute();
+      last = { sequence, hash };
+    }
+    if (rows.length < ROWS_AT_ONCE) return last;
+  }
+}
+
+/** Chains all rows that stand in no chain. It has to run in a transaction. */
+export async function chainUnchained(tx: Db): Promise<void> {
+  const tenants = await tx
+    .selectFrom("audit_log")
+    .select("tenant_id")
+    .distinct()
+    .where("chain", "is", null)
+    .orderBy("tenant_id")
+    .execute();
+  for (const chain of tenants.map(({ tenant_id: tenantId }) => chainOf(tenantId)).toSorted())
+    await moveHead(tx, chain, await chainEarlier(tx, chain, await lockedHead(tx, chain)));
+}
+
+// Reading a chain.
+
+export function auditReader(db: Db): ChainReader & Pick<Reader, "listAudit" | "findAudit"> {
+  return {
+    listAudit: (page, filter = {}) => listAudit(db, page, filter),
+    findAudit: (id) => findAudit(db, id),
+    async auditHead(chain) {
+      const row = await db.selectFrom("audit_chains").selectAll().where("chain", "=", chain).executeTakeFirst();
+      return row === undefined ? null : { sequence: fromInteger(row.sequence), hash: row.hash };
+    },
+    auditChains: async () =>
+      (await db.selectFrom("audit_chains").select("chain").orderBy("chain").execute()).map(({ chain }) => chain),
+    auditLinks: (chain, after, limit) => auditLinks(db, chain, after, limit),
+    auditLinkAt: (chain, ms, side) => auditLinkAt(db, chain, ms, side),
+    async isAuditRemovedSince(chain, ms) {
+      const row = await db
+        .selectFrom("audit_removed")
+        .select("sequence")
+        .where("chain", "=", chain)
+        .where("outcome", "=", "done")
+        .where("at_ms", ">", toInteger(ms))
+        .limit(1)
+        .executeTakeFirst();
+      return row !== undefined;
+    },
+    async unchainedAudit(chain) {
+      const { rows } = await db
+        .selectFrom("audit_log")
+        .select((row) => row.fn.countAll<bigint>().as("rows"))
+        .where("chain", "is", null)
+        .where("tenant_id", chain === "" ? "is" : "=", chain === "" ? null : chain)
+        .executeTakeFirstOrThrow();
+      return Number(rows);
+    },
+  };
+}
+
+async function auditLinks(db: Db, chain: string, after: number, limit: number): Promise<readonly ChainLink[]> {
+  const rows = await db
+    .selectFrom("audit_log")
+    .selectAll()
+    .where("chain", "=", chain)
+    .where("sequence", ">", toInteger(after))
+    .orderBy("sequence")
+    .limit(sql.lit(limit))
+    .execute();
+  // After the rows: what is removed in between is then read twice, and not missed.
+  const gone = await db
+    .selectFrom("audit_removed")
+    .selectAll()
+    .where("chain", "=", chain)
+    .where("sequence", ">", toInteger(after))
+    .orderBy("sequence")
+    .limit(sql.lit(limit))
+    .execute();
+  const links = new Map([...gone.map(linkOfRemoved), ...rows.map(linkOfRow)].map((link) => [link.sequence, link]));
+  return [...links.values()].toSorted((a, b) => a.sequence - b.sequence).slice(0, limit);
+}
+
+function linkOfRow(row: Row): ChainLink {
+  const content = contentOf(row);
+  return {
+    sequence: fromInteger(row.sequence!),
+    atMs: fromInteger(row.at_ms),
+    outcome: row.outcome,
+    contentHash: contentHashOf(content),
+    hash: row.hash ?? "",
+    content,
+  };
+}
+
+const linkOfRemoved = (row: Selectable<Schema["audit_removed"]>): ChainLink => ({
+  sequence: fromInteger(row.sequence),
+  atMs: fromInteger(row.at_ms),
+  outcome: row.outcome,
+  contentHash: row.content_hash,
+  hash: row.hash,
+  content: null,
+});
+
+async function auditLinkAt(
+  db: Db,
+  chain: string,
+  ms: number,
+  side: "first_from" | "last_before",
+): Promise<ChainHead | null> {
+  const isFirst = side === "first_from";
+  const found = await Promise.all(
+    (["audit_log", "audit_removed"] as const).map((table) =>
+      db
+        .selectFrom(table)
+        .select(["sequence", "hash"])
+        .where("chain", "=", chain)
+        .where("at_ms", isFirst ? ">=" : "<", toInteger(ms))
+        .orderBy("sequence", isFirst ? "asc" : "desc")
+        .limit(1)
+        .executeTakeFirst(),
+    ),
+  );
+  const links = found.flatMap((row) =>
+    row === undefined ? [] : [{ sequence: fromInteger(row.sequence!), hash: row.hash! }],
+  );
+  return links.toSorted((a, b) => (isFirst ? a.sequence - b.sequence : b.sequence - a.sequence))[0] ?? null;
+}
+
+// Removing.
+
+/** The most rows to remove in one go: a long removal would block other writers. */
+const PRUNED_AT_ONCE = 1000;
+
+/** Of each row its place in the chain and the hash of its content stay, so that the chain can still be checked. */
+export async function pruneAudit(
+  db: Db,
+  { doneMs, refusedMs }: { readonly doneMs: number | null; readonly refusedMs: number | null },
+): Promise<number> {
+  if (doneMs === null && refusedMs === null) return 0;
+  return await beginWriting(db).execute(async (tx) => {
+    await chainUnchained(tx);
+    return (await removeOld(tx, "done", doneMs)) + (await removeOld(tx, "refused", refusedMs));
+  });
+}
+
+async function removeOld(
+  tx: Transaction<Schema>,
+  outcome: AuditRow["outcome"],
+  beforeMs: number | null,
+): Promise<number> {
+  if (beforeMs === null) return 0;
+  const old = await tx
+    .selectFrom("audit_log")
+    .selectAll()
+    .where("at_ms", "<", toInteger(beforeMs))
+    .where("outcome", "=", outcome)
+    .orderBy("at_ms")
+    .limit(sql.lit(PRUNED_AT_ONCE))
+    .execute();
+  for (let at = 0; at < old.length; at += ROWS_AT_ONCE) {
+    const some = old.slice(at, at + ROWS_AT_ONCE);
+    await tx
+      .insertInto("audit_removed")
+      .values(
+        some.map((row) => ({
+          chain: row.chain!,
+          sequence: row.sequence!,
+          at_ms: row.at_ms,
+          outcome: row.outcome,
+          content_hash: contentHashOf(contentOf(row)),
+          hash: row.hash!,
+        })),
+      )
+      // Another gateway may have removed the same rows.
+      .onConflict((conflict) => conflict.columns(["chain", "sequence"]).doNothing())
+      .execute();
+    await tx
+      .deleteFrom("audit_log")
+      .where(
+        "id",
+        "in",
+        some.map(({ id }) => id),
+      )
+      .execute();
+  }
+  return old.length;
+}

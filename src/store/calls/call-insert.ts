@@ -1,0 +1,169 @@
+// Inserts calls into their tables: names get numbers, each call gets its place, and records go into blocks.
+import { type Kysely, sql, type Transaction } from "kysely";
+import { type AskedAttempt, namesOfAsked } from "../sums/attempt-sums.ts";
+import type { BlockWriter, KeptRecord } from "./call-blocks.ts";
+import { type CallFigures, namesIn, type PlacedRow, rowOf } from "./call-columns.ts";
+import { placeOf, tellsTime } from "./call-keys.ts";
+import { numbersFor } from "./call-names.ts";
+import type { CallRow, CallSchema } from "./call-schema.ts";
+import type { SumRow, SumTable } from "../sums/call-sums.ts";
+import type { TagRow } from "./call-tags.ts";
+
+type Db = Kysely<CallSchema>;
+export type Tx = Transaction<CallSchema>;
+
+/** A call that is to be inserted. */
+export interface Incoming {
+  readonly figures: CallFigures;
+  /** UTF-8 of the JSON of its record; `null` when that is not kept any more. */
+  readonly detail: Uint8Array | null;
+  /** What it asked of providers. */
+  readonly asked: readonly AskedAttempt[];
+}
+
+/** How rows are inserted within a transaction, in the way that suits the database best. */
+export interface CallInserts {
+  /** The writer of blocks for this connection. */
+  readonly blocks: BlockWriter;
+  /** Called before the transaction of rows with these times. */
+  prepare(db: Db, timesMs: readonly number[]): Promise<void>;
+  /** Returns the calls that were not inserted, because another row has the same id. */
+  calls(tx: Tx, rows: readonly CallRow[]): Promise<ReadonlySet<CallRow>>;
+  tags(tx: Tx, rows: readonly TagRow[]): Promise<void>;
+  /** Called before the first sum is changed: nobody else changes sums until the transaction ends. */
+  lockSums(tx: Tx): Promise<void>;
+  addUp(tx: Tx, table: SumTable, rows: readonly SumRow[]): Promise<void>;
+}
+
+/** An incoming call, its row, and its record. */
+export interface Placed {
+  readonly incoming: Incoming;
+  readonly row: PlacedRow;
+  readonly record: KeptRecord | null;
+}
+
+/**
+ * Inserts calls in one transaction. `finish` gets those that were added and those that had been there, in the same
+ * transaction, and returns those whose record is to be kept.
+ */
+export async function insertIncoming(
+  db: Db,
+  inserts: CallInserts,
+  batch: readonly Incoming[],
+  finish: (
+    tx: Tx,
+    added: readonly Placed[],
+    known: readonly Placed[],
+    numberOf: (name: string) => number,
+  ) => Promise<readonly Placed[]>,
+): Promise<void> {
+  await inserts.prepare(
+    db,
+    batch.map(({ figures }) => figures.time_ms),
+  );
+  const records = batch.map(({ figures, detail }): KeptRecord | null =>
+    detail === null ? null : { timeMs: figures.time_ms, detail, blockId: 0n, isKept: false },
+  );
+  const plan = inserts.blocks.plan(records.filter((record) => record !== null));
+  await db.transaction().execute(async (tx) => {
+    const names = new Set(namesIn(batch));
+    for (const { asked } of batch) for (const name of namesOfAsked(asked)) names.add(name);
+    const numbers = await numbersFor(tx, names);
+    const numberOf = (name: string): number => numbers.get(name)!;
+    const placed = batch.map((incoming, index): Placed => {
+      const { figures } = incoming;
+      const record = records[index]!;
+      const id = placeOf(figures.trace_id, figures.time_ms);
+      return { incoming, record, row: rowOf(figures, id, numberOf, record?.blockId ?? null) };
+    });
+    const { added, known } = await insertPlaced(tx, inserts, placed);
+    for (const { record } of await finish(tx, added, known, numberOf)) if (record !== null) record.isKept = true;
+    await plan.write(tx);
+  });
+  plan.committed();
+}
+
+/** Inserts each row at its place or, where another call is there, at the next free one. */
+export async function insertPlaced(
+  tx: Tx,
+  inserts: CallInserts,
+  placed: readonly Placed[],
+): Promise<{ readonly added: readonly Placed[]; readonly known: readonly Placed[] }> {
+  const added: Placed[] = [];
+  const known: Placed[] = [];
+  const aliased = placed.filter(({ row, incoming }) => !tellsTime(row.trace_id, incoming.figures.time_ms));
+  const aliases = await keysOf(tx, aliased);
+  for (const { row } of aliased) row.id = aliases.get(row.trace_id) ?? row.id;
+  let pending = placed;
+  if (aliases.size > 0) {
+    const isKnown = ({ row }: Placed): boolean => aliases.has(row.trace_id);
+    known.push(...placed.filter(isKnown));
+    pending = placed.filter((one) => !isKnown(one));
+  }
+  while (pending.length > 0) {
+    const sorted = pending.toSorted(inOrder);
+    const taken = await inserts.calls(
+      tx,
+      sorted.map(({ row }) => row),
+    );
+    added.push(...(taken.size === 0 ? sorted : sorted.filter(({ row }) => !taken.has(row))));
+    pending = sorted.filter(({ row }) => taken.has(row));
+    const there = await traceIdsAt(tx, pending);
+    const isKnown = ({ row }: Placed): boolean => there.get(row.id) === row.trace_id;
+    known.push(...pending.filter(isKnown));
+    pending = pending.filter((one) => !isKnown(one));
+    for (const { row } of pending) row.id += 1n;
+  }
+  if (aliased.length > 0) {
+    const isNew = new Set(added);
+    await insertAliases(
+      tx,
+      aliased.filter((one) => isNew.has(one)),
+    );
+  }
+  return { added, known };
+}
+
+/** By id; times are compared first, because numbers are compared more quickly. */
+function inOrder(a: Placed, b: Placed): number {
+  return (
+    a.incoming.figures.time_ms - b.incoming.figures.time_ms || (a.row.id < b.row.id ? -1 : a.row.id > b.row.id ? 1 : 0)
+  );
+}
+
+async function keysOf(tx: Tx, aliased: readonly Placed[]): Promise<ReadonlyMap<string, bigint>> {
+  const keys = new Map<string, bigint>();
+  for (const part of parts(aliased.map(({ row }) => row.trace_id)))
+    for (const { trace_id: traceId, id } of await tx
+      .selectFrom("call_alias")
+      .selectAll()
+      .where("trace_id", "in", part)
+      .execute())
+      keys.set(traceId, id);
+  return keys;
+}
+
+/** Which calls are at the places of these. */
+async function traceIdsAt(tx: Tx, placed: readonly Placed[]): Promise<ReadonlyMap<bigint, string>> {
+  const ids = new Map<bigint, string>();
+  for (const part of parts(placed.map(({ row }) => row.id)))
+    for (const row of await tx.selectFrom("call").select(["id", "trace_id"]).where("id", "in", part).execute())
+      ids.set(row.id, row.trace_id);
+  return ids;
+}
+
+async function insertAliases(tx: Tx, placed: readonly Placed[]): Promise<void> {
+  for (const part of parts(placed.map(({ row }) => row).toSorted((a, b) => (a.trace_id < b.trace_id ? -1 : 1))))
+    await sql`insert into call_alias (trace_id, id) values ${sql.join(part.map((row) => sql`(${row.trace_id}, ${row.id})`))}`.execute(
+      tx,
+    );
+}
+
+/** Keys that one statement looks up. */
+const AT_ONCE = 100;
+
+export function parts<T>(rows: readonly T[]): readonly (readonly T[])[] {
+  return Array.from({ length: Math.ceil(rows.length / AT_ONCE) }, (_, index) =>
+    rows.slice(index * AT_ONCE, (index + 1) * AT_ONCE),
+  );
+}

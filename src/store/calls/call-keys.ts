@@ -1,0 +1,69 @@
+// The keys of calls: integers in the order of time, so that rows are added at the end of the table and of most indexes.
+// A key is the time in milliseconds and, below it, 20 bits of the trace id; a call whose place is taken by another one
+// has the next free place. A trace id that begins with the time of its call (core/ids.ts) leads to its key without an
+// index; for others, which earlier versions made, `call_alias` has the key.
+import { type Kysely, sql } from "kysely";
+import { TRACE_TIME_DIGITS } from "../../core/ids.ts";
+import type { CallSchema } from "./call-schema.ts";
+
+type Db = Kysely<CallSchema>;
+
+const SLOT_BITS = 20n;
+const SLOT_DIGITS = 5;
+/** Behind its place a call is looked for in so many further ones. Chains of taken places are far shorter. */
+const MOST_TAKEN = 64n;
+/** Exclusive. Later times do not fit. */
+export const MOST_MS = 2 ** 43;
+
+/** One key as an integer and as two words: arithmetic with bigints takes several times as long. */
+const KEY = new BigInt64Array(1);
+const LOW_HIGH = new Int32Array(KEY.buffer);
+/** What the low word holds of the time. */
+const LOW_TIME_BITS = 32 - Number(SLOT_BITS);
+
+function keyAt(timeMs: number, slot: number): bigint {
+  const high = Math.floor(timeMs / 2 ** LOW_TIME_BITS);
+  LOW_HIGH[0] = ((timeMs - high * 2 ** LOW_TIME_BITS) << Number(SLOT_BITS)) | slot;
+  LOW_HIGH[1] = high;
+  return KEY[0]!;
+}
+
+/** The first key of a moment in whole milliseconds. */
+export const firstKeyAt = (timeMs: number): bigint => keyAt(timeMs, 0);
+/** The first key of a moment that may be outside of what keys can hold, or between two milliseconds. */
+export const keyBoundAt = (timeMs: number): bigint =>
+  firstKeyAt(Math.min(Math.max(Math.ceil(timeMs), -MOST_MS), MOST_MS - 1));
+export function timeOfKey(key: bigint): number {
+  KEY[0] = key;
+  return LOW_HIGH[1]! * 2 ** LOW_TIME_BITS + (LOW_HIGH[0]! >>> Number(SLOT_BITS));
+}
+/** The same in SQL. */
+export const timeOfKeySql = (column: string): string => `(${column} >> ${SLOT_BITS})`;
+/** What a key can hold of a time. */
+export const heldTime = (timeMs: number): number => Math.min(timeMs, MOST_MS - 1);
+
+/** Whether the trace id begins with this time. */
+export function tellsTime(traceId: string, timeMs: number): boolean {
+  return Number.parseInt(traceId.slice(0, TRACE_TIME_DIGITS), 16) === timeMs;
+}
+
+/** Where a call is, or behind which place it is. */
+export function placeOf(traceId: string, timeMs: number): bigint {
+  const slot = tellsTime(traceId, timeMs)
+    ? traceId.slice(TRACE_TIME_DIGITS, TRACE_TIME_DIGITS + SLOT_DIGITS)
+    : traceId.slice(-SLOT_DIGITS);
+  return keyAt(timeMs, Number.parseInt(slot, 16) || 0);
+}
+
+export async function findKey(db: Db, traceId: string): Promise<bigint | null> {
+  const timeMs = Number.parseInt(traceId.slice(0, TRACE_TIME_DIGITS), 16);
+  if (timeMs < MOST_MS) {
+    const first = placeOf(traceId, timeMs);
+    const { rows } = await sql<{
+      readonly id: bigint;
+    }>`select id from call where id >= ${first} and id < ${first + MOST_TAKEN} and trace_id = ${traceId}`.execute(db);
+    if (rows.length > 0) return rows[0]!.id;
+  }
+  const alias = await db.selectFrom("call_alias").select("id").where("trace_id", "=", traceId).executeTakeFirst();
+  return alias?.id ?? null;
+}

@@ -1,0 +1,135 @@
+// Reads calls: one with its record, and what a caller's scope means in the call tables.
+import { type Kysely, type RawBuilder, sql } from "kysely";
+import { recordIn, textOfBlock } from "./call-blocks.ts";
+import { type CallFigures, figuresIn, type FoundCall, numbersIn, storedOperation, summaryOf } from "./call-columns.ts";
+import { findKey, timeOfKey } from "./call-keys.ts";
+import { namesOf, numbersOf } from "./call-names.ts";
+import type { CallSchema, FoundRow } from "./call-schema.ts";
+import type { CallScope, LastUse, StoredCall } from "./calls.ts";
+import { findEarlier } from "./earlier-calls.ts";
+import { EARLIEST_OPERATION } from "../../core/operation.ts";
+import { parseCallRecord } from "../../wire/record-json.ts";
+
+type Db = Kysely<CallSchema>;
+
+const SCOPE_COLUMNS = [
+  ["tokenId", "token_id"],
+  ["projectId", "project_id"],
+  ["tenantId", "tenant_id"],
+  ["userId", "user_id"],
+  ["route", "route"],
+  ["provider", "provider"],
+  ["model", "model"],
+  ["operation", "operation"],
+] as const satisfies readonly (readonly [keyof CallScope, keyof FoundRow])[];
+/**
+ * The first of these that is given is looked up in its index because it is the most selective; the database has no
+ * statistics to know that. The key of sums begins with the tenant.
+ */
+const INDEXED = {
+  calls: ["tokenId", "projectId", "tenantId"],
+  sums: ["tenantId"],
+} as const satisfies Readonly<Record<string, readonly (keyof CallScope)[]>>;
+
+/** Each token is looked up by itself: a query with groups would read all of their calls. */
+export async function lastUses(db: Db, tokenIds: readonly string[]): Promise<readonly LastUse[]> {
+  const numbers = await numbersOf(db, tokenIds);
+  const known = tokenIds.filter((id) => numbers.has(id));
+  if (known.length === 0) return [];
+  const values = sql.join(known.map((id) => sql`(${sql.lit(numbers.get(id)!)})`));
+  const { rows } = await sql<{
+    readonly number: bigint | number;
+    readonly last: bigint | null;
+  }>`with token (number) as (values ${values}) select number, (select max(id) from call where token_id = token.number) as last from token`.execute(
+    db,
+  );
+  const lasts = new Map(rows.map(({ number, last }) => [Number(number), last]));
+  return known.flatMap((tokenId) => {
+    const last = lasts.get(numbers.get(tokenId)!) ?? null;
+    return last === null ? [] : [{ tokenId, timeMs: timeOfKey(last) }];
+  });
+}
+
+/** The name as it is stored. */
+function nameIn(scope: CallScope, name: (typeof SCOPE_COLUMNS)[number][0]): string | undefined {
+  const given = scope[name];
+  return given === undefined || name !== "operation" ? given : storedOperation(given);
+}
+
+/** `null` when a name of the scope has never occurred. */
+export async function scopeConditions(
+  db: Db,
+  scope: CallScope,
+  of: keyof typeof INDEXED,
+): Promise<readonly RawBuilder<boolean>[] | null> {
+  const numbers = await numbersOf(
+    db,
+    SCOPE_COLUMNS.flatMap(([name]) => nameIn(scope, name) ?? []),
+  );
+  return conditionsOf(scope, INDEXED[of], (name) => {
+    const number = numbers.get(name);
+    return number === undefined ? null : BigInt(number);
+  });
+}
+
+/** The same for tables with names as text, whose calls were chat completions. */
+export function earlierScopeConditions({
+  operation = EARLIEST_OPERATION,
+  ...scope
+}: CallScope): readonly RawBuilder<boolean>[] {
+  return operation === EARLIEST_OPERATION ? conditionsOf(scope, [], (name) => name)! : [sql<boolean>`1 = 0`];
+}
+
+function conditionsOf(
+  scope: CallScope,
+  indexed: readonly (keyof CallScope)[],
+  valueOf: (name: string) => bigint | string | null,
+): readonly RawBuilder<boolean>[] | null {
+  const selective = indexed.find((name) => scope[name] !== undefined);
+  const conditions: RawBuilder<boolean>[] = [];
+  for (const [name, column] of SCOPE_COLUMNS) {
+    const given = nameIn(scope, name);
+    if (given === undefined) continue;
+    const value = valueOf(given);
+    if (value === null) return null;
+    const isOther = name !== selective && indexed.includes(name);
+    conditions.push(
+      isOther ? sql<boolean>`${withoutIndex(column, value)} = ${value}` : sql<boolean>`${sql.ref(column)} = ${value}`,
+    );
+  }
+  if (scope.endUser !== undefined) conditions.push(sql<boolean>`end_user = ${scope.endUser}`);
+  return conditions;
+}
+
+/** An expression with the column's value, for which the database uses no index. */
+export function withoutIndex(column: string, value: bigint | string): RawBuilder<unknown> {
+  return typeof value === "string" ? sql`${sql.ref(column)} || ''` : sql`${sql.ref(column)} + 0`;
+}
+
+export function storedCall(found: FoundCall | null): StoredCall | null {
+  return found === null
+    ? null
+    : { summary: found.summary, record: found.detail === null ? null : parseCallRecord(found.detail) };
+}
+
+export async function findCall(db: Db, traceId: string, tenantId: string | undefined): Promise<FoundCall | null> {
+  const key = await findKey(db, traceId);
+  const row =
+    key === null ? undefined : await db.selectFrom("call").selectAll().where("id", "=", key).executeTakeFirst();
+  if (row === undefined) return await findEarlier(db, traceId, tenantId);
+  const figures = figuresIn(row, await namesOf(db, numbersIn(row)));
+  if (tenantId !== undefined && figures.tenant_id !== tenantId) return null;
+  return { summary: summaryOf(figures), detail: await recordOf(db, row) };
+}
+
+async function recordOf(db: Db, row: Pick<FoundRow, "block_id" | "trace_id">): Promise<string | null> {
+  if (row.block_id === null) return null;
+  const block = await db.selectFrom("call_block").select("body").where("id", "=", row.block_id).executeTakeFirst();
+  return block === undefined ? null : recordIn(textOfBlock(block.body), row.trace_id);
+}
+
+/** The figures of rows with their names. */
+export async function named(db: Db, rows: readonly FoundRow[]): Promise<readonly CallFigures[]> {
+  const nameOf = await namesOf(db, rows.flatMap(numbersIn));
+  return rows.map((row) => figuresIn(row, nameOf));
+}

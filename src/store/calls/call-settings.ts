@@ -1,0 +1,98 @@
+// The section `calls` of the configuration, and the removal of old rows that it asks for: old calls, their details, and
+// places that the ledger no longer needs are removed in batches. Sums are kept.
+import { z } from "zod";
+import type { CallStore } from "./calls.ts";
+import { DAY_MS, everyHour, pruneInRounds } from "../database/pruning.ts";
+
+export interface CallSettings {
+  /** `null` means forever. */
+  readonly keepDays: number | null;
+  readonly keepDetailsDays: number | null;
+}
+
+const DEFAULT_DAYS = 90;
+const DEFAULT_DETAILS_DAYS = 30;
+/**
+ * How long places are kept that the ledger has left behind: longer than any copy of a data folder is likely to be
+ * restored.
+ */
+const KEEP_PLACES_DAYS = 400;
+const days = (fallback: number, description: string) =>
+  z
+    .union([z.int().min(1).max(36_500), z.enum(["forever"])])
+    .default(fallback)
+    .meta({ title: "Days", description });
+
+export const callsSection = z
+  .strictObject({
+    keep_days: days(
+      DEFAULT_DAYS,
+      "How long single calls are kept; `forever` keeps all. Hourly sums, from which usage reports and budgets are made, are always kept.",
+    ),
+    keep_details_days: days(
+      DEFAULT_DETAILS_DAYS,
+      "How long the full record of a call is kept, but never longer than the call.",
+    ),
+  })
+  .transform((file): CallSettings => ({
+    keepDays: daysOrNull(file.keep_days),
+    keepDetailsDays: daysOrNull(file.keep_details_days),
+  }))
+  .prefault({})
+  .meta({ title: "Calls", description: "How long calls are kept in the database. A change needs a restart." });
+
+const daysOrNull = (given: number | "forever"): number | null => (given === "forever" ? null : given);
+
+/** Removes what is too old, until nothing is left to remove. Returns how many rows were removed. */
+export async function pruneOld(
+  calls: Pick<CallStore, "prune">,
+  { keepDays, keepDetailsDays }: CallSettings,
+  nowMs: number,
+  isEnding: () => boolean = () => false,
+): Promise<number> {
+  const before = {
+    callsMs: keepDays === null ? null : nowMs - keepDays * DAY_MS,
+    detailsMs: keepDetailsDays === null ? null : nowMs - keepDetailsDays * DAY_MS,
+    placesMs: nowMs - KEEP_PLACES_DAYS * DAY_MS,
+  };
+  return await pruneInRounds(() => calls.prune(before), isEnding);
+}
+
+/** Removes content whose retention has ended. Works like everyHour(). */
+export function keepContentsPruned(
+  calls: Pick<CallStore, "removeContents">,
+  now: () => number,
+  onFault: (message: string) => void,
+): () => Promise<void> {
+  return everyHour((isEnding) => pruneInRounds(() => calls.removeContents({ expiredMs: now() }), isEnding), onFault);
+}
+
+/** Removes what is known of ids of vendors that were not handed out for long. Works like everyHour(). */
+export function keepObjectsPruned(
+  calls: Pick<CallStore, "pruneObjects">,
+  now: () => number,
+  onFault: (message: string) => void,
+): () => Promise<void> {
+  return everyHour((isEnding) => pruneInRounds(() => calls.pruneObjects(now()), isEnding), onFault);
+}
+
+/** Works like everyHour(). */
+export function keepPruned(
+  calls: Pick<CallStore, "prune">,
+  settings: CallSettings,
+  now: () => number,
+  onFault: (message: string) => void,
+): () => Promise<void> {
+  return everyHour((isEnding) => pruneOld(calls, settings, now(), isEnding), onFault);
+}
+
+/** Soon, because until calls have been moved, lists of them end early. */
+const FIRST_MOVE_MS = 500;
+
+/** Moves the calls that an earlier version has stored. Works like everyHour(). */
+export function keepEarlierMoved(
+  calls: Pick<CallStore, "moveEarlier">,
+  onFault: (message: string) => void,
+): () => Promise<void> {
+  return everyHour((isEnding) => pruneInRounds(() => calls.moveEarlier(), isEnding), onFault, FIRST_MOVE_MS);
+}

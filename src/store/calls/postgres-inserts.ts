@@ -1,0 +1,94 @@
+// How calls are inserted into PostgreSQL: one statement for many rows, whose parameters are one array for each column.
+// The statement is the same for any number of rows. https://www.postgresql.org/docs/current/functions-array.html
+import { CompiledQuery, type Transaction } from "kysely";
+import { BlockWriter } from "./call-blocks.ts";
+import type { CallInserts } from "./call-insert.ts";
+import { POSTGRES_TYPES } from "./call-migrations.ts";
+import { CallPartitions } from "./call-partitions.ts";
+import { CALL_COLUMN_TYPES, CALL_COLUMNS, type CallSchema, SUM_COLUMNS } from "./call-schema.ts";
+import { lockRollUps } from "../sums/roll-ups.ts";
+import { KEYS, raisedSum, type SumTable } from "../sums/call-sums.ts";
+
+interface Columns {
+  readonly table: string;
+  /** Names and types in PostgreSQL. */
+  readonly columns: readonly (readonly [name: string, type: string])[];
+  readonly rest: string;
+}
+
+const CALLS: Columns = {
+  table: "call",
+  columns: CALL_COLUMNS.map((name) => [name, POSTGRES_TYPES[CALL_COLUMN_TYPES[name]]]),
+  rest: "on conflict (id) do nothing returning trace_id",
+};
+const TAGS: Columns = {
+  table: "call_tag",
+  columns: [
+    ["tag", "text"],
+    ["id", "int8"],
+    ["tenant_id", "int4"],
+    ["project_id", "int4"],
+  ],
+  rest: "on conflict (tag, id) do nothing",
+};
+const sumsOf = (table: SumTable): Columns => ({
+  table,
+  columns: [
+    ...KEYS[table].map((key) => [key, key.endsWith("_ms") ? "int8" : key === "end_user" ? "text" : "int4"] as const),
+    ...SUM_COLUMNS.map((column) => [column, "int8"] as const),
+  ],
+  rest: `on conflict (${KEYS[table].join(", ")}) do update set ${SUM_COLUMNS.map((column) => raisedSum(table, column)).join(", ")}`,
+});
+const SUMS: Readonly<Record<SumTable, Columns>> = {
+  call_hour: sumsOf("call_hour"),
+  call_user_day: sumsOf("call_user_day"),
+  call_operation_hour: sumsOf("call_operation_hour"),
+  call_operation_user_day: sumsOf("call_operation_user_day"),
+};
+
+/** Rows for one statement: more would make its parameters needlessly large. */
+const ROWS_AT_ONCE = 1000;
+
+export function postgresInserts(): CallInserts {
+  const partitions = new CallPartitions();
+  return {
+    blocks: new BlockWriter(),
+    prepare: (db, timesMs) => partitions.provide(db, timesMs),
+    async calls(tx, rows) {
+      const ids = new Set<string>();
+      for (const { trace_id: id } of await partitions.watch(() =>
+        insertAll<{ readonly trace_id: string }>(tx, CALLS, rows),
+      ))
+        ids.add(id);
+      return new Set(rows.filter((row) => !ids.has(row.trace_id)));
+    },
+    tags: async (tx, rows) => void (await insertAll(tx, TAGS, rows)),
+    lockSums: lockRollUps,
+    addUp: async (tx, table, rows) =>
+      void (await insertAll(
+        tx,
+        SUMS[table],
+        rows.map(({ key, sums }) => ({
+          ...key,
+          ...Object.fromEntries(SUM_COLUMNS.map((column, index) => [column, sums[index]!])),
+        })),
+      )),
+  };
+}
+
+async function insertAll<Returned>(
+  tx: Transaction<CallSchema>,
+  { table, columns, rest }: Columns,
+  rows: readonly object[],
+): Promise<readonly Returned[]> {
+  const returned: Returned[] = [];
+  const arrays = columns.map(([, type], index) => `$${index + 1}::${type}[]`).join(", ");
+  const text = `insert into "${table}" (${columns.map(([name]) => `"${name}"`).join(", ")}) select * from unnest(${arrays}) ${rest}`;
+  for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) {
+    const part = rows.slice(at, at + ROWS_AT_ONCE) as readonly Readonly<Record<string, unknown>>[];
+    const parameters = columns.map(([name]) => part.map((row) => row[name]));
+    // raw() would freeze the parameters, which takes as long as everything else together.
+    returned.push(...(await tx.executeQuery<Returned>({ ...CompiledQuery.raw(text), parameters })).rows);
+  }
+  return returned;
+}

@@ -1,0 +1,106 @@
+// How calls are inserted into SQLite: a statement for one row, prepared once and run for each row. A statement for many
+// rows takes twice the time, because SQLite finds each of its thousands of parameters by a search.
+import type { Database, SQLQueryBindings, Statement } from "bun:sqlite";
+import { BlockWriter } from "./call-blocks.ts";
+import type { CallInserts } from "./call-insert.ts";
+import { CALL_COLUMNS, type CallRow, SUM_COLUMNS } from "./call-schema.ts";
+import { KEYS, raisedSum, type SumTable } from "../sums/call-sums.ts";
+
+type Insert = Statement<unknown, SQLQueryBindings[]>;
+
+/**
+ * Uses the connection of the transactions, during their turns. `explain` turns an error of SQLite into the one that is
+ * thrown.
+ */
+export function sqliteInserts(database: Database, explain: (error: unknown) => unknown): CallInserts {
+  const statements = new Map<string, Insert>();
+  const prepared = (table: string, columns: readonly string[], rest: string): Insert => {
+    const known = statements.get(table);
+    if (known !== undefined) return known;
+    const statement = database.prepare<unknown, SQLQueryBindings[]>(
+      `insert into "${table}" (${names(columns)}) values (${columns.map(() => "?").join(", ")}) ${rest}`,
+    );
+    statements.set(table, statement);
+    return statement;
+  };
+  const explained = async <T>(run: () => T): Promise<T> => {
+    try {
+      return run();
+    } catch (error) {
+      throw explain(error);
+    }
+  };
+  return {
+    blocks: new BlockWriter(),
+    prepare: async () => {},
+    calls: (_, rows) =>
+      explained(() => {
+        const insert = prepared("call", CALL_COLUMNS, "on conflict (id) do nothing");
+        return new Set(rows.filter((row) => insert.run(...valuesOf(row)).changes === 0));
+      }),
+    tags: (_, rows) =>
+      explained(() => {
+        if (rows.length === 0) return;
+        const insert = prepared(
+          "call_tag",
+          ["tag", "id", "tenant_id", "project_id"],
+          "on conflict (tag, id) do nothing",
+        );
+        for (const { tag, id, tenant_id, project_id } of rows) insert.run(tag, id, tenant_id, project_id);
+      }),
+    // SQLite has one writer at a time.
+    lockSums: async () => {},
+    addUp: (_, table, rows) =>
+      explained(() => {
+        if (rows.length === 0) return;
+        const raise = sumsInto(table);
+        for (const { key, sums } of rows) raise.run(...KEYS[table].map((column) => key[column]!), ...sums);
+      }),
+  };
+
+  function sumsInto(table: SumTable): Insert {
+    return prepared(
+      table,
+      [...KEYS[table], ...SUM_COLUMNS],
+      `on conflict (${names(KEYS[table])}) do update set ${SUM_COLUMNS.map((column) => raisedSum(table, column)).join(", ")}`,
+    );
+  }
+}
+
+const names = (columns: readonly string[]): string => columns.map((column) => `"${column}"`).join(", ");
+
+/** In the order of CALL_COLUMNS; written out, because a loop over the columns takes as long as SQLite. */
+const valuesOf = (row: CallRow): SQLQueryBindings[] => [
+  row.id,
+  row.trace_id,
+  row.tenant_id,
+  row.project_id,
+  row.token_id,
+  row.user_id,
+  row.route,
+  row.provider,
+  row.model,
+  row.end_user,
+  row.status,
+  row.code,
+  row.stream,
+  row.cancelled,
+  row.explained,
+  row.attempts,
+  row.prompt_tokens,
+  row.completion_tokens,
+  row.cached_tokens,
+  row.reasoning_tokens,
+  row.cost_nano_usd,
+  row.end_ms,
+  row.first_content_ms,
+  row.settled,
+  row.model_asked,
+  row.finish_reason,
+  row.operation,
+  row.cache,
+  row.estimated,
+  row.request_hash,
+  row.tags,
+  row.block_id,
+];

@@ -1,0 +1,106 @@
+// Drafts over any database that Kysely supports.
+import { type Kysely, type SelectQueryBuilder, sql } from "kysely";
+import { CONFIGURED_KINDS, type ConfiguredKind } from "../../core/configured.ts";
+import type { DraftSchema } from "./draft-schema.ts";
+import type { DraftPlace, DraftTable, StoredDraft } from "./drafts.ts";
+import { fromInteger, toInteger } from "../schema.ts";
+
+type Db = Kysely<DraftSchema>;
+type Owned = Omit<DraftPlace, "kind" | "name">;
+
+/** Of one owner in one place. */
+const MOST_DRAFTS = 100;
+
+export function draftTable<Schema extends DraftSchema>(wider: Kysely<Schema>): DraftTable {
+  const db = wider as unknown as Db;
+  return {
+    async saveDraft(draft) {
+      await db.transaction().execute(async (tx) => {
+        const { text, base, saved_at_ms, ...key } = rowOf(draft);
+        const again = { text, base, saved_at_ms };
+        await tx
+          .insertInto("drafts")
+          .values({ ...key, ...again })
+          .onConflict((conflict) =>
+            draft.projectId === null
+              ? conflict
+                  .columns(["tenant_id", "owner", "kind", "name"])
+                  .where("project_id", "is", null)
+                  .doUpdateSet(again)
+              : conflict
+                  .columns(["tenant_id", "project_id", "owner", "kind", "name"])
+                  .where("project_id", "is not", null)
+                  .doUpdateSet(again),
+          )
+          .execute();
+        const kept = await of(tx, draft).offset(sql.lit(MOST_DRAFTS)).limit(sql.lit(MOST_DRAFTS)).execute();
+        for (const { kind, name } of kept) await removed(tx, { ...draft, kind: kind as ConfiguredKind, name });
+      });
+    },
+    async findDraft(place) {
+      const row = await of(db, place)
+        .where("kind", "=", place.kind)
+        .where("name", "=", place.name)
+        .limit(1)
+        .executeTakeFirst();
+      return row === undefined ? null : draftOf(row);
+    },
+    listDrafts: async (place) =>
+      (await of(db, place).limit(sql.lit(MOST_DRAFTS)).execute())
+        .filter(({ kind }) => (CONFIGURED_KINDS as readonly string[]).includes(kind))
+        .map(draftOf),
+    removeDraft: (place) => removed(db, place),
+  };
+}
+
+function of(
+  db: Db,
+  { tenantId, projectId, owner }: Owned,
+): SelectQueryBuilder<DraftSchema, "drafts", DraftSchema["drafts"]> {
+  return db
+    .selectFrom("drafts")
+    .selectAll()
+    .where("tenant_id", "=", tenantId)
+    .where("project_id", projectId === null ? "is" : "=", projectId)
+    .where("owner", "=", owner)
+    .orderBy("saved_at_ms", "desc")
+    .orderBy("name");
+}
+
+async function removed(db: Db, { tenantId, projectId, owner, kind, name }: DraftPlace): Promise<boolean> {
+  const { numDeletedRows } = await db
+    .deleteFrom("drafts")
+    .where("tenant_id", "=", tenantId)
+    .where("project_id", projectId === null ? "is" : "=", projectId)
+    .where("owner", "=", owner)
+    .where("kind", "=", kind)
+    .where("name", "=", name)
+    .executeTakeFirst();
+  return numDeletedRows > 0n;
+}
+
+function rowOf(draft: StoredDraft): DraftSchema["drafts"] {
+  return {
+    tenant_id: draft.tenantId,
+    project_id: draft.projectId,
+    owner: draft.owner,
+    kind: draft.kind,
+    name: draft.name,
+    text: draft.text,
+    base: draft.base,
+    saved_at_ms: toInteger(draft.savedAtMs),
+  };
+}
+
+function draftOf(row: DraftSchema["drafts"]): StoredDraft {
+  return {
+    tenantId: row.tenant_id,
+    projectId: row.project_id,
+    owner: row.owner,
+    kind: row.kind as ConfiguredKind,
+    name: row.name,
+    text: row.text,
+    base: row.base,
+    savedAtMs: fromInteger(row.saved_at_ms),
+  };
+}

@@ -1,0 +1,298 @@
+// The versions of the configuration, and what one transaction adds to them and to the audit log (kysely-audit.ts), over
+// any database that Kysely supports. The state of a resource after some version is the state before its first later
+// change, so nothing has to be stored twice.
+import { type Kysely, type SelectQueryBuilder, sql } from "kysely";
+import type {
+  Actor,
+  AuditNote,
+  Change,
+  ConfigurationScope,
+  HistoryScope,
+  Version,
+  VersionSummary,
+} from "../records.ts";
+import { afterCursor, inOrderOf, type ListKey, pageOf, rowLimit } from "../database/pages.ts";
+import { addToChains } from "../audit/kysely-audit.ts";
+import type { Page, PageRequest } from "../reader.ts";
+import {
+  actorColumns,
+  actorOf,
+  changeOf,
+  type ResourceStep,
+  resourceOf,
+  stepOf,
+  type StoredResource,
+} from "../database/row-values.ts";
+import { fromInteger, fromIntegerOrNull, toInteger, type Schema } from "../schema.ts";
+import { StoreError } from "../store.ts";
+
+type Db = Kysely<Schema>;
+
+/** Rows of one insert, because databases limit the values of a statement. */
+const ROWS_AT_ONCE = 200;
+
+const VERSIONS: ListKey = { list: "versions", columns: [["number", "integer"]], newestFirst: true };
+
+export async function versionAt(db: Db, ms: number): Promise<number> {
+  const row = await db
+    .selectFrom("versions")
+    .select((one) => one.fn.max("number").as("number"))
+    .where("at_ms", "<=", toInteger(ms))
+    .executeTakeFirst();
+  return fromInteger(row?.number ?? 0n);
+}
+
+export async function listVersions(
+  db: Db,
+  page: PageRequest,
+  scope?: ConfigurationScope,
+): Promise<Page<VersionSummary>> {
+  let query = db
+    .selectFrom("versions")
+    .selectAll()
+    .where(afterCursor(page, VERSIONS))
+    .orderBy(inOrderOf(VERSIONS))
+    .limit(rowLimit(page));
+  if (scope !== undefined)
+    query = query.where("number", "in", inScope(db.selectFrom("version_changes").select("version"), scope));
+  const rows = await query.execute();
+  const counts = await changesOf(
+    db,
+    rows.map(({ number }) => number),
+    scope,
+  );
+  return pageOf(
+    rows,
+    page,
+    VERSIONS,
+    (row) => [row.number],
+    (row) => ({ ...versionOf(row), changes: counts.get(row.number) ?? 0 }),
+  );
+}
+
+function versionOf(
+  row: {
+    readonly number: bigint;
+    readonly at_ms: bigint;
+    readonly rolled_back_to: bigint | null;
+    readonly note: string | null;
+  } & Parameters<typeof actorOf>[0],
+): Omit<VersionSummary, "changes"> {
+  return {
+    number: fromInteger(row.number),
+    atMs: fromInteger(row.at_ms),
+    actor: actorOf(row),
+    rolledBackTo: fromIntegerOrNull(row.rolled_back_to),
+    note: row.note,
+  };
+}
+
+async function changesOf(
+  db: Db,
+  versions: readonly bigint[],
+  scope: ConfigurationScope | undefined,
+): Promise<ReadonlyMap<bigint, number>> {
+  if (versions.length === 0) return new Map();
+  const query = db
+    .selectFrom("version_changes")
+    .select((row) => ["version", row.fn.countAll<bigint>().as("changes")] as const)
+    .where("version", "in", [...versions])
+    .groupBy("version");
+  const rows = await (scope === undefined ? query : inScope(query, scope)).execute();
+  return new Map(rows.map(({ version, changes }) => [version, Number(changes)]));
+}
+
+export async function findVersion(db: Db, number: number, scope?: ConfigurationScope): Promise<Version | null> {
+  if (!Number.isSafeInteger(number)) return null;
+  const row = await db.selectFrom("versions").selectAll().where("number", "=", toInteger(number)).executeTakeFirst();
+  if (row === undefined) return null;
+  const steps = await stepsBetween(db, number - 1, number, scope);
+  return steps.length === 0 && scope !== undefined ? null : { ...versionOf(row), changes: steps.map(changeOf) };
+}
+
+export async function listObjectVersions(
+  db: Db,
+  resourceId: string,
+  scope: ConfigurationScope,
+  most: number,
+): Promise<readonly Version[]> {
+  const query = db
+    .selectFrom("version_changes")
+    .selectAll()
+    .orderBy("version", "desc")
+    .orderBy("ordinal", "desc")
+    .limit(sql.lit(most));
+  const rows = await inScope(query, { ...scope, resourceId }).execute();
+  if (rows.length === 0) return [];
+  const numbers = rows.map(({ version }) => version);
+  const heads = await db.selectFrom("versions").selectAll().where("number", "in", numbers).execute();
+  const headOf = new Map(heads.map((row) => [row.number, versionOf(row)]));
+  return rows.map((row) => ({ ...headOf.get(row.version)!, changes: [changeOf(stepOf(row))] }));
+}
+
+export async function diffVersions(db: Db, from: number, to: number, scope?: HistoryScope): Promise<readonly Change[]> {
+  const [low, high] = from <= to ? [from, to] : [to, from];
+  const whole = [...joined(await stepsBetween(db, low, high, scope)).values()];
+  return whole
+    .map((step) => (from <= to ? step : { before: step.after, after: step.before }))
+    .filter(({ before, after }) => content(before) !== content(after))
+    .map(changeOf);
+}
+
+/** Joins the steps of each resource into one. */
+function joined(steps: readonly ResourceStep[]): ReadonlyMap<string, ResourceStep> {
+  const whole = new Map<string, ResourceStep>();
+  for (const { before, after } of steps) {
+    const { id } = (after ?? before)!;
+    const first = whole.get(id);
+    whole.set(id, { before: first === undefined ? before : first.before, after });
+  }
+  return whole;
+}
+
+/** The parts of a resource in which two states of it can differ. */
+function content(resource: StoredResource | null): string {
+  return resource === null ? "" : JSON.stringify([resource.name, resource.document]);
+}
+
+/** The steps after `low`, up to and including `high`, in order. */
+async function stepsBetween(db: Db, low: number, high: number, scope?: HistoryScope): Promise<readonly ResourceStep[]> {
+  if (!Number.isSafeInteger(low) || !Number.isSafeInteger(high))
+    throw new StoreError("invalid", "A version must be a whole number.");
+  const query = db
+    .selectFrom("version_changes")
+    .selectAll()
+    .where("version", ">", toInteger(low))
+    .where("version", "<=", toInteger(high))
+    .orderBy("version")
+    .orderBy("ordinal");
+  return (await (scope === undefined ? query : inScope(query, scope)).execute()).map(stepOf);
+}
+
+function inScope<Output>(
+  query: SelectQueryBuilder<Schema, "version_changes", Output>,
+  { tenantId, projectId, resourceId }: HistoryScope,
+): SelectQueryBuilder<Schema, "version_changes", Output> {
+  const ofTenant = query.where("tenant_id", "=", tenantId);
+  const ofPlace = projectId === null ? ofTenant : ofTenant.where("project_id", "=", projectId);
+  return resourceId === undefined ? ofPlace : ofPlace.where("resource_id", "=", resourceId);
+}
+
+/** The steps that restore the state after version `to`. Resources of projects that no longer exist are left out. */
+export async function planRollBack(tx: Db, scope: ConfigurationScope, to: number): Promise<readonly ResourceStep[]> {
+  if (!Number.isSafeInteger(to) || to < 0) throw new StoreError("invalid", "A version must be a whole number.");
+  if (
+    to > 0 &&
+    (await tx.selectFrom("versions").select("number").where("number", "=", toInteger(to)).executeTakeFirst()) ===
+      undefined
+  )
+    throw new StoreError("unknown", `There is no version ${to}.`);
+  const later = joined(await stepsBetween(tx, to, Number.MAX_SAFE_INTEGER, scope));
+  const projects = new Set(
+    (await tx.selectFrom("projects").select("id").where("tenant_id", "=", scope.tenantId).execute()).map(
+      ({ id }) => id,
+    ),
+  );
+  const steps: ResourceStep[] = [];
+  for (const [id, { before: was }] of later) {
+    const row = await tx.selectFrom("resources").selectAll().where("id", "=", id).executeTakeFirst();
+    const is = row === undefined ? null : resourceOf(row);
+    const gone = was !== null && was.projectId !== null && !projects.has(was.projectId);
+    if (!gone && content(is) !== content(was)) steps.push({ before: is, after: was });
+  }
+  return steps;
+}
+
+export interface AuditEntry extends AuditNote {
+  readonly isChange: boolean;
+}
+
+/** What one transaction has done, as it is recorded in that transaction. */
+export interface History {
+  readonly actor: Actor;
+  readonly atMs: number;
+  /** The revision that the transaction has made; `null` when it changed nothing that has a revision. */
+  readonly revision: bigint | null;
+  readonly entries: readonly AuditEntry[];
+  readonly steps: readonly ResourceStep[];
+  readonly rolledBackTo: number | null;
+  /** Why the change was made; `null` when it was not said. */
+  readonly remark: string | null;
+}
+
+/** Returns the version that was made, or `null`. */
+export async function writeHistory(tx: Db, history: History): Promise<number | null> {
+  const version = history.steps.length === 0 ? null : await writeVersion(tx, history);
+  await writeAudit(tx, history, version);
+  return version;
+}
+
+async function writeVersion(tx: Db, { actor, atMs, steps, rolledBackTo, remark }: History): Promise<number> {
+  const newest = await tx
+    .selectFrom("versions")
+    .select((row) => row.fn.max("number").as("number"))
+    .executeTakeFirst();
+  const number = (newest?.number ?? 0n) + 1n;
+  await tx
+    .insertInto("versions")
+    .values({
+      number,
+      at_ms: toInteger(atMs),
+      rolled_back_to: rolledBackTo === null ? null : toInteger(rolledBackTo),
+      note: remark,
+      ...actorColumns(actor),
+    })
+    .execute();
+  const rows = steps.map((step, index) => {
+    const { before, after } = step;
+    const { kind, id, name, tenantId, projectId } = (after ?? before)!;
+    const action = before === null ? "create" : after === null ? "remove" : "change";
+    const [value_before, value_after] = [before, after].map((value) => (value === null ? null : JSON.stringify(value)));
+    return {
+      version: number,
+      ordinal: BigInt(index),
+      action,
+      kind,
+      resource_id: id,
+      name,
+      tenant_id: tenantId,
+      project_id: projectId,
+      value_before: value_before!,
+      value_after: value_after!,
+    };
+  });
+  for (let at = 0; at < rows.length; at += ROWS_AT_ONCE)
+    await tx
+      .insertInto("version_changes")
+      .values(rows.slice(at, at + ROWS_AT_ONCE))
+      .execute();
+  return fromInteger(number);
+}
+
+async function writeAudit(
+  tx: Db,
+  { actor, atMs, revision, entries, remark }: History,
+  version: number | null,
+): Promise<void> {
+  const rows = entries.map((entry) => ({
+    // Sorts by time, and by order within one process.
+    id: Bun.randomUUIDv7("hex", atMs),
+    at_ms: toInteger(atMs),
+    ...actorColumns(actor),
+    via: actor.via ?? null,
+    session_id: actor.sessionId ?? null,
+    action: entry.action,
+    outcome: entry.outcome,
+    kind: entry.kind,
+    target_id: entry.targetId?.toWellFormed() ?? null,
+    target_name: entry.targetName?.toWellFormed() ?? null,
+    tenant_id: entry.tenantId,
+    project_id: entry.projectId ?? null,
+    value_before: entry.before == null ? null : JSON.stringify(entry.before),
+    value_after: entry.after == null ? null : JSON.stringify(entry.after),
+    note: (entry.note ?? (entry.isChange ? remark : null))?.toWellFormed() ?? null,
+    version: entry.isChange && version !== null ? toInteger(version) : null,
+    revision: entry.isChange ? revision : null,
+  }));
+  await addToChains(tx, rows);
+}

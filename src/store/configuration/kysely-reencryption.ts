@@ -1,0 +1,87 @@
+// Re-encrypts everything that is encrypted under the newest master key: resources, their earlier versions, stored
+// answers, and the keys of call contents. One transaction under the lock of changes, so that no change is lost between
+// reading and writing.
+import { sql, type Transaction } from "kysely";
+import { DecryptionError, type SecretCipher } from "../../config/secret-cipher.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { CallSchema } from "../calls/call-schema.ts";
+import { contentKeyPlace } from "../calls/content-store.ts";
+import { answerPlace } from "../kept-answers.ts";
+import type { StoredResource } from "../database/row-values.ts";
+import type { Schema } from "../schema.ts";
+import { reencryptedDocument } from "./secret-fields.ts";
+import type { Reencryption } from "../store.ts";
+
+type Tx = Transaction<Schema>;
+
+export async function reencryptAll(tx: Tx, cipher: SecretCipher): Promise<Reencryption> {
+  let rows = 0;
+  const unopened = new Set<string>();
+  /** `null` when the text stays as it is. */
+  const again = (what: string, text: string, make: () => string): string | null => {
+    try {
+      const made = make();
+      return made === text ? null : made;
+    } catch (error) {
+      if (!(error instanceof DecryptionError)) throw error;
+      unopened.add(`${what}: ${error.message}`);
+      return null;
+    }
+  };
+  for (const { id, kind, name, document } of await tx.selectFrom("resources").selectAll().execute()) {
+    const made = again(`${kind} ${name ?? id}`, document, () =>
+      JSON.stringify(
+        reencryptedDocument(kind as StoredResource["kind"], id, JSON.parse(document) as JsonObject, cipher),
+      ),
+    );
+    if (made === null) continue;
+    await tx.updateTable("resources").set({ document: made }).where("id", "=", id).execute();
+    rows++;
+  }
+  for (const row of await tx.selectFrom("version_changes").selectAll().execute()) {
+    const state = (text: string | null): string | null =>
+      text === null
+        ? null
+        : again(`${row.kind} ${row.name ?? row.resource_id} in version ${row.version}`, text, () =>
+            JSON.stringify(reencryptedState(JSON.parse(text) as StoredResource, cipher)),
+          );
+    const [before, after] = [state(row.value_before), state(row.value_after)];
+    if (before === null && after === null) continue;
+    await tx
+      .updateTable("version_changes")
+      .set({ value_before: before ?? row.value_before, value_after: after ?? row.value_after })
+      .where("version", "=", row.version)
+      .where("ordinal", "=", row.ordinal)
+      .execute();
+    rows++;
+  }
+  for (const { token_id: tokenId, answer_key: key, body } of await tx
+    .selectFrom("kept_answers")
+    .select(["token_id", "answer_key", "body"])
+    .execute()) {
+    const made = again("a stored response", body, () => cipher.reencrypt(body, answerPlace(tokenId, key)));
+    if (made === null) continue;
+    await tx
+      .updateTable("kept_answers")
+      .set({ body: made })
+      .where("token_id", "=", tokenId)
+      .where("answer_key", "=", key)
+      .execute();
+    rows++;
+  }
+  for (const { tenant_id: tenantId, sealed } of (
+    await sql<CallSchema["content_key"]>`select * from content_key`.execute(tx)
+  ).rows) {
+    const made = again(`the content key of the tenant ${tenantId}`, sealed, () =>
+      cipher.reencrypt(sealed, contentKeyPlace(tenantId)),
+    );
+    if (made === null) continue;
+    await sql`update content_key set sealed = ${made} where tenant_id = ${tenantId}`.execute(tx);
+    rows++;
+  }
+  return { rows, unopened: [...unopened] };
+}
+
+function reencryptedState(resource: StoredResource, cipher: SecretCipher): StoredResource {
+  return { ...resource, document: reencryptedDocument(resource.kind, resource.id, resource.document, cipher) };
+}

@@ -1,0 +1,170 @@
+// Writes configured resources, over any database that Kysely supports: their secrets are encrypted and their steps are
+// kept for versions. Also rolls back to a version.
+import type { ConfiguredKind } from "../../core/configured.ts";
+import { planRollBack } from "./kysely-history.ts";
+import { findStoredResource } from "../kysely-reader.ts";
+import {
+  requireInTenant,
+  requireTenant,
+  requireTexts,
+  requireVersion,
+  record,
+  refuseUsedId,
+  requireFound,
+  type Work,
+} from "../kysely-work.ts";
+import type { Change, NewResource } from "../records.ts";
+import {
+  changeOf,
+  maskedResource,
+  type ResourceStep,
+  resourceColumns,
+  resourceOf,
+  type StoredResource,
+} from "../database/row-values.ts";
+import { encryptedDocument } from "./secret-fields.ts";
+import { StoreError } from "../store.ts";
+import type { Writer } from "../writer.ts";
+
+const ID_PREFIX: Readonly<Record<ConfiguredKind, string>> = {
+  provider: "prv",
+  route: "rte",
+  policy: "pol",
+  limit: "lim",
+  budget: "bud",
+  price: "prc",
+  tool_server: "tsv",
+  webhook: "whk",
+  setting: "set",
+};
+
+function newResourceId(kind: ConfiguredKind): string {
+  return `${ID_PREFIX[kind]}_${crypto.getRandomValues(new Uint8Array(10)).toHex()}`;
+}
+
+function recordStep(work: Work, step: ResourceStep): void {
+  const { action: _, ...what } = changeOf(step);
+  const renamed =
+    step.before !== null && step.after !== null && step.before.name !== step.after.name
+      ? `Its name was ${JSON.stringify(step.before.name)}.`
+      : null;
+  record(work, what, renamed);
+  work.steps.push(step);
+}
+
+export function resourceWrites(
+  work: Work,
+): Pick<Writer, "createResource" | "changeResource" | "removeResource" | "rollBack"> {
+  const { tx, nowMs, cipher, actor } = work;
+  return {
+    async createResource(resource) {
+      const { kind, id = newResourceId(kind), tenantId, projectId, name } = resource;
+      requireTexts(name);
+      await requireTenant(tx, tenantId);
+      if (projectId !== null) await requireInTenant(tx, "projects", projectId, tenantId);
+      await refuseUsedId(tx, "resources", id);
+      await refuseUsedName(work, { ...resource, id });
+      const document = encryptedDocument({ kind, id, cipher }, resource.document, null);
+      const after: StoredResource = {
+        kind,
+        id,
+        tenantId,
+        projectId,
+        name,
+        document,
+        setBy: resource.setBy ?? actor.role ?? "owner",
+        byOperator: resource.byOperator ?? actor.isOperator === true,
+        version: 1,
+        createdAtMs: nowMs,
+        updatedAtMs: nowMs,
+      };
+      await tx.insertInto("resources").values(resourceColumns(after)).execute();
+      recordStep(work, { before: null, after });
+      return maskedResource(after);
+    },
+    async changeResource(kind, id, change, expected) {
+      const before = requireFound(await findStoredResource(tx, kind, id), kind, id);
+      requireVersion(kind, before.version, expected);
+      const { name, document } = change(maskedResource(before));
+      requireTexts(name);
+      if (name !== before.name) await refuseUsedName(work, { ...before, name });
+      const encrypted = encryptedDocument({ kind, id, cipher }, document, before.document);
+      const after: StoredResource = {
+        ...before,
+        name,
+        document: encrypted,
+        setBy: actor.role ?? "owner",
+        byOperator: actor.isOperator === true,
+        version: before.version + 1,
+        updatedAtMs: nowMs,
+      };
+      await tx.updateTable("resources").set(resourceColumns(after)).where("id", "=", id).execute();
+      recordStep(work, { before, after });
+      return maskedResource(after);
+    },
+    async removeResource(kind, id, expected) {
+      const before = requireFound(await findStoredResource(tx, kind, id), kind, id);
+      requireVersion(kind, before.version, expected);
+      await tx.deleteFrom("resources").where("id", "=", id).execute();
+      recordStep(work, { before, after: null });
+    },
+    rollBack: (scope, to) => rollBack(work, scope, to),
+  };
+}
+
+async function refuseUsedName(
+  { tx }: Work,
+  { kind, id, tenantId, projectId, name }: NewResource & { readonly id: string },
+): Promise<void> {
+  if (name === null) return;
+  const other = await tx
+    .selectFrom("resources")
+    .select("id")
+    .where("kind", "=", kind)
+    .where("tenant_id", "=", tenantId)
+    .where("project_id", projectId === null ? "is" : "=", projectId)
+    .where("name", "=", name)
+    .where("id", "!=", id)
+    .executeTakeFirst();
+  if (other !== undefined)
+    throw new StoreError("exists", `Another ${kind.replace("_", " ")} already has the name ${JSON.stringify(name)}.`);
+}
+
+export async function removeResourcesOf(work: Work, tenantId: string, projectId: string | null): Promise<void> {
+  const rows = await work.tx
+    .selectFrom("resources")
+    .selectAll()
+    .where("tenant_id", "=", tenantId)
+    .where("project_id", projectId === null ? "is" : "=", projectId)
+    .execute();
+  for (const row of rows) {
+    await work.tx.deleteFrom("resources").where("id", "=", row.id).execute();
+    recordStep(work, { before: resourceOf(row), after: null });
+  }
+}
+
+async function rollBack(
+  work: Work,
+  scope: { readonly tenantId: string; readonly projectId: string | null },
+  to: number,
+): Promise<readonly Change[]> {
+  const { tx, nowMs } = work;
+  if (work.steps.length > 0)
+    throw new StoreError("conflict", "Restoring a version cannot be combined with other changes.");
+  const steps = (await planRollBack(tx, scope, to)).map(({ before, after }): ResourceStep => ({
+    before,
+    after: after && { ...after, version: Math.max(before?.version ?? 0, after.version) + 1, updatedAtMs: nowMs },
+  }));
+  // All of them are removed first, because two may have exchanged names.
+  for (const { before } of steps)
+    if (before !== null) await tx.deleteFrom("resources").where("id", "=", before.id).execute();
+  for (const step of steps) {
+    if (step.after !== null) {
+      await refuseUsedName(work, step.after);
+      await tx.insertInto("resources").values(resourceColumns(step.after)).execute();
+    }
+    recordStep(work, step);
+  }
+  work.rolledBackTo = to;
+  return steps.map(changeOf);
+}

@@ -1,0 +1,91 @@
+// Reads of saved views over any database that Kysely supports, and the conversion of their rows.
+import { type Expression, type ExpressionBuilder, type Kysely, type SqlBool } from "kysely";
+import { afterCursor, inOrderOf, type ListKey, pageOf, rowLimit } from "../database/pages.ts";
+import type { Page, PageRequest } from "../reader.ts";
+import { fromInteger, toInteger } from "../schema.ts";
+import type { ViewSchema } from "./view-schema.ts";
+import type { SavedView, ViewOwner } from "./views.ts";
+
+type Row = ViewSchema["console_views"];
+type Db = Kysely<ViewSchema>;
+
+const BY_NAME: ListKey = {
+  list: "views",
+  columns: [
+    ["screen", "text"],
+    ["name", "text"],
+    ["id", "text"],
+  ],
+  newestFirst: false,
+};
+export const ownedBy =
+  ({ tenantId, projectId, userId }: ViewOwner) =>
+  (of: ExpressionBuilder<ViewSchema, "console_views">): Expression<SqlBool> =>
+    of.and([
+      of("tenant_id", "=", tenantId),
+      of("project_id", projectId === null ? "is" : "=", projectId),
+      of("user_id", userId === null ? "is" : "=", userId),
+    ]);
+
+export async function listViews<Schema extends ViewSchema>(
+  wider: Kysely<Schema>,
+  page: PageRequest,
+  { owner, screen }: { readonly owner: ViewOwner; readonly screen?: string | undefined },
+): Promise<Page<SavedView>> {
+  let query = (wider as unknown as Db).selectFrom("console_views").selectAll().where(ownedBy(owner));
+  if (screen !== undefined) query = query.where("screen", "=", screen);
+  const rows = await query
+    .where(afterCursor(page, BY_NAME))
+    .orderBy(inOrderOf(BY_NAME))
+    .limit(rowLimit(page))
+    .execute();
+  return pageOf(rows, page, BY_NAME, (row) => [row.screen, row.name, row.id], viewOf);
+}
+
+/** A tenant with more projects than this begins some of them without a view. */
+const MOST_DEFAULTS = 500;
+
+export async function listDefaultViews<Schema extends ViewSchema>(
+  wider: Kysely<Schema>,
+  tenantId: string,
+  userId: string,
+): Promise<readonly SavedView[]> {
+  const rows = await (wider as unknown as Db)
+    .selectFrom("console_views")
+    .selectAll()
+    .where("tenant_id", "=", tenantId)
+    .where("is_default", "=", 1n)
+    .where((of) => of.or([of("user_id", "=", userId), of("project_id", "is not", null)]))
+    .orderBy("id")
+    .limit(MOST_DEFAULTS)
+    .execute();
+  return rows.map(viewOf);
+}
+
+export function viewRow({ id, owner, screen, name, query, isDefault, createdBy, createdAtMs }: SavedView): Row {
+  return {
+    id,
+    tenant_id: owner.tenantId,
+    project_id: owner.projectId,
+    user_id: owner.userId,
+    screen,
+    name,
+    query,
+    is_default: isDefault ? 1n : 0n,
+    created_by: createdBy,
+    created_at_ms: toInteger(createdAtMs),
+  };
+}
+
+export function viewOf(row: Row): SavedView {
+  return {
+    id: row.id,
+    owner: { tenantId: row.tenant_id, projectId: row.project_id, userId: row.user_id } as ViewOwner,
+    screen: row.screen,
+    name: row.name,
+    query: row.query,
+    isDefault: fromInteger(row.is_default) === 1,
+    createdBy: row.created_by,
+    createdAtMs: fromInteger(row.created_at_ms),
+  };
+}

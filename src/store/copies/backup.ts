@@ -1,0 +1,179 @@
+// Backups: all rows of a database as of one moment, while gateways use it, in a form that a database of either kind takes
+// back. The tables and their columns are named in it, so that a later version restores it into the schema that it was
+// made of, and migrates that.
+import { renameSync, rmSync } from "node:fs";
+import type { Kysely } from "kysely";
+import { z } from "zod";
+import { type BackupWriter, backupLines, openBackupWriter } from "./backup-file.ts";
+import type { Database } from "../database/database.ts";
+import { migrationsRun } from "../migrations.ts";
+import type { Schema } from "../schema.ts";
+import { COPIED_TABLES } from "./stored-tables.ts";
+import { StoreError } from "../store.ts";
+import { type Column, columnsOf, pagesOf, type Row } from "./table-copies.ts";
+
+/** What stands in its first line. */
+const ABOUT = z.object({
+  kind: z.literal("about"),
+  /** Of the program that wrote it. */
+  program: z.string(),
+  made_at_ms: z.number(),
+  database: z.enum(["sqlite", "postgres"]),
+  /** The names of the migrations that its tables have had. */
+  migrations: z.array(z.string()).min(1),
+});
+const TABLE = z.object({
+  kind: z.literal("table"),
+  name: z.string(),
+  columns: z.array(z.object({ name: z.string(), type: z.enum(["number", "text", "bytes"]) })),
+});
+const END = z.object({ kind: z.literal("end"), rows: z.record(z.string(), z.number()) });
+
+export interface BackupSummary {
+  readonly program: string;
+  readonly madeAtMs: number;
+  readonly database: "sqlite" | "postgres";
+  readonly migrations: readonly string[];
+  /** Rows of each table. */
+  readonly rows: Readonly<Record<string, number>>;
+  /** The id of the last change in its audit log, by which a database shows that it goes on from there. */
+  readonly lastChange: string | null;
+}
+
+export type BackupAbout = Omit<BackupSummary, "rows" | "lastChange">;
+
+export type BackupPart =
+  | { readonly kind: "about"; readonly about: BackupAbout }
+  | { readonly kind: "table"; readonly name: string }
+  | { readonly kind: "row"; readonly table: string; readonly row: Row }
+  | { readonly kind: "end"; readonly rows: BackupSummary["rows"] };
+
+export interface BackupOptions {
+  readonly file: string;
+  /** `null` for a backup that is not encrypted. */
+  readonly passphrase: string | null;
+  readonly program: string;
+  readonly nowMs: number;
+}
+
+/** Never overwrites a file, and leaves none when it fails. Throws StoreError or the system's error. */
+export async function writeBackup(
+  { db, kind }: Database,
+  { file, passphrase, program, nowMs }: BackupOptions,
+): Promise<Omit<BackupSummary, "lastChange">> {
+  const unfinished = `${file}.unfinished`;
+  rmSync(unfinished, { force: true });
+  const writer = openBackupWriter(unfinished, passphrase);
+  try {
+    const columns = await columnsOf(db);
+    const summary = await db
+      .transaction()
+      .setIsolationLevel("repeatable read")
+      .setAccessMode("read only")
+      .execute(async (tx) => {
+        const about = { program, madeAtMs: nowMs, database: kind, migrations: await migrationsRun(tx) };
+        writer.line(
+          JSON.stringify({ kind: "about", program, made_at_ms: nowMs, database: kind, migrations: about.migrations }),
+        );
+        const rows: Record<string, number> = {};
+        for (const table of COPIED_TABLES)
+          rows[table.name] = await writeTable(tx, writer, table, columns.get(table.name) ?? []);
+        writer.line(JSON.stringify({ kind: "end", rows }));
+        return { ...about, rows };
+      });
+    writer.end();
+    renameSync(unfinished, file);
+    return summary;
+  } catch (error) {
+    writer.abandon();
+    rmSync(unfinished, { force: true });
+    throw error;
+  }
+}
+
+async function writeTable(
+  db: Kysely<Schema>,
+  writer: BackupWriter,
+  table: (typeof COPIED_TABLES)[number],
+  columns: readonly Column[],
+): Promise<number> {
+  const described = columns.map(({ name, kind }) => ({ name, type: kind }));
+  writer.line(JSON.stringify({ kind: "table", name: table.name, columns: described }));
+  let rows = 0;
+  for await (const page of pagesOf(db, table))
+    for (const row of page) {
+      writer.line(JSON.stringify(columns.map(({ name, kind }) => writtenValue(row[name], kind))));
+      rows++;
+    }
+  return rows;
+}
+
+/** Integers that a number cannot represent are texts, and bytes are in base64. */
+function writtenValue(value: unknown, kind: Column["kind"]): unknown {
+  if (value === null) return null;
+  if (kind === "bytes") return Buffer.from(value as Uint8Array).toString("base64");
+  if (kind === "text") return value;
+  const number = Number(value);
+  return Number.isSafeInteger(number) ? number : (value as bigint).toString();
+}
+
+function readValue(value: unknown, kind: Column["kind"]): unknown {
+  if (value === null) return null;
+  if (kind === "bytes") return Buffer.from(value as string, "base64");
+  return kind === "number" ? BigInt(value as number | string) : value;
+}
+
+/** Everything in a backup, in its order, checked. Throws StoreError `invalid`. */
+export function* backupParts(file: string, passphrase: string | null): Iterable<BackupPart> {
+  const counted: Record<string, number> = {};
+  let table: z.infer<typeof TABLE> | null = null;
+  let isOver = false;
+  for (const line of backupLines(file, passphrase)) {
+    const value: unknown = JSON.parse(line);
+    if (Array.isArray(value) && table !== null) {
+      counted[table.name]! += 1;
+      const row = Object.fromEntries(
+        table.columns.map(({ name, type }, index) => [name, readValue(value[index], type)]),
+      );
+      yield { kind: "row", table: table.name, row };
+      continue;
+    }
+    const { kind } = z.object({ kind: z.string() }).parse(value);
+    if (kind === "about") {
+      const { program, made_at_ms: madeAtMs, database, migrations } = ABOUT.parse(value);
+      yield { kind: "about", about: { program, madeAtMs, database, migrations } };
+    } else if (kind === "table") {
+      table = TABLE.parse(value);
+      counted[table.name] = 0;
+      yield { kind: "table", name: table.name };
+    } else {
+      const { rows } = END.parse(value);
+      for (const [name, count] of Object.entries(rows))
+        if (counted[name] !== count)
+          throw new StoreError(
+            "invalid",
+            `The backup ${file} has ${counted[name] ?? 0} rows of the table ${name} in place of ${count}. Use another copy of it.`,
+          );
+      isOver = true;
+      yield { kind: "end", rows };
+    }
+  }
+  if (!isOver)
+    throw new StoreError("invalid", `The backup ${file} does not say where it ends. Use another copy of it.`);
+}
+
+/** Reads all of a backup and restores nothing. Throws StoreError `invalid` when anything in it is not as it was written. */
+export function verifyBackup(file: string, passphrase: string | null): BackupSummary {
+  let about: BackupAbout | null = null;
+  let rows: BackupSummary["rows"] = {};
+  let last: Row | null = null;
+  for (const part of backupParts(file, passphrase)) {
+    if (part.kind === "about") ({ about } = part);
+    else if (part.kind === "end") ({ rows } = part);
+    else if (part.kind === "row" && part.table === "audit_log" && isLater(part.row, last)) last = part.row;
+  }
+  return { ...about!, rows, lastChange: last === null ? null : (last["id"] as string) };
+}
+
+const isLater = ({ revision }: Row, last: Row | null): boolean =>
+  typeof revision === "bigint" && (last === null || revision > (last["revision"] as bigint));

@@ -1,0 +1,52 @@
+// The marks that a move to another database leaves in both: which database is being left, which one is being filled, and
+// until when the former takes no changes. They are not moved themselves.
+import { type Kysely, sql } from "kysely";
+import type { MoveSchema } from "./move-schema.ts";
+import type { Schema } from "../schema.ts";
+import { StoreError } from "../store.ts";
+
+export type MoveMark = MoveSchema["database_move"];
+
+/** The end of no time at all: a database that was moved never takes changes again. */
+export const FOREVER_MS = 2n ** 62n;
+
+export function moveMarks(db: Kysely<Schema>): Promise<readonly MoveMark[]> {
+  return db.selectFrom("database_move").selectAll().orderBy("id").execute();
+}
+
+/** Throws StoreError when gateways have to use another database, or cannot use this one yet. `name` begins a sentence. */
+export async function requireNotMoved(db: Kysely<Schema>, name: string): Promise<void> {
+  for (const { role, state, other } of await moveMarks(db)) {
+    if (role === "from" && state === "moved") throw movedAway(name, other);
+    if (role === "to" && state === "copying")
+      throw new StoreError(
+        "unusable",
+        `${name} is not complete: a move or a restore fills it and has not ended. Run the same command again, which goes on.`,
+      );
+  }
+}
+
+export const movedAway = (name: string, other: string): StoreError =>
+  new StoreError(
+    "unusable",
+    `${name} was moved: its contents are now in ${inSentence(other)}. Start the gateway with that one (DATABASE_URL, server.database_url; --data for SQLite), or move back with dragoman database move.`,
+  );
+
+export const inSentence = (name: string): string => name.replace(/^The /, "the ");
+
+/** The other database, when this one was moved; `null` otherwise. As an expression of a statement. */
+export const movedToSql = sql<
+  string | null
+>`(select max(other) from database_move where role = 'from' and state = 'moved')`;
+
+/** How a database says that it takes no changes, in messages of triggers (write-hold.ts). */
+export const HELD = "dragoman_moved";
+/** Of PostgreSQL, where every class of codes that begins with I to Z or 5 to 9 is free for programs. */
+export const HELD_CODE = "MV001";
+
+export const heldError = (name: string, cause: unknown): StoreError =>
+  new StoreError(
+    "unusable",
+    `${name} takes no changes, because dragoman database move is moving it or has moved it. If it is still moving, try again in a minute; afterwards, start the gateway with the new database.`,
+    cause,
+  );

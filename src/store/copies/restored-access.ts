@@ -1,0 +1,178 @@
+// What becomes of access after a restore. A token that was revoked, narrowed or removed since the backup stays so where a
+// newer database is known, and what any gateway knows as revoked is revoked; sessions and links end in any case.
+import { type Kysely, sql } from "kysely";
+import type { Database } from "../database/database.ts";
+import { WATCHED } from "../migrations.ts";
+import { COMMAND_LINE } from "../records.ts";
+import type { Schema } from "../schema.ts";
+
+type Db = Kysely<Schema>;
+type TokenRow = Pick<
+  Schema["access_tokens"],
+  "id" | "name" | "role" | "permissions" | "models" | "routes" | "ip_ranges" | "expires_at_ms" | "revoked_at_ms"
+>;
+type SecretRow = Schema["token_secrets"];
+type MemberRow = Pick<Schema["memberships"], "user_id" | "project_id" | "role">;
+
+/** What a database says about who may call. */
+export interface KnownAccess {
+  /** Begins a sentence. */
+  readonly name: string;
+  readonly revision: bigint;
+  /** Whether its audit log has the last change that the backup has. */
+  readonly hasLastChange: boolean;
+  readonly tokens: ReadonlyMap<string, TokenRow>;
+  readonly secrets: readonly SecretRow[];
+  readonly members: readonly MemberRow[];
+  readonly operators: ReadonlySet<string>;
+}
+
+export interface AccessReport {
+  /** The databases of those that were known which are newer than the backup. */
+  readonly newer: readonly string[];
+  /** Ids of tokens that were valid in the backup and are revoked now. */
+  readonly revoked: readonly string[];
+  /** How many tokens have now what the newest database says of their rights, secrets or end. */
+  readonly changed: number;
+  /** Tokens that are valid although nothing newer than the backup is known of them. */
+  readonly uncertain: readonly { readonly id: string; readonly name: string }[];
+}
+
+/** `lastChange` is that of the backup (BackupSummary). */
+export async function knownAccess(db: Db, name: string, lastChange: string | null): Promise<KnownAccess> {
+  const { rows } = await sql<{
+    readonly counter: bigint;
+  }>`select counter from revisions where name = ${WATCHED}`.execute(db);
+  const found =
+    lastChange === null ? [] : await db.selectFrom("audit_log").select("id").where("id", "=", lastChange).execute();
+  const tokens = await db
+    .selectFrom("access_tokens")
+    .select(["id", "name", "role", "permissions", "models", "routes", "ip_ranges", "expires_at_ms", "revoked_at_ms"])
+    .execute();
+  const operators = await db.selectFrom("users").select("id").where("is_operator", "=", 1n).execute();
+  return {
+    name,
+    revision: rows[0]?.counter ?? 0n,
+    hasLastChange: lastChange === null || found.length > 0,
+    tokens: new Map(tokens.map((token) => [token.id, token])),
+    secrets: await db.selectFrom("token_secrets").selectAll().execute(),
+    members: await db.selectFrom("memberships").select(["user_id", "project_id", "role"]).execute(),
+    operators: new Set(operators.map(({ id }) => id)),
+  };
+}
+
+export interface ApplyOptions {
+  readonly known: readonly KnownAccess[];
+  readonly revokesAll: boolean;
+  readonly nowMs: number;
+}
+
+export async function applyKnownAccess(
+  { db, store, name }: Database,
+  { known, revokesAll, nowMs }: ApplyOptions,
+): Promise<AccessReport> {
+  const restored = await knownAccess(db, name, null);
+  const newer = known
+    .filter(({ revision, hasLastChange }) => revision >= restored.revision && hasLastChange)
+    .toSorted((one, other) => (one.revision < other.revision ? 1 : -1));
+  await endSessions(db);
+  const newest = newer[0];
+  const changed = newest === undefined ? 0 : await takeOver(db, restored, newest);
+  const isValid = ({ revoked_at_ms: revokedAtMs, expires_at_ms: endsMs }: TokenRow): boolean =>
+    revokedAtMs === null && endsMs > BigInt(nowMs);
+  const valid = [...restored.tokens.values()].filter(isValid);
+  const isRevoked = ({ id }: TokenRow): boolean =>
+    revokesAll ||
+    known.some(({ tokens }) => (tokens.get(id)?.revoked_at_ms ?? null) !== null) ||
+    (newest !== undefined && !newest.tokens.has(id));
+  const revoked = valid.filter(isRevoked).map(({ id }) => id);
+  if (revoked.length > 0)
+    await store.change(COMMAND_LINE, async (writer) => {
+      for (const id of revoked)
+        await writer.changeToken(id, (token) => ({ ...token, revokedAtMs: token.revokedAtMs ?? nowMs }));
+    });
+  const isGone = new Set(revoked);
+  return {
+    newer: newer.map((one) => one.name),
+    revoked,
+    changed,
+    uncertain:
+      newest === undefined
+        ? valid.filter(({ id }) => !isGone.has(id)).map(({ id, name: tokenName }) => ({ id, name: tokenName }))
+        : [],
+  };
+}
+
+/** Whoever logged out since the backup, or used a link that works once, did so for good. */
+async function endSessions(db: Db): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    await tx.deleteFrom("console_sessions").execute();
+    await tx.deleteFrom("console_codes").execute();
+    await tx.deleteFrom("token_claims").where("redeemed_at_ms", "is", null).execute();
+  });
+}
+
+const RIGHTS = ["role", "permissions", "models", "routes", "ip_ranges", "expires_at_ms"] as const;
+
+/** Gives tokens, memberships and operators the rights and secrets that the newest database knows. Returns of how many tokens. */
+async function takeOver(db: Db, restored: KnownAccess, newest: KnownAccess): Promise<number> {
+  const changed = new Set<string>();
+  await db.transaction().execute(async (tx) => {
+    for (const token of restored.tokens.values()) {
+      const now = newest.tokens.get(token.id);
+      if (now === undefined || RIGHTS.every((column) => now[column] === token[column])) continue;
+      changed.add(token.id);
+      const rights = Object.fromEntries(RIGHTS.map((column) => [column, now[column]]));
+      await tx.updateTable("access_tokens").set(rights).where("id", "=", token.id).execute();
+    }
+    for (const id of await takeOverSecrets(tx, restored, newest)) changed.add(id);
+    await takeOverMembers(tx, restored, newest);
+  });
+  return changed.size;
+}
+
+const secretKey = ({ token_id: id, sha256, retires_at_ms: retiresMs }: SecretRow): string =>
+  `${id} ${sha256} ${retiresMs ?? ""}`;
+
+async function takeOverSecrets(tx: Db, restored: KnownAccess, newest: KnownAccess): Promise<ReadonlySet<string>> {
+  const had = new Set(restored.secrets.map(secretKey));
+  const has = new Set(newest.secrets.map(secretKey));
+  const differing = new Set(
+    [
+      ...restored.secrets.filter((secret) => !has.has(secretKey(secret))),
+      ...newest.secrets.filter((secret) => !had.has(secretKey(secret))),
+    ]
+      .map(({ token_id: id }) => id)
+      .filter((id) => restored.tokens.has(id) && newest.tokens.has(id)),
+  );
+  for (const id of differing) {
+    await tx.deleteFrom("token_secrets").where("token_id", "=", id).execute();
+    const secrets = newest.secrets.filter((secret) => secret.token_id === id);
+    if (secrets.length > 0) await tx.insertInto("token_secrets").values(secrets).execute();
+  }
+  return differing;
+}
+
+async function takeOverMembers(tx: Db, restored: KnownAccess, newest: KnownAccess): Promise<void> {
+  const place = ({ user_id: userId, project_id: projectId }: MemberRow): string => `${userId} ${projectId ?? ""}`;
+  const roles = new Map(newest.members.map((member) => [place(member), member.role]));
+  for (const member of restored.members) {
+    const role = roles.get(place(member));
+    if (role === member.role) continue;
+    const inPlace = tx
+      .updateTable("memberships")
+      .set({ role: role ?? "" })
+      .where("user_id", "=", member.user_id)
+      .where("project_id", member.project_id === null ? "is" : "=", member.project_id);
+    if (role !== undefined) await inPlace.execute();
+    else
+      await tx
+        .deleteFrom("memberships")
+        .where("user_id", "=", member.user_id)
+        .where("project_id", member.project_id === null ? "is" : "=", member.project_id)
+        .execute();
+  }
+  for (const id of restored.operators)
+    if (!newest.operators.has(id))
+      await tx.updateTable("users").set({ is_operator: 0n }).where("id", "=", id).execute();
+}

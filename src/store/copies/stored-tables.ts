@@ -1,0 +1,104 @@
+// All tables of the database, for what copies them to another one. Tables that can be large are compared and copied in
+// parts by a number in each row; the others are copied whole, in one transaction and in this order, because of their
+// references.
+import { PARTITIONED, type Partitioned } from "../calls/call-partitions.ts";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** Keys of calls have 20 bits below the time (call-keys.ts). */
+const KEYS_IN_HOUR = HOUR_MS * 2 ** 20;
+
+export interface StoredTable {
+  readonly name: string;
+  /** The columns by which it is read in pages, of which none is null; empty for tables that are read at once. */
+  readonly key: readonly string[];
+}
+
+export interface PartedTable extends StoredTable {
+  /** A part has the rows with the same whole number of `column / size`. */
+  readonly part: { readonly column: string; readonly size: number };
+  /** Whether it has partitions in PostgreSQL, for the days of its keys. */
+  readonly isByDay: boolean;
+}
+
+const whole = (name: string, ...key: readonly string[]): StoredTable => ({ name, key });
+
+export const WHOLE_TABLES: readonly StoredTable[] = [
+  whole("revisions", "name"),
+  whole("tenants", "id"),
+  whole("projects", "id"),
+  whole("users", "id"),
+  whole("memberships"),
+  whole("access_tokens", "id"),
+  whole("token_secrets", "token_id", "sha256"),
+  whole("resources", "id"),
+  whole("versions", "number"),
+  whole("version_changes", "version", "ordinal"),
+  whole("audit_chains", "chain"),
+  whole("kept_answers", "token_id", "answer_key"),
+  whole("event", "id"),
+  whole("webhook_delivery", "id"),
+  whole("console_sessions", "id"),
+  whole("console_codes", "code_hash"),
+  whole("login_failures", "failure_key"),
+  whole("console_views", "id"),
+  whole("drafts"),
+  whole("provider_drains", "tenant_id", "provider", "model"),
+  whole("token_claims", "id"),
+  whole("vendor_object", "id_hash", "project_id", "provider_id", "credential"),
+  whole("content_key", "tenant_id"),
+  whole("call_name", "number"),
+  whole("journal_place", "journal", "run"),
+  // The times from which on triggers keep the roll-ups: until they are there, rows of sums change no roll-up.
+  whole("call_rolled"),
+  whole("call_rolled_targets"),
+  whole("call_rolled_users"),
+];
+
+const ROLLED: ReadonlySet<string> = new Set(["call_rolled", "call_rolled_targets", "call_rolled_users"]);
+export const ROLLED_TABLES = WHOLE_TABLES.filter(({ name }) => ROLLED.has(name));
+
+const parted = (name: string, column: string, size: number, ...key: readonly string[]): PartedTable => ({
+  name,
+  key,
+  part: { column, size },
+  isByDay: PARTITIONED.includes(name as Partitioned),
+});
+
+const CALLER = ["tenant_id", "project_id", "token_id", "user_id", "route", "provider", "model"];
+const TARGET = ["tenant_id", "project_id", "route", "provider", "model"];
+
+export const PARTED_TABLES: readonly PartedTable[] = [
+  parted("audit_log", "at_ms", DAY_MS, "id"),
+  parted("audit_removed", "sequence", 10_000, "chain", "sequence"),
+  parted("call", "id", KEYS_IN_HOUR, "id"),
+  parted("call_block", "id", KEYS_IN_HOUR, "id"),
+  parted("call_tag", "id", KEYS_IN_HOUR, "tag", "id"),
+  parted("call_alias", "id", KEYS_IN_HOUR, "trace_id"),
+  parted("call_content", "expires_ms", DAY_MS, "trace_id"),
+  parted("call_hour", "hour_ms", DAY_MS, "hour_ms", ...CALLER),
+  parted("call_attempt_hour", "hour_ms", DAY_MS, "tenant_id", "hour_ms", "project_id", "provider", "model", "code"),
+  parted("call_user_day", "day_ms", DAY_MS, "day_ms", ...CALLER, "end_user"),
+  parted("call_operation_hour", "hour_ms", DAY_MS, "hour_ms", ...CALLER, "operation"),
+  parted("call_operation_user_day", "day_ms", DAY_MS, "day_ms", ...CALLER, "operation", "end_user"),
+  parted("call_project_hour", "hour_ms", DAY_MS, "hour_ms", "tenant_id", "project_id"),
+  parted("call_day", "day_ms", DAY_MS, "day_ms", ...CALLER),
+  parted("call_target_hour", "hour_ms", DAY_MS, "hour_ms", ...TARGET),
+  parted("call_target_day", "day_ms", DAY_MS, "day_ms", ...TARGET),
+  parted("call_user_project_day", "day_ms", DAY_MS, "day_ms", "tenant_id", "project_id"),
+  parted("call_user_week", "week_ms", DAY_MS, "week_ms", "tenant_id", "project_id", "end_user"),
+  parted("earlier_call", "time_ms", DAY_MS, "trace_id"),
+  parted("earlier_call_detail", "time_ms", DAY_MS, "trace_id"),
+];
+
+/** What belongs to the database itself and to who uses it now. */
+export const OWN_TABLES: readonly string[] = [
+  "kysely_migration",
+  "kysely_migration_lock",
+  "gateway_replica",
+  "database_move",
+  "schema_contraction",
+];
+
+/** Every table whose rows are copied, and the names of those by which the schema is known. */
+export const COPIED_TABLES: readonly StoredTable[] = [...WHOLE_TABLES, ...PARTED_TABLES];

@@ -1,0 +1,41 @@
+// The program of a thread that answers people's questions (question-thread.ts): each question may run beside others. The
+// database is opened with the first question that needs it, and again where that failed.
+import { setPriority } from "node:os";
+import { parentPort, workerData } from "node:worker_threads";
+import { loadedOnce } from "../../core/loaded-once.ts";
+import { messageOf } from "../../core/thrown.ts";
+import type { ThreadReply, ThreadRequest } from "../../wire/request-thread.ts";
+import type { DatabasePlace } from "./database.ts";
+import type { QuestionSetup } from "./question-thread.ts";
+import { StoreError } from "../store.ts";
+
+/** Where processors are scarce, calls come first. */
+const NICE = 10;
+
+type Answers = Readonly<Record<string, (...args: never[]) => Promise<unknown>>>;
+
+/** Does nothing where it is not the program of a thread. */
+export function answerQuestions<Reads>(
+  open: (place: DatabasePlace) => Promise<Reads>,
+  answersFrom: (reads: () => Promise<Reads>) => Answers,
+): void {
+  const port = parentPort;
+  if (port === null) return;
+  // on Linux, a thread has a priority of its own; https://man7.org/linux/man-pages/man2/setpriority.2.html
+  if (process.platform === "linux") setPriority(NICE);
+  const { place } = workerData as QuestionSetup;
+  const answers = answersFrom(loadedOnce(() => open(place)));
+  const answer = async ({ id, method, args }: ThreadRequest): Promise<ThreadReply> => {
+    try {
+      return { id, result: await (answers[method] as (...all: readonly unknown[]) => Promise<unknown>)(...args) };
+    } catch (thrown) {
+      return {
+        id,
+        error: { kind: thrown instanceof StoreError ? thrown.kind : null, message: messageOf(thrown) },
+      };
+    }
+  };
+  port.on("message", (request: ThreadRequest) => {
+    void answer(request).then((reply) => port.postMessage(reply, []));
+  });
+}

@@ -1,0 +1,15 @@
+// An opened database: its store, and the handle for the modules that keep their own tables in it (calls, ledger rows).
+import type { Db } from "../kysely-reader.ts";
+import type { Store } from "../store.ts";
+
+/** Where a database is: a file of SQLite, or the address of PostgreSQL. */
+export type DatabasePlace = { readonly file: string } | { readonly url: string };
+
+export interface Database {
+  readonly store: Store;
+  /** Closed with the store. Integers are bigints. */
+  readonly db: Db;
+  /** Begins a sentence in messages. */
+  readonly name: string;
+  readonly kind: "sqlite" | "postgres";
+}

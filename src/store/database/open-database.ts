@@ -1,0 +1,180 @@
+// Opens the database that the configuration names and migrates it: PostgreSQL where there is an address, else one file
+// in the data folder.
+import { Database as SqliteFile } from "bun:sqlite";
+import { mkdirSync, statSync } from "node:fs";
+import { resolve } from "node:path";
+import type { Variables } from "../../config/expansion.ts";
+import { findMasterKeys, type MasterKeys } from "../../config/master-key.ts";
+import { pathFault } from "../../config/path-fault.ts";
+import { openSecretCipher, type SecretCipher } from "../../config/secret-cipher.ts";
+import type { CallStore } from "../calls/calls.ts";
+import { databaseFile, dataFolderUnusable, type DataPlace, requireFolders, remainingFiles } from "./data-folder.ts";
+import type { Database, DatabasePlace } from "./database.ts";
+import type { EventQueue } from "../events/events.ts";
+import { requireNotMoved } from "../copies/move-marks.ts";
+import { OWNERS_FOLDER } from "./owner-only.ts";
+import { openSqliteCalls } from "../calls/sqlite-calls.ts";
+import { openSqliteEvents } from "../events/sqlite-events.ts";
+import { openSqliteDatabase } from "../sqlite.ts";
+import { StoreError } from "../store.ts";
+
+export interface DatabaseOptions {
+  readonly dataFolder: string;
+  /** The address of PostgreSQL; `null` for SQLite in the data folder. */
+  readonly databaseUrl: string | null;
+  /** Where the journal of this database is kept. */
+  readonly ledger?: { readonly folder: string | null };
+  /** Used only for the master key. */
+  readonly environment: Variables;
+}
+
+export interface EncryptedDatabase extends Database {
+  readonly keys: MasterKeys;
+  readonly cipher: SecretCipher;
+}
+
+/**
+ * Opens an existing database: a mistyped folder or address does not create one. Throws StoreError or
+ * ConfigurationError.
+ */
+export async function openExistingDatabase(options: DatabaseOptions): Promise<EncryptedDatabase> {
+  return await opened(options, "open");
+}
+
+/**
+ * Creates folder, database and, with SQLite, master key where they do not exist. With `mayReplace`, also where a
+ * database existed before. Throws StoreError or ConfigurationError.
+ */
+export async function openDatabase(options: DatabaseOptions, mayReplace = false): Promise<EncryptedDatabase> {
+  return await opened(options, mayReplace ? "replace" : "make");
+}
+
+/** What happens where there is no database: it is refused, created if none existed before, or created in any case. */
+type WhereNone = "open" | "make" | "replace";
+
+async function opened(
+  { dataFolder, databaseUrl, environment, ledger }: DatabaseOptions,
+  whereNone: WhereNone,
+): Promise<EncryptedDatabase> {
+  const place = { dataFolder: resolve(dataFolder), ledgerFolder: ledger?.folder ?? null };
+  requireFolders(place, { write: databaseUrl === null && whereNone !== "open" });
+  const file = databaseFile(place.dataFolder);
+  const loss = databaseUrl === null ? lossOf(file) : null;
+  if (loss !== null)
+    requireNone({ name: `The database ${file}`, loss, remains: remainingFiles(place), place, databaseUrl }, whereNone);
+  try {
+    // A command that needs an existing database makes no folder: with PostgreSQL it may have been given none.
+    if (whereNone !== "open") mkdirSync(dataFolder, { recursive: true, mode: OWNERS_FOLDER });
+  } catch (error) {
+    throw dataFolderUnusable(place.dataFolder, pathFault(error, place.dataFolder), error);
+  }
+  // A key that each replica made for itself could not decrypt what the others encrypted.
+  const keys = findMasterKeys({ environment, dataFolder, mayCreate: databaseUrl === null });
+  if (keys === null)
+    throw new StoreError(
+      "unusable",
+      "PostgreSQL needs a master key: set DRAGOMAN_MASTER_KEY to 32 random bytes in base64 (openssl rand -base64 32), or DRAGOMAN_MASTER_KEY_FILE to a file with it, the same for every replica. Keep a copy of it separate from the database.",
+    );
+  const cipher = openSecretCipher(keys.read(), keys.file === null ? null : () => keys.read());
+  const database =
+    databaseUrl === null ? await openSqliteDatabase({ file, cipher }) : await openPostgres(databaseUrl, { cipher });
+  try {
+    if (databaseUrl !== null && (await database.store.isNew())) {
+      const remains = remainingFiles(place);
+      // Another process may have created its tables meanwhile, and afterwards files in the folder.
+      if (await database.store.isNew())
+        requireNone({ name: database.name, loss: "is empty", remains, place, databaseUrl }, whereNone);
+    }
+    await database.store.migrate();
+    await requireNotMoved(database.db, database.name);
+  } catch (error) {
+    await database.store.close();
+    throw error;
+  }
+  return { ...database, keys, cipher };
+}
+
+export function databasePlace({
+  dataFolder,
+  databaseUrl,
+}: Pick<DatabaseOptions, "dataFolder" | "databaseUrl">): DatabasePlace {
+  return databaseUrl === null ? { file: databaseFile(dataFolder) } : { url: databaseUrl };
+}
+
+/** The calls in the same database, on connections of their own. */
+export async function openCalls({
+  dataFolder,
+  databaseUrl,
+}: Pick<DatabaseOptions, "dataFolder" | "databaseUrl">): Promise<CallStore> {
+  if (databaseUrl === null) return openSqliteCalls({ file: databaseFile(dataFolder) });
+  return (await import("../calls/postgres-calls.ts")).openPostgresCalls({ url: databaseUrl });
+}
+
+/** The event queue in the same database, on connections of its own. */
+export async function openEvents({
+  dataFolder,
+  databaseUrl,
+}: Pick<DatabaseOptions, "dataFolder" | "databaseUrl">): Promise<EventQueue> {
+  if (databaseUrl === null) return openSqliteEvents({ file: databaseFile(dataFolder) });
+  return (await import("../events/postgres-events.ts")).openPostgresEvents({ url: databaseUrl });
+}
+
+/** The driver takes 20 ms and some megabytes to load, so it is loaded only where it is used. */
+async function openPostgres(
+  url: string,
+  options: { readonly cipher: ReturnType<typeof openSecretCipher> },
+): Promise<Database> {
+  const { openPostgresDatabase } = await import("../postgres.ts");
+  return openPostgresDatabase({ url, ...options });
+}
+
+interface NoDatabase {
+  /** Begins a sentence. */
+  readonly name: string;
+  readonly loss: string;
+  /** What a gateway that had a database has left. */
+  readonly remains: readonly string[];
+  readonly place: DataPlace;
+  readonly databaseUrl: string | null;
+}
+
+/** A lost database is not silently replaced: every tenant, token and setting would be gone. Throws StoreError. */
+function requireNone(
+  { name, loss, remains, place: { dataFolder }, databaseUrl }: NoDatabase,
+  whereNone: WhereNone,
+): void {
+  if (remains.length > 0 && whereNone !== "replace") {
+    const others =
+      databaseUrl === null
+        ? "set the right folder with --data (DRAGOMAN_DATA), or the PostgreSQL database that was used with DATABASE_URL"
+        : "set the database that was used with DATABASE_URL, or the right folder with --data (DRAGOMAN_DATA)";
+    throw new StoreError(
+      "unusable",
+      `${name} ${loss}, but a gateway has run here before: there is ${remains.map((path) => resolve(path)).join(" and ")}. Restore a backup of the database, or ${others}. To start with an empty database, without the previous tenants, tokens and settings, run: dragoman database create --data ${dataFolder}. Calls that are still in the ledger are then shipped to it.`,
+    );
+  }
+  if (whereNone === "open")
+    throw new StoreError(
+      "unusable",
+      databaseUrl === null
+        ? `There is no database in ${dataFolder}. Set the server's data folder with --data (DRAGOMAN_DATA); the first start of the server creates the database.`
+        : `${name} has no tables of the gateway. Set the server's database with DATABASE_URL; the first start of the server creates the tables.`,
+    );
+}
+
+/** `null` when the file has content, or cannot be a database, which is reported when it is opened. */
+function lossOf(file: string): string | null {
+  try {
+    const size = statSync(file, { throwIfNoEntry: false })?.size;
+    if (size === undefined) return "is missing";
+    if (size === 0) return "is empty";
+    const database = new SqliteFile(file, { readonly: true });
+    const tables = database
+      .query<{ readonly count: number }, []>("select count(*) as count from sqlite_schema")
+      .get()!.count;
+    database.close();
+    return tables === 0 ? "is empty" : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,40 @@
+// Closes a connection to PostgreSQL when an answer does not arrive in time. The driver gives up the statement and keeps
+// the connection, on which the statement may still begin: the next user of the connection would wait behind it, or work
+// in a transaction that is never ended. https://node-postgres.com/apis/client
+import type { ClientBase } from "pg";
+import { isPending } from "../../core/maybe-promise.ts";
+
+/** The message of the driver, which has no code for this error. */
+export const LATE = "Query read timeout";
+
+type Callback = (error: Error | null, result: unknown) => void;
+/**
+ * The driver accepts many forms: a statement is a text or an object, and the result goes to a callback or into a
+ * promise.
+ */
+type Query = (...given: readonly unknown[]) => unknown;
+
+/** To be called before the first statement. Returns the same connection. */
+export function endWhereLate<Client extends ClientBase & { end(callback: () => void): void }>(client: Client): Client {
+  const query = client.query.bind(client) as Query;
+  const endIfLate = (error: unknown): void => {
+    if (error instanceof Error && error.message === LATE) client.end(() => {});
+  };
+  const watched: Query = (...given) => {
+    const last = given.at(-1);
+    if (typeof last === "function") {
+      const callback: Callback = (error, result) => {
+        endIfLate(error);
+        (last as Callback)(error, result);
+      };
+      return query(...given.slice(0, -1), callback);
+    }
+    const result = query(...given);
+    if (!isPending(result)) return result;
+    return result.catch((error: unknown) => {
+      endIfLate(error);
+      throw error;
+    });
+  };
+  return Object.assign(client, { query: watched as Client["query"] });
+}

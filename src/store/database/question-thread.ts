@@ -1,0 +1,99 @@
+// A thread that answers people's questions about what is stored, so that callers of models do not wait for them: some at
+// a time, each within a time limit. It starts with the first question, and ends when it has had none for a while.
+import { GatewayError } from "../../core/errors.ts";
+import { openGate } from "../../core/gate.ts";
+import { LATE, within } from "../../core/timeout.ts";
+import { RequestThread } from "../../wire/request-thread.ts";
+import type { DatabasePlace } from "./database.ts";
+import { StoreError, type StoreErrorKind } from "../store.ts";
+
+export interface QuestionThread<Method extends string> {
+  /** What is urgent goes before what waits. Rejects with a GatewayError or a StoreError. */
+  ask<T>(method: Method, args: readonly unknown[], isUrgent?: boolean): Promise<T>;
+  close(): Promise<void>;
+}
+
+/** What the thread's program gets as its `workerData`. */
+export interface QuestionSetup {
+  readonly place: DatabasePlace;
+}
+
+export interface QuestionThreadOptions extends QuestionSetup {
+  readonly program: URL;
+  readonly atOnce: number;
+  /** How long one question may take. */
+  readonly limitMs: number;
+  /** How long the thread stays without a question; two minutes by default. */
+  readonly idleMs?: number;
+  /** One question, such as "simulation", in sentences of errors. */
+  readonly what: string;
+  /** What to do about a question that took too long, in a sentence, and the parameter that it names. */
+  readonly cure: string;
+  readonly param: string;
+}
+
+const IDLE_MS = 120_000;
+
+export function openQuestionThread<Method extends string>(options: QuestionThreadOptions): QuestionThread<Method> {
+  const { atOnce, limitMs, idleMs = IDLE_MS, what } = options;
+  const turn = openGate(atOnce, `Too many questions (${what}) are waiting`);
+  let thread: RequestThread<Method> | null = null;
+  let idle: ReturnType<typeof setTimeout> | null = null;
+  let running = 0;
+  let isClosed = false;
+  const end = async (): Promise<void> => {
+    const ending = thread;
+    thread = null;
+    await ending?.close(false);
+  };
+  const rest = (): void => {
+    if (idle !== null) clearTimeout(idle);
+    idle = running > 0 || isClosed ? null : setTimeout(() => void end(), idleMs);
+    idle?.unref();
+  };
+  const answered = async <T>(method: Method, args: readonly unknown[]): Promise<T> => {
+    if (isClosed) throw new GatewayError("shutting_down", "The gateway is shutting down. Try again.");
+    running++;
+    rest();
+    try {
+      const made = await within((thread ??= threadOf<Method>(options)).request<T>(method, args), limitMs);
+      if (made !== LATE) return made;
+      void end();
+      throw tooLong(options);
+    } finally {
+      running--;
+      rest();
+    }
+  };
+  return {
+    ask: (method, args, isUrgent = false) => turn(() => answered(method, args), isUrgent),
+    async close() {
+      isClosed = true;
+      rest();
+      await end();
+    },
+  };
+}
+
+function threadOf<Method extends string>({ program, place, what }: QuestionThreadOptions): RequestThread<Method> {
+  return new RequestThread<Method>({
+    program,
+    setup: { place } satisfies QuestionSetup,
+    ended: (why) =>
+      new GatewayError("internal_error", `The thread of this ${what} ended before it had an answer. Try again.`, {
+        detail: `The thread of a ${what} ended${why}.`,
+      }),
+    failed: ({ kind, message }) =>
+      kind === null
+        ? new GatewayError("internal_error", `The gateway failed in this ${what}.`, { detail: message })
+        : new StoreError(kind as StoreErrorKind, message),
+  });
+}
+
+function tooLong({ what, limitMs, cure, param }: QuestionThreadOptions): GatewayError {
+  return new GatewayError(
+    "gateway_overloaded",
+    `The ${what} was stopped, because it took longer than ${limitMs / 1000} s. ${cure}`,
+    { param },
+  );
+}

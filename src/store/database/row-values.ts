@@ -1,0 +1,308 @@
+// Converts between rows and values, the same for every database.
+import type { Selectable } from "kysely";
+import { CONFIGURED_KINDS, type ConfiguredKind } from "../../core/configured.ts";
+import type { Membership, Project, Tenant, User } from "../../core/identity.ts";
+import type { JsonObject } from "../../core/json.ts";
+import {
+  type Actor,
+  AUDIT_WAYS,
+  type AuditRow,
+  type Change,
+  type Kept,
+  type Resource,
+  type StoredTenant,
+  type StoredToken,
+  type StoredUser,
+  type TokenCaps,
+} from "../records.ts";
+import {
+  fromHex,
+  fromInteger,
+  fromIntegerOrNull,
+  fromPermissions,
+  fromRole,
+  fromTexts,
+  toInteger,
+  toIntegerOrNull,
+  type Schema,
+} from "../schema.ts";
+import { maskedDocument } from "../configuration/secret-fields.ts";
+import { StoreError } from "../store.ts";
+
+type Row<Table extends keyof Schema> = Selectable<Schema[Table]>;
+
+const DAY_MS = 86_400_000;
+export const NO_CAPS: TokenCaps = { personalDays: null, projectDays: null };
+
+function kept(row: {
+  readonly version: bigint;
+  readonly created_at_ms: bigint | null;
+  readonly updated_at_ms: bigint | null;
+}) {
+  return {
+    version: fromInteger(row.version),
+    createdAtMs: fromIntegerOrNull(row.created_at_ms),
+    updatedAtMs: fromIntegerOrNull(row.updated_at_ms),
+  };
+}
+
+export function capColumns(caps: TokenCaps) {
+  return {
+    personal_token_max_ms: caps.personalDays === null ? null : toInteger(caps.personalDays * DAY_MS),
+    project_token_max_ms: caps.projectDays === null ? null : toInteger(caps.projectDays * DAY_MS),
+  };
+}
+
+export function plainTenantOf(row: Row<"tenants">): StoredTenant {
+  const tenant: Tenant = { id: row.id, name: row.name };
+  if (row.personal_token_max_ms === null && row.project_token_max_ms === null) return tenant;
+  const days = (ms: bigint | null): number | null => (ms === null ? null : fromInteger(ms) / DAY_MS);
+  return {
+    ...tenant,
+    tokenCaps: { personalDays: days(row.personal_token_max_ms), projectDays: days(row.project_token_max_ms) },
+  };
+}
+export const tenantOf = (row: Row<"tenants">): Kept<StoredTenant> => ({ ...plainTenantOf(row), ...kept(row) });
+
+export const plainProjectOf = (row: Row<"projects">): Project => ({
+  id: row.id,
+  tenantId: row.tenant_id,
+  name: row.name,
+});
+export const projectOf = (row: Row<"projects">): Kept<Project> => ({ ...plainProjectOf(row), ...kept(row) });
+
+export function plainUserOf(row: Row<"users">): User {
+  return {
+    id: row.id,
+    tenantId: row.tenant_id,
+    name: row.name,
+    ...(row.is_operator !== 0n && { isOperator: true }),
+    ...(row.issuer !== null && row.subject !== null && { login: { issuer: row.issuer, subject: row.subject } }),
+  };
+}
+
+export function userOf(row: Row<"users">): Kept<StoredUser> {
+  const login = row.issuer === null || row.subject === null ? null : { issuer: row.issuer, subject: row.subject };
+  return {
+    id: row.id,
+    tenantId: row.tenant_id,
+    name: row.name,
+    email: row.email,
+    login,
+    isOperator: row.is_operator !== 0n,
+    ...kept(row),
+  };
+}
+
+export function plainMembershipOf(row: Row<"memberships">): Membership {
+  return { userId: row.user_id, tenantId: row.tenant_id, projectId: row.project_id, role: fromRole(row.role) };
+}
+export const membershipOf = (row: Row<"memberships">): Kept<Membership> => ({
+  ...plainMembershipOf(row),
+  ...kept(row),
+});
+
+export function plainTokenOf(row: Row<"access_tokens">, secrets: readonly Row<"token_secrets">[]): StoredToken {
+  return {
+    id: row.id,
+    kind: row.kind === "personal" ? "personal" : "project",
+    name: row.name,
+    tenantId: row.tenant_id,
+    projectId: row.project_id,
+    userId: row.user_id,
+    role: row.role === null ? null : fromRole(row.role),
+    permissions: fromPermissions(row.permissions),
+    models: fromTexts(row.models),
+    routes: fromTexts(row.routes),
+    ipRanges: fromTexts(row.ip_ranges),
+    secrets: secrets.map((secret) => ({
+      sha256: fromHex(secret.sha256),
+      retiresAtMs: fromIntegerOrNull(secret.retires_at_ms),
+    })),
+    createdAtMs: fromInteger(row.created_at_ms),
+    expiresAtMs: fromInteger(row.expires_at_ms),
+    revokedAtMs: fromIntegerOrNull(row.revoked_at_ms),
+    lifetimeMs: fromInteger(row.lifetime_ms),
+    ...(row.created_by !== null && { createdBy: row.created_by }),
+  };
+}
+export function tokenOf(row: Row<"access_tokens">, secrets: readonly Row<"token_secrets">[]): Kept<StoredToken> {
+  return {
+    ...plainTokenOf(row, secrets),
+    version: fromInteger(row.version),
+    createdAtMs: fromInteger(row.created_at_ms),
+    updatedAtMs: fromIntegerOrNull(row.updated_at_ms),
+  };
+}
+
+export function changeableTokenColumns(token: StoredToken) {
+  return {
+    name: token.name,
+    permissions: JSON.stringify(token.permissions),
+    models: JSON.stringify(token.models),
+    routes: JSON.stringify(token.routes),
+    ip_ranges: JSON.stringify(token.ipRanges),
+    lifetime_ms: toInteger(token.lifetimeMs),
+    expires_at_ms: toInteger(token.expiresAtMs),
+    revoked_at_ms: toIntegerOrNull(token.revokedAtMs),
+  };
+}
+
+/** A resource as it is stored, with its secrets encrypted. */
+export type StoredResource = Resource;
+
+function kindOf(word: string): ConfiguredKind {
+  const kind = CONFIGURED_KINDS.find((known) => known === word);
+  if (kind === undefined)
+    throw new StoreError(
+      "unusable",
+      `The database contains ${JSON.stringify(word)}, which this version does not know. Run the version that wrote it.`,
+    );
+  return kind;
+}
+
+export function resourceOf(row: Row<"resources">): StoredResource {
+  return {
+    kind: kindOf(row.kind),
+    id: row.id,
+    tenantId: row.tenant_id,
+    projectId: row.project_id,
+    name: row.name,
+    document: JSON.parse(row.document) as JsonObject,
+    setBy: fromRole(row.set_by),
+    byOperator: row.by_operator !== 0n,
+    version: fromInteger(row.version),
+    createdAtMs: fromInteger(row.created_at_ms),
+    updatedAtMs: fromInteger(row.updated_at_ms),
+  };
+}
+
+export function resourceColumns(resource: StoredResource) {
+  return {
+    id: resource.id,
+    kind: resource.kind,
+    tenant_id: resource.tenantId,
+    project_id: resource.projectId,
+    name: resource.name,
+    document: JSON.stringify(resource.document),
+    set_by: resource.setBy,
+    by_operator: resource.byOperator === true ? 1n : 0n,
+    version: toInteger(resource.version),
+    created_at_ms: toInteger(resource.createdAtMs),
+    updated_at_ms: toInteger(resource.updatedAtMs),
+  };
+}
+
+export const maskedResource = (resource: StoredResource): Resource => ({
+  ...resource,
+  document: maskedDocument(resource.kind, resource.document),
+});
+
+export function actorColumns(actor: Actor) {
+  return {
+    actor_token_id: actor.tokenId,
+    actor_user_id: actor.userId,
+    actor_role: actor.role,
+    actor_tenant_id: actor.tenantId,
+    actor_address: actor.address,
+  };
+}
+
+export function actorOf(
+  row: Pick<Row<"audit_log">, "actor_token_id" | "actor_user_id" | "actor_role" | "actor_tenant_id" | "actor_address">,
+): Actor {
+  return {
+    tokenId: row.actor_token_id,
+    userId: row.actor_user_id,
+    role: row.actor_role === null ? null : fromRole(row.actor_role),
+    tenantId: row.actor_tenant_id,
+    address: row.actor_address,
+  };
+}
+
+const parsed = (text: string | null) => (text === null ? null : (JSON.parse(text) as JsonObject));
+
+export function auditRowOf(row: Row<"audit_log">): AuditRow {
+  return {
+    id: row.id,
+    atMs: fromInteger(row.at_ms),
+    actor: { ...actorOf(row), via: AUDIT_WAYS.find((way) => way === row.via) ?? null, sessionId: row.session_id },
+    action: row.action,
+    outcome: row.outcome === "refused" ? "refused" : "done",
+    kind: row.kind,
+    targetId: row.target_id,
+    targetName: row.target_name,
+    tenantId: row.tenant_id,
+    projectId: row.project_id,
+    before: parsed(row.value_before),
+    after: parsed(row.value_after),
+    note: row.note,
+    version: fromIntegerOrNull(row.version),
+    link: row.sequence === null || row.hash === null ? null : { sequence: fromInteger(row.sequence), hash: row.hash },
+  };
+}
+
+/** One step of a resource, with both of its states as they are stored. */
+export interface ResourceStep {
+  readonly before: StoredResource | null;
+  readonly after: StoredResource | null;
+}
+
+export function stepOf(row: Row<"version_changes">): ResourceStep {
+  const resource = (text: string | null): StoredResource | null =>
+    text === null ? null : (JSON.parse(text) as StoredResource);
+  return { before: resource(row.value_before), after: resource(row.value_after) };
+}
+
+/** Requires a step with at least one state. */
+export function changeOf({ before, after }: ResourceStep): Change {
+  const { kind, id, name, tenantId, projectId } = (after ?? before)!;
+  const action = before === null ? "create" : after === null ? "remove" : "change";
+  return {
+    action,
+    kind,
+    id,
+    name,
+    tenantId,
+    projectId,
+    before: before === null ? null : maskedDocument(kind, before.document),
+    after: after === null ? null : maskedDocument(kind, after.document),
+  };
+}
+
+// Identities as the audit log shows them: with the names of the admin API, without secrets and their hashes.
+
+export function auditedTenant({ name, tokenCaps = NO_CAPS }: StoredTenant): JsonObject {
+  return { name, personal_token_max_days: tokenCaps.personalDays, project_token_max_days: tokenCaps.projectDays };
+}
+export const auditedProject = ({ name }: Project): JsonObject => ({ name });
+export function auditedUser({ name, email = null, login = null, isOperator = false }: StoredUser): JsonObject {
+  return {
+    name,
+    email,
+    operator: isOperator,
+    login: login === null ? null : { issuer: login.issuer, subject: login.subject },
+  };
+}
+export const auditedMembership = ({ role }: Membership): JsonObject => ({ role });
+export function auditedToken(token: StoredToken): JsonObject {
+  const { kind, name, userId, role, permissions, models, routes, ipRanges, secrets, expiresAtMs, revokedAtMs } = token;
+  return {
+    kind,
+    name,
+    user_id: userId,
+    role,
+    permissions,
+    models,
+    routes,
+    ip: ipRanges,
+    live_secrets: secrets.length,
+    expires_at: isoOf(expiresAtMs),
+    revoked_at: revokedAtMs === null ? null : isoOf(revokedAtMs),
+  };
+}
+
+function isoOf(ms: number): string {
+  const time = new Date(ms);
+  return Number.isNaN(time.getTime()) ? `${ms} ms` : time.toISOString();
+}

@@ -1,0 +1,152 @@
+// Converts events and deliveries between rows and values, the same for every database, and lists them.
+import type { Kysely, Selectable } from "kysely";
+import type { EventType, GatewayEvent } from "../../core/event.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { EventSchema } from "./event-schema.ts";
+import { type Delivery, type DeliveryAttempt, type DeliveryFilter, DELIVERY_STATES, type Recipient } from "./events.ts";
+import { afterCursor, inOrderOf, type ListKey, pageOf, rowLimit } from "../database/pages.ts";
+import type { Page, PageRequest } from "../reader.ts";
+import { fromInteger, fromIntegerOrNull, toInteger } from "../schema.ts";
+
+type Db = Kysely<EventSchema>;
+type EventRow = Selectable<EventSchema["event"]>;
+type DeliveryRow = Selectable<EventSchema["webhook_delivery"]>;
+
+export function eventOf({
+  id,
+  type,
+  at_ms: atMs,
+  tenant_id: tenantId,
+  project_id: projectId,
+  data,
+}: Pick<EventRow, "id" | "type" | "at_ms" | "tenant_id" | "project_id" | "data">): GatewayEvent {
+  return {
+    id,
+    type: type as EventType,
+    atMs: fromInteger(atMs),
+    tenantId,
+    projectId,
+    data: JSON.parse(data) as JsonObject,
+  };
+}
+
+export function eventColumns({ id, type, atMs, tenantId, projectId, data }: GatewayEvent, isSpread: boolean): EventRow {
+  return {
+    id,
+    type,
+    at_ms: toInteger(atMs),
+    tenant_id: tenantId,
+    project_id: projectId,
+    data: JSON.stringify(data),
+    spread: isSpread ? 1n : 0n,
+  };
+}
+
+export function deliveryColumns(
+  eventId: string,
+  { webhookId, webhookName, tenantId, projectId }: Recipient,
+  nowMs: number,
+): DeliveryRow {
+  return {
+    id: newDeliveryId(nowMs),
+    event_id: eventId,
+    webhook_id: webhookId,
+    webhook_name: webhookName,
+    tenant_id: tenantId,
+    project_id: projectId,
+    state: "pending",
+    attempts: 0n,
+    created_at_ms: toInteger(nowMs),
+    next_at_ms: toInteger(nowMs),
+    ended_at_ms: null,
+    lease: null,
+    last_status: null,
+    last_error: null,
+    history: "[]",
+  };
+}
+
+function newDeliveryId(nowMs: number): string {
+  return `dlv_${Bun.randomUUIDv7("hex", nowMs).replaceAll("-", "")}`;
+}
+
+export const historyOf = (text: string): readonly DeliveryAttempt[] => JSON.parse(text) as readonly DeliveryAttempt[];
+
+type JoinedRow = DeliveryRow &
+  Pick<EventRow, "type" | "at_ms" | "data"> & {
+    readonly event_tenant_id: string | null;
+    readonly event_project_id: string | null;
+  };
+
+function deliveryOf(row: JoinedRow): Delivery {
+  const state = DELIVERY_STATES.find((known) => known === row.state) ?? "dead";
+  return {
+    id: row.id,
+    event: eventOf({
+      id: row.event_id,
+      type: row.type,
+      at_ms: row.at_ms,
+      tenant_id: row.event_tenant_id,
+      project_id: row.event_project_id,
+      data: row.data,
+    }),
+    webhookId: row.webhook_id,
+    webhookName: row.webhook_name,
+    tenantId: row.tenant_id,
+    projectId: row.project_id,
+    state,
+    attempts: fromInteger(row.attempts),
+    createdAtMs: fromInteger(row.created_at_ms),
+    nextAtMs: state === "pending" ? fromInteger(row.next_at_ms) : null,
+    endedAtMs: fromIntegerOrNull(row.ended_at_ms),
+    lastStatus: fromIntegerOrNull(row.last_status),
+    lastError: row.last_error,
+    history: historyOf(row.history),
+  };
+}
+
+const DELIVERIES: ListKey = {
+  list: "webhook deliveries",
+  columns: [
+    ["webhook_delivery.created_at_ms", "integer"],
+    ["webhook_delivery.id", "text"],
+  ],
+  newestFirst: true,
+};
+
+function joined(db: Db) {
+  return db
+    .selectFrom("webhook_delivery")
+    .innerJoin("event", "event.id", "webhook_delivery.event_id")
+    .selectAll("webhook_delivery")
+    .select([
+      "event.type",
+      "event.at_ms",
+      "event.data",
+      "event.tenant_id as event_tenant_id",
+      "event.project_id as event_project_id",
+    ]);
+}
+
+/** The newest first. */
+export async function listDeliveries(db: Db, page: PageRequest, filter: DeliveryFilter): Promise<Page<Delivery>> {
+  const equal = [
+    ["webhook_delivery.tenant_id", filter.tenantId],
+    ["webhook_delivery.project_id", filter.projectId],
+    ["webhook_delivery.webhook_id", filter.webhookId],
+    ["webhook_delivery.event_id", filter.eventId],
+    ["webhook_delivery.state", filter.state],
+    ["event.type", filter.type],
+  ] as const;
+  let query = joined(db).where(afterCursor(page, DELIVERIES)).orderBy(inOrderOf(DELIVERIES)).limit(rowLimit(page));
+  for (const [column, value] of equal) if (value !== undefined) query = query.where(column, "=", value);
+  if (filter.fromMs !== undefined)
+    query = query.where("webhook_delivery.created_at_ms", ">=", toInteger(filter.fromMs));
+  if (filter.toMs !== undefined) query = query.where("webhook_delivery.created_at_ms", "<", toInteger(filter.toMs));
+  return pageOf(await query.execute(), page, DELIVERIES, (row) => [row.created_at_ms, row.id], deliveryOf);
+}
+
+export async function findDelivery(db: Db, id: string): Promise<Delivery | null> {
+  const row = await joined(db).where("webhook_delivery.id", "=", id).executeTakeFirst();
+  return row === undefined ? null : deliveryOf(row);
+}

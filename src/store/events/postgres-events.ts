@@ -1,0 +1,24 @@
+// The event queue in PostgreSQL, over a small pool of its own, so that deliveries to webhooks hold no connection that
+// other work waits for.
+import type { Kysely } from "kysely";
+import type { EventSchema } from "./event-schema.ts";
+import type { EventQueue } from "./events.ts";
+import { kyselyEvents } from "./kysely-events.ts";
+import { explainingPostgres, openPostgresDatabase, type PostgresOptions } from "../postgres.ts";
+
+const CONNECTIONS = 2;
+
+/** The database has to be migrated. Opens no connection yet. Throws StoreError `unusable` for an invalid address. */
+export function openPostgresEvents({
+  url,
+  mostWaiting,
+  ...timeouts
+}: Pick<PostgresOptions, "url" | "connectTimeoutMs" | "statementTimeoutMs"> & {
+  readonly mostWaiting?: number;
+}): EventQueue {
+  const { db, store } = openPostgresDatabase({ url, ...timeouts, poolSize: CONNECTIONS });
+  return explainingPostgres(
+    kyselyEvents(db as unknown as Kysely<EventSchema>, { kind: "postgres", mostWaiting }, () => store.close()),
+    url,
+  );
+}

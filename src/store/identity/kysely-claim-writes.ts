@@ -1,0 +1,67 @@
+// Writes of claim links, within a change of the store.
+import type { JsonObject } from "../../core/json.ts";
+import type { StoredClaim } from "./claims.ts";
+import { claimOf, claimRow } from "./kysely-claims.ts";
+import { requireTexts, type Work } from "../kysely-work.ts";
+import { toInteger } from "../schema.ts";
+import type { Writer } from "../writer.ts";
+
+/** Each adds a row to the audit log. */
+export function claimWrites(work: Work): Pick<Writer, "createClaim" | "findClaim" | "redeemedClaim" | "revokeClaim"> {
+  const { tx, nowMs } = work;
+  const noted = (
+    action: string,
+    { tenantId, projectId, id, request }: StoredClaim,
+    change: { readonly before?: JsonObject; readonly after: JsonObject; readonly note?: string },
+  ): void =>
+    void work.entries.push({
+      action,
+      outcome: "done",
+      kind: "claim",
+      tenantId,
+      projectId,
+      targetId: id,
+      targetName: typeof request["name"] === "string" ? request["name"] : null,
+      ...change,
+      isChange: false,
+    });
+  return {
+    async createClaim(claim) {
+      requireTexts(JSON.stringify(claim.request));
+      await tx.insertInto("token_claims").values(claimRow(claim)).execute();
+      noted("create", claim, { after: claim.request });
+    },
+    async findClaim(codeHash) {
+      const row = await tx.selectFrom("token_claims").selectAll().where("code_hash", "=", codeHash).executeTakeFirst();
+      return row === undefined ? null : claimOf(row);
+    },
+    async redeemedClaim(claim, tokenId) {
+      await tx
+        .updateTable("token_claims")
+        .set({ redeemed_at_ms: toInteger(nowMs), token_id: tokenId })
+        .where("id", "=", claim.id)
+        .execute();
+      noted("redeem", claim, {
+        before: claim.request,
+        after: { ...claim.request, token_id: tokenId },
+        note: `It has made the access token ${tokenId}.`,
+      });
+    },
+    async revokeClaim(id, { tenantId, projectId }) {
+      const row = await tx
+        .updateTable("token_claims")
+        .set({ revoked_at_ms: toInteger(nowMs) })
+        .where("id", "=", id)
+        .where("tenant_id", "=", tenantId)
+        .where("project_id", projectId === null ? "is" : "=", projectId)
+        .where("redeemed_at_ms", "is", null)
+        .where("revoked_at_ms", "is", null)
+        .returningAll()
+        .executeTakeFirst();
+      if (row === undefined) return false;
+      const claim = claimOf(row);
+      noted("revoke", claim, { before: claim.request, after: { ...claim.request, revoked: true } });
+      return true;
+    },
+  };
+}

@@ -1,0 +1,186 @@
+// Sessions of the web console over any database that Kysely supports.
+import { type Kysely, type RawBuilder, sql } from "kysely";
+import { afterCursor, inOrderOf, type ListKey, pageOf, rowLimit } from "../database/pages.ts";
+import type { Page, PageRequest } from "../reader.ts";
+import { fromInteger, fromTexts, toInteger } from "../schema.ts";
+import type { SessionSchema } from "./session-schema.ts";
+import { LOGIN_WAYS, type SessionFilter, type SessionTable, type StoredSession } from "./sessions.ts";
+
+type Db = Kysely<SessionSchema>;
+
+/** Failures are counted for less than this time. */
+const FAILURES_KEPT_MS = 86_400_000;
+const REMOVED_AT_ONCE = 200;
+
+const NEWEST: ListKey = {
+  list: "sessions",
+  columns: [
+    ["started_at_ms", "integer"],
+    ["id", "text"],
+  ],
+  newestFirst: true,
+};
+
+export function sessionTable<Schema extends SessionSchema>(wider: Kysely<Schema>): SessionTable {
+  const db = wider as unknown as Db;
+  return {
+    async openSession(session) {
+      await removeEnded(db, session.startedAtMs);
+      await db.insertInto("console_sessions").values(rowOf(session)).execute();
+    },
+    async findSession(secretHash) {
+      const row = await db
+        .selectFrom("console_sessions")
+        .selectAll()
+        .where("secret_hash", "=", secretHash)
+        .executeTakeFirst();
+      return row === undefined ? null : sessionOf(row);
+    },
+    async sessionSeen(secretHash, atMs) {
+      await db
+        .updateTable("console_sessions")
+        .set({ seen_at_ms: toInteger(atMs) })
+        .where("secret_hash", "=", secretHash)
+        .execute();
+    },
+    endSession: async (id) =>
+      (await db.deleteFrom("console_sessions").where("id", "=", id).executeTakeFirst()).numDeletedRows > 0n,
+    async keepCode({ codeHash, tenantId, userId, permissions, expiresAtMs }) {
+      await db
+        .insertInto("console_codes")
+        .values({
+          code_hash: codeHash,
+          tenant_id: tenantId,
+          user_id: userId,
+          permissions: JSON.stringify(permissions),
+          expires_at_ms: toInteger(expiresAtMs),
+        })
+        .execute();
+    },
+    async takeCode(codeHash, nowMs) {
+      await db.deleteFrom("console_codes").where("expires_at_ms", "<=", toInteger(nowMs)).execute();
+      const row = await db
+        .deleteFrom("console_codes")
+        .where("code_hash", "=", codeHash)
+        .returningAll()
+        .executeTakeFirst();
+      return row === undefined
+        ? null
+        : {
+            codeHash,
+            tenantId: row.tenant_id,
+            userId: row.user_id,
+            permissions: fromTexts(row.permissions),
+            expiresAtMs: fromInteger(row.expires_at_ms),
+          };
+    },
+    async loginFailures(keys, sinceMs) {
+      const rows = await db
+        .selectFrom("login_failures")
+        .select(["failure_key", "failures"])
+        .where("failure_key", "in", [...keys])
+        .where("since_ms", ">", toInteger(sinceMs))
+        .execute();
+      const counts = new Map(rows.map((row) => [row.failure_key, Number(row.failures)]));
+      return keys.map((key) => counts.get(key) ?? 0);
+    },
+    async addLoginFailure(keys, nowMs, sinceMs) {
+      const oldest = toInteger(nowMs - FAILURES_KEPT_MS);
+      await db.deleteFrom("login_failures").where("since_ms", "<", oldest).execute();
+      for (const key of keys.toSorted()) await addFailure(db, key, toInteger(nowMs), toInteger(sinceMs));
+    },
+  };
+}
+
+export async function listSessions<Schema extends SessionSchema>(
+  wider: Kysely<Schema>,
+  page: PageRequest,
+  filter: SessionFilter,
+): Promise<Page<StoredSession>> {
+  const query = (wider as unknown as Db)
+    .selectFrom("console_sessions")
+    .selectAll()
+    .where(afterCursor(page, NEWEST))
+    .where(among(filter))
+    .orderBy(inOrderOf(NEWEST))
+    .limit(rowLimit(page));
+  return pageOf(await query.execute(), page, NEWEST, (row) => [row.started_at_ms, row.id], sessionOf);
+}
+
+/** Ends a session in a change of the store, and returns it; `null` when there is no such session. */
+export async function takeSession<Schema extends SessionSchema>(
+  wider: Kysely<Schema>,
+  id: string,
+  filter: SessionFilter,
+): Promise<StoredSession | null> {
+  const row = await (wider as unknown as Db)
+    .deleteFrom("console_sessions")
+    .where("id", "=", id)
+    .where(among(filter))
+    .returningAll()
+    .executeTakeFirst();
+  return row === undefined ? null : sessionOf(row);
+}
+
+function among({ tenantId, userId, tokenId }: SessionFilter): RawBuilder<boolean> {
+  const conditions = [
+    ...(tenantId === undefined ? [] : [sql`tenant_id = ${tenantId}`]),
+    ...(tokenId === undefined ? [] : [sql`token_id = ${tokenId}`]),
+    ...(userId === undefined ? [] : [userId === null ? sql`user_id is null` : sql`user_id = ${userId}`]),
+  ];
+  return conditions.length === 0 ? sql<boolean>`1 = 1` : sql<boolean>`(${sql.join(conditions, sql` and `)})`;
+}
+
+async function addFailure(db: Db, key: string, now: bigint, since: bigint): Promise<void> {
+  await sql`
+    insert into login_failures (failure_key, failures, since_ms) values (${key}, 1, ${now})
+    on conflict (failure_key) do update set
+      failures = case when login_failures.since_ms <= ${since} then 1 else login_failures.failures + 1 end,
+      since_ms = case when login_failures.since_ms <= ${since} then excluded.since_ms else login_failures.since_ms end
+  `.execute(db);
+}
+
+async function removeEnded(db: Db, nowMs: number): Promise<void> {
+  const ended = db
+    .selectFrom("console_sessions")
+    .select("id")
+    .where("ends_at_ms", "<=", toInteger(nowMs))
+    .limit(sql.lit(REMOVED_AT_ONCE));
+  await db.deleteFrom("console_sessions").where("id", "in", ended).execute();
+}
+
+function rowOf(session: StoredSession): SessionSchema["console_sessions"] {
+  return {
+    id: session.id,
+    secret_hash: session.secretHash,
+    way: session.way,
+    tenant_id: session.tenantId,
+    user_id: session.userId,
+    token_id: session.tokenId,
+    identity: session.identity,
+    rights: session.rights,
+    address: session.address,
+    browser: session.browser,
+    started_at_ms: toInteger(session.startedAtMs),
+    seen_at_ms: toInteger(session.seenAtMs),
+    ends_at_ms: toInteger(session.endsAtMs),
+  };
+}
+
+function sessionOf(row: SessionSchema["console_sessions"]): StoredSession {
+  return {
+    id: row.id,
+    secretHash: row.secret_hash,
+    way: LOGIN_WAYS.find((way) => way === row.way) ?? "token",
+    tenantId: row.tenant_id,
+    userId: row.user_id,
+    tokenId: row.token_id,
+    identity: row.identity,
+    rights: row.rights,
+    address: row.address,
+    browser: row.browser,
+    startedAtMs: fromInteger(row.started_at_ms),
+    seenAtMs: fromInteger(row.seen_at_ms),
+    endsAtMs: fromInteger(row.ends_at_ms),
+  };
+}

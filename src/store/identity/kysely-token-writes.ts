@@ -1,0 +1,112 @@
+// Writes of access tokens and their secrets, within a change of the store.
+import { findToken, type Db } from "../kysely-reader.ts";
+import {
+  changed,
+  requireInTenant,
+  requireTexts,
+  requireVersion,
+  record,
+  refuseUsedId,
+  requireFound,
+  type Work,
+} from "../kysely-work.ts";
+import type { Kept, StoredToken } from "../records.ts";
+import { auditedToken, changeableTokenColumns } from "../database/row-values.ts";
+import { toHex, toInteger, toIntegerOrNull } from "../schema.ts";
+import type { ExpectedVersion, Writer } from "../writer.ts";
+
+function recordToken(
+  work: Work,
+  token: StoredToken,
+  before: StoredToken | null,
+  after: StoredToken | null,
+  note: string | null = null,
+): void {
+  const { id, tenantId, projectId } = token;
+  record(
+    work,
+    {
+      kind: "token",
+      id,
+      name: (after ?? before)!.name,
+      tenantId,
+      projectId,
+      before: before && auditedToken(before),
+      after: after && auditedToken(after),
+    },
+    note,
+  );
+}
+
+export function tokenWrites(work: Work): Pick<Writer, "createToken" | "changeToken" | "removeToken"> {
+  const { tx, nowMs } = work;
+  return {
+    async createToken(token) {
+      requireTexts(token.name);
+      if (token.projectId !== null) await requireInTenant(tx, "projects", token.projectId, token.tenantId);
+      if (token.userId !== null) await requireInTenant(tx, "users", token.userId, token.tenantId);
+      await refuseUsedId(tx, "access_tokens", token.id);
+      const { id, kind, tenantId, projectId, userId, role, createdBy = null } = token;
+      await tx
+        .insertInto("access_tokens")
+        .values({
+          id,
+          kind,
+          tenant_id: tenantId,
+          project_id: projectId,
+          user_id: userId,
+          role,
+          created_by: createdBy,
+          created_at_ms: toInteger(token.createdAtMs),
+          updated_at_ms: toInteger(nowMs),
+          ...changeableTokenColumns(token),
+        })
+        .execute();
+      await insertSecrets(tx, token);
+      recordToken(work, token, null, token);
+      return (await findToken(tx, id))!;
+    },
+    changeToken: (id, change, expected) => changeToken(work, id, change, expected),
+    async removeToken(id, expected) {
+      const token = requireFound(await findToken(tx, id), "access token", id);
+      requireVersion("access token", token.version, expected);
+      await tx.deleteFrom("access_tokens").where("id", "=", id).execute();
+      recordToken(work, token, token, null);
+    },
+  };
+}
+
+export async function changeToken(
+  work: Work,
+  id: string,
+  change: (token: Kept<StoredToken>) => StoredToken,
+  expected: ExpectedVersion,
+  note: string | null = null,
+): Promise<Kept<StoredToken>> {
+  const { tx, nowMs } = work;
+  const before = requireFound(await findToken(tx, id), "access token", id);
+  requireVersion("access token", before.version, expected);
+  const after = { ...change(before), id };
+  requireTexts(after.name);
+  await tx
+    .updateTable("access_tokens")
+    .set({ ...changeableTokenColumns(after), ...changed(before, nowMs) })
+    .where("id", "=", id)
+    .execute();
+  if (after.secrets !== before.secrets) {
+    await tx.deleteFrom("token_secrets").where("token_id", "=", id).execute();
+    await insertSecrets(tx, after);
+  }
+  recordToken(work, before, before, after, note);
+  return { ...after, version: before.version + 1, updatedAtMs: nowMs };
+}
+
+async function insertSecrets(tx: Db, token: StoredToken): Promise<void> {
+  if (token.secrets.length === 0) return;
+  const rows = token.secrets.map((secret) => ({
+    token_id: token.id,
+    sha256: toHex(secret.sha256),
+    retires_at_ms: toIntegerOrNull(secret.retiresAtMs),
+  }));
+  await tx.insertInto("token_secrets").values(rows).execute();
+}

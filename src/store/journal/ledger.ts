@@ -1,0 +1,91 @@
+// The ports of the ledger (promise 11.2): what a call writes to it, and where its rows are shipped. In between,
+// journal.ts keeps the entries on disk.
+import type { CallRecord, ChargeInFlight } from "../../core/record.ts";
+import type { JournalPlace } from "./journal-folder.ts";
+
+/** A call that was admitted and has not ended. The code that opened it closes it. */
+export interface OpenEntry {
+  readonly traceId: string;
+}
+
+/** Knows what a call in flight has used and may still use. */
+export interface MeterInFlight {
+  inFlight(): ChargeInFlight;
+}
+
+export interface Ledger {
+  /** Why no call may begin now, or `null`. */
+  refusal(): string | null;
+  /**
+   * Adds the opening entry of an admitted call: what the record contains by now, including the reservations, and what
+   * the call is charged if this process ends before it. Nothing of the call may leave for a provider or a tool server
+   * before `written`. Throws `ledger_unavailable`.
+   */
+  open(record: CallRecord, meter: MeterInFlight | null): OpenEntry;
+  /**
+   * Adds the opening entry again because the call may use more: the last one counts. If it cannot be written, the
+   * earlier one stays valid.
+   */
+  reopen(entry: OpenEntry): void;
+  /**
+   * Adds the opening entries of those of these calls that have not ended again, because something of them has been
+   * settled, and hands all entries to the operating system. Never throws.
+   */
+  state(traceIds: readonly string[]): void;
+  /**
+   * Resolves at the end of this turn of the event loop, when the operating system has the opening entry. Rejects with
+   * `ledger_unavailable` when the disk does not take it and calls may not run without one; the entry is then withdrawn.
+   */
+  written(entry: OpenEntry): Promise<void>;
+  /**
+   * Adds the closing entry; `entry` is `null` for a call that was refused before it was admitted. Returns a promise
+   * that never rejects and for which the last byte of the answer has to wait: the operating system then has the entry.
+   * Never throws.
+   */
+  close(entry: OpenEntry | null, record: CallRecord): Promise<void>;
+}
+
+/** For runs of the command line, which are not recorded. */
+export const noLedger: Ledger = {
+  refusal: () => null,
+  open: ({ traceId }) => ({ traceId }),
+  reopen: () => {},
+  state: () => {},
+  written: () => Promise.resolve(),
+  close: () => Promise.resolve(),
+};
+
+/** One call in the form that the call store accepts. */
+export interface LedgerRow {
+  /** JSON of the record, if it was written before, and its UTF-8; `text` and `record` are made when they are read. */
+  readonly text?: string;
+  readonly bytes?: Uint8Array;
+  readonly record: CallRecord;
+  /** False when the process ended before the call did: usage, cost and limits are the most that it might have used. */
+  readonly settled: boolean;
+}
+
+/** A place after a row of a journal: everything before it in the same run has been shipped. */
+export interface ShippedPlace extends JournalPlace {
+  readonly journal: string;
+  readonly run: string;
+  /** Rows of the journal up to this place, over all of its runs. */
+  readonly rows: number;
+  /** When the call of the last of these rows began, in milliseconds since 1970. */
+  readonly lastMs: number;
+}
+
+/** The destination of rows. */
+export interface LedgerSink {
+  /**
+   * Takes all rows together with the place after the last one, or rejects and takes none. A row whose trace id is known
+   * changes nothing, except that a settled row replaces an unsettled one. The same rows are sent again after a failure.
+   * At most two thousand rows of some megabytes at a time, one batch after the other. `place` is omitted for a row that
+   * is sent ahead of others.
+   */
+  ingest(rows: readonly LedgerRow[], place?: ShippedPlace): Promise<void>;
+  /**
+   * The last place taken of each of the journals and of each of the runs, in any order, without those that are unknown.
+   */
+  places(journals: readonly string[], runs: readonly string[]): Promise<readonly ShippedPlace[]>;
+}

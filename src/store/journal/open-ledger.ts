@@ -1,0 +1,177 @@
+// Opens the ledger of one process: its own journal folder, what an earlier process left in it, and the shipper of its
+// rows (docs/design/journal.md). Several processes on one data folder have a folder each. The others take over what a
+// process leaves behind that does not come back.
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { pathFault } from "../../config/path-fault.ts";
+import type { CallRecord } from "../../core/record.ts";
+import type { JournalStatus } from "./journal.ts";
+import { ledgerFolderUnusable } from "../database/data-folder.ts";
+import { type FolderLock, lockFolder, lockPath, segmentsOf, slotsOf } from "./journal-folder.ts";
+import { inspectJournal } from "./journal-recovery.ts";
+import { readState } from "./journal-state.ts";
+import { JournalledCounts } from "./journalled-counts.ts";
+import type { Ledger } from "./ledger.ts";
+import type { JournalledCount, JournalledHold } from "./limit-counts.ts";
+import { unshippedBytes } from "./ledger-status.ts";
+import { StoreError } from "../store.ts";
+import { openJournal, endJournal } from "./open-journal.ts";
+import type { LedgerOptions } from "./ledger-options.ts";
+
+const MAX_PROCESSES = 64;
+/** How often the folders of other processes are checked. */
+const ADOPT_MS = 30_000;
+
+export interface LedgerStatus extends JournalStatus {
+  readonly shipped: number;
+  /** Bytes of the journal that have not been shipped, opening entries included. */
+  readonly unshippedBytes: number;
+  readonly folder: string;
+}
+
+export interface OpenLedger extends Ledger {
+  status(): LedgerStatus;
+  /** Takes over the journals of processes that have ended, at once. Never rejects. */
+  adopt(): Promise<void>;
+  /** Calls of earlier processes that were in flight when these ended. */
+  readonly recovered: readonly CallRecord[];
+  /** The last count of each account of a limit in the entries of processes that had ended. */
+  readonly counts: readonly JournalledCount[];
+  /** The same for processes that have ended since. */
+  laterCounts(): readonly JournalledCount[];
+  /** What calls of workers held at the start, by all journals there are. */
+  readonly holds: readonly JournalledHold[];
+  /** The same now. */
+  laterHolds(): readonly JournalledHold[];
+  /** Ships what it can within seconds; the rest stays on the disk. */
+  end(): Promise<void>;
+}
+
+/** Throws StoreError. */
+export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
+  const { slot, lock } = ownFolder(options);
+  const counts = new JournalledCounts();
+  const later = new JournalledCounts();
+  if (options.counted?.atStart === true) countOthers(options, slot, counts);
+  const own = await openJournal(
+    options,
+    join(options.folder, slot),
+    lock,
+    options.counted?.atStart === true ? counts : null,
+  );
+  const { journal, shipper } = own;
+  shipper.start();
+  const met = new Set<string>();
+  let adopting = adoptOthers(options, slot, later, met);
+  const adopt = (): Promise<void> => (adopting = adopting.then(() => adoptOthers(options, slot, later, met)));
+  const timer = setInterval(() => void adopt(), options.pace?.adoptMs ?? ADOPT_MS);
+  timer.unref();
+  return {
+    refusal: () => journal.refusal(),
+    open: (record, meter) => journal.open(record, meter),
+    reopen: (entry) => journal.reopen(entry),
+    state: (traceIds) => journal.state(traceIds),
+    written: (entry) => journal.written(entry),
+    close: (entry, record) => journal.close(entry, record),
+    status: () => ({
+      ...journal.status(),
+      shipped: shipper.shipped,
+      unshippedBytes: unshippedBytes(own.folder, shipper.place, journal.writtenTo),
+      folder: own.folder,
+    }),
+    adopt,
+    recovered: own.recovered,
+    counts: counts.all,
+    laterCounts() {
+      countOthers(options, slot, later);
+      return later.all;
+    },
+    holds: counts.holds,
+    laterHolds() {
+      countOthers(options, slot, later);
+      return later.holds;
+    },
+    async end() {
+      clearInterval(timer);
+      await adopting;
+      await endJournal(own, options.log);
+    },
+  };
+}
+
+/** Takes the first folder that no other process holds. */
+function ownFolder({ folder, lock: take = lockFolder }: LedgerOptions): {
+  readonly slot: string;
+  readonly lock: FolderLock;
+} {
+  try {
+    for (let slot = 0; slot < MAX_PROCESSES; slot++) {
+      const lock = take(join(folder, String(slot)));
+      if (lock !== null) return { slot: String(slot), lock };
+    }
+  } catch (error) {
+    throw ledgerFolderUnusable(folder, pathFault(error, folder), error);
+  }
+  throw new StoreError("busy", `${MAX_PROCESSES} processes, the maximum, have ledgers in ${folder} already.`);
+}
+
+/**
+ * Reads the journals of other folders too, because the process that counted last may have used one of them. In journals of
+ * running processes, only what workers held is read: the supervisor that counted for them may have ended before them.
+ */
+function countOthers(
+  { folder, lock: take = lockFolder, counted }: LedgerOptions,
+  ownSlot: string,
+  counts: JournalledCounts,
+): void {
+  if (counted === undefined) return;
+  for (const slot of slotsOf(folder)) {
+    const lock = slot === ownSlot ? null : take(join(folder, slot));
+    try {
+      const { openings } = inspectJournal(join(folder, slot), {
+        sinceMs: counted.sinceMs(),
+        onEntry: lock === null ? counts.onHold : counts.onEntry,
+      });
+      // A call that has not ended may have begun long ago.
+      for (const opening of openings) counts.onHold(opening);
+    } catch {
+      // The process that takes the folder over reports what is wrong with it.
+    }
+    lock?.release();
+  }
+}
+
+/**
+ * Ships what processes that no longer run have left. A journal without rows is opened once as well, because it may be
+ * the one that knows what a restored database lacks. Never rejects: the next round handles what this one did not.
+ */
+async function adoptOthers(
+  options: LedgerOptions,
+  ownSlot: string,
+  counts: JournalledCounts,
+  met: Set<string>,
+): Promise<void> {
+  const { folder: all, lock: take = lockFolder, counted, adopts = true } = options;
+  if (!adopts) return;
+  // The process that keeps the counts reads them from there first.
+  if (counted?.keepsCounts() === false) return;
+  try {
+    for (const slot of slotsOf(all).filter((name) => name !== ownSlot)) {
+      const folder = join(all, slot);
+      const hasRows = segmentsOf(folder).length > 0;
+      if (!existsSync(lockPath(folder)) || !(hasRows || (!met.has(slot) && readState(folder) !== null))) continue;
+      const lock = take(folder);
+      if (lock === null) continue;
+      if (hasRows) options.log("info", "taking over rows of the ledger that another process left", { folder });
+      const other = await openJournal(options, folder, lock, counts);
+      const isShipped = await endJournal(other, options.log);
+      if (other.shipper.progress !== null) met.add(slot);
+      // The database takes no rows now. The next round tries again.
+      if (!isShipped && other.shipper.shipped === 0) return;
+    }
+  } catch (fault) {
+    options.log("error", "rows of the ledger that another process left cannot be taken over", {
+      error_detail: String(fault),
+    });
+  }
+}

@@ -1,0 +1,141 @@
+// The most frequent values of each dimension within a period, for lists of calls to be filtered by.
+import { type Kysely, sql } from "kysely";
+import { orNull, shownOperation } from "../calls/call-columns.ts";
+import { namesOf } from "../calls/call-names.ts";
+import type { CallSchema } from "../calls/call-schema.ts";
+import {
+  type CallFacets,
+  type CallScope,
+  FACETS,
+  type Facet,
+  type FacetName,
+  type FacetsQuery,
+} from "../calls/calls.ts";
+import { logQuery, numberedFilter } from "./log-search.ts";
+import { timeOfKey } from "../calls/call-keys.ts";
+import { inOneView } from "../database/read-view.ts";
+import { sumOf, type Sums, wholeOf } from "../sums/usage-figures.ts";
+import { HOURS, usageSource } from "../sums/usage-source.ts";
+
+type Db = Kysely<CallSchema>;
+
+const COLUMNS: Readonly<Record<FacetName, readonly [column: string, filter: keyof CallScope]>> = {
+  project: ["project_id", "projectId"],
+  token: ["token_id", "tokenId"],
+  user: ["user_id", "userId"],
+  route: ["route", "route"],
+  provider: ["provider", "provider"],
+  model: ["model", "model"],
+  operation: ["operation", "operation"],
+};
+
+const FIGURES = ["calls", "errors", "cost_nano_usd"] as const;
+
+/** A filter on a dimension does not narrow the values of that dimension, so that another one can be chosen. */
+export async function facets(db: Db, query: FacetsQuery): Promise<CallFacets> {
+  return await inOneView(db, async (view) => {
+    const { dimensions = FACETS } = query;
+    const narrowed = dimensions.filter((name) => !isFixed(query, name) && query.scope[COLUMNS[name][1]] !== undefined);
+    const others = dimensions.filter((name) => !narrowed.includes(name));
+    const found = new Map<FacetName, Facet>();
+    for (const names of [
+      others.filter((name) => OF_TARGETS.has(name)),
+      others.filter((name) => !OF_TARGETS.has(name)),
+      ...narrowed.map((name) => [name]),
+    ])
+      for (const [name, facet] of await facetsOf(view, query, names)) found.set(name, facet);
+    return {
+      facets: Object.fromEntries(FACETS.map((name) => [name, found.get(name) ?? NO_VALUES])) as CallFacets["facets"],
+      failures: await failures(view, query),
+    };
+  });
+}
+
+const NO_VALUES: Facet = { values: [], others: 0n };
+
+/** Of these there are few, and their sums are kept by themselves (sum-stretches.ts). */
+const OF_TARGETS: ReadonlySet<FacetName> = new Set(["project", "route", "provider", "model", "operation"]);
+
+/** What the caller may see is never widened. */
+const isFixed = ({ fixed }: FacetsQuery, name: FacetName): boolean => fixed.includes(COLUMNS[name][1]);
+
+async function facetsOf(
+  db: Db,
+  { scope, fixed, fromMs, toMs, limit }: FacetsQuery,
+  names: readonly FacetName[],
+): Promise<readonly (readonly [FacetName, Facet])[]> {
+  if (names.length === 0) return [];
+  const [only] = names;
+  const without = names.length === 1 && !fixed.includes(COLUMNS[only!][1]) ? COLUMNS[only!][1] : null;
+  const scoped = Object.fromEntries(Object.entries(scope).filter(([name]) => name !== without)) as CallScope;
+  const source = await usageSource(db, {
+    scope: scoped,
+    sums: HOURS,
+    fromMs,
+    toMs,
+    cuts: [],
+    by: names,
+    figures: FIGURES,
+  });
+  if (source === null) return names.map((name) => [name, NO_VALUES]);
+  const columns = names.map((name) => COLUMNS[name][0]);
+  const figures = sql.join(FIGURES.map(sumOf));
+  const arms = columns.map(
+    (column, index) =>
+      sql`select ${sql.lit(index)} as facet, ${sql.ref(column)} as value, ${figures} from found group by ${sql.ref(column)}`,
+  );
+  const { rows } = await sql<
+    Sums & {
+      readonly facet: bigint | number;
+      readonly value: bigint | number;
+      readonly others: bigint | number | string;
+    }
+  >`with found as materialized (select ${sql.raw(columns.join(", "))}, ${figures} from ${source.table} group by ${sql.raw(columns.join(", "))}), each_value as (${sql.join(arms, sql` union all `)}), placed as (select each_value.*, row_number() over (partition by facet order by calls desc, value) as place, count(*) over (partition by facet) as number from each_value where calls > 0) select *, number - ${sql.lit(limit)} as others from placed where place <= ${sql.lit(limit)} order by facet, place`.execute(
+    db,
+  );
+  const nameOf = await namesOf(
+    db,
+    rows.map(({ value }) => value),
+  );
+  return names.map((name, index) => {
+    const own = rows.filter(({ facet }) => Number(facet) === index);
+    const others = own.length === 0 ? 0n : BigInt(own[0]!.others);
+    return [
+      name,
+      {
+        values: own.map((row) => ({
+          value: name === "operation" ? shownOperation(nameOf(row.value)) : orNull(nameOf(row.value)),
+          calls: wholeOf(row, "calls"),
+          errors: wholeOf(row, "errors"),
+          costNanoUsd: wholeOf(row, "cost_nano_usd"),
+        })),
+        others: others < 0n ? 0n : others,
+      },
+    ];
+  });
+}
+
+/** Failed calls by status and code, the newest of them in a bounded number. */
+async function failures(db: Db, { scope, fromMs, toMs }: FacetsQuery): Promise<CallFacets["failures"]> {
+  const numbered = await numberedFilter(db, { ...scope, order: "newest", outcome: "failed", fromMs, toMs });
+  if (numbered === null) return { values: [], searchedToMs: null };
+  const query = logQuery({ limit: 1 }, numbered, true);
+  const end = (await query.end!.execute(db)).rows[0];
+  const { rows } = await sql<{
+    readonly status: bigint | number;
+    readonly code: bigint | number;
+    readonly calls: bigint | number | string;
+  }>`select status, code, count(*) as calls ${query.matching(end === undefined ? null : [end.id])} group by status, code`.execute(
+    db,
+  );
+  const nameOf = await namesOf(
+    db,
+    rows.map(({ code }) => code),
+  );
+  return {
+    values: rows
+      .map(({ status, code, calls }) => ({ status: Number(status), code: orNull(nameOf(code)), calls: Number(calls) }))
+      .toSorted((a, b) => b.calls - a.calls || a.status - b.status),
+    searchedToMs: end === undefined ? null : timeOfKey(end.id),
+  };
+}

@@ -1,0 +1,146 @@
+// What a search of the log compares that no index answers, as conditions of SQL.
+import { type RawBuilder, sql } from "kysely";
+import { storedOperation, storedOutcome } from "../calls/call-columns.ts";
+import { keyBoundAt, timeOfKeySql } from "../calls/call-keys.ts";
+import { withoutIndex } from "../calls/call-reads.ts";
+import type { FoundRow } from "../calls/call-schema.ts";
+import type { LogBounds, LogFilter } from "../calls/calls.ts";
+import { toInteger } from "../schema.ts";
+
+export type Condition = RawBuilder<boolean>;
+
+/** The index that a search follows. */
+export type WayIndex =
+  | "tag"
+  | "token_id"
+  | "end_user"
+  | "user_id"
+  | "code"
+  | "project_id"
+  | "tenant_id"
+  | "time"
+  | "end";
+
+/** A filter whose names have numbers. */
+export interface NumberedFilter {
+  readonly filter: LogFilter;
+  /** Has every name of the filter. */
+  readonly numbers: ReadonlyMap<string, number>;
+  /** The only call that may be found. */
+  readonly callKey?: bigint;
+  /** Of the provider's id of the request (call-columns.ts). */
+  readonly requestHash?: number;
+}
+
+/** Columns with names, by the member of a filter. */
+export const NAMED = [
+  ["tokenId", "token_id"],
+  ["userId", "user_id"],
+  ["code", "code"],
+  ["projectId", "project_id"],
+  ["tenantId", "tenant_id"],
+  ["route", "route"],
+  ["provider", "provider"],
+  ["model", "model"],
+  ["finishReason", "finish_reason"],
+] as const satisfies readonly (readonly [keyof LogFilter, keyof FoundRow])[];
+export const allOf = (conditions: readonly Condition[]): RawBuilder<unknown> =>
+  conditions.length === 0 ? sql`1 = 1` : sql.join(conditions, sql` and `);
+
+const BOUNDED: Readonly<Record<keyof LogBounds, string>> = {
+  totalMs: `(end_ms - ${timeOfKeySql("call.id")})`,
+  firstContentMs: "first_content_ms",
+  attempts: "attempts",
+  promptTokens: "prompt_tokens",
+  completionTokens: "completion_tokens",
+  tokens: "(prompt_tokens + completion_tokens)",
+  costNanoUsd: "cost_nano_usd",
+};
+
+/**
+ * Conditions that the index does not answer. A column whose index is not used is put into an expression, so that the
+ * database does not choose that index.
+ */
+export function restOf(numbered: NumberedFilter, by: WayIndex): readonly Condition[] {
+  const { filter } = numbered;
+  const {
+    status,
+    statusClass,
+    outcome,
+    tags = [],
+    atLeast = {},
+    atMost = {},
+    fromMs,
+    toMs,
+    endedFromMs,
+    order,
+  } = filter;
+  const others = by === "tag" ? tags.slice(1) : tags;
+  const isFailedAlone = by === "tenant_id" && outcome === "failed";
+  return [
+    ...wordConditions(numbered, by),
+    ...(order === "ended"
+      ? [
+          ...(fromMs === undefined ? [] : [sql<boolean>`call.id + 0 >= ${keyBoundAt(fromMs)}`]),
+          ...(toMs === undefined ? [] : [sql<boolean>`call.id + 0 < ${keyBoundAt(toMs)}`]),
+        ]
+      : []),
+    ...(order === "ended" || endedFromMs === undefined
+      ? []
+      : [sql<boolean>`call.end_ms + 0 >= ${toInteger(endedFromMs)}`]),
+    ...(outcome === undefined || isFailedAlone
+      ? []
+      : [outcome === "ok" ? sql<boolean>`status < 400` : sql<boolean>`status >= 400`]),
+    ...(status === undefined ? [] : [sql<boolean>`status = ${toInteger(status)}`]),
+    ...(statusClass === undefined
+      ? []
+      : [sql<boolean>`status >= ${toInteger(statusClass * 100)} and status < ${toInteger(statusClass * 100 + 100)}`]),
+    ...(["stream", "cancelled", "explained", "settled", "estimated"] as const).flatMap((flag) =>
+      filter[flag] === undefined ? [] : [sql<boolean>`${sql.ref(flag)} = ${filter[flag] ? 1n : 0n}`],
+    ),
+    ...(filter.cache === undefined ? [] : [sql<boolean>`cache = ${toInteger(storedOutcome(filter.cache))}`]),
+    ...(numbered.requestHash === undefined ? [] : [sql<boolean>`request_hash = ${toInteger(numbered.requestHash)}`]),
+    ...among(atLeast, ">="),
+    ...among(atMost, "<="),
+    ...others.map(
+      (tag) => sql<boolean>`exists (select 1 from call_tag as other where other.tag = ${tag} and other.id = call.id)`,
+    ),
+  ];
+}
+
+/** For names and texts. */
+function wordConditions({ filter, numbers }: NumberedFilter, by: WayIndex): readonly Condition[] {
+  const operation = operationIn(filter).map((name) => sql<boolean>`call.operation = ${BigInt(numbers.get(name)!)}`);
+  const names = NAMED.flatMap(([name, column]) => {
+    const given = filter[name];
+    if (given === undefined || by === column) return [];
+    const number = BigInt(numbers.get(given)!);
+    // The place of a tagged call can be checked without reading the call.
+    if (by === "tag" && (column === "tenant_id" || column === "project_id"))
+      return [sql<boolean>`${sql.ref(`t.${column}`)} = ${number}`];
+    return [sql<boolean>`${withoutIndex(`call.${column}`, number)} = ${number}`];
+  });
+  const texts = TEXTS.flatMap(([name, column]) => {
+    const given = filter[name];
+    return given === undefined || by === column
+      ? []
+      : [sql<boolean>`${withoutIndex(`call.${column}`, given)} = ${given}`];
+  });
+  return [...names, ...operation, ...texts];
+}
+
+export const operationIn = ({ operation }: LogFilter): readonly string[] =>
+  operation === undefined ? [] : [storedOperation(operation)];
+
+const TEXTS = [
+  ["endUser", "end_user"],
+  ["modelAsked", "model_asked"],
+] as const;
+
+function among(bounds: LogBounds, sign: string): readonly Condition[] {
+  return (Object.keys(BOUNDED) as (keyof LogBounds)[]).flatMap((name) =>
+    bounds[name] === undefined
+      ? []
+      : [sql<boolean>`${sql.raw(BOUNDED[name])} ${sql.raw(sign)} ${toInteger(bounds[name])}`],
+  );
+}

@@ -1,0 +1,192 @@
+// What calls add to the sums of their hour, and of the day of the end user that they name.
+import { DIMENSION_COLUMNS, type DimensionColumn, type FoundRow, SUM_COLUMNS } from "../calls/call-schema.ts";
+import { timeOfKey } from "../calls/call-keys.ts";
+import { NO_NAME } from "../calls/call-names.ts";
+import { LATENCY_BOUNDS_MS } from "../calls/calls.ts";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 86_400_000;
+
+export type SumTable = "call_hour" | "call_user_day" | "call_operation_hour" | "call_operation_user_day";
+
+/** One row of sums: its key, and the amount to add for each of SUM_COLUMNS. */
+export interface SumRow {
+  readonly key: Readonly<Record<string, string | number>>;
+  readonly sums: readonly bigint[];
+}
+
+/** What is summed of a call. */
+export type Summed = Pick<
+  FoundRow,
+  | DimensionColumn
+  | "id"
+  | "end_user"
+  | "operation"
+  | "estimated"
+  | "status"
+  | "explained"
+  | "prompt_tokens"
+  | "completion_tokens"
+  | "cached_tokens"
+  | "reasoning_tokens"
+  | "cost_nano_usd"
+  | "end_ms"
+>;
+
+/** The limit of a sum: a row that could not be updated would block every row after it. */
+export const MOST_OF_A_SUM = 9_000_000_000_000_000_000n;
+
+/** SQL that adds a row's sum to the existing one without exceeding what the column can hold. */
+export function raisedSum(table: string, column: string): string {
+  return `"${column}" = case when "${table}"."${column}" > ${MOST_OF_A_SUM} - excluded."${column}" then ${MOST_OF_A_SUM} else "${table}"."${column}" + excluded."${column}" end`;
+}
+
+export const KEYS: Readonly<Record<SumTable, readonly string[]>> = {
+  call_hour: ["hour_ms", ...DIMENSION_COLUMNS],
+  call_user_day: ["day_ms", ...DIMENSION_COLUMNS, "end_user"],
+  call_operation_hour: ["hour_ms", ...DIMENSION_COLUMNS, "operation"],
+  call_operation_user_day: ["day_ms", ...DIMENSION_COLUMNS, "end_user", "operation"],
+};
+
+/**
+ * What calls add to each table of sums, ordered by key, so that two writers never deadlock: by the hour, and by the day
+ * of the end users that they name. Chat completions are in no sum by operation (usage-reads.ts).
+ */
+export function sumsOf(calls: readonly Summed[]): readonly (readonly [SumTable, readonly SumRow[]])[] {
+  const named = calls.filter((call) => call.end_user !== "");
+  return [
+    ["call_hour", hourSums(calls)],
+    ["call_user_day", userDaySums(named)],
+    ["call_operation_hour", byOperation(calls, hourSums)],
+    ["call_operation_user_day", byOperation(named, userDaySums)],
+  ];
+}
+
+const hourSums = (calls: readonly Summed[]): readonly SumRow[] =>
+  gathered(calls, HOUR_MS, (hour_ms, call) => ({ hour_ms, ...dimensionsOf(call) }), false);
+
+const userDaySums = (calls: readonly Summed[]): readonly SumRow[] =>
+  gathered(calls, DAY_MS, (day_ms, call) => ({ day_ms, ...dimensionsOf(call), end_user: call.end_user }), true);
+
+function byOperation(
+  calls: readonly Summed[],
+  sumsIn: (calls: readonly Summed[]) => readonly SumRow[],
+): readonly SumRow[] {
+  const operations = [...new Set(calls.map(({ operation }) => Number(operation)))].filter(
+    (number) => number !== NO_NAME,
+  );
+  return operations
+    .flatMap((operation) =>
+      sumsIn(calls.filter((call) => Number(call.operation) === operation)).map(({ key, sums }) => ({
+        key: { ...key, operation },
+        sums,
+      })),
+    )
+    .toSorted(byKey);
+}
+
+const dimensionsOf = (call: Summed): Readonly<Record<DimensionColumn, number>> => ({
+  tenant_id: Number(call.tenant_id),
+  project_id: Number(call.project_id),
+  token_id: Number(call.token_id),
+  user_id: Number(call.user_id),
+  route: Number(call.route),
+  provider: Number(call.provider),
+  model: Number(call.model),
+});
+
+interface Group {
+  readonly atMs: number;
+  /** Any of its calls. */
+  readonly call: Summed;
+  readonly sums: readonly Accumulator[];
+}
+
+/** Groups by time and dimensions, and by end user. Explained calls are not part of any sum. */
+function gathered(
+  calls: readonly Summed[],
+  spanMs: number,
+  keyOf: (atMs: number, call: Summed) => SumRow["key"],
+  isByEndUser: boolean,
+): readonly SumRow[] {
+  /** By the end user or the token, of which there are the most. */
+  const byMost = new Map<number | string, Group[]>();
+  for (const call of calls) {
+    if (Number(call.explained) !== 0) continue;
+    const timeMs = timeOfKey(call.id);
+    const atMs = timeMs - (timeMs % spanMs);
+    const most = isByEndUser ? call.end_user : Number(call.token_id);
+    const groups = byMost.get(most);
+    let group = groups?.find((one) => one.atMs === atMs && isSame(one.call, call, isByEndUser));
+    if (group === undefined) {
+      group = { atMs, call, sums: SUM_COLUMNS.map(() => ({ exact: 0, carried: 0n })) };
+      if (groups === undefined) byMost.set(most, [group]);
+      else groups.push(group);
+    }
+    add(call, timeMs, group.sums);
+  }
+  return [...byMost.values()]
+    .flat()
+    .map(({ atMs, call, sums }): SumRow => ({ key: keyOf(atMs, call), sums: sums.map(totalOf) }))
+    .toSorted(byKey);
+}
+
+function isSame(a: Summed, b: Summed, isByEndUser: boolean): boolean {
+  return (
+    a.model === b.model &&
+    a.route === b.route &&
+    a.provider === b.provider &&
+    a.project_id === b.project_id &&
+    a.tenant_id === b.tenant_id &&
+    a.user_id === b.user_id &&
+    a.token_id === b.token_id &&
+    (!isByEndUser || a.end_user === b.end_user)
+  );
+}
+
+function byKey(a: SumRow, b: SumRow): number {
+  for (const column of Object.keys(a.key)) {
+    const [one, other] = [a.key[column]!, b.key[column]!];
+    if (one !== other) return one < other ? -1 : 1;
+  }
+  return 0;
+}
+
+/** A sum of integers below 2^53: exact, and as quick as a number while it is one. */
+interface Accumulator {
+  exact: number;
+  carried: bigint;
+}
+
+function raise(sum: Accumulator, more: bigint | number): void {
+  const value = Number(more);
+  if (sum.exact + value <= Number.MAX_SAFE_INTEGER) {
+    sum.exact += value;
+    return;
+  }
+  sum.carried += BigInt(sum.exact);
+  sum.exact = value;
+}
+
+function totalOf({ exact, carried }: Accumulator): bigint {
+  const sum = carried + BigInt(exact);
+  return sum > MOST_OF_A_SUM ? MOST_OF_A_SUM : sum;
+}
+
+/** Adds a call to each of SUM_COLUMNS. */
+function add(call: Summed, timeMs: number, sums: readonly Accumulator[]): void {
+  const isUnpriced = call.cost_nano_usd === null && Number(call.prompt_tokens) + Number(call.completion_tokens) > 0;
+  const totalMs = Number(call.end_ms) - timeMs;
+  const above = LATENCY_BOUNDS_MS.findIndex((bound) => totalMs <= bound);
+  raise(sums[0]!, 1);
+  if (Number(call.status) >= 400) raise(sums[1]!, 1);
+  if (isUnpriced) raise(sums[2]!, 1);
+  raise(sums[3]!, call.prompt_tokens);
+  raise(sums[4]!, call.completion_tokens);
+  raise(sums[5]!, call.cached_tokens);
+  raise(sums[6]!, call.reasoning_tokens);
+  raise(sums[7]!, call.cost_nano_usd ?? 0);
+  raise(sums[8]!, totalMs);
+  raise(sums[9 + (above < 0 ? LATENCY_BOUNDS_MS.length : above)]!, 1);
+  if (Number(call.estimated) !== 0) raise(sums[10 + LATENCY_BOUNDS_MS.length]!, 1);
+}

@@ -1,0 +1,348 @@
+// The rows of sums of any period, as one table of SQL: the sums of whole hours or days (of end users: days), and single
+// calls in the form of sums where a period begins, ends or is cut within an hour. Every call is in it exactly once.
+import { type Kysely, PostgresAdapter, type RawBuilder, sql } from "kysely";
+import { firstKeyAt, keyBoundAt, timeOfKey, timeOfKeySql } from "../calls/call-keys.ts";
+import { earlierScopeConditions, scopeConditions } from "../calls/call-reads.ts";
+import { type CallSchema, LATENCY_COLUMNS, SUM_COLUMNS } from "../calls/call-schema.ts";
+import { type CallScope, LATENCY_BOUNDS_MS, type UsageDimension } from "../calls/calls.ts";
+import { rolledFrom } from "./roll-ups.ts";
+import type { RollUpGroup } from "./roll-up-triggers.ts";
+import { figuresFrom, partsOf } from "./sum-halves.ts";
+import { type AskedDimension, choicesFor, type Stretch, stretchesOf } from "./sum-stretches.ts";
+import { cutHours, type DividedPeriod, dividedPeriod, type Piece } from "./usage-periods.ts";
+import { EARLIEST_OPERATION } from "../../core/operation.ts";
+
+type Db = Kysely<CallSchema>;
+type Condition = RawBuilder<unknown>;
+
+/** The table of sums, and the time that each of its rows covers. */
+export interface SumsTable {
+  readonly table: "call_hour" | "call_user_day";
+  readonly time: "hour_ms" | "day_ms";
+  readonly spanMs: number;
+}
+export const HOURS: SumsTable = { table: "call_hour", time: "hour_ms", spanMs: 3_600_000 };
+/** Has only calls that name an end user. */
+export const USER_DAYS: SumsTable = { table: "call_user_day", time: "day_ms", spanMs: 86_400_000 };
+
+export interface SourceQuery {
+  readonly scope: CallScope;
+  readonly sums: SumsTable;
+  /** `null` is open. */
+  readonly fromMs: number | null;
+  readonly toMs: number | null;
+  /** Moments between them at which sums must not run on, in ascending order. */
+  readonly cuts: readonly number[];
+  /** What rows have to tell, as far as calls tell it. */
+  readonly by: readonly UsageDimension[];
+  /** Those of SUM_COLUMNS that are needed; all, if left out. */
+  readonly figures?: readonly string[];
+}
+
+export interface UsageSource {
+  /**
+   * With the columns `at_ms`, those of the figures, and those of what was asked for. `at_ms` is a moment before the
+   * next cut.
+   */
+  readonly table: RawBuilder<unknown>;
+  /** Hours that had to count as a whole where they begin, because their calls are not kept any more. */
+  readonly undivided: readonly number[];
+}
+
+/** `null` when a name of the scope has never occurred. */
+export async function usageSource(db: Db, query: SourceQuery): Promise<UsageSource | null> {
+  const { scope, sums, fromMs, toMs, cuts } = query;
+  const { operation, ...callers } = scope;
+  const inSums = await scopeConditions(db, operation === EARLIEST_OPERATION ? callers : scope, "sums");
+  if (inSums === null) return null;
+  const ends = [...(fromMs === null ? [] : [fromMs]), ...(toMs === null ? [] : [toMs])];
+  const hours = cutHours([...ends, ...cuts], sums.spanMs);
+  const kept = hours.length === 0 ? new Set<number>() : await keptHours(db, sums, hours);
+  const period = dividedPeriod(fromMs, toMs, cuts, sums.spanMs, (hourMs) => kept.has(hourMs));
+  const choices = choicesFor(sums.table, askedDimensions(query), query.by.includes("day"));
+  const groups = new Set([choices.same, choices.longer].flatMap((choice) => choice?.group ?? []));
+  const rolled = new Map<RollUpGroup, number>();
+  for (const group of groups) rolled.set(group, await rolledFrom(db, group));
+  const stretches = stretchesOf({ sums, period, cuts, choices, rolledFromMs: (group) => rolled.get(group)! });
+  const arms = [...sumArms(query, stretches, period, inSums), ...(await pieceArms(db, query, period))];
+  return {
+    table: sql`(${sql.join(arms, sql` union all `)}) as sums`,
+    undivided: period.undivided,
+  };
+}
+
+const SCOPED = {
+  tenantId: "tenant",
+  projectId: "project",
+  tokenId: "token",
+  userId: "user",
+  endUser: "end_user",
+  route: "route",
+  provider: "provider",
+  model: "model",
+} as const satisfies Partial<Record<keyof CallScope, AskedDimension>>;
+
+/** What tables of sums have to tell. They do not have the operation, and the day is told by the time. */
+function askedDimensions({ scope, by }: SourceQuery): readonly AskedDimension[] {
+  const names = Object.keys(SCOPED) as (keyof typeof SCOPED)[];
+  return [
+    ...by.filter((dimension) => dimension !== "day" && dimension !== "operation"),
+    ...names.filter((name) => scope[name] !== undefined).map((name) => SCOPED[name]),
+  ];
+}
+
+/** Where rows have their dimensions. A day is made of the time. */
+export const COLUMN_OF: Readonly<Record<Exclude<UsageDimension, "day">, string>> = {
+  tenant: "tenant_id",
+  project: "project_id",
+  token: "token_id",
+  user: "user_id",
+  end_user: "end_user",
+  route: "route",
+  provider: "provider",
+  model: "model",
+  operation: "operation",
+};
+
+/** The columns that an arm has for what was asked, but for the operation, which the tables do not have. */
+const askedColumns = ({ by }: SourceQuery): readonly string[] =>
+  by.flatMap((dimension) => (dimension === "day" || dimension === "operation" ? [] : [COLUMN_OF[dimension]]));
+
+/**
+ * Which of these hours can be divided: all of their calls are kept, or there were none. Calls are removed in the order
+ * of time, so that only the hour of the oldest one has to be counted.
+ */
+async function keptHours(db: Db, sums: SumsTable, hours: readonly number[]): Promise<ReadonlySet<number>> {
+  const oldestMs = await oldestCall(db);
+  const kept = new Set(hours.filter((hourMs) => hourMs >= oldestMs));
+  const others = hours.filter((hourMs) => !kept.has(hourMs));
+  if (others.length === 0) return kept;
+  const { rows } = await sql<{ readonly at_ms: bigint; readonly calls: bigint | number | string }>`select ${sql.ref(
+    sums.time,
+  )} as at_ms, sum(calls) as calls from ${sql.table(sums.table)} where ${sql.ref(sums.time)} in (${sql.join(
+    others.map((hourMs) => sql.lit(hourMs)),
+  )}) group by ${sql.ref(sums.time)}`.execute(db);
+  const counted = new Map(rows.map(({ at_ms: atMs, calls }) => [Number(atMs), Number(calls)]));
+  for (const hourMs of others) {
+    const calls = counted.get(hourMs) ?? 0;
+    if (calls === 0 || (hourMs + sums.spanMs > oldestMs && calls === (await callsWithin(db, sums, hourMs))))
+      kept.add(hourMs);
+  }
+  return kept;
+}
+
+/**
+ * Since when all calls are kept of a period that begins at `fromMs`: `null` where that is the whole period. An earlier
+ * time than `fromMs` within its hour may count, because sums do not tell when in an hour a call was.
+ */
+export async function keptFrom(db: Db, fromMs: number): Promise<number | null> {
+  const oldestMs = await oldestCall(db);
+  if (oldestMs <= fromMs) return null;
+  const firstMs = fromMs - (fromMs % HOURS.spanMs);
+  const oldestHourMs = Number.isFinite(oldestMs) ? oldestMs - (oldestMs % HOURS.spanMs) : Infinity;
+  const before = Number.isFinite(oldestHourMs) ? sql` and hour_ms < ${sql.lit(oldestHourMs)}` : sql``;
+  const { rows } = await sql`select 1 from call_hour where hour_ms >= ${sql.lit(firstMs)}${before} limit 1`.execute(db);
+  const isWhole =
+    rows.length === 0 && (oldestHourMs === Infinity || (await keptHours(db, HOURS, [oldestHourMs])).size > 0);
+  return isWhole ? null : oldestMs;
+}
+
+/** Infinity when no call is kept. */
+async function oldestCall(db: Db): Promise<number> {
+  const { rows } = await sql<{
+    readonly id: bigint | null;
+    readonly time_ms: bigint | null;
+  }>`select (select min(id) from call) as id, (select min(time_ms) from earlier_call) as time_ms`.execute(db);
+  const { id, time_ms: earlierMs } = rows[0]!;
+  return Math.min(id === null ? Infinity : timeOfKey(id), earlierMs === null ? Infinity : Number(earlierMs));
+}
+
+async function callsWithin(db: Db, { table, spanMs }: SumsTable, fromMs: number): Promise<number> {
+  const named = table === "call_user_day" ? sql` and end_user <> ''` : sql``;
+  const { rows } = await sql<{
+    readonly calls: bigint | number | string;
+  }>`select (select count(*) from call where id >= ${sql.lit(
+    firstKeyAt(fromMs),
+  )} and id < ${sql.lit(firstKeyAt(fromMs + spanMs))} and explained = 0${named}) + (select count(*) from earlier_call where time_ms >= ${sql.lit(
+    fromMs,
+  )} and time_ms < ${sql.lit(fromMs + spanMs)} and explained = 0${named}) as calls`.execute(db);
+  return Number(rows[0]!.calls);
+}
+
+const needsOperation = ({ scope, by }: SourceQuery): boolean =>
+  by.includes("operation") || scope.operation !== undefined;
+
+/**
+ * Only calls of other operations than chat completions are summed by operation as well; what chat completions have used
+ * is what all calls have used, less those. `inScope` names no operation where that is chat completions.
+ */
+function sumArms(
+  query: SourceQuery,
+  stretches: readonly Stretch[],
+  { wholeFromMs, wholeToMs }: DividedPeriod,
+  inScope: readonly Condition[],
+): readonly RawBuilder<unknown>[] {
+  const { sums, scope } = query;
+  const arm = (
+    { from, isRolledUp, fromMs, toMs }: Stretch,
+    operation: readonly string[],
+    sign: "" | "-" = "",
+  ): RawBuilder<unknown> => {
+    const time = sql.ref(from.time);
+    const within: readonly Condition[] = [
+      sql`1 = 1`,
+      ...(fromMs === -Infinity ? [] : [sql`${time} >= ${sql.lit(fromMs)}`]),
+      ...(toMs === Infinity ? [] : [sql`${time} < ${sql.lit(toMs)}`]),
+    ];
+    const figures = isRolledUp
+      ? partsIn(query).join(", ")
+      : figuresFrom((column) => column, { sign, ...figuresIn(query) });
+    const columns = [`${from.time} as at_ms`, ...askedColumns(query), ...operation, figures].join(", ");
+    return sql`select ${sql.raw(`${columns} from ${from.table}`)} where ${sql.join([...within, ...inScope], sql` and `)}`;
+  };
+  if (!needsOperation(query)) return stretches.map((stretch) => arm(stretch, []));
+  const table = sums.table === "call_hour" ? "call_operation_hour" : "call_operation_user_day";
+  const operations: Stretch = {
+    from: { ...sums, table },
+    isRolledUp: false,
+    fromMs: wholeFromMs ?? -Infinity,
+    toMs: wholeToMs ?? Infinity,
+  };
+  if (scope.operation !== undefined && scope.operation !== EARLIEST_OPERATION) return [arm(operations, ["operation"])];
+  return [
+    ...stretches.map((stretch) => arm(stretch, ["0 as operation"])),
+    arm(operations, ["0 as operation"], "-"),
+    ...(scope.operation === undefined ? [arm(operations, ["operation"])] : []),
+  ];
+}
+
+const figuresIn = ({ figures = SUM_COLUMNS }: SourceQuery) => ({ figures });
+const partsIn = (query: SourceQuery): readonly string[] => figuresIn(query).figures.flatMap(partsOf);
+
+/** Single calls in the form of sums. `totalMs` is the expression of how long one took. */
+function figuresOfCall(totalMs: string, { figures }: { readonly figures?: readonly string[] } = {}): string {
+  const tokens = "prompt_tokens + completion_tokens";
+  const one = (condition: string): string => `case when ${condition} then 1 else 0 end`;
+  const expressions: Readonly<Record<string, string>> = {
+    calls: "1",
+    errors: one("status >= 400"),
+    unpriced: one(`cost_nano_usd is null and ${tokens} > 0`),
+    cost_nano_usd: "coalesce(cost_nano_usd, 0)",
+    total_ms: totalMs,
+    ...Object.fromEntries(
+      LATENCY_COLUMNS.map((column, index) => {
+        const above = index === 0 ? [] : [`${totalMs} > ${LATENCY_BOUNDS_MS[index - 1]!}`];
+        const bound = LATENCY_BOUNDS_MS[index];
+        return [column, one([...above, ...(bound === undefined ? [] : [`${totalMs} <= ${bound}`])].join(" and "))];
+      }),
+    ),
+  };
+  return figuresFrom((column) => expressions[column] ?? column, { ...(figures !== undefined && { figures }) });
+}
+
+const TOTAL_MS = `(end_ms - ${timeOfKeySql("call.id")})`;
+export const FIGURES_OF_CALL = figuresOfCall(TOTAL_MS);
+
+/** What figuresOfCall() reads of a call. */
+const READ_OF_CALL = [
+  "status",
+  "cost_nano_usd",
+  "prompt_tokens",
+  "completion_tokens",
+  "cached_tokens",
+  "reasoning_tokens",
+] as const;
+/** Where a piece is taken from that is taken from nowhere. */
+const NOWHERE = -1;
+
+/** Calls of one table, in the order of their time. */
+interface CallTable {
+  readonly table: RawBuilder<unknown>;
+  /** Those of a piece. */
+  readonly conditions: readonly Condition[];
+  /** The expressions of the columns that are asked for. */
+  readonly asked: readonly string[];
+  readonly tookMs: string;
+  readonly estimated: string;
+}
+
+async function pieceArms(
+  db: Db,
+  query: SourceQuery,
+  { pieces }: DividedPeriod,
+): Promise<readonly RawBuilder<unknown>[]> {
+  if (pieces.length === 0) return [];
+  const { scope } = query;
+  const inScope = await scopeConditions(db, scope, "calls");
+  if (inScope === null) return [];
+  const operation = needsOperation(query) ? ["operation"] : [];
+  const asked = askedColumns(query);
+  const isPostgres = db.getExecutor().adapter instanceof PostgresAdapter;
+  const calls: CallTable = {
+    table: sql`call`,
+    conditions: [sql`call.id >= piece.from_key and call.id < piece.to_key`, ...inScope],
+    asked: [...asked, ...operation],
+    tookMs: TOTAL_MS,
+    estimated: "estimated",
+  };
+  const arms = [pieceArm(query, pieces, calls, isPostgres)];
+  const hasEarlier = await db.selectFrom("earlier_call").select("trace_id").limit(sql.lit(1)).executeTakeFirst();
+  if (hasEarlier === undefined) return arms;
+  // Their names are texts.
+  const numbered = (column: string): string =>
+    column === "end_user" ? column : `coalesce((select number from call_name where name = ${column}), 0)`;
+  const earlier: CallTable = {
+    table: sql`earlier_call`,
+    conditions: [sql`time_ms >= piece.from_ms and time_ms < piece.to_ms`, ...earlierScopeConditions(scope)],
+    asked: [...asked.map(numbered), ...operation.map(() => "0")],
+    tookMs: "total_ms",
+    estimated: "0",
+  };
+  return [...arms, pieceArm(query, pieces, earlier, isPostgres)];
+}
+
+/** The calls of pieces, added up for each of them; once more with the other sign, where they are taken from. */
+function pieceArm(
+  query: SourceQuery,
+  pieces: readonly Piece[],
+  { table, conditions, asked, tookMs, estimated }: CallTable,
+  isPostgres: boolean,
+): RawBuilder<unknown> {
+  const names = [...askedColumns(query), ...(needsOperation(query) ? ["operation"] : [])];
+  const ofUsers = query.sums.table === "call_user_day" ? [sql`end_user <> ''`] : [];
+  const condition = sql.join([...conditions, sql`explained = 0`, ...ofUsers], sql` and `);
+  const values = sql.join(
+    pieces.map(
+      ({ fromMs, toMs, takenFromMs }) =>
+        sql`(${sql.lit(fromMs)}, ${sql.lit(toMs)}, ${sql.lit(takenFromMs ?? NOWHERE)}, ${sql.lit(keyBoundAt(fromMs))}, ${sql.lit(keyBoundAt(toMs))})`,
+    ),
+  );
+  // PostgreSQL would compare each call with each piece: it looks up the calls of one piece after the other only if told.
+  const within = isPostgres
+    ? sql`lateral (select * from ${table} where ${condition} offset 0) as ${table}`
+    : sql`${table} where ${condition}`;
+  const read = [
+    "piece.from_ms as at_ms",
+    "piece.taken_ms as taken_ms",
+    ...names.map((name, index) => `${asked[index]!} as ${name}`),
+    ...READ_OF_CALL,
+    `${estimated} as estimated`,
+    `${tookMs} as took_ms`,
+  ].join(", ");
+  // Without the limit SQLite would work out how long each call took for each count of durations.
+  const called = sql`with piece (from_ms, to_ms, taken_ms, from_key, to_key) as (values ${values}) select ${sql.raw(read)} from piece cross join ${within} ${isPostgres ? sql`` : sql`limit -1`}`;
+  const by = sql.raw(["at_ms", "taken_ms", ...names].join(", "));
+  const figures = sql.raw(figuresOfCall("took_ms", figuresIn(query)));
+  const parts = partsIn(query);
+  const addedUp = sql.raw(parts.map((part) => `cast(sum(${part}) as bigint) as ${part}`).join(", "));
+  const signed = sql.raw(
+    [
+      "case when sign = 1 then at_ms else taken_ms end as at_ms",
+      ...names,
+      ...parts.map((part) => `${part} * sign as ${part}`),
+    ].join(", "),
+  );
+  // Added up before they are sorted together with what the other arms have.
+  const added = sql`select ${by}, ${addedUp} from (select ${by}, ${figures} from (${called}) as called) as counted group by ${by}`;
+  return sql`select ${signed} from (${added}) as added cross join (select 1 as sign union all select -1 as sign) as side where sign = 1 or taken_ms <> ${sql.lit(NOWHERE)}`;
+}

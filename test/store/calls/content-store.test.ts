@@ -1,0 +1,52 @@
+// Content of calls in a real database: without the master key its retention is still reported, and it is removed with its project.
+import { expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openSecretCipher } from "../../../src/config/secret-cipher.ts";
+import { openContentStore, type ContentText } from "../../../src/store/calls/content-store.ts";
+import { openSqliteCalls } from "../../../src/store/calls/sqlite-calls.ts";
+import { openSqliteStore } from "../../../src/store/sqlite.ts";
+import { writes } from "../../harness/store-writes.ts";
+
+const sealerOf = (byte: number) => openSecretCipher([new Uint8Array(32).fill(byte)]);
+
+test("[d11.3] without its key no content can be read, and its retention is still reported; with a project its content is removed, also what arrives later", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "dragoman-contents-"));
+  const file = join(folder, "calls.db");
+  const store = await openSqliteStore({ file });
+  await store.migrate();
+  await writes(store).createTenant({ id: "acme", name: "acme" });
+  for (const id of ["site", "app"]) await writes(store).createProject({ id, tenantId: "acme", name: id });
+  const calls = openSqliteCalls({ file });
+  const contents = openContentStore({ calls, cipher: sealerOf(1), now: () => 1000 });
+  const said = (traceId: string, projectId: string): ContentText => ({
+    traceId,
+    tenantId: "acme",
+    projectId,
+    expiresMs: 2000,
+    text: '{"messages":[]}',
+  });
+  try {
+    await contents.keep([said("a", "site"), said("b", "app")]);
+    const others = openContentStore({ calls, cipher: sealerOf(2), now: () => 1000 });
+    expect(await others.find("a").catch((error: unknown) => error)).toMatchObject({
+      name: "StoreError",
+      kind: "encryption",
+    });
+    expect([await others.keptUntilMs("a"), await others.keptUntilMs("none")]).toEqual([2000, null]);
+    await writes(store).removeProject("site");
+    await contents.keep([said("c", "site"), said("d", "app")]);
+    expect(await Promise.all(["a", "b", "c", "d"].map((id) => contents.keptUntilMs(id)))).toEqual([
+      null,
+      2000,
+      null,
+      2000,
+    ]);
+    expect(await contents.find("b")).toMatchObject({ projectId: "app", content: { messages: [] } });
+  } finally {
+    await calls.close();
+    await store.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+});

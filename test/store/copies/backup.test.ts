@@ -1,0 +1,297 @@
+// Backups of databases of both kinds: that all of it comes back, that any damage is found, and what becomes of access.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { sql } from "kysely";
+import { verifyBackup, writeBackup } from "../../../src/store/copies/backup.ts";
+import { openSource, openTarget, openToRead } from "../../../src/store/copies/copy-places.ts";
+import type { Database, DatabasePlace } from "../../../src/store/database/database.ts";
+import { requireNotMoved } from "../../../src/store/copies/move-marks.ts";
+import { openPostgresDatabase } from "../../../src/store/postgres.ts";
+import { openSqliteDatabase } from "../../../src/store/sqlite.ts";
+import { type Restored, type RestoreOptions, restoreBackup } from "../../../src/store/copies/restore.ts";
+import { knownAccess } from "../../../src/store/copies/restored-access.ts";
+import { chanceOf, printedSeed } from "../../harness/chance.ts";
+import { migratedDatabases } from "../../harness/databases.ts";
+import { allRows, fillDatabase } from "../../harness/filled-database.ts";
+import { drawCount } from "../../harness/long-run.ts";
+import { postgresDatabases } from "../../harness/postgres-server.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "dragoman-backup-"));
+const server = await postgresDatabases();
+afterAll(async () => {
+  rmSync(folder, { recursive: true });
+  await server?.dispose();
+});
+const newPostgres = server === null ? null : migratedDatabases(server);
+let files = 0;
+
+type Kind = "SQLite" | "PostgreSQL";
+const KINDS: readonly Kind[] = server === null ? ["SQLite"] : ["SQLite", "PostgreSQL"];
+const PAIRS = KINDS.flatMap((from) => KINDS.map((to) => [from, to] as const));
+/** As a gateway has it open. */
+const openUsed = async (place: DatabasePlace): Promise<Database> =>
+  "file" in place ? await openSqliteDatabase(place) : openPostgresDatabase({ url: place.url });
+const newPath = (): string => join(folder, `${++files}`);
+const newPlace = async (kind: Kind): Promise<DatabasePlace> =>
+  kind === "SQLite" ? { file: join(newPath(), "dragoman.sqlite") } : { url: await newPostgres!() };
+/** Sessions and links that were not used do not come back. */
+const GONE: ReadonlySet<string> = new Set(["console_sessions", "console_codes"]);
+const NOW_MS = 1_795_000_000_000;
+
+async function filledPlace(kind: Kind, rows = 3): Promise<DatabasePlace> {
+  const place = await newPlace(kind);
+  const database = await openTarget(place);
+  await fillDatabase(database.db, rows);
+  await database.store.close();
+  return place;
+}
+
+async function within<T>(opening: Promise<Database>, work: (database: Database) => Promise<T>): Promise<T> {
+  const database = await opening;
+  try {
+    return await work(database);
+  } finally {
+    await database.store.close();
+  }
+}
+
+async function backupOf(place: DatabasePlace, passphrase: string | null = null): Promise<string> {
+  const file = newPath();
+  await within(openSource(place), (database) =>
+    writeBackup(database, { file, passphrase, program: "0.0.0", nowMs: NOW_MS }),
+  );
+  return file;
+}
+
+const restored = (options: Partial<RestoreOptions> & Pick<RestoreOptions, "file" | "place">): Promise<Restored> =>
+  restoreBackup({ passphrase: null, known: [], revokesAll: false, nowMs: 0, ...options });
+const rowsAt = (place: DatabasePlace): Promise<Readonly<Record<string, readonly string[]>>> =>
+  within(openToRead(place), ({ db }) => allRows(db));
+const failure = async (run: () => unknown): Promise<string> => {
+  try {
+    await run();
+    return "";
+  } catch (error) {
+    return (error as Error).message;
+  }
+};
+
+describe.each(PAIRS)("[d15.3] a backup of %s in %s", (from, to) => {
+  test("every row of every table comes back, encrypted or not", async () => {
+    const source = await filledPlace(from);
+    const before = await rowsAt(source);
+    for (const passphrase of [null, "correct horse"]) {
+      const place = await newPlace(to);
+      const { access } = await restored({ file: await backupOf(source, passphrase), passphrase, place });
+      const after = await rowsAt(place);
+      for (const [table, rows] of Object.entries(before)) {
+        if (GONE.has(table)) expect(after[table]).toEqual([]);
+        else expect([table, after[table]]).toEqual([table, rows]);
+      }
+      expect(access.revoked).toEqual([]);
+      await within(openToRead(place), ({ db, name }) => requireNotMoved(db, name));
+    }
+  });
+});
+
+describe.each(KINDS)("[d15.3] restoring in %s", (kind) => {
+  test("is refused where a gateway has its data, and changes nothing there", async () => {
+    const file = await backupOf(await filledPlace(kind));
+    const place = await filledPlace(kind, 2);
+    const before = await rowsAt(place);
+    await within(openUsed(place), async ({ store }) => {
+      await store.revision();
+      expect(await failure(() => restored({ file, place }))).toContain("is in use by a gateway or another command");
+    });
+    if (kind === "PostgreSQL")
+      expect(await failure(() => restored({ file, place }))).toContain("has the data of a gateway already");
+    expect(await rowsAt(place)).toEqual(before);
+  });
+
+  test("begins anew after it was killed, and until then no gateway starts", async () => {
+    const source = await filledPlace(kind);
+    const file = await backupOf(source);
+    const place = await newPlace(kind);
+    const unfinished = "file" in place ? { file: `${place.file}.restoring` } : place;
+    await within(openTarget(unfinished), async ({ db, name }) => {
+      await fillDatabase(db, 1);
+      await db
+        .insertInto("database_move")
+        .values({ id: "restore", role: "to", state: "copying", other: "a backup", until_ms: 0n })
+        .execute();
+      expect(await failure(() => requireNotMoved(db, name))).toContain("is not complete");
+    });
+    await restored({ file, place });
+    expect((await rowsAt(place))["call"]).toEqual((await rowsAt(source))["call"]);
+  });
+});
+
+test("[d15.3] a damaged database is replaced and kept, and its log does not reach the new one", async () => {
+  const file = await backupOf(await filledPlace("SQLite"));
+  const place = await filledPlace("SQLite");
+  if (!("file" in place)) throw new Error("SQLite has a file");
+  writeFileSync(place.file, "this is no database, but it was one");
+  writeFileSync(`${place.file}-wal`, "its log");
+  const { setAside } = await restored({ file, place });
+  expect(readFileSync(setAside!, "utf8")).toContain("it was one");
+  expect(existsSync(`${place.file}-wal`)).toBe(false);
+  expect((await rowsAt(place))["call"]!.length).toBe(3);
+});
+
+describe("[d15.3] the file", () => {
+  let plain = "";
+  let encrypted = "";
+  beforeAll(async () => {
+    const place = await filledPlace("SQLite", 40);
+    [plain, encrypted] = [await backupOf(place), await backupOf(place, "secret words")];
+  });
+
+  test("is whole, and only its owner can read it", () => {
+    expect(verifyBackup(plain, null).rows["call"]).toBe(40);
+    expect(verifyBackup(encrypted, "secret words").rows["call"]).toBe(40);
+    expect(statSync(plain).mode & 0o777).toBe(0o600);
+  });
+
+  test("shows nothing of its content without the passphrase", async () => {
+    const bytes = readFileSync(encrypted);
+    expect(bytes.subarray(bytes.indexOf("\n") + 1).indexOf("sha256")).toBe(-1);
+    expect(await failure(() => verifyBackup(encrypted, null))).toContain("is encrypted");
+    expect(await failure(() => verifyBackup(encrypted, "secret word"))).toContain("the passphrase is another one");
+  });
+
+  test("each change, each cut and each added byte is found", () => {
+    for (const [file, passphrase] of [
+      [plain, null],
+      [encrypted, "secret words"],
+    ] as const) {
+      const bytes = readFileSync(file);
+      const damaged = newPath();
+      const isFound = (changed: Uint8Array): boolean => {
+        writeFileSync(damaged, changed);
+        try {
+          verifyBackup(damaged, passphrase);
+          return false;
+        } catch {
+          return true;
+        }
+      };
+      const chance = chanceOf(printedSeed("flipped bits"));
+      for (let draw = 0; draw < drawCount(8, 400); draw++) {
+        const at = chance.below(bytes.length);
+        const flipped = Buffer.from(bytes);
+        flipped[at]! ^= 1 << chance.below(8);
+        expect([at, isFound(flipped)]).toEqual([at, true]);
+        expect([at, isFound(bytes.subarray(0, at))]).toEqual([at, true]);
+      }
+      expect(isFound(bytes.subarray(0, bytes.length - 1))).toBe(true);
+      expect(isFound(Buffer.concat([bytes, Buffer.from([0])]))).toBe(true);
+    }
+  });
+
+  test("of a newer version is refused, and names that version", async () => {
+    const source = await filledPlace("SQLite");
+    await within(openTarget(source), async ({ db }) => {
+      await sql`insert into kysely_migration (name, timestamp) values ('9999-later', '2030-01-01')`.execute(db);
+    });
+    const file = newPath();
+    await within(openToRead(source), (database) =>
+      writeBackup(database, { file, passphrase: null, program: "9.9.9", nowMs: 0 }),
+    );
+    expect(await failure(async () => restored({ file, place: await newPlace("SQLite") }))).toContain(
+      "was made by a newer version of Dragoman (9.9.9; 9999-later)",
+    );
+  });
+
+  test.each(KINDS)("is of one moment, while %s is changed", async (kind) => {
+    const place = await filledPlace(kind);
+    const file = newPath();
+    let isOver = false;
+    const changing = within(openToRead(place), async ({ db }) => {
+      for (let number = 100; !isOver; number++) {
+        await Bun.sleep(0); // SQLite answers synchronously, which would leave no time for the backup.
+        await db.transaction().execute(async (tx) => {
+          await sql`insert into kept_answers (token_id, answer_key, request_hash, status, body, at_ms) values ('pair', ${`${number}`}, '', 200, '', 0)`.execute(
+            tx,
+          );
+          await sql`insert into call_alias (trace_id, id) values (${`pair-${number}`}, ${number})`.execute(tx);
+        });
+      }
+    });
+    const { rows } = await within(openSource(place), (database) =>
+      writeBackup(database, { file, passphrase: null, program: "0.0.0", nowMs: 0 }),
+    );
+    isOver = true;
+    await changing;
+    expect(rows["kept_answers"]).toBe(rows["call_alias"]);
+    expect(verifyBackup(file, null).rows).toEqual(rows);
+  });
+});
+
+describe("[d15.3] access after a restore", () => {
+  /** What the place is changed by after its backup, and what the restore then knows of it. */
+  async function afterwards(
+    change: string,
+    options: Partial<RestoreOptions> = {},
+  ): Promise<Restored & { place: DatabasePlace }> {
+    const source = await filledPlace("SQLite");
+    // In ordinary databases, tokens are valid: this fills them with small numbers.
+    await within(openSource(source), async ({ db }) => {
+      await sql`update access_tokens set revoked_at_ms = null, expires_at_ms = ${NOW_MS * 2}`.execute(db);
+    });
+    const file = await backupOf(source);
+    const { lastChange } = verifyBackup(file, null);
+    const known = await within(openSource(source), async ({ db, name }) => {
+      for (const statement of change.split(";").filter(Boolean)) await sql.raw(statement).execute(db);
+      return await knownAccess(db, name, lastChange);
+    });
+    const place = await newPlace("SQLite");
+    return { ...(await restored({ file, place, known: [known], nowMs: NOW_MS, ...options })), place };
+  }
+  const tokensIn = (place: DatabasePlace): Promise<readonly Record<string, unknown>[]> =>
+    within(openToRead(place), async ({ db }) => {
+      const rows = await db
+        .selectFrom("access_tokens")
+        .select(["id", "models", "revoked_at_ms"])
+        .orderBy("id")
+        .execute();
+      return rows.map(({ id, models, revoked_at_ms: ms }) => ({ id, models, isRevoked: ms !== null }));
+    });
+
+  test("a token that a newer database knows as revoked or does not have any more is revoked", async () => {
+    const { access, place } = await afterwards(
+      "update access_tokens set revoked_at_ms = 7 where id = 'id-1';delete from access_tokens where id = 'id-2';update revisions set counter = counter + 2",
+    );
+    expect(access.revoked.toSorted()).toEqual(["id-1", "id-2"]);
+    expect(access.uncertain).toEqual([]);
+    expect((await tokensIn(place)).map(({ isRevoked }) => isRevoked)).toEqual([false, true, true]);
+  });
+
+  test("a token has the rights and secrets that a newer database knows", async () => {
+    const { access, place } = await afterwards(
+      `update access_tokens set models = '["only"]' where id = 'id-1';update token_secrets set sha256 = 'rotated' where sha256 = 'sha256-0';update revisions set counter = counter + 2`,
+    );
+    expect(access.changed).toBe(2);
+    expect((await tokensIn(place))[1]!["models"]).toBe('["only"]');
+    const secrets = await within(openToRead(place), ({ db }) =>
+      db.selectFrom("token_secrets").select("sha256").execute(),
+    );
+    expect(secrets.map(({ sha256 }) => sha256).toSorted()).toEqual(["rotated", "sha256-1", "sha256-2"]);
+  });
+
+  test("what an older database or another gateway knows as revoked is revoked, and the rest is named as uncertain", async () => {
+    const { access } = await afterwards(
+      "update access_tokens set revoked_at_ms = 7 where id = 'id-1';delete from access_tokens where id = 'id-2';delete from audit_log",
+    );
+    expect(access).toMatchObject({ newer: [], revoked: ["id-1"] });
+    expect(access.uncertain.map(({ id }) => id)).toEqual(["id-0", "id-2"]);
+  });
+
+  test("with nothing known every valid token is named, or all are revoked", async () => {
+    expect((await afterwards("", { known: [] })).access.uncertain.length).toBe(3);
+    const { access, place } = await afterwards("", { known: [], revokesAll: true });
+    expect([access.revoked.length, access.uncertain.length]).toEqual([3, 0]);
+    expect((await tokensIn(place)).every(({ isRevoked }) => isRevoked)).toBe(true);
+  });
+});
