@@ -1,7 +1,8 @@
 // The engine of src/engine/plan/complete.ts in virtual time: the same plans, health, hedging, concurrency and verdicts, with
 // attempts whose outcomes are determined by the faults and latencies that it is given.
 import type { Prepared } from "../engine/plan/stages.ts";
-import type { ReadyTarget, RouteCandidate } from "../engine/plan/candidate.ts";
+import type { RouteCandidate } from "../engine/plan/candidate.ts";
+import type { ReadyTarget } from "../engine/ways/ready-target.ts";
 import { type ErrorCode, GatewayError } from "../core/errors.ts";
 import type { Route } from "../core/route.ts";
 import type { ServerLimits } from "../core/snapshot.ts";

@@ -2,40 +2,31 @@
 // the target accepts it.
 import { requireEnabled } from "../../auth/enabled-models.ts";
 import { requireTarget } from "../../auth/token-restrictions.ts";
-import type { CarrierPlace, ChatRequest } from "../../core/chat.ts";
+import type { ChatRequest } from "../../core/chat.ts";
 import { type Drain, drainOf } from "../../core/drain.ts";
 import { GatewayError } from "../../core/errors.ts";
-import type { JsonEdit } from "../../core/json-edit.ts";
 import type { PolicyTarget, GuardPolicy } from "../../core/policy.ts";
 import type { CallRecord, PolicyOutcome } from "../../core/record.ts";
 import type { Principal } from "../../core/identity.ts";
 import { type Route, type RouteTarget } from "../../core/route.ts";
 import type { ProviderSettings } from "../../core/snapshot.ts";
 import { fingerprint } from "../../credentials/fingerprint.ts";
-import { referenceNamesOf } from "../../providers/native-forms.ts";
 import type { Candidate, Stage } from "../../routing/plan-steps.ts";
 import type { Call } from "../call/call.ts";
 import type { CallDeadline } from "../call/call-deadline.ts";
 import type { CallRecorder } from "../call/call-recorder.ts";
 import type { ChatContext } from "../call/context.ts";
-import { withOpenedRequest, withOwnReasoning } from "../carriers/opened-request.ts";
-import { credentialName, returnsReasoning, withReturnedReasoning } from "../carriers/returned-reasoning.ts";
 import { comparableCost } from "../metering/attempt-estimate.ts";
 import type { CallMeter } from "../metering/call-meter.ts";
 import type { CallPrices } from "../metering/call-prices.ts";
 import { requestForTarget } from "../fit/entry-request.ts";
 import type { CallPolicies } from "../call/call-policies.ts";
-import { fitRequest, type FitSettings, type FittedRequest } from "../fit/fit.ts";
+import type { FitSettings } from "../fit/fit.ts";
 import { settingsFor } from "../fit/fit-settings.ts";
-import { fitRawPrompts } from "../fit/fit-raw-prompts.ts";
-import { fitTask } from "../fit/fit-task.ts";
-import { rawPromptProvider, rawPromptsOf } from "../fit/raw-prompts.ts";
-import { withheldLogprobs } from "../guards/guard-answer.ts";
-import { fitNative } from "../native/fit-native.ts";
-import { isSetToSpeak, type NativeCall, nativeAt, type NativeTarget } from "../native/native-target.ts";
 import type { CallObjects } from "../objects/call-objects.ts";
-import { type Target, targetName } from "../../core/target.ts";
-import { type Resolved, targetFor } from "./resolve-target.ts";
+import { type ReadyTarget, readyTarget } from "../ways/ready-target.ts";
+import { type AskedTarget, wayAt } from "../ways/way.ts";
+import { targetFor } from "./resolve-target.ts";
 
 /** The parts of a call that matter for its stages. */
 export type PlannedCall = Pick<Call, "snapshot" | "policies"> & {
@@ -46,17 +37,6 @@ export type PlannedCall = Pick<Call, "snapshot" | "policies"> & {
   readonly deadline: Pick<CallDeadline, "boundByRoute">;
   readonly recorder: Pick<CallRecorder, "targeted" | "fitted">;
 };
-
-/** What would be sent to a target. It is made when it is first needed, and only once. */
-export interface ReadyTarget {
-  /** The target without its credential. */
-  readonly resolved: Resolved;
-  readonly fitted: FittedRequest;
-  /** Set where the request depends on which of several credentials the target is called with. */
-  readonly fittedFor?: (identity: string | null) => FittedRequest;
-  /** The guards that search the answer. */
-  readonly outputGuards: readonly GuardPolicy[];
-}
 
 export interface RouteCandidate extends Candidate {
   /** The route that serves the candidate, whose rules apply. */
@@ -198,7 +178,7 @@ export class PlannedCandidate implements RouteCandidate {
     if (call.policies === null) return;
     this.#judged ??= judgedAt(
       call.policies,
-      this.#place,
+      this.#policyTarget,
       this.#deployment,
       requestForTarget(this.#request, target, route),
     );
@@ -210,12 +190,11 @@ export class PlannedCandidate implements RouteCandidate {
   }
 
   ready(): ReadyTarget {
-    return (this.#ready ??= this.#prepared());
+    return (this.#ready ??= readyTarget(this.#asked()));
   }
 
   isNative(): boolean {
-    const { request, resolved, asked } = this.#asked();
-    return request.written !== undefined && typeof nativeAt(request, resolved, asked) !== "string";
+    return wayAt(this.#asked()).kind === "native";
   }
 
   /** Throws `target_drained`. */
@@ -229,160 +208,40 @@ export class PlannedCandidate implements RouteCandidate {
     }
   }
 
-  get #place(): PolicyTarget {
+  get #policyTarget(): PolicyTarget {
     return { provider: this.target.providerId, model: this.target.model, route: this.route.name };
   }
 
-  get #carrierPlace(): CarrierPlace {
-    const { tenantId, projectId } = this.#caller.principal;
-    return { tenantId, projectId, provider: this.target.providerId, model: this.target.model };
-  }
-
-  /** The request as guards have left it, and what decides whether it goes out as it was written. */
-  #asked() {
-    const { principal, call } = this.#caller;
-    const { snapshot, policies } = call;
+  #asked(): AskedTarget {
+    const { principal, http, call } = this.#caller;
+    const { snapshot, policies, context, objects } = call;
     const { route, target } = this;
+    const policyTarget = this.#policyTarget;
     const unguarded = requestForTarget(this.#request, target, route);
-    const request = policies === null ? unguarded : policies.input(unguarded, this.#place);
-    const outputGuards = policies === null ? NO_GUARDS : policies.output(this.#place);
-    const resolved = targetFor(target.providerId, target.model, request.options, snapshot, call.context.providers);
-    const entry = snapshot.providers.get(target.providerId);
-    const settings = settingsAt(target, settingsFor(request.options, principal, snapshot, route), entry);
-    const asked: NativeCall = {
-      operation: call.record.operation,
-      settings: entry!,
-      isAnswerGuarded: outputGuards.length > 0,
-      fit: settings,
-    };
-    return { request, outputGuards, resolved, entry, settings, asked };
-  }
-
-  #prepared(): ReadyTarget {
-    const { principal, call, http } = this.#caller;
-    const { policies } = call;
-    const { target } = this;
-    const { request: own, outputGuards, resolved, entry, settings, asked } = this.#asked();
-    const { task } = own.form;
-    if (task !== undefined) {
-      const fitted = fitTask(own, task, resolved.provider, resolved.target, settings, principal);
-      // there is no text in the answer that a guard could search
-      return { resolved, fitted, outputGuards: NO_GUARDS };
-    }
-    if (resolved.provider.hasOnlyTasks === true) throw hasNoConversations(resolved);
-    const { rawPrompts: rules } = own.form;
-    if (rules !== undefined) {
-      const isSet = isSetToSpeak(entry!, call.record.operation);
-      const raw = rawPromptsOf(resolved.provider, target.model, isSet);
-      const provider = rawPromptProvider(resolved.provider)(raw);
-      const fitted = fitRawPrompts(own, { rules, raw }, provider, resolved.target, settings, principal);
-      return { resolved: { ...resolved, provider }, fitted: withheldLogprobs(fitted, outputGuards), outputGuards };
-    }
-    const { written } = own;
-    if (written === undefined) {
-      const fitted = this.#translated(own, resolved, settings);
-      return { resolved: this.#placed(resolved, fitted, null), outputGuards, fitted };
-    }
-    const unmasked = nativeAt(own, resolved, asked);
-    if (typeof unmasked === "string") {
-      const opened = withOpenedRequest(own, call.context.carriers, this.#carrierPlace);
-      const fitted = this.#translated(opened, resolved, settings);
-      const placed = this.#placed(resolved, fitted, TRANSLATED_REFERENCES);
-      return { resolved: placed, outputGuards, fitted: { ...fitted, translated: unmasked } };
-    }
-    const masked = policies === null ? own : policies.written(own, this.#place);
-    // guards search the parameters of entries as well
-    const native = masked === own ? unmasked : (nativeAt(masked, resolved, asked) as NativeTarget);
-    const named = withVendorIds(native, call.objects);
-    const { form } = native.native;
-    // nothing is kept of a call whose request a guard searches
-    const asking = policies?.guardsRequests === true ? withoutAsking(masked) : masked;
-    const place = this.#carrierPlace;
-    const keys = call.context.carriers.keysOf(place.tenantId);
-    const fittedFor = (credentials: readonly string[]): FittedRequest => {
-      const opening = {
-        keys,
-        place,
-        credentials,
-        known: call.objects.storedReasoning(native.resolved, entry!.vendorStore === true),
-      };
-      const returned = withReturnedReasoning(asking, native.native, opening);
-      const sent = fitNative(returned, named, entry!, settings, principal, http);
-      return withOwnReasoning(sent, native.native, opening);
-    };
-    const fitted = fittedAtEach(fittedFor, native.resolved, returnsReasoning(masked));
+    const request = policies === null ? unguarded : policies.input(unguarded, policyTarget);
+    const entry = snapshot.providers.get(target.providerId)!;
     return {
-      resolved: call.objects.placedAt(native.resolved, referenceNamesOf(form)),
-      outputGuards,
-      ...fitted,
+      principal,
+      http,
+      operation: call.record.operation,
+      policies,
+      carriers: context.carriers,
+      objects,
+      policyTarget,
+      request,
+      outputGuards: policies === null ? NO_GUARDS : policies.output(policyTarget),
+      resolved: targetFor(target.providerId, target.model, request.options, snapshot, context.providers),
+      entry,
+      settings: settingsAt(target, settingsFor(request.options, principal, snapshot, route), entry),
     };
   }
-
-  /** Returns the target as it reaches what the request names, of `names` or of all. */
-  #placed(resolved: Resolved, { dropped }: FittedRequest, names: ReadonlySet<string> | null): Resolved {
-    const isSent = (path: string): boolean => !(path.includes(CARRIED) && dropped.includes(`messages[]${CARRIED}`));
-    return this.#caller.call.objects.placedAt(resolved, names, isSent);
-  }
-
-  #translated(request: ChatRequest, { provider, target }: Resolved, settings: FitSettings): FittedRequest {
-    const { principal, call } = this.#caller;
-    requireOpenedServers(request, target);
-    const fitted = fitRequest(request, provider, target, settings, principal);
-    return withheldLogprobs(fitted, call.policies === null ? NO_GUARDS : call.policies.output(this.#place));
-  }
 }
 
-/** Throws `unsupported_parameter` where the tools of a caller's own server are left to the vendors of other targets. */
-function requireOpenedServers({ options, offered }: ChatRequest, target: Target): void {
-  const [server] = options.toolServers;
-  if (server === undefined || offered !== null) return;
-  throw new GatewayError(
-    "unsupported_parameter",
-    `${server.path}.server_url is called by the provider itself in this call, and ${targetName(target)} does not speak the operation. Register the tool server, or name a model that speaks it.`,
-    { param: `${server.path}.server_url` },
-  );
-}
-
-/** Where a message carries the turn of another provider, which is left out where it means nothing. */
-const CARRIED = ".extra_content";
-
-/** What a translation still names; it has no place for the rest. */
-const TRANSLATED_REFERENCES: ReadonlySet<string> = new Set(["file_id", "container"]);
-
-/** Returns the target with the vendor's own names for what the client knows by others. */
-function withVendorIds(native: NativeTarget, { references, vendorIdOf }: PlannedCall["objects"]): NativeTarget {
-  if (references.length === 0) return native;
-  const edits = references.flatMap(({ path, id }): JsonEdit[] => {
-    const vendorId = path === PREVIOUS ? vendorIdOf(id, native.resolved) : null;
-    return vendorId === null ? [] : [{ path: [path], value: vendorId }];
-  });
-  return { ...native, edits: [...native.edits, ...edits] };
-}
-const PREVIOUS = "previous_response_id";
-
-/** Several credentials of one provider may be those of several accounts. */
-function fittedAtEach(
-  fittedFor: (credentials: readonly string[]) => FittedRequest,
-  { credentials }: Resolved,
-  depends: boolean,
-): Pick<ReadyTarget, "fitted" | "fittedFor"> {
-  const names = credentials.length === 0 ? [credentialName(null)] : credentials.map(fingerprint).map(credentialName);
-  const fitted = fittedFor(names);
-  return names.length > 1 && depends
-    ? { fitted, fittedFor: (identity) => fittedFor([credentialName(identity)]) }
-    : { fitted };
-}
-
-function withoutAsking(request: ChatRequest): ChatRequest {
-  const { keepsReasoning: _asks, ...written } = request.written!;
-  return { ...request, written };
-}
-
-function settingsAt({ drop }: RouteTarget, settings: FitSettings, entry: ProviderSettings | undefined): FitSettings {
+function settingsAt({ drop }: RouteTarget, settings: FitSettings, entry: ProviderSettings): FitSettings {
   return {
     ...settings,
     ...(drop !== undefined && { drop }),
-    ...(entry?.vendorStore !== true && { storesNothing: true as const }),
+    ...(entry.vendorStore !== true && { storesNothing: true as const }),
   };
 }
 
@@ -413,14 +272,6 @@ function drained({ provider, model, untilMs, note }: Drain, nowMs: number): Gate
     "target_drained",
     `${JSON.stringify(what)} is drained until ${new Date(untilMs).toISOString()}${note === null ? "" : ` (${note})`}: it gets no calls until then.`,
     { headers: { "retry-after": String(Math.ceil((untilMs - nowMs) / 1000)) } },
-  );
-}
-
-function hasNoConversations({ provider: { label, tasks = {} }, target }: Resolved): GatewayError {
-  return new GatewayError(
-    "invalid_request",
-    `${label} has no conversations, so that ${JSON.stringify(target.model)} cannot be asked for one; it is asked for ${Object.keys(tasks).join(" and ")}.`,
-    { param: "model" },
   );
 }
 
