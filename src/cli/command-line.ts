@@ -121,6 +121,7 @@ function createProgram(setCode: (code: number) => void, launcher: Launcher): Com
     program.commands.find((command) => command.name() === "audit")!,
     setCode,
   );
+  addUsageExport(program.commands.find((command) => command.name() === "usage")!);
   addHistoryCommands(program.commands.find((command) => command.name() === "history")!);
   addRouteSimulate(program.commands.find((command) => command.name() === "route")!);
   addPolicySimulate(program.commands.find((command) => command.name() === "policy")!);
@@ -522,6 +523,22 @@ function addWebhookCommands(webhooks: Command, setCode: (code: number) => void):
   )
     .option("--overlap-minutes <n>", "how long the old secret signs too (default: 1440)", Number)
     .action(async (name, options) => (await import("./admin/webhooks.ts")).rotate(name, options, readEnvironment()));
+}
+
+/** Added to the command that lists the usage. */
+function addUsageExport(usage: Command): void {
+  gatewayOptions(
+    usage
+      .command("export")
+      .description("write cost and usage by day, project, model and route as CSV, in the columns of FOCUS for finance"),
+  )
+    .option("--tenant <id>", "tenant (default: default)")
+    .option("--project <id>", "project, instead of the tenant")
+    .option("--all", "all tenants; for operators")
+    .option("-o, --out <file>", "file to write (default: standard output)")
+    .option("--from <time>", "only calls from this time or day on")
+    .option("--to <time>", "only calls before this time or day")
+    .action(async (options) => (await import("./admin/usage.ts")).exportUsage(options, readEnvironment()));
 }
 
 /** Added to the command that lists the audit log. */

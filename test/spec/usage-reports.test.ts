@@ -237,3 +237,81 @@ describe("[d14.3] reports of any period", () => {
     await own.close();
   });
 });
+
+describe("GET .../usage?format=focus", () => {
+  interface FocusRow {
+    readonly [column: string]: string;
+  }
+  /** Splits CSV by RFC 4180, of which no cell has a line break here. */
+  function rowsOf(text: string): readonly FocusRow[] {
+    const lines = text
+      .trimEnd()
+      .split("\r\n")
+      .map((line) =>
+        [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(
+          ([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain!,
+        ),
+      );
+    const [head, ...rest] = lines;
+    return rest.map((cells) => Object.fromEntries(head!.map((name, at) => [name, cells[at]!])));
+  }
+  const nanoOf = (dollars: string): bigint => {
+    const [whole, fraction = ""] = dollars.split(".");
+    return BigInt(whole!) * 1_000_000_000n + BigInt(fraction.padEnd(9, "0"));
+  };
+  const exported = async (as: string, path: string): Promise<readonly FocusRow[]> => {
+    const { status, text } = await get(as, path);
+    expect(status).toBe(200);
+    return rowsOf(text);
+  };
+
+  test("[d16.6] has a row for each day, project, provider, model and route, whose sums are those of the ledger to the nano-dollar", async () => {
+    const all = await exported("acme.viewer", "/tenants/acme/usage?format=focus");
+    const own = rows.filter(({ record }) => record.tenantId === "acme");
+    const due = own.reduce((sum, { record }) => sum + BigInt(record.cost?.nanoUsd ?? 0), 0n);
+    for (const column of ["BilledCost", "EffectiveCost", "ContractedCost", "ListCost"])
+      expect([column, all.reduce((sum, row) => sum + nanoOf(row[column]!), 0n)]).toEqual([column, due]);
+    expect(all.reduce((sum, row) => sum + Number(row["x_Requests"]), 0)).toBe(own.length);
+    expect(all.find(({ SubAccountId: project, ResourceName: model }) => project === "site" && model === "m1")).toEqual(
+      expect.objectContaining({
+        BilledCost: "1",
+        BillingAccountId: "acme",
+        BillingCurrency: "USD",
+        BillingPeriodStart: "2026-06-01T00:00:00Z",
+        BillingPeriodEnd: "2026-07-01T00:00:00Z",
+        ChargeCategory: "Usage",
+        ChargePeriodStart: "2026-06-14T00:00:00Z",
+        ChargePeriodEnd: "2026-06-15T00:00:00Z",
+        ConsumedQuantity: "11",
+        ServiceCategory: "AI and Machine Learning",
+      }),
+    );
+    // a spreadsheet takes no name for a formula
+    expect(all.map(({ ResourceName: model }) => model)).toContain("'=cmd");
+    expect(JSON.parse(all[0]!["Tags"]!)).toHaveProperty("project");
+  });
+
+  test("[d16.6] has the parts of days that lie within the time, and no row of another tenant", async () => {
+    const from = new Date(DAY + HOUR_MS / 2).toISOString();
+    const to = new Date(DAY + DAY_MS).toISOString();
+    const some = await exported("acme.viewer", `/tenants/acme/usage?format=focus&from=${from}&to=${to}`);
+    expect(some.map((row) => [row["ChargePeriodStart"], row["ChargePeriodEnd"], row["BilledCost"]])).toEqual([
+      ["2026-06-14T00:30:00Z", "2026-06-15T00:00:00Z", "0.000000005"],
+    ]);
+    expect(
+      (await exported("acme.viewer", "/tenants/acme/usage?format=focus")).map((row) => row["BillingAccountId"]),
+    ).not.toContain("beta");
+    expect((await get("acme.viewer", "/tenants/beta/usage?format=focus")).status).toBe(404);
+  });
+
+  test("[d16.6] takes no other groups, order or time zone", async () => {
+    for (const [name, value] of [
+      ["group_by", "day"],
+      ["order", "cost"],
+      ["timezone", "Europe/Berlin"],
+    ]) {
+      const { status, body } = await get("acme.viewer", `/tenants/acme/usage?format=focus&${name}=${value}`);
+      expect([status, body.error.code, body.error.param]).toEqual([400, "invalid_request", name!]);
+    }
+  });
+});

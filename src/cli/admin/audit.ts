@@ -1,7 +1,6 @@
 // `dragoman audit verify`, `export` and `as-of`: checks the audit log of a running gateway or an export of it, writes an
 // export, and shows who could call what at a time in the past. An export is checked without a gateway.
 import { createReadStream } from "node:fs";
-import { open } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -9,6 +8,7 @@ import { messageOf } from "../../core/thrown.ts";
 import { checkedExport } from "../../store/audit/audit-export.ts";
 import { printError, printJson, printLine, printTable } from "../output.ts";
 import { type GatewayFlags, openAdminClient } from "./client.ts";
+import { writeExport } from "./export-file.ts";
 import { cell } from "./nouns.ts";
 import { placePath, type PlaceFlags } from "./run.ts";
 
@@ -110,22 +110,8 @@ export async function exportAudit(
     query: { from, to },
     timeoutMs: TIMEOUT_MS,
   });
-  const decoder = new TextDecoder();
-  if (out === undefined) {
-    for await (const part of text) process.stdout.write(decoder.decode(part, { stream: true }));
-    return;
-  }
-  const file = await open(out, "wx", 0o600).catch((thrown: unknown) => {
-    throw new Error(`${out} cannot be written: ${messageOf(thrown)}. An existing file is not replaced.`, {
-      cause: thrown,
-    });
-  });
-  try {
-    for await (const part of text) await file.write(part);
-  } finally {
-    await file.close();
-  }
-  printLine(`The export is in ${out}. \`dragoman audit verify ${out}\` checks it.`);
+  await writeExport(text, out);
+  if (out !== undefined) printLine(`The export is in ${out}. \`dragoman audit verify ${out}\` checks it.`);
 }
 
 export async function asOf(

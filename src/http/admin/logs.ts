@@ -17,7 +17,8 @@ import {
   shownPage,
   SCOPE_QUERY,
 } from "./call-shapes.ts";
-import { exportedCalls } from "./log-export.ts";
+import { logText } from "./log-export.ts";
+import { pagedText } from "./paged-text.ts";
 import { type AdminContents, type AdminOperation, reading, writing } from "./operation.ts";
 import { type AdminCalls, keptCalls } from "./report-reads.ts";
 import { dryRunQuery, instant, iso, pageOf, pageQuery, time } from "./schemas.ts";
@@ -81,7 +82,12 @@ function placeOperations(
     run: async ({ place: at, query, snapshot, note }) => {
       const filter = filterOf(query, at);
       if (query.format !== "json") {
-        const text = await exportedCalls(query.format, pageOf(query), (one) => calls.searchCalls(one, filter));
+        const form = logText(query.format);
+        const text = await pagedText(
+          pageOf(query),
+          (one) => calls.searchCalls(one, filter),
+          () => form,
+        );
         // Nothing leaves before the audit log says so.
         await note({
           action: "export",

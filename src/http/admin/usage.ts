@@ -1,11 +1,15 @@
 // Reports of usage: sums of calls by tenant, project, token, user, route, model and day, as JSON and CSV. They agree
 // with the calls in the database at the moment that they name (promise 14.3).
 import { z } from "zod";
+import { FOCUS_DIMENSIONS, FOCUS_HEADER, focusLines } from "../../accounting/focus.ts";
 import { csvOf, shownRow, shownSums } from "../../accounting/usage-sums.ts";
+import { GatewayError } from "../../core/errors.ts";
 import { reportingZone } from "../../core/snapshot.ts";
-import { USAGE_DIMENSIONS, USAGE_ORDERS } from "../../store/calls/calls.ts";
+import { USAGE_DIMENSIONS, USAGE_ORDERS, type UsageReport, type UsageRow } from "../../store/calls/calls.ts";
+import type { PageRequest } from "../../store/reader.ts";
 import { asOf, type CallReach, filters, PLACES, scopeOf, SCOPE_QUERY, wholeUntil } from "./call-shapes.ts";
-import { type AdminOperation, reading } from "./operation.ts";
+import { type AdminOperation, type Answer, reading } from "./operation.ts";
+import { pagedText } from "./paged-text.ts";
 import { type AdminCalls, keptCalls } from "./report-reads.ts";
 import { iso, isoOrNull, listed, orNull, pageOf, pageQuery, timeZone } from "./schemas.ts";
 
@@ -69,8 +73,45 @@ const usageQuery = z.strictObject({
     .default("group")
     .meta({ description: "`group` is paged; the other orders return one page, the largest first." }),
   timezone: timeZone,
-  format: z.enum(["json", "csv"]).default("json"),
+  format: z
+    .enum(["json", "csv", "focus"])
+    .default("json")
+    .meta({
+      description: `\`focus\` streams CSV with the columns of [FOCUS](https://focus.finops.org/), by ${FOCUS_DIMENSIONS.join(", ")}, with days of UTC. It takes no other groups, order or time zone.`,
+    }),
 });
+type UsageFilters = z.output<typeof usageQuery>;
+
+/** Throws `invalid_request` for what the form of FOCUS fixes. */
+function focusText(
+  query: UsageFilters,
+  read: AdminCalls["usage"],
+  scope: ReturnType<typeof scopeOf>,
+): Promise<NonNullable<Answer["text"]>> {
+  const fixed = (["group_by", "timezone"] as const).find((name) => query[name] !== undefined);
+  const odd = fixed ?? (query.order === "group" ? undefined : "order");
+  if (odd !== undefined)
+    throw new GatewayError(
+      "invalid_request",
+      `${odd} cannot be given with format=focus, whose rows are always by ${FOCUS_DIMENSIONS.join(", ")}, with days of UTC. Leave it out, or ask for format=csv.`,
+      { param: odd },
+    );
+  let asOfMs = 0;
+  const rows = async (page: PageRequest): Promise<UsageReport> => {
+    const report = await read(page, { ...scope, by: FOCUS_DIMENSIONS, order: "group", zone: "UTC" });
+    asOfMs ||= report.asOfMs;
+    return report;
+  };
+  return pagedText<UsageRow>(pageOf(query), rows, () => {
+    const period = { fromMs: scope.fromMs ?? null, toMs: Math.min(scope.toMs ?? asOfMs, asOfMs) };
+    return {
+      contentType: "text/csv; charset=utf-8",
+      head: FOCUS_HEADER,
+      linesOf: (some) => focusLines(some, period),
+    };
+  });
+}
+
 function placeOperations(reach: CallReach, calls: AdminCalls): readonly AdminOperation[] {
   const { name: place, base, scopeText } = PLACES[reach];
   const read = reading({
@@ -87,6 +128,10 @@ function placeOperations(reach: CallReach, calls: AdminCalls): readonly AdminOpe
         format,
         timezone: zone = reportingZone(at?.tenantId ?? null, snapshot),
       } = query;
+      if (format === "focus") {
+        const text = await focusText(query, (page, wanted) => calls.usage(page, wanted), scopeOf(at, query));
+        return { body: {}, text };
+      }
       const report = await calls.usage(pageOf(query), { ...scopeOf(at, query), by, order, zone });
       if (format === "csv")
         return {

@@ -1,0 +1,22 @@
+// Writes what the gateway exports: to standard output, or to a new file that only its owner can read.
+import { open } from "node:fs/promises";
+import { messageOf } from "../../core/thrown.ts";
+
+/** Throws Error when the file is there already, or cannot be written. */
+export async function writeExport(text: ReadableStream<Uint8Array>, out: string | undefined): Promise<void> {
+  if (out === undefined) {
+    const decoder = new TextDecoder();
+    for await (const part of text) process.stdout.write(decoder.decode(part, { stream: true }));
+    return;
+  }
+  const file = await open(out, "wx", 0o600).catch((thrown: unknown) => {
+    throw new Error(`${out} cannot be written: ${messageOf(thrown)}. An existing file is not replaced.`, {
+      cause: thrown,
+    });
+  });
+  try {
+    for await (const part of text) await file.write(part);
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,25 @@
+// `dragoman usage export`: the sums of calls in the columns of FOCUS, for finance.
+import type { Environment } from "../../config/environment.ts";
+import { printLine } from "../output.ts";
+import { type GatewayFlags, openAdminClient } from "./client.ts";
+import { writeExport } from "./export-file.ts";
+import { placePath, type PlaceFlags } from "./run.ts";
+
+/** Reading years of sums takes its time. */
+const TIMEOUT_MS = 600_000;
+
+/** Throws Error when the gateway refuses it, or when the file cannot be written. */
+export async function exportUsage(
+  flags: GatewayFlags &
+    PlaceFlags & { readonly all?: true; readonly from?: string; readonly to?: string; readonly out?: string },
+  environment: Environment,
+): Promise<void> {
+  const { all, from, to, out } = flags;
+  const client = openAdminClient(flags, environment);
+  const text = await client.read(`${all === true ? "" : placePath({ place: "either" }, flags)}/usage`, {
+    query: { format: "focus", from, to },
+    timeoutMs: TIMEOUT_MS,
+  });
+  await writeExport(text, out);
+  if (out !== undefined) printLine(`The export is in ${out}.`);
+}
