@@ -49,7 +49,7 @@ function preparedBy(way: Way, asked: AskedTarget): WayResult {
       return nativeRequest(asked, way.native);
     case "raw_prompts":
       return rawPrompts(asked, way.rules);
-    case "task":
+    default:
       return task(asked, way.rules);
   }
 }

@@ -9,7 +9,7 @@ export interface TextForm<Row> {
   readonly contentType: string;
   /** What stands before the first line. */
   readonly head: string;
-  linesOf(rows: readonly Row[]): string;
+  readonly linesOf: (rows: readonly Row[]) => string;
 }
 
 /**
