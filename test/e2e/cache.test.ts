@@ -126,7 +126,7 @@ describe("the file of the data folder", () => {
     const folder = mkdtempSync(join(tmpdir(), "dragoman-cache-"));
     const file = join(folder, "dragoman.yaml");
     await Bun.write(file, config);
-    const { code, stderr, stdout } = await runCli(["check", file]);
+    const { code, stderr, stdout } = await runHere(["check", file], cleanEnvironment(), folder);
     expect([code === 0, `${stderr}${stdout}`.includes(path)]).toEqual([false, true]);
     rmSync(folder, { recursive: true });
   });
