@@ -1,7 +1,9 @@
 // Promises 3.1, 3.2 and 3.4 through the whole gateway: which calls a rule denies, what the caller and the record see of
 // it, and that no path to a target avoids it.
 import { describe, expect, test } from "bun:test";
+import type { JsonObject } from "../../src/core/json.ts";
 import type { Snapshot } from "../../src/core/snapshot.ts";
+import { MESSAGES } from "../../src/operations/messages/messages.ts";
 import { type Fault, status } from "../harness/faults.ts";
 import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { type Routed, routedGateway, routeOf } from "../harness/routed.ts";
@@ -10,6 +12,7 @@ import { openaiAnswer } from "../harness/upstream.ts";
 import { configuredPolicy, policiesFor } from "../policies/policy-documents.ts";
 import { compilePolicies } from "../../src/policies/compile-policies.ts";
 import { HELLO, TOOL } from "./chat-calls.ts";
+import { nativeUpstream } from "./native-answers.ts";
 
 const DEAD: Fault = { kind: "refused" };
 const withPolicies = (policies: Snapshot["policies"], options: StubOptions = {}): StubOptions => ({
@@ -344,4 +347,21 @@ describe("an explanation", () => {
     expect(JSON.stringify(body["targets"][0].request)).toContain("I am [email]");
     expect(stub.upstream.targets()).toEqual([]);
   });
+});
+
+test("[d3.3] [d12.3] a value of the wrong kind, which a native target is left to judge, denies a call whose rule reads it", async () => {
+  const call = async (temperature: unknown): Promise<readonly [number, number, unknown]> => {
+    const policies = policiesFor({ name: "cool", rule: "request.parameters.temperature > 1.0" });
+    const stub = stubGateway({ upstream: nativeUpstream(), snapshot: { policies } });
+    const { status } = await stub.call(MESSAGES, {
+      model: "anthropic:claude-sonnet-5",
+      max_tokens: 50,
+      messages: [{ role: "user", content: "Hello" }],
+      temperature,
+    } as JsonObject);
+    return [status, stub.sent.length, stub.records[0]!.policies.map(({ effect }) => effect)];
+  };
+  expect(await call(0.5)).toEqual([200, 1, []]);
+  for (const temperature of ["warm", {}, [2], true])
+    expect(await call(temperature)).toEqual([403, 0, ["failed", "denied"]]);
 });
