@@ -1,4 +1,8 @@
 // The composition root: opens every part of the gateway in order and closes it in reverse.
+
+// Decides (the answer): What does a stream's client see when the gateway stops? By: `drain`. Also: `http/traffic.ts`
+// (`cut`), `engine/stream/stream-session.ts`. Rule: Calls may finish within `server.drain_s`; then an error event
+// `shutting_down` and `[DONE]`.
 import { openLogins } from "./auth/logins.ts";
 import { reportThreshold, thresholdWatch } from "./admission/budget-thresholds.ts";
 import { openBudgetUsage } from "./admission/budget-usage.ts";

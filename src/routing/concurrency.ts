@@ -2,6 +2,10 @@
 // in turn, so that a tenant with many calls does not make the others wait behind all of them. When the queues are full,
 // the newest entry of the longest queue is shed. The caller owns all timers.
 
+// Decides (targets and attempts): What happens where a target has no free place? By: `openConcurrency`. Also: entered
+// in `engine/attempt/run-attempt.ts` (`enterPlace`). Rule: The attempt waits in the target's queue; if that is full
+// or takes too long, the next target is attempted.
+
 import type { MaybePromise } from "../core/maybe-promise.ts";
 
 export interface Ticket {

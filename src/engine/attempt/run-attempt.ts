@@ -1,6 +1,8 @@
 // One attempt of a call at one candidate, as a list of steps. Each step acquires something, and whatever was acquired
 // is released in reverse order when the attempt settles, however it ends: answered, refused, failed, superseded by
 // another attempt, or abandoned with its call.
+
+// Decides (targets and attempts): In which order does an attempt acquire and release? By: `AttemptRun`.
 import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import type { Attempt } from "../../core/record.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";

@@ -1,4 +1,7 @@
 // One attempt that uses the response cache: what was found for it, who pays, and what becomes of its answer.
+
+// Decides (the response cache): Which answers are kept? By: `keep`, `failed`. Also: `cache/flight.ts` (`complete`).
+// Rule: Those that a call has read to their end and could use; no call refused them.
 import type { CacheQuestion, KeptAnswer, ResponseCache } from "../../cache/response-cache.ts";
 import { FlightReader } from "../../cache/flight.ts";
 import type { CancelSignal } from "../../core/cancellation.ts";

@@ -1,4 +1,7 @@
 // What the rules of policies can read of a call (promise 3.1).
+
+// Decides (the answer): What does a rule read, and when is it evaluated? Also: `policies/policy-facts.ts`,
+// `policy-rule.ts`, `engine/call/call-policies.ts` (`CallPolicies`).
 import type { ChatRequest } from "../../core/chat.ts";
 import type { Principal } from "../../core/identity.ts";
 import type { RecordedOperation } from "../../core/operation.ts";

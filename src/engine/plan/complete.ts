@@ -1,6 +1,9 @@
 // The engine of promise 7: it carries out the steps of the plan, and continues until an attempt has answered or nothing
 // is left to attempt. The caller passes in the work of an attempt: a non-streaming answer, or a stream up to its first
 // content.
+
+// Decides (targets and attempts): When is no other target attempted any more? By: `complete`. Also:
+// `engine/stream/reply-stream.ts`. Rule: After the first content of an answer, or when the plan ends.
 import { LATE, pause, within } from "../../core/timeout.ts";
 import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import { attemptSummary } from "../../core/record.ts";
