@@ -50,7 +50,7 @@ import type { WorkerFiguresView } from "./workers/machine-figures.ts";
 import { openAuditReads } from "./store/audit/audit-reads.ts";
 import { auditSigner } from "./store/audit/audit-signature.ts";
 import { noLedger } from "./store/journal/ledger.ts";
-import { databasePlace } from "./store/database/open-database.ts";
+import { databasePlace } from "./store/open-database.ts";
 import type { ProxySettings } from "./wire/http-proxy.ts";
 import { VERSION } from "./core/version.ts";
 import { ArgumentChecks } from "./mcp/tool-arguments.ts";

@@ -15,7 +15,7 @@ import { NO_REPLICA_WATCH } from "./snapshot/replica-watch.ts";
 import { type Ledger, noLedger } from "./store/journal/ledger.ts";
 import { holderOf, lockHolder } from "./store/journal/limit-holders.ts";
 import type { CountedOptions } from "./store/journal/ledger-options.ts";
-import { openCalls, openDatabase } from "./store/database/open-database.ts";
+import { openCalls, openDatabase } from "./store/open-database.ts";
 import { BEAT_MS } from "./workers/hang.ts";
 import { findListenerSocket, type ListenerSocket } from "./workers/listener-socket.ts";
 import { PROTOCOL, type SupervisorChannel, type ToSupervisor, type ToWorker } from "./workers/messages.ts";

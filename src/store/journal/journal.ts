@@ -22,7 +22,7 @@ import { JournalTail } from "./journal-tail.ts";
 import { JournalWriter } from "./journal-writer.ts";
 import type { Ledger, MeterInFlight, OpenEntry } from "./ledger.ts";
 import type { LedgerSettings } from "./ledger-settings.ts";
-import { RefusalAllowance } from "../audit/refusal-allowance.ts";
+import { RefusalAllowance } from "./refusal-allowance.ts";
 
 /**
  * On a small disk a share of it, because a segment is not removed before it is full, and the reserve is not available

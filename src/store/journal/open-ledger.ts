@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { pathFault } from "../../config/path-fault.ts";
 import type { CallRecord } from "../../core/record.ts";
 import type { JournalStatus } from "./journal.ts";
-import { ledgerFolderUnusable } from "../database/data-folder.ts";
+import { ledgerFolderUnusable } from "../data-folder.ts";
 import { type FolderLock, lockFolder, lockPath, segmentsOf, slotsOf } from "./journal-folder.ts";
 import { inspectJournal } from "./journal-recovery.ts";
 import { readState } from "./journal-state.ts";
