@@ -341,7 +341,7 @@ async function openListener(
         await Promise.all([source.follow(), machine?.follow()]);
       },
       isEnding: () => isEnding,
-      turns: machine === null ? undefined : sharedTurns(machine.places),
+      turns: machine === null ? undefined : sharedTurns(machine.slots),
       toolServers,
       cache: context.cache,
       started: {

@@ -94,7 +94,7 @@ export class CachedAttempt {
     return response;
   }
 
-  /** Releases a place at the target when the exchange with the provider is over, which may be after this attempt. */
+  /** Releases a slot at the target when the exchange with the provider is over, which may be after this attempt. */
   whenOver(release: () => void): void {
     if (this.#found instanceof FlightReader && this.#found.isLeader) this.#found.whenOver(release);
     else release();

@@ -390,7 +390,7 @@ export class CallPolicies {
     const facts = this.#facts;
     try {
       facts.request = this.#requestFacts(request);
-      facts.place = target;
+      facts.currentTarget = target;
       return rule.denies(facts) ? null : false;
     } catch (thrown) {
       return (thrown as Error).message.split("\n")[0]!;

@@ -57,7 +57,7 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
     try {
       const result = await (hedge === null ? run.result : hedged(run, candidate, hedge, plan, call, work));
       if (result.kind === "refused") {
-        // after a wait for a place, the call may be over
+        // after a wait for a slot, the call may be over
         call.signal.throwIfAborted();
         call.recorder.planRefused(result.reason?.code ?? null);
         if (result.reason !== null) failures.add(result.reason, result.reason.code, false);
@@ -67,7 +67,7 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
       if (empty !== null) abandon(empty, work);
       if (!work.isEmpty(result.answer)) return result;
       empty = result;
-      // the attempt has ended, and its place is released for the next one
+      // the attempt has ended, and its slot is released for the next one
       result.attempt.settle("success");
       failure = { kind: "retryable", retryAfterMs: null };
     } catch (thrown) {
