@@ -1,4 +1,4 @@
-// docs/where-decided.md: what the files of src/ say that they decide, in the comments below their heads that begin with `Decides`.
+// docs/where-decided.md: what the files of src/ say that they decide, in the comments below their heads that begin with `Decides (`.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Glob } from "bun";
@@ -38,9 +38,9 @@ export function decisionsIn(path: string, text: string): readonly Decision[] {
   const comments: string[] = [];
   let isInside = false;
   for (const line of text.split("\n")) {
-    if (line.startsWith("// Decides ")) comments.push(line.slice(3));
+    if (line.startsWith("// Decides (")) comments.push(line.slice(3));
     else if (isInside && line.startsWith("// ")) comments.push(`${comments.pop()!} ${line.slice(3)}`);
-    isInside = line.startsWith("// Decides ") || (isInside && line.startsWith("// "));
+    isInside = line.startsWith("// Decides (") || (isInside && line.startsWith("// "));
   }
   return comments.map((comment) => {
     const found = FORM.exec(comment)?.groups;
@@ -74,7 +74,7 @@ export function whereDecidedPage(projectFolder: string): string {
       ]);
     return `## ${part[0]!.toUpperCase()}${part.slice(1)}\n\n${table(["question", "where", "the rule"], rows)}`;
   });
-  return `${generatedMark("the comments of src/ that begin with `Decides`")}
+  return `${generatedMark("the comments of src/ that begin with `Decides (`")}
 
 # Where it is decided
 
@@ -88,7 +88,10 @@ ${parts.join("\n\n")}
 
 /** Pages, which comments name from the project's folder, as links from docs/. */
 function withLinks(text: string): string {
-  return text.replaceAll(/(?<!\w)(docs\/)?([\w/-]+\.md)(#[\w-]+)?/g, (_, docs: string | undefined, page: string, anchor = "") => {
-    return `[${page}](${docs === undefined ? "../" : ""}${page}${anchor})`;
-  });
+  return text.replaceAll(
+    /(?<!\w)(docs\/)?([\w/-]+\.md)(#[\w-]+)?/g,
+    (_, docs: string | undefined, page: string, anchor = "") => {
+      return `[${page}](${docs === undefined ? "../" : ""}${page}${anchor})`;
+    },
+  );
 }

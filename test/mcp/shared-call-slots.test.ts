@@ -105,9 +105,6 @@ test("[d13.1] no more calls of a tool server run than its bound over all process
 });
 
 test("[d13.1] a call is refused when there is no supervisor to ask", async () => {
-  const slots = sharedCallSlots(
-    askedSlots({ enter: () => Promise.reject(new Error("closed")), leave: () => {} }),
-    "x",
-  );
+  const slots = sharedCallSlots(askedSlots({ enter: () => Promise.reject(new Error("closed")), leave: () => {} }), "x");
   expect(await slots.take(1)!.catch((thrown: unknown) => (thrown as Error).message)).toContain("supervisor");
 });

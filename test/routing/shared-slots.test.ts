@@ -156,8 +156,7 @@ describe("slots that processes share", () => {
           await world.settle();
           for (let rounds = 0; world.running() > 0; rounds++) {
             expect(rounds).toBeLessThan(1_000);
-            for (const member of world.members)
-              for (; member.running > 0; member.running -= 1) member.slots.leave(KEY);
+            for (const member of world.members) for (; member.running > 0; member.running -= 1) member.slots.leave(KEY);
             await world.settle();
           }
           expect(world.attempts.filter(({ of, answers }) => !of.isOver && answers !== 1)).toEqual([]);

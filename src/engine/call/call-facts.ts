@@ -36,7 +36,8 @@ export class CallFacts {
   }
   get target(): TargetFacts {
     if (this.currentTarget === null) throw new Error("there is no target here");
-    if (this.#target === null || this.#targetOf !== this.currentTarget) this.#target = new TargetFacts(this.currentTarget);
+    if (this.#target === null || this.#targetOf !== this.currentTarget)
+      this.#target = new TargetFacts(this.currentTarget);
     this.#targetOf = this.currentTarget;
     return this.#target;
   }

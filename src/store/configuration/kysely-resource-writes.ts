@@ -14,7 +14,14 @@ import {
   type Work,
 } from "../kysely-work.ts";
 import type { Change, NewResource } from "../records.ts";
-import { changeOf, maskedResource, type ResourceStep, resourceColumns, resourceOf, type StoredResource } from "./resource-rows.ts";
+import {
+  changeOf,
+  maskedResource,
+  type ResourceStep,
+  resourceColumns,
+  resourceOf,
+  type StoredResource,
+} from "./resource-rows.ts";
 import { encryptedDocument } from "./secret-fields.ts";
 import { StoreError } from "../store.ts";
 import type { Writer } from "../writer.ts";
