@@ -4,7 +4,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { bootstrap } from "../src/auth/first-identities.ts";
-import { openCalls, openDatabase } from "../src/store/database/open-database.ts";
+import { openCalls, openDatabase } from "../src/store/open-database.ts";
 import { startConsoleGateway } from "../test/harness/chromium.ts";
 import type { GatewayProcess } from "../test/harness/gateway-process.ts";
 import { type PostgresServer, startPostgres } from "../test/harness/postgres-server.ts";

@@ -1,7 +1,7 @@
 // Data folders for measurements: a token to call with, and configuration that the measured calls have to find their way
 // past.
 import { bootstrap } from "../src/auth/first-identities.ts";
-import { openDatabase } from "../src/store/database/open-database.ts";
+import { openDatabase } from "../src/store/open-database.ts";
 import { LOCAL_ACTOR } from "../src/store/records.ts";
 import type { Writer } from "../src/store/writer.ts";
 

@@ -16,6 +16,7 @@ import { commonFieldsTable, gatewayFieldsTable } from "./generate-fields.ts";
 import { providersPage } from "./generate-providers.ts";
 import { clientDeviations } from "./generate-clients.ts";
 import { embeddingProviders, rawPromptProviders, rerankProviders } from "./generate-tasks.ts";
+import { whereDecidedPage } from "./generate-where-decided.ts";
 import { withGeneratedPart } from "./markdown.ts";
 
 const none = (): never => {
@@ -61,6 +62,7 @@ export function generatedFiles(projectFolder: string): ReadonlyMap<string, strin
     ["docs/providers.md", providersPage(PROVIDER_FAMILIES)],
     ["docs/rerank.md", withGeneratedPart(read("docs/rerank.md"), "providers", rerankProviders())],
     ["docs/sizing.md", sizingPage(JSON.parse(read("bench/sizing.json")) as Sizing)],
+    ["docs/where-decided.md", whereDecidedPage(projectFolder)],
     ["dragoman.schema.json", configurationJsonSchema(PROVIDER_FAMILIES)],
   ]);
 }

@@ -1,4 +1,8 @@
 // The composition root: opens every part of the gateway in order and closes it in reverse.
+
+// Decides (the answer): What does a stream's client see when the gateway stops? By: `drain`. Also: `http/traffic.ts`
+// (`cut`), `engine/stream/stream-session.ts`. Rule: Calls may finish within `server.drain_s`; then an error event
+// `shutting_down` and `[DONE]`.
 import { openLogins } from "./auth/logins.ts";
 import { reportThreshold, thresholdWatch } from "./admission/budget-thresholds.ts";
 import { openBudgetUsage } from "./admission/budget-usage.ts";
@@ -46,7 +50,7 @@ import type { WorkerFiguresView } from "./workers/machine-figures.ts";
 import { openAuditReads } from "./store/audit/audit-reads.ts";
 import { auditSigner } from "./store/audit/audit-signature.ts";
 import { noLedger } from "./store/journal/ledger.ts";
-import { databasePlace } from "./store/database/open-database.ts";
+import { databasePlace } from "./store/open-database.ts";
 import type { ProxySettings } from "./wire/http-proxy.ts";
 import { VERSION } from "./core/version.ts";
 import { ArgumentChecks } from "./mcp/tool-arguments.ts";
@@ -337,7 +341,7 @@ async function openListener(
         await Promise.all([source.follow(), machine?.follow()]);
       },
       isEnding: () => isEnding,
-      turns: machine === null ? undefined : sharedTurns(machine.places),
+      turns: machine === null ? undefined : sharedTurns(machine.slots),
       toolServers,
       cache: context.cache,
       started: {

@@ -9,13 +9,13 @@ import { openCallRecords } from "./gateway-parts/open-records.ts";
 import type { ProcessParts } from "./gateway-parts/process-parts.ts";
 import { openGateway, type ServingGateway } from "./gateway.ts";
 import { fileOutput, type LineOutput } from "./observe/line-sink.ts";
-import type { Places } from "./routing/concurrency.ts";
+import type { Slots } from "./routing/concurrency.ts";
 import type { LoadedConfiguration } from "./snapshot/configuration.ts";
 import { NO_REPLICA_WATCH } from "./snapshot/replica-watch.ts";
 import { type Ledger, noLedger } from "./store/journal/ledger.ts";
 import { holderOf, lockHolder } from "./store/journal/limit-holders.ts";
 import type { CountedOptions } from "./store/journal/ledger-options.ts";
-import { openCalls, openDatabase } from "./store/database/open-database.ts";
+import { openCalls, openDatabase } from "./store/open-database.ts";
 import { BEAT_MS } from "./workers/hang.ts";
 import { findListenerSocket, type ListenerSocket } from "./workers/listener-socket.ts";
 import { PROTOCOL, type SupervisorChannel, type ToSupervisor, type ToWorker } from "./workers/messages.ts";
@@ -24,7 +24,7 @@ import { contentWriter, workerContentLog } from "./workers/shared-contents.ts";
 import { openWorkerEvents } from "./workers/shared-events.ts";
 import { openWorkerIntegrations } from "./workers/shared-integrations.ts";
 import { openWorkerKept } from "./workers/shared-kept.ts";
-import { openWorkerPlaces, openWorkerRouting } from "./workers/shared-targets.ts";
+import { openWorkerSlots, openWorkerRouting } from "./workers/shared-targets.ts";
 import { openProcessTimer } from "./workers/process-timers.ts";
 import { remoteLedgerSink } from "./workers/remote-ledger.ts";
 import { openRemoteLimits } from "./workers/remote-limits.ts";
@@ -121,7 +121,7 @@ async function whenEnded(channel: SupervisorChannel, opened: Promise<ServingGate
 }
 
 function workerParts(channel: SupervisorChannel, holder: string, sharedPort: SharedPort): ProcessParts {
-  const places = openWorkerPlaces(channel);
+  const slots = openWorkerSlots(channel);
   let journal: Ledger = noLedger;
   const limits = openRemoteLimits(channel, holder, (calls) => journal.state(calls));
   return {
@@ -163,17 +163,17 @@ function workerParts(channel: SupervisorChannel, holder: string, sharedPort: Sha
       return { integrations, events };
     },
     openRouting({ closing }) {
-      const worker = openWorkerRouting(channel, places, systemClock, Math.random);
+      const worker = openWorkerRouting(channel, slots, systemClock, Math.random);
       closing.beside(() => worker.close());
       return worker.routing;
     },
-    machine: machineOf(channel, places),
+    machine: machineOf(channel, slots),
     firstStart: () => Promise.resolve(null),
     sharedPort,
   };
 }
 
-function machineOf(channel: SupervisorChannel, places: Places): Machine {
+function machineOf(channel: SupervisorChannel, slots: Slots): Machine {
   return {
     credentialRefused: (news) => channel.notify("credential_refused", news),
     begin(own, credentials) {
@@ -189,7 +189,7 @@ function machineOf(channel: SupervisorChannel, places: Places): Machine {
       );
     },
     kept: openWorkerKept(channel, () => systemClock.now()),
-    places,
+    slots,
   };
 }
 

@@ -1,5 +1,10 @@
 // Which price applies to a call. The first that exists is used, in this order: the project's, the tenant's, the
 // operator's, that of the provider's entry in the file, that of the bundled catalogue.
+
+// Decides (money and limits): What does a call cost, and what if no price is known? By: `priceAt`. Also:
+// `engine/metering/call-prices.ts` (`CallPrices`); refused without a price: `admission/call-limits.ts`. Rule: The
+// first of project, tenant, operator, provider's entry, bundled catalogue; the caller's own price with the permission
+// `custom_price`.
 import { compileGlob } from "../core/glob.ts";
 import { memoizeBounded, memoizePerObject } from "../core/memoization.ts";
 import type { ConfiguredPrice, PriceBook, PriceList, Rates } from "../core/price.ts";

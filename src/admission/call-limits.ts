@@ -2,6 +2,9 @@
 // accounts an attempt is charged to, what it reserves, which error it gets when there is no room, where budgets send it
 // instead, and which rate limit headers its response has. Rules that count the call as a whole are reserved with the
 // first attempt and topped up by later ones; rules that count attempts are reserved and settled with each attempt.
+
+// Decides (money and limits): With what is a call refused for a limit or budget? By: `reserve`. Also:
+// `limit-errors.ts` (`refusalError`). Rule: 429 with `retry-after`, unless there will never be room.
 import type { Clock } from "../core/clock.ts";
 import type { GatewayError } from "../core/errors.ts";
 import {

@@ -1,5 +1,5 @@
 // Compiles configured limits and budgets into the set that calls read. The rules of a caller are found by tenant,
-// project and token, and what applies at a place is computed once. Rules of other callers cost a call nothing.
+// project and token, and what applies at a target is computed once. Rules of other callers cost a call nothing.
 import { BoundedCache } from "../core/bounded-cache.ts";
 import type { Configured } from "../core/configured.ts";
 import { compileGlob, type Glob } from "../core/glob.ts";
@@ -18,7 +18,7 @@ import { type BudgetDocument, type LimitDocument, nanoUsdOf } from "./settings.t
 
 /** Bounds of the caches: a tenant may have many tokens, a scope may have many values, and clients choose the models. */
 const MAX_CALLERS = 20_000;
-const MAX_PLACES = 256;
+const MAX_TARGETS = 256;
 const MAX_VALUES = 4_096;
 const MAX_TENANTS = 10_000;
 const ANY = "*";
@@ -135,7 +135,7 @@ interface PreparedRule {
   readonly rule: LimitRule;
   readonly matchesToken: Glob;
   readonly matchesOperation: Glob;
-  readonly matchesPlace: (place: LimitedTarget) => boolean;
+  readonly matchesTarget: (target: LimitedTarget) => boolean;
   /** `null` when the scope of the rule does not name end users. */
   readonly matchesUser: Glob | null;
   /** The single account of a rule whose scope has no `*`, else `null`. */
@@ -154,42 +154,42 @@ function preparedRule(rule: LimitRule): PreparedRule {
     rule,
     matchesToken: globOf(scope.token),
     matchesOperation: globOf(scope.operation),
-    matchesPlace: (place) => route(place.route) && provider(place.provider) && model(place.model),
+    matchesTarget: (target) => route(target.route) && provider(target.provider) && model(target.model),
     matchesUser: scope.user === undefined ? null : globOf(scope.user),
     only: Object.values(scope).includes(ANY) ? null : { rule, value: "" },
     accounts: new BoundedCache(MAX_VALUES),
   };
 }
 
-/** What applies at one place, before the end user is considered. */
-interface PlaceLimits {
-  readonly place: LimitedTarget;
+/** What applies at one target, before the end user is considered. */
+interface TargetLimits {
+  readonly target: LimitedTarget;
   readonly fixed: readonly Account[];
   readonly byUser: readonly PreparedRule[];
 }
 
-/** What is the same for every place and end user. */
+/** What is the same for every target and end user. */
 interface Asker {
   readonly tokenId: string;
   readonly operation: string;
 }
 
 function callerLimits(own: readonly PreparedRule[], asker: Asker): CallerLimits {
-  const places = new BoundedCache<string, PlaceLimits>(MAX_PLACES);
-  const at = (place: LimitedTarget): PlaceLimits => {
-    const there = own.filter(({ matchesPlace }) => matchesPlace(place));
+  const targets = new BoundedCache<string, TargetLimits>(MAX_TARGETS);
+  const at = (target: LimitedTarget): TargetLimits => {
+    const there = own.filter(({ matchesTarget }) => matchesTarget(target));
     return {
-      place,
-      fixed: there.filter(({ matchesUser }) => matchesUser === null).map((each) => accountOf(each, asker, place, "")),
+      target,
+      fixed: there.filter(({ matchesUser }) => matchesUser === null).map((each) => accountOf(each, asker, target, "")),
       byUser: there.filter(({ matchesUser }) => matchesUser !== null),
     };
   };
-  /** Most calls of a caller go to one place, which is compared without making a key. */
-  let last: PlaceLimits | null = null;
-  const known = (place: LimitedTarget): PlaceLimits =>
-    last !== null && last.place.model === place.model && last.place.route === place.route
+  /** Most calls of a caller go to one target, which is compared without making a key. */
+  let last: TargetLimits | null = null;
+  const known = (target: LimitedTarget): TargetLimits =>
+    last !== null && last.target.model === target.model && last.target.route === target.route
       ? last
-      : (last = places.getOrMake(`${place.route}\n${place.model}`, () => at(place)));
+      : (last = targets.getOrMake(`${target.route}\n${target.model}`, () => at(target)));
   return {
     rules: own.map(({ rule }) => rule),
     degradeTo: [
@@ -199,21 +199,21 @@ function callerLimits(own: readonly PreparedRule[], asker: Asker): CallerLimits 
         ),
       ),
     ],
-    accountsAt(place, user) {
-      const { fixed, byUser } = known(place);
+    accountsAt(target, user) {
+      const { fixed, byUser } = known(target);
       if (user === null || byUser.length === 0) return fixed;
       return [
         ...fixed,
-        ...byUser.filter(({ matchesUser }) => matchesUser!(user)).map((each) => accountOf(each, asker, place, user)),
+        ...byUser.filter(({ matchesUser }) => matchesUser!(user)).map((each) => accountOf(each, asker, target, user)),
       ];
     },
   };
 }
 
-function accountOf(prepared: PreparedRule, asker: Asker, place: LimitedTarget, user: string): Account {
+function accountOf(prepared: PreparedRule, asker: Asker, target: LimitedTarget, user: string): Account {
   const { rule, only, accounts } = prepared;
   if (only !== null) return only;
-  const value = valueOf(rule.scope, asker, place, user);
+  const value = valueOf(rule.scope, asker, target, user);
   return accounts.getOrMake(value, () => ({ rule, value }));
 }
 

@@ -1,5 +1,8 @@
 // One account as a call holds it: for the whole call, or for one attempt where the rule counts attempts. It knows what
 // the call has reserved and used of the account, and keeps the outcome of the limit in the record up to date.
+
+// Decides (money and limits): What if more was used than reserved? By: `HeldAccount`. Rule: All of it is charged; the
+// account may exceed its limit, and the next reservation is refused.
 import { type Account, countsAttempts, type LimitRule } from "../core/limit.ts";
 import type { CountedHere, LimitOutcome } from "../core/record.ts";
 import type { AccountStatus, Reservation, Settled } from "./limit-store.ts";

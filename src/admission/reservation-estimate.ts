@@ -1,4 +1,7 @@
 // What an attempt may use at most, which is what it reserves under each limit, and what it has used.
+
+// Decides (the response cache): What does a hit count in a budget? By: `countsUsage`. Rule: Nothing, or with
+// `cache_hits: full` as much as a call of the provider; limits count it always.
 import { countsAttempts, type LimitRule } from "../core/limit.ts";
 
 /** The most that one attempt may use. */

@@ -1,6 +1,9 @@
 // What one account counts in its window (promise 4.1): limits slide over sixty sub-buckets, budgets follow the calendar
 // in UTC, concurrency has no window. Pure: the times are passed in. docs/design/sliding-windows.md proves that no window
 // of its length ever holds more than the limit.
+
+// Decides (money and limits): When is there room again, and what is `retry-after`? By: `fitsAtMs`. Also:
+// `limit-errors.ts` (`refusalError`).
 import type { BudgetWindow, LimitRule, LimitWindow } from "../core/limit.ts";
 
 export const BUCKETS = 60;

@@ -1,6 +1,9 @@
 // Every operation of the admin API and the access that it requires (promise 2.3), in one table: the API enforces it,
 // its OpenAPI document shows it, and the test matrix of roles is made from it. An operation that is not in this table
 // cannot be served.
+
+// Decides (who may call, and with what): Who may do what in the admin API? By: `ADMIN_OPERATIONS`. Also: `grants.ts`
+// (`requireRole`). Rule: The table has a role and a reach for each operation.
 import type { Permission, Role } from "../core/identity.ts";
 
 /**

@@ -1,5 +1,8 @@
 // Finds the stored access token for an Authorization header (promise 2.7, RFC 6750). This is on the path of every call
 // and uses no database.
+
+// Decides (who may call, and with what): When is a token refused as expired or revoked? By: `requireLive`. Rule: By
+// the snapshot, which follows the store within a second (`snapshot/source.ts`, `POLL_MS`).
 import { GatewayError } from "../core/errors.ts";
 import type { AccessToken, TokenSecret } from "../core/identity.ts";
 import type { Snapshot } from "../core/snapshot.ts";

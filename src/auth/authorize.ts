@@ -1,5 +1,9 @@
 // Determines what a token may do with one request: its tenant, its project, its role there, and its special permissions
 // (promises 2.1 to 2.4).
+
+// Decides (who may call, and with what): Which project and role has a call, and which permissions does it need? By:
+// `requireInference` before the body, `authorize` after it. Rule: Roles and memberships are read from the snapshot in
+// every call, so a lost role ends within a second.
 import { GatewayError } from "../core/errors.ts";
 import {
   roleAtLeast,

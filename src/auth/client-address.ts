@@ -1,6 +1,9 @@
 // The address of the client: the peer of the socket or, when the peer is a trusted proxy (`server.trusted_proxies`),
 // the last address in its header that is not such a proxy. An address that a client wrote into the header itself stands
 // further left and is never used. RFC 7239 describes `Forwarded`.
+
+// Decides (who may call, and with what): From which address does a client call, behind a proxy? By: `clientAddress`.
+// Rule: The peer; behind `server.trusted_proxies`, the last address of `server.proxy_header` that is none of them.
 import { isIP } from "node:net";
 import { isLocalHost, isLoopbackAddress } from "../config/loopback.ts";
 import { GatewayError } from "../core/errors.ts";

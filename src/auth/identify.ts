@@ -1,5 +1,8 @@
 // Identifies the caller by any accepted token, one of the gateway's own or one of a company login, and checks that the
 // token may be used from the client's address.
+
+// Decides (who may call, and with what): Who is the caller: a token, or a company's login? By: `identify`. Also:
+// `logins.ts`.
 import { GatewayError } from "../core/errors.ts";
 import type { AccessToken, User } from "../core/identity.ts";
 import { loginKey } from "../core/login.ts";

@@ -1,6 +1,10 @@
 // The restrictions of a token to models and routes, compiled once for each token (promises 2.4 and 3.4). A token that
 // is restricted to models may call those that match. A token that is restricted to routes may name those that match,
 // and what the configuration names in them is permitted with the route. A token with both may call what either permits.
+
+// Decides (who may call, and with what): May this caller use this model or route? By: `requireTarget`,
+// `permitsRoute`. Also: `enabled-models.ts` (`isEnabled`). Rule: Asked for each candidate in
+// `engine/plan/candidate.ts`.
 import { GatewayError } from "../core/errors.ts";
 import { compileGlob, type Glob } from "../core/glob.ts";
 import type { AccessToken, TokenRestrictions } from "../core/identity.ts";

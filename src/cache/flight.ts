@@ -1,6 +1,10 @@
 // One request to a provider that several equal calls wait for (promise 13.5). It belongs to none of them: the call
 // that came first sends it, each reads the response at its own pace from what has arrived, and it ends when its last reader
 // leaves. The provider is read as fast as the fastest reader reads.
+
+// Decides (the response cache): Who pays for a request that calls share? By: `isPaidBy`. Also:
+// `engine/metering/attempt-meter.ts` (`Payment`). Rule: The call that sent it, or one that is left when that call
+// leaves.
 import { Cancellation, type CancelSignal } from "../core/cancellation.ts";
 import { GatewayError } from "../core/errors.ts";
 import { untilOver } from "../core/timeout.ts";

@@ -1,5 +1,8 @@
 // Purges reach the other processes of a gateway, and other gateways, by the audit log that they share. A worker looks there
 // when another worker has written to the database, and every process looks every second while it has something to remove.
+
+// Decides (the response cache): How does a purge reach other processes? By: `followPurges`. Rule: They read the audit
+// log every second while they have something to remove.
 import type { Clock } from "../core/clock.ts";
 import type { Reader } from "../store/reader.ts";
 import type { AuditRow } from "../store/records.ts";

@@ -1,5 +1,8 @@
 // The response cache of one process: the store in which answers are kept, and the flights that equal calls share. A
 // store that is away, full, or holds garbage is a miss and never an error (promise 13.5).
+
+// Decides (the response cache): What if the store of answers fails? By: `ResponseCache`. Also: `cache/sealed.ts`.
+// Rule: It is a miss; the store then rests for a second.
 import type { CancelSignal } from "../core/cancellation.ts";
 import type { Clock } from "../core/clock.ts";
 import { isPending, type MaybePromise, whenReady } from "../core/maybe-promise.ts";

@@ -8,7 +8,7 @@ import { systemClock } from "../core/clock.ts";
 import { VERSION } from "../core/version.ts";
 import { type BackupSummary, verifyBackup, writeBackup } from "../store/copies/backup.ts";
 import { explainedBy, openSource } from "../store/copies/copy-places.ts";
-import { databasePlace } from "../store/database/open-database.ts";
+import { databasePlace } from "../store/open-database.ts";
 import { StoreError } from "../store/store.ts";
 import { type DatabaseFlags, placeOf } from "./database.ts";
 import { printJson, printLine } from "./output.ts";

@@ -5,7 +5,7 @@ import type { Environment } from "../config/environment.ts";
 import { explainedBy, namedPlace, openSource, openTarget } from "../store/copies/copy-places.ts";
 import type { Database, DatabasePlace } from "../store/database/database.ts";
 import { type Move, moveDatabase } from "../store/copies/database-move.ts";
-import { databasePlace } from "../store/database/open-database.ts";
+import { databasePlace } from "../store/open-database.ts";
 import { StoreError } from "../store/store.ts";
 import { type DatabaseFlags, placeOf } from "./database.ts";
 import { printJson, printLine, printTable } from "./output.ts";

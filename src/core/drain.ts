@@ -1,5 +1,10 @@
 // Drains: providers, or single models of them, to which a tenant sends no calls until a given time. A drain ends by
 // itself.
+
+// Decides (targets and attempts): From which targets are calls kept for a time? By: `drainOf`. Also: asked by
+// `engine/plan/candidate.ts` (`permit`); begun and ended by `http/admin/drains.ts`. Rule: A drain is a row of the
+// store and part of each snapshot; it ends by its own time.
+
 export interface Drain {
   readonly tenantId: string;
   /** The provider's id, as in `<provider>:<model_name>`. */

@@ -1,5 +1,8 @@
 // Events that operators are notified of by webhooks, apart from the record that every call makes, and the webhooks that
 // receive them.
+
+// Decides (records and configuration): Which events are there, and who is notified? By: `EVENT_TYPES`. Also:
+// `observe/webhooks/open-events.ts`.
 import type { JsonObject } from "./json.ts";
 
 /** The types of events that the gateway emits by itself. */

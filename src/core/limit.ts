@@ -76,13 +76,13 @@ export interface LimitedTarget {
 export interface CallerLimits {
   /** All rules that may apply, wherever a call goes. */
   readonly rules: readonly LimitRule[];
-  /** The distinct places to which budgets send calls instead of refusing them. */
+  /** The distinct models and routes to which budgets send calls instead of refusing them. */
   readonly degradeTo: readonly string[];
   /**
    * `user` is the end user that the request names, `null` when it names none. The accounts are in the order of the
    * rules.
    */
-  accountsAt(place: LimitedTarget, user: string | null): readonly Account[];
+  accountsAt(target: LimitedTarget, user: string | null): readonly Account[];
 }
 
 /** All configured limits and budgets, indexed so that those of a call are found quickly. */

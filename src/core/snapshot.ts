@@ -1,5 +1,8 @@
 // The immutable configuration that every call reads, compiled from the file and the store. A change replaces it as a
 // whole.
+
+// Decides (records and configuration): In which time zone do the days of a report begin? By: `reportingZone`. Also:
+// where a request names none. Rule: The tenant's, else the gateway's, else UTC. Budgets follow UTC.
 import type { OperationName } from "./operation.ts";
 import type { BodyBounds } from "./body-bounds.ts";
 import type { CacheSetting } from "./cache.ts";

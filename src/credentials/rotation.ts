@@ -1,6 +1,10 @@
 // Chooses the next of several credentials of a provider: by weight, smoothly (the algorithm of nginx's upstream
 // module), and avoiding recently refused ones as long as there is another. This state outlives snapshots, because it is
 // kept by fingerprint.
+
+// Decides (targets and attempts): When is a provider's key avoided? By: `setAside`. Also: reported by
+// `engine/attempt/upstream-requests.ts` (`reportRefusedCredential`). Rule: 10 min after 401, doubling up to 320; 5
+// min after a quota error. A caller's own key and a single key are used on.
 import { BoundedCache } from "../core/bounded-cache.ts";
 import type { RefusalReason, StoredCredential } from "../core/credential.ts";
 import { fingerprint } from "./fingerprint.ts";

@@ -1,4 +1,7 @@
 // Answers a call with generated text: explained, streamed or not, in one round or in several rounds of tools.
+
+// Decides (the answer): Who runs the tools of a server that the caller names by address? By: `leavesServers`. Rule:
+// The vendor, where a target speaks the operation and no registered server is named; else the gateway.
 import { nonStreaming, nonStreamingValue, replyNonStreaming } from "./answer/reply-non-streaming.ts";
 import { replyExplained } from "./explain/explain.ts";
 import type { AnswerForm } from "./answer-form.ts";

@@ -2,7 +2,7 @@
 import type { KeptStore } from "../engine/keeping/kept-store.ts";
 import type { OpenCredentialProvider } from "../credentials/credential-provider.ts";
 import type { RefusalNews } from "../credentials/rotation.ts";
-import type { Places } from "../routing/concurrency.ts";
+import type { Slots } from "../routing/concurrency.ts";
 import type { OwnFigures, WorkerFiguresView } from "../workers/machine-figures.ts";
 
 /** How a process listens on a port that it shares with others. */
@@ -25,6 +25,6 @@ export interface Machine {
   follow(): Promise<void>;
   /** What operations keep of calls. */
   readonly kept: KeptStore<Uint8Array>;
-  /** Bounded places that all processes share. */
-  readonly places: Places;
+  /** Bounded slots that all processes share. */
+  readonly slots: Slots;
 }

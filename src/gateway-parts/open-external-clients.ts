@@ -61,7 +61,7 @@ export function openExternalClients(
     upstream,
     allowPrivateAddresses: () => source.current().allowPrivateAddresses,
     log: (level, message, fields) => log[level](fields, message),
-    openSlots: machine === null ? undefined : (key) => sharedCallSlots(machine.places, key),
+    openSlots: machine === null ? undefined : (key) => sharedCallSlots(machine.slots, key),
   });
   toolServers.configured(source.current().toolServers.keys);
   closing.beside(() => toolServers.close());

@@ -1,4 +1,7 @@
 // Opens the limit store, in memory or in Valkey.
+
+// Decides (money and limits): What are budgets when `limits.sqlite` is missing at the start? By: `openLimits`. Also:
+// `admission/rebuilt-budgets.ts` (`rebuiltBudgets`). Rule: Sums of the rows of calls. Sliding limits begin at zero.
 import { join } from "node:path";
 import type { LimitStore } from "../admission/limit-store.ts";
 import { openMemoryLimits } from "../admission/memory.ts";

@@ -11,7 +11,7 @@ import { type OpenEvents, openEvents } from "../observe/webhooks/open-events.ts"
 import { breakerEvent } from "../routing/breaker-event.ts";
 import type { BreakerChange } from "../routing/health.ts";
 import type { SnapshotSource } from "../snapshot/source.ts";
-import { openEvents as openEventQueue } from "../store/database/open-database.ts";
+import { openEvents as openEventQueue } from "../store/open-database.ts";
 import { type Base, LAST_WRITES_MS, processName } from "./base.ts";
 import type { ExternalClients } from "./open-external-clients.ts";
 import type { Storage } from "./open-storage.ts";

@@ -5,7 +5,7 @@ import { systemClock } from "../core/clock.ts";
 import { type ContentLog, openContentLog } from "../observe/content-log.ts";
 import type { CallStore } from "../store/calls/calls.ts";
 import { type ContentStore, type ContentWriter, openContentStore } from "../store/calls/content-store.ts";
-import { ledgerFolderOf } from "../store/database/data-folder.ts";
+import { ledgerFolderOf } from "../store/data-folder.ts";
 import type { LedgerOptions } from "../store/journal/ledger-options.ts";
 import { type LimitCounts, openLimitCounts } from "../store/journal/limit-counts.ts";
 import { type OpenLedger, openLedger } from "../store/journal/open-ledger.ts";

@@ -4,8 +4,8 @@ import { systemClock } from "../core/clock.ts";
 import { keepAuditPruned } from "../store/audit/audit-settings.ts";
 import { keepContentsPruned, keepEarlierMoved, keepObjectsPruned, keepPruned } from "../store/calls/call-settings.ts";
 import type { CallStore } from "../store/calls/calls.ts";
-import { ownFiles } from "../store/database/data-folder.ts";
-import { type EncryptedDatabase, openCalls, openDatabase } from "../store/database/open-database.ts";
+import { ownFiles } from "../store/data-folder.ts";
+import { type EncryptedDatabase, openCalls, openDatabase } from "../store/open-database.ts";
 import { narrowRights } from "../store/database/owner-only.ts";
 import type { Base } from "./base.ts";
 

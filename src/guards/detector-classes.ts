@@ -1,5 +1,7 @@
 // The classes of personal data and secrets that a guard knows by name. Each is a pattern with the check digit of its
 // kind of number, where there is one: the right number of digits does not suffice.
+
+// Decides (the answer): Which classes of data can guards find? By: `DETECTOR_CLASSES`, `DETECTORS`.
 import { lazy, memoizeBounded } from "../core/memoization.ts";
 import type { Detector } from "../core/policy.ts";
 import { emailDetector } from "./detector-email.ts";

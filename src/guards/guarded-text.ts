@@ -1,5 +1,8 @@
 // Applies guards to one text that arrives in pieces: matches are masked or refused, and only text that could still
 // become part of a match is held back. The output does not depend on where the text was cut (promise 3.3).
+
+// Decides (the answer): What is masked or blocked in a text? By: `GuardedText`. Also: which texts:
+// `engine/guards/guard-request.ts` (`guardedRequest`), `guard-answer.ts` (`StreamGuard`).
 import type { Detector, DetectorRun, GuardPolicy, TextWindow } from "../core/policy.ts";
 import { ReadText } from "./read-text.ts";
 

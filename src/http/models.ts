@@ -1,6 +1,9 @@
 // `GET /models`: what a token may call (promise 9.1; docs/clients.md, M1 to M5). It is built from the snapshot and the
 // bundled catalogue, without requests to providers. The additional fields have OpenRouter's names:
 // https://openrouter.ai/docs/api-reference/list-available-models
+
+// Decides (who may call, and with what): Which models does a caller see in the list? By: `listModels`. Rule: What is
+// enabled and the token permits.
 import { cataloguedEmbeddings, cataloguedModels, modelKnowledge } from "../accounting/model-catalogue.ts";
 import { rateFor, usdPerToken } from "../accounting/price.ts";
 import { priceAt, type PriceScope } from "../accounting/price-book.ts";

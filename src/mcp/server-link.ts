@@ -1,5 +1,8 @@
 // One tool server while it is in use: its connection, which is established when it is needed and again when it was
 // lost, its list of tools, and the slots for concurrent calls.
+
+// Decides (the answer): How long may a tool take? By: `ServerLink`. Rule: `timeout_s` of the server (60 s), its queue
+// and connection included; then the model reads that it did not answer, and the call goes on.
 import type { CancelSignal } from "../core/cancellation.ts";
 import type { Clock } from "../core/clock.ts";
 import type { JsonObject } from "../core/json.ts";

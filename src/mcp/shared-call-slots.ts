@@ -1,6 +1,6 @@
 // Slots for concurrent calls of one tool server over all processes of a machine.
 import { isPending } from "../core/maybe-promise.ts";
-import type { Entered, Places } from "../routing/concurrency.ts";
+import type { Entered, Slots } from "../routing/concurrency.ts";
 import type { CallSlots } from "./call-slots.ts";
 import { ToolFault } from "./faults.ts";
 
@@ -8,7 +8,7 @@ import { ToolFault } from "./faults.ts";
 const MOST_WAITING = 10_000;
 
 /** A call always has to ask, and its promise is rejected when there is no other process to ask. */
-export function sharedCallSlots(places: Places, serverKey: string): CallSlots {
+export function sharedCallSlots(slots: Slots, serverKey: string): CallSlots {
   const key = `tool server ${serverKey}`;
   /** What to do when a call stops waiting. */
   const waits = new WeakMap<Promise<void>, () => void>();
@@ -16,7 +16,7 @@ export function sharedCallSlots(places: Places, serverKey: string): CallSlots {
 
   const free = (): void => {
     inUse -= 1;
-    places.leave(key);
+    slots.leave(key);
   };
   return {
     get inUse() {
@@ -31,7 +31,7 @@ export function sharedCallSlots(places: Places, serverKey: string): CallSlots {
         waits.set(promise, free);
         resolve();
       };
-      const asked = places.enter(key, "", max, MOST_WAITING, (turn) => {
+      const asked = slots.enter(key, "", max, MOST_WAITING, (turn) => {
         if (turn === "entered") enter();
       });
       const answered = (came: Entered): void => {

@@ -1,5 +1,9 @@
 // Writes one JSON line for each call, and the gateway's own events through pino. Lines contain no text of prompts or
 // answers and no secrets, because the record holds none.
+
+// Decides (records and configuration): What is in a log line, in a row, in an answer of the admin API? By:
+// `callLine`. Also: `store/calls/call-columns.ts` (`figuresOf`), `http/admin/call-shapes.ts` (`shownCall`). Rule: To
+// add to it: CONTRIBUTING.md#adding-a-figure-to-the-record-of-a-call.
 import pino from "pino";
 import type { JsonObject } from "../core/json.ts";
 import type { CachedCall } from "../core/cache.ts";

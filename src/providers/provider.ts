@@ -123,7 +123,6 @@ export interface SignContext {
   readonly settings: Readonly<Record<string, string>>;
 }
 
-/** A synchronous push decoder. Each stream has its own. */
 /** Says which events may be written as an earlier one was. */
 export interface EventPasses {
   /** Whether all of some events may, judged by their text as it came, their pieces apart. */
@@ -135,6 +134,7 @@ export interface EventPasses {
   pieces(index: number, name: string): (piece: string) => boolean;
 }
 
+/** A synchronous push decoder. Each stream has its own. */
 export interface StreamDecoder {
   /** The data of events is the model's own text, in which `[DONE]` is ordinary text. */
   readonly isPlainText?: boolean;

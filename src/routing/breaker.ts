@@ -1,6 +1,11 @@
 // A circuit breaker as data: closed while the upstream works, open after too many of its faults, and half-open with
 // exactly one probe at a time. Only the upstream's own faults count against it; a correct response to a client's
 // mistake counts as a success.
+
+// Decides (targets and attempts): When does a circuit breaker open and close? By: `leaveBreaker`, `probeAnswers`.
+// Also: called by `health.ts`. Rule: Enough failures and a large enough share within the window open it; a successful
+// probe closes it, a failed one doubles the time, to at most 60 s. A 429 with `retry-after` does not count. What an
+// attempt that was given up means: `routing/verdict.ts` (`outcomeAfter`), `health.ts` (`patienceMs`).
 import type { BreakerSettings } from "../core/route.ts";
 import type { BreakerNews } from "./health-news.ts";
 import { addTo, clearCount, slidingCount, sumOf, type SlidingCount } from "./sliding-count.ts";

@@ -2,6 +2,10 @@
 // in turn, so that a tenant with many calls does not make the others wait behind all of them. When the queues are full,
 // the newest entry of the longest queue is shed. The caller owns all timers.
 
+// Decides (targets and attempts): What happens where a target has no free slot? By: `openConcurrency`. Also: entered
+// in `engine/attempt/run-attempt.ts` (`enterSlot`). Rule: The attempt waits in the target's queue; if that is full
+// or takes too long, the next target is attempted.
+
 import type { MaybePromise } from "../core/maybe-promise.ts";
 
 export interface Ticket {
@@ -18,11 +22,11 @@ export type QueueOutcome = "entered" | "shed";
 /** `full`: there is no room in the queue either. */
 export type Entered = "entered" | "full" | Ticket;
 
-/** The places at targets, of this process or of all processes of the machine. */
-export interface Places {
+/** The slots at targets, of this process or of all processes of the machine. */
+export interface Slots {
   /**
    * `onTurn` is called once, and only for a ticket that was not cancelled before. The result is synchronous where the
-   * places are in this process; it never rejects.
+   * slots are in this process; it never rejects.
    */
   enter(
     key: string,
@@ -37,7 +41,7 @@ export interface Places {
   waiting(key: string): number;
 }
 
-export interface Concurrency extends Places {
+export interface Concurrency extends Slots {
   enter(key: string, tenant: string, max: number, queueMax: number, onTurn: (turn: QueueOutcome) => void): Entered;
 }
 
@@ -47,7 +51,7 @@ interface Waiter {
   readonly onTurn: (turn: QueueOutcome) => void;
 }
 
-interface Place {
+interface TargetSlots {
   inside: number;
   waiting: number;
   /** In the order in which the tenants are served; no queue is empty. */
@@ -55,63 +59,63 @@ interface Place {
 }
 
 export function openConcurrency(): Concurrency {
-  const places = new Map<string, Place>();
+  const slots = new Map<string, TargetSlots>();
 
-  const drop = (key: string, place: Place, waiter: Waiter): boolean => {
-    const queue = place.queues.get(waiter.tenant);
+  const drop = (key: string, target: TargetSlots, waiter: Waiter): boolean => {
+    const queue = target.queues.get(waiter.tenant);
     if (queue?.delete(waiter) !== true) return false;
-    place.waiting -= 1;
-    if (queue.size === 0) place.queues.delete(waiter.tenant);
-    if (place.inside === 0 && place.waiting === 0) places.delete(key);
+    target.waiting -= 1;
+    if (queue.size === 0) target.queues.delete(waiter.tenant);
+    if (target.inside === 0 && target.waiting === 0) slots.delete(key);
     return true;
   };
 
   return {
     enter(key, tenant, max, queueMax, onTurn) {
-      const place: Place = places.get(key) ?? { inside: 0, waiting: 0, queues: new Map() };
-      if (place.inside < max) {
-        places.set(key, place);
-        place.inside += 1;
+      const target: TargetSlots = slots.get(key) ?? { inside: 0, waiting: 0, queues: new Map() };
+      if (target.inside < max) {
+        slots.set(key, target);
+        target.inside += 1;
         return "entered";
       }
       let shed: Waiter | null = null;
-      if (place.waiting >= queueMax) {
-        shed = newestOfLongest(place, tenant);
+      if (target.waiting >= queueMax) {
+        shed = newestOfLongest(target, tenant);
         if (shed === null) return "full";
-        drop(key, place, shed);
+        drop(key, target, shed);
       }
       const waiter: Waiter = { tenant, max, onTurn };
-      const queue = place.queues.get(tenant);
-      if (queue === undefined) place.queues.set(tenant, new Set([waiter]));
+      const queue = target.queues.get(tenant);
+      if (queue === undefined) target.queues.set(tenant, new Set([waiter]));
       else queue.add(waiter);
-      place.waiting += 1;
+      target.waiting += 1;
       shed?.onTurn("shed");
-      return { cancel: () => void drop(key, place, waiter) };
+      return { cancel: () => void drop(key, target, waiter) };
     },
     leave(key) {
-      const place = places.get(key);
-      if (place === undefined || place.inside === 0) return;
-      place.inside -= 1;
-      const next = nextOf(place);
+      const target = slots.get(key);
+      if (target === undefined || target.inside === 0) return;
+      target.inside -= 1;
+      const next = nextOf(target);
       if (next === null) {
-        if (place.inside === 0 && place.waiting === 0) places.delete(key);
+        if (target.inside === 0 && target.waiting === 0) slots.delete(key);
         return;
       }
-      place.inside += 1;
-      drop(key, place, next);
-      const rest = place.queues.get(next.tenant);
+      target.inside += 1;
+      drop(key, target, next);
+      const rest = target.queues.get(next.tenant);
       if (rest !== undefined) {
-        place.queues.delete(next.tenant);
-        place.queues.set(next.tenant, rest);
+        target.queues.delete(next.tenant);
+        target.queues.set(next.tenant, rest);
       }
       next.onTurn("entered");
     },
-    waiting: (key) => places.get(key)?.waiting ?? 0,
+    waiting: (key) => slots.get(key)?.waiting ?? 0,
   };
 }
 
 /** Returns the first entry of the first tenant whose bound admits it: routes may bound the same target differently. */
-function nextOf({ inside, queues }: Place): Waiter | null {
+function nextOf({ inside, queues }: TargetSlots): Waiter | null {
   for (const queue of queues.values()) {
     const [waiter] = queue;
     if (waiter !== undefined && inside < waiter.max) return waiter;
@@ -120,7 +124,7 @@ function nextOf({ inside, queues }: Place): Waiter | null {
 }
 
 /** Returns `null` when this tenant's own queue would become as long as the longest. */
-function newestOfLongest({ queues }: Place, tenant: string): Waiter | null {
+function newestOfLongest({ queues }: TargetSlots, tenant: string): Waiter | null {
   let longest: Set<Waiter> | null = null;
   for (const queue of queues.values()) if (longest === null || queue.size > longest.size) longest = queue;
   if (longest === null || longest.size <= (queues.get(tenant)?.size ?? 0) + 1) return null;

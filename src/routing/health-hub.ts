@@ -1,6 +1,11 @@
 // Passes what processes learn of targets on to the other processes of the machine, and keeps what a process has to know
 // that begins later. Of processes that open a breaker at the same time the first one counts, and a probe whose process
 // has ended is given up.
+
+// Decides (records and configuration): What do several workers have in common, and how soon? Also:
+// `shared-slots.ts`, `observe/metrics/machine-metrics.ts`; over the channel: `workers/shared-targets.ts`,
+// `shared-credentials.ts`, `shared-events.ts`, `shared-integrations.ts`, `shared-contents.ts`, `machine-figures.ts`.
+// Rule: The list is docs/operations.md#what-workers-have-in-common.
 import type { BreakerChange } from "./health.ts";
 import { breakerId, type BreakerNews, CollectedNews, type HealthNews, type RestNews } from "./health-news.ts";
 

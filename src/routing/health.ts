@@ -37,7 +37,7 @@ export interface Health {
    */
   begin(key: string, breaker: BreakerSettings, nowMs: number): number;
   /**
-   * The attempt received its first content, which settles its latency. A probe thereby succeeds, however long the
+   * The attempt received its first content, which decides its latency. A probe thereby succeeds, however long the
    * answer takes. `end` must then not receive `firstContentMs` again. `firstByteMs` is the time to the head of the
    * response, where it came earlier.
    */

@@ -1,6 +1,9 @@
 // Whether and when a second attempt starts beside one whose first content is late ("The Tail at Scale", Dean and
 // Barroso, 2013): after a configured time or the target's 95th percentile, for a bounded share of a route's calls, and
 // within the retry budget of the upstream that it would use.
+
+// Decides (targets and attempts): When is a hedge sent, and when is there no retry left? By: `openHedging`. Also:
+// `retry-budget.ts` (`openRetryBudget`).
 import type { Hedge } from "../core/route.ts";
 import type { Health } from "./health.ts";
 import { openKeyedState, type Kept } from "./keyed-state.ts";

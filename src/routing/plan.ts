@@ -1,5 +1,10 @@
 // Decides which target is attempted next, and after which wait: promises 7.1, 7.3 and 7.5 as a state machine without a
 // clock, a socket or randomness of its own.
+
+// Decides (targets and attempts): Which target is passed over because it is unable, and when is one attempted
+// nevertheless? By: `moveOn`. Also: `plan-waits.ts` (`lastResort`), by `blockedReason` of `health.ts`; asked again
+// before the attempt begins in `engine/attempt/run-attempt.ts` (`isBlocked`). Rule: Unable ones come last, wherever
+// they stand.
 import {
   begin,
   blockedReason,

@@ -1,5 +1,8 @@
 // Finds the route for `route` and `model` of a request (promises 1.1 to 1.4 and 1.6), and the model that a route's map
 // names for a conversation that is too long.
+
+// Decides (targets and attempts): Which route and which targets serve a request? By: `resolveRoute`. Also:
+// `engine/plan/stages.ts` (`prepare`).
 import { noSuchRoute, permitsRoute } from "../auth/token-restrictions.ts";
 import type { CallOptions, ModelListEntry } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";

@@ -1,6 +1,9 @@
 // Chooses one of several targets for an attempt. Orders are tiers for every strategy: only the lowest order with an
 // available target is considered. The choice takes one pass without sorting; a draw among several targets is a
 // reservoir sample, in which each new target replaces the current one with the probability of its share.
+
+// Decides (targets and attempts): Which target does a strategy choose, and which one a sticky session? By:
+// `CHOOSERS`, `chooseSticky`. Also: the session: `engine/plan/stages.ts` (`stickyKey`).
 import type { StrategyType } from "../core/route.ts";
 import type { Health } from "./health.ts";
 import { hashText, rendezvousScore } from "./rendezvous.ts";

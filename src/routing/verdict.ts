@@ -1,5 +1,10 @@
 // What the end of an attempt means (promise 7.1): for the plan, whether and where to continue; for the health of its
 // target, which side was at fault.
+
+// Decides (targets and attempts): What does a failure mean, and what is attempted next? By: `failureAfter`. Also:
+// `plan.ts` (`createPlan`). Rule: Only `retryable` failures are retried at the same target, and `timed_out` ones
+// while no other able target is left; `elsewhere` goes to the next one; faults of the request end the call or leave
+// the group.
 import { CATALOGUE, type ErrorCode } from "../core/errors.ts";
 import type { Outcome } from "./health.ts";
 import type { Failure } from "./plan-steps.ts";

@@ -21,8 +21,8 @@ const targetOf = ({ provider, model }: Pick<Answer, "provider" | "model">): stri
 
 function timesOf({ startMs, firstContentMs, totalMs }: Answer): AnswerTimes | null {
   if (totalMs === null) return null;
-  const ownMs = Math.max(0, totalMs - startMs);
-  return { firstMs: firstContentMs === null ? ownMs : Math.max(0, firstContentMs - startMs), totalMs: ownMs };
+  const attemptMs = Math.max(0, totalMs - startMs);
+  return { firstMs: firstContentMs === null ? attemptMs : Math.max(0, firstContentMs - startMs), totalMs: attemptMs };
 }
 
 function answerOf({ attempts }: RecordedCall): Answer | undefined {

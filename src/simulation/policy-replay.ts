@@ -88,7 +88,7 @@ function verdictOf(policy: Policy, call: RecordedCall, tenantId: string, tokens:
     clientIp: () => unknown("client"),
     now: () => call.timeMs,
   });
-  facts.place = target;
+  facts.currentTarget = target;
   try {
     return policy.rule.denies(facts) ? "denied" : "allowed";
   } catch (thrown) {

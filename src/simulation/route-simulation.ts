@@ -1,5 +1,8 @@
 // Where the last calls of a route would go, as the route is now and with another document, while targets fail as the
 // question says. It runs in the thread of simulations.
+
+// Decides (records and configuration): Where would recorded calls go with another route? By: `routeSimulation`. Also:
+// `replay.ts` (`replay`). Rule: Plans and health are the engine's own; outcomes come from records.
 import type { TenantOrProject } from "../auth/grants.ts";
 import { routesFor } from "../routing/resolve-route.ts";
 import type { RouteTest } from "../routing/test-settings.ts";

@@ -270,7 +270,7 @@ function passOver(running: Running, one: Live, ending: "refused" | "shed", code:
   over(running, one, { kind: "refused", retryAfterMs: null }, code);
 }
 
-/** Takes back an attempt whose target became unable while it waited for a place. */
+/** Takes back an attempt whose target became unable while it waited for a slot. */
 function blocked(running: Running, one: Live): void {
   const { attempts, live, world } = running;
   const { key, target } = one.candidate;

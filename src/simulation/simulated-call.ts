@@ -42,8 +42,8 @@ export function preparedCall(
   request: ChatRequest,
   { operation, snapshot, principal, prices, policies }: CallPlace,
 ): Pick<SimulatedCall, "prepared" | "timeoutMs" | "hasOwnTimeout"> {
-  const ownMs = request.options.timeoutMs;
-  let timeoutMs = ownMs ?? snapshot.limits.defaultTimeoutMs;
+  const askedMs = request.options.timeoutMs;
+  let timeoutMs = askedMs ?? snapshot.limits.defaultTimeoutMs;
   const call: PlannedCall = {
     snapshot,
     // a drain says nothing about the route
@@ -55,7 +55,7 @@ export function preparedCall(
     objects: { references: [], placedAt: (resolved) => resolved, storedReasoning: () => [], vendorIdOf: () => null },
     deadline: {
       boundByRoute: (totalMs) => {
-        if (totalMs !== null && ownMs === null) timeoutMs = Math.min(timeoutMs, totalMs);
+        if (totalMs !== null && askedMs === null) timeoutMs = Math.min(timeoutMs, totalMs);
       },
     },
     recorder: { targeted: () => {}, fitted: () => {} },
@@ -63,7 +63,7 @@ export function preparedCall(
   return {
     prepared: prepare(request, principal, new Headers(), call),
     timeoutMs,
-    hasOwnTimeout: ownMs !== null,
+    hasOwnTimeout: askedMs !== null,
   };
 }
 

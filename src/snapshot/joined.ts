@@ -1,6 +1,8 @@
 // Joins file and store: for the same kind, scope and name the file takes precedence, so that what an operator wrote
 // there holds whatever is changed over the API. Entries of different scopes do not compete here; the narrower one takes
 // precedence, as within the file.
+
+// Decides (records and configuration): What wins: file or store? By: `joined`.
 import type { PriceDocument } from "../accounting/price-settings.ts";
 import type { ConfiguredLimits } from "../admission/compile-limits.ts";
 import type { PolicyDocument } from "../policies/policy-settings.ts";

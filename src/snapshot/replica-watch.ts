@@ -5,7 +5,7 @@ import type { Clock } from "../core/clock.ts";
 import { messageOf } from "../core/thrown.ts";
 import type { ReplicaFigures } from "../observe/metrics/replica-gauges.ts";
 import type { SchemaReview } from "../store/database/contraction-schema.ts";
-import type { Replica, ReplicaTable } from "../store/replicas.ts";
+import type { Replica, ReplicaTable } from "../store/database/replicas.ts";
 
 export interface OtherReplica {
   /** `host:pid` */

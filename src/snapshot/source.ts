@@ -1,5 +1,9 @@
 // Provides the snapshot to calls. It follows the configuration file and the store, and replaces the snapshot when
 // either has changed; what cannot be used is reported and changes nothing.
+
+// Decides (records and configuration): When does a changed configuration take effect? By: `openSnapshotSource`. Also:
+// the file is watched by `config/file-follower.ts`. Rule: Calls take the snapshot once. Without the database the last
+// one stays.
 import { createHash } from "node:crypto";
 import type { Environment } from "../config/environment.ts";
 import { FileFollower } from "../config/file-follower.ts";

@@ -5,7 +5,7 @@ import type { ConfiguredKind } from "../core/configured.ts";
 import type { Kept, KeptAnswer, Resource, StoredToken } from "./records.ts";
 import type { Clock } from "../core/clock.ts";
 import { DecryptionError, type SecretCipher } from "../config/secret-cipher.ts";
-import { answerPlace, KEPT_ANSWER_MS } from "./kept-answers.ts";
+import { answerPlace, KEPT_ANSWER_MS } from "./configuration/kept-answers.ts";
 import { findDelivery, listDeliveries } from "./events/event-rows.ts";
 import { auditReader } from "./audit/kysely-audit.ts";
 import {
@@ -30,16 +30,8 @@ import type {
   TokenFilter,
   UserFilter,
 } from "./reader.ts";
-import {
-  maskedResource,
-  membershipOf,
-  projectOf,
-  resourceOf,
-  tenantOf,
-  tokenOf,
-  userOf,
-  type StoredResource,
-} from "./database/row-values.ts";
+import { membershipOf, projectOf, tenantOf, tokenOf, userOf } from "./database/row-values.ts";
+import { maskedResource, resourceOf, type StoredResource } from "./configuration/resource-rows.ts";
 import { fromInteger, toInteger, type Schema } from "./schema.ts";
 import { StoreError } from "./store.ts";
 

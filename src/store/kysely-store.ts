@@ -8,7 +8,7 @@ import { readContents } from "./configuration/kysely-contents.ts";
 import { draftTable } from "./configuration/kysely-drafts.ts";
 import { addEvents } from "./events/kysely-event-writes.ts";
 import { removeUnaddressedEvents } from "./events/kysely-event-writes.ts";
-import { movedAway, movedToSql } from "./copies/move-marks.ts";
+import { movedAway, movedToSql } from "./database/move-marks.ts";
 import { pruneAudit } from "./audit/kysely-audit.ts";
 import { writeHistory } from "./configuration/kysely-history.ts";
 import { type Db, kyselyReader } from "./kysely-reader.ts";

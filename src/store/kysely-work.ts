@@ -4,7 +4,7 @@ import type { SecretCipher } from "../config/secret-cipher.ts";
 import type { AuditEntry } from "./configuration/kysely-history.ts";
 import type { Db } from "./kysely-reader.ts";
 import type { Actor, Change } from "./records.ts";
-import type { ResourceStep } from "./database/row-values.ts";
+import type { ResourceStep } from "./configuration/resource-rows.ts";
 import { toInteger } from "./schema.ts";
 import { StoreError } from "./store.ts";
 import type { ExpectedVersion } from "./writer.ts";

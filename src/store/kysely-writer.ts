@@ -1,7 +1,7 @@
 // The writer of one change over any database that Kysely supports. Everything in it runs under the lock of its
 // transaction, so that what it reads holds until the commit. Each changed row adds an entry, from which audit log and
 // version are written at the end.
-import { answerPlace, KEPT_ANSWER_MS } from "./kept-answers.ts";
+import { answerPlace, KEPT_ANSWER_MS } from "./configuration/kept-answers.ts";
 import { claimWrites } from "./identity/kysely-claim-writes.ts";
 import { drainWrites } from "./configuration/kysely-drains.ts";
 import { deliveryWrites } from "./events/kysely-event-writes.ts";

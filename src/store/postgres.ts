@@ -9,7 +9,7 @@ import type { Clock } from "../core/clock.ts";
 import { codeOf } from "../core/thrown.ts";
 import type { Database } from "./database/database.ts";
 import { kyselyStore } from "./kysely-store.ts";
-import { HELD_CODE, heldError } from "./copies/move-marks.ts";
+import { HELD_CODE, heldError } from "./database/move-marks.ts";
 import { endWhereLate, LATE } from "./database/postgres-client.ts";
 import { followPostgres } from "./database/postgres-listener.ts";
 import type { Schema } from "./schema.ts";

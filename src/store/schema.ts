@@ -10,7 +10,7 @@ import type { ContractionSchema } from "./database/contraction-schema.ts";
 import type { DrainSchema } from "./configuration/drain-schema.ts";
 import type { DraftSchema } from "./configuration/draft-schema.ts";
 import type { EventSchema } from "./events/event-schema.ts";
-import type { MoveSchema } from "./copies/move-schema.ts";
+import type { MoveSchema } from "./database/move-schema.ts";
 import type { SessionSchema } from "./identity/session-schema.ts";
 import type { ViewSchema } from "./configuration/view-schema.ts";
 import { StoreError } from "./store.ts";

@@ -2,6 +2,9 @@
 // numbers a double would change, and whether the text keeps its bounds. It is linear in the length of the text,
 // allocates only the spans, and assumes that the text is JSON: where it is not, the scan ends early or reads too far,
 // and JSON.parse, which always follows, rejects the text.
+
+// Decides (the request): What if two members of a body have the same name? By: `findMembers`. Also:
+// `engine/request/parse.ts` (`parsedBody`). Rule: At the top level 400 `invalid_json`.
 import type { MemberSpan } from "../core/request-source.ts";
 import { JsonError } from "./json-error.ts";
 import { decodedName, type LargeObjects, repeatsName } from "./json-names.ts";

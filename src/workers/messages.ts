@@ -9,7 +9,7 @@ import type { WorkerFigures } from "../observe/metrics/worker-gauges.ts";
 import type { Refused } from "../observe/webhooks/refusal-events.ts";
 import type { QueueOutcome } from "../routing/concurrency.ts";
 import type { HealthNews } from "../routing/health-news.ts";
-import type { PlaceAnswer, PlaceRequest } from "../routing/shared-places.ts";
+import type { SlotAnswer, SlotRequest } from "../routing/shared-slots.ts";
 import type { StoredContent } from "../store/calls/calls.ts";
 import type { ConfigurationScope } from "../store/records.ts";
 import type { Channel } from "./channel.ts";
@@ -50,8 +50,8 @@ export type ToSupervisor = {
   /** This worker takes news of targets and credentials from now on; what it has to know at its start follows. */
   readonly takes_news: { readonly body: null; readonly reply: void };
   readonly target_news: { readonly body: HealthNews; readonly reply: void };
-  readonly enter_place: { readonly body: PlaceRequest; readonly reply: PlaceAnswer };
-  readonly leave_place: { readonly body: { readonly id: number }; readonly reply: void };
+  readonly enter_slot: { readonly body: SlotRequest; readonly reply: SlotAnswer };
+  readonly leave_slot: { readonly body: { readonly id: number }; readonly reply: void };
   /** A provider has refused a credential. */
   readonly credential_refused: { readonly body: RefusalNews; readonly reply: void };
   /** The database has changed; replies when all other processes serve by it. */
@@ -91,7 +91,7 @@ export type ToSupervisor = {
 /** What the supervisor sends to a worker. */
 export type ToWorker = {
   readonly target_news: { readonly body: HealthNews; readonly reply: void };
-  readonly place_turn: { readonly body: { readonly id: number; readonly turn: QueueOutcome }; readonly reply: void };
+  readonly slot_turn: { readonly body: { readonly id: number; readonly turn: QueueOutcome }; readonly reply: void };
   readonly credential_refused: { readonly body: RefusalNews; readonly reply: void };
   /** With metrics, the samples are in the bytes as JSON. */
   readonly figures: { readonly body: { readonly withMetrics: boolean }; readonly reply: ProcessStanding };

@@ -1,13 +1,13 @@
-// What all workers know and have of targets: their health, and the places at targets whose attempts in flight are bounded.
-// The supervisor passes news on and has the places.
+// What all workers know and have of targets: their health, and the slots at targets whose attempts in flight are bounded.
+// The supervisor passes news on and has the slots.
 import type { Routing } from "../engine/call/context.ts";
 import type { Clock } from "../core/clock.ts";
-import type { Places } from "../routing/concurrency.ts";
+import type { Slots } from "../routing/concurrency.ts";
 import { type BreakerChange, openHealth } from "../routing/health.ts";
 import { openHealthHub } from "../routing/health-hub.ts";
 import { CollectedNews } from "../routing/health-news.ts";
 import { openHedging } from "../routing/hedging.ts";
-import { type AskedPlaces, askedPlaces, openSharedPlaces } from "../routing/shared-places.ts";
+import { type AskedSlots, askedSlots, openSharedSlots } from "../routing/shared-slots.ts";
 import type { SupervisorChannel, WorkerChannel } from "./messages.ts";
 
 /** News that are not urgent wait this long at most, in the worker and again in the supervisor. */
@@ -26,17 +26,17 @@ export function openSharedTargets(
   onChange: (change: BreakerChange) => void,
 ): SharedTargets {
   const hub = openHealthHub<WorkerChannel>({ send: (to, news) => to.notify("target_news", news), onChange });
-  const places = openSharedPlaces<WorkerChannel>((to, id, turn) => to.notify("place_turn", { id, turn }));
+  const slots = openSharedSlots<WorkerChannel>((to, id, turn) => to.notify("slot_turn", { id, turn }));
   const timer = setInterval(() => hub.flush(), NEWS_MS);
   timer.unref();
   return {
     join(channel) {
       channel.handle("target_news", (news) => hub.report(channel, news, clock.monotonic()));
-      channel.handle("enter_place", (request) => places.enter(channel, request));
-      channel.handle("leave_place", ({ id }) => places.leave(channel, id));
+      channel.handle("enter_slot", (request) => slots.enter(channel, request));
+      channel.handle("leave_slot", ({ id }) => slots.leave(channel, id));
       channel.whenClosed(() => {
         hub.leave(channel);
-        places.end(channel);
+        slots.end(channel);
       });
     },
     begin: (channel) => hub.join(channel, clock.monotonic()),
@@ -45,22 +45,22 @@ export function openSharedTargets(
 }
 
 /**
- * In a worker: places of all workers. There is one set of them for each channel, because the supervisor tells turns by the
+ * In a worker: slots of all workers. There is one set of them for each channel, because the supervisor tells turns by the
  * numbers that it has chosen.
  */
-export function openWorkerPlaces(channel: SupervisorChannel): AskedPlaces {
-  const places = askedPlaces({
-    enter: (request) => channel.request("enter_place", request),
-    leave: (id) => channel.notify("leave_place", { id }),
+export function openWorkerSlots(channel: SupervisorChannel): AskedSlots {
+  const slots = askedSlots({
+    enter: (request) => channel.request("enter_slot", request),
+    leave: (id) => channel.notify("leave_slot", { id }),
   });
-  channel.handle("place_turn", ({ id, turn }) => places.turned(id, turn));
-  return places;
+  channel.handle("slot_turn", ({ id, turn }) => slots.turned(id, turn));
+  return slots;
 }
 
 /** In a worker, which has to send `takes_news` afterwards. */
 export function openWorkerRouting(
   channel: SupervisorChannel,
-  places: Places,
+  slots: Slots,
   clock: Pick<Clock, "monotonic">,
   random: () => number,
 ): { readonly routing: Routing; close(): void } {
@@ -75,7 +75,7 @@ export function openWorkerRouting(
   const timer = setInterval(say, NEWS_MS);
   timer.unref();
   return {
-    routing: { health, hedging: openHedging(health), concurrency: places, random },
+    routing: { health, hedging: openHedging(health), concurrency: slots, random },
     close: () => clearInterval(timer),
   };
 }

@@ -2,6 +2,10 @@
 // the listener among them (SO_ATTACH_REUSEPORT_CBPF, https://man7.org/linux/man-pages/man7/socket.7.html). The program draws
 // by weights, so that a worker that is about to stop, or that does not respond, gets no new connections. Pure functions.
 
+// Decides (records and configuration): Which worker gets a new connection? By: `weightsOf`, `steeringProgram`. Also:
+// `workers/listener-group.ts`; docs/design/workers.md. Rule: By weights: none for a worker that stops or is silent,
+// fewer for one with many calls in flight.
+
 /** An instruction of classic BPF: https://docs.kernel.org/networking/filter.html */
 export interface Instruction {
   readonly code: number;

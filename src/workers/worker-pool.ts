@@ -1,5 +1,9 @@
 // The life of the workers: started, watched, replaced when they end or hang, restarted one after the other, and ended
 // together. What they share with each other is set up by `onChannel` (supervisor.ts).
+
+// Decides (records and configuration): When is a worker replaced? By: `WorkerPool`. Also: `workers/hang.ts`
+// (`livenessOf`, `BackOff`). Rule: When its process has ended, sends no beat for 2 s although it computes, or reads
+// nothing of 64 MB that wait for it.
 import type { Clock } from "../core/clock.ts";
 import { LATE, within } from "../core/timeout.ts";
 import { BackOff, BEAT_MS, livenessOf } from "./hang.ts";

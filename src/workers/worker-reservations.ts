@@ -1,6 +1,9 @@
 // The supervisor's side of the limits: it reserves and settles in its limit store for the workers. What a worker holds when
 // it dies is settled by its journal: a call that had ended is charged what it used, one that had not what it reserved, and
 // one that is not in the journal had sent nothing.
+
+// Decides (records and configuration): What is charged for what a dead worker had reserved? By: `endCall`. Rule: What
+// its journal says of the call.
 import { isPending, type MaybePromise, whenReady } from "../core/maybe-promise.ts";
 import type { Clock } from "../core/clock.ts";
 import { type Account, countsAttempts, type LimitRule } from "../core/limit.ts";

@@ -1,13 +1,13 @@
-// The table "Where it is decided" of ARCHITECTURE.md: the files of each row exist, and the names in parentheses stand in
-// them.
+// docs/where-decided.md, which is made of what the files of src/ say: the files of each row exist, and the names in
+// parentheses stand in their code.
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { decisionsIn } from "../../docs/generate-where-decided.ts";
 
 const PROJECT = join(import.meta.dir, "../..");
-const ARCHITECTURE = readFileSync(join(PROJECT, "ARCHITECTURE.md"), "utf8");
-const section = ARCHITECTURE.split("\n## Where it is decided\n")[1]!.split("\n## ")[0]!;
-const rows = section.split("\n").filter((line) => line.startsWith("| ") && !/^\| (question|---) /.test(line));
+const PAGE = readFileSync(join(PROJECT, "docs/where-decided.md"), "utf8");
+const rows = PAGE.split("\n").filter((line) => line.startsWith("| ") && !/^\| (question|---) /.test(line));
 
 /** The existing files of a row; a name without a folder stands beside the file before it. */
 function filesIn(row: string): readonly string[] {
@@ -31,6 +31,30 @@ test.each(rows.map((row) => [row.split("|")[1]!.trim(), row]))("the files and na
   expect(files.filter((path) => !existsSync(path) || !statSync(path).isFile())).toEqual([]);
   const folders = [...row.matchAll(/`([\w/-]+\/)`/g)].map(([, path]) => path!);
   expect(folders.filter((path) => !existsSync(join(PROJECT, "src", path)))).toEqual([]);
-  const source = files.map((path) => readFileSync(path, "utf8")).join("\n");
+  const source = files.map((path) => readFileSync(path, "utf8").replaceAll(/^\/\/.*$/gm, "")).join("\n");
   expect(namesIn(row).filter((name) => !new RegExp(`\\b${name}\\b`).test(source))).toEqual([]);
+});
+
+test("a comment tells its decisions over several lines, and one of another form is refused with its file", () => {
+  const text = [
+    "// Decides nothing itself.",
+    "",
+    "// Decides (the request): Is it long? By: `f`, `g` after it. Also: `a.ts`",
+    "// (`h`). Rule: From 512 KiB on.",
+    "// Decides (the answer): Is it?",
+    'import "./a.ts";',
+    "// not a part of it",
+  ].join("\n");
+  expect(decisionsIn("b.ts", text)).toEqual([
+    {
+      part: "the request",
+      question: "Is it long?",
+      by: "`f`, `g` after it",
+      also: "`a.ts` (`h`)",
+      rule: "From 512 KiB on.",
+    },
+    { part: "the answer", question: "Is it?", by: null, also: null, rule: "" },
+  ]);
+  for (const wrong of ["Decides (the weather): Is it?", "Decides (the request): It is."])
+    expect(() => decisionsIn("b.ts", `// ${wrong}`)).toThrow(`b.ts: "${wrong}" is not of the form`);
 });

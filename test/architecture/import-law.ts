@@ -193,17 +193,51 @@ export const PROVIDER_IMPORTS: Readonly<Record<string, readonly string[]>> = {
   sandbox: ["openai-compatible"],
 };
 
+/**
+ * Which rooms of src/store/ a room may import from beside its own. What stands directly in src/store/ (the port, its
+ * schema, and the files that open and implement it with the rooms) is for all of them.
+ */
+export const STORE_IMPORTS: Readonly<Record<string, readonly string[]>> = {
+  // What every room needs of a database, so it needs none of them.
+  database: [],
+  events: ["database"],
+  audit: ["database"],
+  journal: ["database"],
+  // A version that is restored is in the audit log; what was kept of calls is encrypted anew with the rest.
+  configuration: ["audit", "calls", "database"],
+  // Tokens and users are part of the versions of the configuration.
+  identity: ["configuration", "database"],
+  // The drivers of the port to calls answer with the reads of search and sums, which read the schema of calls.
+  calls: ["database", "journal", "search", "sums"],
+  search: ["calls", "database", "sums"],
+  sums: ["calls", "database"],
+  // They copy the rows of calls and the files of the ledger as they are.
+  copies: ["calls", "database", "journal"],
+};
+
 export function providerImportViolations(files: readonly SourceFile[]): readonly Violation[] {
+  return roomImportViolations(files, "providers", PROVIDER_IMPORTS);
+}
+
+export function storeImportViolations(files: readonly SourceFile[]): readonly Violation[] {
+  return roomImportViolations(files, "store", STORE_IMPORTS);
+}
+
+/** Imports from one folder of a layer into another that `allowed` does not name. */
+function roomImportViolations(
+  files: readonly SourceFile[],
+  layer: string,
+  allowed: Readonly<Record<string, readonly string[]>>,
+): readonly Violation[] {
+  const roomOf = (path: string): string | null => {
+    const [src, of, room, file] = path.split("/");
+    return src === "src" && of === layer && file !== undefined ? room! : null;
+  };
   return files.flatMap((file) =>
     file.imports.flatMap(({ target, line }) => {
-      const [from, to] = [providerFolderOf(file.path), target === null ? null : providerFolderOf(target)];
-      if (from === null || to === null || from === to || PROVIDER_IMPORTS[from]?.includes(to) === true) return [];
+      const [from, to] = [roomOf(file.path), target === null ? null : roomOf(target)];
+      if (from === null || to === null || from === to || allowed[from]?.includes(to) === true) return [];
       return [{ path: file.path, line, what: `imports ${target}, but ${from} may not import from ${to}` }];
     }),
   );
-}
-
-function providerFolderOf(path: string): string | null {
-  const [src, layer, folder, file] = path.split("/");
-  return src === "src" && layer === "providers" && file !== undefined ? folder! : null;
 }

@@ -1,4 +1,4 @@
-// Compares the map of ARCHITECTURE.md with the files that real requests run through: a request runs through every file
+// Compares docs/request-map.md with the files that real requests run through: a request runs through every file
 // that the map names, and the map names every file of the deciding folders that it runs through.
 import { beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { filesOfRequest, KINDS, type RequestKind } from "./request-files.ts";
 
 const PROJECT = join(import.meta.dir, "../..");
-const ARCHITECTURE = readFileSync(join(PROJECT, "ARCHITECTURE.md"), "utf8");
+const MAP = readFileSync(join(PROJECT, "docs/request-map.md"), "utf8");
 
 const SECTIONS: Readonly<Record<RequestKind, string>> = {
   plain: "A plain call",
@@ -38,8 +38,8 @@ const PASSED: ReadonlySet<string> = new Set([
 
 /** The paths that a section names; a name without a folder stands beside the file before it. */
 function namedIn(section: string): readonly string[] {
-  const text = ARCHITECTURE.split(`\n### ${section}\n`)[1]?.split(/\n##/)[0];
-  if (text === undefined) throw new Error(`ARCHITECTURE.md has no section ${section}`);
+  const text = MAP.split(`\n## ${section}\n`)[1]?.split(/\n##/)[0];
+  if (text === undefined) throw new Error(`docs/request-map.md has no section ${section}`);
   const rows = text.split("\n").filter((line) => line.startsWith("|"));
   return rows.flatMap((row) => {
     let folder = "";
@@ -68,4 +68,14 @@ describe.each([...KINDS])("the map of a request: %s", (kind) => {
     ]);
     expect(run.filter((path) => DECISIVE[kind].test(path) && !named.has(path))).toEqual([]);
   });
+});
+
+test("the one call of ARCHITECTURE.md runs through files of the map of a plain call", () => {
+  const section = readFileSync(join(PROJECT, "ARCHITECTURE.md"), "utf8")
+    .split("\n## One call from end to end\n")[1]!
+    .split("\n## ")[0]!;
+  const named = [...section.matchAll(/`([\w./-]+\.ts)`/g)].map(([, name]) => `src/${name}`);
+  expect(named.length).toBeGreaterThan(20);
+  const map = new Set([...namedIn(SECTIONS.plain), "src/engine/handle.ts"]);
+  expect(named.filter((path) => !map.has(path))).toEqual([]);
 });

@@ -20,7 +20,7 @@ import { LATENCY_BOUNDS_MS } from "../../src/store/calls/calls.ts";
 import type { DatabasePlace } from "../../src/store/database/database.ts";
 import { openRecordedReads } from "../../src/store/search/recorded-reads.ts";
 import type { LedgerRow, ShippedPlace } from "../../src/store/journal/ledger.ts";
-import type { Replica } from "../../src/store/replicas.ts";
+import type { Replica } from "../../src/store/database/replicas.ts";
 import { attemptOf, type CallParts, DAY_MS, DAY_ONE, HOUR_MS, newTraceId, recordOf, rowOf } from "./call-records.ts";
 import { attemptSumsSuite } from "./attempt-sums.suite.ts";
 import { logSuite, type NewStore } from "./log-search.suite.ts";

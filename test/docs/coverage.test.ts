@@ -346,6 +346,12 @@ describe("README.md and CHANGELOG.md", () => {
 describe("ARCHITECTURE.md", () => {
   const page = readPage("ARCHITECTURE.md");
   const sources = readTree(projectFolder, ["src/**/*.ts"]).map(({ path }) => path);
+  const filesNamedOn = (text: string): readonly string[] =>
+    [...text.matchAll(/(?<![\w/.-])((?:[a-z-]+\/)*[a-z-]+\.ts)\b/g)].map(([, path]) => path!);
+  const missingOf = (named: readonly string[]): readonly string[] =>
+    named.filter(
+      (path) => !existsSync(join(projectFolder, path)) && !sources.some((source) => source.endsWith(`/${path}`)),
+    );
   test("gives the import law as the test of the architecture has it", () => {
     const law = fencesOf(page).find(({ text }) => text.startsWith("core | "))!.text;
     expect(law.split(" | ")).toEqual([...LAYERS]);
@@ -357,12 +363,19 @@ describe("ARCHITECTURE.md", () => {
     );
     expect(places.filter((place) => place.startsWith("src/")).toSorted()).toEqual([...folders]);
     for (const place of places) expect([place, existsSync(join(projectFolder, place))]).toEqual([place, true]);
-    const named = [...page.text.matchAll(/(?<![\w/.-])((?:[a-z-]+\/)*[a-z-]+\.ts)\b/g)].map(([, path]) => path!);
+    const named = filesNamedOn(page.text);
     expect(named.length).toBeGreaterThan(30);
-    expect(
-      named.filter(
-        (path) => !existsSync(join(projectFolder, path)) && !sources.some((source) => source.endsWith(`/${path}`)),
-      ),
-    ).toEqual([]);
+    expect(missingOf(named)).toEqual([]);
+  });
+  test.each(["docs/glossary.md", "docs/request-map.md", "docs/where-decided.md"])(
+    "the files that %s names exist",
+    (path) => {
+      const named = filesNamedOn(readPage(path).text);
+      expect(named.length).toBeGreaterThan(10);
+      expect(missingOf(named)).toEqual([]);
+    },
+  );
+  test("is a map and no index: at most 12 KB", () => {
+    expect(Buffer.byteLength(page.text)).toBeLessThanOrEqual(12 * 1024);
   });
 });

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright-core";
 import { fillCalls } from "../../bench/made-calls.ts";
-import { openCalls } from "../../src/store/database/open-database.ts";
+import { openCalls } from "../../src/store/open-database.ts";
 import { chromiumProgram, type ConsolePage, launch, openConsole, startConsoleGateway } from "../harness/chromium.ts";
 import { CONSOLE_JOBS, doneJob } from "../harness/console-jobs.ts";
 import type { GatewayProcess } from "../harness/gateway-process.ts";

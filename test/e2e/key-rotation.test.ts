@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readEnvironment } from "../../src/config/environment.ts";
-import { type DatabaseOptions, openDatabase } from "../../src/store/database/open-database.ts";
+import { type DatabaseOptions, openDatabase } from "../../src/store/open-database.ts";
 import { runCli } from "../harness/gateway-process.ts";
 import { writes } from "../harness/store-writes.ts";
 

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { CallSlots } from "../../src/mcp/call-slots.ts";
 import { sharedCallSlots } from "../../src/mcp/shared-call-slots.ts";
-import { askedPlaces, type AskedPlaces, openSharedPlaces, type PlaceAnswer } from "../../src/routing/shared-places.ts";
+import { askedSlots, type AskedSlots, openSharedSlots, type SlotAnswer } from "../../src/routing/shared-slots.ts";
 import { drawCount } from "../harness/long-run.ts";
 
 interface Process {
@@ -13,16 +13,16 @@ interface Process {
 
 /** Processes whose messages arrive when the test says so. */
 function openProcesses(count: number): readonly Process[] {
-  const shared = openSharedPlaces<number>((member, id, turn) =>
+  const shared = openSharedSlots<number>((member, id, turn) =>
     processes[member]!.messages.push(() => asked[member]!.turned(id, turn)),
   );
-  const asked: AskedPlaces[] = [];
+  const asked: AskedSlots[] = [];
   const processes = Array.from({ length: count }, (_, member): Process => {
     const messages: (() => void)[] = [];
     asked.push(
-      askedPlaces({
+      askedSlots({
         enter: (request) =>
-          new Promise<PlaceAnswer>((resolve) => {
+          new Promise<SlotAnswer>((resolve) => {
             messages.push(() => {
               const answer = shared.enter(member, request);
               messages.push(() => resolve(answer));
@@ -105,9 +105,6 @@ test("[d13.1] no more calls of a tool server run than its bound over all process
 });
 
 test("[d13.1] a call is refused when there is no supervisor to ask", async () => {
-  const slots = sharedCallSlots(
-    askedPlaces({ enter: () => Promise.reject(new Error("closed")), leave: () => {} }),
-    "x",
-  );
+  const slots = sharedCallSlots(askedSlots({ enter: () => Promise.reject(new Error("closed")), leave: () => {} }), "x");
   expect(await slots.take(1)!.catch((thrown: unknown) => (thrown as Error).message)).toContain("supervisor");
 });

@@ -1,4 +1,4 @@
-// Places at a target: the bound holds, the queue is fair between tenants and first come first served within one, and no waiter is called twice or forgotten.
+// Slots at a target: the bound holds, the queue is fair between tenants and first come first served within one, and no waiter is called twice or forgotten.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { openConcurrency, type Concurrency, type Ticket } from "../../src/routing/concurrency.ts";
@@ -11,20 +11,20 @@ function desk(
   max: number,
   queueMax: number,
 ): {
-  readonly places: Concurrency;
+  readonly slots: Concurrency;
   readonly turns: string[];
   readonly enter: (name: string, tenant?: string) => string;
   readonly tickets: Map<string, Ticket>;
 } {
-  const places = openConcurrency();
+  const slots = openConcurrency();
   const turns: string[] = [];
   const tickets = new Map<string, Ticket>();
   return {
-    places,
+    slots,
     turns,
     tickets,
     enter(name, tenant = "t") {
-      const got = places.enter(KEY, tenant, max, queueMax, (turn) => turns.push(`${name} ${turn}`));
+      const got = slots.enter(KEY, tenant, max, queueMax, (turn) => turns.push(`${name} ${turn}`));
       if (typeof got === "string") return got;
       tickets.set(name, got);
       return "waits";
@@ -33,20 +33,20 @@ function desk(
 }
 
 describe("a target's concurrency", () => {
-  test("has as many places as its bound, then a queue, then it is full", () => {
-    const { places, turns, enter } = desk(2, 1);
+  test("has as many slots as its bound, then a queue, then it is full", () => {
+    const { slots, turns, enter } = desk(2, 1);
     expect(["a", "b", "c", "d"].map((name) => enter(name))).toEqual(["entered", "entered", "waits", "full"]);
-    expect(places.waiting(KEY)).toBe(1);
-    places.leave(KEY);
-    expect([turns, places.waiting(KEY)]).toEqual([["c entered"], 0]);
-    expect(places.enter("another", "t", 2, 1, () => undefined)).toBe("entered");
+    expect(slots.waiting(KEY)).toBe(1);
+    slots.leave(KEY);
+    expect([turns, slots.waiting(KEY)]).toEqual([["c entered"], 0]);
+    expect(slots.enter("another", "t", 2, 1, () => undefined)).toBe("entered");
   });
   test("without a queue is taken or full", () => {
     const { enter } = desk(1, 0);
     expect([enter("a"), enter("b")]).toEqual(["entered", "full"]);
   });
   test("is shared among the tenants in turn, first come first served within one", () => {
-    const { places, turns, enter } = desk(1, 10);
+    const { slots, turns, enter } = desk(1, 10);
     enter("x");
     for (const [name, tenant] of [
       ["a1", "a"],
@@ -57,11 +57,11 @@ describe("a target's concurrency", () => {
       ["b2", "b"],
     ] as const)
       enter(name, tenant);
-    for (let at = 0; at < 6; at++) places.leave(KEY);
+    for (let at = 0; at < 6; at++) slots.leave(KEY);
     expect(turns).toEqual(["a1", "b1", "c1", "a2", "b2", "a3"].map((name) => `${name} entered`));
   });
   test("with a full queue drops a call of the tenant with the most in it for one with fewer", () => {
-    const { places, turns, enter } = desk(1, 3);
+    const { slots, turns, enter } = desk(1, 3);
     enter("x");
     for (const name of ["a1", "a2", "a3"]) enter(name, "a");
     expect([enter("a4", "a"), enter("b1", "b"), enter("b2", "b"), enter("a5", "a")]).toEqual([
@@ -71,37 +71,37 @@ describe("a target's concurrency", () => {
       "full",
     ]);
     expect(turns).toEqual(["a3 shed"]);
-    for (let at = 0; at < 4; at++) places.leave(KEY);
+    for (let at = 0; at < 4; at++) slots.leave(KEY);
     expect(turns.slice(1)).toEqual(["a1 entered", "b1 entered", "a2 entered"]);
   });
   test("is not given to a caller that has left the queue", () => {
-    const { places, turns, enter, tickets } = desk(1, 3);
+    const { slots, turns, enter, tickets } = desk(1, 3);
     for (const name of ["x", "a", "b"]) enter(name);
     tickets.get("a")!.cancel();
     tickets.get("a")!.cancel();
-    places.leave(KEY);
+    slots.leave(KEY);
     tickets.get("b")!.cancel();
-    expect([turns, places.waiting(KEY)]).toEqual([["b entered"], 0]);
-    places.leave(KEY);
-    places.leave(KEY);
+    expect([turns, slots.waiting(KEY)]).toEqual([["b entered"], 0]);
+    slots.leave(KEY);
+    slots.leave(KEY);
     expect([enter("c"), enter("d")]).toEqual(["entered", "waits"]);
   });
   test("may be bounded differently by two routes, and the stricter one does not stop the other", () => {
-    const places = openConcurrency();
+    const slots = openConcurrency();
     const turns: string[] = [];
     const enter = (name: string, max: number): string | Ticket =>
-      places.enter(KEY, name, max, 5, () => turns.push(name));
+      slots.enter(KEY, name, max, 5, () => turns.push(name));
     expect([enter("a", 2), enter("b", 2)]).toEqual(["entered", "entered"]);
     enter("strict", 1);
     enter("lax", 2);
-    places.leave(KEY);
+    slots.leave(KEY);
     expect(turns).toEqual(["lax"]);
-    places.leave(KEY);
-    places.leave(KEY);
+    slots.leave(KEY);
+    slots.leave(KEY);
     expect(turns).toEqual(["lax", "strict"]);
   });
 
-  const seed = printedSeed("places");
+  const seed = printedSeed("slots");
   test("holds its bounds, and every caller gets exactly one answer", () => {
     const doings = fc.array(
       fc.record({
@@ -113,21 +113,21 @@ describe("a target's concurrency", () => {
     );
     fc.assert(
       fc.property(doings, fc.integer({ min: 1, max: 4 }), fc.integer({ min: 0, max: 5 }), (steps, max, queueMax) => {
-        const places = openConcurrency();
+        const slots = openConcurrency();
         const answers: string[][] = [];
         const tickets: { readonly id: number; readonly ticket: Ticket }[] = [];
         let inside = 0;
         for (const { what, tenant, which } of steps) {
           if (what === "leave" && inside > 0) {
             inside -= 1;
-            places.leave(KEY);
+            slots.leave(KEY);
           } else if (what === "cancel" && tickets.length > 0) {
             const { id, ticket } = tickets[which % tickets.length]!;
             if (answers[id]!.length === 0) answers[id]!.push("cancelled");
             ticket.cancel();
           } else if (what === "enter") {
             const id = answers.push([]) - 1;
-            const got = places.enter(KEY, tenant, max, queueMax, (turn) => {
+            const got = slots.enter(KEY, tenant, max, queueMax, (turn) => {
               answers[id]!.push(turn);
               if (turn === "entered") inside += 1;
             });
@@ -137,13 +137,13 @@ describe("a target's concurrency", () => {
           }
           const waiting = answers.filter((each) => each.length === 0).length;
           expect(inside).toBeLessThanOrEqual(max);
-          expect(places.waiting(KEY)).toBe(waiting);
+          expect(slots.waiting(KEY)).toBe(waiting);
           expect(waiting).toBeLessThanOrEqual(queueMax);
           expect(waiting > 0 && inside < max).toBe(false);
         }
-        for (; inside > 0; inside -= 1) places.leave(KEY);
+        for (; inside > 0; inside -= 1) slots.leave(KEY);
         expect(answers.every((each) => each.length === 1)).toBe(true);
-        expect(places.waiting(KEY)).toBe(0);
+        expect(slots.waiting(KEY)).toBe(0);
       }),
       { seed, numRuns: 2_000 },
     );

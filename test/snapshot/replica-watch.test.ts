@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { openReplicaWatch, type ReplicaWatch } from "../../src/snapshot/replica-watch.ts";
-import type { Replica, ReplicaTable } from "../../src/store/replicas.ts";
+import type { Replica, ReplicaTable } from "../../src/store/database/replicas.ts";
 import { printedSeed } from "../harness/chance.ts";
 import { turnedClock } from "../harness/turned-clock.ts";
 import { drawCount } from "../harness/long-run.ts";

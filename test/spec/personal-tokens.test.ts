@@ -3,7 +3,7 @@
 // is sent to a provider.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readEnvironment } from "../../src/config/environment.ts";
-import { openExistingDatabase } from "../../src/store/database/open-database.ts";
+import { openExistingDatabase } from "../../src/store/open-database.ts";
 import { createToken, rotateToken } from "../../src/auth/token-admin.ts";
 import type { Role } from "../../src/core/identity.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";

@@ -1,5 +1,8 @@
 // Decides about calls while the store cannot be reached, by the `on_store_failure` of each rule. What is admitted here
 // is stated to the store when it is back.
+
+// Decides (money and limits): What happens without the shared limit store? By: `shortageOffline`. Also: called by
+// `replica.ts`.
 import type { Need, Shortage } from "../limit-store.ts";
 import { type Moment, journalBucket, addTo, type ReplicaAccount, addUnrecorded, statusOf } from "./replica-account.ts";
 import { type Channel, localMs, storeNowMs } from "./channel-state.ts";

@@ -1,6 +1,10 @@
 // The limits of several replicas, in Valkey or Redis: the replica (replica.ts) with a connection, a timer, and a
 // journal in the data folder. What dead processes left in their journals is reported to the store. See
 // docs/design/shared-limits.md.
+
+// Decides (money and limits): What happens to the leased units of a dead replica? By: `openDeadReplicaReports`. Also:
+// `dead-replica.ts`. Rule: A process with the same data folder reports what was used and frees the rest; without one,
+// the units stay charged until their window ends.
 import type { Clock } from "../../core/clock.ts";
 import { newRandomId } from "../../core/ids.ts";
 import type { LimitRule } from "../../core/limit.ts";

@@ -1,6 +1,10 @@
 // How long one attempt lives: a signal that ends only this attempt, the timeouts of its route, the time after which it
 // is given up for another target, and the few bytes that a non-streaming answer is still read after its client has
 // disconnected.
+
+// Decides (targets and attempts): How long does an attempt wait, and how long may a call take? By: `AttemptLifetime`.
+// Also: `engine/call/call-deadline.ts` (`CallDeadline`). Rule: When a silent target is given up for another one:
+// `routing/head-limit.ts`. What a route inherits: `routing/compile-routes.ts` (`compileTimeouts`).
 import { Cancellation, type CancelSignal } from "../../core/cancellation.ts";
 import { MAX_TIMER_MS } from "../../core/clock.ts";
 import { GatewayError } from "../../core/errors.ts";

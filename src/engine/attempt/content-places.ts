@@ -1,5 +1,8 @@
 // Content that blocks of a conversation refer to by an address, for models that accept bytes only: where the addresses
 // are, and how the bytes replace them as data URIs.
+
+// Decides (the request): Is a picture or file fetched by the gateway or by the provider? By: `placesToFetch`. Also:
+// by `inlines` of the provider (`providers/provider.ts`); fetched by `engine/attempt/fetch-parts.ts`.
 import { withMembers } from "../../core/request-source.ts";
 import type { BlockType, ChatRequest, ContentPart, Message } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";

@@ -1,6 +1,8 @@
 // One attempt of a call at one candidate, as a list of steps. Each step acquires something, and whatever was acquired
-// is released in reverse order when the attempt settles, however it ends: answered, refused, failed, superseded by
+// is released in reverse order when the attempt ends, however it ends: answered, refused, failed, superseded by
 // another attempt, or abandoned with its call.
+
+// Decides (targets and attempts): In which order does an attempt acquire and release? By: `AttemptRun`.
 import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import type { Attempt } from "../../core/record.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
@@ -12,7 +14,7 @@ import { type AttemptEnd, outcomeAfter } from "../../routing/verdict.ts";
 import { bypassedCall } from "../../core/cache.ts";
 import { AttemptLifetime } from "./attempt-lifetime.ts";
 import type { AttemptRecorder } from "./attempt-recorder.ts";
-import { enterPlace } from "./target-place.ts";
+import { enterSlot } from "./target-slot.ts";
 import type { CachedAttempt } from "../cache/cached-attempt.ts";
 import { type CacheBypassed, type CacheUse, cacheUseAt } from "../cache/cache-use.ts";
 import { lookUp } from "../cache/look-up.ts";
@@ -42,7 +44,7 @@ export interface OpenAttempt {
   readonly outputGuards: readonly GuardPolicy[];
   /** One for each upstream request that was sent; there are several where choices are fanned out. */
   readonly requests: AttemptRecorder[];
-  /** The bodies of the responses to them. Those that were not accepted are cancelled when the attempt settles. */
+  /** The bodies of the responses to them. Those that were not accepted are cancelled when the attempt ends. */
   readonly bodies: UpstreamBody[];
   /** The first request that failed, which is why the attempt ends; `null` when none has failed. */
   failing: AttemptRecorder | null;
@@ -74,7 +76,7 @@ export interface AttemptWork<T> {
 export interface Answered<T> {
   readonly kind: "answered";
   readonly answer: T;
-  /** The attempt holds everything until it is settled. */
+  /** The attempt keeps everything until it has ended. */
   readonly attempt: OpenAttempt;
 }
 
@@ -91,21 +93,21 @@ export interface Refused {
 }
 
 /** Why this target is attempted, and whether the plan has another one left. */
-export interface AttemptPlace extends Pick<TryStep<RouteCandidate>, "candidate" | "isLastResort"> {
+export interface ChosenAttempt extends Pick<TryStep<RouteCandidate>, "candidate" | "isLastResort"> {
   /** `null` when the call has only one target. */
   readonly isAnotherLeft: (() => boolean) | null;
 }
 
 export class AttemptRun<T> {
-  /** Rejects with the failure of the attempt, after it was settled. */
+  /** Rejects with the failure of the attempt, after its end. */
   readonly result: Promise<Answered<T> | Refused>;
   readonly #candidate: RouteCandidate;
-  readonly #place: AttemptPlace;
+  readonly #chosen: ChosenAttempt;
   readonly #call: Call;
   // What the attempt holds, in the order in which it is acquired; each is null while it does not hold it.
   #meter: AttemptMeter | null = null;
   #cached: CachedAttempt | null = null;
-  #leavePlace: (() => void) | null = null;
+  #leaveSlot: (() => void) | null = null;
   #lifetime: AttemptLifetime | null = null;
   /** The number of the breaker's probe; 0 when the attempt is not a probe. */
   #probe: number | null = null;
@@ -114,9 +116,9 @@ export class AttemptRun<T> {
   /** Why the attempt has to end as soon as it is open; `null` when it need not. */
   #endReason: GatewayError | null = null;
 
-  constructor(place: AttemptPlace, call: Call, work: AttemptWork<T>) {
-    this.#place = place;
-    this.#candidate = place.candidate;
+  constructor(chosen: ChosenAttempt, call: Call, work: AttemptWork<T>) {
+    this.#chosen = chosen;
+    this.#candidate = chosen.candidate;
     this.#call = call;
     this.result = this.#run(work);
   }
@@ -204,15 +206,15 @@ export class AttemptRun<T> {
     const cached = use === null ? null : await this.#lookUp(use, fitted, resolved, meter);
     const sends = cached === null || cached.sends;
 
-    // 6. a place among the attempts in flight at the target, for an attempt that sends something
-    const entering = sends ? enterPlace(candidate, call) : null;
-    const place = isPending(entering) ? await entering : entering;
-    if (place instanceof GatewayError) return { kind: "refused", reason: place };
-    this.#leavePlace = place;
+    // 6. a slot among the attempts in flight at the target, for an attempt that sends something
+    const entering = sends ? enterSlot(candidate, call) : null;
+    const slot = isPending(entering) ? await entering : entering;
+    if (slot instanceof GatewayError) return { kind: "refused", reason: slot };
+    this.#leaveSlot = slot;
 
     // 7. its timeouts, and the signal that ends it, unless the target became unable while the attempt waited
     if (sends && this.#isBlocked()) return { kind: "refused", reason: null, isBlocked: true };
-    const lifetime = new AttemptLifetime(call, route.timeouts, requests, this.#place.isAnotherLeft);
+    const lifetime = new AttemptLifetime(call, route.timeouts, requests, this.#chosen.isAnotherLeft);
     this.#lifetime = lifetime;
     cached?.under(lifetime.signal);
 
@@ -261,7 +263,7 @@ export class AttemptRun<T> {
 
   /** Of calls that chose a half-open target at the same time, only the first may probe it. */
   #isBlocked(): boolean {
-    const { candidate, isLastResort } = this.#place;
+    const { candidate, isLastResort } = this.#chosen;
     const { clock, routing } = this.#call.context;
     return (
       !isLastResort && routing.health.blockedReason(candidate.key, candidate.route.breaker, clock.monotonic()) !== null
@@ -303,8 +305,8 @@ export class AttemptRun<T> {
     if (this.#probe !== null) this.#leaveBreaker(this.#probe, outcome);
     if (outcome !== "success") for (const body of this.#open?.bodies ?? []) body.cancel();
     this.#lifetime?.close();
-    if (this.#leavePlace !== null && this.#cached !== null) this.#cached.whenOver(this.#leavePlace);
-    else this.#leavePlace?.();
+    if (this.#leaveSlot !== null && this.#cached !== null) this.#cached.whenOver(this.#leaveSlot);
+    else this.#leaveSlot?.();
     this.#cached?.leave();
     this.#meter?.close();
   }

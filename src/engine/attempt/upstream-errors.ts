@@ -1,5 +1,8 @@
 // What the client sees of a provider's failure (promise 7.8): the class of the failure decides the code, the provider's
 // message is kept, and keys and hosts are removed.
+
+// Decides (targets and attempts): What does the client see of a provider's failure? By: `failureError`. Also: codes
+// and statuses: `core/errors.ts`.
 import { type ErrorCode, GatewayError } from "../../core/errors.ts";
 import { memoizeBounded, memoizePerObject } from "../../core/memoization.ts";
 import { secretRemover } from "../../core/redaction.ts";

@@ -1,5 +1,8 @@
 // The upstream requests of one attempt: encode, check the address, sign, send, and turn an error response of the
 // provider into an error of the catalogue.
+
+// Decides (targets and attempts): What happens with a redirect of a provider? By: `refusal`. Also:
+// `routing/verdict.ts` (`isRedirect`). Rule: It is not followed; the next target is attempted.
 import { type DecodeContext, StreamError, type UpstreamFailure } from "../../providers/provider.ts";
 import { readErrorJson } from "../../providers/error-body.ts";
 import { isObject } from "../../core/json.ts";

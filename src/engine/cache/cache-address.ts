@@ -1,5 +1,8 @@
 // The address of an answer in the response cache: a keyed hash of everything on which the answer may depend (promise
 // 13.4). Two requests that differ in anything that reaches the provider have different addresses.
+
+// Decides (the response cache): When do two calls share an answer? By: `cacheAddress`. Rule: Everything that would go
+// out is the same, byte for byte, and so is the scope.
 import type { ResponseCache } from "../../cache/response-cache.ts";
 import type { CacheScope } from "../../core/cache.ts";
 import type { CallRecord } from "../../core/record.ts";

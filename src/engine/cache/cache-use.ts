@@ -1,5 +1,9 @@
 // Whether an attempt uses the response cache, and how: by its route, its project and the request, where the tenant
 // allows it (promise 13.4).
+
+// Decides (the response cache): Does a call use the response cache? By: `cacheUseAt`. Rule: The tenant allows it, and
+// route, project or request turn it on; never with a caller's address or credential, tool servers, or a rule that
+// reads `now`.
 import { type CacheBypass, type CacheScope, DEFAULT_CACHE_TTL_S, isWiderScope } from "../../core/cache.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Route } from "../../core/route.ts";

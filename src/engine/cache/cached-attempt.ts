@@ -1,4 +1,7 @@
 // One attempt that uses the response cache: what was found for it, who pays, and what becomes of its answer.
+
+// Decides (the response cache): Which answers are kept? By: `keep`, `failed`. Also: `cache/flight.ts` (`complete`).
+// Rule: Those that a call has read to their end and could use; no call refused them.
 import type { CacheQuestion, KeptAnswer, ResponseCache } from "../../cache/response-cache.ts";
 import { FlightReader } from "../../cache/flight.ts";
 import type { CancelSignal } from "../../core/cancellation.ts";
@@ -91,7 +94,7 @@ export class CachedAttempt {
     return response;
   }
 
-  /** Releases a place at the target when the exchange with the provider is over, which may be after this attempt. */
+  /** Releases a slot at the target when the exchange with the provider is over, which may be after this attempt. */
   whenOver(release: () => void): void {
     if (this.#found instanceof FlightReader && this.#found.isLeader) this.#found.whenOver(release);
     else release();

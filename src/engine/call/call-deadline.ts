@@ -42,10 +42,10 @@ export class CallDeadline {
 
   /** Starts the timer, which counts from the arrival of the request. */
   start({ requestMs, clientMs, defaultMs }: RequestedTimeouts): void {
-    const ownMs = requestMs ?? (clientMs === null ? null : Math.min(withMargin(clientMs), defaultMs));
-    this.#isSetByClient = ownMs !== null;
+    const askedMs = requestMs ?? (clientMs === null ? null : Math.min(withMargin(clientMs), defaultMs));
+    this.#isSetByClient = askedMs !== null;
     this.#isBoundByRoutes = requestMs === null;
-    this.#set(ownMs ?? defaultMs);
+    this.#set(askedMs ?? defaultMs);
   }
 
   /** Applies the bound of the route with which the call begins; `null` when it has none. */

@@ -1,4 +1,7 @@
 // What the rules of policies can read of a call (promise 3.1).
+
+// Decides (the answer): What does a rule read, and when is it evaluated? Also: `policies/policy-facts.ts`,
+// `policy-rule.ts`, `engine/call/call-policies.ts` (`CallPolicies`).
 import type { ChatRequest } from "../../core/chat.ts";
 import type { Principal } from "../../core/identity.ts";
 import type { RecordedOperation } from "../../core/operation.ts";
@@ -18,7 +21,7 @@ export interface FactSource {
 export class CallFacts {
   readonly #call: FactSource;
   request: RequestFacts;
-  place: PolicyTarget | null = null;
+  currentTarget: PolicyTarget | null = null;
   #target: TargetFacts | null = null;
   #targetOf: PolicyTarget | null = null;
   #token: TokenFacts | null = null;
@@ -32,9 +35,10 @@ export class CallFacts {
     this.request = new RequestFacts(call.sent, call.operation);
   }
   get target(): TargetFacts {
-    if (this.place === null) throw new Error("there is no target here");
-    if (this.#target === null || this.#targetOf !== this.place) this.#target = new TargetFacts(this.place);
-    this.#targetOf = this.place;
+    if (this.currentTarget === null) throw new Error("there is no target here");
+    if (this.#target === null || this.#targetOf !== this.currentTarget)
+      this.#target = new TargetFacts(this.currentTarget);
+    this.#targetOf = this.currentTarget;
     return this.#target;
   }
   get token(): TokenFacts {

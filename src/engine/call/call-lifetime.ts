@@ -1,5 +1,8 @@
 // One call from its entry among the calls in flight to the publication of its record, which happens exactly once: its
 // one abort signal, what has to be released at its end, and its entry in the ledger.
+
+// Decides (the answer): What happens when the client disconnects? By: `cancel`. Also:
+// `engine/stream/stream-session.ts`. Rule: The upstream request ends at once; what was used is charged.
 import { Cancellation, type CancelSignal } from "../../core/cancellation.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import type { CallContent } from "../../core/content.ts";

@@ -1,6 +1,10 @@
 // What the audit log says of calls that show more than their own answer: explanations, and replays of recorded calls
 // (`x-gateway-replay-of`). A token that makes many of them writes a bounded number of rows a minute, and one more row
 // that says how many there were beyond that (docs/audit.md).
+
+// Decides (records and configuration): Which explanations and replays are in the audit log? By: `CallNotes`. Also:
+// called by `engine/handle.ts`. Rule: A row before anything is shown or sent; each token writes a bounded number a
+// minute, and then how many more there were.
 import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
 import { describe } from "../../core/json.ts";

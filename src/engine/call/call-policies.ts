@@ -1,6 +1,9 @@
 // The policies of one call. They are evaluated once before anything is called, and again for each target before each
 // attempt (promises 3.1 to 3.4). Their outcomes go into the record; the caller receives the policy's message and its
 // name, never the rule.
+
+// Decides (the answer): When are guards asked, and what do findings do? By: `CallPolicies`. Rule: Before the first
+// attempt for the request; for each read of an answer.
 import { BlockedText, noteUnsearched } from "../../guards/guarded-text.ts";
 import { RequestFacts } from "../../policies/policy-facts.ts";
 import type { ChatRequest, Message } from "../../core/chat.ts";
@@ -387,7 +390,7 @@ export class CallPolicies {
     const facts = this.#facts;
     try {
       facts.request = this.#requestFacts(request);
-      facts.place = target;
+      facts.currentTarget = target;
       return rule.denies(facts) ? null : false;
     } catch (thrown) {
       return (thrown as Error).message.split("\n")[0]!;

@@ -13,7 +13,7 @@ import type { ToolServers } from "../../mcp/tool-servers.ts";
 import type { Integrations } from "../../observe/integrations/integrations.ts";
 import type { Observer } from "../../observe/observer.ts";
 import type { Provider } from "../../providers/provider.ts";
-import type { Places } from "../../routing/concurrency.ts";
+import type { Slots } from "../../routing/concurrency.ts";
 import type { Health } from "../../routing/health.ts";
 import type { Hedging } from "../../routing/hedging.ts";
 import type { Ledger } from "../../store/journal/ledger.ts";
@@ -89,7 +89,7 @@ export interface ChatContext {
 export interface Routing {
   readonly health: Health;
   readonly hedging: Hedging;
-  readonly concurrency: Places;
+  readonly concurrency: Slots;
   /** Returns a number of at least 0 and below 1. */
   random(): number;
 }

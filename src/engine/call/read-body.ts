@@ -1,5 +1,9 @@
 // Reads the body of a request within the bounds of size and time (promise 5.6). Content-Length is checked first, then
 // the bytes that arrive are counted.
+
+// Decides (the request): Which body is too large or too deep? By: `readBody` for its size. Also:
+// `engine/request/bounded-body.ts` (`jsonBounds`, `beyondBound`) and `wire/json-scan.ts` for levels and members.
+// Rule: 413 for its size; 400 `invalid_request` with the path otherwise.
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import { withTimeout } from "../../core/timeout.ts";
 import { GatewayError } from "../../core/errors.ts";

@@ -1,5 +1,10 @@
 // A call whose head has arrived: its clock, its record, its lifetime, and what is known of its client. The caller and
 // the request are known later (call.ts).
+
+// Decides (the request): Which trace id has a call, and whose trace does it continue? By: `arrivedCall`. Also:
+// `core/trace.ts` (`beginTrace`). Rule: The gateway's own id is always new; with tracing on, a valid `traceparent` is
+// continued.
+// Decides (the request): Which headers does the gateway itself read? Also: `engine/handle.ts` (`requestedScope`).
 import { clientAddress } from "../../auth/client-address.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import type { ArrivedCall } from "../../core/empty-record.ts";

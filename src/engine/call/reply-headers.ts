@@ -1,5 +1,8 @@
 // The headers that every response of the gateway has, errors included (promises 5.1, 9.5, 9.7; docs/clients.md, H1 to
 // H8, H18).
+
+// Decides (who may call, and with what): Which origins may browsers call from? By: `corsHeaders`. Also: preflight:
+// `http/app.ts`.
 import type { GatewayError } from "../../core/errors.ts";
 import type { CallRecord } from "../../core/record.ts";
 import type { ErrorForm } from "./called-operation.ts";

@@ -1,5 +1,9 @@
 // Puts carriers of reasoning into the answers of a form other than that of chat completions: what the form gets to write
 // has a carrier wherever the provider has a signature, an encrypted part, or data of its own.
+
+// Decides (the answer): What becomes of signatures and encrypted reasoning in other forms than chat completions? By:
+// `sealingForm`. Also: `opened-request.ts` (`withOpenedRequest`), `reasoning-carrier.ts` (`openCarrier`). Rule: They
+// are sealed for the client, and opened for the tenant, project, provider and model that they are of.
 import type { CarrierPlace, ChatChunk, ChunkChoice, Message, ReasoningDetail, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { ReportedActivity } from "../../core/tool.ts";

@@ -1,5 +1,8 @@
 // `headers` and `extra_headers` of a request, and the client's own HTTP headers: what a caller may send to the provider
 // (promise 2.10).
+
+// Decides (the request): Which headers and parameters of the caller reach the provider? By: `withClientHead`. Also:
+// unknown fields: `engine/request/parse.ts` (`classify`).
 import type { ChatRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { describe, type JsonObject } from "../../core/json.ts";

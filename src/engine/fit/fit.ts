@@ -1,6 +1,19 @@
 // Fits a request to its target (promises 5.7 and 6.2 to 6.5): what the provider does not support is refused or, where
 // that is allowed, dropped and reported. It works only on data: the provider's capability table, its dialect and its
 // reserved names.
+
+// Decides (the request): Is a parameter sent, mapped, emulated, dropped or refused? By: `fitParams`, `checkValue`.
+// Also: by the provider's capability table. Rule: A parameter that the target lacks is refused
+// (`unsupported_parameter`), or dropped with `drop_params`; a value that it lacks is always refused
+// (`unsupported_value`). What is refused here was not sent: the next target is attempted, and the client gets the
+// error if there is none.
+// Decides (the request): What happens to `n` where a provider returns one choice? By: `callsFor`. Also:
+// `engine/attempt/upstream-requests.ts` (`sendRequests`). Rule: One upstream request for each choice; joined by
+// `engine/stream/fan-out.ts` or `engine/answer/joined-answer.ts`.
+// Decides (the request): What keeps `parallel_tool_calls: false` where a provider has no switch for it? By:
+// `fitParams`. Also: by `FIRST_CALL_ALONE` of `core/capability.ts`. Rule: Calls beyond the first are left out of the
+// answer: in `engine/answer/non-streaming-answer.ts` (`wholeChoice`) and `engine/stream/vendor-repair.ts`
+// (`VendorRepair`).
 import { withMembers } from "../../core/request-source.ts";
 import type { ClientDeviationName } from "../../core/client-deviations.ts";
 import { type Capability, capabilityOf, effectiveCapability, FIRST_CALL_ALONE } from "../../core/capability.ts";

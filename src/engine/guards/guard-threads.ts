@@ -1,6 +1,10 @@
 // The guard threads as the serving thread sees them. They search large texts: each search goes to the thread with the
 // fewest waiting searches, has a time limit, and is abandoned when its call is over. If a thread ends, its searches
 // fail, and the next search starts a new thread.
+
+// Decides (the answer): What if a search of a guard takes too long? By: `SEARCH_MS`, `WAIT_MS`. Also:
+// `guards/guarded-text.ts` (`blocksUnsearched`). Rule: It moves to a thread after some 2 ms; 2 s for each guard and
+// 10 s for all, then `on_error` decides.
 import { availableParallelism } from "node:os";
 import { type Matches, sentGuard, type Texts } from "../../guards/guard-search.ts";
 import type { PackedTexts } from "../../guards/packed-texts.ts";

@@ -1,5 +1,8 @@
 // What an attempt at one target may use and cost, before it is made: the prompt as it is and the answer at its bound, at
 // the current price. Reservations are made of it (promise 4.2), targets are compared by it, and explanations show it.
+
+// Decides (money and limits): How much does an attempt reserve? By: `estimateAttempt`. Also: booked by
+// `admission/call-limits.ts` (`CallLimits`). Rule: The prompt and the requested or assumed output, for each choice.
 import { costBound } from "../../accounting/cost.ts";
 import { estimatePrompt, estimateValues } from "../../accounting/estimate.ts";
 import { amountOf, rateFor } from "../../accounting/price.ts";

@@ -1,6 +1,10 @@
 // What one attempt reserves, uses and costs. It is charged once, however the attempt ends (promise 4.2,
 // docs/design/sliding-windows.md). A request that reached a provider and was not refused is paid for: by the provider's
 // figures where there are any, otherwise by an estimate, which is at least the prompt and what was generated.
+
+// Decides (money and limits): What is charged, also when the client leaves? By: `AttemptMeter`, `streamUsage`. Also:
+// which figures are believed: `providers/token-count.ts`. Rule: The provider's figures if they can be right, else an
+// estimate of what was sent and generated.
 import { estimatedUsage, type TokenTally } from "../../accounting/estimate.ts";
 import { summedUsage } from "../../accounting/summed-usage.ts";
 import type { AttemptReservation } from "../../admission/call-limits.ts";

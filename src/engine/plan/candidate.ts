@@ -1,5 +1,8 @@
 // One candidate of a call: a target with the route that serves it, whether this caller may call it, and the request as
 // the target accepts it.
+
+// Decides (targets and attempts): What do two routes share of one target? By: `healthKey`. Also: `routing/health.ts`
+// (`breakerOf`). Rule: Latency, queue and rest after a 429; the breaker only where its settings are equal.
 import { requireEnabled } from "../../auth/enabled-models.ts";
 import { requireTarget } from "../../auth/token-restrictions.ts";
 import type { ChatRequest } from "../../core/chat.ts";

@@ -1,6 +1,9 @@
 // The engine of promise 7: it carries out the steps of the plan, and continues until an attempt has answered or nothing
 // is left to attempt. The caller passes in the work of an attempt: a non-streaming answer, or a stream up to its first
 // content.
+
+// Decides (targets and attempts): When is no other target attempted any more? By: `complete`. Also:
+// `engine/stream/reply-stream.ts`. Rule: After the first content of an answer, or when the plan ends.
 import { LATE, pause, within } from "../../core/timeout.ts";
 import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import { attemptSummary } from "../../core/record.ts";
@@ -54,7 +57,7 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
     try {
       const result = await (hedge === null ? run.result : hedged(run, candidate, hedge, plan, call, work));
       if (result.kind === "refused") {
-        // after a wait for a place, the call may be over
+        // after a wait for a slot, the call may be over
         call.signal.throwIfAborted();
         call.recorder.planRefused(result.reason?.code ?? null);
         if (result.reason !== null) failures.add(result.reason, result.reason.code, false);
@@ -64,7 +67,7 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
       if (empty !== null) abandon(empty, work);
       if (!work.isEmpty(result.answer)) return result;
       empty = result;
-      // the attempt has ended, and its place is released for the next one
+      // the attempt has ended, and its slot is released for the next one
       result.attempt.settle("success");
       failure = { kind: "retryable", retryAfterMs: null };
     } catch (thrown) {

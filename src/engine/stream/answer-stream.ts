@@ -3,6 +3,10 @@
 // (event-patterns.ts). It stops at `[DONE]` or at the end of the bytes. An
 // answer that is incomplete by then was cut off, unless the protocol's own terminator came and the end can be inferred
 // (promise 8.3).
+
+// Decides (the answer): When is a stream complete? By: `upstream_incomplete`. Also: `vendor-repair.ts`
+// (`inferFinish`). Rule: With a finish reason; or with the protocol's terminator, where the reason can be inferred.
+// Else `upstream_incomplete`.
 import { GatewayError } from "../../core/errors.ts";
 import type { ChatAnswer, ChatChunk, Usage } from "../../core/chat.ts";
 import { isLongEvent, LONG_EVENT, readableEvents } from "../long-bodies/long-events.ts";

@@ -1,6 +1,11 @@
 // The life of one streamed reply: its head is held back until there is something to send (promise 7.4), keep-alives are
 // sent while nothing comes (promise 8.4), it is read as fast as the client reads (promise 8.5), and it ends in the same
 // way, whatever ended it (promise 8.3).
+
+// Decides (the answer): How long is the head of a stream held back? By: `holdHead`. Rule: Until the first content, at
+// most `server.head_hold_s`: a failure before is an ordinary error, one after it an error event.
+// Decides (the answer): What happens to a client that reads slowly? By: `highWaterMark`. Rule: The gateway stops
+// reading from the provider, until the call's deadline.
 import { LATE, within } from "../../core/timeout.ts";
 import { asGatewayError, type GatewayError } from "../../core/errors.ts";
 import type { Outcome } from "../../routing/health.ts";

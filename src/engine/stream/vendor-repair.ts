@@ -2,6 +2,8 @@
 // and leave strict: each entry of `choices` is one event with one kind of content, the role comes first and once,
 // indexes are dense, and ids and names of tool calls come once (docs/clients.md, S1 to S28). Finish reasons are held
 // back until the end of the stream. What was generated is counted here, before guards hold any of it back.
+
+// Decides (the answer): What is repaired in a stream? By: `VendorRepair`.
 import { newTally, tally } from "../../accounting/estimate.ts";
 import { TRACE_TIME_DIGITS } from "../../core/ids.ts";
 import {

@@ -1,6 +1,9 @@
 // Runs one tool call (promises 10.2, 10.4): checks its arguments, calls its tool server, and turns the result into text
 // and images for the model. A message of role tool holds only text, so images follow in a message of role user. Results
 // are untrusted, so guards search them before they are used (promise 3.3).
+
+// Decides (the answer): Which tool runs, and what does the model see of it? By: `runTool`, `callServer`. Also: the
+// loop: `tool-rounds.ts` (`ToolRounds`). Rule: A fault becomes a `tool` message that begins with `Error:`.
 import { isDeepStrictEqual } from "node:util";
 import type { Message, ToolCall } from "../../core/chat.ts";
 import { asGatewayError, type ErrorCode } from "../../core/errors.ts";

@@ -1,6 +1,9 @@
 // Says in one sentence what decided a call: why it was refused or failed, why another target served it, why it cost so
 // much or took so long. It is made of the record, of the limits as they are configured, and of what calls of the route
 // are usually like; it reads nothing else, so that the same call always gets the same verdict.
+
+// Decides (records and configuration): What is the one sentence that says what decided a call? By: `verdictOf`. Also:
+// made of the record; the facts: `call-detail.ts` (`shownDetail`), `call-cost.ts` (`costSum`).
 import { usd } from "../../accounting/price.ts";
 import { periodAt } from "../../admission/windows.ts";
 import { CATALOGUE, type ErrorCode } from "../../core/errors.ts";

@@ -1,5 +1,8 @@
 // Requests that are sent twice under one idempotency key: the second one gets the response of the first and changes
 // nothing.
+
+// Decides (who may call, and with what): When does a repeated admin request return the first response? By:
+// `answeredBefore`. Also: called by `admin-request.ts`. Rule: Same token, idempotency key and request, within 24 h.
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json } from "../../core/json.ts";
 import type { Reader } from "../../store/reader.ts";

@@ -1,6 +1,11 @@
 // What a route has to satisfy in its place: its models and fallbacks exist, its fallbacks form no cycle, and below the
 // role admin it names only models that the tenant has enabled and contains no addresses, credentials or headers of its
 // own (promise 2.11).
+
+// Decides (records and configuration): May a change of a route be published? By: `routeRule`. Also:
+// `tested-changes.ts` (`openTestedChanges`); the tests: `simulation/route-tests.ts` (`testResults`). Rule: Its form
+// and what it names, then its own tests, which an owner may override with a reason. The tests run before the
+// transaction, and again where something else was changed meanwhile.
 import { parseChatRequest } from "../../engine/request/parse.ts";
 import { isEnabled } from "../../auth/enabled-models.ts";
 import type { TenantOrProject } from "../../auth/grants.ts";

@@ -1,7 +1,7 @@
 // Turns of requests with one idempotency key: they run one after the other, in this process or over all processes of a
 // machine.
 import { GatewayError } from "../../core/errors.ts";
-import type { Places } from "../../routing/concurrency.ts";
+import type { Slots } from "../../routing/concurrency.ts";
 
 /** Requests with one key that wait for their turn. */
 const MOST_WAITING = 1000;
@@ -27,12 +27,12 @@ export function openTurns(): Turns {
   };
 }
 
-/** The same for all processes that share the places, each of which is the turn of one key. */
-export function sharedTurns(places: Places): Turns {
+/** The same for all processes that share the slots, each of which is the turn of one key. */
+export function sharedTurns(slots: Slots): Turns {
   return async (key, work) => {
-    const place = `idempotency key ${key}`;
+    const name = `idempotency key ${key}`;
     const ownTurn = Promise.withResolvers<void>();
-    const entered = await places.enter(place, "", 1, MOST_WAITING, () => ownTurn.resolve());
+    const entered = await slots.enter(name, "", 1, MOST_WAITING, () => ownTurn.resolve());
     if (entered === "full")
       throw new GatewayError("gateway_overloaded", "Too many requests with this idempotency key wait.", {
         headers: { "retry-after": "1" },
@@ -41,7 +41,7 @@ export function sharedTurns(places: Places): Turns {
     try {
       return await work();
     } finally {
-      places.leave(place);
+      slots.leave(name);
     }
   };
 }

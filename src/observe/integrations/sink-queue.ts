@@ -1,6 +1,9 @@
 // The queue in front of every sink: bounded in number and size, with batches, a time limit for each delivery, and
 // retries with growing waits. A full queue drops its oldest calls, because after an outage of hours the latest calls
 // matter most.
+
+// Decides (records and configuration): What happens while the receiver of an integration is down? By: `SinkQueue`.
+// Rule: Records wait in memory; the oldest are dropped when the queue is full, a batch after `give_up_s`.
 import { within } from "../../core/timeout.ts";
 import type { Clock } from "../../core/clock.ts";
 import { messageOf } from "../../core/thrown.ts";

@@ -1,5 +1,8 @@
 // Prometheus metrics of calls: how they ended, how long they took, and their usage, by provider and model, and by
 // route.
+
+// Decides (records and configuration): What is counted in metrics? Also: `refusal-meters.ts` for limits, budgets,
+// policies and guards, `tool-meters.ts` for tools. Rule: Labels: `labels.ts`.
 import { Counter, Histogram, type Registry } from "prom-client";
 import type { CallRecord } from "../../core/record.ts";
 import { bounded, MOST } from "./labels.ts";

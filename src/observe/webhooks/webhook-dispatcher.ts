@@ -1,6 +1,9 @@
 // Works through the queue of events: creates a delivery for each webhook that subscribes to an event, and attempts
 // those that are due. Several gateways do the same on one database; each delivery is claimed by one at a time. A slow
 // or unavailable receiver does not delay the deliveries to others.
+
+// Decides (records and configuration): When is a webhook delivery tried again, and given up? By: `outcomeOf`. Also:
+// `webhook-schedule.ts` (`waitAfter`). Rule: Up to `max_attempts`, with waits from 5 s to 24 h; never after 410.
 import { within } from "../../core/timeout.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { Webhook, WebhookSet } from "../../core/event.ts";

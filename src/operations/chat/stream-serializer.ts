@@ -1,5 +1,8 @@
 // The events of chat completions: each entry of `choices` of a strict chunk becomes one. It writes JSON text itself,
 // because nearly all of a stream is one short delta after another.
+
+// Decides (the answer): When does a client see `usage` in a stream? By: `end`. Rule: Only if it asked for it. The
+// provider is always asked: `providers/openai-compatible/encode-request.ts` (`putStreamOptions`).
 import { type AnswerFrame, answerId, answerTime } from "../../engine/answer/non-streaming-answer.ts";
 import { isOpening } from "../../engine/stream/stream-stage.ts";
 import type { StreamWriter } from "../../engine/stream/stream-writer.ts";

@@ -1,6 +1,9 @@
 // Plans `response_format`: the vendor's own JSON schema output where the model has it, or else a tool that the model
 // has to call and whose input is the answer (promise 6.8).
 // https://platform.claude.com/docs/en/build-with-claude/structured-outputs
+
+// Decides (the request): How is a parameter emulated? By: `planJsonOutput`. Rule: By the encoder of each provider, of
+// which this is an example.
 import type { ResponseFormat } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";

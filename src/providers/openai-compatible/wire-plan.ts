@@ -1,5 +1,8 @@
 // What becomes of each top-level member of a request for one row and one combination of model exceptions. It is
 // computed once, and the encoder only looks it up.
+
+// Decides (the request): Under which name is a parameter sent? Rule: By `renames` in the provider's row
+// (`providers/openai-compatible/rows/`).
 import type { BlockType } from "../../core/chat.ts";
 import { COMMON_PARAMETERS, type CommonParameter, GATEWAY, NEVER_UNSUPPORTED } from "../../core/params.ts";
 import { type CapabilityTable, capabilityOf } from "../../core/capability.ts";

@@ -2,6 +2,10 @@
 // that a row that was changed or removed later is found. Each tenant has a chain of its own, and the gateway one for what
 // concerns no tenant. The same functions check the database and an export, so that an export can be checked without
 // the gateway. Pure; docs/audit.md describes the format for other programs.
+
+// Decides (records and configuration): How is a row of the audit log found that was changed or removed in the
+// database? By: `ChainCheck`. Also: `audit-check.ts` (`checkChain`); written by `kysely-audit.ts` (`addToChains`).
+// Rule: Each row has a hash of itself and of the hash before it, in one chain for each tenant (docs/audit.md).
 import { createHash } from "node:crypto";
 
 /** A row as it is stored, without its place in the chain. */

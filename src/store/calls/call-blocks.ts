@@ -1,6 +1,9 @@
 // The records of calls, compressed together in blocks: alike as they are, a record of two kilobytes takes some 80 bytes
 // in a block of a hundred. A block holds calls that began in the same hour. Few calls at a time are added to the block
 // that was written last, which is compressed anew.
+
+// Decides (records and configuration): Where is the record of a call? By: `BlockWriter`, `recordIn`. Rule: Among a
+// hundred others, compressed together.
 import { type Kysely, sql } from "kysely";
 import { firstKeyAt, keyBoundAt } from "./call-keys.ts";
 import type { CallSchema } from "./call-schema.ts";

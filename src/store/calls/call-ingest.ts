@@ -20,7 +20,7 @@ import { tagRowsOf } from "./call-tags.ts";
 import { moveEarlier } from "./earlier-calls.ts";
 import type { CallRecord } from "../../core/record.ts";
 import { parseRecord } from "../../wire/record-json.ts";
-import { keepPlace } from "../journal/journal-places.ts";
+import { keepPlace } from "./journal-places.ts";
 import type { LedgerRow, ShippedPlace } from "../journal/ledger.ts";
 
 type Db = Kysely<CallSchema>;

@@ -2,6 +2,10 @@
 // A key is the time in milliseconds and, below it, 20 bits of the trace id; a call whose place is taken by another one
 // has the next free place. A trace id that begins with the time of its call (core/ids.ts) leads to its key without an
 // index; for others, which earlier versions made, `call_alias` has the key.
+
+// Decides (records and configuration): Where is a call in the database, and is it there already? By: `placeOf`,
+// `findKey`. Also: `call-insert.ts` (`insertPlaced`). Rule: The time and 20 bits of its trace id are its place; if
+// another call is there, the next free place.
 import { type Kysely, sql } from "kysely";
 import { TRACE_TIME_DIGITS } from "../../core/ids.ts";
 import type { CallSchema } from "./call-schema.ts";

@@ -6,7 +6,7 @@ import { keyBoundAt } from "./call-keys.ts";
 import { dropPartitions } from "./call-partitions.ts";
 import type { CallSchema } from "./call-schema.ts";
 import type { KeptSince } from "./calls.ts";
-import { prunePlaces } from "../journal/journal-places.ts";
+import { prunePlaces } from "./journal-places.ts";
 
 type Db = Kysely<CallSchema>;
 

@@ -2,7 +2,7 @@
 // place of names that recur (call-names.ts). Absent texts are stored as empty strings, absent names as 0.
 import { LATENCY_BOUNDS_MS } from "./calls.ts";
 import type { EarlierSchema } from "./earlier-schema.ts";
-import type { ReplicaSchema } from "../replicas.ts";
+import type { ReplicaSchema } from "../database/replicas.ts";
 import type { VendorObjectSchema } from "../vendor-objects.ts";
 
 /** The caller of a call, and the target that answered it. */

@@ -5,7 +5,7 @@ import type { CacheOutcome } from "../../core/cache.ts";
 import type { Attempt, CallRecord } from "../../core/record.ts";
 import type { LedgerSink } from "../journal/ledger.ts";
 import type { Page, PageRequest } from "../reader.ts";
-import type { ReplicaTable } from "../replicas.ts";
+import type { ReplicaTable } from "../database/replicas.ts";
 import type { VendorObjectTable } from "../vendor-objects.ts";
 
 /** A call in short. Members that did not apply are `null`. */

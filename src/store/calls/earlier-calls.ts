@@ -2,6 +2,9 @@
 // hundred at a time. Until that is done, whatever reads calls takes them into account: a search ends where the moved
 // calls end and says so with its cursor, a single call is read where it is, and a batch of the ledger moves the calls
 // of its trace ids first, so that none is counted twice.
+
+// Decides (records and configuration): What happens to calls of an earlier version? Rule: They are moved in the
+// background.
 import { type Kysely, sql } from "kysely";
 import { type CallFigures, type FoundCall, summaryOf } from "./call-columns.ts";
 import { type CallInserts, type Incoming, insertIncoming, parts } from "./call-insert.ts";

@@ -10,14 +10,8 @@ import { DRAIN_KIND, readDrains } from "./kysely-drains.ts";
 import type { Db } from "../kysely-reader.ts";
 import { WATCHED } from "../migrations.ts";
 import type { Identities } from "../records.ts";
-import {
-  plainMembershipOf,
-  plainProjectOf,
-  plainTenantOf,
-  plainTokenOf,
-  plainUserOf,
-  resourceOf,
-} from "../database/row-values.ts";
+import { plainMembershipOf, plainProjectOf, plainTenantOf, plainTokenOf, plainUserOf } from "../database/row-values.ts";
+import { resourceOf } from "./resource-rows.ts";
 import type { Schema } from "../schema.ts";
 import { openedDocument } from "./secret-fields.ts";
 import { StoreError } from "../store.ts";

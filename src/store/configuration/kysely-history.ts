@@ -14,15 +14,8 @@ import type {
 import { afterCursor, inOrderOf, type ListKey, pageOf, rowLimit } from "../database/pages.ts";
 import { addToChains } from "../audit/kysely-audit.ts";
 import type { Page, PageRequest } from "../reader.ts";
-import {
-  actorColumns,
-  actorOf,
-  changeOf,
-  type ResourceStep,
-  resourceOf,
-  stepOf,
-  type StoredResource,
-} from "../database/row-values.ts";
+import { actorColumns, actorOf } from "../database/row-values.ts";
+import { changeOf, type ResourceStep, resourceOf, stepOf, type StoredResource } from "./resource-rows.ts";
 import { fromInteger, fromIntegerOrNull, toInteger, type Schema } from "../schema.ts";
 import { StoreError } from "../store.ts";
 

@@ -6,8 +6,8 @@ import { DecryptionError, type SecretCipher } from "../../config/secret-cipher.t
 import type { JsonObject } from "../../core/json.ts";
 import type { CallSchema } from "../calls/call-schema.ts";
 import { contentKeyPlace } from "../calls/content-store.ts";
-import { answerPlace } from "../kept-answers.ts";
-import type { StoredResource } from "../database/row-values.ts";
+import { answerPlace } from "./kept-answers.ts";
+import type { StoredResource } from "./resource-rows.ts";
 import type { Schema } from "../schema.ts";
 import { reencryptedDocument } from "./secret-fields.ts";
 import type { Reencryption } from "../store.ts";

@@ -21,7 +21,7 @@ import {
   resourceColumns,
   resourceOf,
   type StoredResource,
-} from "../database/row-values.ts";
+} from "./resource-rows.ts";
 import { encryptedDocument } from "./secret-fields.ts";
 import { StoreError } from "../store.ts";
 import type { Writer } from "../writer.ts";

@@ -1,5 +1,9 @@
 // Which fields of documents are secrets, and the three forms of a document: as given, encrypted for storage, and masked
 // for display. A masked secret (`*** ` and its handle) that is sent back in a change stands for the stored secret.
+
+// Decides (records and configuration): Which stored values are encrypted, and with which key? By: `SECRET_FIELDS`.
+// Also: `store/open-database.ts` (`opened`), `config/master-key.ts` (`findMasterKeys`). Rule: SQLite makes a
+// key file at the first start; PostgreSQL is refused without a key.
 import { handleOf, DecryptionError, type SecretCipher } from "../../config/secret-cipher.ts";
 import type { ConfiguredKind } from "../../core/configured.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";

@@ -5,7 +5,7 @@ import { dirname, resolve } from "node:path";
 import type { Client } from "pg";
 import { isDatabaseUrl } from "../../config/sections.ts";
 import { pathFault } from "../../config/path-fault.ts";
-import { databaseFile, dataFolderUnusable } from "../database/data-folder.ts";
+import { databaseFile, dataFolderUnusable } from "../data-folder.ts";
 import type { Database, DatabasePlace } from "../database/database.ts";
 import { MIGRATION_NAMES, migrationsRun } from "../migrations.ts";
 import { OWNERS_FOLDER } from "../database/owner-only.ts";

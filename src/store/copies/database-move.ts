@@ -4,7 +4,7 @@
 // Whatever interrupts the move, running it again goes on: until the end, gateways use the first database.
 import { newSpanId } from "../../core/ids.ts";
 import type { Database } from "../database/database.ts";
-import { inSentence, type MoveMark, moveMarks } from "./move-marks.ts";
+import { inSentence, type MoveMark, moveMarks } from "../database/move-marks.ts";
 import { COPIED_TABLES, PARTED_TABLES, ROLLED_TABLES, WHOLE_TABLES } from "./stored-tables.ts";
 import { StoreError } from "../store.ts";
 import { type Columns, columnsOf, copyParts, copyWhole, differingParts, digestsOf, rowsIn } from "./table-copies.ts";

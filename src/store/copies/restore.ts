@@ -9,11 +9,11 @@ import { CallPartitions, PARTITIONED, type Partitioned } from "../calls/call-par
 import { timeOfKey } from "../calls/call-keys.ts";
 import type { CallSchema } from "../calls/call-schema.ts";
 import { explainedBy, openTarget } from "./copy-places.ts";
-import { ledgerFolderOf } from "../database/data-folder.ts";
+import { ledgerFolderOf } from "../data-folder.ts";
 import type { Database, DatabasePlace } from "../database/database.ts";
 import { lockFolder, slotsOf } from "../journal/journal-folder.ts";
 import { MIGRATION_NAMES, migrate, migrationsRun } from "../migrations.ts";
-import { moveMarks } from "./move-marks.ts";
+import { moveMarks } from "../database/move-marks.ts";
 import { type AccessReport, applyKnownAccess, type KnownAccess } from "./restored-access.ts";
 import type { Schema } from "../schema.ts";
 import { ROLLED_TABLES } from "./stored-tables.ts";

@@ -3,7 +3,7 @@
 // https://sqlite.org/lang_createtrigger.html, https://www.postgresql.org/docs/current/sql-createtrigger.html
 import { type Kysely, PostgresAdapter, type RawBuilder, sql } from "kysely";
 import { codeOf } from "../../core/thrown.ts";
-import { FOREVER_MS, HELD, HELD_CODE } from "./move-marks.ts";
+import { FOREVER_MS, HELD, HELD_CODE } from "../database/move-marks.ts";
 import type { Schema } from "../schema.ts";
 import { COPIED_TABLES } from "./stored-tables.ts";
 import { StoreError } from "../store.ts";

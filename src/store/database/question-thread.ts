@@ -1,5 +1,10 @@
 // A thread that answers people's questions about what is stored, so that callers of models do not wait for them: some at
 // a time, each within a time limit. It starts with the first question, and ends when it has had none for a while.
+
+// Decides (records and configuration): Where do simulations and long readings of the audit log run, and what bounds
+// them? By: `openQuestionThread`. Also: `simulation/simulations.ts` (`openSimulations`), `store/audit/audit-reads.ts`
+// (`openAuditReads`). Rule: In a thread each, with a connection of its own and a lower priority: one simulation at a
+// time, within 20 s.
 import { GatewayError } from "../../core/errors.ts";
 import { openGate } from "../../core/gate.ts";
 import { LATE, within } from "../../core/timeout.ts";

@@ -1,15 +1,13 @@
-// Converts between rows and values, the same for every database.
+// Converts between rows and values of identities and the audit log, the same for every database. Those of resources are
+// in configuration/resource-rows.ts.
 import type { Selectable } from "kysely";
-import { CONFIGURED_KINDS, type ConfiguredKind } from "../../core/configured.ts";
 import type { Membership, Project, Tenant, User } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import {
   type Actor,
   AUDIT_WAYS,
   type AuditRow,
-  type Change,
   type Kept,
-  type Resource,
   type StoredTenant,
   type StoredToken,
   type StoredUser,
@@ -26,8 +24,6 @@ import {
   toIntegerOrNull,
   type Schema,
 } from "../schema.ts";
-import { maskedDocument } from "../configuration/secret-fields.ts";
-import { StoreError } from "../store.ts";
 
 type Row<Table extends keyof Schema> = Selectable<Schema[Table]>;
 
@@ -148,56 +144,6 @@ export function changeableTokenColumns(token: StoredToken) {
   };
 }
 
-/** A resource as it is stored, with its secrets encrypted. */
-export type StoredResource = Resource;
-
-function kindOf(word: string): ConfiguredKind {
-  const kind = CONFIGURED_KINDS.find((known) => known === word);
-  if (kind === undefined)
-    throw new StoreError(
-      "unusable",
-      `The database contains ${JSON.stringify(word)}, which this version does not know. Run the version that wrote it.`,
-    );
-  return kind;
-}
-
-export function resourceOf(row: Row<"resources">): StoredResource {
-  return {
-    kind: kindOf(row.kind),
-    id: row.id,
-    tenantId: row.tenant_id,
-    projectId: row.project_id,
-    name: row.name,
-    document: JSON.parse(row.document) as JsonObject,
-    setBy: fromRole(row.set_by),
-    byOperator: row.by_operator !== 0n,
-    version: fromInteger(row.version),
-    createdAtMs: fromInteger(row.created_at_ms),
-    updatedAtMs: fromInteger(row.updated_at_ms),
-  };
-}
-
-export function resourceColumns(resource: StoredResource) {
-  return {
-    id: resource.id,
-    kind: resource.kind,
-    tenant_id: resource.tenantId,
-    project_id: resource.projectId,
-    name: resource.name,
-    document: JSON.stringify(resource.document),
-    set_by: resource.setBy,
-    by_operator: resource.byOperator === true ? 1n : 0n,
-    version: toInteger(resource.version),
-    created_at_ms: toInteger(resource.createdAtMs),
-    updated_at_ms: toInteger(resource.updatedAtMs),
-  };
-}
-
-export const maskedResource = (resource: StoredResource): Resource => ({
-  ...resource,
-  document: maskedDocument(resource.kind, resource.document),
-});
-
 export function actorColumns(actor: Actor) {
   return {
     actor_token_id: actor.tokenId,
@@ -239,34 +185,6 @@ export function auditRowOf(row: Row<"audit_log">): AuditRow {
     note: row.note,
     version: fromIntegerOrNull(row.version),
     link: row.sequence === null || row.hash === null ? null : { sequence: fromInteger(row.sequence), hash: row.hash },
-  };
-}
-
-/** One step of a resource, with both of its states as they are stored. */
-export interface ResourceStep {
-  readonly before: StoredResource | null;
-  readonly after: StoredResource | null;
-}
-
-export function stepOf(row: Row<"version_changes">): ResourceStep {
-  const resource = (text: string | null): StoredResource | null =>
-    text === null ? null : (JSON.parse(text) as StoredResource);
-  return { before: resource(row.value_before), after: resource(row.value_after) };
-}
-
-/** Requires a step with at least one state. */
-export function changeOf({ before, after }: ResourceStep): Change {
-  const { kind, id, name, tenantId, projectId } = (after ?? before)!;
-  const action = before === null ? "create" : after === null ? "remove" : "change";
-  return {
-    action,
-    kind,
-    id,
-    name,
-    tenantId,
-    projectId,
-    before: before === null ? null : maskedDocument(kind, before.document),
-    after: after === null ? null : maskedDocument(kind, after.document),
   };
 }
 

@@ -4,7 +4,7 @@ import { Database } from "bun:sqlite";
 import { closeSync, openSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { whenFree } from "./bun-sqlite-dialect.ts";
-import { HELD, heldError } from "../copies/move-marks.ts";
+import { HELD, heldError } from "./move-marks.ts";
 import { StoreError } from "../store.ts";
 import { codeOf } from "../../core/thrown.ts";
 

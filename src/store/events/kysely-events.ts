@@ -1,6 +1,9 @@
 // The event queue over any database that Kysely supports. A delivery is claimed by writing a lease on it: in SQLite one
 // statement runs at a time; in PostgreSQL rows that another process is claiming are skipped
 // (https://www.postgresql.org/docs/current/sql-select.html#SQL-FOR-UPDATE-SHARE).
+
+// Decides (records and configuration): Which of several gateways delivers a webhook? By: `claim`. Rule: The one that
+// claims it in a transaction, for the webhook's timeout and 10 s.
 import { type Kysely, type Transaction, sql } from "kysely";
 import { deliveryColumns, eventColumns, eventOf, historyOf } from "./event-rows.ts";
 import type { EventSchema } from "./event-schema.ts";

@@ -1,6 +1,10 @@
 // What a journal contains at a start (promise 11.2): calls whose process ended before they did, with what they are charged,
 // and damage. Whole entries after damage count; bytes at the end that are not a whole entry were left by a crash, and are
 // cut off.
+
+// Decides (records and configuration): What is charged for a call that was killed? By: `recordOfKilledCall`. Also: by
+// what `engine/metering/call-meter.ts` (`inFlight`) knew. Rule: What its attempts had used, and the most that those
+// in flight might have used, as a budget reserves it.
 import { readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import type { Usage } from "../../core/chat.ts";
 import type { CallRecord, LimitOutcome } from "../../core/record.ts";

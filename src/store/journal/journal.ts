@@ -2,6 +2,14 @@
 // closing entry before the last byte of its answer. The entries of one turn of the event loop are written together at
 // its end, and until then their calls send nothing. When the disk takes no more entries, new calls are refused, or run
 // without entries while an error is reported. A reserved file then takes the entries of the calls in flight.
+
+// Decides (records and configuration): When may a call's request leave for a provider, and its last byte for the
+// client? By: `written`, `close`. Also: awaited in `engine/call/call-lifetime.ts` (`admitted`) and
+// `engine/handle.ts`. Rule: When the entries of its turn of the event loop are written, all with one `write`.
+// Decides (records and configuration): Where do rows wait while the database is down, and what bounds them? By:
+// `Journal`. Also: `journal-shipper.ts` (`JournalShipper`); docs/design/journal.md. Rule: On the disk, with no bound
+// but its size. On a full disk new calls get 503 `ledger_unavailable`, or go on without a row with `on_full:
+// continue`.
 import type { Clock } from "../../core/clock.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { CallRecord } from "../../core/record.ts";
@@ -14,7 +22,7 @@ import { JournalTail } from "./journal-tail.ts";
 import { JournalWriter } from "./journal-writer.ts";
 import type { Ledger, MeterInFlight, OpenEntry } from "./ledger.ts";
 import type { LedgerSettings } from "./ledger-settings.ts";
-import { RefusalAllowance } from "../audit/refusal-allowance.ts";
+import { RefusalAllowance } from "./refusal-allowance.ts";
 
 /**
  * On a small disk a share of it, because a segment is not removed before it is full, and the reserve is not available

@@ -1,12 +1,16 @@
 // Opens the ledger of one process: its own journal folder, what an earlier process left in it, and the shipper of its
 // rows (docs/design/journal.md). Several processes on one data folder have a folder each. The others take over what a
 // process leaves behind that does not come back.
+
+// Decides (records and configuration): What if two processes start on one data folder? By: `ownFolder`,
+// `adoptOthers`. Also: `limit-counts.ts`; docs/design/journal.md. Rule: Each has a journal folder of its own; a
+// journal that was left is taken over.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { pathFault } from "../../config/path-fault.ts";
 import type { CallRecord } from "../../core/record.ts";
 import type { JournalStatus } from "./journal.ts";
-import { ledgerFolderUnusable } from "../database/data-folder.ts";
+import { ledgerFolderUnusable } from "../data-folder.ts";
 import { type FolderLock, lockFolder, lockPath, segmentsOf, slotsOf } from "./journal-folder.ts";
 import { inspectJournal } from "./journal-recovery.ts";
 import { readState } from "./journal-state.ts";

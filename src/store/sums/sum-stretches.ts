@@ -1,5 +1,9 @@
 // Which tables of sums cover a period with the fewest rows: the longest spans within which nothing is cut, such as days
 // in UTC, and shorter ones for the rest; and of each the table with no more dimensions than are asked for.
+
+// Decides (records and configuration): Which sums does a report read: of hours, of projects' hours, or of days? By:
+// `stretchesOf`. Also: kept by `roll-up-triggers.ts` (`createRollUps`) and `roll-ups.ts` (`rollUpNewest`). Rule:
+// Those of days in UTC where nothing is cut within; those of projects where nothing else is asked for.
 import {
   DAYS,
   HOUR_ROLL_UPS,

@@ -3,6 +3,10 @@
 // is behind the cut is counted and moved, so that half an hour is counted and not two. For end users the same is done
 // with days.
 
+// Decides (records and configuration): Which hours of a report are read from sums, and which from single calls? By:
+// `dividedPeriod`. Also: `usage-source.ts` (`usageSource`). Rule: Whole hours from sums; an hour that a period or a
+// midnight divides from calls, as long as they are kept.
+
 /** A piece of an hour, which has no cut within. */
 export interface Piece {
   readonly fromMs: number;

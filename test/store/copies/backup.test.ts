@@ -7,7 +7,7 @@ import { sql } from "kysely";
 import { verifyBackup, writeBackup } from "../../../src/store/copies/backup.ts";
 import { openSource, openTarget, openToRead } from "../../../src/store/copies/copy-places.ts";
 import type { Database, DatabasePlace } from "../../../src/store/database/database.ts";
-import { requireNotMoved } from "../../../src/store/copies/move-marks.ts";
+import { requireNotMoved } from "../../../src/store/database/move-marks.ts";
 import { openPostgresDatabase } from "../../../src/store/postgres.ts";
 import { openSqliteDatabase } from "../../../src/store/sqlite.ts";
 import { type Restored, type RestoreOptions, restoreBackup } from "../../../src/store/copies/restore.ts";

@@ -7,7 +7,7 @@ import { sql } from "kysely";
 import { openSource, openTarget } from "../../../src/store/copies/copy-places.ts";
 import { moveDatabase } from "../../../src/store/copies/database-move.ts";
 import type { Database, DatabasePlace } from "../../../src/store/database/database.ts";
-import { requireNotMoved } from "../../../src/store/copies/move-marks.ts";
+import { requireNotMoved } from "../../../src/store/database/move-marks.ts";
 import { LOCAL_ACTOR } from "../../../src/store/records.ts";
 import { openPostgresDatabase } from "../../../src/store/postgres.ts";
 import { openSqliteDatabase } from "../../../src/store/sqlite.ts";

@@ -5,7 +5,7 @@ import { Kysely, sql } from "kysely";
 import { bunSqliteDialect } from "../../../../src/store/database/bun-sqlite-dialect.ts";
 import { incomingOf, ingestCalls } from "../../../../src/store/calls/call-ingest.ts";
 import type { CallSchema } from "../../../../src/store/calls/call-schema.ts";
-import { findPlaces } from "../../../../src/store/journal/journal-places.ts";
+import { findPlaces } from "../../../../src/store/calls/journal-places.ts";
 import type { LedgerRow, LedgerSink, ShippedPlace } from "../../../../src/store/journal/ledger.ts";
 import { migrate } from "../../../../src/store/migrations.ts";
 import { ROLL_UP_GROUPS } from "../../../../src/store/sums/roll-up-triggers.ts";

@@ -1,10 +1,10 @@
-// The places at targets for all processes of a machine. One process has them (SharedPlaces), and the others ask it
-// (askedPlaces). The places of a process that ends are free again.
+// The slots at targets for all processes of a machine. One process has them (SharedSlots), and the others ask it
+// (askedSlots). The slots of a process that ends are free again.
 import type { MaybePromise } from "../core/maybe-promise.ts";
-import { type Concurrency, type Entered, openConcurrency, type Places, type QueueOutcome } from "./concurrency.ts";
+import { type Concurrency, type Entered, openConcurrency, type Slots, type QueueOutcome } from "./concurrency.ts";
 
-/** What a process asks for. It chooses the `id`, by which it names the place later. */
-export interface PlaceRequest {
+/** What a process asks for. It chooses the `id`, by which it names the slot later. */
+export interface SlotRequest {
   readonly id: number;
   readonly key: string;
   readonly tenant: string;
@@ -13,11 +13,11 @@ export interface PlaceRequest {
 }
 
 /** `waits`: a turn follows. */
-export type PlaceAnswer = "entered" | "full" | "waits";
+export type SlotAnswer = "entered" | "full" | "waits";
 
-export interface SharedPlaces<Member> {
-  enter(member: Member, request: PlaceRequest): PlaceAnswer;
-  /** Leaves the place, or the queue. Without effect when neither is the case any more. */
+export interface SharedSlots<Member> {
+  enter(member: Member, request: SlotRequest): SlotAnswer;
+  /** Leaves the slot, or the queue. Without effect when neither is the case any more. */
   leave(member: Member, id: number): void;
   /** A process has ended. */
   end(member: Member): void;
@@ -26,9 +26,9 @@ export interface SharedPlaces<Member> {
 type Held = { readonly key: string; readonly cancel: (() => void) | null };
 
 /** `onTurn` reports the turn of an attempt that waits. */
-export function openSharedPlaces<Member>(
+export function openSharedSlots<Member>(
   onTurn: (member: Member, id: number, turn: QueueOutcome) => void,
-): SharedPlaces<Member> {
+): SharedSlots<Member> {
   const concurrency: Concurrency = openConcurrency();
   const held = new Map<Member, Map<number, Held>>();
 
@@ -66,14 +66,14 @@ export function openSharedPlaces<Member>(
   };
 }
 
-/** The way to the process that has the places. */
-export interface PlaceDesk {
+/** The way to the process that has the slots. */
+export interface SlotDesk {
   /** Rejects when that process cannot be reached. */
-  enter(request: PlaceRequest): Promise<PlaceAnswer>;
+  enter(request: SlotRequest): Promise<SlotAnswer>;
   leave(id: number): void;
 }
 
-export interface AskedPlaces extends Places {
+export interface AskedSlots extends Slots {
   /** The other process reports the turn of an attempt that waits. */
   turned(id: number, turn: QueueOutcome): void;
 }
@@ -86,8 +86,8 @@ interface Asking {
   isWaiting: boolean;
 }
 
-/** Without the other process there are no places: an attempt that asks for one is refused as if there were no room. */
-export function askedPlaces(desk: PlaceDesk): AskedPlaces {
+/** Without the other process there are no slots: an attempt that asks for one is refused as if there were no room. */
+export function askedSlots(desk: SlotDesk): AskedSlots {
   const asking = new Map<number, Asking>();
   const inside = new Map<string, number[]>();
   let lastId = 0;
@@ -98,9 +98,9 @@ export function askedPlaces(desk: PlaceDesk): AskedPlaces {
     if (ids === undefined) inside.set(key, [id]);
     else ids.push(id);
   };
-  const ask = async (request: PlaceRequest, one: Asking): Promise<Entered> => {
+  const ask = async (request: SlotRequest, one: Asking): Promise<Entered> => {
     const { id, key } = request;
-    let answer: PlaceAnswer;
+    let answer: SlotAnswer;
     try {
       answer = await desk.enter(request);
     } catch {

@@ -1,6 +1,6 @@
 // How many rows refused calls leave, and that no tenant displaces the rows of another.
 import { expect, test } from "bun:test";
-import { RefusalAllowance } from "../../../src/store/audit/refusal-allowance.ts";
+import { RefusalAllowance } from "../../../src/store/journal/refusal-allowance.ts";
 
 function opened() {
   let nowMs = 0;

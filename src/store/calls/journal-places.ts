@@ -2,8 +2,8 @@
 // goes back with them when the database is restored. There is one row for each run (journal-identity.ts) that has
 // shipped anything.
 import { type Kysely, sql, type Transaction } from "kysely";
-import type { CallSchema } from "../calls/call-schema.ts";
-import type { ShippedPlace } from "./ledger.ts";
+import type { CallSchema } from "./call-schema.ts";
+import type { ShippedPlace } from "../journal/ledger.ts";
 import { toInteger } from "../schema.ts";
 
 /** A batch that was given up and is committed late does not set the place back. */

@@ -3,20 +3,20 @@
 import { Database as SqliteFile } from "bun:sqlite";
 import { mkdirSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import type { Variables } from "../../config/expansion.ts";
-import { findMasterKeys, type MasterKeys } from "../../config/master-key.ts";
-import { pathFault } from "../../config/path-fault.ts";
-import { openSecretCipher, type SecretCipher } from "../../config/secret-cipher.ts";
-import type { CallStore } from "../calls/calls.ts";
+import type { Variables } from "../config/expansion.ts";
+import { findMasterKeys, type MasterKeys } from "../config/master-key.ts";
+import { pathFault } from "../config/path-fault.ts";
+import { openSecretCipher, type SecretCipher } from "../config/secret-cipher.ts";
+import type { CallStore } from "./calls/calls.ts";
 import { databaseFile, dataFolderUnusable, type DataPlace, requireFolders, remainingFiles } from "./data-folder.ts";
-import type { Database, DatabasePlace } from "./database.ts";
-import type { EventQueue } from "../events/events.ts";
-import { requireNotMoved } from "../copies/move-marks.ts";
-import { OWNERS_FOLDER } from "./owner-only.ts";
-import { openSqliteCalls } from "../calls/sqlite-calls.ts";
-import { openSqliteEvents } from "../events/sqlite-events.ts";
-import { openSqliteDatabase } from "../sqlite.ts";
-import { StoreError } from "../store.ts";
+import type { Database, DatabasePlace } from "./database/database.ts";
+import type { EventQueue } from "./events/events.ts";
+import { requireNotMoved } from "./database/move-marks.ts";
+import { OWNERS_FOLDER } from "./database/owner-only.ts";
+import { openSqliteCalls } from "./calls/sqlite-calls.ts";
+import { openSqliteEvents } from "./events/sqlite-events.ts";
+import { openSqliteDatabase } from "./sqlite.ts";
+import { StoreError } from "./store.ts";
 
 export interface DatabaseOptions {
   readonly dataFolder: string;
@@ -107,7 +107,7 @@ export async function openCalls({
   databaseUrl,
 }: Pick<DatabaseOptions, "dataFolder" | "databaseUrl">): Promise<CallStore> {
   if (databaseUrl === null) return openSqliteCalls({ file: databaseFile(dataFolder) });
-  return (await import("../calls/postgres-calls.ts")).openPostgresCalls({ url: databaseUrl });
+  return (await import("./calls/postgres-calls.ts")).openPostgresCalls({ url: databaseUrl });
 }
 
 /** The event queue in the same database, on connections of its own. */
@@ -116,7 +116,7 @@ export async function openEvents({
   databaseUrl,
 }: Pick<DatabaseOptions, "dataFolder" | "databaseUrl">): Promise<EventQueue> {
   if (databaseUrl === null) return openSqliteEvents({ file: databaseFile(dataFolder) });
-  return (await import("../events/postgres-events.ts")).openPostgresEvents({ url: databaseUrl });
+  return (await import("./events/postgres-events.ts")).openPostgresEvents({ url: databaseUrl });
 }
 
 /** The driver takes 20 ms and some megabytes to load, so it is loaded only where it is used. */
@@ -124,7 +124,7 @@ async function openPostgres(
   url: string,
   options: { readonly cipher: ReturnType<typeof openSecretCipher> },
 ): Promise<Database> {
-  const { openPostgresDatabase } = await import("../postgres.ts");
+  const { openPostgresDatabase } = await import("./postgres.ts");
   return openPostgresDatabase({ url, ...options });
 }
 

@@ -1,22 +1,22 @@
-// Places at a target that several processes share: the bound holds over all of them, also when messages are late and processes end.
+// Slots at a target that several processes share: the bound holds over all of them, also when messages are late and processes end.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { isPending } from "../../src/core/maybe-promise.ts";
 import type { Entered, Ticket } from "../../src/routing/concurrency.ts";
 import {
-  askedPlaces,
-  type AskedPlaces,
-  openSharedPlaces,
-  type PlaceAnswer,
-  type SharedPlaces,
-} from "../../src/routing/shared-places.ts";
+  askedSlots,
+  type AskedSlots,
+  openSharedSlots,
+  type SlotAnswer,
+  type SharedSlots,
+} from "../../src/routing/shared-slots.ts";
 import { drawCount } from "../harness/long-run.ts";
 import { printedSeed } from "../harness/chance.ts";
 
 const KEY = "one:model";
 
 interface Member {
-  readonly places: AskedPlaces;
+  readonly slots: AskedSlots;
   /** Messages that have not arrived yet, in their order. */
   readonly toDesk: (() => void)[];
   readonly fromDesk: (() => void)[];
@@ -35,16 +35,16 @@ interface Counted {
 class World {
   readonly members: Member[] = [];
   readonly attempts: Counted[] = [];
-  readonly shared: SharedPlaces<Member> = openSharedPlaces((member, id, turn) => {
-    member.fromDesk.push(() => member.places.turned(id, turn));
+  readonly shared: SharedSlots<Member> = openSharedSlots((member, id, turn) => {
+    member.fromDesk.push(() => member.slots.turned(id, turn));
   });
 
   begin(): Member {
     const toDesk: Member["toDesk"] = [];
     const fromDesk: Member["fromDesk"] = [];
-    const places = askedPlaces({
+    const slots = askedSlots({
       enter: (request) =>
-        new Promise<PlaceAnswer>((resolve) => {
+        new Promise<SlotAnswer>((resolve) => {
           toDesk.push(() => {
             const answer = this.shared.enter(member, request);
             fromDesk.push(() => resolve(answer));
@@ -52,7 +52,7 @@ class World {
         }),
       leave: (id) => void toDesk.push(() => this.shared.leave(member, id)),
     });
-    const member: Member = { places, toDesk, fromDesk, tickets: [], running: 0, isOver: false };
+    const member: Member = { slots, toDesk, fromDesk, tickets: [], running: 0, isOver: false };
     this.members.push(member);
     return member;
   }
@@ -64,11 +64,11 @@ class World {
       attempt.answers += 1;
       of.running += 1;
     };
-    const asked = of.places.enter(KEY, tenant, max, queueMax, (turn) => {
+    const asked = of.slots.enter(KEY, tenant, max, queueMax, (turn) => {
       if (turn === "entered") entered();
       else attempt.answers += 1;
     });
-    if (!isPending(asked)) throw new Error("the places are in another process");
+    if (!isPending(asked)) throw new Error("the slots are in another process");
     const answered = (came: Entered): void => {
       if (came === "entered") entered();
       else if (came === "full") attempt.answers += 1;
@@ -106,8 +106,8 @@ class World {
   }
 }
 
-describe("places that processes share", () => {
-  test("[d13.1] hold their bound, answer each attempt once, and lose no place, whoever ends", async () => {
+describe("slots that processes share", () => {
+  test("[d13.1] hold their bound, answer each attempt once, and lose no slot, whoever ends", async () => {
     const step = fc.record({
       what: fc.constantFrom(
         "enter",
@@ -141,7 +141,7 @@ describe("places that processes share", () => {
             if (what === "enter") world.enter(member, tenant, max, queueMax);
             else if (what === "leave" && member.running > 0) {
               member.running -= 1;
-              member.places.leave(KEY);
+              member.slots.leave(KEY);
             } else if (what === "cancel" && member.tickets.length > 0)
               member.tickets.splice(which % member.tickets.length, 1)[0]!.cancel();
             else if (what === "carry") member.toDesk.shift()?.();
@@ -156,24 +156,23 @@ describe("places that processes share", () => {
           await world.settle();
           for (let rounds = 0; world.running() > 0; rounds++) {
             expect(rounds).toBeLessThan(1_000);
-            for (const member of world.members)
-              for (; member.running > 0; member.running -= 1) member.places.leave(KEY);
+            for (const member of world.members) for (; member.running > 0; member.running -= 1) member.slots.leave(KEY);
             await world.settle();
           }
           expect(world.attempts.filter(({ of, answers }) => !of.isOver && answers !== 1)).toEqual([]);
-          for (const { places } of world.members) expect(places.waiting(KEY)).toBe(0);
+          for (const { slots } of world.members) expect(slots.waiting(KEY)).toBe(0);
           const last = world.begin();
           for (let at = 0; at < max + 1; at++) world.enter(last, "z", max, 0);
           await world.settle();
           expect(last.running).toBe(max);
         },
       ),
-      { numRuns: drawCount(300, 5_000), seed: printedSeed("shared places") },
+      { numRuns: drawCount(300, 5_000), seed: printedSeed("shared slots") },
     );
   });
 
   test("[d13.1] are refused when the process that has them cannot be reached", async () => {
-    const places = askedPlaces({ enter: () => Promise.reject(new Error("closed")), leave: () => {} });
-    expect(await places.enter(KEY, "t", 1, 1, () => {})).toBe("full");
+    const slots = askedSlots({ enter: () => Promise.reject(new Error("closed")), leave: () => {} });
+    expect(await slots.enter(KEY, "t", 1, 1, () => {})).toBe("full");
   });
 });

@@ -1,4 +1,4 @@
-// The place of an attempt at a target whose attempts in flight are bounded, and the wait for it.
+// The slot of an attempt at a target whose attempts in flight are bounded, and the wait for it.
 import { GatewayError } from "../../core/errors.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
 import { untilOver } from "../../core/timeout.ts";
@@ -7,24 +7,24 @@ import type { Call } from "../call/call.ts";
 import type { RouteCandidate } from "../plan/candidate.ts";
 
 /**
- * Returns a function that releases the place; `null` when the target has no bound. Returns an error when its queue is
+ * Returns a function that releases the slot; `null` when the target has no bound. Returns an error when its queue is
  * full or the wait was too long.
  */
-export function enterPlace(candidate: RouteCandidate, call: Call): MaybePromise<(() => void) | null | GatewayError> {
+export function enterSlot(candidate: RouteCandidate, call: Call): MaybePromise<(() => void) | null | GatewayError> {
   const { key, target, route } = candidate;
   const { concurrency } = call.context.routing;
   const { maxConcurrency: max } = target;
   if (max === null) return null;
-  const wait: PlaceWait = { turn: () => {} };
+  const wait: SlotWait = { turn: () => {} };
   const entered = concurrency.enter(key, call.record.tenantId ?? "", max, route.queue.max, (came) => wait.turn(came));
-  if (!isPending(entered)) return placeOf(entered, wait, candidate, call);
+  if (!isPending(entered)) return slotOf(entered, wait, candidate, call);
   return call.clock.waiting(asked(entered, wait, candidate, call));
 }
 
-/** The places are in another process, which has to answer first. */
+/** The slots are in another process, which has to answer first. */
 async function asked(
   entered: Promise<Entered>,
-  wait: PlaceWait,
+  wait: SlotWait,
   candidate: RouteCandidate,
   call: Call,
 ): Promise<(() => void) | GatewayError> {
@@ -40,17 +40,17 @@ async function asked(
     void entered.then(leaveLate);
     throw thrown;
   }
-  return placeOf(came, wait, candidate, call);
+  return slotOf(came, wait, candidate, call);
 }
 
 /** What an attempt in the queue does when its turn comes. */
-interface PlaceWait {
+interface SlotWait {
   turn: (came: QueueOutcome) => void;
 }
 
-function placeOf(
+function slotOf(
   entered: Entered,
-  wait: PlaceWait,
+  wait: SlotWait,
   { key, target, route }: RouteCandidate,
   call: Call,
 ): MaybePromise<(() => void) | GatewayError> {
