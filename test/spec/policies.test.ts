@@ -1,7 +1,7 @@
 // Promises 3.1, 3.2 and 3.4 through the whole gateway: which calls a rule denies, what the caller and the record see of
 // it, and that no path to a target avoids it.
 import { describe, expect, test } from "bun:test";
-import type { JsonObject } from "../../src/core/json.ts";
+import type { Json } from "../../src/core/json.ts";
 import type { Snapshot } from "../../src/core/snapshot.ts";
 import { MESSAGES } from "../../src/operations/messages/messages.ts";
 import { type Fault, status } from "../harness/faults.ts";
@@ -350,16 +350,16 @@ describe("an explanation", () => {
 });
 
 test("[d3.3] [d12.3] a value of the wrong kind, which a native target is left to judge, denies a call whose rule reads it", async () => {
-  const call = async (temperature: unknown): Promise<readonly [number, number, unknown]> => {
+  const call = async (temperature: Json): Promise<readonly [number, number, unknown]> => {
     const policies = policiesFor({ name: "cool", rule: "request.parameters.temperature > 1.0" });
     const stub = stubGateway({ upstream: nativeUpstream(), snapshot: { policies } });
-    const { status } = await stub.call(MESSAGES, {
+    const answer = await stub.call(MESSAGES, {
       model: "anthropic:claude-sonnet-5",
       max_tokens: 50,
       messages: [{ role: "user", content: "Hello" }],
       temperature,
-    } as JsonObject);
-    return [status, stub.sent.length, stub.records[0]!.policies.map(({ effect }) => effect)];
+    });
+    return [answer.status, stub.sent.length, stub.records[0]!.policies.map(({ effect }) => effect)];
   };
   expect(await call(0.5)).toEqual([200, 1, []]);
   for (const temperature of ["warm", {}, [2], true])
