@@ -206,7 +206,7 @@ describe.each([...FAMILIES])(
         anthropic: arrived()["output_config"]?.format.schema ?? arrived()["tools"]?.[0].input_schema,
         gemini: arrived()["generationConfig"]?.responseJsonSchema,
         bedrock: arrived()["outputConfig"]?.textFormat.structure.jsonSchema.schema,
-        cohere: arrived()["response_format"]?.json_schema,
+        cohere: arrived()["response_format"]?.schema,
         ollama: arrived()["format"],
       });
       expect(typeof sent === "string" ? (JSON.parse(sent) as object) : sent).toMatchObject(FORECAST_SCHEMA);

@@ -90,7 +90,7 @@ describe("parameters", () => {
       sent({ response_format: { type: "json_schema", json_schema: { name: "place", strict: true, schema } } })[
         "response_format"
       ],
-    ).toEqual({ type: "json_object", json_schema: schema });
+    ).toEqual({ type: "json_object", schema });
   });
   test.each([
     ["none", { type: "disabled" }],

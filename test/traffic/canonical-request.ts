@@ -194,11 +194,8 @@ function openaiForm(body: Value, recorded: Value): Value {
 }
 
 function cohereForm(body: Value): Value {
-  // two names of one schema: what is sent has both, what was recorded one
-  const { json_schema, schema = json_schema, ...format } = body.response_format ?? {};
   return {
     ...body,
-    ...(body.response_format && { response_format: { ...format, ...(schema && { schema }) } }),
     stream: body.stream || undefined,
     messages: body.messages?.map((message: Value) => ({ ...message, content: asParts(message.content) })),
   };

@@ -48,7 +48,7 @@ export const capabilities: CapabilityTable = {
     user: recorded,
     safety_identifier: recorded,
     response_format: mapped(
-      "type json_object, with the schema as json_schema; name and strict have no equivalent; the provider refuses it beside tools or documents",
+      "type json_object, with the schema as schema; name and strict have no equivalent; the provider refuses it beside tools or documents",
     ),
     seed: { ...native("0 or more"), range: [0, 2 ** 64] },
     tools: mapped("sent unchanged; strict on any function becomes strict_tools, which applies to all of them"),

@@ -86,10 +86,13 @@ function encodeParams(params: ChatParams): JsonObject {
   };
 }
 
-/** https://docs.cohere.com/reference/chat: version 2 calls the schema `json_schema`. */
+/**
+ * The vendor's page and recorded calls of version 2 call the schema `schema`, while the reference also has `json_schema`:
+ * https://docs.cohere.com/docs/structured-outputs, https://docs.cohere.com/reference/chat
+ */
 function encodeFormat(format: NonNullable<ChatParams["response_format"]>): JsonObject {
   const schema = format.type === "json_schema" ? format.json_schema.schema : undefined;
-  return { type: "json_object", ...(schema !== undefined && { json_schema: schema }) };
+  return { type: "json_object", ...(schema !== undefined && { schema }) };
 }
 
 /** Documents that are passed through are appended to those of the messages. */
