@@ -1,7 +1,8 @@
 // One call under the limits and budgets that apply to its caller, from its first attempt to its end (promise 4.2): which
 // accounts an attempt is charged to, what it reserves, which error it gets when there is no room, where budgets send it
 // instead, and which rate limit headers its response has. Rules that count the call as a whole are reserved with the
-// first attempt and topped up by later ones; rules that count attempts are reserved and settled with each attempt.
+// first attempt and topped up by later ones; rules that count attempts are reserved and settled with each attempt. A call
+// with a long body asks for the smallest call first, before its body is read (promise 5.8).
 
 // Decides (money and limits): With what is a call refused for a limit or budget? By: `reserve`. Also:
 // `limit-errors.ts` (`refusalError`). Rule: 429 with `retry-after`, unless there will never be room.
@@ -16,7 +17,7 @@ import {
   type LimitUnit,
 } from "../core/limit.ts";
 import type { LimitOutcome } from "../core/record.ts";
-import { isPending, type MaybePromise } from "../core/maybe-promise.ts";
+import { isPending, type MaybePromise, whenReady } from "../core/maybe-promise.ts";
 import type { OnCharged } from "./budget-thresholds.ts";
 import { HeldAccount, type HeldReservation } from "./held-account.ts";
 import { type Refused, refusalError } from "./limit-errors.ts";
@@ -36,10 +37,14 @@ import { type CountedUsage, countsCalls, NO_USAGE, type ReservationEstimate } fr
 /** A longer name of an end user is replaced by its hash. */
 const MAX_USER = 256;
 
-export interface CallLimitsOptions {
+/** Whose limits apply to a call. */
+export interface LimitedCaller {
   readonly caller: CallerLimits;
   /** The end user that the request names, else `null`. */
   readonly user: string | null;
+}
+
+export interface CallLimitsOptions extends LimitedCaller {
   readonly store: LimitStore;
   readonly clock: Pick<Clock, "now">;
   /** The trace id of the call. */
@@ -130,8 +135,8 @@ class HeldAttempt implements AttemptReservation {
 }
 
 export class CallLimits {
-  readonly caller: CallerLimits;
-  readonly user: string | null;
+  #caller: CallerLimits;
+  #user: string | null;
   readonly #store: LimitStore;
   readonly #clock: Pick<Clock, "now">;
   readonly #traceId: string;
@@ -151,15 +156,24 @@ export class CallLimits {
   #reserving: Promise<unknown> | null = null;
 
   constructor({ caller, user, store, clock, traceId = "", onCharged, onLost = () => {}, outcomes }: CallLimitsOptions) {
-    this.caller = caller;
-    this.user =
-      user === null || user.length <= MAX_USER ? user : new Bun.CryptoHasher("sha256").update(user).digest("hex");
+    this.#caller = caller;
+    this.#user = countedUser(user);
     this.#store = store;
     this.#clock = clock;
     this.#traceId = traceId;
     this.#onCharged = onCharged;
     this.#onLost = onLost;
     this.#outcomes = outcomes;
+  }
+
+  /** Sets what is known of the caller once the body was read. */
+  isOf({ caller, user }: LimitedCaller): void {
+    this.#caller = caller;
+    this.#user = countedUser(user);
+  }
+
+  get caller(): CallerLimits {
+    return this.#caller;
   }
 
   /** Whether a budget has redirected the call by now to the target, which is named as the budget names it. */
@@ -172,12 +186,40 @@ export class CallLimits {
    * calls the model.
    */
   accountsAt(target: AttemptedTarget): readonly Account[] {
-    const accounts = this.caller.accountsAt(target, this.user);
+    const accounts = this.#caller.accountsAt(target, this.#user);
     if (target.deployed == null) return accounts;
-    const others = this.caller
-      .accountsAt({ ...target, model: target.deployed }, this.user)
+    const others = this.#caller
+      .accountsAt({ ...target, model: target.deployed }, this.#user)
       .filter((other) => !accounts.some(({ rule, value }) => rule === other.rule && value === other.value));
     return [...accounts, ...others];
+  }
+
+  /**
+   * Asks for the smallest call under the rules that apply whatever the body says, before the body is read. An error says
+   * why no call may run. The call keeps its places under concurrency limits, which its body would fill otherwise while it
+   * arrives; everything else is given back until the first attempt. Budgets of money are left out: what costs nothing
+   * has room in them.
+   */
+  admitUnread(): MaybePromise<GatewayError | null> {
+    const needs = this.#caller.ofEveryCall
+      .filter(({ rule: { mode, unit } }) => mode === "enforce" && unit !== "nano_usd")
+      .map((account): Need => ({ account, units: 1, force: false }));
+    return needs.length === 0
+      ? null
+      : whenReady(this.#store.reserve(needs, this.#traceId), (answer) => this.#admitted(answer));
+  }
+
+  #admitted(answer: Reservation | Shortage): GatewayError | null {
+    if (isShortage(answer)) return this.#short(answer);
+    const kept = answer.needs.map(({ account }) =>
+      account.rule.unit === "concurrency" ? new HeldAccount(account) : null,
+    );
+    if (this.#isSettled) answer.release();
+    else {
+      answer.settle(kept.map((held) => (held === null ? 0 : null)));
+      if (kept.some((held) => held !== null)) this.#hold(answer, kept);
+    }
+    return null;
   }
 
   /**
@@ -242,11 +284,8 @@ export class CallLimits {
   }
 
   #granted(answer: Reservation | Shortage, wanted: Wanted): AttemptReservation | GatewayError {
-    if (isShortage(answer)) {
-      this.#recordShortage(answer);
-      return this.#refuse({ kind: "short", shortage: answer });
-    }
-    const mayRedirect = !wanted.isRedirected && this.caller.degradeTo.length > 0;
+    if (isShortage(answer)) return this.#short(answer);
+    const mayRedirect = !wanted.isRedirected && this.#caller.degradeTo.length > 0;
     const redirected = this.#isSettled || !mayRedirect ? null : redirectedBy(answer);
     if (redirected !== null) {
       answer.release();
@@ -256,16 +295,23 @@ export class CallLimits {
       answer.release();
       return this.#refuse({ kind: "short", shortage: afterCall(answer) });
     }
-    return this.#attempt(wanted, this.#hold(answer, wanted));
+    return this.#attempt(wanted, this.#hold(answer, wanted.needed));
   }
 
-  #hold(reservation: Reservation, { needed }: Wanted): HeldReservation {
+  #short(shortage: Shortage): GatewayError {
+    this.#recordShortage(shortage);
+    return this.#refuse({ kind: "short", shortage });
+  }
+
+  /** An account is `null` where its need has ended. */
+  #hold(reservation: Reservation, accounts: (HeldAccount | null)[]): HeldReservation {
     const { after } = reservation;
-    const held: HeldReservation = { reservation, accounts: needed };
+    const held: HeldReservation = { reservation, accounts };
     reservation.whenLost?.(this.#onLost);
     this.#reservations.push(held);
-    for (let index = 0; index < needed.length; index++) {
-      const each = needed[index]!;
+    for (let index = 0; index < accounts.length; index++) {
+      const each = accounts[index] ?? null;
+      if (each === null) continue;
       const { account } = each;
       if (each.latest === null && !countsAttempts(account.rule)) this.#ofCall.push(each);
       each.reserve(held, index, this.#outcomes);
@@ -374,6 +420,10 @@ export class CallLimits {
         if (degradeTo !== null) this.#redirectedTo.push(degradeTo);
     return refusalError(refused, this.#clock.now());
   }
+}
+
+function countedUser(user: string | null): string | null {
+  return user === null || user.length <= MAX_USER ? user : new Bun.CryptoHasher("sha256").update(user).digest("hex");
 }
 
 /** The call ended while it waited, so its client is gone and the details of this refusal do not matter. */

@@ -174,6 +174,10 @@ interface Asker {
   readonly operation: string;
 }
 
+/** The members of a scope that only the body of a request decides. */
+const BODY_DECIDES = ["route", "provider", "model", "user"] as const;
+const NOWHERE: LimitedTarget = { route: "", provider: "", model: "" };
+
 function callerLimits(own: readonly PreparedRule[], asker: Asker): CallerLimits {
   const targets = new BoundedCache<string, TargetLimits>(MAX_TARGETS);
   const at = (target: LimitedTarget): TargetLimits => {
@@ -199,6 +203,9 @@ function callerLimits(own: readonly PreparedRule[], asker: Asker): CallerLimits 
         ),
       ),
     ],
+    ofEveryCall: own
+      .filter(({ rule: { scope } }) => BODY_DECIDES.every((key) => scope[key] === undefined))
+      .map((each) => accountOf(each, asker, NOWHERE, "")),
     accountsAt(target, user) {
       const { fixed, byUser } = known(target);
       if (user === null || byUser.length === 0) return fixed;

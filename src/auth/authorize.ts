@@ -98,6 +98,13 @@ export function requireInference(token: AccessToken, needs: RequestedScope["need
   requirePermissions(permissionsOf(token), needs);
 }
 
+/** The project of each call of the token; `null` where a request may name one of several. */
+export function projectOf(token: AccessToken, { projects, memberships }: Scopes): string | null {
+  if (token.kind === "project") return token.projectId;
+  const visible = visibleProjects(token, membershipsOf(token, { memberships }), projects);
+  return visible.length === 1 ? visible[0]! : null;
+}
+
 function requireAnyProject(token: AccessToken, { projects, memberships }: Scopes): void {
   const reaching = membershipsOf(token, { memberships }).filter(
     ({ projectId }) => projectId === null || projects.get(projectId)?.tenantId === token.tenantId,

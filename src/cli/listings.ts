@@ -78,6 +78,7 @@ function listedRoute(
     dropParams,
     disableStopSequenceLimit,
     retryTimeouts,
+    fallbackOnRefusal,
     targets,
     ...route
   }: Route,
@@ -114,7 +115,7 @@ function listedRoute(
     queue: { max: route.queue.max, timeout_ms: route.queue.timeoutMs },
     drop_params: dropParams,
     disable_stop_sequence_limit: disableStopSequenceLimit,
-    fallback_on_refusal: route.fallbackOnRefusal,
+    fallback_on_refusal: fallbackOnRefusal,
   };
 }
 

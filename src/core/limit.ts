@@ -78,6 +78,8 @@ export interface CallerLimits {
   readonly rules: readonly LimitRule[];
   /** The distinct models and routes to which budgets send calls instead of refusing them. */
   readonly degradeTo: readonly string[];
+  /** The accounts of the rules that apply to each call, whatever its body says: none that name a place or an end user. */
+  readonly ofEveryCall: readonly Account[];
   /**
    * `user` is the end user that the request names, `null` when it names none. The accounts are in the order of the
    * rules.

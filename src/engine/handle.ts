@@ -1,5 +1,5 @@
-// One request of any operation, from top to bottom: authenticate, refuse what the token alone forbids, parse, authorize,
-// admit, reply. Each step is a file of its own, and the errors of all steps become a response in one place.
+// One request of any operation, from top to bottom: authenticate, refuse what the token and its limits forbid whatever
+// the body says, parse, authorize, admit, reply. Each step is a file of its own, and the errors of all steps become a response in one place.
 import { authorize, requireInference } from "../auth/authorize.ts";
 import { identify } from "../auth/identify.ts";
 import { presentedToken } from "../auth/presented-token.ts";
@@ -52,7 +52,7 @@ export async function handleCall(
     lifetime.enter(token.tenantId, snapshot.limits);
 
     const { limits } = snapshot;
-    const reading = readBody(http, limits, lifetime);
+    const reading = readBody(http, limits, received.longBodyOf(token, explains));
     const body = isPending(reading) ? await reading : reading;
     if (explains) requireExplainable(body);
     const { longRequests } = context;

@@ -291,11 +291,13 @@ async function calledFor(
   { token, projectId }: CalledAs,
 ): Promise<Response> {
   const [path, served] = [...OPERATIONS].find(([, { name }]) => name === operation)!;
+  const text = JSON.stringify(body);
   const request = new Request(`http://gateway.internal/api/v1${path}`, {
     method: "POST",
     headers: { "content-type": "application/json", [PROJECT_ID]: projectId },
-    body: JSON.stringify(body),
+    body: text,
   });
+  request.headers.set("content-length", String(Buffer.byteLength(text)));
   return await admin.call(served, request, token);
 }
 

@@ -30,7 +30,7 @@ const AT_UP0 = [
 function callUnder(store: LimitStore, outcomes: LimitOutcome[]) {
   let at: readonly Account[] = [];
   const limits = new CallLimits({
-    caller: { rules: [], degradeTo: [], accountsAt: () => at },
+    caller: { rules: [], degradeTo: [], ofEveryCall: CALL, accountsAt: () => at },
     user: null,
     store,
     clock: turnedClock(),
@@ -39,6 +39,7 @@ function callUnder(store: LimitStore, outcomes: LimitOutcome[]) {
   });
   return {
     recorded: () => limits.recorded(),
+    admitUnread: () => limits.admitUnread(),
     settle: () => limits.settle(),
     reserve(accounts: readonly Account[], estimate: ReservationEstimate) {
       at = accounts;
@@ -110,6 +111,32 @@ describe("one call", () => {
     call.settle();
     expect([[...CALL, ...AT_UP0].map(used), store.open()]).toEqual([[0, 0, 0, 0, 0], 0]);
   });
+  test("[d5.8] a call that asks before its body is read holds its one place from then on, and nothing else", () => {
+    const { store, call, begin, outcomes, used } = openCall();
+    expect([call.admitUnread(), CALL.map(used)]).toEqual([null, [0, 1, 0]]);
+    const other = callUnder(store, []);
+    expect(other.admitUnread()).toMatchObject({ code: "rate_limit_exceeded", status: 429 });
+    other.settle();
+    const attempt = begin([...CALL, ...AT_UP0], 100);
+    expect(CALL.map(used)).toEqual([1, 1, 100]);
+    attempt.sent(seen(30));
+    attempt.settle();
+    call.settle();
+    expect([CALL.map(used), store.open()]).toEqual([[1, 0, 30], 0]);
+    expect(outcomes.map(({ id, reserved, settled }) => [id, reserved, settled])).toEqual([
+      ["places", 1, 0],
+      ["requests", 1, 1],
+      ["tokens", 100, 30],
+      ["there", 1, 1],
+      ["places there", 1, 0],
+    ]);
+  });
+  test("[d5.8] a call whose body never came has used nothing", () => {
+    const { store, call, used } = openCall();
+    expect(call.admitUnread()).toBeNull();
+    call.settle();
+    expect([CALL.map(used), store.open()]).toEqual([[0, 0, 0], 0]);
+  });
   test("an attempt after a refusal reserves as if it were the first", () => {
     const { store, call, begin, used } = openCall();
     const full = accountOf({ id: "full", limit: 0, scope: { model: "up1:*" } });
@@ -161,19 +188,23 @@ test("[d4.2] random attempts, side by side, with a slow store: the call is one r
       fc.array(act, { minLength: 1, maxLength: 5 }),
       fc.integer({ min: 0, max: 45 }),
       fc.integer({ min: 60, max: 400 }),
-      async (acts: readonly Act[], closesMs, limit) => {
+      fc.constantFrom(null, 0, 4),
+      async (acts: readonly Act[], closesMs, limit, askedMs) => {
         const agenda: { readonly atMs: number; readonly run: () => void }[] = [];
         let nowMs = 0;
         const at = (ms: number, run: () => void): void => void agenda.push({ atMs: nowMs + ms, run });
         const memory = openMemoryLimits({ clock: turnedClock() });
         const accounts = [CALL[0]!, CALL[1]!, accountOf({ id: "tokens", unit: "tokens", limit }), ...AT_UP0];
         const delays = acts.map(({ delayMs }) => delayMs);
+        if (askedMs !== null) delays.unshift(askedMs);
         const call = callUnder(late(memory, at, delays), []);
         let isOver = false;
         let charged = 0;
         let calls = 0;
+        // a call with a long body asks once, before its attempts
+        if (askedMs !== null) void call.admitUnread();
         for (const { bound, tokens, isCalled, beginsMs, endsMs } of acts) {
-          at(beginsMs, () => {
+          at(beginsMs + (askedMs ?? 0), () => {
             if (isOver) return;
             const take = (result: Awaited<ReturnType<typeof call.reserve>>): void => {
               if (result instanceof GatewayError) return;

@@ -165,6 +165,26 @@ describe("what applies to a call", () => {
       ),
     ).toEqual(["t/a=u1", "t/b=k\nu1", "t/c=", "t/d=embeddings\nu1"]);
   });
+  test("[d5.8] what names no route, provider, model or end user applies to each call, whatever its body says", () => {
+    const limits = [
+      at("t", null, "tenant", {}),
+      at("t", "p", "token", { scope: { token: "*" } }),
+      at("t", "p", "operation", { scope: { operation: "chat*" } }),
+      ...["route", "provider", "model", "user"].flatMap((key) => [
+        at("t", "p", `${key} named`, { scope: { [key]: "up:big" } }),
+        at("t", "p", `each ${key}`, { scope: { [key]: "*" } }),
+      ]),
+    ];
+    const caller = compileLimits({ limits, budgets: [] }).forCaller("t", "p", "k", "chat.completions")!;
+    expect(caller.ofEveryCall.map(({ rule: { id }, value }) => [id, value])).toEqual([
+      ["tenant", ""],
+      ["token", "k"],
+      ["operation", ""],
+    ]);
+    // a call finds the same accounts later
+    const later = caller.accountsAt(PLACE, null);
+    for (const account of caller.ofEveryCall) expect(later).toContain(account);
+  });
   test("[d4.1] an operation that does not exist is refused, because the limit would bound nothing", () => {
     const limit = (operation: string) =>
       limitSchema.safeParse({ metric: "requests", window: "minute", limit: 1, scope: { operation } }).error?.issues[0]

@@ -246,6 +246,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     call: callOf,
   };
   function callOf(operation: Operation, body: unknown, init: CallInit = {}): Promise<Response> {
+    const payload = typeof body === "string" || body instanceof Uint8Array ? (body as string) : JSON.stringify(body);
     return handleCall(
       operation,
       new Request("http://gateway.test/api/v1/of-the-operation", {
@@ -253,10 +254,10 @@ export function stubGateway(options: StubOptions = {}): Stub {
         headers: {
           authorization: `Bearer ${text}`,
           "content-type": "application/json",
-          ...(typeof body === "string" && { "content-length": String(Buffer.byteLength(body)) }),
+          "content-length": String(Buffer.byteLength(payload)),
           ...init.headers,
         },
-        body: typeof body === "string" || body instanceof Uint8Array ? (body as string) : JSON.stringify(body),
+        body: payload,
         ...(init.signal && { signal: init.signal }),
       }),
       context,

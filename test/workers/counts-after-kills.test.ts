@@ -239,7 +239,7 @@ class World {
     const limits: LimitOutcome[] = [];
     const traceId = (++this.#lastNumber).toString(16).padStart(32, "0");
     const callLimits = new CallLimits({
-      caller: { rules: [], degradeTo: [], accountsAt: () => ACCOUNTS },
+      caller: { rules: [], degradeTo: [], ofEveryCall: [], accountsAt: () => ACCOUNTS },
       user: null,
       store: worker.limits,
       clock: this.#clock,

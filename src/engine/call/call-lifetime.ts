@@ -16,6 +16,7 @@ import type { BytesHolder, HeldBytesBound } from "./held-bytes.ts";
 import type { CallRecorder } from "./call-recorder.ts";
 import type { ContentRecorder } from "../content/content-recorder.ts";
 import type { CallMeter } from "../metering/call-meter.ts";
+import type { CallLimits } from "../../admission/call-limits.ts";
 import type { InFlightCall, ChatContext } from "./context.ts";
 
 export class CallLifetime implements BytesHolder {
@@ -28,6 +29,8 @@ export class CallLifetime implements BytesHolder {
   #inFlight: Set<() => void> | null = null;
   /** `null` while the caller is not known. */
   #meter: CallMeter | null = null;
+  /** `null` while no limits apply to the call. */
+  #limits: CallLimits | null = null;
   /** `null` when the content of the call is not kept. */
   #content: ContentRecorder | null = null;
   /** The request whose conversation another thread holds; `null` when there is none. */
@@ -90,6 +93,11 @@ export class CallLifetime implements BytesHolder {
     if (this.#isPublished) this.#context.longRequests?.release(request);
     else this.#held = request;
     return request;
+  }
+
+  /** Sets the limits of the call, which hold something before its caller is authorized. */
+  limitedBy(limits: CallLimits): void {
+    this.#limits = limits;
   }
 
   /** Sets what has to be settled at the end. */
@@ -160,6 +168,7 @@ export class CallLifetime implements BytesHolder {
     this.#inFlight?.clear();
     if (this.#content === null) this.#releaseConversation();
     this.#meter?.settle();
+    this.#limits?.settle();
     this.#clock.waitEnds();
     this.deadline.stop();
     this.#recorder.close();

@@ -78,7 +78,7 @@ export class CallRecorder {
     this.#record.messages = messageStatistics(request);
   }
 
-  authorized({ projectId, userId }: Principal): void {
+  authorized({ projectId, userId }: Pick<Principal, "projectId" | "userId">): void {
     this.#record.projectId = projectId;
     this.#record.userId = userId;
   }

@@ -1,12 +1,10 @@
 // An authorized call, with which every step after authorization works. The call itself is immutable; its clock, its
 // recorder and its lifetime hold what changes.
-import { CallLimits } from "../../admission/call-limits.ts";
 import type { CancelSignal } from "../../core/cancellation.ts";
 import type { CachedCall } from "../../core/cache.ts";
 import type { ChatRequest } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
-import type { CallRecord, LimitOutcome, PolicyOutcome } from "../../core/record.ts";
+import type { CallRecord, PolicyOutcome } from "../../core/record.ts";
 import { type Snapshot, snapshotSeenBy } from "../../core/snapshot.ts";
 import type { Target } from "../../core/target.ts";
 import { type TraceHeaders, traceHeaders } from "../../core/trace.ts";
@@ -82,17 +80,17 @@ export class Call {
     this.clientHead = { header: this.clientHeader, query: received.query };
     this.mayDebug = principal.permissions.has("debug");
     this.showsCost = showsCost;
-    this.meter = this.#meterOf(sent, principal);
+    this.meter = this.#meterOf(received, sent, principal);
     this.policies = this.#policiesOf(sent, principal, received.clientIp);
     this.content = isExplained ? null : this.#contentOf(sent, principal);
     lifetime.authorized(this.meter, this.content);
   }
 
-  #meterOf(sent: ChatRequest, principal: Principal): CallMeter {
+  #meterOf(received: ReceivedCall, { params }: ChatRequest, principal: Principal): CallMeter {
     const { tenantId, projectId, permissions } = principal;
     const { snapshot, recorder, clock, signal } = this;
     return new CallMeter({
-      limits: this.#limitsOf(sent, principal),
+      limits: received.limitsOf(principal, params.user ?? params.safety_identifier ?? null),
       prices: new CallPrices({
         snapshot,
         clock: this.context.clock,
@@ -103,23 +101,6 @@ export class Call {
       recorder,
       clock,
       signal,
-    });
-  }
-
-  #limitsOf({ params }: ChatRequest, { tenantId, projectId, tokenId }: Principal): CallLimits | null {
-    const caller = this.snapshot.limitRules.forCaller(tenantId, projectId, tokenId, this.record.operation);
-    if (caller === null) return null;
-    const outcomes: LimitOutcome[] = [];
-    this.recorder.limitedBy(outcomes);
-    return new CallLimits({
-      caller,
-      user: params.user ?? params.safety_identifier ?? null,
-      store: this.context.limits,
-      clock: this.context.clock,
-      traceId: this.record.traceId,
-      onCharged: this.context.onCharged,
-      onLost: () => this.lifetime.abandon(lostPlace()),
-      outcomes,
     });
   }
 
@@ -204,15 +185,4 @@ export class Call {
   rateHeaders(): Readonly<Record<string, string>> | null {
     return this.meter.headers();
   }
-}
-
-/**
- * The error of a call whose place the limit store gave to others, because it received no message from this replica for
- * too long (promise 4.2).
- */
-function lostPlace(): GatewayError {
-  return new GatewayError(
-    "limit_store_unavailable",
-    "The call lost its slot under a concurrency limit, because the limit store could not be reached while it ran.",
-  );
 }

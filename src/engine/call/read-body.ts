@@ -4,7 +4,7 @@
 // Decides (the request): Which body is too large or too deep? By: `readBody` for its size. Also:
 // `engine/request/bounded-body.ts` (`jsonBounds`, `beyondBound`) and `wire/json-scan.ts` for levels and members.
 // Rule: 413 for its size; 400 `invalid_request` with the path otherwise.
-import type { MaybePromise } from "../../core/maybe-promise.ts";
+import { type MaybePromise, whenReady } from "../../core/maybe-promise.ts";
 import { withTimeout } from "../../core/timeout.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { ServerLimits } from "../../core/snapshot.ts";
@@ -13,14 +13,22 @@ import { type BytesHolder, LEAST_HELD_BYTES } from "./held-bytes.ts";
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 
+/** Whose bodies may be long. */
+export interface LongBodyCaller {
+  /** The bytes of a long body count as held by it until the body has arrived. */
+  readonly holder: BytesHolder;
+  /** Called before a body is read that is long, or has no `content-length`. What it throws refuses the request. */
+  admit(): MaybePromise<void>;
+}
+
 /**
- * The bytes count as held by `holder` until the body has arrived; `null` where its bodies are always small. Throws
- * `unsupported_media_type`, `body_too_large`, `body_timeout`, `invalid_json` or `gateway_overloaded`.
+ * `caller` is `null` where bodies are always small. Throws `unsupported_media_type`, `body_too_large`, `body_timeout`,
+ * `invalid_json`, `gateway_overloaded`, or what `caller` throws.
  */
 export function readBody(
   request: Request,
   limits: ServerLimits,
-  holder: BytesHolder | null = null,
+  caller: LongBodyCaller | null = null,
 ): MaybePromise<Uint8Array> {
   const type = request.headers.get("content-type");
   if (type === null || !JSON_TYPE.test(type))
@@ -36,7 +44,15 @@ export function readBody(
     );
   const length = request.headers.get("content-length");
   if (length !== null && Number(length) > limits.maxBodyBytes) throw tooLarge(limits);
-  const held = holder === null || length === null || Number(length) < LEAST_HELD_BYTES ? 0 : Number(length);
+  if (caller === null || (length !== null && Number(length) < LEAST_HELD_BYTES))
+    return readAdmitted(request, limits, null);
+  return whenReady(caller.admit(), () => readAdmitted(request, limits, caller.holder));
+}
+
+/** `holder` is `null` where the body is short. */
+function readAdmitted(request: Request, limits: ServerLimits, holder: BytesHolder | null): MaybePromise<Uint8Array> {
+  const length = request.headers.get("content-length");
+  const held = holder === null || length === null ? 0 : Number(length);
   if (held > 0) holder!.hold(held, limits);
   const reading = length === null ? readCounted(request, limits, holder) : request.bytes();
   // a small body has arrived with the head, so that no timer is needed

@@ -5,12 +5,18 @@
 // `core/trace.ts` (`beginTrace`). Rule: The gateway's own id is always new; with tracing on, a valid `traceparent` is
 // continued.
 // Decides (the request): Which headers does the gateway itself read? Also: `engine/handle.ts` (`requestedScope`).
+import { CallLimits } from "../../admission/call-limits.ts";
+import { projectOf } from "../../auth/authorize.ts";
 import { clientAddress } from "../../auth/client-address.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import type { ArrivedCall } from "../../core/empty-record.ts";
 import { deviates } from "../../core/client-deviations.ts";
-import { asGatewayError } from "../../core/errors.ts";
+import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import { newSpanId, newTraceId } from "../../core/ids.ts";
+import type { AccessToken } from "../../core/identity.ts";
+import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
+import type { LimitOutcome } from "../../core/record.ts";
+import { untilOver } from "../../core/timeout.ts";
 import { settingsOf, type Snapshot } from "../../core/snapshot.ts";
 import { beginTrace, parseTraceparent } from "../../core/trace.ts";
 import type { CalledOperation, ErrorForm } from "./called-operation.ts";
@@ -19,9 +25,17 @@ import { CallLifetime } from "./call-lifetime.ts";
 import { CallRecorder } from "./call-recorder.ts";
 import type { ChatContext } from "./context.ts";
 import { locatedError } from "./located-error.ts";
+import type { LongBodyCaller } from "./read-body.ts";
 import { corsHeaders, errorResponse, providerHeaders } from "./reply-headers.ts";
 
 const CLIENT_ID_MAX = 200;
+
+/** Whose limits apply. An empty project is none. */
+interface LimitedScopes {
+  readonly tenantId: string;
+  readonly projectId: string;
+  readonly tokenId: string;
+}
 
 /** The server that knows the peer of a request's connection, which is Bun's. */
 export interface Peers {
@@ -42,6 +56,8 @@ export class ReceivedCall {
   /** Returns the client's address, which is looked up when it is first needed; `null` when it is unknown. */
   readonly clientIp: () => string | null;
   readonly #operation: CalledOperation;
+  /** `null` while no limits are known to apply. */
+  #limits: CallLimits | null = null;
   /** `null` until the request was parsed. */
   #request: ChatRequest | null = null;
 
@@ -81,6 +97,54 @@ export class ReceivedCall {
     });
   }
 
+  /** Returns the limits of the call, always the same; `null` when none applies to the caller. */
+  limitsOf({ tenantId, projectId, tokenId }: LimitedScopes, user: string | null): CallLimits | null {
+    const { context, recorder, lifetime, snapshot } = this;
+    const { operation, traceId } = recorder.record;
+    const caller = snapshot.limitRules.forCaller(tenantId, projectId, tokenId, operation);
+    if (caller === null) return null;
+    if (this.#limits !== null) {
+      this.#limits.isOf({ caller, user });
+      return this.#limits;
+    }
+    const outcomes: LimitOutcome[] = [];
+    recorder.limitedBy(outcomes);
+    this.#limits = new CallLimits({
+      caller,
+      user,
+      store: context.limits,
+      clock: context.clock,
+      traceId,
+      onCharged: context.onCharged,
+      onLost: () => lifetime.abandon(lostPlace()),
+      outcomes,
+    });
+    lifetime.limitedBy(this.#limits);
+    return this.#limits;
+  }
+
+  /** No limit refuses an explanation. */
+  longBodyOf(token: AccessToken, explains: boolean): LongBodyCaller {
+    return { holder: this.lifetime, admit: () => (explains ? undefined : this.#admitUnread(token)) };
+  }
+
+  /**
+   * Asks the limits that apply whatever the body says, before a long body is read (promise 5.8). Throws the error of the
+   * one that refuses.
+   */
+  #admitUnread(token: AccessToken): MaybePromise<void> {
+    const projectId = projectOf(token, this.snapshot);
+    const limits = this.limitsOf({ tenantId: token.tenantId, projectId: projectId ?? "", tokenId: token.id }, null);
+    if (limits === null) return;
+    const asked = limits.admitUnread();
+    const refuse = (refusal: GatewayError | null): void => {
+      if (refusal === null) return;
+      if (projectId !== null) this.recorder.authorized({ projectId, userId: token.userId });
+      throw refusal;
+    };
+    return isPending(asked) ? this.clock.waiting(untilOver(asked, this.lifetime.signal)).then(refuse) : refuse(asked);
+  }
+
   /** The form of errors in the scopes of the caller, as far as they are known. */
   get #errors(): ErrorForm {
     const { errors } = this.#operation;
@@ -102,12 +166,23 @@ export class ReceivedCall {
     }
     return errorResponse(this.#errors, error, record.traceId, clock.ownMs(), {
       ...this.cors,
-      ...lifetime.meter?.headers(),
+      ...this.#limits?.headers(),
       ...providerHeaders(record),
       // if the client repeated the call, its tools would run once more
       ...(record.tools.length > 0 && { "x-should-retry": "false" }),
     });
   }
+}
+
+/**
+ * The error of a call whose place the limit store gave to others, because it received no message from this replica for
+ * too long (promise 4.2).
+ */
+function lostPlace(): GatewayError {
+  return new GatewayError(
+    "limit_store_unavailable",
+    "The call lost its slot under a concurrency limit, because the limit store could not be reached while it ran.",
+  );
 }
 
 function addressOf(http: Request, peers: Peers | null, { proxyTrust }: Snapshot): () => string | null {

@@ -30,7 +30,7 @@ export function taskFormOf({ name }: TaskRules, provider: Provider, model: strin
 
 /** Returns how many upstream requests the inputs need. */
 export function taskRequests(request: ChatRequest, rules: TaskRules, provider: Provider, model: string): number {
-  return Math.ceil(inputsOf(request) / taskFormOf(rules, provider, model).mostInputs);
+  return Math.max(1, Math.ceil(inputsOf(request) / taskFormOf(rules, provider, model).mostInputs));
 }
 
 /** Throws `invalid_request` for more inputs than may be sent to the target. */

@@ -35,7 +35,12 @@ export function unitsOf(tokens: number): Units {
 export function limitsOf(user: string, store: LimitStore, outcomes: LimitOutcome[]): CallLimits {
   const accounts = [account.requests, account.tokens[user]!, account.nano_usd];
   return new CallLimits({
-    caller: { rules: accounts.map(({ rule: each }) => each), degradeTo: [], accountsAt: () => accounts },
+    caller: {
+      rules: accounts.map(({ rule: each }) => each),
+      degradeTo: [],
+      ofEveryCall: [],
+      accountsAt: () => accounts,
+    },
     user,
     store,
     clock: systemClock,
