@@ -6,7 +6,7 @@ import { type Kind, keyOf, KINDS, type DesiredState } from "./documents.ts";
 
 /** A resource in the gateway's current state. */
 export interface ActualState extends Pick<DesiredState, "kind" | "tenant" | "project" | "name"> {
-  /** The last part of its path: limits without a name have an id. */
+  /** The last part of its path: for a member the id of the user, and not used for settings. */
   readonly id: string;
   readonly spec: JsonObject;
   readonly etag: string | null;
