@@ -48,7 +48,7 @@ async function fill(dataFolder: string, databaseUrl: string | null, rows: number
     placeOf: () => ({ tenantId: "default", projectId: "default" }),
   });
   // what an earlier checkout has kept
-  while ((await calls.moveEarlier()) > 0);
+  while ((await calls.rollUp()) > 0);
   await calls.close();
 }
 

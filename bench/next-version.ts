@@ -15,6 +15,7 @@ export function makeNextVersion(folder: string): readonly string[] {
   symlinkSync(join(projectFolder, "node_modules"), join(folder, "node_modules"));
   change(join(folder, "package.json"), /"version": "[^"]+"/, `"version": "${NEXT_VERSION}"`);
   const migrations = join(folder, "src/store/migrations.ts");
+  change(migrations, 'import type { Kysely } from "kysely";', 'import { type Kysely, sql } from "kysely";');
   change(
     migrations,
     "export const HISTORY: SchemaHistory = { migrations: MIGRATIONS, contractions: {} };",

@@ -2,7 +2,7 @@
 import { isReadableByOthers } from "../config/master-key.ts";
 import { systemClock } from "../core/clock.ts";
 import { keepAuditPruned } from "../store/audit/audit-settings.ts";
-import { keepContentsPruned, keepEarlierMoved, keepObjectsPruned, keepPruned } from "../store/calls/call-settings.ts";
+import { keepContentsPruned, keepObjectsPruned, keepPruned, keepRolledUp } from "../store/calls/call-settings.ts";
 import type { CallStore } from "../store/calls/calls.ts";
 import { ownFiles } from "../store/data-folder.ts";
 import { type EncryptedDatabase, openCalls, openDatabase } from "../store/open-database.ts";
@@ -46,8 +46,8 @@ export async function openStorage({ options, environment, log, closing }: Base):
     LAST_ROUND_MS,
   );
   closing.beside(
-    keepEarlierMoved(calls, (message) =>
-      log.warn({ error_detail: message }, "calls of an earlier version could not be moved"),
+    keepRolledUp(calls, (message) =>
+      log.warn({ error_detail: message }, "sums of calls could not be added to their roll-ups"),
     ),
     LAST_ROUND_MS,
   );

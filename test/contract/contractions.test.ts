@@ -121,9 +121,9 @@ function suite(kind: string, open: () => Promise<Database>): void {
 
     test("[d15.4] a database of another line of versions is refused, with their migrations by name", async () => {
       const { db, name, store } = await open();
-      const { "0031-contractions": _, ...others } = NEXT_HISTORY.migrations;
-      await migrate(db, name, { history: { migrations: others, contractions: {} } });
-      const refusal = await failure(store.migrate());
+      await migrate(db, name, { history: { ...NEXT_HISTORY, contractions: {} } });
+      const other = { ...HISTORY.migrations, "8000-other": { up: async () => {} } };
+      const refusal = await failure(migrate(db, name, { history: { migrations: other, contractions: {} } }));
       expect(refusal).toContain(`${NEXT}-remarks`);
       expect(refusal).toContain("restore a backup");
       await store.close();

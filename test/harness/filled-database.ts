@@ -44,28 +44,21 @@ const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, (row: number) 
   provider_drains: { tenant_id: (row) => `id-${row}` },
   content_key: { tenant_id: (row) => `tenant-${row}` },
 };
-/** Tables of earlier schemas alone. */
-const EARLIER_TABLES: readonly StoredTable[] = [{ name: "call_detail", key: ["trace_id"] }];
 const FIRST_MS = 1_795_000_000_000;
 
-/**
- * Replaces what is there by so many rows in each table, all alike in databases of any kind. The schema may be an earlier
- * one.
- */
+/** Replaces what is there by so many rows in each table, all alike in databases of any kind. */
 export async function fillDatabase(db: Db, rows: number): Promise<void> {
   const columns = await columnsOf(db);
-  const tables = [...COPIED_TABLES, ...EARLIER_TABLES].filter(({ name }) => columns.has(name));
-  const rolled = ROLLED_TABLES.filter(({ name }) => columns.has(name));
-  if (isPostgres(db) && columns.has("call_name")) {
+  if (isPostgres(db)) {
     const hour = Math.floor(FIRST_MS / 3_600_000);
     await provideDays(db, hour, hour);
   }
   await db.transaction().execute(async (tx) => {
-    for (const { name } of tables.toReversed()) await sql`delete from ${sql.table(name)}`.execute(tx);
-    for (const table of tables) {
+    for (const { name } of COPIED_TABLES.toReversed()) await sql`delete from ${sql.table(name)}`.execute(tx);
+    for (const table of COPIED_TABLES) {
       // The sums of the tables that triggers fill are made here like all others.
       if ("part" in table)
-        for (const { name } of rolled)
+        for (const { name } of ROLLED_TABLES)
           await sql`update ${sql.table(name)} set from_ms = ${Number.MAX_SAFE_INTEGER}`.execute(tx);
       const of = columns.get(table.name) ?? [];
       const made = Array.from({ length: rows }, (_, row) =>
@@ -73,7 +66,7 @@ export async function fillDatabase(db: Db, rows: number): Promise<void> {
       );
       await insertRows(tx, table, made);
     }
-    if (columns.has("call_name")) await followNumbers(tx);
+    await followNumbers(tx);
   });
 }
 

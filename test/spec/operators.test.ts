@@ -1,20 +1,11 @@
 // The right of an operator (promises 2.3, 2.4, 2.12): who has it, who grants it, what it permits, and what the name of
 // a tenant does not permit.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { CompiledQuery, type Kysely } from "kysely";
 import { bootstrap } from "../../src/auth/first-identities.ts";
 import { createToken } from "../../src/auth/token-admin.ts";
-import type { Database } from "../../src/store/database/database.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
-import { addOperators } from "../../src/store/identity/operator-migration.ts";
-import { openPostgresDatabase } from "../../src/store/postgres.ts";
 import { openSqliteDatabase } from "../../src/store/sqlite.ts";
 import { type AdminWorld, openAdminWorld } from "../harness/admin.ts";
-import { postgresDatabases } from "../harness/postgres-server.ts";
-import { writes } from "../harness/store-writes.ts";
 
 const A = "/api/v1/admin";
 const code = ({ status, body }: { readonly status: number; readonly body: any }): string =>
@@ -260,104 +251,5 @@ describe("addresses set by other users than operators", () => {
     ).toBe("done");
     // going back brings the operator's words back, which are not looked at like the tenant's
     expect(guarded("acme", "shared")).toBe(false);
-  });
-});
-
-const folder = mkdtempSync(join(tmpdir(), "dragoman-operators-"));
-const server = await postgresDatabases();
-afterAll(async () => {
-  rmSync(folder, { recursive: true });
-  await server?.dispose();
-});
-
-/** As an earlier version left it, then brought forward. */
-async function carriedOver({ db, store }: Database): Promise<void> {
-  await store.migrate();
-  await bootstrap(store, 0);
-  const write = writes(store);
-  await write.createTenant({ id: "acme", name: "Acme" });
-  await write.createProject({ id: "site", tenantId: "acme", name: "Site" });
-  for (const [id, tenantId, projectId, role] of [
-    ["boss", "default", null, "owner"],
-    ["helper", "default", null, "admin"],
-    ["chief", "acme", null, "owner"],
-    ["ann", "acme", "site", "maintainer"],
-    ["bob", "acme", "site", "developer"],
-  ] as const) {
-    await write.createUser({ id, tenantId, name: id });
-    await write.putMembership({ userId: id, tenantId, projectId, role });
-    await store.change(LOCAL_ACTOR, (writer) =>
-      createToken(writer, { name: id, personal: true, userId: id, permissions: ["debug"] }, 0),
-    );
-  }
-  for (const role of ["maintainer", "developer"])
-    await store.change(LOCAL_ACTOR, (writer) =>
-      createToken(writer, { name: `site-${role}`, projectId: "site", role }, 0),
-    );
-  for (const [name, tenantId, setBy] of [
-    ["by-owner", "default", "owner"],
-    ["by-admin", "default", "admin"],
-    ["of-acme", "acme", "owner"],
-  ] as const)
-    await write.createResource({
-      kind: "provider",
-      tenantId,
-      projectId: null,
-      name,
-      document: { type: "sandbox" },
-      setBy,
-      byOperator: false,
-    });
-  for (const statement of [
-    "alter table users drop column is_operator",
-    "alter table resources drop column by_operator",
-  ])
-    await db.executeQuery(CompiledQuery.raw(statement));
-
-  await addOperators(db as unknown as Kysely<unknown>);
-
-  const operators = (await store.listUsers({ limit: 100 }, { isOperator: true })).data.map(({ id }) => id);
-  expect(operators).toEqual(["boss", "owner"]);
-  const permissions = Object.fromEntries(
-    (await store.listTokens({ limit: 100 })).data.map((token) => [token.name, token.permissions]),
-  );
-  expect(permissions).toEqual({
-    first: [],
-    boss: ["debug", "read_content"],
-    helper: ["debug", "read_content"],
-    chief: ["debug", "read_content"],
-    ann: ["debug", "read_content"],
-    bob: ["debug"],
-    "site-maintainer": ["read_content"],
-    "site-developer": [],
-  });
-  const byOperator = Object.fromEntries(
-    (await store.listResources({ limit: 100 })).data.map((one) => [one.name, one.byOperator]),
-  );
-  expect(byOperator).toEqual({ "by-owner": true, "by-admin": false, "of-acme": false });
-  const steps = await db.selectFrom("version_changes").select(["name", "value_after"]).orderBy("name").execute();
-  expect(
-    steps.map(({ name, value_after: after }) => [
-      name,
-      (JSON.parse(after!) as { byOperator?: boolean }).byOperator === true,
-    ]),
-  ).toEqual([
-    ["by-admin", false],
-    ["by-owner", true],
-    ["of-acme", false],
-  ]);
-}
-
-describe("an installation of an earlier version", () => {
-  test("[d2.3] [d2.4] keeps its operators, who were the owners of the first tenant, and the users who could read content; an admin's addresses are checked (SQLite)", async () => {
-    const database = await openSqliteDatabase({ file: join(folder, "earlier.sqlite") });
-    await carriedOver(database);
-    await database.store.close();
-  });
-
-  test.skipIf(server === null)("[d2.3] [d2.4] does the same in PostgreSQL", async () => {
-    const database = openPostgresDatabase({ url: await server!.newDatabase() });
-    await carriedOver(database);
-    await database.store.close();
   });
 });

@@ -1,5 +1,4 @@
-// The migration 0024-audit-chain: how a row of the audit log came to be, and its place in the chain of its tenant
-// (audit-chain.ts).
+// The tables of the chains of the audit log (audit-chain.ts), and what makes them.
 import { type Kysely, sql } from "kysely";
 
 export interface AuditChainSchema {
@@ -17,9 +16,6 @@ export interface AuditChainSchema {
 }
 
 export async function createAuditChain(db: Kysely<unknown>): Promise<void> {
-  for (const text of ["via", "session_id", "chain", "hash"])
-    await db.schema.alterTable("audit_log").addColumn(text, "text").execute();
-  await db.schema.alterTable("audit_log").addColumn("sequence", "bigint").execute();
   await db.schema.createIndex("audit_log_in_chain").unique().on("audit_log").columns(["chain", "sequence"]).execute();
   await db.schema
     .createIndex("audit_log_unchained")

@@ -17,7 +17,6 @@ import { type CallColumn, type CallRow, type CallSchema, type FoundRow, SUM_COLU
 import { KEYS, type SumRow, sumsOf, type SumTable } from "../sums/call-sums.ts";
 import { placeOf, timeOfKey } from "./call-keys.ts";
 import { tagRowsOf } from "./call-tags.ts";
-import { moveEarlier } from "./earlier-calls.ts";
 import type { CallRecord } from "../../core/record.ts";
 import { parseRecord } from "../../wire/record-json.ts";
 import { keepPlace } from "./journal-places.ts";
@@ -29,7 +28,7 @@ export function incomingOf(row: LedgerRow): Incoming {
   return incomingBytes(row.bytes ?? Buffer.from(row.text ?? JSON.stringify(row.record)), row.settled);
 }
 
-/** `detail` is UTF-8 of the JSON of a record of any version. */
+/** `detail` is UTF-8 of the JSON of a record. */
 export function incomingBytes(detail: Uint8Array, settled: boolean): Incoming {
   const bytes = detail instanceof Buffer ? detail : Buffer.from(detail.buffer, detail.byteOffset, detail.byteLength);
   return incomingText(bytes.toString("utf8"), detail, settled);
@@ -52,7 +51,6 @@ export async function ingestCalls(
     if (place !== undefined) await db.transaction().execute((tx) => keepPlace(tx, place));
     return;
   }
-  await moveEarlier(db, inserts, batch);
   await insertIncoming(db, inserts, batch, async (tx, added, known, numberOf) => {
     const late = known.filter(({ row }) => row.settled === 1);
     const before = late.length === 0 ? [] : await claimUnsettled(tx, late);

@@ -6,8 +6,6 @@ import { findKey, timeOfKey } from "./call-keys.ts";
 import { namesOf, numbersOf } from "./call-names.ts";
 import type { CallSchema, FoundRow } from "./call-schema.ts";
 import type { CallScope, LastUse, StoredCall } from "./calls.ts";
-import { findEarlier } from "./earlier-calls.ts";
-import { EARLIEST_OPERATION } from "../../core/operation.ts";
 import { parseCallRecord } from "../../wire/record-json.ts";
 
 type Db = Kysely<CallSchema>;
@@ -66,32 +64,15 @@ export async function scopeConditions(
     db,
     SCOPE_COLUMNS.flatMap(([name]) => nameIn(scope, name) ?? []),
   );
-  return conditionsOf(scope, INDEXED[of], (name) => {
-    const number = numbers.get(name);
-    return number === undefined ? null : BigInt(number);
-  });
-}
-
-/** The same for tables with names as text, whose calls were chat completions. */
-export function earlierScopeConditions({
-  operation = EARLIEST_OPERATION,
-  ...scope
-}: CallScope): readonly RawBuilder<boolean>[] {
-  return operation === EARLIEST_OPERATION ? conditionsOf(scope, [], (name) => name)! : [sql<boolean>`1 = 0`];
-}
-
-function conditionsOf(
-  scope: CallScope,
-  indexed: readonly (keyof CallScope)[],
-  valueOf: (name: string) => bigint | string | null,
-): readonly RawBuilder<boolean>[] | null {
+  const indexed: readonly (keyof CallScope)[] = INDEXED[of];
   const selective = indexed.find((name) => scope[name] !== undefined);
   const conditions: RawBuilder<boolean>[] = [];
   for (const [name, column] of SCOPE_COLUMNS) {
     const given = nameIn(scope, name);
     if (given === undefined) continue;
-    const value = valueOf(given);
-    if (value === null) return null;
+    const number = numbers.get(given);
+    if (number === undefined) return null;
+    const value = BigInt(number);
     const isOther = name !== selective && indexed.includes(name);
     conditions.push(
       isOther ? sql<boolean>`${withoutIndex(column, value)} = ${value}` : sql<boolean>`${sql.ref(column)} = ${value}`,
@@ -116,7 +97,7 @@ export async function findCall(db: Db, traceId: string, tenantId: string | undef
   const key = await findKey(db, traceId);
   const row =
     key === null ? undefined : await db.selectFrom("call").selectAll().where("id", "=", key).executeTakeFirst();
-  if (row === undefined) return await findEarlier(db, traceId, tenantId);
+  if (row === undefined) return null;
   const figures = figuresIn(row, await namesOf(db, numbersIn(row)));
   if (tenantId !== undefined && figures.tenant_id !== tenantId) return null;
   return { summary: summaryOf(figures), detail: await recordOf(db, row) };

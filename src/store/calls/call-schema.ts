@@ -1,7 +1,6 @@
 // The tables of calls as Kysely sees them. Rows of `call` are in the order of time (call-keys.ts), and hold numbers in
 // place of names that recur (call-names.ts). Absent texts are stored as empty strings, absent names as 0.
 import { LATENCY_BOUNDS_MS } from "./calls.ts";
-import type { EarlierSchema } from "./earlier-schema.ts";
 import type { ReplicaSchema } from "../database/replicas.ts";
 import type { VendorObjectSchema } from "../vendor-objects.ts";
 
@@ -134,7 +133,7 @@ export interface PlaceColumns {
 
 type DimensionNumbers = Readonly<Record<DimensionColumn, bigint | number>>;
 
-export interface CallSchema extends ReplicaSchema, EarlierSchema, VendorObjectSchema {
+export interface CallSchema extends ReplicaSchema, VendorObjectSchema {
   readonly call: FoundRow;
   /** The names for which other tables hold numbers. */
   readonly call_name: { readonly number: bigint | number; readonly name: string };

@@ -86,13 +86,13 @@ export function keepPruned(
   return everyHour((isEnding) => pruneOld(calls, settings, now(), isEnding), onFault);
 }
 
-/** Soon, because until calls have been moved, lists of them end early. */
-const FIRST_MOVE_MS = 500;
+/** Soon, because until then reports over a long time read every sum. */
+const FIRST_ROLL_UP_MS = 500;
 
-/** Moves the calls that an earlier version has stored. Works like everyHour(). */
-export function keepEarlierMoved(
-  calls: Pick<CallStore, "moveEarlier">,
+/** Adds sums to roll-ups that were made after them. Works like everyHour(). */
+export function keepRolledUp(
+  calls: Pick<CallStore, "rollUp">,
   onFault: (message: string) => void,
 ): () => Promise<void> {
-  return everyHour((isEnding) => pruneInRounds(() => calls.moveEarlier(), isEnding), onFault, FIRST_MOVE_MS);
+  return everyHour((isEnding) => pruneInRounds(() => calls.rollUp(), isEnding), onFault, FIRST_ROLL_UP_MS);
 }

@@ -13,7 +13,6 @@ import { prune } from "./call-pruning.ts";
 import { findCall, lastUses } from "./call-reads.ts";
 import type { CallSchema } from "./call-schema.ts";
 import { answerRequests } from "../database/database-thread.ts";
-import { moveNewest } from "./earlier-calls.ts";
 import { searchCalls } from "../search/log-search.ts";
 import { findPlaces } from "./journal-places.ts";
 import type { ShippedPlace } from "../journal/ledger.ts";
@@ -51,7 +50,7 @@ const METHODS = {
   ingest: ({ db, inserts }: OpenCalls, rows: WrittenRows, place: ShippedPlace | undefined) =>
     ingestCalls(db, incomingRows(rows), place, inserts),
   places: ({ db }: OpenCalls, journals: readonly string[], runs: readonly string[]) => findPlaces(db, journals, runs),
-  moveEarlier: async ({ db, inserts }: OpenCalls) => (await rollUpNewest(db)) || (await moveNewest(db, inserts)),
+  rollUp: ({ db }: OpenCalls) => rollUpNewest(db),
   prune: ({ db }: OpenCalls, before: Parameters<typeof prune>[1]) => prune(db, before),
   findCall: ({ db }: OpenCalls, traceId: string, tenantId: string | undefined) => findCall(db, traceId, tenantId),
   searchCalls: (

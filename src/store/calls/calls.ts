@@ -407,9 +407,8 @@ export interface CallStore extends LedgerSink, ReplicaTable, VendorObjectTable {
    */
   prune(before: KeptSince): Promise<number>;
   /**
-   * Brings some of what an earlier version has stored, calls and sums, to where this version reads it, and returns how
-   * much: to be repeated until it returns 0. Until then a search may end early with a cursor.
+   * Adds some sums to roll-ups that were made after them, and returns how many: to be repeated until it returns 0.
    */
-  moveEarlier(): Promise<number>;
+  rollUp(): Promise<number>;
   close(): Promise<void>;
 }

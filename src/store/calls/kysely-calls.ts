@@ -9,7 +9,6 @@ import { prune } from "./call-pruning.ts";
 import { findCall, lastUses, storedCall } from "./call-reads.ts";
 import type { CallSchema } from "./call-schema.ts";
 import type { CallStore } from "./calls.ts";
-import { moveNewest } from "./earlier-calls.ts";
 import { findPlaces } from "./journal-places.ts";
 import { searchCalls } from "../search/log-search.ts";
 import { postgresInserts } from "./postgres-inserts.ts";
@@ -46,7 +45,7 @@ export function kyselyCalls(
       for (let opened = 0; opened < readers; opened++) sql`select 1`.execute(reports).catch(() => {});
     },
     spent: (query) => spent(reports, query),
-    moveEarlier: async () => (await rollUpNewest(db)) || (await moveNewest(db, inserts)),
+    rollUp: () => rollUpNewest(db),
     prune: (before) => prune(db, before),
     registerReplica: (own, gone) => registerReplica(db, own, gone),
     unregisterReplica: (id) => unregisterReplica(db, id),

@@ -3,7 +3,7 @@
 import { CompiledQuery, type Transaction } from "kysely";
 import { BlockWriter } from "./call-blocks.ts";
 import type { CallInserts } from "./call-insert.ts";
-import { POSTGRES_TYPES } from "./call-migrations.ts";
+import { POSTGRES_TYPES } from "./call-tables.ts";
 import { CallPartitions } from "./call-partitions.ts";
 import { CALL_COLUMN_TYPES, CALL_COLUMNS, type CallSchema, SUM_COLUMNS } from "./call-schema.ts";
 import { lockRollUps } from "../sums/roll-ups.ts";

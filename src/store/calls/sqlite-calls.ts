@@ -34,7 +34,7 @@ export function openSqliteCalls({ file }: { readonly file: string }): CallStore 
       requireFile();
       return await writer.ask("places", journals, runs);
     },
-    moveEarlier: () => writer.ask("moveEarlier"),
+    rollUp: () => writer.ask("rollUp"),
     prune: (before) => writer.ask("prune", before),
     findCall: async (traceId, tenantId) =>
       storedCall(await reports().ask<FoundCall | null>("findCall", traceId, tenantId)),

@@ -1,4 +1,4 @@
-// The table of drafts, and the migration that makes it and the notes of versions.
+// The table of drafts, and what makes it.
 import { type Kysely, sql } from "kysely";
 
 export interface DraftSchema {
@@ -15,12 +15,6 @@ export interface DraftSchema {
 }
 
 export async function createDrafts(db: Kysely<unknown>): Promise<void> {
-  await db.schema.alterTable("versions").addColumn("note", "text").execute();
-  await db.schema
-    .createIndex("version_changes_of_resource")
-    .on("version_changes")
-    .columns(["resource_id", "version"])
-    .execute();
   await db.schema
     .createTable("drafts")
     .addColumn("tenant_id", "text", (column) => column.notNull().references("tenants.id").onDelete("cascade"))

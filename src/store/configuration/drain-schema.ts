@@ -1,4 +1,4 @@
-// The table of drains, and the migration that makes it.
+// The table of drains, and what makes it.
 import type { Kysely } from "kysely";
 
 export interface DrainSchema {

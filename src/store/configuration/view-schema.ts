@@ -1,4 +1,4 @@
-// The table of saved views, and the migration that makes it.
+// The table of saved views, and what makes it.
 import type { Kysely } from "kysely";
 
 export interface ViewSchema {

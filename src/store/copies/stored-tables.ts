@@ -87,8 +87,6 @@ export const PARTED_TABLES: readonly PartedTable[] = [
   parted("call_target_day", "day_ms", DAY_MS, "day_ms", ...TARGET),
   parted("call_user_project_day", "day_ms", DAY_MS, "day_ms", "tenant_id", "project_id"),
   parted("call_user_week", "week_ms", DAY_MS, "week_ms", "tenant_id", "project_id", "end_user"),
-  parted("earlier_call", "time_ms", DAY_MS, "trace_id"),
-  parted("earlier_call_detail", "time_ms", DAY_MS, "trace_id"),
 ];
 
 /** What belongs to the database itself and to who uses it now. */

@@ -1,4 +1,4 @@
-// The table of the contractions that a database has had (contractions.ts), and the migration that makes it.
+// The table of the contractions that a database has had (contractions.ts), and what makes it.
 import type { Kysely } from "kysely";
 
 /** What a database says about its schema to a program that uses it. */
@@ -19,10 +19,5 @@ export async function createContractions(db: Kysely<unknown>): Promise<void> {
     .addColumn("name", "text", (column) => column.primaryKey())
     .addColumn("oldest_step", "bigint", (column) => column.notNull())
     .addColumn("oldest_version", "text", (column) => column.notNull())
-    .execute();
-  // Gateways that do not know this column are older than every program that can be named.
-  await db.schema
-    .alterTable("gateway_replica")
-    .addColumn("schema_step", "bigint", (column) => column.notNull().defaultTo(0))
     .execute();
 }

@@ -1,4 +1,4 @@
-// The table of marks that a move to another database leaves in both (move-marks.ts), and the migration that makes it.
+// The table of marks that a move to another database leaves in both (move-marks.ts), and what makes it.
 import type { Kysely } from "kysely";
 
 export interface MoveSchema {

@@ -10,7 +10,7 @@ export interface Replica {
   /** `host:pid`, for people. */
   readonly name: string;
   readonly version: string;
-  /** The last migration that its program knows, by number; 0 for programs that do not say so. */
+  /** The last migration that its program knows, by number. */
   readonly schemaStep: number;
   /** Of the configuration file that the replica uses. */
   readonly fingerprint: string;
@@ -49,6 +49,7 @@ export async function createReplicas(db: Kysely<unknown>): Promise<void> {
     .addColumn("fingerprint", "text", (column) => column.notNull())
     .addColumn("beat", "bigint", (column) => column.notNull())
     .addColumn("seen_ms", "bigint", (column) => column.notNull())
+    .addColumn("schema_step", "bigint", (column) => column.notNull())
     .execute();
 }
 

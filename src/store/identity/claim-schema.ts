@@ -1,4 +1,4 @@
-// The table of claim links, and the migration that makes it.
+// The table of claim links, and what makes it.
 import type { Kysely } from "kysely";
 
 export interface ClaimSchema {

@@ -1,4 +1,4 @@
-// The tables of sessions, login codes and failed logins, and the migration that makes them.
+// The tables of sessions, login codes and failed logins, and what makes them.
 import type { Kysely } from "kysely";
 
 export interface SessionSchema {

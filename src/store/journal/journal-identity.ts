@@ -35,8 +35,7 @@ export function formatIn(folder: string): number {
 }
 
 /**
- * Segments of earlier versions have no heading, and a damaged heading cannot be read. Such a segment counts as a run of
- * its own, named by its first whole entry, which contains a random id. `segment` is the number in the file's name.
+ * A damaged heading cannot be read. Its segment counts as a run of its own, named by its first whole entry, which contains a random id. `segment` is the number in the file's name.
  */
 export function identityOfBytes(bytes: Buffer, segment: number): SegmentIdentity | null {
   if (bytes.length === 0) return null;

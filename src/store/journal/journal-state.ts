@@ -36,7 +36,7 @@ export interface JournalState extends KnownJournal {
   readonly journal: string;
   /** The identity of the lock file in the file system. A copy has a different file. */
   readonly lock: string;
-  /** The first number that this journal assigned; segments of earlier versions have lower numbers. */
+  /** The first number that this journal assigned. */
   readonly first: number;
   /**
    * The journals that this one continues, the oldest first. What the database had of them is stored, because a restore
@@ -59,8 +59,6 @@ const schema = z.object({
 });
 
 export const statePath = (folder: string): string => join(folder, "journal.json");
-/** What earlier versions stored instead: `<segment> <offset>`. */
-export const earlierStatePath = (folder: string): string => join(folder, "shipped");
 
 /** `null` when there is no readable state. */
 export function readState(folder: string): JournalState | null {
@@ -71,27 +69,13 @@ export function readState(folder: string): JournalState | null {
   }
 }
 
-/**
- * The number that an earlier version had reached; 0 when it is not stored. What that version had shipped is not
- * trusted, because it may belong to a journal that is gone.
- */
-export function earlierNumber(folder: string): number {
-  try {
-    return Number(/^(\d{1,15}) \d+\n$/.exec(readFileSync(earlierStatePath(folder), "utf8"))?.[1] ?? 0);
-  } catch {
-    return 0;
-  }
-}
-
 /** On the disk when it resolves. Rejects with the system's error. */
 export async function writeState(
-  disk: Pick<JournalDisk, "replace" | "remove">,
+  disk: Pick<JournalDisk, "replace">,
   folder: string,
   state: JournalState,
 ): Promise<void> {
   await disk.replace(statePath(folder), `${JSON.stringify(state)}\n`);
-  // An earlier version that is started here again would read this file and skip rows.
-  disk.remove(earlierStatePath(folder));
 }
 
 /** Unchanged when the folder is moved or the machine restarted, and different in a copy. Throws the system's error. */

@@ -17,7 +17,6 @@ import {
 } from "./journal-recovery.ts";
 import {
   type EarlierJournal,
-  earlierNumber,
   type JournalState,
   type KnownJournal,
   lockIdentity,
@@ -247,7 +246,6 @@ function openState({ findings, state, lock }: Found, folder: string, disk: Journ
   let earlier = [...(state?.earlier ?? []), ...(own === null ? before : [])].slice(-MAX_EARLIER);
   const firstSegment = Math.max(
     findings.lastSegment + 1,
-    earlierNumber(folder) + 1,
     freeBehind(state?.written ?? null),
     freeBehind(state?.shipped ?? null),
   );

@@ -4,7 +4,6 @@ import { type Kysely, sql } from "kysely";
 import { timeOfKey, timeOfKeySql } from "../calls/call-keys.ts";
 import type { CallSchema } from "../calls/call-schema.ts";
 import type { CallHistogram, CallScope, HistogramQuery, LogFilter, UsageSums } from "../calls/calls.ts";
-import { earlierBounds } from "../calls/earlier-calls.ts";
 import { logQuery, numberedFilter } from "./log-search.ts";
 import { cursorAt } from "../database/pages.ts";
 import { inOneView } from "../database/read-view.ts";
@@ -102,16 +101,14 @@ async function summed(db: Db, edges: readonly number[], scope: CallScope): Promi
 }
 
 async function counted(db: Db, edges: readonly number[], filter: HistogramQuery["filter"]): Promise<CallHistogram> {
-  const earlier = await earlierBounds(db);
-  const movedMs = earlier === null ? 0 : earlier.lastStartMs + 1;
-  const fromMs = Math.max(edges[0]!, movedMs);
+  const fromMs = edges[0]!;
   const keptFromMs = await keptFrom(db, fromMs);
   const given: LogFilter = { explained: false, ...filter, order: "newest", fromMs, toMs: edges.at(-1)! };
   const numbered = await numberedFilter(db, given);
   const unit = unitOf(edges);
   const found: UsageSums[] = inBuckets(edges, []);
   const begin = keptFromMs === null ? fromMs : Math.min(keptFromMs, edges.at(-1)!);
-  const complete = { buckets: found, searchedToMs: begin > edges[0]! ? begin : null, wholeUntilMs: null };
+  const complete = { buckets: found, searchedToMs: begin > fromMs ? begin : null, wholeUntilMs: null };
   if (numbered === null) return complete;
   let cursor: string | null = null;
   for (let step = 0; step < MOST_STEPS; step++) {

@@ -3,13 +3,12 @@
 // on. No search therefore occupies the reading thread for long.
 import { type Kysely, sql, type RawBuilder } from "kysely";
 import { requestHash, summaryOf } from "../calls/call-columns.ts";
-import { findKey, firstKeyAt, keyBoundAt, timeOfKey } from "../calls/call-keys.ts";
+import { findKey, keyBoundAt, timeOfKey } from "../calls/call-keys.ts";
 import { numbersOf } from "../calls/call-names.ts";
 import { named } from "../calls/call-reads.ts";
 import type { CallSchema, FoundRow } from "../calls/call-schema.ts";
 import { tagOf } from "../calls/call-tags.ts";
 import type { LogFilter, LogOrder, LogPage } from "../calls/calls.ts";
-import { type EarlierBounds, earlierBounds } from "../calls/earlier-calls.ts";
 import {
   allOf,
   type Condition,
@@ -70,8 +69,6 @@ interface RowPage extends Omit<LogPage, "data"> {
 
 export async function searchRows(db: Db, page: PageRequest, filter: LogFilter): Promise<RowPage> {
   const numbered = await numberedFilter(db, filter);
-  const earlier = await earlierBounds(db);
-  if (earlier !== null) return await searchMoved(db, page, filter, numbered, earlier);
   return numbered === null ? nothing(page, keyOfOrder(filter.order)) : await search(db, page, numbered);
 }
 
@@ -102,36 +99,6 @@ function nothing(page: PageRequest, key: ListKey): RowPage {
   rowLimit(page);
   keyBefore(page, key);
   return { data: [], nextCursor: null, searchedToMs: null };
-}
-
-/**
- * While earlier calls are moved (earlier-calls.ts), a search ends where they begin, and its cursor leads on.
- */
-async function searchMoved(
-  db: Db,
-  page: PageRequest,
-  filter: LogFilter,
-  numbered: NumberedFilter | null,
-  { lastStartMs, lastEndMs }: EarlierBounds,
-): Promise<RowPage> {
-  const key = keyOfOrder(filter.order);
-  const before = keyBefore(page, key);
-  if (filter.order === "newest") {
-    const movedMs = lastStartMs + 1;
-    if (filter.fromMs !== undefined && filter.fromMs >= movedMs)
-      return numbered === null ? nothing(page, key) : await search(db, page, numbered);
-    const bounded = numbered === null ? null : { ...numbered, filter: { ...filter, fromMs: movedMs } };
-    const found = bounded === null ? nothing(page, key) : await search(db, page, bounded);
-    if (found.nextCursor !== null) return found;
-    const from = before !== null && (before[0] as bigint) < firstKeyAt(movedMs) ? before : [firstKeyAt(movedMs)];
-    return { data: found.data, nextCursor: cursorAt(key, from), searchedToMs: movedMs };
-  }
-  const lastMs = filter.order === "ended" ? lastEndMs : lastStartMs;
-  const startMs = filter.order === "ended" ? latest(filter.endedFromMs, filter.fromMs) : filter.fromMs;
-  const begunMs = before === null ? (startMs ?? 0) : timeOf(filter.order, before);
-  if (begunMs > lastMs) return numbered === null ? nothing(page, key) : await search(db, page, numbered);
-  const from = before ?? (filter.order === "ended" ? [BigInt(begunMs), -1n] : [keyBoundAt(begunMs) - 1n]);
-  return { data: [], nextCursor: cursorAt(key, from), searchedToMs: begunMs };
 }
 
 const timeOf = (order: LogOrder, parts: readonly KeyPart[]): number =>

