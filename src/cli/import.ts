@@ -97,8 +97,8 @@ function printReport(gateway: GatewayName, imported: Imported, { out }: ImportFl
   if (secrets.length > 0)
     printLine(
       out === undefined
-        ? `${secrets.length} secrets stand in plain text in the file; with --out each gets a file of its own.`
-        : `${secrets.length} secrets were in plain text: each has a file of its own, which only you can read: ${secrets.map(({ name }) => name).join(", ")}.`,
+        ? `Secrets in plain text in the file: ${secrets.length}; with --out each gets a file of its own.`
+        : `Secrets that were in plain text: ${secrets.length}; each has a file of its own, which only you can read: ${secrets.map(({ name }) => name).join(", ")}.`,
     );
   printIncomplete(imported);
   printNeeds(imported.needs);

@@ -164,7 +164,7 @@ function importReliability(settings: ReadonlyMap<string, ForeignNode>, { claims,
     claims.changed(
       cooldown,
       "route_defaults.breaker.open_ms",
-      "after it one call tries the target; while that fails, the time doubles up to ten times",
+      "after it one call tries the target; while that fails, the time doubles, to 60 s at most where it is shorter",
     );
   }
 }

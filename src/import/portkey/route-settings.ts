@@ -159,7 +159,7 @@ function breakerOf(config: ForeignNode, { claims, at }: Saying): Mapping {
   claims.changed(
     config.members.get("cooldown_interval"),
     at("breaker.open_ms"),
-    "after it one call tries the target; while that fails, the time doubles up to ten times",
+    "after it one call tries the target; while that fails, the time doubles, to 60 s at most where it is shorter",
   );
   claims.changed(
     config.members.get("failure_status_codes"),
