@@ -111,8 +111,6 @@ export interface ChainReader {
   auditLinkAt(chain: string, ms: number, side: "first_from" | "last_before"): Promise<ChainHead | null>;
   /** Whether rows about changes after this time were removed because of their age. */
   isAuditRemovedSince(chain: string, ms: number): Promise<boolean>;
-  /** How many rows of an earlier version stand in no chain yet. */
-  unchainedAudit(chain: string): Promise<number>;
 }
 
 /** The find methods resolve to `null` when there is no such entry. */

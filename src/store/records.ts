@@ -158,8 +158,8 @@ export interface AuditRow {
   readonly note: string | null;
   /** The version of the configuration that the change made. */
   readonly version: number | null;
-  /** Its place in the chain of its tenant (audit-chain.ts); `null` for a row of an earlier version. */
-  readonly link: ChainHead | null;
+  /** Where it stands in the chain of its tenant (audit/audit-chain.ts). */
+  readonly link: ChainHead;
 }
 
 /** A row for what changed nothing, such as a refused attempt or a login. */

@@ -95,10 +95,10 @@ export interface Schema
     readonly updated_at_ms: bigint;
   };
   readonly audit_log: ChainedRow & {
-    /** The place in the chain of its tenant; `null` for rows of an earlier version. */
-    readonly chain: string | null;
-    readonly sequence: bigint | null;
-    readonly hash: string | null;
+    /** Where it stands in the chain of its tenant (audit/audit-chain.ts). */
+    readonly chain: string;
+    readonly sequence: bigint;
+    readonly hash: string;
   };
   readonly versions: ActorColumns & {
     readonly number: bigint;

@@ -72,8 +72,6 @@ export interface AuditChain {
   readonly removed: number;
   /** Time in UTC. */
   readonly newest_removed_at: string | null;
-  /** Rows that a gateway of an earlier version has written; the next row of this version chains them. */
-  readonly not_chained: number;
   readonly head: {
     /** The number of a row; 0 stands for the beginning. */
     readonly sequence: number;
@@ -111,9 +109,9 @@ export interface AuditRow {
   readonly note: string | null;
   readonly version: number | null;
   /** Its number in the chain of its tenant: docs/audit.md. */
-  readonly sequence: number | null;
+  readonly sequence: number;
   /** Its hash in the chain, which depends on all rows before it. */
-  readonly hash: string | null;
+  readonly hash: string;
 }
 
 export interface Call {

@@ -57,10 +57,8 @@ function printChain(chain: JsonObject): void {
     chain["removed"] === 0
       ? ""
       : `, ${cell(chain, "removed")} were removed because of their age (the newest of ${cell(chain, "newest_removed_at")})`;
-  const later =
-    chain["not_chained"] === 0 ? "" : `, ${cell(chain, "not_chained")} of an earlier version are not chained yet`;
   printLine(
-    `${whose}: ${cell(chain, "rows")} rows${removed}${later}. ${problems.length === 0 ? "No row was changed or removed." : ""}`,
+    `${whose}: ${cell(chain, "rows")} rows${removed}. ${problems.length === 0 ? "No row was changed or removed." : ""}`,
   );
   for (const problem of problems) printError(cell(problem, "message"));
   printLine(`Its head: ${cell(chain, "head.sequence")}:${cell(chain, "head.hash")}`);

@@ -42,8 +42,8 @@ export const auditRow = z
     after: auditedValue,
     note: z.string().nullable(),
     version: z.int().nullable(),
-    sequence: z.int().nullable().meta({ description: "Its number in the chain of its tenant: docs/audit.md." }),
-    hash: z.string().nullable().meta({ description: "Its hash in the chain, which depends on all rows before it." }),
+    sequence: z.int().meta({ description: "Its number in the chain of its tenant: docs/audit.md." }),
+    hash: z.string().meta({ description: "Its hash in the chain, which depends on all rows before it." }),
   })
   .meta({ id: "AuditRow" });
 
@@ -89,7 +89,7 @@ export function shownAudit({
     after,
     note,
     version: made,
-    sequence: link?.sequence ?? null,
-    hash: link?.hash ?? null,
+    sequence: link.sequence,
+    hash: link.hash,
   };
 }

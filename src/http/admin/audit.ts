@@ -95,9 +95,6 @@ const report = z
     rows: z.int(),
     removed: z.int().meta({ description: "Rows that were removed because of their age: `audit.keep_days`." }),
     newest_removed_at: time.nullable(),
-    not_chained: z.int().meta({
-      description: "Rows that a gateway of an earlier version has written; the next row of this version chains them.",
-    }),
     head: link,
     problems: z.array(
       z.strictObject({
@@ -136,12 +133,11 @@ function knownIn({ sequence, hash }: KnownHead): ChainHead | null {
 }
 
 async function chainReport(reads: AuditReads, chain: string, known: ChainHead | null): Promise<JsonObject> {
-  const { newestRemovedMs, head, problems, unchained, ...counts } = await reads.check(chain, known);
+  const { newestRemovedMs, head, problems, ...counts } = await reads.check(chain, known);
   return {
     tenant_id: tenantOfChain(chain),
     ...counts,
     newest_removed_at: isoOrNull(newestRemovedMs),
-    not_chained: unchained,
     head: { ...head },
     problems: problems.map((problem) => ({ ...problem })),
   };

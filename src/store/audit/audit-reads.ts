@@ -7,16 +7,11 @@ import type { ExportReads } from "./audit-export.ts";
 import type { DatabasePlace } from "../database/database.ts";
 import { openQuestionThread } from "../database/question-thread.ts";
 
-/** The check of one chain, and how many rows in it are not chained yet. */
-export interface CheckedChain extends ChainReport {
-  readonly unchained: number;
-}
-
 /** What rejects is a GatewayError or a StoreError. */
 export interface AuditReads extends ExportReads {
   chains(): Promise<readonly string[]>;
   /** `known` is a head that the reader has from an earlier time. */
-  check(chain: string, known: ChainHead | null): Promise<CheckedChain>;
+  check(chain: string, known: ChainHead | null): Promise<ChainReport>;
   /** `null` when rows that would be needed were removed because of their age. */
   asOf(tenantId: string, ms: number): Promise<EarlierIdentities | null>;
 }

@@ -1,5 +1,5 @@
 // The tables of the chains of the audit log (audit-chain.ts), and what makes them.
-import { type Kysely, sql } from "kysely";
+import type { Kysely } from "kysely";
 
 export interface AuditChainSchema {
   /** The newest link of each chain. The row is also the lock under which the chain is written. */
@@ -17,12 +17,6 @@ export interface AuditChainSchema {
 
 export async function createAuditChain(db: Kysely<unknown>): Promise<void> {
   await db.schema.createIndex("audit_log_in_chain").unique().on("audit_log").columns(["chain", "sequence"]).execute();
-  await db.schema
-    .createIndex("audit_log_unchained")
-    .on("audit_log")
-    .columns(["at_ms", "id"])
-    .where(sql.ref("chain"), "is", null)
-    .execute();
   await db.schema
     .createTable("audit_chains")
     .addColumn("chain", "text", (column) => column.primaryKey())

@@ -73,8 +73,7 @@ export async function addToChains(tx: Db, rows: readonly ChainedRow[]): Promise<
   // Always in the same order, so that two transactions do not wait for each other.
   const chains = [...Map.groupBy(rows, ({ tenant_id: tenantId }) => chainOf(tenantId))];
   for (const [chain, own] of chains.toSorted(([a], [b]) => (a < b ? -1 : 1))) {
-    const head = await chainEarlier(tx, chain, await lockedHead(tx, chain));
-    const links = linked(own, head);
+    const links = linked(own, await lockedHead(tx, chain));
     chained.push(...links.map(({ row, hash, sequence }) => ({ ...row, chain, hash, sequence: toInteger(sequence) })));
     await moveHead(tx, chain, links.at(-1)!);
   }
@@ -117,44 +116,6 @@ function linked(rows: readonly ChainedRow[], head: ChainHead): readonly Linked[]
   });
 }
 
-/** Rows that a gateway of an earlier version has written stand in no chain: they come before what is written now. */
-async function chainEarlier(tx: Db, chain: string, head: ChainHead): Promise<ChainHead> {
-  let last = head;
-  for (;;) {
-    const rows = await tx
-      .selectFrom("audit_log")
-      .selectAll()
-      .where("chain", "is", null)
-      .where("tenant_id", chain === "" ? "is" : "=", chain === "" ? null : chain)
-      .orderBy("at_ms")
-      .orderBy("id")
-      .limit(sql.lit(ROWS_AT_ONCE))
-      .execute();
-    for (const { row, sequence, hash } of linked(rows, last)) {
-      await tx
-        .updateTable("audit_log")
-        .set({ chain, sequence: toInteger(sequence), hash })
-        .where("id", "=", row.id)
-        .execute();
-      last = { sequence, hash };
-    }
-    if (rows.length < ROWS_AT_ONCE) return last;
-  }
-}
-
-/** Chains all rows that stand in no chain. It has to run in a transaction. */
-export async function chainUnchained(tx: Db): Promise<void> {
-  const tenants = await tx
-    .selectFrom("audit_log")
-    .select("tenant_id")
-    .distinct()
-    .where("chain", "is", null)
-    .orderBy("tenant_id")
-    .execute();
-  for (const chain of tenants.map(({ tenant_id: tenantId }) => chainOf(tenantId)).toSorted())
-    await moveHead(tx, chain, await chainEarlier(tx, chain, await lockedHead(tx, chain)));
-}
-
 // Reading a chain.
 
 export function auditReader(db: Db): ChainReader & Pick<Reader, "listAudit" | "findAudit"> {
@@ -179,15 +140,6 @@ export function auditReader(db: Db): ChainReader & Pick<Reader, "listAudit" | "f
         .limit(1)
         .executeTakeFirst();
       return row !== undefined;
-    },
-    async unchainedAudit(chain) {
-      const { rows } = await db
-        .selectFrom("audit_log")
-        .select((row) => row.fn.countAll<bigint>().as("rows"))
-        .where("chain", "is", null)
-        .where("tenant_id", chain === "" ? "is" : "=", chain === "" ? null : chain)
-        .executeTakeFirstOrThrow();
-      return Number(rows);
     },
   };
 }
@@ -217,7 +169,7 @@ async function auditLinks(db: Db, chain: string, after: number, limit: number): 
 function linkOfRow(row: Row): ChainLink {
   const content = contentOf(row);
   return {
-    sequence: fromInteger(row.sequence!),
+    sequence: fromInteger(row.sequence),
     atMs: fromInteger(row.at_ms),
     outcome: row.outcome,
     contentHash: contentHashOf(content),
@@ -255,7 +207,7 @@ async function auditLinkAt(
     ),
   );
   const links = found.flatMap((row) =>
-    row === undefined ? [] : [{ sequence: fromInteger(row.sequence!), hash: row.hash! }],
+    row === undefined ? [] : [{ sequence: fromInteger(row.sequence), hash: row.hash }],
   );
   return links.toSorted((a, b) => (isFirst ? a.sequence - b.sequence : b.sequence - a.sequence))[0] ?? null;
 }
@@ -271,10 +223,9 @@ export async function pruneAudit(
   { doneMs, refusedMs }: { readonly doneMs: number | null; readonly refusedMs: number | null },
 ): Promise<number> {
   if (doneMs === null && refusedMs === null) return 0;
-  return await beginWriting(db).execute(async (tx) => {
-    await chainUnchained(tx);
-    return (await removeOld(tx, "done", doneMs)) + (await removeOld(tx, "refused", refusedMs));
-  });
+  return await beginWriting(db).execute(
+    async (tx) => (await removeOld(tx, "done", doneMs)) + (await removeOld(tx, "refused", refusedMs)),
+  );
 }
 
 async function removeOld(
@@ -297,12 +248,12 @@ async function removeOld(
       .insertInto("audit_removed")
       .values(
         some.map((row) => ({
-          chain: row.chain!,
-          sequence: row.sequence!,
+          chain: row.chain,
+          sequence: row.sequence,
           at_ms: row.at_ms,
           outcome: row.outcome,
           content_hash: contentHashOf(contentOf(row)),
-          hash: row.hash!,
+          hash: row.hash,
         })),
       )
       // Another gateway may have removed the same rows.

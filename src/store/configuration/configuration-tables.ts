@@ -65,9 +65,9 @@ async function createHistory(db: Db): Promise<void> {
       .addColumn("revision", "bigint")
       .addColumn("via", "text")
       .addColumn("session_id", "text")
-      .addColumn("chain", "text")
-      .addColumn("hash", "text")
-      .addColumn("sequence", "bigint"),
+      .addColumn("chain", "text", (column) => column.notNull())
+      .addColumn("hash", "text", (column) => column.notNull())
+      .addColumn("sequence", "bigint", (column) => column.notNull()),
   ).execute();
   await db.schema.createIndex("audit_log_by_time").on("audit_log").columns(["at_ms", "id"]).execute();
   await db.schema.createIndex("audit_log_of_tenant").on("audit_log").columns(["tenant_id", "at_ms", "id"]).execute();

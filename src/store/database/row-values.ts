@@ -184,7 +184,7 @@ export function auditRowOf(row: Row<"audit_log">): AuditRow {
     after: parsed(row.value_after),
     note: row.note,
     version: fromIntegerOrNull(row.version),
-    link: row.sequence === null || row.hash === null ? null : { sequence: fromInteger(row.sequence), hash: row.hash },
+    link: { sequence: fromInteger(row.sequence), hash: row.hash },
   };
 }
 

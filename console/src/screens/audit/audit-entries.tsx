@@ -140,7 +140,7 @@ function EntryFacts({ row }: { readonly row: AuditRow }) {
     ["Session", row.session_id],
     ["Version", row.version === null ? null : String(row.version)],
     ["Note", row.note],
-    ["Place in the chain", row.sequence === null ? "none yet" : `${row.sequence} ${row.hash}`],
+    ["Place in the chain", `${row.sequence} ${row.hash}`],
   ];
   return (
     <>

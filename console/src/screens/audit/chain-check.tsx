@@ -79,10 +79,7 @@ function ChainRow({ chain }: { readonly chain: AuditChain }) {
   return (
     <tr>
       <th scope="row">{chain.tenant_id === null ? "no tenant" : visibleText(chain.tenant_id)}</th>
-      <td>
-        {wholeCount(chain.rows)}
-        {chain.not_chained > 0 && <small> and {wholeCount(chain.not_chained)} not chained yet</small>}
-      </td>
+      <td>{wholeCount(chain.rows)}</td>
       <td>
         {wholeCount(chain.removed)}
         {chain.newest_removed_at !== null && (
