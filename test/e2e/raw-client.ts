@@ -19,11 +19,9 @@ export interface RawCall {
   readonly body: object;
   /** False: never reads a byte. */
   readonly reads?: boolean;
-  /** The request is sent when this has come, over a connection that is there before. */
-  readonly after?: Promise<void>;
 }
 
-export function rawCall({ url, token, body, reads = true, after = Promise.resolve() }: RawCall): RawClient {
+export function rawCall({ url, token, body, reads = true }: RawCall): RawClient {
   const { hostname, port, host } = new URL(url);
   const text = JSON.stringify(body);
   const socket = connect({ host: hostname, port: Number(port) });
@@ -38,14 +36,12 @@ export function rawCall({ url, token, body, reads = true, after = Promise.resolv
   socket.on("error", () => {});
   socket.on("close", over);
   socket.on("end", over);
-  const send = async (): Promise<void> => {
-    await after;
+  socket.on("connect", () => {
     socket.write(
       `POST /api/v1/chat/completions HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
     );
     if (!reads) socket.pause();
-  };
-  socket.on("connect", () => void send());
+  });
   if (reads)
     socket.on("data", (bytes) => {
       got += bytes.toString("utf8");
