@@ -3,7 +3,7 @@
 // further left and is never used. RFC 7239 describes `Forwarded`.
 
 // Decides (who may call, and with what): From which address does a client call, behind a proxy? By: `clientAddress`.
-// Rule: The peer; behind `server.trusted_proxies`, the last address of `server.proxy_header` that is none of them.
+// Rule: The peer; behind `server.trusted_proxies`, the last address of `server.proxy_header` that is no trusted proxy.
 import { isIP } from "node:net";
 import { isLocalHost, isLoopbackAddress } from "../config/loopback.ts";
 import { GatewayError } from "../core/errors.ts";

@@ -1,5 +1,5 @@
 // One request of any operation, from top to bottom: authenticate, refuse what the token and its limits forbid whatever
-// the body says, parse, authorize, admit, reply. Each step is a file of its own, and the errors of all steps become a response in one place.
+// the body says, parse, authorize, admit, reply. Each step is a file; errors of all become a response in one place.
 import { authorize, requireInference } from "../auth/authorize.ts";
 import { identify } from "../auth/identify.ts";
 import { presentedToken } from "../auth/presented-token.ts";

@@ -79,8 +79,8 @@ export function routesFor(
 }
 
 /**
- * Finds a route by its name, or else by an alias. An alias of a route that the caller may not call is none, so that it
- * neither tells of the route nor stands before a model of this name.
+ * Finds a route by its name, or else by an alias. An alias of a route that the caller may not call does not count, so
+ * that it neither tells of the route nor stands before a model of this name.
  */
 export function findRoute(
   name: string,

@@ -58,10 +58,6 @@ export class CallLifetime implements BytesHolder {
   }
 
   /** `null` while the caller is not known. */
-  get meter(): CallMeter | null {
-    return this.#meter;
-  }
-
   /**
    * Takes a place among the calls in flight, and among those of the tenant. Throws `shutting_down`, `stale_snapshot` or
    * `gateway_overloaded`.

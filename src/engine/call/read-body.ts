@@ -45,13 +45,17 @@ export function readBody(
   const length = request.headers.get("content-length");
   if (length !== null && Number(length) > limits.maxBodyBytes) throw tooLarge(limits);
   if (caller === null || (length !== null && Number(length) < LEAST_HELD_BYTES))
-    return readAdmitted(request, limits, null);
-  return whenReady(caller.admit(), () => readAdmitted(request, limits, caller.holder));
+    return readAdmitted(request, length, limits, null);
+  return whenReady(caller.admit(), () => readAdmitted(request, length, limits, caller.holder));
 }
 
-/** `holder` is `null` where the body is short. */
-function readAdmitted(request: Request, limits: ServerLimits, holder: BytesHolder | null): MaybePromise<Uint8Array> {
-  const length = request.headers.get("content-length");
+/** `length` is the header's; `holder` is `null` where the body is short. */
+function readAdmitted(
+  request: Request,
+  length: string | null,
+  limits: ServerLimits,
+  holder: BytesHolder | null,
+): MaybePromise<Uint8Array> {
   const held = holder === null || length === null ? 0 : Number(length);
   if (held > 0) holder!.hold(held, limits);
   const reading = length === null ? readCounted(request, limits, holder) : request.bytes();

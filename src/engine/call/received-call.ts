@@ -30,7 +30,7 @@ import { corsHeaders, errorResponse, providerHeaders } from "./reply-headers.ts"
 
 const CLIENT_ID_MAX = 200;
 
-/** Whose limits apply. An empty project is none. */
+/** Whose limits apply. `projectId` is empty where the project is not known yet. */
 interface LimitedScopes {
   readonly tenantId: string;
   readonly projectId: string;

@@ -13,7 +13,6 @@ import { type AskedTarget, type Way, wayAt, type WayResult } from "./way.ts";
 
 /** What would be sent to a target. */
 export interface ReadyTarget {
-  readonly way: Way["kind"];
   /** The target without its credential. */
   readonly resolved: Resolved;
   readonly fitted: FittedRequest;
@@ -31,7 +30,6 @@ export function readyTarget(asked: AskedTarget): ReadyTarget {
   const outputGuards = way.kind === "task" ? [] : asked.outputGuards;
   return {
     ...made,
-    way: way.kind,
     resolved:
       references === undefined
         ? made.resolved

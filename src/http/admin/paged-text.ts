@@ -16,10 +16,10 @@ export interface TextForm<Row> {
  * The first page is read before the response begins, so that an invalid query still gets its error status. Throws what
  * `read` throws.
  */
-export async function pagedText<Row>(
+export async function pagedText<Row, Read extends Page<Row>>(
   { cursor = null }: PageRequest,
-  read: (page: PageRequest) => Promise<Page<Row>>,
-  formOf: (first: Page<Row>) => TextForm<Row>,
+  read: (page: PageRequest) => Promise<Read>,
+  formOf: (first: Read) => TextForm<Row>,
 ): Promise<NonNullable<Answer["text"]>> {
   const encoder = new TextEncoder();
   const first = await read({ limit: PAGE, cursor });

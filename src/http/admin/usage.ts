@@ -5,7 +5,7 @@ import { FOCUS_DIMENSIONS, FOCUS_HEADER, focusLines } from "../../accounting/foc
 import { csvOf, shownRow, shownSums } from "../../accounting/usage-sums.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { reportingZone } from "../../core/snapshot.ts";
-import { USAGE_DIMENSIONS, USAGE_ORDERS, type UsageReport, type UsageRow } from "../../store/calls/calls.ts";
+import { USAGE_DIMENSIONS, USAGE_ORDERS, type UsageRow } from "../../store/calls/calls.ts";
 import type { PageRequest } from "../../store/reader.ts";
 import { asOf, type CallReach, filters, PLACES, scopeOf, SCOPE_QUERY, wholeUntil } from "./call-shapes.ts";
 import { type AdminOperation, type Answer, reading } from "./operation.ts";
@@ -81,6 +81,7 @@ const usageQuery = z.strictObject({
     }),
 });
 type UsageFilters = z.output<typeof usageQuery>;
+type DatedUsage = Awaited<ReturnType<AdminCalls["usage"]>>;
 
 /** Throws `invalid_request` for what the form of FOCUS fixes. */
 function focusText(
@@ -96,13 +97,9 @@ function focusText(
       `${odd} cannot be given with format=focus, whose rows are always by ${FOCUS_DIMENSIONS.join(", ")}, with days of UTC. Leave it out, or ask for format=csv.`,
       { param: odd },
     );
-  let asOfMs = 0;
-  const rows = async (page: PageRequest): Promise<UsageReport> => {
-    const report = await read(page, { ...scope, by: FOCUS_DIMENSIONS, order: "group", zone: "UTC" });
-    asOfMs ||= report.asOfMs;
-    return report;
-  };
-  return pagedText<UsageRow>(pageOf(query), rows, () => {
+  const rows = (page: PageRequest): Promise<DatedUsage> =>
+    read(page, { ...scope, by: FOCUS_DIMENSIONS, order: "group", zone: "UTC" });
+  return pagedText<UsageRow, DatedUsage>(pageOf(query), rows, ({ asOfMs }) => {
     const period = { fromMs: scope.fromMs ?? null, toMs: Math.min(scope.toMs ?? asOfMs, asOfMs) };
     return {
       contentType: "text/csv; charset=utf-8",
