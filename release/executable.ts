@@ -3,16 +3,14 @@
 // of release/targets.ts is named. https://bun.com/docs/bundler/executables
 import { mkdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { type BunPlugin, Glob } from "bun";
-import { buildConsole } from "../console/build.ts";
+import type { BunPlugin } from "bun";
+import { type Contents, contentsOf, missingIn } from "./contents.ts";
 import { systemOf } from "./file-header.ts";
 import { foreignRuntime } from "./runtimes.ts";
 import { type Target, targetNamed } from "./targets.ts";
 
 const PROJECT = join(import.meta.dir, "..");
 const SOURCE = join(PROJECT, "src");
-/** Threads are files of their own, which a module names when it starts one. */
-const THREADS = "**/*-{worker,entry}.ts";
 
 export interface ExecutableOptions {
   /** Where the executable is written. */
@@ -21,12 +19,15 @@ export interface ExecutableOptions {
   readonly foreign?: { readonly target: Target; readonly runtime: string } | undefined;
 }
 
-/** Throws with the messages of the bundler when the source does not compile. */
+/**
+ * Throws with the messages of the bundler when the source does not compile, and for an executable that is for another
+ * system or incomplete.
+ */
 export async function buildExecutable({ path, foreign }: ExecutableOptions): Promise<void> {
-  const threads = [...new Glob(THREADS).scanSync({ cwd: SOURCE })].toSorted();
+  const contents = await contentsOf(SOURCE);
   mkdirSync(dirname(path), { recursive: true });
   const built = await Bun.build({
-    entrypoints: ["main.ts", ...threads].map((file) => join(SOURCE, file)),
+    entrypoints: ["main.ts", ...contents.threads].map((file) => join(SOURCE, file)),
     // Threads look for their files below it.
     root: SOURCE,
     target: "bun",
@@ -35,7 +36,7 @@ export async function buildExecutable({ path, foreign }: ExecutableOptions): Pro
     bytecode: true,
     // Names stay, so that a stack in an error report can be read.
     minify: { whitespace: true, syntax: true, identifiers: false },
-    plugins: [await embeddedConsole()],
+    plugins: [embeddedConsole(contents)],
     compile: {
       outfile: path,
       // Without the target Bun takes the runtime for one of this machine.
@@ -50,14 +51,16 @@ export async function buildExecutable({ path, foreign }: ExecutableOptions): Pro
     throw: false,
   });
   if (!built.success) throw new Error(built.logs.map(String).join("\n"));
-  const system = systemOf(readFileSync(path));
+  const file = readFileSync(path);
+  const system = systemOf(file);
   if (foreign !== undefined && !foreign.target.name.startsWith(String(system)))
     throw new Error(`${path} was built for ${foreign.target.name}, but its header says ${system ?? "nothing known"}.`);
+  const missing = missingIn(file, contents);
+  if (missing.length > 0) throw new Error(`${path} lacks ${missing.join(", ")}.`);
 }
 
 /** Puts the files of the console into the executable, in the place of the module that looks for them on the disk. */
-async function embeddedConsole(): Promise<BunPlugin> {
-  const files = await buildConsole();
+function embeddedConsole({ console: files }: Contents): BunPlugin {
   const contents = [
     ...files.map((_, index) => `import file${index} from "console:${index}" with { type: "file" };`),
     `const FILES = new Map([${files.map(({ path }, index) => `[${JSON.stringify(path)}, file${index}]`).join(", ")}]);`,

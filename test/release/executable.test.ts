@@ -1,11 +1,12 @@
 // The executable of a release, started in a folder that is not its own: what is inside, and what has no influence on it.
 // The whole suite runs against it too (test/run.ts).
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { cleanEnvironment, startGateway } from "../harness/gateway-process.ts";
 import { buildProgram, gatewayFile, isExecutable } from "../harness/gateway-program.ts";
+import { contentsOf, missingIn } from "../../release/contents.ts";
 import manifest from "../../package.json" with { type: "json" };
 
 const scratch = mkdtempSync(join(tmpdir(), "dragoman-executable-"));
@@ -46,6 +47,19 @@ describe("[d15.1] the single executable", () => {
     } finally {
       await gateway.stop();
     }
+  });
+
+  test("holds the module of each thread and each file of the console; one that lacks any is not released", async () => {
+    const file = readFileSync(program);
+    const contents = await contentsOf(join(import.meta.dir, "..", "..", "src"));
+    expect(contents.threads.length).toBeGreaterThan(5);
+    expect(contents.console.length).toBeGreaterThan(30);
+    expect(missingIn(file, contents)).toEqual([]);
+    const thread = "store/journal/journal-entry";
+    for (let at = file.indexOf(`${thread}.js`); at !== -1; at = file.indexOf(`${thread}.js`)) file.fill(0, at, at + 1);
+    const { path, bytes } = contents.console.find(({ path: name }) => name.endsWith(".js"))!;
+    for (let at = file.indexOf(bytes); at !== -1; at = file.indexOf(bytes)) file.fill(0, at, at + 1);
+    expect(missingIn(file, contents)).toEqual([`${thread}.ts`, path]);
   });
 
   test("reads no settings of the runtime in the folder where it is started", async () => {
