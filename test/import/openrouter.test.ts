@@ -32,6 +32,18 @@ test("a preset is a route through OpenRouter, with the same preferences", () => 
   expect(lineAt(result, "data.slug")).toMatchObject({ outcome: "changed", to: "routes.support.aliases" });
 });
 
+test("[d15.2] a system prompt is without counterpart wherever it stands", () => {
+  const config = { model: "openai/gpt-4o", system_prompt: "You help." };
+  const [inside, beside] = [{ data: { slug: "support", designated_version: { config } } }, config].map(made);
+  for (const [result, path] of [
+    [inside!, "data.designated_version.config.system_prompt"],
+    [beside!, "system_prompt"],
+  ] as const) {
+    expect(lineAt(result, path).outcome).toBe("without");
+    expect(JSON.stringify(section(result, "routes"))).not.toContain("You help.");
+  }
+});
+
 test("a list of models is tried in order", () => {
   const result = made({
     models: ["anthropic/claude-sonnet-4.5", "openai/gpt-5-mini"],

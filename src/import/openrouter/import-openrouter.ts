@@ -16,6 +16,7 @@ const FAMILY = "openrouter";
 const MOST_TARGETS = 100;
 /** What a preset says of itself, and what belongs to a single call. */
 const WITHOUT: Readonly<Record<string, string>> = {
+  system_prompt: "a route has no system prompt; clients send it as the first message",
   messages: "it belongs to a single call",
   input: "it belongs to a single call",
   prompt: "it belongs to a single call",
@@ -98,7 +99,7 @@ function importPreset({ node, config, slug, systemPrompt }: Preset, context: Imp
   const name = draft.routeFor(asked, wanted);
   const at = `routes.${name}`;
   claimAsked(slug, asked, name, claims);
-  claims.without(systemPrompt, "a route has no system prompt; clients send it as the first message");
+  claims.without(systemPrompt, WITHOUT["system_prompt"]!);
   const models = modelsOf(config);
   const taken: string[] = [];
   const params = parametersOf(
