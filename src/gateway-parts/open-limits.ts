@@ -68,6 +68,7 @@ export async function openLimits(
     ...limitStore,
     clock: systemClock,
     folder: join(dataFolder, "leases"),
+    ledger,
     onState,
     onAnswered,
     onFault,

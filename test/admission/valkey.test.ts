@@ -11,6 +11,7 @@ import { systemClock } from "../../src/core/clock.ts";
 import { openMetrics } from "../../src/observe/metrics/metrics.ts";
 import { accountOf, needOf, reserved } from "../contract/limit-store.suite.ts";
 import { findServer, type RedisServer, startRedis } from "../harness/redis-server.ts";
+import { turnLedger } from "../harness/turn-ledger.ts";
 import { until } from "../harness/until.ts";
 
 const binary = findServer("redis-server");
@@ -37,6 +38,35 @@ const borrower = (url: string, folder: string): string => `
     await Bun.sleep(2);
   }
   process.stdout.write(JSON.stringify({ used, atOnce }) + "\\n", () => process.kill(process.pid, "SIGKILL"));
+  await Bun.sleep(5000);
+`;
+
+const settledOf = (inLedger: boolean) =>
+  accountOf({ id: `settled-${inLedger}`, window: "day", limit: 100_000, unit: "tokens" });
+
+/** Ten calls settle in one turn, and the process is killed when the ledger is asked to state them, or one turn later. */
+const settler = (url: string, folder: string, inLedger: boolean): string => `
+  const { openValkeyLimits } = await import(${module("../../src/admission/valkey/valkey.ts")});
+  const { systemClock } = await import(${module("../../src/core/clock.ts")});
+  const { turnLedger } = await import(${module("../harness/turn-ledger.ts")});
+  const { writeSync } = await import("node:fs");
+  const kill = () => process.kill(process.pid, "SIGKILL");
+  const store = await openValkeyLimits({
+    url: ${JSON.stringify(url)}, clusterNodes: null, clock: systemClock, folder: ${JSON.stringify(folder)},
+    ledger: turnLedger((calls) => {
+      writeSync(1, JSON.stringify(calls));
+      if (!${inLedger}) kill();
+    }),
+  });
+  const rule = ${JSON.stringify(settledOf(inLedger).rule)};
+  const reservations = [];
+  for (let call = 0; call < 10; call++) {
+    const given = await store.reserve([{ account: { rule, value: "" }, units: 10, force: false }], "call-" + call);
+    given.recorded();
+    reservations.push(given);
+  }
+  for (const given of reservations) given.settle([7]);
+  setImmediate(() => setImmediate(kill));
   await Bun.sleep(5000);
 `;
 
@@ -78,6 +108,54 @@ describe.skipIf(binary === null)("limits in Redis", () => {
     const fresh = await openValkeyLimits({ url: redis.url, clusterNodes: null, clock: systemClock, folder: null });
     expect((await fresh.status(large)).used).toBe(used);
     for (const store of [other, next, fresh]) await store.close();
+  });
+
+  test.each([
+    { killed: "before the ledger has stated them", inLedger: false, used: 100 },
+    { killed: "after the ledger has stated them", inLedger: true, used: 70 },
+  ])(
+    "[d11.2] settlements of a process that is killed $killed count as the ledger has them",
+    async ({ inLedger, used }) => {
+      const child = Bun.spawn([process.execPath, "-e", settler(redis.url, folder, inLedger)], {
+        stdout: "pipe",
+        stderr: "inherit",
+      });
+      expect(await new Response(child.stdout).json()).toEqual(
+        Array.from({ length: 10 }, (_, index) => `call-${index}`),
+      );
+      expect(await child.exited.then(() => child.signalCode)).toBe("SIGKILL");
+      const next = await open();
+      await until(() => journals(folder).length === 1);
+      const fresh = await openValkeyLimits({ url: redis.url, clusterNodes: null, clock: systemClock, folder: null });
+      expect((await fresh.status(settledOf(inLedger))).used).toBe(used);
+      for (const store of [next, fresh]) await store.close();
+    },
+  );
+
+  test("[d11.2 d4.2] what a call gives back serves the next one of the same turn, after the ledger has stated it", async () => {
+    const stated: (readonly string[])[] = [];
+    const ledger = turnLedger((calls) => stated.push(calls));
+    const store = await openValkeyLimits({
+      url: redis.url,
+      clusterNodes: null,
+      clock: systemClock,
+      folder: null,
+      ledger,
+    });
+    const account = accountOf({ id: "same-turn", window: "day", limit: 10, unit: "tokens" });
+    const first = await store.reserve([needOf(account, 10)], "first");
+    if (isShortage(first)) throw new Error("there was room");
+    first.settle([3]);
+    // ending it again, before the settlement counts, changes nothing
+    first.release();
+    expect(stated).toEqual([]);
+    const second = await store.reserve([needOf(account, 7)], "second");
+    if (isShortage(second)) throw new Error("nothing was given back");
+    expect(stated).toEqual([["first", "first"]]);
+    second.settle([7]);
+    expect((await store.status(account)).used).toBe(10);
+    expect([store.open(), stated.at(-1)]).toEqual([0, ["second"]]);
+    await store.close();
   });
 
   test("[d4.3] a wrong clock of a replica does not change the wait that a refused call is given", async () => {

@@ -6,6 +6,7 @@ import { openValkeyLimits } from "../../src/admission/valkey/valkey.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { findServer, type RedisServer, startCluster, startRedis } from "../harness/redis-server.ts";
 import { accountOf, limitStoreSuite, needOf, refused, reserved } from "./limit-store.suite.ts";
+import { turnLedger } from "../harness/turn-ledger.ts";
 import { until, untilFound } from "../harness/until.ts";
 
 /** Takes away what tenants have; that the server is known stays, or each test would wait for a new epoch to open. */
@@ -18,8 +19,17 @@ async function forget(urls: readonly string[]): Promise<void> {
   }
 }
 
-const open = (url: string, clusterNodes: readonly string[] | null = null): Promise<LimitStore> =>
-  openValkeyLimits({ url, clusterNodes, clock: systemClock, folder: null });
+/** Each reservation is that of a call, whose settlements wait for the ledger. */
+async function open(url: string, clusterNodes: readonly string[] | null = null): Promise<LimitStore> {
+  const store = await openValkeyLimits({
+    url,
+    clusterNodes,
+    clock: systemClock,
+    folder: null,
+    ledger: turnLedger(),
+  });
+  return { ...store, reserve: (needs) => store.reserve(needs, "call") };
+}
 
 /** The first message ever makes an epoch, which opens a little later. */
 async function opened(url: string, clusterNodes: readonly string[] | null, tenants: readonly string[]): Promise<void> {

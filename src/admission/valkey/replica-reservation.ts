@@ -12,6 +12,8 @@ export interface ReservationOwner {
   /** The units, which are dated to the bucket, belong to a call that is in the ledger. */
   recorded(account: ReplicaAccount, bucket: number, units: number): void;
   closed(reservation: ReplicaReservation): void;
+  /** Calls `count` when the ledger states what the call has settled: at once, or when this turn of the event loop ends. */
+  whenStated(call: string, count: () => void): void;
 }
 
 export class ReplicaReservation implements Reservation {
@@ -20,6 +22,7 @@ export class ReplicaReservation implements Reservation {
   readonly after: readonly AccountStatus[];
   readonly overdrawn: readonly number[];
   readonly accounts: readonly ReplicaAccount[];
+  readonly #call: string;
   readonly #owner: ReservationOwner;
   readonly #buckets: readonly number[];
   readonly channel: Channel;
@@ -36,8 +39,10 @@ export class ReplicaReservation implements Reservation {
     accounts: readonly ReplicaAccount[],
     buckets: readonly number[],
     usedBefore: readonly number[],
+    call: string,
   ) {
     this.#owner = from;
+    this.#call = call;
     this.needs = needs;
     this.accounts = accounts;
     this.#buckets = buckets;
@@ -70,17 +75,21 @@ export class ReplicaReservation implements Reservation {
   }
 
   settle(used: readonly (number | null)[]): null {
-    this.recorded();
-    for (let index = 0; index < this.needs.length; index++) {
-      const units = used[index];
-      if (units !== null && units !== undefined) this.#end(index, wholeUnits(units));
-    }
+    this.#owner.whenStated(this.#call, () => {
+      this.recorded();
+      for (let index = 0; index < this.needs.length; index++) {
+        const units = used[index];
+        if (units !== null && units !== undefined) this.#end(index, wholeUnits(units));
+      }
+    });
     return null;
   }
 
   release(): void {
-    this.recorded();
-    for (let index = 0; index < this.needs.length; index++) this.#end(index, 0);
+    this.#owner.whenStated(this.#call, () => {
+      this.recorded();
+      for (let index = 0; index < this.needs.length; index++) this.#end(index, 0);
+    });
   }
 
   whenLost(end: () => void): void {

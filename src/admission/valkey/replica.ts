@@ -26,6 +26,7 @@ import { MISSED_HEARTBEATS } from "./apply-answer.ts";
 import { type Answer, DIRECT, LEASED, type MessageWithKeys, wholeUnits } from "./protocol.ts";
 import { type Clocks, RunningTime } from "./running-time.ts";
 import { ReplicaReservation, type ReservationOwner } from "./replica-reservation.ts";
+import type { SettlementLedger } from "../../store/journal/ledger.ts";
 import type { WindowShape } from "./windows.ts";
 
 export interface ReplicaOptions extends AccountsOptions {
@@ -36,6 +37,8 @@ export interface ReplicaOptions extends AccountsOptions {
   onSilent?(tag: string): void;
   /** Called in addition to the callback of `whenLost`. */
   onLost?(reservation: Reservation): void;
+  /** Without it, every settlement counts at once. */
+  readonly ledger?: SettlementLedger | undefined;
 }
 
 type Result = Reservation | Shortage;
@@ -102,14 +105,18 @@ export class Replica implements ReservationOwner {
     };
   }
 
-  /** Returns `null` when `done` will be called later. */
-  reserve(asked: readonly Need[], done: (result: Result) => void): Result | null {
+  /** Returns `null` when `done` will be called later. `call` is empty where the ledger of this process has no entry of it. */
+  reserve(asked: readonly Need[], done: (result: Result) => void, call = ""): Result | null {
     const now = this.#now();
-    if (asked.length === 0) return new ReplicaReservation(this, this.#accounts.channelOf(""), [], [], [], []);
+    if (asked.length === 0) return new ReplicaReservation(this, this.#accounts.channelOf(""), [], [], [], [], call);
     const needs = asked.every(({ units }) => wholeUnits(units) === units)
       ? asked
       : asked.map((need) => ({ ...need, units: wholeUnits(need.units) }));
-    return this.#reserveFromLeases(needs, now) ?? this.#reserveAtStore(needs, now, done);
+    const reservation = this.#reserveFromLeases(needs, now, call);
+    if (reservation !== null) return reservation;
+    // what other calls have given back in this turn may be enough
+    const again = this.#countSettled() ? this.#reserveFromLeases(needs, now, call) : null;
+    return again ?? this.#reserveAtStore(needs, now, done, call);
   }
 
   /** Returns `null` when `done` will be called later, as does `first`. */
@@ -164,6 +171,7 @@ export class Replica implements ReservationOwner {
    * nothing is left.
    */
   drain(): boolean {
+    this.#countSettled();
     const now = this.#now();
     let isQuiet = true;
     for (const channel of this.#accounts.channels()) {
@@ -176,6 +184,7 @@ export class Replica implements ReservationOwner {
 
   /** Reservations that have an open need. */
   open(): number {
+    this.#countSettled();
     return this.#openReservations;
   }
 
@@ -222,9 +231,19 @@ export class Replica implements ReservationOwner {
     recordCall(account, bucket, units, this.#options.journal);
   }
 
+  whenStated(call: string, count: () => void): void {
+    const { ledger } = this.#options;
+    if (ledger === undefined || call === "") count();
+    else ledger.countWhenStated(call, count);
+  }
+
   closed(reservation: ReplicaReservation): void {
     this.#openReservations -= 1;
     this.#held.delete(reservation);
+  }
+
+  #countSettled(): boolean {
+    return this.#options.ledger?.countSettled() === true;
   }
 
   /** A slot is not dated: while slots are leased in advance it may serve the next call. */
@@ -246,7 +265,7 @@ export class Replica implements ReservationOwner {
     if (account.mode !== LEASED && !channel.isUnreachable) flush(channel, this.#now(), this.#channelOptions);
   }
 
-  #reserveFromLeases(needs: readonly Need[], now: Moment): Reservation | null {
+  #reserveFromLeases(needs: readonly Need[], now: Moment, call: string): Reservation | null {
     const { timings } = this.#options;
     const accounts: ReplicaAccount[] = [];
     const leases: Lease[] = [];
@@ -277,25 +296,25 @@ export class Replica implements ReservationOwner {
     }
     if (isShort) flush(channel, now, this.#channelOptions);
     this.#leased += 1;
-    return new ReplicaReservation(this, channel, needs, accounts, buckets, usedBefore);
+    return new ReplicaReservation(this, channel, needs, accounts, buckets, usedBefore, call);
   }
 
-  #reserveAtStore(needs: readonly Need[], now: Moment, done: (result: Result) => void): Result | null {
+  #reserveAtStore(needs: readonly Need[], now: Moment, done: (result: Result) => void, call: string): Result | null {
     const { timings } = this.#options;
     const channel = this.#accounts.channelOfRule(needs[0]!.account.rule);
     const accounts = needs.map(({ account, units }) => this.#accounts.accountOf(account, units, now));
     for (const [index, account] of accounts.entries())
       noteUse(account, needs[index]!.units, now.monoMs, timings.useSpanMs);
-    if (channel.isUnreachable) return this.#reserveOffline(needs, accounts, channel, now);
+    if (channel.isUnreachable) return this.#reserveOffline(needs, accounts, channel, now, call);
     this.#asked += 1;
     for (const account of accounts) if (account.mode !== DIRECT) account.wantsLease = true;
     channel.waiting.push({
       needs,
       accounts,
       onReserved: (buckets, usedBefore) =>
-        done(new ReplicaReservation(this, channel, needs, accounts, buckets, usedBefore)),
+        done(new ReplicaReservation(this, channel, needs, accounts, buckets, usedBefore, call)),
       onShort: (index, used, fitsAtMs) => done(shortageOf(needs[index]!, accounts[index]!, used, fitsAtMs)),
-      onUnreachable: () => done(this.#reserveOffline(needs, accounts, channel, this.#now())),
+      onUnreachable: () => done(this.#reserveOffline(needs, accounts, channel, this.#now(), call)),
       dueMs: now.monoMs,
       waitsUntilMs: null,
       isDecided: false,
@@ -304,13 +323,19 @@ export class Replica implements ReservationOwner {
     return null;
   }
 
-  #reserveOffline(needs: readonly Need[], accounts: readonly ReplicaAccount[], channel: Channel, now: Moment): Result {
+  #reserveOffline(
+    needs: readonly Need[],
+    accounts: readonly ReplicaAccount[],
+    channel: Channel,
+    now: Moment,
+    call: string,
+  ): Result {
     const { timings, journal } = this.#options;
     this.#offline += 1;
     const refusal = shortageOffline(needs, accounts, channel, now, timings);
     if (refusal !== null) return refusal;
     const { buckets, usedBefore } = chargeOffline(needs, accounts, channel, now, journal);
-    return new ReplicaReservation(this, channel, needs, accounts, buckets, usedBefore);
+    return new ReplicaReservation(this, channel, needs, accounts, buckets, usedBefore, call);
   }
 
   #askStore(
@@ -318,6 +343,7 @@ export class Replica implements ReservationOwner {
     mark: string | null,
     done: (isFirst: boolean, account: ReplicaAccount) => void,
   ): ReplicaAccount | null {
+    this.#countSettled();
     const now = this.#now();
     const channel = this.#accounts.channelOfRule(asked.rule);
     const account = this.#accounts.accountOf(asked, 0, now);

@@ -9,6 +9,7 @@ import type { Clock } from "../../core/clock.ts";
 import { newRandomId } from "../../core/ids.ts";
 import type { LimitRule } from "../../core/limit.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
+import type { SettlementLedger } from "../../store/journal/ledger.ts";
 import type { Account, AccountReading, LimitStore, Need, Reservation, Shortage } from "../limit-store.ts";
 import { type Connection, type ConnectionOptions, openConnection, AnswerTimeout } from "./valkey-connection.ts";
 import { findJournals, type FoundJournal, type JournalFile, noJournal, openJournalFile } from "./lease-journal.ts";
@@ -28,6 +29,8 @@ export interface ValkeyLimitsOptions extends ConnectionOptions {
   readonly onState?: (state: "away" | "back", error: unknown) => void;
   /** The time from a message to its answer. */
   readonly onAnswered?: (seconds: number) => void;
+  /** Without it, every settlement counts at once. */
+  readonly ledger?: SettlementLedger;
   /** The journal cannot be written or read. */
   readonly onFault?: (fault: unknown) => void;
 }
@@ -46,7 +49,7 @@ export interface ValkeyLimits extends LimitStore {
 }
 
 export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<ValkeyLimits> {
-  const { clock, folder, onFault = () => {}, onState = () => {}, onAnswered = () => {} } = options;
+  const { clock, folder, ledger, onFault = () => {}, onState = () => {}, onAnswered = () => {} } = options;
   const connection = await openConnection(options);
   const id = newRandomId();
   const journal = folder === null ? null : openJournal(folder, id, onFault);
@@ -62,6 +65,7 @@ export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<Va
     send(tag, message) {
       void exchange(tag, message);
     },
+    ledger,
     onSilent: (tag) => outages.failed(tag, new Error(`no answer within ${TIMINGS.silentMs / 1000} s`)),
   });
   const exchange = async (tag: string, message: MessageWithKeys): Promise<void> => {
@@ -95,8 +99,9 @@ export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<Va
   }, TICK_MS);
   timer.unref();
   return {
-    reserve: (needs: readonly Need[]): MaybePromise<Reservation | Shortage> =>
-      nowOrLater((done) => replica.reserve(needs, done)),
+    // a worker for which a supervisor reserves has stated its calls itself
+    reserve: (needs: readonly Need[], call = "", holder?: string): MaybePromise<Reservation | Shortage> =>
+      nowOrLater((done) => replica.reserve(needs, done, holder === undefined ? call : "")),
     status: (account: Account): MaybePromise<AccountReading> => nowOrLater((done) => replica.status(account, done)),
     first: async (account: Account, mark: string): Promise<boolean> =>
       nowOrLater((done) => replica.first(account, mark, done)),

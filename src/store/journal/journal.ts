@@ -20,7 +20,7 @@ import { type JournalPlace, reservePath } from "./journal-folder.ts";
 import { closingText, openingText } from "./journal-row.ts";
 import { JournalTail } from "./journal-tail.ts";
 import { JournalWriter } from "./journal-writer.ts";
-import type { Ledger, MeterInFlight, OpenEntry } from "./ledger.ts";
+import type { Ledger, MeterInFlight, OpenEntry, SettlementLedger } from "./ledger.ts";
 import type { LedgerSettings } from "./ledger-settings.ts";
 import { RefusalAllowance } from "./refusal-allowance.ts";
 
@@ -94,7 +94,7 @@ interface Entry extends OpenEntry {
 /** The opening entries that recovery closes may be in any segment. */
 const RECOVERED: Entry = { traceId: "", stated: () => "", text: "", segment: 0, isWritten: true };
 
-export class Journal implements Ledger {
+export class Journal implements Ledger, SettlementLedger {
   /** The newest closing entries, which need not be read back from the disk. */
   readonly tail = new JournalTail();
   readonly #options: JournalOptions;
@@ -110,6 +110,8 @@ export class Journal implements Ledger {
   #hasReserve = false;
   /** The entries of this turn of the event loop, which are written at its end. */
   #added: WaitingRow[] = [];
+  /** What counts when the entries of this turn are written. */
+  #settled: { readonly traceId: string; readonly count: () => void }[] = [];
   /** Resolves when the entries of this turn are written; `null` when there are none. */
   #turn: PromiseWithResolvers<void> | null = null;
   /** Entries that the disk did not take. */
@@ -183,11 +185,24 @@ export class Journal implements Ledger {
   }
 
   state(traceIds: readonly string[]): void {
-    for (const traceId of traceIds) {
-      const entry = this.#open.get(traceId);
-      if (entry !== undefined) this.reopen(entry);
-    }
+    for (const traceId of traceIds) this.#restate(traceId);
     this.#writeAdded();
+  }
+
+  countWhenStated(traceId: string, count: () => void): void {
+    this.#turn ??= this.#beginTurn();
+    this.#settled.push({ traceId, count });
+  }
+
+  countSettled(): boolean {
+    if (this.#settled.length === 0) return false;
+    this.#writeAdded();
+    return true;
+  }
+
+  #restate(traceId: string): void {
+    const entry = this.#open.get(traceId);
+    if (entry !== undefined) this.reopen(entry);
   }
 
   async written(opened: OpenEntry): Promise<void> {
@@ -267,16 +282,25 @@ export class Journal implements Ledger {
     return Promise.withResolvers<void>();
   }
 
-  /**
-   * Hands the entries of this turn to the operating system. If it does not take them together, new calls are refused,
-   * and every entry that is still needed is written alone.
-   */
+  /** Ends this turn: its entries are written, and its settlements count. */
   readonly #writeAdded = (): void => {
+    const settled = this.#settled;
+    this.#settled = [];
+    for (const { traceId } of settled) this.#restate(traceId);
     const turn = this.#turn;
-    if (turn === null) return;
     const added = this.#added;
     this.#added = [];
     this.#turn = null;
+    if (added.length > 0) this.#writeRows(added);
+    for (const { count } of settled) count();
+    turn?.resolve();
+  };
+
+  /**
+   * Hands the entries to the operating system. If it does not take them together, new calls are refused, and every entry
+   * that is still needed is written alone.
+   */
+  #writeRows(added: readonly WaitingRow[]): void {
     try {
       this.#writer.write();
       this.#rows += added.length;
@@ -287,8 +311,7 @@ export class Journal implements Ledger {
       const isAnyNeeded = this.#options.settings.onFull === "continue";
       for (const row of added) if (isAnyNeeded || row.kind !== "opening") this.#writeAlone(row);
     }
-    turn.resolve();
-  };
+  }
 
   /** A closing entry must not be lost: if the disk does not take it, it waits in memory. */
   #writeAlone(row: WaitingRow): void {

@@ -13,6 +13,17 @@ export interface MeterInFlight {
   inFlight(): ChargeInFlight;
 }
 
+/** Lets settlements count in another place when the ledger states them, so that a kill leaves the same figures in both. */
+export interface SettlementLedger {
+  /**
+   * Calls `count` right after an entry with what this call has settled was handed to the operating system: when this turn
+   * of the event loop ends, or at `countSettled`. It is also called where the disk does not take the entry.
+   */
+  countWhenStated(traceId: string, count: () => void): void;
+  /** Hands over these entries now. Returns whether there were any. */
+  countSettled(): boolean;
+}
+
 export interface Ledger {
   /** Why no call may begin now, or `null`. */
   refusal(): string | null;

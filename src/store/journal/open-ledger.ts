@@ -15,7 +15,7 @@ import { type FolderLock, lockFolder, lockPath, segmentsOf, slotsOf } from "./jo
 import { inspectJournal } from "./journal-recovery.ts";
 import { readState } from "./journal-state.ts";
 import { JournalledCounts } from "./journalled-counts.ts";
-import type { Ledger } from "./ledger.ts";
+import type { Ledger, SettlementLedger } from "./ledger.ts";
 import type { JournalledCount, JournalledHold } from "./limit-counts.ts";
 import { unshippedBytes } from "./ledger-status.ts";
 import { StoreError } from "../store.ts";
@@ -33,7 +33,7 @@ export interface LedgerStatus extends JournalStatus {
   readonly folder: string;
 }
 
-export interface OpenLedger extends Ledger {
+export interface OpenLedger extends Ledger, SettlementLedger {
   status(): LedgerStatus;
   /** Takes over the journals of processes that have ended, at once. Never rejects. */
   adopt(): Promise<void>;
@@ -75,6 +75,8 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
     open: (record, meter) => journal.open(record, meter),
     reopen: (entry) => journal.reopen(entry),
     state: (traceIds) => journal.state(traceIds),
+    countWhenStated: (traceId, count) => journal.countWhenStated(traceId, count),
+    countSettled: () => journal.countSettled(),
     written: (entry) => journal.written(entry),
     close: (entry, record) => journal.close(entry, record),
     status: () => ({

@@ -93,6 +93,39 @@ describe("writing", () => {
     await journal.end();
   });
 
+  test("[d11.2 d4.2] a settlement counts right after the entry with it was written: of a call in flight, and of one that has ended", async () => {
+    const folder = newFolder();
+    const journal = newJournal(folder);
+    const [call, other] = [aCall({ limits: [outcome("tokens", 90)] }), aCall()];
+    const [entry, otherEntry] = [await opened(journal, call), await opened(journal, other)];
+    const counted: (readonly [string, number, number | null | undefined])[] = [];
+    const count = (name: string) => (): void => {
+      const { openings, closings } = inspectJournal(folder);
+      counted.push([name, closings, recordOfKilledCall(openings[0]!).limits[0]!.settled]);
+    };
+    expect(journal.countSettled()).toBe(false);
+    call.limits[0]!.settled = 7;
+    journal.countWhenStated(call.traceId, count("in flight"));
+    journal.countWhenStated(other.traceId, count("ended"));
+    const closed = journal.close(otherEntry, ended(other));
+    expect(counted).toEqual([]);
+    await closed;
+    expect(counted).toEqual([
+      ["in flight", 1, 7],
+      ["ended", 1, 7],
+    ]);
+    call.limits[0]!.settled = 8;
+    journal.countWhenStated(call.traceId, count("at once"));
+    expect([journal.countSettled(), counted.at(-1)]).toEqual([true, ["at once", 1, 8]]);
+    // without an entry in this turn
+    journal.countWhenStated("a call that is not known", count("unknown"));
+    await Bun.sleep(0);
+    await journal.synced();
+    expect(counted.at(-1)).toEqual(["unknown", 1, 8]);
+    await journal.close(entry, ended(call));
+    await journal.end();
+  });
+
   test("[d11.2] written entries are synced within 5 ms in the background, many at once", async () => {
     const disk = testDisk();
     const journal = newJournal(newFolder(), { disk });
