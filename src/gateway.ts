@@ -15,7 +15,7 @@ import { BackgroundRuns } from "./engine/keeping/background-runs.ts";
 import { durableStore } from "./engine/keeping/durable-store.ts";
 import { reasoningCarriers } from "./engine/carriers/reasoning-carrier.ts";
 import { openVendorObjects } from "./engine/objects/vendor-objects.ts";
-import { openLongAnswers } from "./engine/long-bodies/long-answers.ts";
+import { openLongTasks } from "./engine/long-bodies/long-tasks.ts";
 import { openLongBodyThread } from "./engine/long-bodies/long-body-thread.ts";
 import { openLongRequests } from "./engine/long-bodies/long-requests.ts";
 import { longBodyProgram } from "./operations/long-body-program.ts";
@@ -208,7 +208,7 @@ async function openAll(base: Base, parts: ProcessParts): Promise<ServingGateway>
     logins,
     routing,
     longRequests: openLongRequests(longBodies),
-    longAnswers: openLongAnswers(longBodies),
+    longTasks: openLongTasks(longBodies),
     observer,
     integrations,
     tracing: tracingOf(source.configuration().integrations),
@@ -459,7 +459,7 @@ export function openCallContext(snapshot: Snapshot, upstreamProxy: ProxySettings
     logins,
     routing: openRouting(Math.random),
     longRequests: null,
-    longAnswers: null,
+    longTasks: null,
     observer: { publish: () => {} },
     integrations: null,
     tracing: null,

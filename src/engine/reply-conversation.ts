@@ -2,7 +2,7 @@
 
 // Decides (the answer): Who runs the tools of a server that the caller names by address? By: `leavesServers`. Rule:
 // The vendor, where a target speaks the operation and no registered server is named; else the gateway.
-import { nonStreaming, nonStreamingValue, replyNonStreaming } from "./answer/reply-non-streaming.ts";
+import { nonStreaming, replyNonStreaming } from "./answer/reply-non-streaming.ts";
 import { replyExplained } from "./explain/explain.ts";
 import type { AnswerForm } from "./answer-form.ts";
 import { sealingForm } from "./carriers/sealing-form.ts";
@@ -29,10 +29,7 @@ export async function replyConversation(ready: ReadyCall, own: AnswerForm): Prom
     return isStreamed ? replyStreamedRounds(rounds, call, form.stream) : replyNonStreamingRounds(rounds, call, form);
   }
   if (isStreamed) return replyStream(complete(prepare(request), call, streaming(call, form)), call, form.stream);
-  const answered = form.isEngines
-    ? await complete(prepare(request), call, nonStreaming(call))
-    : await complete(prepare(request), call, nonStreamingValue(call));
-  return replyNonStreaming(answered, call, form);
+  return replyNonStreaming(await complete(prepare(request), call, nonStreaming(call)), call, form);
 }
 
 /**

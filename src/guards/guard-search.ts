@@ -53,10 +53,13 @@ export interface Matches {
   readonly numbers: Int32Array;
   /** The replacements for matches. */
   readonly masks: readonly string[];
-  /** The indexes of guards that did not finish within their time. */
+  /** The indexes of guards that did not finish within their time, or that found more than can be masked in one turn. */
   readonly unsearched: readonly number[];
 }
 
+/** Masking so many takes some 20 ms, in the thread that serves calls. */
+const MAX_MATCHES = 100_000;
+const NUMBERS_A_MATCH = 5;
 /** The most steps of the machine between two pauses: some milliseconds. */
 const STEPS_BETWEEN = 200_000;
 const LONGEST_PIECE = 16_384;
@@ -107,6 +110,8 @@ export function* search(
   for (const [rank, policy] of guards.entries()) {
     const endsMs = spentMs() + clockMs;
     const size = pieceFor(policy.guard.work);
+    const mostNumbers = numbers.length + MAX_MATCHES * NUMBERS_A_MATCH;
+    const isOver = (): boolean => spentMs() >= endsMs || numbers.length > mostNumbers;
     for (const [index, { text, isJson }] of all.entries()) {
       const run = new GuardedText([policy], () => {}, {
         isJson,
@@ -116,15 +121,15 @@ export function* search(
           numbers.push(index, rank, start, end, known);
         },
       });
-      for (let at = 0; at < text.length && spentMs() < endsMs; at += size) {
+      for (let at = 0; at < text.length && !isOver(); at += size) {
         run.push(text.slice(at, at + size));
         yield;
       }
-      if (spentMs() >= endsMs) {
+      if (!isOver()) run.end();
+      if (isOver()) {
         unsearched.push(rank);
         break;
       }
-      run.end();
     }
   }
   return { numbers: Int32Array.from(numbers), masks: [...masks.keys()], unsearched };

@@ -22,7 +22,7 @@ export class BlockedText extends Error {
 }
 
 /** Why a guard could not search a text. */
-export const UNSEARCHED = "the guard could not check the text within its time limit";
+export const UNSEARCHED = "the guard could not check the text within its limits of time and matches";
 
 /** Whether the policy blocks what its guard could not search. */
 export function blocksUnsearched({ mode, guard }: GuardPolicy): boolean {

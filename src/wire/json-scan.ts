@@ -28,6 +28,8 @@ export type SomeBounds = Partial<JsonBounds> &
   Pick<JsonBounds, "maxDepth"> & {
     /** A member name that occurs twice in any object is refused, not only in the outermost one. */
     readonly distinctNames?: boolean;
+    /** Numbers that a double would change. */
+    readonly maxChangedNumbers?: number;
   };
 
 export interface Scan {
@@ -223,7 +225,7 @@ function tooManyValues({ text, bounds: { maxValues } }: Scan, at: number): JsonE
   return new JsonError(
     `The body may have at most ${maxValues} JSON values; there are more at ${path} (offset ${at}).`,
     at,
-    { beyond: path },
+    { beyond: path, bound: "maxValues" },
   );
 }
 
@@ -270,8 +272,23 @@ function endOfNumber(scan: Scan, start: number): number {
     });
   }
   // A double represents every decimal of 15 digits exactly.
-  if ((exponent || at - start > 15) && !survivesDouble(text.slice(start, at))) scan.changedNumbers.push(start, at);
+  if ((exponent || at - start > 15) && !survivesDouble(text.slice(start, at))) noteChanged(scan, start, at);
   return at;
+}
+
+function noteChanged(
+  { text, bounds: { maxChangedNumbers = NO_BOUND }, changedNumbers }: Scan,
+  start: number,
+  end: number,
+): void {
+  if (changedNumbers.length >= 2 * maxChangedNumbers) {
+    const path = pathAt(text, start, true);
+    throw new JsonError(`The body may have at most ${maxChangedNumbers} numbers that a double would change.`, start, {
+      beyond: path,
+      bound: "maxChangedNumbers",
+    });
+  }
+  changedNumbers.push(start, end);
 }
 
 /**

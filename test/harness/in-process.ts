@@ -11,7 +11,7 @@ import { type CrossedThreshold, thresholdWatch } from "../../src/admission/budge
 import type { ResponseCache } from "../../src/cache/response-cache.ts";
 import type { ChatContext } from "../../src/engine/call/context.ts";
 import { openRouting } from "../../src/engine/plan/open-routing.ts";
-import type { LongAnswers } from "../../src/engine/long-bodies/long-answers.ts";
+import type { LongTasks } from "../../src/engine/long-bodies/long-tasks.ts";
 import type { LongRequests } from "../../src/engine/long-bodies/long-requests.ts";
 import { BackgroundRuns } from "../../src/engine/keeping/background-runs.ts";
 import type { DurableStore } from "../../src/engine/keeping/durable-store.ts";
@@ -123,7 +123,7 @@ export interface StubOptions {
   readonly longRequests?: LongRequests;
   readonly readElsewhere?: ReadElsewhere;
   /** Long answers are read and written in this thread, if left out. */
-  readonly longAnswers?: LongAnswers;
+  readonly longTasks?: LongTasks;
   /** What `chat` calls; chat completions, if left out. */
   readonly operation?: Operation;
   /** Why no call may run now; never, if left out. */
@@ -218,7 +218,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     logins: openLogins({ upstream, clock, onFault: () => {} }),
     routing: openRouting(Math.random),
     longRequests: options.longRequests ?? null,
-    longAnswers: options.longAnswers ?? null,
+    longTasks: options.longTasks ?? null,
     observer: { publish: (record) => records.push(structuredClone(record)) },
     tracing: options.tracing ?? null,
     integrations: null,

@@ -1,7 +1,7 @@
 // Promises 12.2 and 12.10 through the whole gateway: what holds for every call holds for embeddings.
 import { afterAll, describe, expect, test } from "bun:test";
 import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/engine/long-bodies/long-body-thread.ts";
-import { openLongAnswers } from "../../src/engine/long-bodies/long-answers.ts";
+import { openLongTasks } from "../../src/engine/long-bodies/long-tasks.ts";
 import { openLongRequests } from "../../src/engine/long-bodies/long-requests.ts";
 import { EMBEDDINGS } from "../../src/operations/embeddings/embeddings.ts";
 import { longBodyProgram } from "../../src/operations/long-body-program.ts";
@@ -104,7 +104,7 @@ test("[d13.4 d12.2] equal calls share a kept answer, in the format that each ask
 describe("long bodies", () => {
   const thread = openLongBodyThread(longBodyProgram());
   afterAll(() => thread.close());
-  const there = { longRequests: openLongRequests(thread), longAnswers: openLongAnswers(thread) };
+  const there = { longRequests: openLongRequests(thread), longTasks: openLongTasks(thread) };
   const input = Array.from(
     { length: 200 },
     (_, index) => `${index} ${"long words ".repeat((1.2 * LONG_BODY_BYTES) / 2200)}`,

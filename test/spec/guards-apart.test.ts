@@ -76,7 +76,11 @@ describe("isolation of guards between callers", () => {
       expect(gateway.lines().filter((line) => line["level"] === "error")).toEqual([]);
       expect(gateway.lines().find((line) => line["status"] === 403)).toMatchObject({
         policies: [
-          { name: "slow", effect: "failed", why: "the guard could not check the text within its time limit" },
+          {
+            name: "slow",
+            effect: "failed",
+            why: "the guard could not check the text within its limits of time and matches",
+          },
           { name: "slow", effect: "denied" },
         ],
       });
@@ -185,7 +189,7 @@ describe("text that could not be searched in time", () => {
       detail: stub.records[0]!.errorDetail ?? null,
     };
   };
-  const why = "the guard could not check the text within its time limit";
+  const why = "the guard could not check the text within its limits of time and matches";
 
   test("[d3.3] is blocked, unless the guard says on_error: allow; a guard in audit mode blocks nothing; every case stands in the record", async () => {
     expect(await call(slow())).toMatchObject({

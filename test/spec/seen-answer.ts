@@ -1,6 +1,5 @@
-// One call in the process whose answer is long, as its client, its record and its kept content show it, so that the
-// work of another thread can be compared with that of one thread.
-import type { LongAnswers } from "../../src/engine/long-bodies/long-answers.ts";
+// One call in the process, as its client, its record and its kept content show it, so that a call with a long answer can be
+// compared with one whose answer is short.
 import type { CallContent } from "../../src/core/content.ts";
 import type { CallRecord } from "../../src/core/record.ts";
 import { cannedUpstream, stubGateway, type StubOptions } from "../harness/in-process.ts";
@@ -10,32 +9,15 @@ export interface SeenAnswer {
   readonly bytes: string;
   readonly headers: unknown;
   readonly record: unknown;
-  /** The answers that the other thread wrote, or gave as values. */
-  readonly written: number;
   readonly content: CallContent | null;
 }
 
-/** `answers` are what the provider gives, to one request after the other. `there` null: all is done in one thread. */
+/** `answers` are what the provider gives, to one request after the other. */
 export async function seenAnswer(
   ask: object,
   answers: readonly (string | Uint8Array)[],
-  there: LongAnswers | null,
   options: StubOptions = {},
 ): Promise<SeenAnswer> {
-  let written = 0;
-  const counted = <T>(answer: T): T => {
-    written++;
-    return answer;
-  };
-  const longAnswers: LongAnswers | null = there && {
-    check: (...given) => there.check(...given),
-    decode: (...given) => counted(there.decode(...given)),
-    decodeTask: (...given) => there.decodeTask(...given),
-    write: (...given) => counted(there.write(...given)),
-    pass: (...given) => counted(there.pass(...given)),
-    edit: (...given) => there.edit(...given),
-    gather: (...given) => counted(there.gather(...given)),
-  };
   let sent = 0;
   const gateway = stubGateway({
     upstream: cannedUpstream(() => ({
@@ -44,7 +26,6 @@ export async function seenAnswer(
       headers: { "content-type": "application/json" },
     })),
     ...options,
-    ...(longAnswers && { longAnswers }),
   });
   const published = new Promise<CallContent | null>((resolve) => {
     const { observer } = gateway.context;
@@ -57,7 +38,7 @@ export async function seenAnswer(
     });
   });
   const reply = await gateway.chat(ask);
-  const text = Buffer.from(await reply.arrayBuffer()).toString("latin1");
+  const text = await reply.text();
   const content = await published;
   const record = gateway.records[0]!;
   const {
@@ -88,9 +69,9 @@ export async function seenAnswer(
       .replaceAll(own, "")
       .replaceAll(record.traceId.slice(12), "")
       .replaceAll(/call_gw_\w+/g, "")
+      .replaceAll(/(?:resp|item|msg)_[0-9A-Za-z]{16,}/g, "")
       .replaceAll(/"duration_ms":[\d.]+/g, ""),
     headers,
-    written,
     content,
     record: {
       policies,

@@ -10,7 +10,14 @@ import { choiceCount } from "../fit/raw-prompts.ts";
 import { baseHeaders, providerHeaders } from "../call/reply-headers.ts";
 import type { AnswerFrame } from "./non-streaming-answer.ts";
 
-export function answerFrame({ fitted, resolved, route, cached }: OpenAttempt, call: Call): AnswerFrame {
+/**
+ * The tool calls of a round take the deprecated form of functions only after those that the gateway runs were removed.
+ */
+export function answerFrame(
+  { fitted, resolved, route, cached }: OpenAttempt,
+  call: Call,
+  isRound = false,
+): AnswerFrame {
   const { provider, target } = resolved;
   return {
     traceId: call.traceId,
@@ -18,7 +25,7 @@ export function answerFrame({ fitted, resolved, route, cached }: OpenAttempt, ca
     route,
     nowSeconds: Math.floor(call.record.startedAtMs / 1000),
     sameShape: provider.sameShape,
-    legacyFunctions: fitted.request.options.legacyFunctions,
+    legacyFunctions: !isRound && fitted.request.options.legacyFunctions,
     choices: choiceCount(fitted.request),
     ...(fitted.firstCallAlone === true && { firstCallAlone: true as const }),
     isRepeated: cached?.isRepeated === true,

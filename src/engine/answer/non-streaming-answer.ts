@@ -12,7 +12,6 @@ import {
 } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";
-import type { PassedBytes, PassedText } from "./passed-body.ts";
 import { asFunctionCall } from "../request/legacy-functions.ts";
 import { ANY_TEXT, NAMELESS_CALL } from "../stream/tool-call-deltas.ts";
 import { withOrderOf } from "../../core/turn-order.ts";
@@ -45,10 +44,17 @@ export interface AnswerFigures {
   readonly isEmpty: boolean;
 }
 
+/** An answer in the form of the operation, before that form has completed it. */
+export interface PassedText {
+  readonly text: string;
+  /** What the text says. */
+  readonly value: JsonObject;
+}
+
 export interface NonStreamingAnswer extends AnswerFigures {
   readonly body: JsonObject;
-  /** The text of the provider's own body, where that is passed on, or what another thread has read of a long one. */
-  readonly passed?: PassedText | PassedBytes;
+  /** The text of the provider's own body, where that is passed on. */
+  readonly passed?: PassedText;
 }
 
 /** Throws MalformedAnswer when there is no choice. `estimate` is called only when the provider reported no usage. */

@@ -1,23 +1,18 @@
-// Reads a provider's non-streaming answer: in turns, and a long one in the thread of long bodies (promise 5.8).
-import type { ChatAnswer, Usage } from "../../core/chat.ts";
+// Reads a provider's non-streaming answer. Other calls have their turns between the steps of the work on a long one
+// (promise 5.8).
+import type { ChatAnswer } from "../../core/chat.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
+import { isObject, type JsonObject } from "../../core/json.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
-import type { Provider } from "../../providers/provider.ts";
+import { MalformedAnswer } from "../../providers/provider.ts";
 import { parseSentObject } from "../../providers/sent-json.ts";
 import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import type { OpenAnswer } from "../attempt/upstream-requests.ts";
-import type { Call } from "../call/call.ts";
 import { LONG_BODY_BYTES } from "../long-bodies/long-body-thread.ts";
+import { valueInTurns } from "../long-bodies/long-events.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { answerWithoutKeys } from "./answer-keys.ts";
-import type { PassedText } from "./passed-body.ts";
-import { strictUsage } from "./strict-fields.ts";
-import {
-  type AnswerBytes,
-  type AnswerReading,
-  decodedAnswer,
-  type DecodeQuestion,
-} from "../long-bodies/written-answer.ts";
+import type { PassedText } from "./non-streaming-answer.ts";
 
 /**
  * In bytes of JSON, which can hold some ten thousand values. Work on such an answer takes milliseconds, and other calls
@@ -25,73 +20,55 @@ import {
  */
 export const TURNS_BYTES = 65_536;
 
-export interface CheckedBytes extends AnswerBytes {
-  /** The provider's figures; `null` when it reported none. */
-  readonly usage: Usage | null;
-  /** `null` when the answer was read in the other thread. */
-  readonly answer: ChatAnswer | null;
+export interface ReadAnswer {
+  readonly answer: ChatAnswer;
+  /** Set where the target speaks the operation of the call, so that its own body is passed on. */
+  readonly passed?: PassedText;
 }
 
-/** Reads one of several answers as it arrives. Throws StreamError or MalformedAnswer. */
-export async function checkAnswer(
-  bytes: Uint8Array,
-  { decode }: Pick<OpenAnswer, "decode">,
-  resolved: Resolved,
-  call: Call,
-): Promise<CheckedBytes> {
-  const { longAnswers } = call.context;
-  const question = questionOf({ bytes, decode }, resolved);
-  if (longAnswers !== null && bytes.length >= LONG_BODY_BYTES)
-    return { decode, answer: null, ...(await longAnswers.check(question, call.record.tenantId ?? "")) };
-  const answer = await readHere(question, resolved);
-  return { bytes, decode, answer, usage: strictUsage(answer.usage) };
-}
-
-/**
- * Reads an answer whose value the serving thread needs; returns a promise where that takes long. Throws StreamError or
- * MalformedAnswer.
- */
+/** Throws StreamError or MalformedAnswer, and returns a promise for a long answer. */
 export function readAnswer(
   bytes: Uint8Array,
-  { decode }: Pick<OpenAnswer, "decode">,
+  open: Pick<OpenAnswer, "decode">,
   resolved: Resolved,
-  call: Call,
-): MaybePromise<ChatAnswer> {
-  const { longAnswers } = call.context;
-  const question = questionOf({ bytes, decode }, resolved);
-  return longAnswers === null || bytes.length < LONG_BODY_BYTES
-    ? readHere(question, resolved)
-    : longAnswers.decode(question, call.record.tenantId ?? "");
+): MaybePromise<ReadAnswer> {
+  if (bytes.length >= TURNS_BYTES) return readInTurns(bytes, open, resolved);
+  return decoded(answerWithoutKeys(decodeUtf8(bytes), resolved.target.credential), undefined, open, resolved);
 }
 
-/**
- * Reads an answer in the form of the operation, whose text is passed on. Throws StreamError or MalformedAnswer.
- */
-export function passedAnswer(
+async function readInTurns(
   bytes: Uint8Array,
+  open: Pick<OpenAnswer, "decode">,
+  resolved: Resolved,
+): Promise<ReadAnswer> {
+  await yieldToLoop();
+  const sent = decodeUtf8(bytes);
+  const isLong = bytes.length >= LONG_BODY_BYTES;
+  if (isLong) await yieldToLoop();
+  const text = answerWithoutKeys(sent, resolved.target.credential);
+  const value = isLong ? await valueInTurns(text, "The provider's answer") : undefined;
+  if (isLong) await yieldToLoop();
+  const read = decoded(text, isObject(value) ? value : undefined, open, resolved);
+  await yieldToLoop();
+  return read;
+}
+
+/** `known` is what the text says, where it was parsed before. */
+function decoded(
+  text: string,
+  known: JsonObject | undefined,
   { decode }: Pick<OpenAnswer, "decode">,
-  { provider, target }: Resolved,
-): { readonly answer: ChatAnswer; readonly passed: PassedText } {
-  const text = answerWithoutKeys(decodeUtf8(bytes), target.credential);
-  const value = parseSentObject(text, "answer");
-  return { answer: provider.decodeResponse(text, decode, value), passed: { text, value } };
+  { provider, spoken }: Resolved,
+): ReadAnswer {
+  if (spoken !== undefined) {
+    const value = known ?? parseSentObject(text, "answer");
+    return { answer: withChoices(provider.decodeResponse(text, decode, value)), passed: { text, value } };
+  }
+  return { answer: withChoices(provider.decodeResponse(text, decode, known)) };
 }
 
-export function readingOf({ target, spoken }: Resolved): AnswerReading {
-  return { family: target.family, credential: target.credential, ...(spoken !== undefined && { spoken }) };
-}
-
-function questionOf(answer: AnswerBytes, resolved: Resolved): DecodeQuestion {
-  return { ...answer, ...readingOf(resolved) };
-}
-
-function readHere(question: DecodeQuestion, { provider }: Resolved): MaybePromise<ChatAnswer> {
-  return question.bytes.length < TURNS_BYTES ? decodedAnswer(question, provider) : readInTurns(question, provider);
-}
-
-async function readInTurns(question: DecodeQuestion, provider: Provider): Promise<ChatAnswer> {
-  await yieldToLoop();
-  const answer = decodedAnswer(question, provider);
-  await yieldToLoop();
+/** Among the answers of several requests, the absence of choices would go unnoticed. */
+function withChoices(answer: ChatAnswer): ChatAnswer {
+  if (answer.choices.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");
   return answer;
 }

@@ -20,91 +20,48 @@ import type { Call } from "../call/call.ts";
 import { collectedBytes } from "../call/collected-bytes.ts";
 import type { Answered, AttemptWork, OpenAttempt } from "../attempt/run-attempt.ts";
 import { joinedAnswer, type JoinedFigures } from "./joined-answer.ts";
-import { LONG_BODY_BYTES } from "../long-bodies/long-body-thread.ts";
 import { inOneTurn, inTurns } from "../../core/steps.ts";
-import { jsonInTurns, unpackJson } from "../long-bodies/long-texts.ts";
-import { checkAnswer, type CheckedBytes, passedAnswer, readAnswer, readingOf, TURNS_BYTES } from "./read-answer.ts";
+import { jsonInTurns, textInTurns } from "../long-bodies/written-in-turns.ts";
+import { readAnswer, TURNS_BYTES } from "./read-answer.ts";
 import type { ObjectsWatch } from "../objects/call-objects.ts";
 import { decodeUtf8 } from "../../wire/body-bytes.ts";
-import type { AnswerFigures, AnswerFrame, NonStreamingAnswer } from "./non-streaming-answer.ts";
-import type {
-  AnswerBytes,
-  AnswerQuestion,
-  AnswerWithBody,
-  PackedBody,
-  ReadAnswer,
-  WrittenBody,
-} from "../long-bodies/written-answer.ts";
-import type { PassedBytes } from "./passed-body.ts";
+import type { AnswerFigures, NonStreamingAnswer, PassedText } from "./non-streaming-answer.ts";
 import { sealingAt } from "../carriers/vendor-reasoning.ts";
-import { completedThere, passedBody } from "../native/passed-answer.ts";
-import { parseBoundedJson } from "../../wire/json.ts";
+import { passedBody } from "../native/passed-body.ts";
+import { strictUsage } from "./strict-fields.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
 import type { GuardPolicy } from "../../core/policy.ts";
 
-/** A long answer consists of the bytes of its body. */
-export type Reply = NonStreamingAnswer | (ReadAnswer & WrittenBody);
-
-const ATTEMPTING = { isEmpty: (answer: AnswerFigures): boolean => answer.isEmpty, discard: () => {} };
-
-export function nonStreaming(call: Call): AttemptWork<Reply> {
-  return { ...ATTEMPTING, run: (attempt) => tryWhole(attempt, call) };
-}
-
-/** Makes an answer whose value is needed: that of one of several rounds, or one that has another form than the engine's. */
-export function nonStreamingValue(call: Call): AttemptWork<AnswerValue> {
-  return { ...ATTEMPTING, run: (attempt) => tryValue(attempt, call) };
-}
-
-export interface AnswerValue extends NonStreamingAnswer {
-  /** The body that this one becomes, or becomes a part of, is written in several turns of the event loop. */
+/** Other calls get their turns between the steps of the work on a long answer. */
+export interface WholeAnswer extends NonStreamingAnswer {
   readonly isLong: boolean;
 }
 
+const ATTEMPTING = { isEmpty: (answer: AnswerFigures): boolean => answer.isEmpty, discard: () => {} };
+
+export function nonStreaming(call: Call): AttemptWork<WholeAnswer> {
+  return { ...ATTEMPTING, run: (attempt) => tryAnswer(attempt, call, false) };
+}
+
+/** Makes one of several rounds of tools. */
+export function nonStreamingRound(call: Call): AttemptWork<WholeAnswer> {
+  return { ...ATTEMPTING, run: (attempt) => tryAnswer(attempt, call, true) };
+}
+
 /** Makes one attempt at a non-streaming answer. Rejects with GatewayError. */
-function tryWhole(attempt: OpenAttempt, call: Call): Promise<Reply> {
-  return tryAnswer(attempt, call, false).then(replyOf);
-}
-
-function replyOf(made: Made): Reply {
-  if (!made.isThere) return made.answer;
-  const { body, ...answer } = made.answer;
-  return { ...answer, ...(body as WrittenBody) };
-}
-
-/** Makes one attempt at an answer whose value is needed. Throws GatewayError. */
-async function tryValue(attempt: OpenAttempt, call: Call): Promise<AnswerValue> {
-  const made = await tryAnswer(attempt, call, true);
-  if (!made.isThere) return { ...made.answer, isLong: made.isLong };
-  const { body, ...answer } = made.answer;
-  return { ...answer, body: (await unpackJson((body as PackedBody).packed)) as JsonObject, isLong: true };
-}
-
-/** An answer, and whether the thread of long bodies has read it and written its body. */
-type Made =
-  | {
-      readonly isThere: false;
-      readonly answer: NonStreamingAnswer;
-      /** Other calls get their turns between the steps of the work on this answer. */
-      readonly isLong: boolean;
-    }
-  | { readonly isThere: true; readonly answer: AnswerWithBody };
-
-async function tryAnswer(attempt: OpenAttempt, call: Call, asValue: boolean): Promise<Made> {
+async function tryAnswer(attempt: OpenAttempt, call: Call, isRound: boolean): Promise<WholeAnswer> {
   const sent = sendRequests(attempt, call);
-  if (sent.length > 1) return tryAnswers(sent, attempt, call, asValue);
+  if (sent.length > 1) return tryAnswers(sent, attempt, call, isRound);
   const open = await sent[0]!;
   try {
     const arriving = answerBytes(open, attempt, call);
     const bytes = isPending(arriving) ? await arriving : arriving;
-    const { length } = bytes;
     if (attempt.objects !== null) await boundAnswer(bytes, attempt.objects, call);
-    if (attempt.fitted.native !== undefined) return await madeNative(bytes, open, attempt, call);
-    if (isReadThere(length, call)) return await madeThere([{ bytes, decode: open.decode }], attempt, call, asValue);
-    const reading = readAnswer(bytes, open, attempt.resolved, call);
-    const answer = isPending(reading) ? await reading : reading;
-    const made = madeHere([answer], length, attempt, call, asValue);
-    return isPending(made) ? await made : made;
+    const reading = readAnswer(bytes, open, attempt.resolved);
+    const { answer, passed } = isPending(reading) ? await reading : reading;
+    const making = madeOf([answer], bytes.length, attempt, call, isRound);
+    const made = isPending(making) ? await making : making;
+    return passed === undefined ? made : { ...made, passed };
   } catch (thrown) {
     throw closed(open, thrown, attempt, call);
   }
@@ -116,126 +73,49 @@ async function boundAnswer(bytes: Uint8Array, objects: ObjectsWatch, call: Call)
   await call.objects.save();
 }
 
-/** Makes the answer of a target that speaks the operation: it is read for its figures, and its text is passed on. */
-async function madeNative(bytes: Uint8Array, open: OpenAnswer, attempt: OpenAttempt, call: Call): Promise<Made> {
-  if (isReadThere(bytes.length, call)) return madeNativeThere({ bytes, decode: open.decode }, attempt, call);
-  const isLong = bytes.length >= TURNS_BYTES;
-  if (isLong) await yieldToLoop();
-  const { answer, passed } = passedAnswer(bytes, open, attempt.resolved);
-  if (isLong) await yieldToLoop();
-  const made = await madeHere([answer], bytes.length, attempt, call, true);
-  return made.isThere ? made : { ...made, answer: { ...made.answer, passed } };
-}
-
-/** Makes the thread of long bodies read such an answer. */
-async function madeNativeThere(answer: AnswerBytes, attempt: OpenAttempt, call: Call): Promise<Made> {
-  const tenantId = call.record.tenantId ?? "";
-  const { passed, ...read } = await call.context.longAnswers!.pass(questionOf([answer], attempt, call, true), tenantId);
-  noteMade(read, read.model, attempt, call);
-  // the value of the answer is in the other thread alone
-  return { isThere: false, isLong: true, answer: { ...read, body: {}, passed } };
-}
-
 /** Makes one answer of several upstream requests, each of which is read as it arrives. */
 async function tryAnswers(
   sent: readonly Promise<OpenAnswer>[],
   attempt: OpenAttempt,
   call: Call,
-  asValue: boolean,
-): Promise<Made> {
+  isRound: boolean,
+): Promise<WholeAnswer> {
   const open = await allOf(sent, attempt);
-  const checked = await allChecked(open, attempt, call);
-  const length = checked.reduce((sum, { bytes }) => sum + bytes.length, 0);
+  const { answers, length } = await allRead(open, attempt, call);
   try {
-    if (isReadThere(length, call)) return await madeThere(checked, attempt, call, asValue);
-    // answers that are short together were all read in this thread
-    const answers = checked.map(({ answer }) => answer!);
-    return await madeHere(answers, length, attempt, call, asValue);
+    return await madeOf(answers, length, attempt, call, isRound);
   } catch (thrown) {
     throw closed(open[0]!, thrown, attempt, call);
   }
 }
 
-/** Whether answers of this many bytes together are so long that the thread of long bodies reads them. */
-function isReadThere(length: number, { context: { longAnswers } }: Call): boolean {
-  return longAnswers !== null && length >= LONG_BODY_BYTES;
-}
-
-function madeHere(
+/** `length` is that of the provider's bodies together. */
+function madeOf(
   answers: readonly ChatAnswer[],
   length: number,
   attempt: OpenAttempt,
   call: Call,
-  asValue: boolean,
-): MaybePromise<Made> {
+  isRound: boolean,
+): MaybePromise<WholeAnswer> {
   const { fitted, outputGuards } = attempt;
-  const frame = frameOf(attempt, call, asValue);
-  const answer = joinedAnswer(answers, frame, (generated) => estimatedUsage(promptTokens(fitted.request), generated));
-  noteMade(answer, answers[0]!["model"], attempt, call);
-  const made = { isThere: false, answer, isLong: length >= TURNS_BYTES } as const;
-  return outputGuards.length === 0 ? made : underGuards(made, outputGuards, call);
+  const frame = answerFrame(attempt, call, isRound);
+  const joined = joinedAnswer(answers, frame, (generated) => estimatedUsage(promptTokens(fitted.request), generated));
+  noteMade(joined, answers[0]!["model"], attempt, call);
+  const answer = { ...joined, isLong: length >= TURNS_BYTES };
+  return outputGuards.length === 0 ? answer : underGuards(answer, outputGuards, call);
 }
 
-async function underGuards(
-  { answer, isLong }: Made & { readonly isThere: false },
-  guards: readonly GuardPolicy[],
-  call: Call,
-): Promise<Made> {
-  const shown = await guarded(answer, call, () => call.policies!.answered(answer, guards, isLong));
-  if (isLong) await yieldToLoop();
-  return { isThere: false, answer: shown, isLong };
-}
-
-/** Makes the thread of long bodies read the answers and write the body; the body of a round comes back as a value. */
-async function madeThere(
-  answers: readonly AnswerBytes[],
-  attempt: OpenAttempt,
-  call: Call,
-  asValue: boolean,
-): Promise<Made> {
-  const { outputGuards } = attempt;
-  const longAnswers = call.context.longAnswers!;
-  const question = questionOf(answers, attempt, call, asValue);
-  const tenantId = call.record.tenantId ?? "";
-  if (outputGuards.length === 0) {
-    const answer = await longAnswers.write(question, tenantId);
-    noteMade(answer, answer.model, attempt, call);
-    return { isThere: true, answer };
-  }
-  const answer = await longAnswers.gather(question, outputGuards, tenantId);
+/** Records the usage of an answer even if a guard blocks it, because it was generated. Rejects with `policy_violation`. */
+async function underGuards(answer: WholeAnswer, guards: readonly GuardPolicy[], call: Call): Promise<WholeAnswer> {
+  const { isLong } = answer;
   try {
-    noteMade(answer, answer.model, attempt, call);
+    const shown = await call.policies!.answered(answer, guards, isLong);
+    if (isLong) await yieldToLoop();
+    return { ...shown, isLong };
   } catch (thrown) {
-    answer.release();
+    call.recorder.used(answer.usage, answer.usageEstimated);
     throw thrown;
   }
-  const body = await guarded(answer, call, () => call.policies!.answeredThere(answer, outputGuards));
-  return { isThere: true, answer: { ...answer, body } };
-}
-
-function questionOf(
-  answers: readonly AnswerBytes[],
-  attempt: OpenAttempt,
-  call: Call,
-  asValue: boolean,
-): AnswerQuestion {
-  const { fitted, resolved } = attempt;
-  return {
-    ...readingOf(resolved),
-    answers: answers.map(({ bytes, decode }) => ({ bytes, decode })),
-    frame: frameOf(attempt, call, asValue),
-    promptTokens: promptTokens(fitted.request),
-    asValue,
-    keeps: call.content?.room ?? null,
-  };
-}
-
-/**
- * The tool calls of a round take the deprecated form of functions only after those that the gateway runs were removed.
- */
-function frameOf(attempt: OpenAttempt, call: Call, asValue: boolean): AnswerFrame {
-  const frame = answerFrame(attempt, call);
-  return asValue ? { ...frame, legacyFunctions: false } : frame;
 }
 
 /** Accepts the answers, which were read, and records the usage of the attempt and the model that answered, as the provider reports it. */
@@ -254,45 +134,37 @@ function noteMade(
   call.signal.throwIfAborted();
 }
 
-/** Records the usage of an answer even if a guard blocks it, because it was generated. Throws `policy_violation`. */
-async function guarded<T>(answer: AnswerFigures, call: Call, look: () => MaybePromise<T>): Promise<T> {
-  try {
-    return await look();
-  } catch (thrown) {
-    call.recorder.used(answer.usage, answer.usageEstimated);
-    throw thrown;
-  }
-}
-
 /**
- * Checks all answers. The first failure ends the other requests; the usage of the answers that were read before it is
+ * Reads all answers. The first failure ends the other requests; the usage of the answers that were read before it is
  * known.
  */
-async function allChecked(
-  answers: readonly OpenAnswer[],
+async function allRead(
+  open: readonly OpenAnswer[],
   attempt: OpenAttempt,
   call: Call,
-): Promise<readonly CheckedBytes[]> {
+): Promise<{ readonly answers: readonly ChatAnswer[]; readonly length: number }> {
   const usages = new Map<number, Usage | null>();
   attempt.meter.readFrom((index) => {
     const usage = usages.get(index) ?? null;
     return usage === null ? null : { usage, isEstimated: false };
   });
-  const checked = async (open: OpenAnswer): Promise<CheckedBytes> => {
+  let length = 0;
+  const read = async (one: OpenAnswer): Promise<ChatAnswer> => {
     try {
-      const bytes = await answerBytes(open, attempt, call);
+      const bytes = await answerBytes(one, attempt, call);
       if (attempt.objects !== null) await boundAnswer(bytes, attempt.objects, call);
-      const read = await checkAnswer(bytes, open, attempt.resolved, call);
-      usages.set(attempt.requests.indexOf(open.request), read.usage);
-      return read;
+      const { answer } = await readAnswer(bytes, one, attempt.resolved);
+      length += bytes.length;
+      usages.set(attempt.requests.indexOf(one.request), strictUsage(answer.usage));
+      return answer;
     } catch (thrown) {
-      throw closed(open, thrown, attempt, call);
+      throw closed(one, thrown, attempt, call);
     }
   };
   try {
-    return await Promise.all(answers.map(checked));
+    return { answers: await Promise.all(open.map(read)), length };
   } catch (thrown) {
-    for (const { response } of answers) response.body.cancel();
+    for (const { response } of open) response.body.cancel();
     attempt.lifetime.end(besideFailure());
     throw thrown;
   }
@@ -310,25 +182,16 @@ export function closed({ response, request }: OpenAnswer, thrown: unknown, attem
 }
 
 export function replyNonStreaming(
-  answered: Answered<Reply | AnswerValue>,
+  answered: Answered<WholeAnswer>,
   call: Call,
   form: AnswerForm,
 ): MaybePromise<Response> {
   recordNonStreaming(answered, call);
   const { answer, attempt } = answered;
   if (!answer.isEmpty) attempt.cached?.keep();
-  const settled = (): void => attempt.settle("success");
-  if ("passed" in answer && answer.passed !== undefined) {
-    if ("bytes" in answer.passed) return sendPassedThere(answer.passed, attempt, call, form.native!, settled);
-    call.content?.answered(answer.body);
-    const isRepeated = attempt.cached?.isRepeated === true;
-    const body = passedBody(answer.passed, form.native!, sealingAt(attempt, call), isRepeated);
-    return sendBody(body, attempt, call, settled);
-  }
-  if ("isLong" in answer && answer.isLong) return sendLong(answer.body, attempt, call, form, settled);
-  if (!("bytes" in answer)) return sendNonStreaming(answer.body, attempt, call, form, settled);
-  if (answer.kept !== null) call.content?.answered(parseBoundedJson(answer.kept) as JsonObject);
-  return sendBody(answer.bytes, attempt, call, settled);
+  const settle = (): void => attempt.settle("success");
+  if (answer.passed !== undefined) return sendPassed(answer, answer.passed, attempt, call, form.native!, settle);
+  return (answer.isLong ? sendLong : sendNonStreaming)(answer.body, attempt, call, form, settle);
 }
 
 /** Records what an answer says and used, and charges it. */
@@ -339,23 +202,19 @@ export function recordNonStreaming({ answer, attempt }: Answered<AnswerFigures>,
   for (const request of attempt.requests) request.answered();
 }
 
-/** Sends a long answer in the form of the operation, which the thread of long bodies completes. */
-async function sendPassedThere(
-  passed: PassedBytes,
+/** Sends the answer of a target that speaks the operation: its own text, as the form of the operation completes it. */
+function sendPassed(
+  { body, isLong }: WholeAnswer,
+  passed: PassedText,
   attempt: OpenAttempt,
   call: Call,
   native: NativeAnswers,
   settle: () => void,
-): Promise<Response> {
-  const sealing = sealingAt(attempt, call);
-  const { bytes, value } = await completedThere(passed, native, sealing, attempt.cached?.isRepeated === true, call);
-  if (call.signal.aborted) {
-    attempt.settle("cancelled");
-    throw call.signal.reason;
-  }
-  if (passed.kept !== null) call.content?.answered(parseBoundedJson(passed.kept) as JsonObject);
-  if (value !== null) native.keep?.(value, sealing);
-  return sendBody(bytes, attempt, call, settle);
+): MaybePromise<Response> {
+  const text = passedBody(passed, native, sealingAt(attempt, call), attempt.cached?.isRepeated === true);
+  if (isLong) return sendInTurns(body, textInTurns(text), attempt, call, settle);
+  call.content?.answered(body);
+  return sendBody(text, attempt, call, settle);
 }
 
 /** Sends a long answer, which is written in several turns of the event loop. */
@@ -366,7 +225,19 @@ export async function sendLong(
   form: AnswerForm,
   settle?: () => void,
 ): Promise<Response> {
-  const bytes = await jsonInTurns(await inTurns(form.body(answer), call.context.clock));
+  const body = await inTurns(form.body(answer), call.context.clock);
+  return sendInTurns(answer, jsonInTurns(body), attempt, call, settle);
+}
+
+/** `answer` is what the project keeps of the call; `writing` is the body that the client gets. */
+async function sendInTurns(
+  answer: JsonObject,
+  writing: Promise<Uint8Array>,
+  attempt: OpenAttempt,
+  call: Call,
+  settle?: () => void,
+): Promise<Response> {
+  const bytes = await writing;
   if (call.signal.aborted) {
     attempt.settle("cancelled");
     throw call.signal.reason;

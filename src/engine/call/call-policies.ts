@@ -26,11 +26,9 @@ import { charactersOfMessages, guardedMessages, guardedRequest } from "../guards
 import { guardedWritten } from "../guards/guard-written.ts";
 import { textsOf } from "../guards/guard-texts.ts";
 import { matchesIn, type PriorMatches, type TextGuard, textGuard, UNREPLACEABLE } from "../guards/text-guard.ts";
-import type { AnswerToSearch } from "../long-bodies/long-answers.ts";
 import type { HeldFindings, LongRequests } from "../long-bodies/long-requests.ts";
 import type { GuardScheduler, StreamUnderGuards } from "../guards/guard-scheduler.ts";
 import type { NonStreamingAnswer } from "../answer/non-streaming-answer.ts";
-import type { AnswerBody } from "../long-bodies/written-answer.ts";
 
 export interface PolicyCall extends FactSource {
   /** Collects the outcomes of the policies. */
@@ -335,15 +333,6 @@ export class CallPolicies {
       (guard) => visitAnswer(answer, guard),
       (prior) => guardedAnswer(answer, guards, this.recordFinding, prior),
     );
-  }
-
-  /** Searches a non-streaming answer that another thread holds. Throws `policy_violation`. */
-  async answeredThere(answer: AnswerToSearch, guards: readonly GuardPolicy[]): Promise<AnswerBody> {
-    const guarded = await answer.under((texts) => this.#call.scheduler!.searchTexts(texts, guards));
-    for (const { place, failure } of guarded.findings) this.recordFinding(guards[place]!, failure ?? undefined);
-    if (guarded.kind === "allowed") return guarded.body;
-    const { place, failure } = guarded.by;
-    throw blockedError(new BlockedText(guards[place]!, failure));
   }
 
   /** Searches the chunks of a stream. */

@@ -24,7 +24,7 @@ import type { DurableStore } from "../keeping/durable-store.ts";
 import type { KeptStore } from "../keeping/kept-store.ts";
 import type { VendorObjects } from "../objects/vendor-objects.ts";
 import type { ReasoningCarriers } from "../carriers/reasoning-carrier.ts";
-import type { LongAnswers } from "../long-bodies/long-answers.ts";
+import type { LongTasks } from "../long-bodies/long-tasks.ts";
 import type { ArgumentChecks } from "../../mcp/tool-arguments.ts";
 import type { LongRequests } from "../long-bodies/long-requests.ts";
 import type { CallNotes } from "./call-notes.ts";
@@ -58,7 +58,7 @@ export interface ChatContext {
   /** `null` when requests of any length are parsed and written in the thread that serves calls. */
   readonly longRequests: LongRequests | null;
   /** `null` when non-streaming answers of any length are read and written in the thread that serves calls. */
-  readonly longAnswers: LongAnswers | null;
+  readonly longTasks: LongTasks | null;
   readonly traffic: Traffic;
   /** `null` when answers are not kept. */
   readonly cache: ResponseCache | null;

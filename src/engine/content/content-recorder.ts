@@ -66,11 +66,6 @@ export class ContentRecorder {
     }
   }
 
-  /** The characters of answers that still fit. */
-  get room(): number {
-    return this.#room;
-  }
-
   /** `body` is a non-streaming answer as the engine has made it, which the client receives in the form of its operation. */
   answered(body: JsonObject): void {
     for (const choice of objectsIn(body["choices"])) {

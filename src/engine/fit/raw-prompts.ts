@@ -35,7 +35,7 @@ export const rawPromptProvider = memoizePerObject((provider: Provider) =>
       sameShape: false,
       inlines: () => NOTHING,
       encodeRequest: (request, target) => raw.encodeRequest(request, target),
-      decodeResponse: (body, context) => raw.decodeResponse(body, context),
+      decodeResponse: (body, context, value) => raw.decodeResponse(body, context, value),
       openStream: (context) => raw.openStream(context),
       classifyError: (answer) => raw.classifyError(answer),
     };

@@ -1,12 +1,18 @@
 // Reads a provider's answer to one upstream request of a task. The thread of long bodies does this with long answers.
 import type { TaskRules } from "../../core/chat.ts";
-import type { Provider, TaskAnswer } from "../../providers/provider.ts";
+import type { Credential } from "../../core/target.ts";
+import type { DecodeContext, Provider, TaskAnswer } from "../../providers/provider.ts";
 import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import { answerWithoutKeys } from "../answer/answer-keys.ts";
 import { taskFormOf } from "../fit/task-parts.ts";
-import type { DecodeQuestion } from "./written-answer.ts";
 
-export interface TaskQuestion extends DecodeQuestion {
+export interface TaskQuestion {
+  readonly bytes: Uint8Array;
+  readonly decode: DecodeContext;
+  /** The id of the provider's implementation. */
+  readonly family: string;
+  /** The credential that the answer may have repeated. */
+  readonly credential: Credential | null;
   readonly task: TaskRules;
 }
 

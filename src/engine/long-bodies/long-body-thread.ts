@@ -1,5 +1,5 @@
 // The thread of long bodies, as the thread that serves calls sees it (promise 5.8). It does one piece of work at a time
-// and takes those of different tenants in turn. Its work is described in long-requests.ts and long-answers.ts.
+// and takes those of different tenants in turn. Its work is described in long-requests.ts and long-tasks.ts.
 
 // Decides (the request): Which body is long, and who reads it? By: `LONG_BODY_BYTES`. Also: asked in
 // `engine/handle.ts`. Rule: From 512 KiB on, another thread.

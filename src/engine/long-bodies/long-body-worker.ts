@@ -1,7 +1,6 @@
 // The thread of long bodies (promise 5.8). It parses a long request, holds it, reports its properties, and writes it
-// for each target. It also reads a provider's non-streaming answer and writes the client's, and it reads long requests
-// to the sandbox. It returns bytes and figures, never the parsed value. Its program is in src/operations/, which knows the
-// forms of requests.
+// for each target. It also reads the answers of tasks, and long requests to the sandbox. Of a request it returns bytes and
+// figures, never the parsed value. Its program is in src/operations/, which knows the forms of requests.
 import { parentPort } from "node:worker_threads";
 import type { Matches, SentGuard } from "../../guards/guard-search.ts";
 import type { PackedTexts } from "../../guards/packed-texts.ts";
@@ -44,21 +43,8 @@ import {
   withConversation,
 } from "./held-conversation.ts";
 import { bodyText } from "../call/read-body.ts";
-import { editedThere, type EditQuestion, passedThere } from "./passed-there.ts";
 import { transferableError } from "./transferred-error.ts";
 import { withToolImages } from "../fit/tool-images.ts";
-import {
-  type AnswerFoundQuestion,
-  type AnswerBody,
-  type AnswerQuestion,
-  checkedAnswer,
-  type DecodeQuestion,
-  GatheredAnswers,
-  type GatherQuestion,
-  packedAnswer,
-  readerOf,
-  writtenAnswer,
-} from "./written-answer.ts";
 
 export interface OpenQuestion {
   readonly conversation: number;
@@ -335,7 +321,7 @@ function task<Question, Reply>(
   return transfers === undefined ? { run } : { run, transfers };
 }
 
-function tasksOf(held: HeldConversations, gathered: GatheredAnswers) {
+function tasksOf(held: HeldConversations) {
   return {
     open: task((question: OpenQuestion) => held.open(question)),
     encode: task(
@@ -357,41 +343,8 @@ function tasksOf(held: HeldConversations, gathered: GatheredAnswers) {
     findings: task((question: FindingsQuestion) => held.findings(question)),
     release: task((conversation: number) => held.release(conversation)),
     read: task((body: Uint8Array) => readingOf(decodeUtf8(body))),
-    check: task(
-      (question: DecodeQuestion) => checkedAnswer(question, readerOf(question, question.decode)),
-      ({ bytes }) => bytes,
-    ),
-    decode: task(
-      (question: DecodeQuestion) => packedAnswer(question, readerOf(question, question.decode)),
-      ({ texts }) => texts.bytes,
-    ),
     decode_task: task((question: TaskQuestion) => decodedTask(question, providers.get(question.family)!)),
-    write: task(
-      (question: AnswerQuestion) => writtenAnswer(question, readerOf(question, question.answers[0]!.decode)),
-      ({ body }) => bytesOf(body),
-    ),
-    pass: task(
-      (question: AnswerQuestion) => passedThere(question),
-      ({ passed }) => passed.bytes,
-    ),
-    edit: task(
-      (question: EditQuestion) => editedThere(question),
-      ({ bytes }) => bytes,
-    ),
-    gather: task(
-      (question: GatherQuestion) => gathered.gather(question, readerOf(question, question.answers[0]!.decode)),
-      ({ texts }) => texts.bytes,
-    ),
-    write_gathered: task(
-      (question: AnswerFoundQuestion) => gathered.written(question),
-      (written) => (written.kind === "blocked" ? undefined : bytesOf(written.body)),
-    ),
-    release_gathered: task((id: number) => gathered.release(id)),
   };
-}
-
-function bytesOf(body: AnswerBody): Uint8Array {
-  return "packed" in body ? body.packed.texts.bytes : body.bytes;
 }
 
 async function answer({ id, method, args: [question] }: ThreadRequest, tasks: Tasks): Promise<void> {
@@ -413,6 +366,6 @@ async function answer({ id, method, args: [question] }: ThreadRequest, tasks: Ta
 
 /** Answers the questions of the thread that started this one. */
 export function serveLongBodies(forms: RequestForms): void {
-  const tasks = tasksOf(new HeldConversations(forms), new GatheredAnswers());
+  const tasks = tasksOf(new HeldConversations(forms));
   parentPort!.on("message", (request: ThreadRequest) => void answer(request, tasks));
 }

@@ -1,6 +1,7 @@
-// Single events of megabytes in the streams of providers (promise 5.8). Each is handled in a turn of its own, and may
-// contain only as many values and escapes as can be read in one turn.
+// Single events of megabytes in the streams of providers, and answers as long as that (promise 5.8). Each is read in turns
+// of its own, and may contain only as many values and escapes as can be read in one turn.
 import { MalformedAnswer } from "../../providers/provider.ts";
+import type { Json } from "../../core/json.ts";
 import { JsonError } from "../../wire/json-error.ts";
 import { parseScanned } from "../../wire/json.ts";
 import { scanValue } from "../../wire/json-scan.ts";
@@ -14,13 +15,15 @@ export const LONG_EVENT = 524_288;
  * many take 10 to 15 ms. An event of 16 MiB could contain eight times as many.
  */
 const MAX_ESCAPES = 1_000_000;
-/** Enough for an answer of two thousand tokens in one event, each with the probabilities of twenty alternatives. */
-/** Of each object, as in every text of a provider. */
-const MAX_MEMBERS = 10_000;
-const BOUNDS = { maxDepth: 512, maxValues: 400_000 };
-/** Numbers that a double would change are read one by one, and each is an object: this many take some 15 ms. */
-const MAX_EXACT_NUMBERS = 20_000;
-const TOO_MANY_ESCAPES = `${MAX_ESCAPES} escaped characters`;
+const BOUNDS = {
+  /** These two are those of every text of a provider. */
+  maxDepth: 512,
+  maxMembers: 10_000,
+  /** Enough for an answer of two thousand tokens in one piece, each with the probabilities of twenty alternatives. */
+  maxValues: 400_000,
+  /** Numbers that a double would change are read one by one, and each is an object: this many take some 15 ms. */
+  maxChangedNumbers: 20_000,
+};
 const BACKSLASH = 0x5c;
 
 export function isLongEvent({ data }: SseEvent): boolean {
@@ -41,31 +44,40 @@ export async function readableEvents(
       readable.push(event);
       continue;
     }
+    let value: Json | undefined;
+    try {
+      value = await valueInTurns(event.data, "One event of the provider's stream");
+    } catch (thrown) {
+      if (!(thrown instanceof MalformedAnswer)) throw thrown;
+      return { events: readable, refusal: thrown };
+    }
     await yieldToLoop();
-    const excess = hasTooManyEscapes(event.data) ? TOO_MANY_ESCAPES : null;
-    await yieldToLoop();
-    const numbers = excess ?? (event.data.startsWith("{") ? exactNumbersOf(event.data) : null);
-    if (typeof numbers === "string")
-      return {
-        events: readable,
-        refusal: new MalformedAnswer(`One event of the provider's stream holds more than ${numbers}.`),
-      };
-    await yieldToLoop();
-    const parsed = numbers === null ? event : withValue(event, numbers);
-    await yieldToLoop();
-    readable.push(withoutKeys(parsed));
+    readable.push(withoutKeys(value === undefined ? event : { ...event, value }));
     await yieldToLoop();
   }
   return { events: readable, refusal: null };
 }
 
-/** The decoder reports an event that is not JSON. */
-function withValue(event: SseEvent, exactNumbers: readonly number[]): SseEvent {
+/**
+ * Parses a long text of a provider, and gives other calls their turns between the parts of that work. Returns undefined
+ * for a text that is not valid, which the decoder reports. Throws MalformedAnswer, which names `sent`, where the text
+ * holds more than can be worked on in single turns.
+ */
+export async function valueInTurns(text: string, sent: string): Promise<Json | undefined> {
+  await yieldToLoop();
+  requireFewEscapes(text, sent);
+  await yieldToLoop();
+  const numbers = changedNumbersOf(text, sent);
+  await yieldToLoop();
+  return numbers === null ? undefined : parsed(text, numbers);
+}
+
+function parsed(text: string, changedNumbers: readonly number[]): Json | undefined {
   try {
-    return { ...event, value: parseScanned(event.data, exactNumbers) };
+    return parseScanned(text, changedNumbers);
   } catch (thrown) {
     if (!(thrown instanceof JsonError)) throw thrown;
-    return event;
+    return undefined;
   }
 }
 
@@ -84,53 +96,30 @@ function isLeading(unit: number): boolean {
   return unit >= 0xd800 && unit <= 0xdbff;
 }
 
-/** Throws MalformedAnswer when an answer whose value is needed contains more than a single event may. */
-export function requireReadable(data: string): void {
-  const excess = excessOf(data);
-  if (excess !== null)
-    throw new MalformedAnswer(
-      `The provider's answer holds more than ${excess}, which the gateway cannot bring into the form that was asked for.`,
-    );
+function tooMuch(sent: string, excess: string): MalformedAnswer {
+  return new MalformedAnswer(`${sent} holds more than ${excess}.`);
 }
 
-function excessOf(data: string): string | null {
-  if (hasTooManyEscapes(data)) return TOO_MANY_ESCAPES;
-  const numbers = data.startsWith("{") ? exactNumbersOf(data) : null;
-  return typeof numbers === "string" ? numbers : null;
-}
+const EXCESS = {
+  maxValues: `${BOUNDS.maxValues} JSON values`,
+  maxChangedNumbers: `${BOUNDS.maxChangedNumbers} numbers that a double cannot hold`,
+} as const;
 
-/**
- * Returns where the numbers of a JSON object are that a double would change, as parseScanned takes them, or what the
- * object holds too much of. Returns null for invalid JSON, which the decoder reports.
- */
-function exactNumbersOf(data: string): readonly number[] | string | null {
+/** Returns the numbers that a double would change, as parseScanned takes them; null for a text that the decoder refuses. */
+function changedNumbersOf(text: string, sent: string): readonly number[] | null {
   try {
-    const numbers = scanValue(data, { ...BOUNDS, maxMembers: MAX_MEMBERS });
-    // two positions each
-    return numbers.length / 2 > MAX_EXACT_NUMBERS ? `${MAX_EXACT_NUMBERS} numbers that a double cannot hold` : numbers;
+    return scanValue(text, BOUNDS);
   } catch (thrown) {
-    const isExcess = thrown instanceof JsonError && thrown.beyond !== null;
-    return isExcess && holdsTooManyValues(data) ? `${BOUNDS.maxValues} JSON values` : null;
+    if (thrown instanceof JsonError && thrown.bound !== null) throw tooMuch(sent, EXCESS[thrown.bound]);
+    return null;
   }
 }
 
-function holdsTooManyValues(data: string): boolean {
-  try {
-    scanValue(data, BOUNDS);
-    return false;
-  } catch (thrown) {
-    return thrown instanceof JsonError && thrown.beyond !== null;
-  }
-}
-
-function hasTooManyEscapes(data: string): boolean {
-  const first = data.indexOf("\\");
-  if (first === -1) return false;
+function requireFewEscapes(text: string, sent: string): void {
   let escapes = 0;
-  for (let at = first; at < data.length; at++) {
-    if (data.charCodeAt(at) !== BACKSLASH) continue;
-    if (++escapes > MAX_ESCAPES) return true;
+  for (let at = text.indexOf("\\"); at !== -1 && at < text.length; at++) {
+    if (text.charCodeAt(at) !== BACKSLASH) continue;
+    if (++escapes > MAX_ESCAPES) throw tooMuch(sent, `${MAX_ESCAPES} escaped characters`);
     at++;
   }
-  return false;
 }

@@ -297,7 +297,7 @@ function jsonAnswerStream(
 async function chunksOf(open: OpenAnswer, resolved: Resolved, call: Call): Promise<ChatChunk[]> {
   const bytes = await collectedBytes(open.response.body, call);
   const isLong = bytes.length >= TURNS_BYTES;
-  const answer = await readAnswer(bytes, open, resolved, call);
+  const { answer } = await readAnswer(bytes, open, resolved);
   open.response.body.accept();
   // a non-streaming answer is complete when its transport ended well, even if the server names no finish reason
   const choices = answer.choices.map((choice) => ({

@@ -153,7 +153,7 @@ class TaskRun {
 
   async #read(open: OpenAnswer): Promise<TaskAnswer<unknown>> {
     const { resolved, fitted } = this.#attempt;
-    const { longAnswers } = this.#call.context;
+    const { longTasks } = this.#call.context;
     const arriving = answerBytes(open, this.#attempt, this.#call);
     const bytes = isPending(arriving) ? await arriving : arriving;
     const { family, credential } = resolved.target;
@@ -164,8 +164,8 @@ class TaskRun {
       credential,
       task: fitted.request.form.task!,
     };
-    if (longAnswers !== null && bytes.length >= LONG_BODY_BYTES)
-      return longAnswers.decodeTask(question, this.#call.record.tenantId ?? "");
+    if (longTasks !== null && bytes.length >= LONG_BODY_BYTES)
+      return longTasks.decode(question, this.#call.record.tenantId ?? "");
     if (bytes.length < TURNS_BYTES) return decodedTask(question, resolved.provider);
     await yieldToLoop();
     const answer = decodedTask(question, resolved.provider);

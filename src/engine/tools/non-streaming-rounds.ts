@@ -10,9 +10,9 @@ import { complete, withAttempts } from "../plan/complete.ts";
 import type { Prepared } from "../plan/stages.ts";
 import { asFunctionCall } from "../request/legacy-functions.ts";
 import {
-  nonStreamingValue,
+  nonStreamingRound,
   recordNonStreaming,
-  type AnswerValue,
+  type WholeAnswer,
   sendLong,
   sendNonStreaming,
 } from "../answer/reply-non-streaming.ts";
@@ -52,7 +52,7 @@ class NonStreamingRounds implements RoundSink {
 
   // oxlint-disable-next-line require-yield
   async *round(prepared: Prepared, answer: MultiRoundAnswer): AsyncGenerator<never, CompletedRound> {
-    const completed = await complete(prepared, this.#call, nonStreamingValue(this.#call));
+    const completed = await complete(prepared, this.#call, nonStreamingRound(this.#call));
     const { attempt } = completed;
     this.#first ??= attempt;
     recordNonStreaming(completed, this.#call);
@@ -103,7 +103,7 @@ class JoinedBody {
   /** True if any of the rounds has a long answer. */
   isLong = false;
 
-  add({ body, finishReasons, isLong }: AnswerValue, round: RoundAccumulator): void {
+  add({ body, finishReasons, isLong }: WholeAnswer, round: RoundAccumulator): void {
     this.isLong ||= isLong;
     this.#first ??= body;
     this.#last = body;

@@ -13,8 +13,11 @@ import { annotationsOf, carriedTurn, citedText, isOfService } from "./turn-conte
 import { parseSentObject, textOrEmpty } from "../sent-json.ts";
 
 /** Throws StreamError for an error inside a 200, and MalformedAnswer for a body that is not an answer. */
-export function decodeResponse(body: string, context: DecodeContext): ChatAnswer {
-  const answer = parseSentObject(body, "answer");
+export function decodeResponse(
+  body: string,
+  context: DecodeContext,
+  answer = parseSentObject(body, "answer"),
+): ChatAnswer {
   const { output, stopReason, usage } = answer;
   const message = isObject(output) ? output["message"] : undefined;
   const content = isObject(message) ? message["content"] : undefined;

@@ -3,7 +3,7 @@
 import type { AnswerMessage, ChatAnswer, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { TurnOrder, withOrder } from "../../core/turn-order.ts";
-import { MalformedAnswer, StreamError } from "../provider.ts";
+import { type DecodeContext, MalformedAnswer, StreamError } from "../provider.ts";
 import { annotationsOf, citedBlock } from "./citations.ts";
 import { classifyError } from "./errors.ts";
 import { finishOf, logprobsOf, usageOf } from "./outcome.ts";
@@ -13,8 +13,11 @@ import { objectsIn, parseSentObject, textOrEmpty } from "../sent-json.ts";
  * Throws StreamError for an error inside a 200 and for an answer that failed, and MalformedAnswer for a body that is
  * not an answer.
  */
-export function decodeResponse(body: string): ChatAnswer {
-  const answer = parseSentObject(body, "answer");
+export function decodeResponse(
+  body: string,
+  _context: DecodeContext,
+  answer = parseSentObject(body, "answer"),
+): ChatAnswer {
   const { id, message, finish_reason: reason } = answer;
   if (!isObject(message)) {
     if (typeof message === "string" || typeof reason === "string" || (answer["error"] ?? null) !== null)

@@ -25,8 +25,8 @@ import type { RenamedFunctions } from "./encode-tools.ts";
 import { finishReason, nativeFinish } from "./finish-reasons.ts";
 
 /** Throws StreamError for an error inside a 200, and MalformedAnswer for a body that is not an answer. */
-export function decodeResponse(body: string, context: DecodeContext): ChatAnswer {
-  const frame = readFrame(body, parseSentJson(body, "answer"));
+export function decodeResponse(body: string, context: DecodeContext, value?: JsonObject): ChatAnswer {
+  const frame = readFrame(body, value ?? parseSentJson(body, "answer"));
   const identity = identityOf(frame);
   const candidates = candidatesOf(frame);
   const blocked = blockReasonOf(frame);

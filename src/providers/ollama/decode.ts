@@ -5,15 +5,15 @@ import { mainTokenCount } from "../token-count.ts";
 import type { AnswerMessage, ChatAnswer, ChatChunk, FinishReason, ToolCall, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
-import { MalformedAnswer, StreamError, type StreamDecoder } from "../provider.ts";
+import { type DecodeContext, MalformedAnswer, StreamError, type StreamDecoder } from "../provider.ts";
 import { classifyError } from "./errors.ts";
 import { objectsIn, parseEventObject, parseSentObject, textOrEmpty } from "../sent-json.ts";
 
 const NOTHING: readonly ChatChunk[] = [];
 
 /** Throws StreamError for an error inside a 200, and MalformedAnswer for a body that is not an answer. */
-export function decodeResponse(body: string): ChatAnswer {
-  const answer = readLine(body, parseSentObject(body, "answer"));
+export function decodeResponse(body: string, _context: DecodeContext, value?: JsonObject): ChatAnswer {
+  const answer = readLine(body, value ?? parseSentObject(body, "answer"));
   const { message } = answer;
   if (!isObject(message)) throw new MalformedAnswer("The provider's answer has no message.");
   const created = createdOf(answer);

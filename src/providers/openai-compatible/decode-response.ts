@@ -17,8 +17,8 @@ import {
 import { patchUsage } from "./usage.ts";
 
 /** Throws StreamError for an error inside a 200, and MalformedAnswer for a body that is not an answer. */
-export function decodeResponse(body: string, rules: AnswerRules): ChatAnswer {
-  const answer = parseSentJson(body, "answer");
+export function decodeResponse(body: string, rules: AnswerRules, value?: JsonObject): ChatAnswer {
+  const answer = value ?? parseSentJson(body, "answer");
   if (rules.errors.isError(answer)) throw new StreamError(rules.errors.classifyParsed(200, answer, body));
   const own: OwnObject = requireSentObject(answer, "answer");
   const { choices } = own;

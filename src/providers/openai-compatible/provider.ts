@@ -39,7 +39,7 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
   const rules = answerRules(row);
   const chat: ModelForm = {
     encodeRequest: (request, target) => encodeRequest(row, planFor, request, target),
-    decodeResponse: (body) => decodeResponse(body, rules),
+    decodeResponse: (body, _context, value) => decodeResponse(body, rules, value),
     openStream: () => openStream(rules),
   };
   const { responses } = row;
@@ -75,7 +75,7 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
     native: nativeOperations(row.native ?? {}, (parsed, text) => rules.errors.classifyParsed(200, parsed, text)),
     encodeRequest: (request, target) => formOf(target.model).encodeRequest(request, target),
     sign: keySigner(row.auth ?? BEARER),
-    decodeResponse: (body, context) => formOf(context.model).decodeResponse(body, context),
+    decodeResponse: (body, context, value) => formOf(context.model).decodeResponse(body, context, value),
     openStream: (context) => formOf(context.model).openStream(context),
     classifyError: rules.errors.classify,
     ...(row.hasOnlyTasks === true && { hasOnlyTasks: true }),

@@ -54,7 +54,7 @@ export function responsesModels(
         ...(mapped.length > 0 && { mapped }),
       };
     },
-    decodeResponse: (body) => decodeResponse(body, rules),
+    decodeResponse: (body, _context, value) => decodeResponse(body, rules, value),
     openStream: () => openStream(rules),
   };
 }

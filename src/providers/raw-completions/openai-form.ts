@@ -56,7 +56,7 @@ export const openaiForm: CompletionForm = {
     return { url: `${target.baseUrl}/completions`, body, memo: null };
   },
   decoders: (rules) => ({
-    decodeResponse: (body) => decodeResponse(body, rules),
+    decodeResponse: (body, _context, value) => decodeResponse(body, rules, value),
     openStream: () => openStream(rules),
   }),
 };

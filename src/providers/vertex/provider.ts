@@ -76,7 +76,7 @@ export const vertex: Provider = {
   encodeRequest: (request, target) => modelsLike(target.model).encodeRequest(request, target),
   native: (operation, model) => (operation === "messages" && wireFormOf(model) === "claude" ? NATIVE_CLAUDE : null),
   sign: keySigner({ header: "x-goog-api-key", prefix: "" }),
-  decodeResponse: (body, context) => modelsLike(context.model).decodeResponse(body, context),
+  decodeResponse: (body, context, value) => modelsLike(context.model).decodeResponse(body, context, value),
   openStream: (context) => modelsLike(context.model).openStream(context),
   classifyError,
   tasks: { embeddings },

@@ -1,0 +1,90 @@
+// Writes long texts, and JSON values with long texts, as bytes in several turns of the event loop (promise 5.8).
+import { isObject, type Json } from "../../core/json.ts";
+import { joinedBytes } from "../../wire/body-bytes.ts";
+import { yieldToLoop } from "../../core/event-loop.ts";
+import { LONG_EVENT, piecesOf } from "./long-events.ts";
+
+/** In characters. A shorter text costs less in the outline than as a text of its own. */
+const LONG_TEXT = 1024;
+
+/** Returns the text in UTF-8. */
+export async function textInTurns(text: string): Promise<Uint8Array> {
+  const writer = new TurnWriter();
+  await writer.writePieces(text, (piece) => piece);
+  return writer.end();
+}
+
+/** Returns what JSON.stringify writes, in UTF-8. */
+export async function jsonInTurns(value: Json): Promise<Uint8Array> {
+  const mark = crypto.randomUUID();
+  const texts: string[] = [];
+  await yieldToLoop();
+  const outline = withTexts(value, (text) => {
+    if (text.length < LONG_TEXT) return text;
+    texts.push(text);
+    return mark;
+  });
+  await yieldToLoop();
+  const writer = new TurnWriter();
+  for (const [index, part] of JSON.stringify(outline).split(mark).entries()) {
+    writer.write(part);
+    await writer.writePieces(texts[index] ?? "", (piece) => JSON.stringify(piece).slice(1, -1));
+  }
+  return writer.end();
+}
+
+/** Collects text as bytes. A turn ends before each long piece. */
+class TurnWriter {
+  readonly #encoder = new TextEncoder();
+  readonly #written: Uint8Array[] = [];
+  #length = 0;
+  #sinceTurn = 0;
+
+  write(text: string): void {
+    const bytes = this.#encoder.encode(text);
+    this.#length += bytes.length;
+    this.#written.push(bytes);
+  }
+
+  async writePieces(text: string, spelled: (piece: string) => string): Promise<void> {
+    for (const piece of piecesOf(text, LONG_EVENT)) {
+      this.#sinceTurn += piece.length;
+      if (this.#sinceTurn > LONG_EVENT) {
+        await yieldToLoop();
+        this.#sinceTurn = piece.length;
+      }
+      this.write(spelled(piece));
+    }
+  }
+
+  async end(): Promise<Uint8Array> {
+    await yieldToLoop();
+    const bytes = await joinedBytes(this.#written, this.#length);
+    // what is done with so many bytes takes a turn of its own
+    await yieldToLoop();
+    return bytes;
+  }
+}
+
+/** Returns the value with its texts replaced. Objects in which no text changes keep their identity. */
+function withTexts(value: Json, replaced: (text: string) => string): Json {
+  if (typeof value === "string") return replaced(value);
+  if (Array.isArray(value)) {
+    let changed: Json[] | null = null;
+    const items = value as readonly Json[];
+    for (let index = 0; index < items.length; index++) {
+      const other = withTexts(items[index]!, replaced);
+      if (other !== items[index]) (changed ??= [...items])[index] = other;
+    }
+    return changed ?? items;
+  }
+  if (!isObject(value)) return value;
+  let changed: Record<string, Json | undefined> | null = null;
+  for (const name in value) {
+    const member = value[name];
+    if (member === undefined) continue;
+    const other = withTexts(member, replaced);
+    if (other !== member) (changed ??= { ...value })[name] = other;
+  }
+  return changed ?? value;
+}
