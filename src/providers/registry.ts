@@ -14,6 +14,7 @@ import { localServers } from "./openai-compatible/rows/local-servers.ts";
 import { modelMakersOfChina } from "./openai-compatible/rows/model-makers-china.ts";
 import { vectorServers } from "./openai-compatible/rows/vectors.ts";
 import { modelMakers } from "./openai-compatible/rows/model-makers.ts";
+import type { OpenAICompatibleRow } from "./openai-compatible/row.ts";
 import type { Provider } from "./provider.ts";
 import { sagemaker } from "./sagemaker/provider.ts";
 import { replicate } from "./replicate/provider.ts";
@@ -21,7 +22,7 @@ import { type BuiltInModel, SANDBOX_MODELS, sandbox } from "./sandbox/provider.t
 import { vertex } from "./vertex/provider.ts";
 
 /** To add one, add its row to the file of its kind. */
-export const openaiCompatibleProviders: readonly Provider[] = [
+export const openaiCompatibleRows: readonly OpenAICompatibleRow[] = [
   ...modelMakers,
   ...modelMakersOfChina,
   ...hosts,
@@ -30,7 +31,10 @@ export const openaiCompatibleProviders: readonly Provider[] = [
   ...gateways,
   ...localServers,
   ...vectorServers,
-].map((row) => withRawPrompts(openAICompatibleProvider(row), COMPATIBLE_PROMPTS));
+];
+export const openaiCompatibleProviders: readonly Provider[] = openaiCompatibleRows.map((row) =>
+  withRawPrompts(openAICompatibleProvider(row), COMPATIBLE_PROMPTS),
+);
 
 /** Providers with a wire form of their own. */
 const ownForms: readonly Provider[] = [

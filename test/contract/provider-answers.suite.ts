@@ -1,29 +1,21 @@
-// What every provider does with answers: streamed and non-streaming ones agree, no bytes give an unexpected result, and
-// every error has a message.
+// What every provider does with answers: streamed and non-streaming ones agree, and every error has a message. Random
+// bytes: provider-fuzz.suite.ts.
 import { describe, expect, test } from "bun:test";
-import fc from "fast-check";
-import { isObject } from "../../src/core/json.ts";
 import { MalformedAnswer, type Provider, StreamError } from "../../src/providers/provider.ts";
 import { modelNames } from "../spec/parameter-samples.ts";
-import { bodies, MOST_BYTES, SLOW_BODIES, streams } from "./provider-bytes.ts";
 import { examplesOf } from "./provider-examples.ts";
 import { choicesOfStream, choicesOfWhole, encoded } from "./provider-requests.ts";
-import { growth, MOST_GROWTH } from "../harness/cpu-time.ts";
-import { drawCount } from "../harness/long-run.ts";
-
-const RUNS = drawCount(100, 400);
 
 export function providerAnswersSuite(provider: Provider): void {
   for (const [path, model] of modelsByForm(provider))
     describe(`as ${model}`, () => {
       answerSuite(provider, path, model);
-      strangeBytesSuite(provider, path, model);
     });
   errorSuite(provider);
 }
 
 /** The first model, and the first of those that are asked in another form. */
-function modelsByForm(provider: Provider): ReadonlyMap<string, string> {
+export function modelsByForm(provider: Provider): ReadonlyMap<string, string> {
   const byPath = new Map<string, string>();
   for (const model of modelNames(provider)) {
     const path = pathOf(provider, model);
@@ -103,7 +95,7 @@ function said(
 }
 
 /** Undefined when nothing is thrown. */
-function thrownBy(run: () => unknown): unknown {
+export function thrownBy(run: () => unknown): unknown {
   try {
     run();
     return undefined;
@@ -112,71 +104,7 @@ function thrownBy(run: () => unknown): unknown {
   }
 }
 
-const isOwnFault = (thrown: unknown): boolean =>
-  thrown === undefined || thrown instanceof StreamError || thrown instanceof MalformedAnswer;
-
-function strangeBytesSuite(provider: Provider, path: string, model: string): void {
-  const examples = examplesOf(provider, path);
-  test("non-streaming answers of any bytes give an answer, a failure of the provider or a malformed answer, and nothing else", () => {
-    fc.assert(
-      fc.property(bodies(examples), (body) => {
-        const thrown = thrownBy(() => {
-          const answer = provider.decodeResponse(body, { model, memo: null });
-          expect(Array.isArray(answer.choices)).toBe(true);
-          for (const choice of answer.choices)
-            expect([isObject(choice), isObject(choice) && isObject(choice.message)]).toEqual([true, true]);
-        });
-        if (!isOwnFault(thrown)) throw thrown;
-        if (thrown instanceof StreamError) expect(thrown.failure.message.trim()).not.toBe("");
-      }),
-      { numRuns: RUNS },
-    );
-  });
-  test("streams of any events give chunks, a failure of the provider or a malformed answer, and nothing else", () => {
-    fc.assert(
-      fc.property(streams(examples), (events) => {
-        const thrown = thrownBy(() => {
-          const decoder = provider.openStream({ model, memo: null });
-          const chunks = events.flatMap((event) => decoder.push(event));
-          for (const chunk of [...chunks, ...decoder.end()])
-            expect([isObject(chunk), Array.isArray(chunk.choices)]).toEqual([true, true]);
-        });
-        if (!isOwnFault(thrown)) throw thrown;
-        if (thrown instanceof StreamError) expect(thrown.failure.message.trim()).not.toBe("");
-      }),
-      { numRuns: RUNS },
-    );
-  });
-  test("takes time in proportion to its size, whatever the body contains", async () => {
-    const ways: Readonly<Record<string, (body: string) => unknown>> = {
-      classifyError: (body) => provider.classifyError({ status: 400, body }),
-      decodeResponse: (body) => provider.decodeResponse(body, { model, memo: null }),
-      openStream: (body) => provider.openStream({ model, memo: null }).push({ event: "", data: body }),
-      "openStream, event error": (body) =>
-        provider.openStream({ model, memo: null }).push({ event: "error", data: body }),
-    };
-    const given = SLOW_BODIES.flatMap(([name, bodyOf]) =>
-      Object.entries(ways).map(([way, run]) => ({ name: `${way}: ${name}`, bodyOf, run })),
-    );
-    const grown = (some: typeof given): Promise<number> =>
-      growth(
-        (bytes) => some.map(({ bodyOf, run }) => ({ body: bodyOf(bytes), run })),
-        (made) => {
-          for (const { body, run } of made) {
-            const thrown = thrownBy(() => run(body));
-            if (!isOwnFault(thrown)) throw thrown;
-          }
-        },
-        MOST_BYTES / 4,
-      );
-    const slow: string[] = [];
-    if ((await grown(given)) >= MOST_GROWTH)
-      for (const one of given) slow.push(`${one.name}: ${Math.round(await grown([one]))} times`);
-    expect(slow).toEqual([]);
-  });
-}
-
-const FAILURE_CLASSES: readonly string[] = [
+export const FAILURE_CLASSES: readonly string[] = [
   "authentication",
   "permission",
   "not_found",
@@ -217,7 +145,7 @@ const SILENT: readonly (readonly [form: string, body: string])[] = [
   ["an empty message", '{"error":{"message":""}}'],
   ["a page without a title", "<html><body></body></html>"],
 ];
-const STATUSES = [400, 401, 402, 403, 404, 408, 409, 413, 422, 429, 500, 502, 503, 504, 529];
+export const STATUSES = [400, 401, 402, 403, 404, 408, 409, 413, 422, 429, 500, 502, 503, 504, 529];
 
 function errorSuite(provider: Provider): void {
   test("keeps the message of an error, in whatever form it is sent", () => {
@@ -258,17 +186,5 @@ function errorSuite(provider: Provider): void {
       503: "overloaded",
       504: "timeout",
     });
-  });
-  test("any bytes get a class and a message", () => {
-    fc.assert(
-      fc.property(bodies(examplesOf(provider, "")), fc.constantFrom(...STATUSES, 200), (body, status) => {
-        const { class: failureClass, message, param, nativeCode } = provider.classifyError({ status, body });
-        expect(FAILURE_CLASSES).toContain(failureClass);
-        expect(typeof message).toBe("string");
-        expect(message.trim()).not.toBe("");
-        for (const word of [param, nativeCode]) expect(word === null || typeof word === "string").toBe(true);
-      }),
-      { numRuns: RUNS },
-    );
   });
 }

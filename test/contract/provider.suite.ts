@@ -1,7 +1,6 @@
 // What every provider does, whatever its wire form: its table is true, and requests stay on their address. Its answers:
-// provider-answers.suite.ts.
+// provider-answers.suite.ts. Random tests, which providers of the same code share: provider-fuzz.suite.ts.
 import { describe, expect, test } from "bun:test";
-import fc from "fast-check";
 import { parseCallerHeaders } from "../../src/engine/fit/caller-headers.ts";
 import { capabilityOf, effectiveCapability } from "../../src/core/capability.ts";
 import { BLOCK_TYPES, type BlockType } from "../../src/core/chat.ts";
@@ -19,12 +18,10 @@ import {
   sampleFor,
   SAMPLES,
 } from "../spec/parameter-samples.ts";
+import { MODEL_PATHS, staysOnAddress, TAILS } from "./provider-addresses.ts";
 import { providerAnswersSuite } from "./provider-answers.suite.ts";
 import { encoded, fitted, HELLO, onTheWire, refusalOf, targetOf, wireBody } from "./provider-requests.ts";
 import { keyCredential, SIGN_CONTEXT } from "../harness/targets.ts";
-import { drawCount } from "../harness/long-run.ts";
-
-const RUNS = drawCount(100, 400);
 
 export function providerSuite(provider: Provider): void {
   describe(`provider ${provider.id}`, () => {
@@ -319,68 +316,9 @@ function encodeSuite(provider: Provider): void {
       expect(Object.keys(request.headers).filter((name) => name !== name.toLowerCase())).toEqual([]);
     }
   });
-  test("stays on the target's address, whatever the name of the model", () => {
-    const rules = (model: string): boolean => model !== "" && !model.includes("..") && !/[?#]/.test(model);
-    const printable = fc.string({
-      unit: fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCharCode(code)),
-      minLength: 1,
-      maxLength: 60,
-    });
-    const spiteful = fc
-      .array(
-        fc.constantFrom(
-          "/",
-          "//",
-          ".",
-          "./",
-          "%2e%2e",
-          "%2F",
-          "\\",
-          "@",
-          "@evil.example",
-          ":",
-          ":80",
-          "models/",
-          "tunedModels/",
-          ";",
-          "&",
-          "=",
-          "a",
-          "{model}",
-          "$&",
-          '"',
-        ),
-        { minLength: 1, maxLength: 8 },
-      )
-      .map((parts) => parts.join(""));
-    fc.assert(
-      fc.property(
-        fc.oneof(printable, spiteful).filter(rules),
-        fc.constantFrom("", "/deep/path", ":8443/v1"),
-        (model, tail) => {
-          const baseUrl = tail === "" ? targetOf(provider).baseUrl : `https://host.example${tail}`;
-          const request = parseAndEncode(provider, model, baseUrl);
-          const [base, url] = [new URL(baseUrl), new URL(request.url)];
-          expect([url.protocol, url.host, url.username, url.password, url.hash]).toEqual([
-            base.protocol,
-            base.host,
-            "",
-            "",
-            "",
-          ]);
-          expect(url.pathname.startsWith(base.pathname.replace(/\/$/, ""))).toBe(true);
-          // nothing but what the address ends in for every model
-          expect(url.search).toBe(new URL(parseAndEncode(provider, "plain", baseUrl).url).search);
-          JSON.parse(request.body);
-        },
-      ),
-      { numRuns: RUNS },
-    );
+  test("stays on the target's address, also where a model has the name of a path or a host", () => {
+    for (const model of MODEL_PATHS) for (const tail of TAILS) staysOnAddress(provider, model, tail);
   });
-}
-
-function parseAndEncode(provider: Provider, model: string, baseUrl: string) {
-  return provider.encodeRequest(fitted(provider, {}, { model }), { ...targetOf(provider, model), baseUrl }).request;
 }
 
 function deepFreeze<T>(value: T): T {

@@ -1,7 +1,8 @@
-// All providers through their common suite.
+// All providers through their common suite, and all code that they run through the random one.
 import { describe, expect, test } from "bun:test";
 import { providers } from "../../src/providers/registry.ts";
 import { modelNames } from "../spec/parameter-samples.ts";
+import { providerFuzzSuite } from "./provider-fuzz.suite.ts";
 import { providerSuite } from "./provider.suite.ts";
 
 const all = [...providers.values()];
@@ -32,3 +33,4 @@ describe("the registry", () => {
 });
 
 for (const provider of all) providerSuite(provider);
+providerFuzzSuite();

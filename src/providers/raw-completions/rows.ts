@@ -194,7 +194,7 @@ const ollama: CompletionRow = {
   chat: { id: "ollama" },
 };
 
-const completionRows: readonly CompletionRow[] = [
+export const completionRows: readonly CompletionRow[] = [
   openai,
   deepseek,
   together,
