@@ -1,20 +1,19 @@
-// What every provider does, whatever its wire form: its table is true, and requests stay on their address. Its answers:
+// What every provider does, whatever its wire form: its row is well-formed, and requests stay on their address. What it
+// takes of parameters and content blocks: test/spec/parameters-each.test.ts. Its answers:
 // provider-answers.suite.ts. Random tests, which providers of the same code share: provider-fuzz.suite.ts.
 import { describe, expect, test } from "bun:test";
 import { parseCallerHeaders } from "../../src/engine/fit/caller-headers.ts";
-import { capabilityOf, effectiveCapability } from "../../src/core/capability.ts";
-import { BLOCK_TYPES, type BlockType } from "../../src/core/chat.ts";
+import { effectiveCapability } from "../../src/core/capability.ts";
+import { BLOCK_TYPES } from "../../src/core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../src/core/json.ts";
-import { ADVISORY, COMMON_PARAMETERS, type CommonParameter, NEVER_UNSUPPORTED } from "../../src/core/params.ts";
+import { COMMON_PARAMETERS } from "../../src/core/params.ts";
 import { ADDRESS_WORD } from "../../src/core/target.ts";
 import type { Provider } from "../../src/providers/provider.ts";
 import {
-  isDoneHere,
-  PLACE_OF_FOREIGN_FIELDS,
+  besideOf,
   cellOf,
-  foreignSampleFor,
   modelNames,
-  neutralSamples,
+  PLACE_OF_FOREIGN_FIELDS,
   sampleFor,
   SAMPLES,
 } from "../spec/parameter-samples.ts";
@@ -27,7 +26,6 @@ export function providerSuite(provider: Provider): void {
   describe(`provider ${provider.id}`, () => {
     dataSuite(provider);
     capabilitySuite(provider);
-    blockSuite(provider);
     encodeSuite(provider);
     reservedSuite(provider);
     signSuite(provider);
@@ -93,29 +91,6 @@ function dataSuite(provider: Provider): void {
   });
 }
 
-/** What has to stand beside a parameter, as far as the model takes it. */
-function besideOf(provider: Provider, name: CommonParameter, model: string): JsonObject {
-  return Object.fromEntries(
-    Object.entries(SAMPLES[name].beside ?? {}).filter(
-      ([other]) => other !== "tools" || cellOf(provider, "tools", model).support !== "unsupported",
-    ),
-  ) as JsonObject;
-}
-
-/** Each cell of each model that the table tells apart. `judge` gives what is wrong; one run tells all of it. */
-function judgeCells(
-  provider: Provider,
-  judge: (name: CommonParameter, model: string, beside: JsonObject) => string | null,
-): void {
-  const faults: string[] = [];
-  for (const model of modelNames(provider))
-    for (const name of COMMON_PARAMETERS) {
-      const fault = judge(name, model, besideOf(provider, name, model));
-      if (fault !== null) faults.push(`${model} ${name}: ${fault}`);
-    }
-  expect(faults).toEqual([]);
-}
-
 /** Servers that hand requests on to others, of whose models nothing is known. */
 const HANDING_ON = new Set(["custom", "litellm", "sagemaker", "sandbox"]);
 
@@ -161,113 +136,21 @@ function capabilitySuite(provider: Provider): void {
       false,
     ]);
   });
-  test("[d6.2] each parameter that it supports changes the upstream request, for every model that the table distinguishes", () => {
-    judgeCells(provider, (name, model, beside) => {
-      const cell = cellOf(provider, name, model);
-      const value = sampleFor(name, cell);
-      if (cell.support === "unsupported" || value === undefined) return null;
-      // the usage is asked for on every stream, because the gateway meters: the parameter then changes only what the client sees
-      if (name === "stream_options" && cell.support !== "native") return null;
-      if (isDoneHere(name, cell)) return null;
-      const without = onTheWire(encoded(provider, beside, { model }));
-      return onTheWire(encoded(provider, { ...beside, [name]: value as Json }, { model })) === without
-        ? `${JSON.stringify(value)} changes nothing`
-        : null;
-    });
-  });
   test("[d9.4] the places that the encoder reports for explain have one form: a common parameter, an arrow, its place in the upstream request", () => {
-    judgeCells(provider, (name, model, beside) => {
-      const cell = cellOf(provider, name, model);
-      const value = cell.support === "unsupported" ? undefined : sampleFor(name, cell);
-      if (value === undefined) return null;
-      const wrong = (encoded(provider, { ...beside, [name]: value as Json }, { model }).mapped ?? []).filter(
-        (words) =>
-          !COMMON_PARAMETERS.some(
-            (parameter) => words.startsWith(`${parameter} -> `) && words.length > parameter.length + 4,
-          ),
-      );
-      return wrong.length === 0 ? null : JSON.stringify(wrong);
-    });
-  });
-  test("[d6.2 d6.10] each parameter that it does not support never reaches the wire", () => {
-    judgeCells(provider, (name, model, beside) => {
-      const cell = cellOf(provider, name, model);
-      if (cell.support !== "unsupported") return null;
-      const neutral = neutralSamples(name, cell);
-      for (const value of [...SAMPLES[name].values, ...neutral] as Json[]) {
-        // a model's own default is a value that it takes
-        if (cell.neutral !== undefined && neutral.includes(value)) continue;
-        const without = onTheWire(encoded(provider, beside, { model, dropParams: true }));
-        if (onTheWire(encoded(provider, { ...beside, [name]: value }, { model, dropParams: true })) !== without)
-          return `${JSON.stringify(value)} is sent`;
-        if (ADVISORY.has(name)) {
-          if (onTheWire(encoded(provider, { ...beside, [name]: value }, { model })) !== without)
-            return `${JSON.stringify(value)} is sent without drop_params`;
-        } else if (!NEVER_UNSUPPORTED.has(name) && !neutral.includes(value)) {
-          const refusal = refusalOf(() => fitted(provider, { ...beside, [name]: value }, { model }));
-          if (refusal?.code !== "unsupported_parameter") return `${JSON.stringify(value)} is not refused`;
-        }
-      }
-      return null;
-    });
-  });
-  test("[d6.2] a value that a cell excludes is refused before it is encoded", () => {
-    judgeCells(provider, (name, model, beside) => {
-      const cell = cellOf(provider, name, model);
-      const value = cell.support === "unsupported" ? undefined : foreignSampleFor(name, cell);
-      if (value === undefined) return null;
-      const refusal = refusalOf(() =>
-        fitted(provider, { ...beside, [name]: value as Json }, { model, dropParams: true }),
-      );
-      return refusal?.code === "unsupported_value" ? null : `${JSON.stringify(value)}: ${refusal?.code ?? "taken"}`;
-    });
-  });
-}
-
-/** Marks that have to be found on the wire: what was written, or its form in base64. */
-const MARK = "c29tZSBieXRlcw==";
-const ADDRESS = "https://files.example/some-file";
-const BLOCKS: Readonly<Record<BlockType, readonly JsonObject[]>> = {
-  text: [{ type: "text", text: MARK }],
-  image_url: [
-    { type: "image_url", image_url: { url: `data:image/png;base64,${MARK}` } },
-    { type: "image_url", image_url: { url: `${ADDRESS}.png` } },
-  ],
-  input_audio: [{ type: "input_audio", input_audio: { data: MARK, format: "wav" } }],
-  video_url: [
-    { type: "video_url", video_url: { url: `${ADDRESS}.mp4` } },
-    { type: "video_url", video_url: { url: `data:video/mp4;base64,${MARK}` } },
-  ],
-  file: [
-    { type: "file", file: { filename: "a.pdf", file_data: `data:application/pdf;base64,${MARK}` } },
-    { type: "file", file: { file_id: `${ADDRESS}.pdf` } },
-  ],
-  document: [
-    { type: "document", source: { type: "base64", media_type: "application/pdf", data: MARK } },
-    { type: "document", source: { type: "text", media_type: "text/plain", data: MARK } },
-  ],
-};
-
-function blockSuite(provider: Provider): void {
-  const conversation = (block: JsonObject): JsonObject => ({
-    messages: [{ role: "user", content: [{ type: "text", text: "Look:" }, block] }],
-  });
-  test("[d6.2] the content of each supported block type reaches the wire, and an unsupported one is refused with its path", () => {
     const faults: string[] = [];
     for (const model of modelNames(provider))
-      for (const type of BLOCK_TYPES) {
-        const { support } = capabilityOf(provider.capabilities, type, model);
-        const outcomes = BLOCKS[type].map((block) => {
-          const refusal = refusalOf(() => encoded(provider, conversation(block), { model, dropParams: true }));
-          if (refusal !== null) return `${refusal.code} ${refusal.param}`;
-          const { body } = encoded(provider, conversation(block), { model }).request;
-          return body.includes(MARK) || body.includes(ADDRESS) ? "sent" : "lost";
-        });
-        const wanted =
-          support === "unsupported"
-            ? outcomes.every((outcome) => outcome === "unsupported_content_block messages[0].content[1]")
-            : outcomes.includes("sent") && !outcomes.includes("lost");
-        if (!wanted) faults.push(`${model} ${type} (${support}): ${outcomes.join(", ")}`);
+      for (const name of COMMON_PARAMETERS) {
+        const cell = cellOf(provider, name, model);
+        const value = cell.support === "unsupported" ? undefined : sampleFor(name, cell);
+        if (value === undefined) continue;
+        const asked = { ...besideOf(provider, name, model), [name]: value as Json };
+        const wrong = (encoded(provider, asked, { model }).mapped ?? []).filter(
+          (words) =>
+            !COMMON_PARAMETERS.some(
+              (parameter) => words.startsWith(`${parameter} -> `) && words.length > parameter.length + 4,
+            ),
+        );
+        if (wrong.length > 0) faults.push(`${model} ${name}: ${JSON.stringify(wrong)}`);
       }
     expect(faults).toEqual([]);
   });

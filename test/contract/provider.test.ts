@@ -22,7 +22,7 @@ describe("the registry", () => {
     const variables = apart.flatMap(({ keyVariables }) => keyVariables).filter((name) => !shared.has(name));
     expect(variables.filter((name, index) => variables.indexOf(name) !== index)).toEqual([]);
   });
-  test("the suite covers every exception of every table", () => {
+  test("[d6.2] the suite covers every exception of every table", () => {
     const unreached = all.flatMap((provider) =>
       provider.capabilities.exceptions
         .filter(({ models }) => !modelNames(provider).some((name) => models.test(name)))

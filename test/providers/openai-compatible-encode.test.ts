@@ -1,10 +1,9 @@
 // The body that an OpenAI-shaped provider gets: the caller's own text except for what has to change.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { capabilityOf } from "../../src/core/capability.ts";
 import { withMembers } from "../../src/core/request-source.ts";
 import type { JsonObject } from "../../src/core/json.ts";
-import { COMMON_PARAMETERS, type CommonParameter, FIELDS, NEVER_UNSUPPORTED } from "../../src/core/params.ts";
+import { FIELDS } from "../../src/core/params.ts";
 import { parseChatRequest } from "../../src/engine/request/parse.ts";
 import { openaiCompatibleProviders } from "../../src/providers/registry.ts";
 import { encode, HELLO, provider, providerOf, targetOf, wireBody } from "./openai-compatible-calls.ts";
@@ -212,66 +211,6 @@ describe("the output bound", () => {
     for (const model of ["gpt-4o", "gpt-5-chat-latest", "gpt-4.1"])
       expect(wireBody(provider("openai"), { max_tokens: 9 }, model)).toMatchObject({ max_tokens: 9 });
   });
-});
-
-/** A value for each parameter that is no provider's default. */
-const SAMPLES: Readonly<Record<CommonParameter, JsonObject[string]>> = {
-  temperature: 0.3,
-  top_p: 0.4,
-  n: 2,
-  stream: true,
-  stream_options: { include_usage: true },
-  stop: "END",
-  max_tokens: 5,
-  max_completion_tokens: 5,
-  presence_penalty: 0.5,
-  frequency_penalty: 0.5,
-  logit_bias: { 5: 1 },
-  user: "user-1",
-  safety_identifier: "s-1",
-  response_format: { type: "json_object" },
-  seed: 3,
-  tools: [{ type: "function", function: { name: "f" } }],
-  tool_choice: "none",
-  parallel_tool_calls: false,
-  logprobs: true,
-  top_logprobs: 2,
-  reasoning_effort: "low",
-  verbosity: "low",
-  modalities: ["text"],
-  audio: { voice: "a", format: "wav" },
-  prediction: { type: "content", content: "x" },
-  service_tier: "default",
-  store: true,
-  prompt_cache_key: "k",
-  web_search_options: {},
-  deployment_id: "d",
-  initial_prompt_value: "a",
-  roles: {},
-  final_prompt_value: "z",
-  bos_token: "<s>",
-  eos_token: "</s>",
-  hf_model_name: "h",
-};
-/** What a parameter may only be sent with. */
-const COMPANIONS: Partial<Record<CommonParameter, JsonObject>> = {
-  top_logprobs: { logprobs: true },
-  stream_options: { stream: true },
-  tool_choice: { tools: [{ type: "function", function: { name: "f" } }] },
-};
-
-describe("[d6.2] a supported parameter reaches the wire, and one that is never refused is left out where the provider has no field for it", () => {
-  for (const each of openaiCompatibleProviders)
-    test(each.id, () => {
-      for (const name of COMMON_PARAMETERS) {
-        const companions = COMPANIONS[name] ?? {};
-        const onTheWire = (fields: JsonObject): string => JSON.stringify(encode(each, fields).request);
-        const reaches = onTheWire({ ...companions, [name]: SAMPLES[name]! }) !== onTheWire(companions);
-        const { support } = capabilityOf(each.capabilities, name, "m-1");
-        if (support !== "unsupported") expect([name, reaches || name === "stream_options"]).toEqual([name, true]);
-        else if (NEVER_UNSUPPORTED.has(name)) expect([name, reaches]).toEqual([name, false]);
-      }
-    });
 });
 
 test("completion-only parameters are unsupported on every chat-shaped row, and a deployment on every one but Azure's", () => {

@@ -1,7 +1,7 @@
 // For each common parameter what the generated tests send: values that ask for something, what has to stand beside them, and the neutral ones; and for
 // each provider model names that reach every exception of its table.
 import { type Capability, capabilityOf } from "../../src/core/capability.ts";
-import type { Json } from "../../src/core/json.ts";
+import type { Json, JsonObject } from "../../src/core/json.ts";
 import type { CommonParameter } from "../../src/core/params.ts";
 import type { Provider } from "../../src/providers/provider.ts";
 import { BEDROCK_MODELS } from "../contract/examples-bedrock.ts";
@@ -186,6 +186,15 @@ export function cellOf({ capabilities }: Provider, name: CommonParameter, model:
   const other =
     name === "max_tokens" ? "max_completion_tokens" : name === "max_completion_tokens" ? "max_tokens" : null;
   return cell.support === "unsupported" && other !== null ? capabilityOf(capabilities, other, model) : cell;
+}
+
+/** What has to stand beside a parameter, as far as the model takes it: without tools their choice is still a parameter. */
+export function besideOf(provider: Provider, name: CommonParameter, model: string): JsonObject {
+  return Object.fromEntries(
+    Object.entries(SAMPLES[name].beside ?? {}).filter(
+      ([other]) => other !== "tools" || cellOf(provider, "tools", model).support !== "unsupported",
+    ),
+  ) as JsonObject;
 }
 
 /** Undefined where a cell allows the neutral value alone. */

@@ -1,5 +1,5 @@
 // Chapter 6 of the promises: the class of each field, what is refused, what drop_params drops and whose setting
-// decides. Each parameter at each provider is in parameters-matrix.test.ts; pass-through and the deprecated functions
+// decides. Each parameter at each provider is in parameters-each.test.ts; pass-through and the deprecated functions
 // have files of their own.
 import { describe, expect, test } from "bun:test";
 import { BLOCK_TYPES } from "../../src/core/chat.ts";
