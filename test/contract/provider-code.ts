@@ -1,6 +1,7 @@
 // Which providers run the same code. The rows of OpenAI-compatible providers and those of raw prompts share their
 // engines, and nearly all that a row says is data for the same code. Random tests are run once for each code.
 import type { answerRules } from "../../src/providers/openai-compatible/answer-rules.ts";
+import type { OpenAICompatibleRow } from "../../src/providers/openai-compatible/row.ts";
 import type { Provider } from "../../src/providers/provider.ts";
 import { completionRows } from "../../src/providers/raw-completions/rows.ts";
 import { openaiCompatibleRows, providers } from "../../src/providers/registry.ts";
@@ -29,6 +30,8 @@ const CHOOSES: Readonly<Record<keyof RuleFields, boolean>> = {
 };
 
 const ROWS = new Map(openaiCompatibleRows.map((row) => [row.id, row]));
+/** The row of a provider in OpenAI's form; undefined for all others. */
+export const rowOf = ({ id }: Provider): OpenAICompatibleRow | undefined => ROWS.get(id);
 const COMPLETIONS = new Map(completionRows.map((row) => [row.id, row]));
 
 /** The form of raw prompts, or the provider's own form. */
@@ -38,7 +41,7 @@ function ownForm({ id }: Provider): string {
 }
 
 export const answerCode: CodeOf = (provider) => {
-  const row = ROWS.get(provider.id);
+  const row = rowOf(provider);
   if (row === undefined) return ownForm(provider);
   const chosen = Object.keys(CHOOSES) as (keyof RuleFields)[];
   return `compatible ${chosen.filter((name) => CHOOSES[name] && row[name] !== undefined).join(" ")}`;
@@ -46,13 +49,13 @@ export const answerCode: CodeOf = (provider) => {
 
 /** A row's own patterns are code too: one can be slow. */
 export const errorCode: CodeOf = (provider) => {
-  const patterns = ROWS.get(provider.id)?.errors?.flatMap(({ text }) => (text === undefined ? [] : [String(text)]));
+  const patterns = rowOf(provider)?.errors?.flatMap(({ text }) => (text === undefined ? [] : [String(text)]));
   return [answerCode(provider), ...(patterns ?? [])].join(" ");
 };
 
 /** The same for the address of a request and the name of the model in it. */
 export const addressCode: CodeOf = (provider) => {
-  const row = ROWS.get(provider.id);
+  const row = rowOf(provider);
   if (row === undefined) return ownForm(provider);
   const { path, barePath, hooks } = row;
   if (hooks?.address !== undefined || hooks?.model !== undefined) return row.id;
