@@ -1,14 +1,18 @@
-// The overview and the page of a budget on the days on which clocks are changed, seen from five time zones: each figure is the sum of the rows of the
-// ledger that this test makes itself, and leads to rows that add up to it.
+// The overview, budgets and limits on the days on which clocks are changed: what is used, reserved and left, when it will be used up, and the calls
+// that have used it. Each figure is the sum of the rows of the ledger that this test makes itself, and leads to rows that add up to it.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Locator } from "playwright-core";
+import { isShortage } from "../../src/admission/limit-store.ts";
 import type { CallRecord } from "../../src/core/record.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
+import { DAY_MS, HOUR_MS } from "../contract/call-records.ts";
 import { chromiumProgram, type ConsolePage } from "../harness/chromium.ts";
 import {
   digitsOf as digits,
   exactAmountIn,
   type LedgerConsole,
   openLedgerConsole,
+  showsListOf,
   startedBetween,
 } from "../harness/console-figures.ts";
 import { CHANGED_CLOCKS, clockChanges, exactDollars, ledgerCalls, summed, zonesAt } from "../harness/console-ledger.ts";
@@ -16,27 +20,78 @@ import { ACME, type ConsoleWorld } from "../harness/console-world.ts";
 import { until } from "../harness/until.ts";
 
 const program = chromiumProgram();
-const DAY_MS = 86_400_000;
 const CALLS = 240;
+const BUDGET_USD = 1000n;
+const NANO = 1_000_000_000n;
+const RESERVED = 1_234_567_891n;
+const TOKENS_A_DAY = 9_000_000;
 
-describe.skipIf(program === null).each(clockChanges(0, 2))("the figures of now, %s", (name, moment) => {
+const tokensOf = ({ usage }: CallRecord): number => usage!.total_tokens;
+
+describe.skipIf(program === null).each(clockChanges(2))("the figures of now, %s", (name, moment) => {
   const nowMs = Date.parse(moment);
+  const monthMs = Date.parse(`${moment.slice(0, 7)}-01T00:00:00Z`);
+  let clockMs = nowMs;
   let ledger: LedgerConsole;
   let records: readonly CallRecord[];
-  let budget: string;
+  const ids = new Map<string, string>();
+
+  const between = (fromMs: number, toMs: number): readonly CallRecord[] => startedBetween(records, fromMs, toMs);
+  const lastDay = (): readonly CallRecord[] => between(nowMs - DAY_MS, nowMs);
+
+  /** What the calls have charged, each at its own time, and what is set aside for one that runs. */
+  async function charge({ source, limits }: ConsoleWorld): Promise<void> {
+    const rules = new Map(
+      source
+        .current()
+        .limitRules.rulesIn("acme")
+        .map((rule) => [rule.id, rule]),
+    );
+    const reserve = async (id: string, value: string, units: number) => {
+      const account = { rule: rules.get(ids.get(id)!)!, value };
+      const reserved = await limits.reserve([{ account, units, force: true }]);
+      if (isShortage(reserved)) throw new Error(`${id} has no room`);
+      return reserved;
+    };
+    for (const record of records.toSorted((a, b) => a.startedAtMs - b.startedAtMs)) {
+      clockMs = record.startedAtMs;
+      const nanoUsd = record.cost?.nanoUsd ?? 0;
+      (await reserve("monthly", "", nanoUsd)).settle([nanoUsd]);
+    }
+    clockMs = nowMs;
+    await reserve("monthly", "", Number(RESERVED));
+    for (const record of lastDay()) {
+      const tokens = tokensOf(record);
+      (await reserve("per-user", record.endUser!, tokens)).settle([tokens]);
+    }
+  }
+
   beforeAll(async () => {
     const seed = Object.keys(CHANGED_CLOCKS).indexOf(name) + 1;
     records = ledgerCalls({ fromMs: nowMs - 9 * DAY_MS, toMs: nowMs, count: CALLS, seed });
-    const furnish = ({ store }: ConsoleWorld): Promise<unknown> =>
-      store.change(LOCAL_ACTOR, async (writer) => {
-        const document = { usd: "1000", window: "month" };
-        ({ id: budget } = await writer.createResource({ kind: "budget", ...ACME, name: "monthly", document }));
+    const furnish = async (world: ConsoleWorld): Promise<void> => {
+      await world.store.change(LOCAL_ACTOR, async (writer) => {
+        const budget = { usd: String(BUDGET_USD), window: "month" };
+        const limit = { metric: "tokens", limit: TOKENS_A_DAY, window: "day", scope: { user: "*" } };
+        for (const [kind, made, document] of [
+          ["budget", "monthly", budget],
+          ["limit", "per-user", limit],
+        ] as const)
+          ids.set(made, (await writer.createResource({ kind, ...ACME, name: made, document })).id);
       });
-    ledger = await openLedgerConsole({ program: program!, nowMs: () => nowMs, records, furnish });
+      await world.source.reload();
+      await charge(world);
+    };
+    ledger = await openLedgerConsole({ program: program!, nowMs: () => clockMs, records, furnish });
   });
   afterAll(() => ledger?.close());
 
-  const between = (fromMs: number, toMs: number): readonly CallRecord[] => startedBetween(records, fromMs, toMs);
+  /** When the rest will be used up at the rate of the last six hours and the present one. */
+  function projectedMs(leftNanoUsd: bigint): number {
+    const fromMs = Math.floor(nowMs / HOUR_MS - 6) * HOUR_MS;
+    const rate = Number(summed(between(fromMs, nowMs)).cost) / (nowMs - fromMs);
+    return nowMs + Number(leftNanoUsd) / rate;
+  }
 
   async function showsOverview({ page, ...made }: ConsolePage): Promise<void> {
     const [day, before] = [
@@ -76,10 +131,38 @@ describe.skipIf(program === null).each(clockChanges(0, 2))("the figures of now, 
     expect(await exactAmountIn(sum)).toBe(exactDollars(day.cost));
   }
 
-  async function showsBudget({ page, ...made }: ConsolePage): Promise<void> {
-    await made.go(`/acme/-/limits/${budget}`);
+  async function showsBudget(made: ConsolePage, zone: string): Promise<void> {
+    const { page } = made;
+    await made.go(`/acme/-/limits/${ids.get("monthly")!}`);
     await made.settled();
-    const within = between(Date.parse(`${moment.slice(0, 7)}-01T00:00:00Z`), nowMs);
+    const due = summed(between(monthMs, nowMs));
+    const left = BUDGET_USD * NANO - due.cost - RESERVED;
+    const fill = page.getByRole("region", { name: "How full it is" });
+    const fact = (title: string): Locator =>
+      fill
+        .locator(".fill-facts > div")
+        .filter({ has: page.getByText(title, { exact: true }) })
+        .locator("dd");
+    const shown = await Promise.all(
+      ["Used", "Reserved", "Left", "Amount"].map((title) => fact(title).getAttribute("title")),
+    );
+    expect(shown).toEqual([due.cost, RESERVED, left, BUDGET_USD * NANO].map(exactDollars));
+    const hitsAt = new Intl.DateTimeFormat("en-GB", {
+      timeZone: zone,
+      day: "numeric",
+      month: "short",
+      hour: "2-digit",
+      minute: "2-digit",
+    }).format(projectedMs(left));
+    expect(await fill.locator(".verdict").textContent()).toContain(`will be used up ${hitsAt.replace(",", "")}, in `);
+    await fact("Used").getByRole("link").click();
+    await showsListOf(made, due);
+  }
+
+  async function showsUses({ page, ...made }: ConsolePage): Promise<void> {
+    await made.go(`/acme/-/limits/${ids.get("monthly")!}`);
+    await made.settled();
+    const within = between(monthMs, nowMs);
     const due = (keyOf: (record: CallRecord) => string): readonly string[] =>
       [...Map.groupBy(within, keyOf)].map(([key, group]) => {
         const { cost, tokensIn, tokensOut, calls } = summed(group);
@@ -107,12 +190,52 @@ describe.skipIf(program === null).each(clockChanges(0, 2))("the figures of now, 
     await until(async () => (await page.locator("tbody tr.row").count()) === count, `the day leads to ${count} calls`);
   }
 
+  async function showsCounts(made: ConsolePage): Promise<void> {
+    const { page } = made;
+    const path = `/acme/-/limits/${ids.get("per-user")!}`;
+    await made.go(path);
+    await made.settled();
+    const table = page.getByRole("table", { name: "Counts by value" });
+    const due = Map.groupBy(lastDay(), ({ endUser }) => endUser!);
+    const sums = [...due].map(([user, group]) => {
+      const used = group.reduce((sum, record) => sum + tokensOf(record), 0);
+      return [user, ...[used, TOKENS_A_DAY - used].map((count) => `${count.toLocaleString("en")} tokens`)].join(" | ");
+    });
+    const shown = await Promise.all(
+      (await table.locator("tbody tr").all()).map(async (row) => {
+        const amounts = await row.locator("td.number").all();
+        const titles = await Promise.all(amounts.map((cell) => cell.getAttribute("title")));
+        return [await row.getByRole("rowheader").textContent(), ...titles].join(" | ");
+      }),
+    );
+    expect(sums.length).toBeGreaterThan(1);
+    expect(shown.toSorted()).toEqual(sums.toSorted());
+    for (const [at, line] of shown.entries()) {
+      const group = due.get(line.split(" | ")[0]!)!;
+      await table.locator("tbody tr").nth(at).getByRole("link").click();
+      await showsListOf(made, summed(group));
+      await made.go(path);
+      await made.settled();
+    }
+  }
+
+  async function showsList({ page, ...made }: ConsolePage): Promise<void> {
+    await made.go("/acme/-/limits");
+    await made.settled();
+    const row = page.getByRole("table", { name: "Limits and budgets" }).getByRole("row", { name: /^monthly/ });
+    const charged = summed(between(monthMs, nowMs)).cost + RESERVED;
+    expect(await row.locator(".filled [title]").getAttribute("title")).toBe(exactDollars(charged));
+  }
+
   test.each(zonesAt(name))(
-    "[d14.3] in %s, overview and budget show the sums of the ledger, and lead to their calls",
+    "[d14.3] in %s, overview, budget and limit show what the rows of the ledger have used, what is left and until when, and lead to the rows",
     async (zone) => {
       const made = await ledger.visiting(zone, "/acme/-/");
       await showsOverview(made);
-      await showsBudget(made);
+      await showsList(made);
+      await showsBudget(made, zone);
+      await showsUses(made);
+      await showsCounts(made);
       expect(made.faults).toEqual([]);
       await made.close();
     },

@@ -1,4 +1,4 @@
-// The parts of a day on the days on which clocks are changed, seen from five time zones: the chart of calls, the most frequent values, the last hour,
+// The parts of a day on the days on which clocks are changed, seen from the zone of the change: the chart of calls, the most frequent values, the last hour,
 // the providers, the versions of a route and the page of a call. Each figure is the sum of the rows of the ledger that this test makes itself.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Locator } from "playwright-core";
@@ -35,7 +35,7 @@ function withAttempt(record: CallRecord): CallRecord {
   return { ...record, attempts: [attemptOf({ provider: provider!, model: model!, status, code })] };
 }
 
-describe.skipIf(program === null).each(clockChanges(2, 2))("the parts of a day, %s", (name, moment) => {
+describe.skipIf(program === null).each(clockChanges(3))("the parts of a day, %s", (name, moment) => {
   const nowMs = Date.parse(moment);
   const times = [nowMs - 3 * DAY_MS - 1000, nowMs - DAY_MS - 37 * 60_000, nowMs];
   let clockMs = nowMs;

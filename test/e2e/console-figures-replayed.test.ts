@@ -46,7 +46,7 @@ const sumsOf = (records: readonly CallRecord[]): { calls: number; errors: number
   cost: records.reduce((sum, { cost }) => sum + BigInt(cost?.nanoUsd ?? 0), 0n),
 });
 
-describe.skipIf(program === null).each(clockChanges(1, 1))("calls played again, %s", (name, moment) => {
+describe.skipIf(program === null).each(clockChanges(1))("calls played again, %s", (name, moment) => {
   const nowMs = Date.parse(moment);
   const seed = Object.keys(CHANGED_CLOCKS).indexOf(name) + 1;
   let ledger: LedgerConsole;
