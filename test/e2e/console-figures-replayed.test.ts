@@ -1,5 +1,5 @@
-// Figures of calls that are played again, and those beside a change that was just published, on the days on which clocks are changed, seen from five
-// time zones: the number and the cost of the calls are those of the rows of the ledger that this test makes itself, and lead to them.
+// Figures of calls that are played again, and those beside a change that was just published, on the days on which clocks are changed:
+// the number and the cost of the calls are those of the rows of the ledger that this test makes itself, and lead to them.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Locator } from "playwright-core";
 import type { CallRecord } from "../../src/core/record.ts";
