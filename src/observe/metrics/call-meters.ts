@@ -35,29 +35,60 @@ export interface CallMeters {
   settle(): Promise<void>;
 }
 
-/**
- * Calls with the same outcome that have not been counted yet. The registry looks up labels for each value, so these
- * calls are counted together.
- */
-interface Group {
+/** What metrics add up over calls. A figure is counted once it stands here and in a metric (`metersOf`). */
+const SUMS = {
+  calls: () => 1,
+  errors: ({ code }) => (code === null ? 0 : 1),
+  cancelled: ({ cancelled }) => (cancelled ? 1 : 0),
+  promptTokens: ({ usage }) => usage?.prompt_tokens ?? 0,
+  completionTokens: ({ usage }) => usage?.completion_tokens ?? 0,
+  costNanoUsd: ({ cost }) => cost?.nanoUsd ?? 0,
+  unnamedFigures: ({ unnamedUsage }) => (unnamedUsage === null ? 0 : Object.keys(unnamedUsage).length),
+} as const satisfies Readonly<Record<string, (record: CallRecord) => number>>;
+
+/** What histograms have one value of for each call; `null` for a call that has none. */
+const VALUES = {
+  seconds: ({ totalMs }) => totalMs / 1000,
+  firstSeconds: ({ stream, firstContentMs }) => (stream && firstContentMs !== null ? firstContentMs / 1000 : null),
+  ownSeconds: ({ ownMs }) => ownMs / 1000,
+  tokensPerSecond: speedOf,
+} as const satisfies Readonly<Record<string, (record: CallRecord) => number | null>>;
+
+type SumName = keyof typeof SUMS;
+type ValueName = keyof typeof VALUES;
+/** A group has its figures in the order of these lists, which every call runs through. */
+const SUM_LIST: readonly ((record: CallRecord) => number)[] = Object.values(SUMS);
+const VALUE_LIST: readonly ((record: CallRecord) => number | null)[] = Object.values(VALUES);
+
+const sumIn = (group: Group, name: SumName): number => group.sums[Object.keys(SUMS).indexOf(name)]!;
+const valuesIn = (group: Group, name: ValueName): readonly number[] => group.values[Object.keys(VALUES).indexOf(name)]!;
+
+/** The kinds of tokens that are counted. */
+const TOKEN_KINDS = { prompt: "promptTokens", completion: "completionTokens" } as const satisfies Readonly<
+  Record<string, SumName>
+>;
+
+/** The labels of a call: what its metrics tell apart. */
+interface Labelled {
   readonly provider: string;
   readonly model: string;
   readonly route: string;
   readonly operation: string;
   readonly status: number;
   readonly stream: "true" | "false";
-  readonly code: string | null;
+  readonly code: string;
+  readonly outcome: "ok" | "refused" | "failed" | "cancelled";
+}
+
+/**
+ * Calls with the same labels that have not been counted yet. The registry looks up labels for each value, so these
+ * calls are counted together.
+ */
+interface Group extends Labelled {
   calls: number;
-  cancelled: number;
-  promptTokens: number;
-  completionTokens: number;
-  costNanoUsd: number;
-  unnamedFigures: number;
-  /** In seconds, one value for each call. */
-  readonly durations: number[];
-  readonly firstTokens: number[];
-  readonly own: number[];
-  readonly speeds: number[];
+  /** In the order of SUMS and of VALUES. */
+  readonly sums: number[];
+  readonly values: readonly number[][];
 }
 interface AttemptGroup {
   readonly provider: string;
@@ -69,7 +100,7 @@ const MAX_GROUP = 128;
 const MAX_GROUPS = 500;
 
 export function openCallMeters(registry: Registry, modelLabel: ModelLabel): CallMeters {
-  const meters = metersOf(registry);
+  const { attempts: attempted, ...meters } = metersOf(registry);
   // A model belongs to its provider, so the number of pairs is bounded; configured models are bounded separately and
   // keep their places.
   const configured = bounded(MOST.configuredModel);
@@ -93,7 +124,7 @@ export function openCallMeters(registry: Registry, modelLabel: ModelLabel): Call
       route: route(record.route ?? "none"),
       operation: record.operation,
     };
-    const key = `${labels.provider} ${labels.model} ${labels.route} ${labels.operation} ${record.status} ${record.stream} ${record.code}`;
+    const key = `${labels.provider} ${labels.model} ${labels.route} ${labels.operation} ${record.status} ${record.stream} ${record.code} ${record.cancelled}`;
     let group = groups.get(key);
     if (group === undefined) {
       if (groups.size >= MAX_GROUPS) flush();
@@ -101,28 +132,25 @@ export function openCallMeters(registry: Registry, modelLabel: ModelLabel): Call
         ...labels,
         status: record.status,
         stream: record.stream ? "true" : "false",
-        code: record.code,
+        code: record.code ?? "none",
+        outcome: outcomeOf(record),
         calls: 0,
-        cancelled: 0,
-        promptTokens: 0,
-        completionTokens: 0,
-        costNanoUsd: 0,
-        unnamedFigures: 0,
-        durations: [],
-        firstTokens: [],
-        own: [],
-        speeds: [],
+        sums: SUM_LIST.map(() => 0),
+        values: VALUE_LIST.map(() => []),
       };
       groups.set(key, group);
     }
     return group;
   };
   const flushAttempts = (): void => {
-    for (const { provider: id, code, count } of attempts.values()) meters.attempts.inc({ provider: id, code }, count);
+    for (const { provider: id, code, count } of attempts.values()) attempted.inc({ provider: id, code }, count);
     attempts = new Map();
   };
+  const countGroup = (group: Group): void => {
+    if (group.calls > 0) for (const count of Object.values(meters)) count(group);
+  };
   const flush = (): void => {
-    for (const group of groups.values()) countGroup(group, meters);
+    for (const group of groups.values()) countGroup(group);
     groups = new Map();
   };
 
@@ -138,19 +166,17 @@ export function openCallMeters(registry: Registry, modelLabel: ModelLabel): Call
       if (attempts.size > MAX_GROUPS) flushAttempts();
       const group = groupOf(record);
       group.calls++;
-      group.durations.push(record.totalMs / 1000);
-      group.own.push(record.ownMs / 1000);
-      if (record.cancelled) group.cancelled++;
-      if (record.stream && record.firstContentMs !== null) group.firstTokens.push(record.firstContentMs / 1000);
-      const speed = speedOf(record);
-      if (speed !== null) group.speeds.push(speed);
-      group.promptTokens += record.usage?.prompt_tokens ?? 0;
-      group.completionTokens += record.usage?.completion_tokens ?? 0;
-      group.costNanoUsd += record.cost?.nanoUsd ?? 0;
-      if (record.unnamedUsage !== null) group.unnamedFigures += Object.keys(record.unnamedUsage).length;
+      const { sums, values } = group;
+      for (let index = 0; index < SUM_LIST.length; index++) sums[index]! += SUM_LIST[index]!(record);
+      for (let index = 0; index < VALUE_LIST.length; index++) {
+        const value = VALUE_LIST[index]!(record);
+        if (value !== null) values[index]!.push(value);
+      }
       if (group.calls < MAX_GROUP) return;
-      countGroup(group, meters);
-      clear(group);
+      countGroup(group);
+      group.calls = 0;
+      sums.fill(0);
+      for (const list of values) list.length = 0;
     },
     async settle() {
       flushAttempts();
@@ -158,7 +184,7 @@ export function openCallMeters(registry: Registry, modelLabel: ModelLabel): Call
       groups = new Map();
       for (const [index, group] of held.entries()) {
         if (index % 16 === 15) await yieldToLoop();
-        countGroup(group, meters);
+        countGroup(group);
       }
     },
   };
@@ -176,29 +202,76 @@ function speedOf({ stream, usage, firstContentMs, totalMs, status, rounds, cache
   return usage.completion_tokens < MIN_TOKENS || ms < MIN_MS ? null : (usage.completion_tokens * 1000) / ms;
 }
 
-type Meters = ReturnType<typeof metersOf>;
+function outcomeOf({ cancelled, status }: CallRecord): Labelled["outcome"] {
+  if (cancelled) return "cancelled";
+  return status < 400 ? "ok" : status < 500 ? "refused" : "failed";
+}
 
+/** Counts what a group has added up. */
+type Meter = (group: Group) => void;
+
+interface MeterOptions {
+  readonly name: string;
+  readonly help: string;
+  readonly labels: readonly (keyof Labelled)[];
+}
+
+/** The metrics of calls, in the order of the output. */
 function metersOf(registry: Registry) {
   const registers = [registry];
-  const labelNames = ["provider", "model"] as const;
+  const target = ["provider", "model"] as const;
+  const labelsOf = (group: Group, names: readonly (keyof Labelled)[]): Readonly<Record<string, string | number>> => {
+    const labels: Record<string, string | number> = {};
+    for (const name of names) labels[name] = group[name];
+    return labels;
+  };
+
+  /** A counter whose sum is 0 has no sample. */
+  const counter = ({ of, labels, ...options }: MeterOptions & { readonly of: SumName }): Meter => {
+    const meter = new Counter<string>({ ...options, labelNames: labels, registers });
+    return (group) => {
+      const sum = sumIn(group, of);
+      if (sum > 0) meter.inc(labelsOf(group, labels), sum);
+    };
+  };
+  const tokens = ({ labels, ...options }: MeterOptions): Meter => {
+    const meter = new Counter<string>({ ...options, labelNames: [...labels, "kind"], registers });
+    return (group) => {
+      for (const [kind, of] of Object.entries(TOKEN_KINDS)) {
+        const sum = sumIn(group, of);
+        if (sum > 0) meter.inc({ ...labelsOf(group, labels), kind }, sum);
+      }
+    };
+  };
+  const histogram = ({
+    of,
+    labels,
+    ...options
+  }: MeterOptions & { readonly of: ValueName; readonly buckets: number[] }): Meter => {
+    const meter = new Histogram<string>({ ...options, labelNames: labels, registers });
+    return (group) => {
+      const own = labelsOf(group, labels);
+      for (const value of valuesIn(group, of)) meter.observe(own, value);
+    };
+  };
   return {
-    calls: new Counter({
+    calls: counter({
       name: "dragoman_calls_total",
       help: "Calls by outcome.",
-      labelNames: [...labelNames, "status", "stream"] as const,
-      registers,
+      labels: [...target, "status", "stream"],
+      of: "calls",
     }),
-    errors: new Counter({
+    errors: counter({
       name: "dragoman_errors_total",
       help: "Calls that failed, by code.",
-      labelNames: [...labelNames, "code"] as const,
-      registers,
+      labels: [...target, "code"],
+      of: "errors",
     }),
-    cancelled: new Counter({
+    cancelled: counter({
       name: "dragoman_cancelled_total",
       help: "Calls whose client disconnected before the end.",
-      labelNames,
-      registers,
+      labels: target,
+      of: "cancelled",
     }),
     attempts: new Counter({
       name: "dragoman_attempts_total",
@@ -206,130 +279,75 @@ function metersOf(registry: Registry) {
       labelNames: ["provider", "code"],
       registers,
     }),
-    duration: new Histogram({
+    duration: histogram({
       name: "dragoman_call_duration_seconds",
       help: "Time from the arrival of a request to the end of its answer.",
-      labelNames,
+      labels: target,
       buckets: CALL_SECONDS,
-      registers,
+      of: "seconds",
     }),
-    firstToken: new Histogram({
+    firstToken: histogram({
       name: "dragoman_first_token_seconds",
       help: "Time from the arrival of a request to the first content sent, for streams.",
-      labelNames,
+      labels: target,
       buckets: FIRST_SECONDS,
-      registers,
+      of: "firstSeconds",
     }),
-    speed: new Histogram({
+    speed: histogram({
       name: "dragoman_output_tokens_per_second",
       help: "Tokens per second of streamed answers, from the first content to the end. Answers with fewer than 8 tokens, shorter than 50 ms, or with tool rounds do not count.",
-      labelNames,
+      labels: target,
       buckets: TOKENS_PER_SECOND,
-      registers,
+      of: "tokensPerSecond",
     }),
-    own: new Histogram({
+    own: histogram({
       name: "dragoman_own_seconds",
       help: "The gateway's own share of the time of a call.",
-      labelNames: [],
+      labels: [],
       buckets: OWN_SECONDS,
-      registers,
+      of: "ownSeconds",
     }),
-    tokens: new Counter({
-      name: "dragoman_tokens_total",
-      help: "Tokens by kind.",
-      labelNames: [...labelNames, "kind"] as const,
-      registers,
-    }),
-    cost: new Counter({
+    tokens: tokens({ name: "dragoman_tokens_total", help: "Tokens by kind.", labels: target }),
+    cost: counter({
       name: "dragoman_cost_nano_usd_total",
       help: "Cost of calls in billionths of a dollar, as far as prices are known.",
-      labelNames,
-      registers,
+      labels: target,
+      of: "costNanoUsd",
     }),
-    unnamed: new Counter({
+    unnamed: counter({
       name: "dragoman_unnamed_usage_figures_total",
       help: "Fields of providers' usage that the gateway does not know and has not counted; the log and the record of each call list them as usage_unnamed.",
-      labelNames: ["provider"],
-      registers,
+      labels: ["provider"],
+      of: "unnamedFigures",
     }),
-    routeCalls: new Counter({
+    routeCalls: counter({
       name: "dragoman_route_calls_total",
       help: "Calls by route and outcome.",
-      labelNames: ["route", "outcome"],
-      registers,
+      labels: ["route", "outcome"],
+      of: "calls",
     }),
-    routeTokens: new Counter({
+    routeTokens: tokens({
       name: "dragoman_route_tokens_total",
       help: "Tokens by route and kind.",
-      labelNames: ["route", "kind"],
-      registers,
+      labels: ["route"],
     }),
-    operationCalls: new Counter({
+    operationCalls: counter({
       name: "dragoman_operation_calls_total",
       help: "Calls by operation and outcome.",
-      labelNames: ["operation", "outcome"],
-      registers,
+      labels: ["operation", "outcome"],
+      of: "calls",
     }),
-    operationTokens: new Counter({
+    operationTokens: tokens({
       name: "dragoman_operation_tokens_total",
       help: "Tokens by operation and kind.",
-      labelNames: ["operation", "kind"],
-      registers,
+      labels: ["operation"],
     }),
-    routeFirstToken: new Histogram({
+    routeFirstToken: histogram({
       name: "dragoman_route_first_token_seconds",
       help: "Time from the arrival of a request to the first content sent, for streams, by route.",
-      labelNames: ["route"],
+      labels: ["route"],
       buckets: FIRST_SECONDS,
-      registers,
+      of: "firstSeconds",
     }),
   };
-}
-
-function countGroup(group: Group, meters: Meters): void {
-  const { provider, model, route, operation, status, stream, code, calls, cancelled, promptTokens, completionTokens } =
-    group;
-  if (calls === 0) return;
-  const labels = { provider, model };
-  meters.calls.inc({ ...labels, status, stream }, calls);
-  if (code !== null) meters.errors.inc({ ...labels, code }, calls);
-  if (cancelled > 0) {
-    meters.cancelled.inc(labels, cancelled);
-    meters.routeCalls.inc({ route, outcome: "cancelled" }, cancelled);
-    meters.operationCalls.inc({ operation, outcome: "cancelled" }, cancelled);
-  }
-  if (calls > cancelled) {
-    const outcome = status < 400 ? "ok" : status < 500 ? "refused" : "failed";
-    meters.routeCalls.inc({ route, outcome }, calls - cancelled);
-    meters.operationCalls.inc({ operation, outcome }, calls - cancelled);
-  }
-  if (group.costNanoUsd > 0) meters.cost.inc(labels, group.costNanoUsd);
-  if (group.unnamedFigures > 0) meters.unnamed.inc({ provider }, group.unnamedFigures);
-  for (const [kind, tokens] of [
-    ["prompt", promptTokens],
-    ["completion", completionTokens],
-  ] as const) {
-    if (tokens === 0) continue;
-    meters.tokens.inc({ ...labels, kind }, tokens);
-    meters.routeTokens.inc({ route, kind }, tokens);
-    meters.operationTokens.inc({ operation, kind }, tokens);
-  }
-  for (const seconds of group.durations) meters.duration.observe(labels, seconds);
-  for (const seconds of group.own) meters.own.observe(seconds);
-  for (const speed of group.speeds) meters.speed.observe(labels, speed);
-  for (const seconds of group.firstTokens) {
-    meters.firstToken.observe(labels, seconds);
-    meters.routeFirstToken.observe({ route }, seconds);
-  }
-}
-
-function clear(group: Group): void {
-  group.calls =
-    group.cancelled =
-    group.promptTokens =
-    group.completionTokens =
-    group.costNanoUsd =
-    group.unnamedFigures =
-      0;
-  for (const figures of [group.durations, group.firstTokens, group.own, group.speeds]) figures.length = 0;
 }
