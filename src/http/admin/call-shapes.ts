@@ -9,44 +9,74 @@ import type { CallScope, CallSummary, LogPage, StoredCall } from "../../store/ca
 import type { AdminCalls } from "./report-reads.ts";
 import { instant, iso, isoOrNull, time } from "./schemas.ts";
 
+/** A member of a call as reports and lists show it. */
+const shown = <Schema extends z.ZodType>(schema: Schema, of: (call: CallSummary) => z.input<Schema>) => ({
+  schema,
+  of,
+});
+
 const count = z.int();
-export const CALL_SHAPE = {
-  trace_id: z.string(),
-  at: time,
-  tenant_id: z.string().nullable(),
-  project_id: z.string().nullable(),
-  token_id: z.string().nullable(),
-  user_id: z.string().nullable(),
-  end_user: z.string().nullable(),
-  route: z.string().nullable(),
-  provider: z.string().nullable(),
-  model: z.string().nullable(),
-  status: z.int(),
-  code: z.string().nullable(),
-  stream: z.boolean(),
-  cancelled: z.boolean(),
-  attempts: count,
-  prompt_tokens: count,
-  completion_tokens: count,
-  cached_tokens: count,
-  reasoning_tokens: count,
-  cost_usd: z.string().nullable(),
-  total_ms: z.number(),
-  first_content_ms: z.number().nullable(),
-  model_asked: z.string().nullable().meta({ description: "`model` as the caller wrote it." }),
-  finish_reason: z.string().nullable().meta({ description: "The finish reason of the first choice." }),
-  settled: z.boolean().meta({
-    description:
-      "False if the gateway process ended before the call did; the call was then charged the most that it might have used, which is an estimate.",
-  }),
-  operation: z.string().meta({ description: "What was called, such as `chat.completions`." }),
-  cache: z
-    .enum(["hit", "miss", "bypass"])
-    .nullable()
-    .meta({ description: "What became of the call in the response cache; null where it was off." }),
-  estimated: z.boolean().meta({
-    description: "Whether the gateway estimated the usage, because the provider reported none.",
-  }),
+const SHOWN = {
+  trace_id: shown(z.string(), (call) => call.traceId),
+  at: shown(time, (call) => iso(call.timeMs)),
+  tenant_id: shown(z.string().nullable(), (call) => call.tenantId),
+  project_id: shown(z.string().nullable(), (call) => call.projectId),
+  token_id: shown(z.string().nullable(), (call) => call.tokenId),
+  user_id: shown(z.string().nullable(), (call) => call.userId),
+  end_user: shown(z.string().nullable(), (call) => call.endUser),
+  route: shown(z.string().nullable(), (call) => call.route),
+  provider: shown(z.string().nullable(), (call) => call.provider),
+  model: shown(z.string().nullable(), (call) => call.model),
+  status: shown(z.int(), (call) => call.status),
+  code: shown(z.string().nullable(), (call) => call.code),
+  stream: shown(z.boolean(), (call) => call.stream),
+  cancelled: shown(z.boolean(), (call) => call.cancelled),
+  attempts: shown(count, (call) => call.attempts),
+  prompt_tokens: shown(count, (call) => call.promptTokens),
+  completion_tokens: shown(count, (call) => call.completionTokens),
+  cached_tokens: shown(count, (call) => call.cachedTokens),
+  reasoning_tokens: shown(count, (call) => call.reasoningTokens),
+  cost_usd: shown(z.string().nullable(), (call) => (call.costNanoUsd === null ? null : usd(call.costNanoUsd))),
+  total_ms: shown(z.number(), (call) => call.totalMs),
+  first_content_ms: shown(z.number().nullable(), (call) => call.firstContentMs),
+  model_asked: shown(
+    z.string().nullable().meta({ description: "`model` as the caller wrote it." }),
+    (call) => call.modelAsked,
+  ),
+  finish_reason: shown(
+    z.string().nullable().meta({ description: "The finish reason of the first choice." }),
+    (call) => call.finishReason,
+  ),
+  settled: shown(
+    z.boolean().meta({
+      description:
+        "False if the gateway process ended before the call did; the call was then charged the most that it might have used, which is an estimate.",
+    }),
+    (call) => call.settled,
+  ),
+  operation: shown(
+    z.string().meta({ description: "What was called, such as `chat.completions`." }),
+    (call) => call.operation,
+  ),
+  cache: shown(
+    z
+      .enum(["hit", "miss", "bypass"])
+      .nullable()
+      .meta({ description: "What became of the call in the response cache; null where it was off." }),
+    (call) => call.cache,
+  ),
+  estimated: shown(
+    z.boolean().meta({
+      description: "Whether the gateway estimated the usage, because the provider reported none.",
+    }),
+    (call) => call.estimated,
+  ),
+};
+type Shown = typeof SHOWN;
+const NAMES = Object.keys(SHOWN) as readonly (keyof Shown)[];
+
+export const CALL_SHAPE = Object.fromEntries(NAMES.map((name) => [name, SHOWN[name].schema])) as {
+  readonly [Name in keyof Shown]: Shown[Name]["schema"];
 };
 
 export const listedCall = z.strictObject(CALL_SHAPE).meta({ id: "Call" });
@@ -100,37 +130,8 @@ export function scopeOf(
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 
-export function shownCall(of: CallSummary): ShownCall {
-  return {
-    trace_id: of.traceId,
-    at: iso(of.timeMs),
-    tenant_id: of.tenantId,
-    project_id: of.projectId,
-    token_id: of.tokenId,
-    user_id: of.userId,
-    end_user: of.endUser,
-    route: of.route,
-    provider: of.provider,
-    model: of.model,
-    status: of.status,
-    code: of.code,
-    stream: of.stream,
-    cancelled: of.cancelled,
-    attempts: of.attempts,
-    prompt_tokens: of.promptTokens,
-    completion_tokens: of.completionTokens,
-    cached_tokens: of.cachedTokens,
-    reasoning_tokens: of.reasoningTokens,
-    cost_usd: of.costNanoUsd === null ? null : usd(of.costNanoUsd),
-    total_ms: of.totalMs,
-    first_content_ms: of.firstContentMs,
-    model_asked: of.modelAsked,
-    finish_reason: of.finishReason,
-    settled: of.settled,
-    operation: of.operation,
-    cache: of.cache,
-    estimated: of.estimated,
-  };
+export function shownCall(call: CallSummary): ShownCall {
+  return Object.fromEntries(NAMES.map((name) => [name, SHOWN[name].of(call)])) as ShownCall;
 }
 
 export const asOf = time.meta({

@@ -1,55 +1,72 @@
 // Turns records into what the call tables hold of them, with names in place of their numbers, and back into summaries.
-import { type CallColumn, type CallRow, type FoundRow, NAME_COLUMNS, type NameColumn } from "./call-schema.ts";
+import {
+  type CallColumn,
+  columnsOf,
+  isTold,
+  NAME_COLUMNS,
+  type NameColumn,
+  type ToldType,
+} from "./call-column-types.ts";
+import type { CallRow, FoundRow } from "./call-schema.ts";
 import { heldTime, timeOfKey } from "./call-keys.ts";
-import { plain, tagsOf } from "./call-tags.ts";
+import { NO_NAME } from "./call-names.ts";
+import { plain as plainText, tagsOf } from "./call-tags.ts";
 import type { CacheOutcome } from "../../core/cache.ts";
 import { EARLIEST_OPERATION } from "../../core/operation.ts";
 import type { CallRecord } from "../../core/record.ts";
-import type { CallSummary } from "./calls.ts";
+import type { CallSummary, CamelCase, ToldColumns } from "./calls.ts";
 import { fromInteger } from "../schema.ts";
 
 /** Model names and similar texts are limited when they arrive, but rows written by an older version may exceed this. */
 const MAX_WORD = 512;
 
 /** What is stored of a call besides its record, with names in place of their numbers. */
-export type CallFigures = Omit<CallRow, "id" | "end_ms" | "block_id" | NameColumn> &
-  Readonly<Record<NameColumn, string>> & { readonly time_ms: number; readonly total_ms: number };
+export interface CallFigures {
+  readonly names: Readonly<Record<NameColumn, string>>;
+  readonly plain: Omit<CallRow, NameColumn | "id" | "end_ms" | "block_id">;
+  readonly timeMs: number;
+  readonly totalMs: number;
+}
 
 /** The record may be of an earlier version, without some of the members. */
 export function figuresOf(record: Partial<CallRecord>, settled: boolean): CallFigures {
   const { usage, cost, firstContentMs } = record;
   return {
-    trace_id: word(record.traceId),
-    time_ms: heldTime(count(record.startedAtMs)),
-    tenant_id: word(record.tenantId),
-    project_id: word(record.projectId),
-    token_id: word(record.tokenId),
-    user_id: word(record.userId),
-    route: word(record.route),
-    provider: word(record.provider),
-    model: word(record.model),
-    end_user: word(record.endUser),
-    status: Math.min(count(record.status), MAX_STATUS),
-    code: word(record.code),
-    stream: flag(record.stream === true),
-    cancelled: flag(record.cancelled === true),
-    explained: flag(record.explained === true),
-    attempts: record.attempts?.length ?? 0,
-    prompt_tokens: count(usage?.prompt_tokens),
-    completion_tokens: count(usage?.completion_tokens),
-    cached_tokens: count(usage?.prompt_tokens_details?.cached_tokens),
-    reasoning_tokens: count(usage?.completion_tokens_details?.reasoning_tokens),
-    cost_nano_usd: cost == null ? null : count(cost.nanoUsd),
-    total_ms: count(record.totalMs),
-    first_content_ms: firstContentMs == null ? null : count(firstContentMs),
-    settled: flag(settled),
-    model_asked: word(record.modelAsked),
-    finish_reason: word(record.finishReasons?.[0]),
-    operation: storedOperation(record.operation ?? EARLIEST_OPERATION),
-    cache: record.cache == null ? 0 : storedOutcome(record.cache.outcome),
-    estimated: flag(usage != null && record.usageSource === "estimated"),
-    request_hash: requestHash(record.providerRequestId),
-    tags: tagsText(record),
+    names: {
+      tenant_id: word(record.tenantId),
+      project_id: word(record.projectId),
+      token_id: word(record.tokenId),
+      user_id: word(record.userId),
+      route: word(record.route),
+      provider: word(record.provider),
+      model: word(record.model),
+      code: word(record.code),
+      finish_reason: word(record.finishReasons?.[0]),
+      operation: storedOperation(record.operation ?? EARLIEST_OPERATION),
+    },
+    plain: {
+      trace_id: word(record.traceId),
+      end_user: word(record.endUser),
+      status: Math.min(count(record.status), MAX_STATUS),
+      stream: flag(record.stream === true),
+      cancelled: flag(record.cancelled === true),
+      explained: flag(record.explained === true),
+      attempts: record.attempts?.length ?? 0,
+      prompt_tokens: count(usage?.prompt_tokens),
+      completion_tokens: count(usage?.completion_tokens),
+      cached_tokens: count(usage?.prompt_tokens_details?.cached_tokens),
+      reasoning_tokens: count(usage?.completion_tokens_details?.reasoning_tokens),
+      cost_nano_usd: cost == null ? null : count(cost.nanoUsd),
+      first_content_ms: firstContentMs == null ? null : count(firstContentMs),
+      settled: flag(settled),
+      model_asked: word(record.modelAsked),
+      cache: record.cache == null ? 0 : storedOutcome(record.cache.outcome),
+      estimated: flag(usage != null && record.usageSource === "estimated"),
+      request_hash: requestHash(record.providerRequestId),
+      tags: tagsText(record),
+    },
+    timeMs: heldTime(count(record.startedAtMs)),
+    totalMs: count(record.totalMs),
   };
 }
 
@@ -86,7 +103,7 @@ function tagsText(record: Partial<CallRecord>): string {
 }
 
 function word(text: string | null | undefined): string {
-  return text == null || text === "" ? "" : plain(text.length > MAX_WORD ? text.slice(0, MAX_WORD) : text);
+  return text == null || text === "" ? "" : plainText(text.length > MAX_WORD ? text.slice(0, MAX_WORD) : text);
 }
 const flag = (value: boolean): number => (value ? 1 : 0);
 /** A figure reported by a provider may be anything. */
@@ -97,47 +114,24 @@ function count(value: unknown): number {
 /** The row of a call at its place, which may still change. */
 export type PlacedRow = { -readonly [Name in CallColumn]: CallRow[Name] };
 
+const NO_NUMBERS = Object.fromEntries(NAME_COLUMNS.map((column) => [column, NO_NAME])) as Record<NameColumn, number>;
+
 /** `numberOf` knows every name of the figures. */
 export function rowOf(
-  figures: CallFigures,
+  { names, plain, timeMs, totalMs }: CallFigures,
   id: bigint,
   numberOf: (name: string) => number,
   blockId: bigint | null,
 ): PlacedRow {
-  return {
+  const row: PlacedRow = {
+    ...plain,
+    ...NO_NUMBERS,
     id,
-    trace_id: figures.trace_id,
-    tenant_id: numberOf(figures.tenant_id),
-    project_id: numberOf(figures.project_id),
-    token_id: numberOf(figures.token_id),
-    user_id: numberOf(figures.user_id),
-    route: numberOf(figures.route),
-    provider: numberOf(figures.provider),
-    model: numberOf(figures.model),
-    end_user: figures.end_user,
-    status: figures.status,
-    code: numberOf(figures.code),
-    stream: figures.stream,
-    cancelled: figures.cancelled,
-    explained: figures.explained,
-    attempts: figures.attempts,
-    prompt_tokens: figures.prompt_tokens,
-    completion_tokens: figures.completion_tokens,
-    cached_tokens: figures.cached_tokens,
-    reasoning_tokens: figures.reasoning_tokens,
-    cost_nano_usd: figures.cost_nano_usd,
-    end_ms: Math.min(figures.time_ms + figures.total_ms, Number.MAX_SAFE_INTEGER),
-    first_content_ms: figures.first_content_ms,
-    settled: figures.settled,
-    model_asked: figures.model_asked,
-    finish_reason: numberOf(figures.finish_reason),
-    operation: numberOf(figures.operation),
-    cache: figures.cache,
-    estimated: figures.estimated,
-    request_hash: figures.request_hash,
-    tags: figures.tags,
+    end_ms: Math.min(timeMs + totalMs, Number.MAX_SAFE_INTEGER),
     block_id: blockId,
   };
+  for (const column of NAME_COLUMNS) row[column] = numberOf(names[column]);
+  return row;
 }
 
 /** The numbers of names in a row. */
@@ -146,88 +140,50 @@ export const numbersIn = (row: Pick<FoundRow, NameColumn>): readonly (bigint | n
 
 /** The names in the figures of calls. */
 export function namesIn(calls: readonly { readonly figures: CallFigures }[]): ReadonlySet<string> {
-  const names = new Set<string>();
-  let last = calls[0]?.figures;
+  const found = new Set<string>();
+  let last = calls[0]?.figures.names;
   for (const { figures } of calls) {
+    const { names } = figures;
     // Most calls have the names of the one before.
-    for (const column of NAME_COLUMNS)
-      if (figures === last || figures[column] !== last![column]) names.add(figures[column]);
-    last = figures;
+    for (const column of NAME_COLUMNS) if (names === last || names[column] !== last![column]) found.add(names[column]);
+    last = names;
   }
-  return names;
-}
-
-/** What was stored of a call. `nameOf` knows the numbers of the row. */
-export function figuresIn(row: FoundRow, nameOf: (number: bigint | number) => string): CallFigures {
-  const timeMs = timeOfKey(row.id);
-  return {
-    trace_id: row.trace_id,
-    time_ms: timeMs,
-    tenant_id: nameOf(row.tenant_id),
-    project_id: nameOf(row.project_id),
-    token_id: nameOf(row.token_id),
-    user_id: nameOf(row.user_id),
-    route: nameOf(row.route),
-    provider: nameOf(row.provider),
-    model: nameOf(row.model),
-    code: nameOf(row.code),
-    finish_reason: nameOf(row.finish_reason),
-    operation: nameOf(row.operation),
-    end_user: row.end_user,
-    status: exact(row.status),
-    stream: exact(row.stream),
-    cancelled: exact(row.cancelled),
-    explained: exact(row.explained),
-    attempts: exact(row.attempts),
-    prompt_tokens: exact(row.prompt_tokens),
-    completion_tokens: exact(row.completion_tokens),
-    cached_tokens: exact(row.cached_tokens),
-    reasoning_tokens: exact(row.reasoning_tokens),
-    cost_nano_usd: exactOrNull(row.cost_nano_usd),
-    total_ms: exact(row.end_ms) - timeMs,
-    first_content_ms: exactOrNull(row.first_content_ms),
-    settled: exact(row.settled),
-    model_asked: row.model_asked,
-    cache: exact(row.cache),
-    estimated: exact(row.estimated),
-    request_hash: exact(row.request_hash),
-    tags: row.tags,
-  };
+  return found;
 }
 
 const exact = (value: bigint | number): number => (typeof value === "number" ? value : fromInteger(value));
 const exactOrNull = (value: bigint | number | null): number | null => (value === null ? null : exact(value));
 
-export function summaryOf(figures: CallFigures): CallSummary {
+const camelCase = <Name extends string>(name: Name): CamelCase<Name> =>
+  name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase()) as CamelCase<Name>;
+
+/** The columns of a type of which a summary tells, and the member that each of them has there. */
+const toldOf = <Type extends ToldType>(type: Type) =>
+  columnsOf(type)
+    .filter(isTold)
+    .map((column) => [camelCase(column), column] as const);
+const TEXTS = toldOf("text");
+const NAMES = toldOf("name");
+const INTEGERS = toldOf("integer");
+const FLAGS = toldOf("flag");
+const INTEGERS_OR_NULL = toldOf("integer or null");
+
+/** What was stored of a call. `nameOf` knows the numbers of the row. */
+export function summaryIn(row: FoundRow, nameOf: (number: bigint | number) => string): CallSummary {
+  const told: { -readonly [Member in keyof ToldColumns]?: ToldColumns[Member] } = {};
+  for (const [member, column] of TEXTS) told[member] = orNull(row[column]);
+  for (const [member, column] of NAMES) told[member] = orNull(nameOf(row[column]));
+  for (const [member, column] of INTEGERS) told[member] = exact(row[column]);
+  for (const [member, column] of FLAGS) told[member] = exact(row[column]) === 1;
+  for (const [member, column] of INTEGERS_OR_NULL) told[member] = exactOrNull(row[column]);
+  const timeMs = timeOfKey(row.id);
   return {
-    traceId: figures.trace_id,
-    timeMs: figures.time_ms,
-    tenantId: orNull(figures.tenant_id),
-    projectId: orNull(figures.project_id),
-    tokenId: orNull(figures.token_id),
-    userId: orNull(figures.user_id),
-    endUser: orNull(figures.end_user),
-    route: orNull(figures.route),
-    provider: orNull(figures.provider),
-    model: orNull(figures.model),
-    status: figures.status,
-    code: orNull(figures.code),
-    stream: figures.stream === 1,
-    cancelled: figures.cancelled === 1,
-    attempts: figures.attempts,
-    promptTokens: figures.prompt_tokens,
-    completionTokens: figures.completion_tokens,
-    cachedTokens: figures.cached_tokens,
-    reasoningTokens: figures.reasoning_tokens,
-    costNanoUsd: figures.cost_nano_usd,
-    totalMs: figures.total_ms,
-    firstContentMs: figures.first_content_ms,
-    settled: figures.settled === 1,
-    modelAsked: orNull(figures.model_asked),
-    finishReason: orNull(figures.finish_reason),
-    operation: shownOperation(figures.operation),
-    cache: CACHE_OUTCOMES[figures.cache - 1] ?? null,
-    estimated: figures.estimated === 1,
+    ...(told as ToldColumns),
+    traceId: row.trace_id,
+    operation: shownOperation(nameOf(row.operation)),
+    cache: CACHE_OUTCOMES[exact(row.cache) - 1] ?? null,
+    timeMs,
+    totalMs: exact(row.end_ms) - timeMs,
   };
 }
 

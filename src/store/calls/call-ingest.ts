@@ -13,7 +13,8 @@ import {
   type Placed,
   type Tx,
 } from "./call-insert.ts";
-import { type CallColumn, type CallRow, type CallSchema, type FoundRow, SUM_COLUMNS } from "./call-schema.ts";
+import type { CallColumn } from "./call-column-types.ts";
+import { type CallRow, type CallSchema, type FoundRow, SUM_COLUMNS } from "./call-schema.ts";
 import { KEYS, type SumRow, sumsOf, type SumTable } from "../sums/call-sums.ts";
 import { placeOf, timeOfKey } from "./call-keys.ts";
 import { tagRowsOf } from "./call-tags.ts";
@@ -78,7 +79,7 @@ export async function ingestCalls(
 const askingCall = ({ row, incoming: { figures, asked } }: Placed): AskingCall => ({
   tenantId: row.tenant_id,
   projectId: row.project_id,
-  timeMs: figures.time_ms,
+  timeMs: figures.timeMs,
   traceId: row.trace_id,
   asked,
 });
@@ -87,8 +88,8 @@ const askingCall = ({ row, incoming: { figures, asked } }: Placed): AskingCall =
 function deduplicated(rows: readonly Incoming[]): readonly Incoming[] {
   const batch = new Map<string, Incoming>();
   for (const row of rows) {
-    const { trace_id: id, settled } = row.figures;
-    if ((batch.get(id)?.figures.settled ?? -1) < settled) batch.set(id, row);
+    const { trace_id: id, settled } = row.figures.plain;
+    if ((batch.get(id)?.figures.plain.settled ?? -1) < settled) batch.set(id, row);
   }
   return [...batch.values()];
 }
@@ -111,7 +112,7 @@ async function claimUnsettled(tx: Tx, calls: readonly Placed[]): Promise<readonl
   return claimed;
 }
 
-const isInPlace = ({ row, incoming }: Placed): boolean => timeOfKey(row.id) === incoming.figures.time_ms;
+const isInPlace = ({ row, incoming }: Placed): boolean => timeOfKey(row.id) === incoming.figures.timeMs;
 
 /** Rows that begin at another time than the ones that they replace. */
 async function relocate(tx: Tx, inserts: CallInserts, placed: readonly Placed[]): Promise<void> {
@@ -119,7 +120,7 @@ async function relocate(tx: Tx, inserts: CallInserts, placed: readonly Placed[])
   for (const { row, incoming } of placed) {
     await tx.deleteFrom("call").where("id", "=", row.id).execute();
     await tx.deleteFrom("call_alias").where("id", "=", row.id).execute();
-    row.id = placeOf(row.trace_id, incoming.figures.time_ms);
+    row.id = placeOf(row.trace_id, incoming.figures.timeMs);
   }
   await insertPlaced(tx, inserts, placed);
 }

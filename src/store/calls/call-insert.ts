@@ -59,10 +59,10 @@ export async function insertIncoming(
 ): Promise<void> {
   await inserts.prepare(
     db,
-    batch.map(({ figures }) => figures.time_ms),
+    batch.map(({ figures }) => figures.timeMs),
   );
   const records = batch.map(({ figures, detail }): KeptRecord | null =>
-    detail === null ? null : { timeMs: figures.time_ms, detail, blockId: 0n, isKept: false },
+    detail === null ? null : { timeMs: figures.timeMs, detail, blockId: 0n, isKept: false },
   );
   const plan = inserts.blocks.plan(records.filter((record) => record !== null));
   await db.transaction().execute(async (tx) => {
@@ -73,7 +73,7 @@ export async function insertIncoming(
     const placed = batch.map((incoming, index): Placed => {
       const { figures } = incoming;
       const record = records[index]!;
-      const id = placeOf(figures.trace_id, figures.time_ms);
+      const id = placeOf(figures.plain.trace_id, figures.timeMs);
       return { incoming, record, row: rowOf(figures, id, numberOf, record?.blockId ?? null) };
     });
     const { added, known } = await insertPlaced(tx, inserts, placed);
@@ -91,7 +91,7 @@ export async function insertPlaced(
 ): Promise<{ readonly added: readonly Placed[]; readonly known: readonly Placed[] }> {
   const added: Placed[] = [];
   const known: Placed[] = [];
-  const aliased = placed.filter(({ row, incoming }) => !tellsTime(row.trace_id, incoming.figures.time_ms));
+  const aliased = placed.filter(({ row, incoming }) => !tellsTime(row.trace_id, incoming.figures.timeMs));
   const aliases = await keysOf(tx, aliased);
   for (const { row } of aliased) row.id = aliases.get(row.trace_id) ?? row.id;
   let pending = placed;
@@ -127,7 +127,7 @@ export async function insertPlaced(
 /** By id; times are compared first, because numbers are compared more quickly. */
 function inOrder(a: Placed, b: Placed): number {
   return (
-    a.incoming.figures.time_ms - b.incoming.figures.time_ms || (a.row.id < b.row.id ? -1 : a.row.id > b.row.id ? 1 : 0)
+    a.incoming.figures.timeMs - b.incoming.figures.timeMs || (a.row.id < b.row.id ? -1 : a.row.id > b.row.id ? 1 : 0)
   );
 }
 

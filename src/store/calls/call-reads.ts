@@ -1,11 +1,11 @@
 // Reads calls: one with its record, and what a caller's scope means in the call tables.
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { recordIn, textOfBlock } from "./call-blocks.ts";
-import { type CallFigures, figuresIn, type FoundCall, numbersIn, storedOperation, summaryOf } from "./call-columns.ts";
+import { type FoundCall, numbersIn, storedOperation, summaryIn } from "./call-columns.ts";
 import { findKey, timeOfKey } from "./call-keys.ts";
 import { namesOf, numbersOf } from "./call-names.ts";
 import type { CallSchema, FoundRow } from "./call-schema.ts";
-import type { CallScope, LastUse, StoredCall } from "./calls.ts";
+import type { CallScope, CallSummary, LastUse, StoredCall } from "./calls.ts";
 import { parseCallRecord } from "../../wire/record-json.ts";
 
 type Db = Kysely<CallSchema>;
@@ -98,9 +98,9 @@ export async function findCall(db: Db, traceId: string, tenantId: string | undef
   const row =
     key === null ? undefined : await db.selectFrom("call").selectAll().where("id", "=", key).executeTakeFirst();
   if (row === undefined) return null;
-  const figures = figuresIn(row, await namesOf(db, numbersIn(row)));
-  if (tenantId !== undefined && figures.tenant_id !== tenantId) return null;
-  return { summary: summaryOf(figures), detail: await recordOf(db, row) };
+  const summary = summaryIn(row, await namesOf(db, numbersIn(row)));
+  if (tenantId !== undefined && summary.tenantId !== tenantId) return null;
+  return { summary, detail: await recordOf(db, row) };
 }
 
 async function recordOf(db: Db, row: Pick<FoundRow, "block_id" | "trace_id">): Promise<string | null> {
@@ -109,8 +109,7 @@ async function recordOf(db: Db, row: Pick<FoundRow, "block_id" | "trace_id">): P
   return block === undefined ? null : recordIn(textOfBlock(block.body), row.trace_id);
 }
 
-/** The figures of rows with their names. */
-export async function named(db: Db, rows: readonly FoundRow[]): Promise<readonly CallFigures[]> {
+export async function summariesOf(db: Db, rows: readonly FoundRow[]): Promise<readonly CallSummary[]> {
   const nameOf = await namesOf(db, rows.flatMap(numbersIn));
-  return rows.map((row) => figuresIn(row, nameOf));
+  return rows.map((row) => summaryIn(row, nameOf));
 }

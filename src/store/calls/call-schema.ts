@@ -1,5 +1,6 @@
 // The tables of calls as Kysely sees them. Rows of `call` are in the order of time (call-keys.ts), and hold numbers in
 // place of names that recur (call-names.ts). Absent texts are stored as empty strings, absent names as 0.
+import type { CALL_COLUMN_TYPES, CallColumn, ColumnType } from "./call-column-types.ts";
 import { LATENCY_BOUNDS_MS } from "./calls.ts";
 import type { ReplicaSchema } from "../database/replicas.ts";
 import type { VendorObjectSchema } from "../vendor-objects.ts";
@@ -16,59 +17,7 @@ export const DIMENSION_COLUMNS = [
 ] as const;
 export type DimensionColumn = (typeof DIMENSION_COLUMNS)[number];
 
-/** The columns that hold the number of a name. */
-export const NAME_COLUMNS = [...DIMENSION_COLUMNS, "code", "finish_reason", "operation"] as const;
-export type NameColumn = (typeof NAME_COLUMNS)[number];
-
-/** `name` is the number of a name; the others are types of both databases. */
-export type ColumnType = "key" | "text" | "name" | "integer" | "flag" | "key or null" | "integer or null";
-
-/** The columns of a call, in the order of the statements that write them. */
-export const CALL_COLUMN_TYPES = {
-  id: "key",
-  trace_id: "text",
-  tenant_id: "name",
-  project_id: "name",
-  token_id: "name",
-  user_id: "name",
-  route: "name",
-  provider: "name",
-  model: "name",
-  end_user: "text",
-  status: "integer",
-  code: "name",
-  stream: "flag",
-  cancelled: "flag",
-  /** 1 for an explanation, which sent no request to a provider and is in no sum. */
-  explained: "flag",
-  attempts: "integer",
-  prompt_tokens: "integer",
-  completion_tokens: "integer",
-  cached_tokens: "integer",
-  reasoning_tokens: "integer",
-  cost_nano_usd: "integer or null",
-  /** When the call ended. It began at the time in its id. */
-  end_ms: "integer",
-  first_content_ms: "integer or null",
-  settled: "flag",
-  /** `model` as the client wrote it. */
-  model_asked: "text",
-  /** Of the first choice. */
-  finish_reason: "name",
-  /** The absent name stands for chat completions, which was the only operation once (call-columns.ts). */
-  operation: "name",
-  /** An outcome of CACHE_OUTCOMES (call-columns.ts), counted from 1; 0 where the cache was off. */
-  cache: "integer",
-  /** 1 where the gateway estimated the usage, because the provider did not report it. */
-  estimated: "flag",
-  /** A hash of the provider's own id of the request (call-columns.ts); 0 where it reported none. */
-  request_hash: "integer",
-  /** JSON list of the call's rows in `call_tag`; empty when it has none. */
-  tags: "text",
-  /** The row of `call_block` that holds its record. */
-  block_id: "key or null",
-} as const satisfies Readonly<Record<string, ColumnType>>;
-
+/** What is written into columns, by their types. */
 interface ColumnValues {
   readonly key: bigint;
   readonly "key or null": bigint | null;
@@ -78,15 +27,14 @@ interface ColumnValues {
   readonly flag: number;
   readonly "integer or null": number | null;
 }
-export type CallColumn = keyof typeof CALL_COLUMN_TYPES;
 /** A call as it is written. */
 export type CallRow = { readonly [Name in CallColumn]: ColumnValues[(typeof CALL_COLUMN_TYPES)[Name]] };
-export const CALL_COLUMNS = Object.keys(CALL_COLUMN_TYPES) as readonly CallColumn[];
 
-/** Drivers read wide integers as bigints, and PostgreSQL's narrow ones as numbers. */
+/** What is read from columns: drivers read wide integers as bigints, and PostgreSQL's narrow ones as numbers. */
+export type FoundValues = { readonly [Type in ColumnType]: Read<ColumnValues[Type]> };
 type Read<T> = T extends number ? bigint | number : T;
 /** A call as it is read. */
-export type FoundRow = { readonly [Name in CallColumn]: Read<CallRow[Name]> };
+export type FoundRow = { readonly [Name in CallColumn]: FoundValues[(typeof CALL_COLUMN_TYPES)[Name]] };
 
 export const LATENCY_COLUMNS: readonly string[] = [...LATENCY_BOUNDS_MS.map((bound) => `within_${bound}_ms`), "beyond"];
 export const SUM_COLUMNS: readonly string[] = [

@@ -1,7 +1,8 @@
 // Makes the tables of calls as the migration `0001-baseline` has them. Once that was released, a column that a later
 // migration adds is left out here.
 import { type Kysely, PostgresAdapter, sql } from "kysely";
-import { CALL_COLUMN_TYPES, type ColumnType, DIMENSION_COLUMNS, SUM_COLUMNS } from "./call-schema.ts";
+import { CALL_COLUMN_TYPES, type ColumnType } from "./call-column-types.ts";
+import { DIMENSION_COLUMNS, SUM_COLUMNS } from "./call-schema.ts";
 
 /** SQLite stores every integer in as few bytes as it needs. */
 const SQLITE_TYPES: Readonly<Record<ColumnType, string>> = {

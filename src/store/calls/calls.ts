@@ -4,47 +4,37 @@
 import type { CacheOutcome } from "../../core/cache.ts";
 import type { Attempt, CallRecord } from "../../core/record.ts";
 import type { LedgerSink } from "../journal/ledger.ts";
+import type { CALL_COLUMN_TYPES, ToldColumn, ToldType } from "./call-column-types.ts";
 import type { Page, PageRequest } from "../reader.ts";
 import type { ReplicaTable } from "../database/replicas.ts";
 import type { VendorObjectTable } from "../vendor-objects.ts";
 
-/** A call in short. Members that did not apply are `null`. */
-export interface CallSummary {
+/** What a summary tells of a column, by its type. Values that did not apply are `null`. */
+interface ToldValues extends Readonly<Record<ToldType, unknown>> {
+  readonly text: string | null;
+  readonly name: string | null;
+  readonly integer: number;
+  readonly flag: boolean;
+  readonly "integer or null": number | null;
+}
+
+export type CamelCase<Name extends string> = Name extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<CamelCase<Tail>>}`
+  : Name;
+/** A member for each column, by its name in camel case. */
+export type ToldColumns = {
+  readonly [Name in ToldColumn as CamelCase<Name>]: ToldValues[(typeof CALL_COLUMN_TYPES)[Name]];
+};
+
+/** A call in short. */
+export interface CallSummary extends Omit<ToldColumns, "traceId" | "operation" | "cache"> {
   readonly traceId: string;
   readonly operation: string;
-  /** When the call arrived. */
-  readonly timeMs: number;
-  readonly tenantId: string | null;
-  readonly projectId: string | null;
-  readonly tokenId: string | null;
-  readonly userId: string | null;
-  readonly endUser: string | null;
-  readonly route: string | null;
-  readonly provider: string | null;
-  readonly model: string | null;
-  readonly status: number;
-  readonly code: string | null;
-  readonly stream: boolean;
-  readonly cancelled: boolean;
-  readonly attempts: number;
-  readonly promptTokens: number;
-  readonly completionTokens: number;
-  readonly cachedTokens: number;
-  readonly reasoningTokens: number;
-  /** `null` when the cost is not known. */
-  readonly costNanoUsd: number | null;
-  readonly totalMs: number;
-  readonly firstContentMs: number | null;
-  /** False when the process ended before the call did, and the call was charged the most that it might have used. */
-  readonly settled: boolean;
-  /** `model` as the client wrote it. */
-  readonly modelAsked: string | null;
-  /** Of the first choice. */
-  readonly finishReason: string | null;
   /** `null` when the response cache was off. */
   readonly cache: CacheOutcome | null;
-  /** Whether the gateway estimated the usage, because the provider did not report it. */
-  readonly estimated: boolean;
+  /** When the call arrived. */
+  readonly timeMs: number;
+  readonly totalMs: number;
 }
 
 /** Members that are left out do not restrict the result. */

@@ -5,7 +5,8 @@ import { BlockWriter } from "./call-blocks.ts";
 import type { CallInserts } from "./call-insert.ts";
 import { POSTGRES_TYPES } from "./call-tables.ts";
 import { CallPartitions } from "./call-partitions.ts";
-import { CALL_COLUMN_TYPES, CALL_COLUMNS, type CallSchema, SUM_COLUMNS } from "./call-schema.ts";
+import { CALL_COLUMN_TYPES, CALL_COLUMNS } from "./call-column-types.ts";
+import { type CallSchema, SUM_COLUMNS } from "./call-schema.ts";
 import { lockRollUps } from "../sums/roll-ups.ts";
 import { KEYS, raisedSum, type SumTable } from "../sums/call-sums.ts";
 

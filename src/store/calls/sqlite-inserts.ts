@@ -3,7 +3,7 @@
 import type { Database, SQLQueryBindings, Statement } from "bun:sqlite";
 import { BlockWriter } from "./call-blocks.ts";
 import type { CallInserts } from "./call-insert.ts";
-import { CALL_COLUMNS, type CallRow, SUM_COLUMNS } from "./call-schema.ts";
+import { SUM_COLUMNS } from "./call-schema.ts";
 import { KEYS, raisedSum, type SumTable } from "../sums/call-sums.ts";
 
 type Insert = Statement<unknown, SQLQueryBindings[]>;
@@ -35,8 +35,10 @@ export function sqliteInserts(database: Database, explain: (error: unknown) => u
     prepare: async () => {},
     calls: (_, rows) =>
       explained(() => {
-        const insert = prepared("call", CALL_COLUMNS, "on conflict (id) do nothing");
-        return new Set(rows.filter((row) => insert.run(...valuesOf(row)).changes === 0));
+        if (rows.length === 0) return new Set();
+        // All rows have their members in one order, that of rowOf().
+        const insert = prepared("call", Object.keys(rows[0]!), "on conflict (id) do nothing");
+        return new Set(rows.filter((row) => insert.run(...Object.values(row)).changes === 0));
       }),
     tags: (_, rows) =>
       explained(() => {
@@ -68,39 +70,3 @@ export function sqliteInserts(database: Database, explain: (error: unknown) => u
 }
 
 const names = (columns: readonly string[]): string => columns.map((column) => `"${column}"`).join(", ");
-
-/** In the order of CALL_COLUMNS; written out, because a loop over the columns takes as long as SQLite. */
-const valuesOf = (row: CallRow): SQLQueryBindings[] => [
-  row.id,
-  row.trace_id,
-  row.tenant_id,
-  row.project_id,
-  row.token_id,
-  row.user_id,
-  row.route,
-  row.provider,
-  row.model,
-  row.end_user,
-  row.status,
-  row.code,
-  row.stream,
-  row.cancelled,
-  row.explained,
-  row.attempts,
-  row.prompt_tokens,
-  row.completion_tokens,
-  row.cached_tokens,
-  row.reasoning_tokens,
-  row.cost_nano_usd,
-  row.end_ms,
-  row.first_content_ms,
-  row.settled,
-  row.model_asked,
-  row.finish_reason,
-  row.operation,
-  row.cache,
-  row.estimated,
-  row.request_hash,
-  row.tags,
-  row.block_id,
-];

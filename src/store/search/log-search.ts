@@ -2,10 +2,10 @@
 // whatever is asked for: rare calls come in pages that are shorter than requested, or empty, with a cursor that leads
 // on. No search therefore occupies the reading thread for long.
 import { type Kysely, sql, type RawBuilder } from "kysely";
-import { requestHash, summaryOf } from "../calls/call-columns.ts";
+import { requestHash } from "../calls/call-columns.ts";
 import { findKey, keyBoundAt, timeOfKey } from "../calls/call-keys.ts";
 import { numbersOf } from "../calls/call-names.ts";
-import { named } from "../calls/call-reads.ts";
+import { summariesOf } from "../calls/call-reads.ts";
 import type { CallSchema, FoundRow } from "../calls/call-schema.ts";
 import { tagOf } from "../calls/call-tags.ts";
 import type { LogFilter, LogOrder, LogPage } from "../calls/calls.ts";
@@ -59,7 +59,7 @@ export interface LogQuery {
 
 export async function searchCalls(db: Db, page: PageRequest, filter: LogFilter): Promise<LogPage> {
   const { data, ...rest } = await searchRows(db, page, filter);
-  return { ...rest, data: (await named(db, data)).map(summaryOf) };
+  return { ...rest, data: await summariesOf(db, data) };
 }
 
 /** What a search finds, as it is stored. */
