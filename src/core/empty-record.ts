@@ -1,5 +1,6 @@
 // The record of a call, and the row of one of its upstream requests, before anything is known of them. Every field is
 // listed here, so that records begin alike wherever they are made: by a call, and from a journal of an earlier version.
+import { EARLIEST_OPERATION } from "./operation.ts";
 import type { Attempt, CallRecord } from "./record.ts";
 
 /** What is known of a call when its request head has arrived. */
@@ -94,3 +95,22 @@ export function emptyAttempt({ provider, vendor, model, round, startMs, spanId }
     totalMs: null,
   };
 }
+
+/** What the members are that the text of a record leaves out (record-text.ts). */
+export const EMPTY_RECORD = emptyRecord({
+  traceId: "",
+  startedAtMs: 0,
+  clientRequestId: null,
+  otelTraceId: null,
+  trace: null,
+  snapshotVersion: 0,
+  operation: EARLIEST_OPERATION,
+});
+export const EMPTY_ATTEMPT = emptyAttempt({
+  provider: "",
+  vendor: null,
+  model: "",
+  round: 1,
+  startMs: 0,
+  spanId: null,
+});

@@ -1,6 +1,7 @@
 // The record of a call as JSON text. Its journal entry and what integrations receive are the same text, which is
 // written once. A record never changes after it is published.
 import { memoizePerObject } from "./memoization.ts";
+import { EMPTY_RECORD } from "./empty-record.ts";
 import { EARLIEST_OPERATION } from "./operation.ts";
 import type { Attempt, CallRecord } from "./record.ts";
 
@@ -60,17 +61,23 @@ type AdmittedMember =
   | "limits"
   | "metadata";
 
-function sparseRecord(record: CallRecord): Omit<Sparse<CallRecord>, "attempts"> & {
-  readonly attempts: readonly Sparse<Attempt>[];
-} {
+function sparseRecord(record: CallRecord): object {
+  const text: Partial<Record<keyof CallRecord, unknown>> = mostMembers(record);
+  for (const name of FURTHER_MEMBERS) {
+    const value = record[name];
+    if (value !== EMPTY_RECORD[name] && !(Array.isArray(value) && value.length === 0)) text[name] = value;
+  }
+  return text;
+}
+
+/** The members that many calls have. They are written out, because a loop over all takes as long as the whole text. */
+function mostMembers(record: CallRecord) {
   return {
     ...admittedMembers(record),
     trace: record.trace ?? undefined,
-    explained: record.explained || undefined,
     routeVersion: record.routeVersion ?? undefined,
     status: record.status,
     code: record.code ?? undefined,
-    errorDetail: record.errorDetail ?? undefined,
     dispositions: record.dispositions,
     messages: record.messages ?? undefined,
     attempts: record.attempts.map(sparseAttempt),
@@ -79,15 +86,11 @@ function sparseRecord(record: CallRecord): Omit<Sparse<CallRecord>, "attempts"> 
     rounds: record.rounds === 1 ? undefined : record.rounds,
     tools: unlessEmpty(record.tools),
     finishReasons: unlessEmpty(record.finishReasons),
-    nativeFinishReasons: unlessEmpty(record.nativeFinishReasons),
-    finishInferred: record.finishInferred || undefined,
     providerModel: record.providerModel ?? undefined,
     providerRequestId: record.providerRequestId ?? undefined,
     usage: record.usage ?? undefined,
     usageSource: record.usageSource ?? undefined,
-    unnamedUsage: record.unnamedUsage ?? undefined,
     cost: record.cost ?? undefined,
-    callerCost: record.callerCost ?? undefined,
     cache: record.cache ?? undefined,
     policies: unlessEmpty(record.policies),
     warnings: unlessEmpty(record.warnings),
@@ -98,6 +101,13 @@ function sparseRecord(record: CallRecord): Omit<Sparse<CallRecord>, "attempts"> 
     totalMs: record.totalMs,
     ownMs: record.ownMs,
   };
+}
+
+/** All others, which few calls have. */
+const FURTHER_MEMBERS = furtherMembers();
+function furtherMembers(): readonly (keyof CallRecord)[] {
+  const most = mostMembers(EMPTY_RECORD);
+  return (Object.keys(EMPTY_RECORD) as (keyof CallRecord)[]).filter((name) => !(name in most));
 }
 
 /** The steps of the plan, if they say more than the attempts do. */

@@ -1,8 +1,7 @@
 // Parses the JSON text of a record. The gateway's own numbers are doubles; a client's metadata may hold numbers that a
 // double cannot represent.
-import { emptyAttempt, emptyRecord } from "../core/empty-record.ts";
+import { EMPTY_ATTEMPT, EMPTY_RECORD } from "../core/empty-record.ts";
 import type { JsonObject } from "../core/json.ts";
-import { EARLIEST_OPERATION } from "../core/operation.ts";
 import type { CallRecord } from "../core/record.ts";
 import { parseBoundedJson } from "./json.ts";
 
@@ -26,14 +25,3 @@ export function parseCallRecord(text: string): CallRecord {
   const record = { ...EMPTY_RECORD, ...parseRecord<CallRecord>(text) };
   return { ...record, attempts: record.attempts.map((attempt) => ({ ...EMPTY_ATTEMPT, ...attempt })) };
 }
-
-const EMPTY_RECORD = emptyRecord({
-  traceId: "",
-  startedAtMs: 0,
-  clientRequestId: null,
-  otelTraceId: null,
-  trace: null,
-  snapshotVersion: 0,
-  operation: EARLIEST_OPERATION,
-});
-const EMPTY_ATTEMPT = emptyAttempt({ provider: "", vendor: null, model: "", round: 1, startMs: 0, spanId: null });
