@@ -5,17 +5,23 @@ import { nothingThere, type TenantOrProject } from "../../auth/grants.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { OPERATION_NAMES } from "../../core/operation.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
+import type { ToldColumn } from "../../store/calls/call-column-types.ts";
 import type { CallScope, CallSummary, LogPage, StoredCall } from "../../store/calls/calls.ts";
 import type { AdminCalls } from "./report-reads.ts";
 import { instant, iso, isoOrNull, time } from "./schemas.ts";
 
 /** A member of a call as reports and lists show it. */
+interface ShownMember {
+  readonly schema: z.ZodType;
+  readonly of: (call: CallSummary) => unknown;
+}
 const shown = <Schema extends z.ZodType>(schema: Schema, of: (call: CallSummary) => z.input<Schema>) => ({
   schema,
   of,
 });
 
 const count = z.int();
+/** The type check fails until every column of which a summary tells is here. */
 const SHOWN = {
   trace_id: shown(z.string(), (call) => call.traceId),
   at: shown(time, (call) => iso(call.timeMs)),
@@ -71,7 +77,7 @@ const SHOWN = {
     }),
     (call) => call.estimated,
   ),
-};
+} satisfies Readonly<Record<Exclude<ToldColumn, "cost_nano_usd"> | "at" | "cost_usd" | "total_ms", ShownMember>>;
 type Shown = typeof SHOWN;
 const NAMES = Object.keys(SHOWN) as readonly (keyof Shown)[];
 
