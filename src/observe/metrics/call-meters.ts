@@ -216,10 +216,9 @@ interface MeterOptions {
   readonly labels: readonly (keyof Labelled)[];
 }
 
-/** The metrics of calls, in the order of the output. */
-function metersOf(registry: Registry) {
+/** What makes metrics of each kind. */
+function meterKinds(registry: Registry) {
   const registers = [registry];
-  const target = ["provider", "model"] as const;
   const labelsOf = (group: Group, names: readonly (keyof Labelled)[]): Readonly<Record<string, string | number>> => {
     const labels: Record<string, string | number> = {};
     for (const name of names) labels[name] = group[name];
@@ -254,6 +253,13 @@ function metersOf(registry: Registry) {
       for (const value of valuesIn(group, of)) meter.observe(own, value);
     };
   };
+  return { counter, tokens, histogram };
+}
+
+/** The metrics of calls, in the order of the output. */
+function metersOf(registry: Registry) {
+  const { counter, tokens, histogram } = meterKinds(registry);
+  const target = ["provider", "model"] as const;
   return {
     calls: counter({
       name: "dragoman_calls_total",
@@ -277,7 +283,7 @@ function metersOf(registry: Registry) {
       name: "dragoman_attempts_total",
       help: "Requests to providers, including retries and hedges, by code.",
       labelNames: ["provider", "code"],
-      registers,
+      registers: [registry],
     }),
     duration: histogram({
       name: "dragoman_call_duration_seconds",
