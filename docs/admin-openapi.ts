@@ -1,7 +1,7 @@
 // The OpenAPI document of the admin API without a gateway, for what is generated from it.
 import { systemClock } from "../src/core/clock.ts";
 import { adminOperations } from "../src/http/admin/app.ts";
-import type { DocumentDependencies } from "../src/http/admin/document-rule.ts";
+import type { DocumentDependencies } from "../src/http/admin/configured/document-rule.ts";
 import { openapiDocument } from "../src/http/admin/openapi.ts";
 import { noToolServers } from "../src/mcp/tool-servers.ts";
 

@@ -1,5 +1,5 @@
 // The reference of docs/admin-api.md, from the same operations and schemas that the gateway serves and describes at /api/v1/openapi.json.
-import type { DocumentDependencies } from "../src/http/admin/document-rule.ts";
+import type { DocumentDependencies } from "../src/http/admin/configured/document-rule.ts";
 import { adminDocument, type Described, type Schema, schemaName, typeWordsOf } from "./admin-openapi.ts";
 import { code, table } from "./markdown.ts";
 

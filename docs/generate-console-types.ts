@@ -1,6 +1,6 @@
 // The types of the answers that the console reads, console/src/api/types.ts, from the schemas of the OpenAPI document: a screen that reads
 // a member that the admin API does not have does not pass the type check.
-import type { DocumentDependencies } from "../src/http/admin/document-rule.ts";
+import type { DocumentDependencies } from "../src/http/admin/configured/document-rule.ts";
 import { adminDocument, type Schema, schemaName, typeWordsOf } from "./admin-openapi.ts";
 
 /** What the screens read; the schemas that these refer to are written as well. */

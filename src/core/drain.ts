@@ -2,7 +2,7 @@
 // itself.
 
 // Decides (targets and attempts): From which targets are calls kept for a time? By: `drainOf`. Also: asked by
-// `engine/plan/candidate.ts` (`permit`); begun and ended by `http/admin/drains.ts`. Rule: A drain is a row of the
+// `engine/plan/candidate.ts` (`permit`); begun and ended by `http/admin/health/drains.ts`. Rule: A drain is a row of the
 // store and part of each snapshot; it ends by its own time.
 
 export interface Drain {

@@ -38,13 +38,12 @@ import { OPERATIONS } from "../operations/operations.ts";
 import type { KeptStores } from "../operations/responses/kept-responses.ts";
 import { listCapabilities } from "../providers/capability-listing.ts";
 import { findRoute, namedRoutes, routesFor } from "../routing/resolve-route.ts";
-import type { DocumentDependencies } from "./admin/document-rule.ts";
+import type { DocumentDependencies } from "./admin/configured/document-rule.ts";
 import type { ToolServers } from "../mcp/tool-servers.ts";
 
-import type { StartedGateway } from "./admin/started-gateway.ts";
-import type { AdminContents, AdminContext, AdminStore, CalledAs } from "./admin/operation.ts";
+import type { AdminContents, AdminContext, AdminStore, CalledAs, StartedGateway } from "./admin/operation.ts";
 import type { Turns } from "./admin/turns.ts";
-import type { AdminBindings, AdminEnv } from "./admin/admin-request.ts";
+import type { AdminBindings, AdminEnv } from "./admin/request/admin-request.ts";
 import { addressOf, arrivalOf } from "./console/arrival.ts";
 import type { ConsoleApp } from "./console/app.ts";
 import type { ConsoleCaller, ConsoleContext } from "./console/console-context.ts";

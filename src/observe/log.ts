@@ -2,7 +2,7 @@
 // answers and no secrets, because the record holds none.
 
 // Decides (records and configuration): What is in a log line, in a row, in an answer of the admin API? By:
-// `callLine`. Also: `store/calls/call-columns.ts` (`figuresOf`), `http/admin/call-shapes.ts` (`shownCall`). Rule: To
+// `callLine`. Also: `store/calls/call-columns.ts` (`figuresOf`), `http/admin/calls/call-shapes.ts` (`shownCall`). Rule: To
 // add to it: CONTRIBUTING.md#adding-a-figure-to-the-record-of-a-call.
 import pino from "pino";
 import type { JsonObject } from "../core/json.ts";

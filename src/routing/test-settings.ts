@@ -1,5 +1,5 @@
 // The member `tests` of a route: what must hold of it. They are tried before a change of the route is published
-// (http/admin/route-rule.ts), and by `dragoman check` (simulation/route-tests.ts).
+// (http/admin/configured/route-rule.ts), and by `dragoman check` (simulation/route-tests.ts).
 import { z } from "zod";
 
 const MAX_TESTS = 20;

@@ -194,48 +194,62 @@ export const PROVIDER_IMPORTS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Which rooms of src/store/ a room may import from beside its own. What stands directly in src/store/ (the port, its
- * schema, and the files that open and implement it with the rooms) is for all of them.
+ * The folders whose files are in rooms, and which other rooms a room may import from. What stands directly in the folder
+ * is for all its rooms, and may put them together.
  */
-export const STORE_IMPORTS: Readonly<Record<string, readonly string[]>> = {
-  // What every room needs of a database, so it needs none of them.
-  database: [],
-  events: ["database"],
-  audit: ["database"],
-  journal: ["database"],
-  // A version that is restored is in the audit log; what was kept of calls is encrypted anew with the rest.
-  configuration: ["audit", "calls", "database"],
-  // Tokens and users are part of the versions of the configuration.
-  identity: ["configuration", "database"],
-  // The drivers of the port to calls answer with the reads of search and sums, which read the schema of calls.
-  calls: ["database", "journal", "search", "sums"],
-  search: ["calls", "database", "sums"],
-  sums: ["calls", "database"],
-  // They copy the rows of calls and the files of the ledger as they are.
-  copies: ["calls", "database", "journal"],
+export const ROOM_IMPORTS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  "src/store": {
+    // What every room needs of a database, so it needs none of them.
+    database: [],
+    events: ["database"],
+    audit: ["database"],
+    journal: ["database"],
+    // A version that is restored is in the audit log; what was kept of calls is encrypted anew with the rest.
+    configuration: ["audit", "calls", "database"],
+    // Tokens and users are part of the versions of the configuration.
+    identity: ["configuration", "database"],
+    // The drivers of the port to calls answer with the reads of search and sums, which read the schema of calls.
+    calls: ["database", "journal", "search", "sums"],
+    search: ["calls", "database", "sums"],
+    sums: ["calls", "database"],
+    // They copy the rows of calls and the files of the ledger as they are.
+    copies: ["calls", "database", "journal"],
+  },
+  "src/http/admin": {
+    audit: [],
+    calls: [],
+    // Versions show who made them as the audit log does.
+    configured: ["audit"],
+    // Providers and webhooks are found as they are configured.
+    health: ["configured"],
+    identity: [],
+    request: [],
+  },
 };
 
 export function providerImportViolations(files: readonly SourceFile[]): readonly Violation[] {
-  return roomImportViolations(files, "providers", PROVIDER_IMPORTS);
+  return importsBetweenRooms(files, "src/providers", PROVIDER_IMPORTS);
 }
 
-export function storeImportViolations(files: readonly SourceFile[]): readonly Violation[] {
-  return roomImportViolations(files, "store", STORE_IMPORTS);
+export function roomImportViolations(files: readonly SourceFile[]): readonly Violation[] {
+  return Object.entries(ROOM_IMPORTS).flatMap(([folder, allowed]) => importsBetweenRooms(files, folder, allowed));
 }
 
-/** Imports from one folder of a layer into another that `allowed` does not name. */
-function roomImportViolations(
+/** The room of a file in a folder; `null` for what is elsewhere or directly in the folder. */
+export function roomOf(path: string, folder: string): string | null {
+  const [room, file] = path.startsWith(`${folder}/`) ? path.slice(folder.length + 1).split("/") : [];
+  return file === undefined ? null : room!;
+}
+
+/** Imports from one room of a folder into another that `allowed` does not name. */
+function importsBetweenRooms(
   files: readonly SourceFile[],
-  layer: string,
+  folder: string,
   allowed: Readonly<Record<string, readonly string[]>>,
 ): readonly Violation[] {
-  const roomOf = (path: string): string | null => {
-    const [src, of, room, file] = path.split("/");
-    return src === "src" && of === layer && file !== undefined ? room! : null;
-  };
   return files.flatMap((file) =>
     file.imports.flatMap(({ target, line }) => {
-      const [from, to] = [roomOf(file.path), target === null ? null : roomOf(target)];
+      const [from, to] = [roomOf(file.path, folder), target === null ? null : roomOf(target, folder)];
       if (from === null || to === null || from === to || allowed[from]?.includes(to) === true) return [];
       return [{ path: file.path, line, what: `imports ${target}, but ${from} may not import from ${to}` }];
     }),

@@ -32,8 +32,8 @@ const PASSED: ReadonlySet<string> = new Set([
   // timers of their own remove old windows and write the counts
   "src/admission/memory.ts",
   "src/admission/count-keeper.ts",
-  "src/http/admin/file-documents.ts",
-  "src/http/admin/route-rule.ts",
+  "src/http/admin/configured/file-documents.ts",
+  "src/http/admin/configured/route-rule.ts",
 ]);
 
 /** The paths that a section names; a name without a folder stands beside the file before it. */

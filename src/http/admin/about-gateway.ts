@@ -2,7 +2,7 @@
 // the console is set. How it is run on its machine is for operators only.
 import { z } from "zod";
 import type { JsonObject } from "../../core/json.ts";
-import type { DocumentDependencies } from "./document-rule.ts";
+import type { DocumentDependencies } from "./configured/document-rule.ts";
 import { type AdminContext, type AdminOperation, reading } from "./operation.ts";
 import { iso, time } from "./schemas.ts";
 

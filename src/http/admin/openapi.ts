@@ -4,7 +4,7 @@ import { OpenAPIHono, z } from "@hono/zod-openapi";
 import { ADMIN_OPERATIONS, type Requirement } from "../../auth/admin-operations.ts";
 import { ADMIN_BASE } from "../paths.ts";
 import { chatPaths, chatSchemas, REFUSED, RESPONSES } from "./chat-schemas.ts";
-import { keyAnswer, keyQuery } from "./key.ts";
+import { keyAnswer, keyQuery } from "./identity/key.ts";
 import type { AdminOperation } from "./operation.ts";
 
 type Document = Readonly<Record<string, unknown>>;

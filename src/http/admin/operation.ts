@@ -20,7 +20,6 @@ import type { ContentStore } from "../../store/calls/content-store.ts";
 import type { DraftTable } from "../../store/configuration/drafts.ts";
 import type { Reader } from "../../store/reader.ts";
 import type { Actor, AuditNote } from "../../store/records.ts";
-import type { StartedGateway } from "./started-gateway.ts";
 import type { Turns } from "./turns.ts";
 import type { Changed, ChangeOptions, Writer } from "../../store/writer.ts";
 
@@ -38,6 +37,19 @@ export interface AdminStore extends PreparingStore {
   readonly drafts: DraftTable;
   note(actor: Actor, note: AuditNote): Promise<void>;
   change<T>(actor: Actor, work: (writer: Writer) => Promise<T>, options?: ChangeOptions): Promise<Changed<T>>;
+}
+
+/** What was decided when the gateway was started. */
+export interface StartedGateway {
+  readonly configurationFile: string | null;
+  readonly host: string;
+  readonly port: number;
+  readonly workers: number;
+  readonly database: "sqlite" | "postgresql";
+  readonly limitStore: "memory" | "valkey";
+  readonly hasConsole: boolean;
+  readonly calls: { readonly keepDays: number | null; readonly keepDetailsDays: number | null };
+  readonly audit: { readonly keepDays: number | null; readonly keepRefusedDays: number | null };
 }
 
 /** The content of calls, as far as tenants keep it. */
@@ -211,3 +223,13 @@ export function writing<Body extends z.ZodType, Query extends z.ZodType>(
 ): AdminOperation {
   return operation;
 }
+
+/** What an operation concerns: the whole gateway, one tenant, or one project. */
+export type Reach = "operator" | "tenant" | "project";
+export const PLACES: Readonly<
+  Record<Reach, { readonly name: string; readonly base: string; readonly scopeText: string }>
+> = {
+  operator: { name: "", base: "", scopeText: "the gateway, of all tenants" },
+  tenant: { name: "Tenant", base: "/tenants/{tenant}", scopeText: "the tenant" },
+  project: { name: "Project", base: "/projects/{project}", scopeText: "the project" },
+};

@@ -8,7 +8,7 @@ import { baseHeaders, errorResponse } from "../../engine/call/reply-headers.ts";
 import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { checked, readJsonBody } from "../admin/input.ts";
-import { redeemedClaim } from "../admin/redeemed-claim.ts";
+import { redeemedClaim } from "../admin/identity/redeemed-claim.ts";
 import { addressOf, type Arrival, arrivalOf } from "./arrival.ts";
 import { CLAIM_PAGE, CLAIM_PATH, CLAIM_SCRIPT, CLAIM_SCRIPT_PATH } from "./claim-page.ts";
 import {

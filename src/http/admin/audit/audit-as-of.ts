@@ -1,0 +1,176 @@
+// Who could call what at a time in the past: the users with their roles and the access tokens that were valid then.
+import { z } from "zod";
+import { restrictionsOf } from "../../../auth/token-restrictions.ts";
+import { GatewayError } from "../../../core/errors.ts";
+import { type AccessToken, PERMISSIONS, type Role, ROLES, roleAtLeast } from "../../../core/identity.ts";
+import type { Json, JsonObject } from "../../../core/json.ts";
+import type { EarlierIdentities, EarlierIdentity } from "../../../store/audit/audit-as-of.ts";
+import type { AuditReads } from "../../../store/audit/audit-reads.ts";
+import { type AdminOperation, reading } from "../operation.ts";
+import { chosenId, instant, iso, time } from "../schemas.ts";
+
+const role = z
+  .strictObject({
+    project_id: z.string().nullable().meta({ description: "Null for the role in the whole tenant." }),
+    role: z.enum(ROLES),
+  })
+  .meta({ id: "HeldRole" });
+const texts = z.array(z.string());
+const asOf = z
+  .strictObject({
+    at: time,
+    configuration_version: z.int().meta({
+      description: "The version of the configuration then; the versions of the tenant say what it contained.",
+    }),
+    users: z.array(
+      z.strictObject({
+        id: z.string(),
+        name: z.string(),
+        operator: z.boolean(),
+        company_login: z.boolean().meta({
+          description: "Whether the user has a company login, whose claims can give further roles at each login.",
+        }),
+        roles: z.array(role),
+      }),
+    ),
+    tokens: z
+      .array(
+        z.strictObject({
+          id: z.string(),
+          name: z.string(),
+          kind: z.enum(["project", "personal"]),
+          project_id: z.string().nullable(),
+          user_id: z.string().nullable(),
+          roles: z.array(role).meta({ description: "Calls need the role developer or a higher one." }),
+          permissions: z.array(z.enum(PERMISSIONS)),
+          models: texts,
+          routes: texts,
+          ip: texts,
+          expires_at: time,
+        }),
+      )
+      .meta({ description: "The access tokens that were valid then." }),
+  })
+  .meta({ id: "AccessAsOf" });
+
+const query = z.strictObject({
+  at: instant.meta({ description: "The time, or a day for its beginning in UTC." }),
+  project_id: chosenId.optional().meta({ description: "Only who had a role in this project, or in the whole tenant." }),
+  model: z
+    .string()
+    .min(1)
+    .max(256)
+    .optional()
+    .meta({ description: "Only tokens that were not restricted to other models." }),
+  route: z
+    .string()
+    .min(1)
+    .max(256)
+    .optional()
+    .meta({ description: "Only tokens that were not restricted to other routes." }),
+});
+type Wanted = z.output<typeof query>;
+
+interface EarlierRole extends JsonObject {
+  readonly project_id: string | null;
+  readonly role: Role;
+}
+
+export const auditAsOfOperation = (reads: AuditReads | null): AdminOperation =>
+  reading({
+    id: "readTenantAuditAsOf",
+    path: "/tenants/{tenant}/audit/as_of",
+    tag: "audit",
+    summary: "Show who had which role and which access token at a time in the past",
+    query,
+    answer: asOf,
+    run: async ({ place, query: wanted, nowMs }, store) => {
+      const { tenantId } = place!;
+      if (wanted.at > nowMs)
+        throw new GatewayError("invalid_request", "at is in the future: give a time that has passed.", { param: "at" });
+      const identities = await reads!.asOf(tenantId, wanted.at);
+      if (identities === null)
+        throw new GatewayError(
+          "conflict",
+          "Rows of the audit log after this time were removed because of their age (audit.keep_days), so that the roles and tokens of that time are not known. Give a later time.",
+          { param: "at" },
+        );
+      const configurationVersion = await store.versionAt(wanted.at);
+      return {
+        body: { at: iso(wanted.at), configuration_version: configurationVersion, ...shownAccess(identities, wanted) },
+      };
+    },
+  });
+
+function shownAccess({ users, memberships, tokens }: EarlierIdentities, wanted: Wanted): JsonObject {
+  const roles = Map.groupBy(memberships.map(roleOf), ({ userId }) => userId);
+  const rolesOf = (userId: string): readonly EarlierRole[] =>
+    (roles.get(userId) ?? []).map(({ role: given }) => given).filter((given) => concerns(given, wanted));
+  return {
+    users: users
+      .map(({ id, value }) => ({
+        id,
+        name: textOf(value["name"]),
+        operator: value["operator"] === true,
+        company_login: value["login"] != null,
+        roles: rolesOf(id),
+      }))
+      .filter((user) => wanted.project_id === undefined || user.operator || user.roles.length > 0),
+    tokens: tokens
+      .filter(({ value }) => wasValid(value, wanted.at) && permits(value, wanted))
+      .map((token) => shownToken(token, rolesOf, wanted))
+      .filter((token) => (token["roles"] as readonly EarlierRole[]).some((one) => roleAtLeast(one.role, "developer"))),
+  };
+}
+
+function roleOf({ id, projectId, value }: EarlierIdentity): { readonly userId: string; readonly role: EarlierRole } {
+  const named = ROLES.find((one) => one === value["role"]) ?? "viewer";
+  return { userId: id.slice(0, id.lastIndexOf("/")), role: { project_id: projectId, role: named } };
+}
+
+const concerns = ({ project_id: projectId }: EarlierRole, { project_id: wanted }: Wanted): boolean =>
+  wanted === undefined || projectId === null || projectId === wanted;
+
+function wasValid(value: JsonObject, atMs: number): boolean {
+  const after = (text: Json | undefined): boolean => typeof text === "string" && Date.parse(text) > atMs;
+  return after(value["expires_at"]) && (value["revoked_at"] == null || after(value["revoked_at"]));
+}
+
+function permits(value: JsonObject, { model, route }: Wanted): boolean {
+  const restrictions = restrictionsOf({
+    models: textsOf(value["models"]),
+    routes: textsOf(value["routes"]),
+  } as unknown as AccessToken);
+  return (
+    restrictions === null ||
+    ((model === undefined || restrictions.permitsModel(model)) &&
+      (route === undefined || restrictions.permitsRoute(route)))
+  );
+}
+
+function shownToken(
+  { id, projectId, value }: EarlierIdentity,
+  rolesOf: (userId: string) => readonly EarlierRole[],
+  wanted: Wanted,
+): JsonObject {
+  const userId = typeof value["user_id"] === "string" ? value["user_id"] : null;
+  const own: EarlierRole = { project_id: projectId, role: ROLES.find((one) => one === value["role"]) ?? "developer" };
+  const isPersonal = value["kind"] === "personal";
+  return {
+    id,
+    name: textOf(value["name"]),
+    kind: isPersonal ? "personal" : "project",
+    project_id: projectId,
+    user_id: userId,
+    roles: isPersonal ? rolesOf(userId ?? "") : [own].filter((one) => concerns(one, wanted)),
+    permissions: textsOf(value["permissions"]).filter((one) => PERMISSIONS.some((known) => known === one)),
+    models: textsOf(value["models"]),
+    routes: textsOf(value["routes"]),
+    ip: textsOf(value["ip"]),
+    expires_at: textOf(value["expires_at"]),
+  };
+}
+
+const textOf = (value: Json | undefined): string => (typeof value === "string" ? value : "");
+const textsOf = (value: Json | undefined): readonly string[] =>
+  Array.isArray(value) ? (value as readonly Json[]).filter((one): one is string => typeof one === "string") : [];

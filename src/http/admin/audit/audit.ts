@@ -1,0 +1,231 @@
+// The audit log: its rows, the check of its chain (audit-chain.ts), a signed export of it, and who could call what at a time
+// in the past.
+import { z } from "zod";
+import { GatewayError } from "../../../core/errors.ts";
+import type { JsonObject } from "../../../core/json.ts";
+import { type ChainHead, chainOf, tenantOfChain } from "../../../store/audit/audit-chain.ts";
+import { exportedChain } from "../../../store/audit/audit-export.ts";
+import type { AuditReads } from "../../../store/audit/audit-reads.ts";
+import type { AuditSigner } from "../../../store/audit/audit-signature.ts";
+import { AUDIT_WAYS } from "../../../store/records.ts";
+import { auditAsOfOperation } from "./audit-as-of.ts";
+import { auditRow, shownAudit } from "./audit-shapes.ts";
+import { type AdminOperation, reading } from "../operation.ts";
+import { chosenId, instant, isoOrNull, listed, listOf, pageOf, pageQuery, time } from "../schemas.ts";
+
+const number = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
+const word = z.string().min(1).max(100).optional();
+const auditQuery = z.strictObject({
+  ...pageQuery,
+  action: word,
+  outcome: z.enum(["done", "refused"]).optional(),
+  kind: word,
+  target_id: z.string().min(1).max(200).optional(),
+  token_id: word,
+  user_id: chosenId.optional(),
+  via: z.enum(AUDIT_WAYS).optional(),
+  session_id: word,
+  version: number.optional(),
+  from: instant.optional().meta({ description: "Only rows at this time or later." }),
+  to: instant.optional().meta({ description: "Only rows before this time." }),
+});
+
+/** The scopes of the audit log, by who may read them: the whole gateway, one tenant, one project. */
+const AUDITED = {
+  operator: {
+    name: "Audit",
+    base: "",
+    scopeText: "in all tenants",
+    further: { tenant_id: chosenId.optional(), project_id: chosenId.optional() },
+  },
+  tenant: {
+    name: "TenantAudit",
+    base: "/tenants/{tenant}",
+    scopeText: "in the tenant",
+    further: { project_id: chosenId.optional() },
+  },
+  project: { name: "ProjectAudit", base: "/projects/{project}", scopeText: "in the project", further: {} },
+} as const;
+
+function auditOperation(reach: keyof typeof AUDITED): AdminOperation {
+  const { name, base, scopeText, further } = AUDITED[reach];
+  return reading({
+    id: `list${name}`,
+    path: `${base}/audit`,
+    tag: "audit",
+    summary: `List changes and refused attempts ${scopeText}, the newest first`,
+    query: auditQuery.extend(further),
+    answer: listOf(auditRow, `${name}List`),
+    run: async ({ place: at, query }, store) => {
+      const {
+        limit,
+        cursor,
+        target_id: targetId,
+        token_id: tokenId,
+        user_id: userId,
+        session_id: sessionId,
+        from: fromMs,
+        to: toMs,
+        ...same
+      } = query;
+      const {
+        tenant_id: queriedTenant,
+        project_id: queriedProject,
+        ...rest
+      } = same as typeof same & { readonly tenant_id?: string; readonly project_id?: string };
+      // The place of the path takes precedence over the query.
+      const place = { tenantId: at?.tenantId ?? queriedTenant, projectId: at?.projectId ?? queriedProject };
+      const given = Object.fromEntries(
+        Object.entries({ ...place, targetId, tokenId, userId, sessionId, fromMs, toMs, ...rest }).filter(
+          ([, value]) => value !== undefined,
+        ),
+      );
+      return { body: listed(await store.listAudit(pageOf({ limit, cursor }), given), shownAudit) };
+    },
+  });
+}
+
+const link = z.strictObject({
+  sequence: z.int().meta({ description: "The number of a row; 0 stands for the beginning." }),
+  hash: z.string(),
+});
+const report = z
+  .strictObject({
+    tenant_id: z.string().nullable().meta({ description: "Null for what concerns no tenant." }),
+    rows: z.int(),
+    removed: z.int().meta({ description: "Rows that were removed because of their age: `audit.keep_days`." }),
+    newest_removed_at: time.nullable(),
+    head: link,
+    problems: z.array(
+      z.strictObject({
+        problem: z.enum(["changed", "missing", "head", "rewritten"]),
+        sequence: z.int(),
+        message: z.string(),
+      }),
+    ),
+  })
+  .meta({ id: "AuditChain" });
+const verified = z
+  .strictObject({
+    intact: z.boolean().meta({ description: "Whether no row was changed or removed since it was written." }),
+    public_key: z.string().meta({ description: "The key that verifies exports: Ed25519, 32 bytes in base64." }),
+    chains: z.array(report),
+  })
+  .meta({ id: "VerifiedAudit" });
+
+const HASH = /^[0-9a-f]{64}$/;
+const knownHead = {
+  sequence: number.optional().meta({ description: "The number of a row whose hash was noted earlier." }),
+  hash: z.string().regex(HASH, "expected 64 hexadecimal digits").optional().meta({ description: "Its hash then." }),
+};
+
+interface KnownHead {
+  readonly sequence?: number | undefined;
+  readonly hash?: string | undefined;
+}
+
+function knownIn({ sequence, hash }: KnownHead): ChainHead | null {
+  if ((sequence === undefined) !== (hash === undefined))
+    throw new GatewayError("invalid_request", "sequence and hash belong together: give both, or neither.", {
+      param: sequence === undefined ? "sequence" : "hash",
+    });
+  return sequence === undefined || hash === undefined ? null : { sequence, hash };
+}
+
+async function chainReport(reads: AuditReads, chain: string, known: ChainHead | null): Promise<JsonObject> {
+  const { newestRemovedMs, head, problems, ...counts } = await reads.check(chain, known);
+  return {
+    tenant_id: tenantOfChain(chain),
+    ...counts,
+    newest_removed_at: isoOrNull(newestRemovedMs),
+    head: { ...head },
+    problems: problems.map((problem) => ({ ...problem })),
+  };
+}
+
+/** What the operations on the log need; `reads` is null where they are only described. */
+export interface AuditWorld {
+  readonly reads: AuditReads | null;
+  readonly signer: () => AuditSigner;
+}
+
+function verifyOperation(reach: "operator" | "tenant", { reads, signer }: AuditWorld): AdminOperation {
+  const { name, base, scopeText } = AUDITED[reach];
+  return reading({
+    id: `verify${name}`,
+    path: `${base}/audit/verify`,
+    tag: "audit",
+    summary: `Check that no row of the audit log ${scopeText} was changed or removed`,
+    query: z.strictObject(reach === "tenant" ? knownHead : {}),
+    answer: verified,
+    run: async ({ place, query }) => {
+      const known = reach === "tenant" ? knownIn(query) : null;
+      const chains: JsonObject[] = [];
+      for (const chain of place === null ? await reads!.chains() : [chainOf(place.tenantId)])
+        chains.push(await chainReport(reads!, chain, known));
+      const intact = chains.every(({ problems }) => (problems as readonly unknown[]).length === 0);
+      return { body: { intact, public_key: signer().publicKey, chains } };
+    },
+  });
+}
+
+const exportQuery = z.strictObject({
+  from: instant.optional().meta({ description: "Only rows from the first one at this time or later." }),
+  to: instant.optional().meta({ description: "Only rows up to the last one before this time." }),
+});
+
+/** Of the tenant; of an operator, what concerns no tenant. */
+function exportOperation(reach: "operator" | "tenant", { reads, signer }: AuditWorld): AdminOperation {
+  const { name, base } = AUDITED[reach];
+  return reading({
+    id: `export${name}`,
+    path: `${base}/audit/export`,
+    tag: "audit",
+    summary:
+      reach === "tenant"
+        ? "Export the audit log of the tenant, signed, as JSON Lines"
+        : "Export what the audit log says of no tenant, signed, as JSON Lines",
+    query: exportQuery,
+    textType: "application/x-ndjson",
+    run: async ({ place, query, nowMs, note }) => {
+      const tenantId = place?.tenantId ?? null;
+      const { from: fromMs = null, to: toMs = null } = query;
+      await note({ action: "export", outcome: "done", kind: "audit_log", tenantId });
+      const lines = exportedChain(reads!, { tenantId, chain: chainOf(tenantId), nowMs, fromMs, toMs }, signer());
+      return {
+        body: {},
+        text: { contentType: "application/x-ndjson; charset=utf-8", content: streamOf(lines), nextCursor: null },
+      };
+    },
+  });
+}
+
+/** Each part is made when the client has read the one before it. */
+function streamOf(parts: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const part = await parts.next();
+        if (part.done === true) controller.close();
+        else controller.enqueue(part.value);
+      },
+      async cancel() {
+        await parts.return(undefined);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+export function auditOperations(world: AuditWorld): readonly AdminOperation[] {
+  return [
+    auditOperation("operator"),
+    auditOperation("tenant"),
+    auditOperation("project"),
+    verifyOperation("operator", world),
+    verifyOperation("tenant", world),
+    exportOperation("operator", world),
+    exportOperation("tenant", world),
+    auditAsOfOperation(world.reads),
+  ];
+}

@@ -1,0 +1,75 @@
+// The buckets of a histogram: how wide they are, and at which times they begin and end.
+import { GatewayError } from "../../../core/errors.ts";
+import { midnightsBetween, offsetsBetween } from "../../../core/time-zone.ts";
+import { MOST_BUCKETS } from "../../../store/search/call-histogram.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
+
+const WIDTHS = {
+  "1m": MINUTE_MS,
+  "5m": 5 * MINUTE_MS,
+  "15m": 15 * MINUTE_MS,
+  "1h": HOUR_MS,
+  "6h": 6 * HOUR_MS,
+  "1d": DAY_MS,
+} as const;
+export type BucketWidth = keyof typeof WIDTHS;
+export const BUCKET_WIDTHS = Object.keys(WIDTHS) as readonly BucketWidth[] as readonly [BucketWidth, ...BucketWidth[]];
+
+/** The width that gives some hundred buckets; sums have no less than hours. */
+const FITTING: readonly (readonly [uptoMs: number, width: BucketWidth])[] = [
+  [2 * HOUR_MS, "1m"],
+  [12 * HOUR_MS, "5m"],
+  [8 * DAY_MS, "1h"],
+  [40 * DAY_MS, "6h"],
+];
+
+export interface BucketQuery {
+  readonly from?: number | undefined;
+  readonly to?: number | undefined;
+  readonly bucket: BucketWidth | "auto";
+  readonly timezone: string;
+}
+
+export interface Buckets {
+  readonly width: BucketWidth;
+  /** The beginnings of the buckets, and the end of the last one. */
+  readonly edges: readonly number[];
+}
+
+/**
+ * The last 24 hours, if nothing is asked for. Buckets of an hour and less begin at full hours of UTC and fractions of
+ * them; longer ones at local midnight and every six hours after it. Throws `invalid_request`.
+ */
+export function bucketsOf({ from, to, bucket, timezone }: BucketQuery, nowMs: number): Buckets {
+  const given = bucket === "auto" ? HOUR_MS : Math.min(WIDTHS[bucket], HOUR_MS);
+  const toMs = to ?? Math.floor(nowMs / given) * given + given;
+  const fromMs = from ?? (to === undefined ? toMs : Math.ceil(toMs / given) * given) - DAY_MS;
+  if (fromMs >= toMs) throw new GatewayError("invalid_request", "from has to be before to.", { param: "from" });
+  const width = bucket === "auto" ? (FITTING.find(([uptoMs]) => toMs - fromMs <= uptoMs)?.[1] ?? "1d") : bucket;
+  if ((toMs - fromMs) / WIDTHS[width] > MOST_BUCKETS - 2)
+    throw new GatewayError(
+      "invalid_request",
+      `From ${new Date(fromMs).toISOString()} to ${new Date(toMs).toISOString()} there are more than ${MOST_BUCKETS} buckets of ${width}. Choose a larger bucket, or a shorter time.`,
+      { param: "bucket" },
+    );
+  return { width, edges: [fromMs, ...innerEdges(fromMs, toMs, WIDTHS[width], timezone), toMs] };
+}
+
+function innerEdges(fromMs: number, toMs: number, widthMs: number, timezone: string): readonly number[] {
+  if (widthMs <= HOUR_MS) return multiples(Math.floor(fromMs / widthMs) * widthMs, widthMs, fromMs, toMs);
+  const offsets = offsetsBetween(timezone, fromMs - DAY_MS, toMs + DAY_MS);
+  const midnights = midnightsBetween(offsets, fromMs - DAY_MS, toMs + DAY_MS);
+  return midnights.flatMap((midnight, index) =>
+    multiples(midnight, widthMs, fromMs, Math.min(toMs, midnights[index + 1] ?? toMs)),
+  );
+}
+
+/** From `firstMs` on, within both bounds, of which the lower one is exclusive. */
+function multiples(firstMs: number, widthMs: number, fromMs: number, toMs: number): readonly number[] {
+  const edges: number[] = [];
+  for (let atMs = firstMs; atMs < toMs; atMs += widthMs) if (atMs > fromMs) edges.push(atMs);
+  return edges;
+}

@@ -1,0 +1,131 @@
+// The cost of a call as a sum that can be checked by hand: units times price, for each attempt. It is shown only where
+// it comes to exactly what the ledger has; prices may have changed since the call.
+import { costLines, type CostKind, costOf } from "../../../accounting/cost.ts";
+import { type CurrentPrice, priceAt } from "../../../accounting/price-book.ts";
+import { exactUsd, usd } from "../../../accounting/price.ts";
+import type { Usage } from "../../../core/chat.ts";
+import { hostedToolPrice } from "../../../core/hosted-tool.ts";
+import type { JsonObject } from "../../../core/json.ts";
+import type { CallRecord } from "../../../core/record.ts";
+import { type Snapshot, snapshotSeenBy } from "../../../core/snapshot.ts";
+import type { Provider } from "../../../providers/provider.ts";
+import type { CostPart } from "./call-verdict.ts";
+
+/** What is charged for a part, in words that follow a number. */
+export const COST_WORDS: Readonly<Record<CostKind | "hosted_tools", string>> = {
+  request: "request",
+  search_units: "search units",
+  text: "uncached prompt tokens",
+  cacheRead: "prompt tokens read from the provider's cache",
+  audioCacheRead: "audio tokens read from the provider's cache",
+  cacheWrite: "prompt tokens written to the provider's cache",
+  cacheWriteHour: "prompt tokens written to the provider's cache for an hour",
+  audioPrompt: "audio tokens of the prompt",
+  imagePrompt: "image tokens of the prompt",
+  completion: "completion tokens",
+  reasoning: "reasoning tokens",
+  audioCompletion: "audio tokens of the answer",
+  imageCompletion: "image tokens of the answer",
+  hosted_tools: "uses of the provider's tools",
+};
+
+interface PricedPart extends CostPart {
+  readonly usdPerMillion: string;
+  readonly usd: string;
+}
+
+export interface PricedAttempt {
+  readonly provider: string;
+  readonly model: string;
+  readonly priceId: string;
+  readonly parts: readonly PricedPart[];
+  /** Rounded up once. */
+  readonly nanoUsd: number;
+}
+
+interface Spender {
+  readonly provider: string;
+  readonly model: string;
+  readonly usage: Usage;
+}
+
+/** `null` when the prices of today do not come to the cost of the record, or it has none. */
+export function costSum(
+  record: CallRecord,
+  snapshot: Snapshot,
+  providers: ReadonlyMap<string, Provider>,
+): readonly PricedAttempt[] | null {
+  if (record.cost === null || record.tenantId === null) return null;
+  const { nanoUsd } = record.cost;
+  const endMs = record.startedAtMs + record.totalMs;
+  for (const spenders of [spendersOf(record), wholeOf(record)])
+    for (const atMs of [endMs, record.startedAtMs]) {
+      const priced = spenders.map((spender) => pricedAttempt(spender, record, snapshot, providers, atMs));
+      const known = priced.filter((one) => one !== null);
+      if (known.length > 0 && known.length === priced.length && sumOf(known) === nanoUsd) return known;
+    }
+  return null;
+}
+
+const sumOf = (attempts: readonly PricedAttempt[]): number => attempts.reduce((sum, { nanoUsd }) => sum + nanoUsd, 0);
+
+function spendersOf({ attempts }: CallRecord): readonly Spender[] {
+  return attempts.flatMap(({ provider, model, usage, fromCache }) =>
+    usage === null || fromCache ? [] : [{ provider, model, usage }],
+  );
+}
+
+/** Several requests of one attempt are charged together. */
+function wholeOf({ provider, model, usage }: CallRecord): readonly Spender[] {
+  return provider === null || model === null || usage === null ? [] : [{ provider, model, usage }];
+}
+
+function pricedAttempt(
+  { provider: id, model, usage }: Spender,
+  { tenantId, projectId }: CallRecord,
+  snapshot: Snapshot,
+  providers: ReadonlyMap<string, Provider>,
+  atMs: number,
+): PricedAttempt | null {
+  const settings = snapshotSeenBy(snapshot, { tenantId: tenantId!, projectId }).providers.get(id);
+  const provider = settings === undefined ? undefined : providers.get(settings.family);
+  if (settings === undefined || provider === undefined) return null;
+  const price: CurrentPrice | null = priceAt(snapshot.prices, { tenantId, projectId }, settings, provider, model, atMs);
+  const cost = price === null ? null : costOf(usage, price.rates);
+  if (price === null || cost === null) return null;
+  const tools = Object.entries(usage.hosted_tools ?? {}).map(([kind, uses]): PricedPart => {
+    const nanoUsd = hostedToolPrice(kind, settings, provider.hostedTools ?? []) ?? 0;
+    return { ...part("hosted_tools", uses, nanoUsd * 1_000_000), what: `uses of ${kind}` };
+  });
+  const parts = costLines(usage, price.rates).map(({ kind, units, rate }) => part(kind, units, rate!));
+  const toolsNanoUsd = tools.reduce((sum, { nanoUsd }) => sum + nanoUsd, 0);
+  return { provider: id, model, priceId: price.id, parts: [...parts, ...tools], nanoUsd: cost + toolsNanoUsd };
+}
+
+function part(kind: keyof typeof COST_WORDS, units: number, rate: number): PricedPart {
+  return {
+    what: COST_WORDS[kind],
+    units,
+    nanoUsd: (units * rate) / 1_000_000,
+    usdPerMillion: usd(rate),
+    usd: exactUsd(units, rate),
+  };
+}
+
+export function shownCost(attempts: readonly PricedAttempt[]): JsonObject {
+  return {
+    attempts: attempts.map(({ provider, model, priceId, parts, nanoUsd }) => ({
+      provider,
+      model,
+      price_id: priceId,
+      parts: parts.map(({ what, units, usdPerMillion, usd: exact }) => ({
+        what,
+        units,
+        usd_per_million: usdPerMillion,
+        usd: exact,
+      })),
+      cost_usd: usd(nanoUsd),
+    })),
+    cost_usd: usd(sumOf(attempts)),
+  };
+}

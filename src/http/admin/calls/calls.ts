@@ -1,0 +1,221 @@
+// Calls in lists, over time and by their most frequent values, and one call with its details.
+import { z } from "zod";
+import { shownCounts } from "../../../accounting/usage-sums.ts";
+import { usd } from "../../../accounting/price.ts";
+import type { TenantOrProject } from "../../../auth/grants.ts";
+import type { JsonObject } from "../../../core/json.ts";
+import { reportingZone } from "../../../core/snapshot.ts";
+import { type CallFacets, type CallScope, FACETS, type FacetsQuery } from "../../../store/calls/calls.ts";
+import { BUCKET_WIDTHS, bucketsOf, DAY_MS } from "./call-buckets.ts";
+import { callDetail, detailQuery, type DetailWorld, shownDetail } from "./call-detail.ts";
+import { callFilters, filterOf } from "./call-filters.ts";
+import {
+  asOf,
+  callPage,
+  type Filters,
+  filters,
+  listedCall,
+  scopeOf,
+  SCOPE_QUERY,
+  shownPage,
+  wholeUntil,
+  tokenNames,
+  tokenNamesShape,
+} from "./call-shapes.ts";
+import { type AdminOperation, PLACES, type Reach, reading } from "../operation.ts";
+import { type AdminCalls, keptCalls } from "../report-reads.ts";
+import { iso, isoOrNull, pageOf, pageQuery, time, timeZone } from "../schemas.ts";
+import { COUNTED } from "./usage.ts";
+
+const callsQuery = z.strictObject({ ...pageQuery, ...callFilters });
+
+const histogramQuery = z.strictObject({
+  ...callFilters,
+  bucket: z
+    .enum(["auto", ...BUCKET_WIDTHS])
+    .default("auto")
+    .meta({
+      description:
+        "The width of the buckets. Those of `6h` and `1d` begin at midnight in `timezone`, and every 6 hours after it.",
+    }),
+  timezone: timeZone,
+});
+const callHistogram = z
+  .strictObject({
+    data: z.array(z.strictObject({ at: time, ...COUNTED }).meta({ id: "CallBucket" })).meta({
+      description: "The buckets in the order of time, the empty ones too.",
+    }),
+    to: time.meta({ description: "The end of the last bucket." }),
+    bucket: z.enum(BUCKET_WIDTHS),
+    looked_to: time.nullable().meta({
+      description:
+        "Calls before this time are not counted, because one request counts a bounded number of single calls, or because they are not kept any more; null if all are. Hourly sums are not bounded; they answer where the bucket is an hour or more and only callers, `route`, `provider`, `model` and `operation` are filtered.",
+    }),
+    as_of: asOf,
+    whole_until: wholeUntil,
+  })
+  .meta({ id: "CallHistogram" });
+
+const { end_user: _, ...scopeFilters } = filters;
+const facetsQuery = z.strictObject({
+  ...scopeFilters,
+  limit: z.coerce.number().int().min(1).max(100).default(20).meta({ description: "Values of each dimension." }),
+});
+const callFacets = z
+  .strictObject({
+    data: z.array(
+      z
+        .strictObject({
+          dimension: z.enum([...FACETS, "status", "code"]),
+          value: z.string().nullable(),
+          calls: z.int(),
+          errors: z.int(),
+          cost_usd: z.string().nullable().meta({ description: "Null for `status` and `code`." }),
+        })
+        .meta({ id: "CallFacet" }),
+    ),
+    others: z.record(z.string(), z.int()).meta({ description: "How many further values each dimension has." }),
+    token_names: tokenNamesShape,
+    looked_to: time.nullable().meta({
+      description:
+        "Failed calls before this time are not counted in `status` and `code`, because one request counts a bounded number of them; null if all are.",
+    }),
+    from: time,
+    to: time,
+    as_of: asOf,
+  })
+  .meta({ id: "CallFacets" });
+
+type CallWorld = Pick<DetailWorld, "providers" | "contents"> & {
+  readonly integrations: () => DetailWorld["integrations"];
+};
+
+function placeOperations(
+  reach: Reach,
+  calls: AdminCalls,
+  { providers, contents, integrations }: CallWorld,
+): readonly AdminOperation[] {
+  const { name: place, base, scopeText } = PLACES[reach];
+  const list = reading({
+    id: `list${place}Calls`,
+    path: `${base}/calls`,
+    tag: "calls",
+    summary: `List the calls of ${scopeText}, the newest first; a page may be short or empty although more pages follow`,
+    query: callsQuery.extend(SCOPE_QUERY[reach]),
+    answer: callPage(listedCall, `${place}CallList`),
+    run: async ({ place: at, query, snapshot }) => ({
+      body: shownPage(await calls.searchCalls(pageOf(query), filterOf({ ...query, order: "newest" }, at)), snapshot),
+    }),
+  });
+  const histogram = reading({
+    id: `read${place}CallHistogram`,
+    path: `${base}/calls/histogram`,
+    tag: "calls",
+    summary: `Count the calls of ${scopeText} over time: the last 24 hours, or from \`from\` to \`to\``,
+    query: histogramQuery.extend(SCOPE_QUERY[reach]),
+    answer: callHistogram,
+    run: async ({ place: at, query, nowMs, snapshot }) => {
+      const { timezone = reportingZone(at?.tenantId ?? null, snapshot) } = query;
+      const { width, edges } = bucketsOf({ ...query, timezone }, nowMs);
+      const { order: _order, fromMs: _from, toMs: _to, ...filter } = filterOf({ ...query, order: "newest" }, at);
+      const { buckets, searchedToMs, wholeUntilMs, asOfMs } = await calls.histogram({ filter, edges });
+      return {
+        body: {
+          data: buckets.map((sums, index) => ({ at: iso(edges[index]!), ...shownCounts(sums) })),
+          to: iso(edges.at(-1)!),
+          bucket: width,
+          looked_to: isoOrNull(searchedToMs),
+          as_of: iso(asOfMs),
+          whole_until: isoOrNull(wholeUntilMs),
+        },
+      };
+    },
+  });
+  const facets = reading({
+    id: `read${place}CallFacets`,
+    path: `${base}/calls/facets`,
+    tag: "calls",
+    summary: `Get the most frequent values of each dimension of the calls of ${scopeText}: of the last 24 hours, or from \`from\` to \`to\``,
+    query: facetsQuery.extend(SCOPE_QUERY[reach]),
+    answer: callFacets,
+    run: async ({ place: at, query, snapshot, nowMs }) => {
+      const asked = facetsOf(at, query, nowMs);
+      const found = await calls.facets(asked);
+      return {
+        body: {
+          ...shownFacets(found),
+          token_names: tokenNames(
+            found.facets.token.values.map(({ value }) => value),
+            snapshot,
+          ),
+          from: iso(asked.fromMs),
+          to: iso(asked.toMs),
+          as_of: iso(found.asOfMs),
+        },
+      };
+    },
+  });
+  const one = reading({
+    id: `read${place}Call`,
+    path: `${base}/calls/{id}`,
+    tag: "calls",
+    summary:
+      "Get a call with all its details, by trace id: what decided it, its cost as a sum, and the calls around it",
+    query: detailQuery,
+    answer: callDetail,
+    run: async ({ place: at, params, query, snapshot, nowMs }) => ({
+      body: await shownDetail(
+        { calls, snapshot, providers, contents, nowMs, integrations: integrations() },
+        params["id"]!,
+        at,
+        query.around === "true",
+      ),
+    }),
+  });
+  return [list, histogram, facets, one];
+}
+
+const HOUR_MS = 3_600_000;
+
+function facetsOf(
+  place: TenantOrProject | null,
+  query: Filters & { readonly limit: number },
+  nowMs: number,
+): FacetsQuery {
+  const { fromMs, toMs = Math.floor(nowMs / HOUR_MS) * HOUR_MS + HOUR_MS, ...scope } = scopeOf(place, query);
+  const fixed: readonly (keyof CallScope)[] =
+    place === null ? [] : place.projectId === null ? ["tenantId"] : ["tenantId", "projectId"];
+  return { scope, fixed, fromMs: fromMs ?? toMs - DAY_MS, toMs, limit: query.limit };
+}
+
+function shownFacets({ facets, failures }: CallFacets): JsonObject {
+  const dimensions: readonly JsonObject[] = FACETS.flatMap((dimension) =>
+    facets[dimension].values.map(({ value, calls, errors, costNanoUsd }) => ({
+      dimension,
+      value,
+      calls: Number(calls),
+      errors: Number(errors),
+      cost_usd: usd(costNanoUsd),
+    })),
+  );
+  const failed: readonly JsonObject[] = (["status", "code"] as const).flatMap((dimension) =>
+    [...Map.groupBy(failures.values, (one) => (one[dimension] === null ? null : String(one[dimension])))].map(
+      ([value, list]) => {
+        const calls = list.reduce((sum, one) => sum + one.calls, 0);
+        return { dimension, value, calls, errors: calls, cost_usd: null };
+      },
+    ),
+  );
+  return {
+    data: [...dimensions, ...failed],
+    others: Object.fromEntries(FACETS.map((dimension) => [dimension, Number(facets[dimension].others)])),
+    looked_to: isoOrNull(failures.searchedToMs),
+  };
+}
+
+/** `calls` is null when no calls are stored: then every operation fails. */
+export function callOperations(calls: AdminCalls | null, world: CallWorld): readonly AdminOperation[] {
+  return (["operator", "tenant", "project"] as const).flatMap((reach) =>
+    placeOperations(reach, keptCalls(calls), world),
+  );
+}

@@ -1,0 +1,206 @@
+// The log of calls: searches by every field in pages, exports as CSV and JSON Lines, single calls, and their content
+// where the tenant keeps it (promises 9.3, 11.3). Each reading of content adds a row to the audit log.
+import { z } from "zod";
+import { nothingThere } from "../../../auth/grants.ts";
+import { GatewayError } from "../../../core/errors.ts";
+import type { JsonObject } from "../../../core/json.ts";
+import { callFields } from "../../../observe/log.ts";
+import { cellText, csvLine } from "../../../accounting/usage-sums.ts";
+import { type CallSummary, LOG_ORDERS } from "../../../store/calls/calls.ts";
+import { callFilters, filterOf } from "./call-filters.ts";
+import { CALL_SHAPE, callPage, findCall, shownCall, shownPage, SCOPE_QUERY } from "./call-shapes.ts";
+import { pagedText, type TextForm } from "./paged-text.ts";
+import { type AdminContents, type AdminOperation, PLACES, type Reach, reading, writing } from "../operation.ts";
+import { type AdminCalls, keptCalls } from "../report-reads.ts";
+import { dryRunQuery, instant, iso, pageOf, pageQuery, time } from "../schemas.ts";
+
+const logQuery = z.strictObject({
+  ...pageQuery,
+  ...callFilters,
+  order: z
+    .enum(LOG_ORDERS)
+    .default("newest")
+    .meta({ description: "By arrival, the newest first; `ended`: by end, the earliest first, to follow the log." }),
+  ended_from: instant
+    .optional()
+    .meta({ description: "Only calls that ended at this time or later; fast with `order=ended`." }),
+  format: z.enum(["json", "jsonl", "csv"]).default("json").meta({
+    description: "`jsonl` and `csv` stream all matching calls.",
+  }),
+});
+
+const loggedCall = z.strictObject(CALL_SHAPE).meta({ id: "LoggedCall" });
+const detail = z
+  .strictObject({
+    ...CALL_SHAPE,
+    record: z.record(z.string(), z.unknown()).nullable().meta({
+      description:
+        "All details of the call, with the field names of the log; null if they are older than details are kept.",
+    }),
+    content_kept_until: time
+      .nullable()
+      .meta({ description: "Until when the content of the call is kept; null if it is not kept." }),
+  })
+  .meta({ id: "LoggedCallDetail" });
+const content = z
+  .strictObject({
+    trace_id: z.string(),
+    tenant_id: z.string(),
+    project_id: z.string(),
+    kept_until: time,
+    content: z.record(z.string(), z.unknown()).meta({
+      description: "The redacted request and answer: docs/integrations/content-log.md.",
+    }),
+  })
+  .meta({ id: "CallContent" });
+const removed = z
+  .strictObject({ removed: z.int().meta({ description: "The number of calls whose content was deleted." }) })
+  .meta({ id: "RemovedContent" });
+
+const COLUMNS = Object.keys(CALL_SHAPE);
+const TEXT_TYPES = { csv: "text/csv; charset=utf-8", jsonl: "application/x-ndjson; charset=utf-8" } as const;
+
+function logText(format: keyof typeof TEXT_TYPES): TextForm<CallSummary> {
+  return {
+    contentType: TEXT_TYPES[format],
+    head: format === "csv" ? csvLine(COLUMNS) : "",
+    linesOf: (calls) => calls.map((call) => lineOf(format, shownCall(call))).join(""),
+  };
+}
+
+function lineOf(format: keyof typeof TEXT_TYPES, call: JsonObject): string {
+  return format === "jsonl" ? `${JSON.stringify(call)}\n` : csvLine(COLUMNS.map((name) => cellText(call[name])));
+}
+
+function placeOperations(reach: Reach, calls: AdminCalls, contents: AdminContents | null): readonly AdminOperation[] {
+  const { name: place, base, scopeText: where } = PLACES[reach];
+  const list = reading({
+    id: `list${place}Logs`,
+    path: `${base}/logs`,
+    tag: "logs",
+    summary: `Search the calls of ${where} by any field`,
+    query: logQuery.extend(SCOPE_QUERY[reach]),
+    answer: callPage(loggedCall, `${place}LogPage`),
+    run: async ({ place: at, query, snapshot, note }) => {
+      const filter = filterOf(query, at);
+      if (query.format !== "json") {
+        const form = logText(query.format);
+        const text = await pagedText(
+          pageOf(query),
+          (one) => calls.searchCalls(one, filter),
+          () => form,
+        );
+        // Nothing leaves before the audit log says so.
+        await note({
+          action: "export",
+          outcome: "done",
+          kind: "call_log",
+          tenantId: at?.tenantId ?? null,
+          projectId: at?.projectId ?? null,
+          note: query.format,
+        });
+        return { body: {}, text };
+      }
+      return { body: shownPage(await calls.searchCalls(pageOf(query), filter), snapshot) };
+    },
+  });
+  const one = reading({
+    id: `read${place}Log`,
+    path: `${base}/logs/{id}`,
+    tag: "logs",
+    summary: "Get a call with all its details, by trace id",
+    answer: detail,
+    run: async ({ place: at, params }) => {
+      const { summary, record } = await findCall(calls, params["id"]!, at);
+      const keptUntilMs = (await contents?.keptUntilMs(summary.traceId)) ?? null;
+      return {
+        body: {
+          ...shownCall(summary),
+          record: record === null ? null : (callFields(record) as JsonObject),
+          content_kept_until: keptUntilMs === null ? null : iso(keptUntilMs),
+        },
+      };
+    },
+  });
+  return [list, one, ...(reach === "operator" ? [] : contentOperations(reach, contents))];
+}
+
+/**
+ * An operator reads content through the tenant it belongs to, so that the tenant finds the reading in its audit log.
+ */
+function contentOperations(
+  reach: Exclude<Reach, "operator">,
+  contents: AdminContents | null,
+): readonly AdminOperation[] {
+  const { name: place, base, scopeText: where } = PLACES[reach];
+  const read = reading({
+    id: `read${place}LogContent`,
+    path: `${base}/logs/{id}/content`,
+    tag: "logs",
+    summary: "Get the content of a call, where the tenant keeps it; each access is written to the audit log",
+    answer: content,
+    run: async ({ place: at, params, note }) => {
+      const traceId = params["id"]!;
+      const found = (await contents?.find(traceId)) ?? null;
+      if (
+        found === null ||
+        found.tenantId !== at!.tenantId ||
+        (at!.projectId !== null && found.projectId !== at!.projectId)
+      )
+        throw nothingThere(`content kept for the call ${traceId}`);
+      // Content is shown only after the audit row has been written.
+      await note({
+        action: "read",
+        outcome: "done",
+        kind: "call_content",
+        tenantId: found.tenantId,
+        projectId: found.projectId,
+        targetId: traceId,
+      });
+      return {
+        body: {
+          trace_id: traceId,
+          tenant_id: found.tenantId,
+          project_id: found.projectId,
+          kept_until: iso(found.expiresMs),
+          content: found.content,
+        },
+      };
+    },
+  });
+  const gone = new WeakMap<object, number>();
+  const remove = writing({
+    method: "delete",
+    id: `remove${place}Content`,
+    path: `${base}/content`,
+    tag: "logs",
+    summary: `Permanently delete the kept content of the calls of ${where}`,
+    query: z.strictObject(dryRunQuery),
+    answer: removed,
+    // Not inside the transaction: the removal may take long, and other processes write these rows.
+    prepare: async (call) => {
+      if (contents === null) throw new GatewayError("store_unavailable", "This gateway keeps no calls.");
+      gone.set(call, call.dryRun ? await contents.count(call.place!) : await contents.remove(call.place!));
+    },
+    run: (call, writer) => {
+      const calls = gone.get(call) ?? 0;
+      writer.note({
+        action: "remove",
+        outcome: "done",
+        kind: "call_content",
+        tenantId: call.place!.tenantId,
+        projectId: call.place!.projectId,
+        before: { calls },
+      });
+      return Promise.resolve({ body: { removed: calls } });
+    },
+  });
+  return [read, remove];
+}
+
+/** `calls` is null when no calls are stored: then every operation fails. */
+export function logOperations(calls: AdminCalls | null, contents: AdminContents | null): readonly AdminOperation[] {
+  return (["operator", "tenant", "project"] as const).flatMap((reach) =>
+    placeOperations(reach, keptCalls(calls), contents),
+  );
+}

@@ -1,0 +1,158 @@
+// Reports of usage: sums of calls by tenant, project, token, user, route, model and day, as JSON and CSV. They agree
+// with the calls in the database at the moment that they name (promise 14.3).
+import { z } from "zod";
+import { FOCUS_DIMENSIONS, FOCUS_HEADER, focusLines } from "../../../accounting/focus.ts";
+import { csvOf, shownRow, shownSums } from "../../../accounting/usage-sums.ts";
+import { GatewayError } from "../../../core/errors.ts";
+import { reportingZone } from "../../../core/snapshot.ts";
+import { USAGE_DIMENSIONS, USAGE_ORDERS, type UsageRow } from "../../../store/calls/calls.ts";
+import type { PageRequest } from "../../../store/reader.ts";
+import { asOf, filters, scopeOf, SCOPE_QUERY, wholeUntil } from "./call-shapes.ts";
+import { type AdminOperation, type Answer, PLACES, type Reach, reading } from "../operation.ts";
+import { pagedText } from "./paged-text.ts";
+import { type AdminCalls, keptCalls } from "../report-reads.ts";
+import { iso, isoOrNull, listed, orNull, pageOf, pageQuery, timeZone } from "../schemas.ts";
+
+const count = z.int();
+export const COUNTED = {
+  calls: count,
+  errors: count,
+  unpriced: count.meta({ description: "The number of calls with usage whose price is not known." }),
+  estimated: count.meta({
+    description: "The number of calls whose usage the gateway estimated, because the provider reported none.",
+  }),
+  prompt_tokens: count,
+  completion_tokens: count,
+  cached_tokens: count,
+  reasoning_tokens: count,
+  cost_usd: z.string(),
+  mean_ms: count.nullable(),
+  p50_ms: count.nullable().meta({ description: "Approximate: estimated from counts of calls by duration." }),
+  p95_ms: count.nullable().meta({ description: "Approximate, as `p50_ms`." }),
+};
+const sums = {
+  ...COUNTED,
+  total_ms: count,
+  latency_ms: z
+    .record(z.string(), count)
+    .meta({ description: "Number of calls by duration: the upper bound of each bucket, and `more`." }),
+};
+const usageRow = z
+  .strictObject({ group: z.record(z.string(), z.string().nullable()), ...sums })
+  .meta({ id: "UsageRow" });
+const usage = z
+  .strictObject({
+    data: z.array(usageRow),
+    next_cursor: z.string().nullable(),
+    totals: orNull(
+      z.strictObject(sums).meta({ id: "UsageTotals" }),
+      "The sums over all groups; only on the first page.",
+    ),
+    as_of: asOf,
+    whole_until: wholeUntil,
+  })
+  .meta({ id: "Usage" });
+
+const dimensions = z
+  .string()
+  .max(200)
+  .transform((text) => text.split(","))
+  .pipe(
+    z
+      .array(z.enum(USAGE_DIMENSIONS))
+      .max(USAGE_DIMENSIONS.length)
+      .refine((names) => new Set(names).size === names.length, "expected each word once"),
+  )
+  .meta({ description: `Dimensions to group by, separated by commas: ${USAGE_DIMENSIONS.join(", ")}.` });
+const usageQuery = z.strictObject({
+  ...pageQuery,
+  ...filters,
+  group_by: dimensions.optional(),
+  order: z
+    .enum(USAGE_ORDERS)
+    .default("group")
+    .meta({ description: "`group` is paged; the other orders return one page, the largest first." }),
+  timezone: timeZone,
+  format: z
+    .enum(["json", "csv", "focus"])
+    .default("json")
+    .meta({
+      description: `\`focus\` streams CSV with the columns of [FOCUS](https://focus.finops.org/), by ${FOCUS_DIMENSIONS.join(", ")}, with days of UTC. It takes no other groups, order or time zone.`,
+    }),
+});
+type UsageFilters = z.output<typeof usageQuery>;
+type DatedUsage = Awaited<ReturnType<AdminCalls["usage"]>>;
+
+/** Throws `invalid_request` for what the form of FOCUS fixes. */
+function focusText(
+  query: UsageFilters,
+  read: AdminCalls["usage"],
+  scope: ReturnType<typeof scopeOf>,
+): Promise<NonNullable<Answer["text"]>> {
+  const fixed = (["group_by", "timezone"] as const).find((name) => query[name] !== undefined);
+  const odd = fixed ?? (query.order === "group" ? undefined : "order");
+  if (odd !== undefined)
+    throw new GatewayError(
+      "invalid_request",
+      `${odd} cannot be given with format=focus, whose rows are always by ${FOCUS_DIMENSIONS.join(", ")}, with days of UTC. Leave it out, or ask for format=csv.`,
+      { param: odd },
+    );
+  const rows = (page: PageRequest): Promise<DatedUsage> =>
+    read(page, { ...scope, by: FOCUS_DIMENSIONS, order: "group", zone: "UTC" });
+  return pagedText<UsageRow, DatedUsage>(pageOf(query), rows, ({ asOfMs }) => {
+    const period = { fromMs: scope.fromMs ?? null, toMs: Math.min(scope.toMs ?? asOfMs, asOfMs) };
+    return {
+      contentType: "text/csv; charset=utf-8",
+      head: FOCUS_HEADER,
+      linesOf: (some) => focusLines(some, period),
+    };
+  });
+}
+
+function placeOperations(reach: Reach, calls: AdminCalls): readonly AdminOperation[] {
+  const { name: place, base, scopeText } = PLACES[reach];
+  const read = reading({
+    id: `read${place}Usage`,
+    path: `${base}/usage`,
+    tag: "usage",
+    summary: `Get the summed usage of the calls of ${scopeText}, of any period`,
+    query: usageQuery.extend(SCOPE_QUERY[reach]),
+    answer: usage,
+    run: async ({ place: at, query, snapshot }) => {
+      const {
+        group_by: by = [],
+        order,
+        format,
+        timezone: zone = reportingZone(at?.tenantId ?? null, snapshot),
+      } = query;
+      if (format === "focus") {
+        const text = await focusText(query, (page, wanted) => calls.usage(page, wanted), scopeOf(at, query));
+        return { body: {}, text };
+      }
+      const report = await calls.usage(pageOf(query), { ...scopeOf(at, query), by, order, zone });
+      if (format === "csv")
+        return {
+          body: {},
+          text: {
+            contentType: "text/csv; charset=utf-8",
+            content: csvOf(by, report.data),
+            nextCursor: report.nextCursor,
+          },
+        };
+      return {
+        body: {
+          ...listed(report, (row) => shownRow(by, row)),
+          totals: report.totals === null ? null : shownSums(report.totals),
+          as_of: iso(report.asOfMs),
+          whole_until: isoOrNull(report.wholeUntilMs),
+        },
+      };
+    },
+  });
+  return [read];
+}
+
+/** `calls` is null when no calls are stored: then every operation fails. */
+export function usageOperations(calls: AdminCalls | null): readonly AdminOperation[] {
+  return (["operator", "tenant", "project"] as const).flatMap((reach) => placeOperations(reach, keptCalls(calls)));
+}

@@ -1,0 +1,125 @@
+// Finds and lists the configured objects of a place: those of the configuration file beside those in the database.
+import { z } from "zod";
+import type { ConfiguredNoun } from "../../../auth/admin-operations.ts";
+import {
+  type AdminCaller,
+  requireWritable,
+  nothingThere,
+  type TenantOrProject,
+  placeText,
+} from "../../../auth/grants.ts";
+import type { Configured, ConfiguredKind } from "../../../core/configured.ts";
+import { GatewayError } from "../../../core/errors.ts";
+import type { JsonObject } from "../../../core/json.ts";
+import type { Resource } from "../../../store/records.ts";
+import type { Page, Reader } from "../../../store/reader.ts";
+import type { DocumentRule, DocumentDependencies } from "./document-rule.ts";
+import type { AdminCall } from "../operation.ts";
+import { pageQuery, search } from "../schemas.ts";
+import { SETTINGS_NAME, shownResource, shownFromFile } from "./configured-shapes.ts";
+
+export interface ConfiguredContext {
+  readonly rules: Readonly<Partial<Record<ConfiguredNoun, DocumentRule>>>;
+  readonly dependencies: DocumentDependencies;
+  /** The file's resources of the place and those that apply to all tenants, with secrets masked. */
+  inFile(kind: ConfiguredKind, place: TenantOrProject, caller: AdminCaller): readonly Configured<JsonObject>[];
+}
+
+type Call = AdminCall<unknown, unknown>;
+
+/** Finds a resource by its id, else by its name. */
+export async function requireResource(
+  call: Call,
+  store: Reader,
+  kind: ConfiguredKind,
+  context: ConfiguredContext,
+): Promise<Resource> {
+  const place = call.place!;
+  const key = call.params["id"] ?? SETTINGS_NAME;
+  const byId = await store.findResource(kind, key);
+  const found =
+    byId !== null && byId.tenantId === place.tenantId && byId.projectId === place.projectId
+      ? byId
+      : await store.findResourceByName(kind, place, key);
+  if (found !== null) return found;
+  // A resource in the file that applies to all tenants cannot be changed here.
+  if (fromFile(call, kind, key, context) !== undefined) requireWritable(call.role, { origin: "file", setBy: null });
+  throw nothingThere(`${kind.replaceAll("_", " ")} ${key} in the ${placeText(place)}`);
+}
+
+/**
+ * The file's resource of this place, which takes precedence over one of the same name in the database; else the one
+ * that applies to all tenants.
+ */
+export function fromFile(
+  call: Call,
+  kind: ConfiguredKind,
+  key: string,
+  context: ConfiguredContext,
+): Configured<JsonObject> | undefined {
+  const all = context.inFile(kind, call.place!, call.caller).filter(({ id, name }) => id === key || name === key);
+  return all.find((one) => isOf(call.place!, one)) ?? all[0];
+}
+
+export function isOf(place: TenantOrProject, { tenantId, projectId }: Configured<JsonObject>): boolean {
+  return tenantId === place.tenantId && projectId === place.projectId;
+}
+
+export async function isStored({ place }: Call, store: Reader, kind: ConfiguredKind, key: string): Promise<boolean> {
+  return (await store.findResourceByName(kind, place!, key)) !== null;
+}
+
+interface Cursor {
+  /** The number of the file's entries that were already shown; null when all of them were. */
+  readonly shown: number | null;
+  readonly store: string | null;
+}
+
+function readCursor(text: string | undefined): Cursor {
+  if (text === undefined) return { shown: 0, store: null };
+  const [, shown, rest] = /^(?:f(\d{1,6})|s(.*))$/.exec(text) ?? [];
+  if (shown !== undefined) return { shown: Number(shown), store: null };
+  if (rest === undefined)
+    throw new GatewayError("invalid_request", "cursor: expected next_cursor of another page", { param: "cursor" });
+  return { shown: null, store: rest === "" ? null : rest };
+}
+
+export async function listPage(
+  call: AdminCall<unknown, ListQuery>,
+  kind: ConfiguredKind,
+  store: Reader,
+  context: ConfiguredContext,
+): Promise<{ readonly data: readonly JsonObject[]; readonly next_cursor: string | null }> {
+  const { limit, cursor, origin, name, search: word } = call.query;
+  const place = call.place!;
+  const at = readCursor(cursor);
+  const shown: JsonObject[] = [];
+  if (at.shown !== null && origin !== "store") {
+    const low = word?.toLowerCase();
+    const all = context
+      .inFile(kind, place, call.caller)
+      .filter(
+        (one) =>
+          (name === undefined || one.name === name) &&
+          (low === undefined || one.id.toLowerCase().includes(low) || (one.name ?? "").toLowerCase().includes(low)),
+      );
+    shown.push(...all.slice(at.shown, at.shown + limit).map(shownFromFile));
+    if (all.length > at.shown + limit) return { data: shown, next_cursor: `f${at.shown + limit}` };
+  }
+  if (origin === "file") return { data: shown, next_cursor: null };
+  if (shown.length === limit) return { data: shown, next_cursor: "s" };
+  const filter = { kind, ...place, ...(name !== undefined && { name }), ...(word !== undefined && { search: word }) };
+  const { data, nextCursor }: Page<Resource> = await store.listResources(
+    { limit: limit - shown.length, cursor: at.store },
+    filter,
+  );
+  return { data: [...shown, ...data.map(shownResource)], next_cursor: nextCursor === null ? null : `s${nextCursor}` };
+}
+
+export const listQuery = z.strictObject({
+  ...pageQuery,
+  search,
+  name: z.string().min(1).max(100).optional(),
+  origin: z.enum(["file", "store"]).optional(),
+});
+type ListQuery = z.output<typeof listQuery>;

@@ -1,0 +1,124 @@
+// The document that a request asks for: its form, the fields that cannot change, and the rules of its noun.
+import { z } from "zod";
+import { requireConfigures } from "../../../auth/restriction-grants.ts";
+import { GatewayError } from "../../../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
+import type { Resource } from "../../../store/records.ts";
+import type { Writer } from "../../../store/writer.ts";
+import { withoutMasks } from "../../../store/configuration/secret-fields.ts";
+import { checked, problemsError } from "../input.ts";
+import type { DocumentRule } from "./document-rule.ts";
+import type { AdminCall } from "../operation.ts";
+import { chosenId } from "../schemas.ts";
+import { SETTINGS_NAME, HEAD_FIELDS, sentHead } from "./configured-shapes.ts";
+
+type Call = AdminCall<unknown, unknown>;
+
+export interface Desired {
+  readonly name: string | null;
+  readonly document: JsonObject;
+}
+
+export function completed(
+  { name, document }: Desired,
+  rule: DocumentRule,
+  before: Resource | null,
+): { readonly becomes: Desired; readonly shown: JsonObject } {
+  const { document: whole, shown } = rule.completed?.(document, before?.document ?? null) ?? { document, shown: {} };
+  return { becomes: { name, document: whole }, shown };
+}
+
+/**
+ * The name and the document that the body asks for. Fields that responses show beside the document may be sent back
+ * with it.
+ */
+export function desiredOf(body: unknown, rule: DocumentRule, before: Resource | null): Desired {
+  const { name, ...rest } = body as JsonObject;
+  if (before !== null) requireSamePlace(rest, before);
+  if (before !== null || rule.named === "singleton")
+    checked(
+      sentHead,
+      Object.fromEntries(Object.entries(rest).filter(([key, value]) => value !== null && HEAD_FIELDS.has(key))),
+    );
+  const sent = Object.fromEntries(
+    Object.entries(rest).filter(
+      ([key, value]) =>
+        value !== null &&
+        value !== undefined &&
+        !((before !== null || rule.named === "singleton") && HEAD_FIELDS.has(key)),
+    ),
+  );
+  const given = name ?? before?.name ?? null;
+  if (rule.named === "singleton") return { name: SETTINGS_NAME, document: checkedDocument(rule, sent, before) };
+  const checkedName =
+    given === null ? null : checked(z.strictObject({ name: rule.name ?? chosenId }), { name: given }).name;
+  if (checkedName === null && rule.named === "name")
+    throw new GatewayError("invalid_request", "name: is missing", { param: "name" });
+  if (before !== null && rule.named === "name" && checkedName !== before.name)
+    throw new GatewayError(
+      "invalid_request",
+      "name: it cannot be changed, because others refer to it; create a new one instead",
+      {
+        param: "name",
+      },
+    );
+  return { name: checkedName, document: checkedDocument(rule, sent, before) };
+}
+
+/** Fields that a response showed may be sent back unchanged; a different value is rejected. */
+function requireSamePlace(sent: JsonObject, before: Resource): void {
+  const stays: JsonObject = {
+    id: before.id,
+    tenant_id: before.tenantId,
+    project_id: before.projectId,
+    origin: "store",
+  };
+  for (const [key, value] of Object.entries(stays))
+    if (sent[key] !== undefined && sent[key] !== value)
+      throw new GatewayError("invalid_request", `${key}: it cannot be changed; create a new one instead`, {
+        param: key,
+      });
+}
+
+/** Throws `invalid_request` for a document that does not have the form of its noun. */
+export function checkedDocument(
+  { schema, kept = "kept" }: DocumentRule,
+  sent: JsonObject,
+  before: Resource | null,
+): JsonObject {
+  // A masked secret is checked as a placeholder: it stands for the stored secret.
+  checked(schema, before === null ? sent : unmasked(sent, kept));
+  return sent;
+}
+
+function unmasked(value: JsonObject, kept: string): JsonObject {
+  const open = (one: Json | undefined): Json | undefined => {
+    if (typeof one === "string") return withoutMasks(one, kept);
+    if (Array.isArray(one)) return one.map((each) => open(each as Json) ?? null);
+    return isObject(one) ? Object.fromEntries(Object.entries(one).map(([key, each]) => [key, open(each)])) : one;
+  };
+  return open(value) as JsonObject;
+}
+
+/** Applies a JSON merge patch (RFC 7396). */
+export function merged(target: Json | undefined, patch: Json): Json {
+  if (!isObject(patch)) return patch;
+  const result = new Map<string, Json>(isObject(target) ? (Object.entries(target) as [string, Json][]) : []);
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null || value === undefined) result.delete(key);
+    else result.set(key, merged(result.get(key), value));
+  }
+  return Object.fromEntries(result);
+}
+
+/** Throws `insufficient_role`, or `invalid_request` with all problems that the rule of the noun finds. */
+export async function requireValid(
+  call: Call,
+  rule: DocumentRule,
+  { name, document }: Desired,
+  writer: Writer,
+): Promise<void> {
+  requireConfigures(call.caller.token);
+  const problems = await rule.problems({ call, name, document, reader: writer });
+  if (problems.length > 0) throw problemsError(problems);
+}

@@ -1,0 +1,167 @@
+// Drafts of routes and policies: what a caller has typed and not published. Everybody sees only their own.
+import { z } from "zod";
+import type { ConfiguredKind } from "../../../core/configured.ts";
+import type { JsonObject } from "../../../core/json.ts";
+import type { DraftPlace, DraftTable, StoredDraft } from "../../../store/configuration/drafts.ts";
+import type { Resource } from "../../../store/records.ts";
+import type { Reader } from "../../../store/reader.ts";
+import type { ConfiguredContext } from "./configured-resources.ts";
+import { fromFile } from "./configured-resources.ts";
+import { type AdminCall, type AdminOperation, apart, PLACES, reading } from "../operation.ts";
+import { etagOf, iso, isoOrNull, time } from "../schemas.ts";
+
+const MOST_CHARACTERS = 100_000;
+
+const NOUNS = [
+  { kind: "route", noun: "routes", one: "Route", word: "route" },
+  { kind: "policy", noun: "policies", one: "Policy", word: "policy" },
+] as const satisfies readonly {
+  readonly kind: ConfiguredKind;
+  readonly noun: string;
+  readonly [key: string]: string;
+}[];
+
+const body = z
+  .strictObject({
+    text: z.string().max(MOST_CHARACTERS).meta({ description: "What was typed, usually YAML; it need not be valid." }),
+    base_etag: z
+      .string()
+      .max(200)
+      .nullish()
+      .meta({ description: "The ETag of the object that the draft began with; null if there was none." }),
+  })
+  .meta({ id: "NewDraft" });
+const draft = z
+  .strictObject({
+    kind: z.string(),
+    name: z.string(),
+    text: z.string().nullable().meta({ description: "Null if there is no draft." }),
+    base_etag: z.string().nullable(),
+    current_etag: z.string().nullable().meta({
+      description: "The ETag of the object now. If it differs, somebody else has published a change meanwhile.",
+    }),
+    saved_at: time.nullable(),
+  })
+  .meta({ id: "Draft" });
+const listed = z
+  .strictObject({
+    data: z.array(z.strictObject({ kind: z.string(), name: z.string(), saved_at: time }).meta({ id: "DraftSummary" })),
+  })
+  .meta({ id: "DraftList" });
+
+type Call = AdminCall<unknown, unknown>;
+
+/** Sessions and personal tokens of one person share the drafts. */
+const ownerOf = ({ caller: { token } }: Call): string => token.userId ?? `token:${token.id}`;
+
+export function draftOperations(drafts: () => DraftTable, context: ConfiguredContext): readonly AdminOperation[] {
+  return (["tenant", "project"] as const).flatMap((reach) => {
+    const { name: place, base, scopeText } = PLACES[reach];
+    const list = reading({
+      id: `list${place}Drafts`,
+      path: `${base}/drafts`,
+      tag: "drafts",
+      summary: `List your own drafts in ${scopeText}, the newest first`,
+      answer: listed,
+      run: async (call) => ({
+        body: {
+          data: (await drafts().listDrafts({ ...call.place!, owner: ownerOf(call) })).map(
+            ({ kind, name, savedAtMs }) => ({
+              kind,
+              name,
+              saved_at: iso(savedAtMs),
+            }),
+          ),
+        },
+      }),
+    });
+    return [list, ...NOUNS.flatMap((noun) => operationsOf(noun, { place, base }, drafts, context))];
+  });
+}
+
+function operationsOf(
+  { kind, noun, one, word }: (typeof NOUNS)[number],
+  { place, base }: { readonly place: string; readonly base: string },
+  drafts: () => DraftTable,
+  context: ConfiguredContext,
+): readonly AdminOperation[] {
+  const path = `${base}/${noun}/{id}/draft`;
+  const tag = "drafts";
+  const placeOf = async (call: Call, store: Reader): Promise<DraftPlace> => ({
+    ...call.place!,
+    owner: ownerOf(call),
+    kind,
+    name: await nameOf(call, store, kind, context),
+  });
+  return [
+    reading({
+      id: `read${place}${one}Draft`,
+      path,
+      tag,
+      summary: `Get your own draft of a ${word}`,
+      answer: draft,
+      run: async (call, store) => {
+        const at = await placeOf(call, store);
+        return { body: await shown((await drafts().findDraft(at)) ?? { ...at, ...NO_DRAFT }, store) };
+      },
+    }),
+    apart({
+      id: `put${place}${one}Draft`,
+      method: "put",
+      path,
+      tag,
+      summary: `Save your own draft of a ${word}; nothing is published`,
+      body,
+      answer: draft,
+      run: async (call, store) => {
+        const { text, base_etag: etag = null } = call.body;
+        const kept = { ...(await placeOf(call, store)), text, base: etag, savedAtMs: call.nowMs };
+        await drafts().saveDraft(kept);
+        return { body: await shown(kept, store) };
+      },
+    }),
+    apart({
+      id: `delete${place}${one}Draft`,
+      method: "delete",
+      path,
+      tag,
+      summary: `Discard your own draft of a ${word}`,
+      run: async (call, store) => {
+        await drafts().removeDraft(await placeOf(call, store));
+        return { body: null };
+      },
+    }),
+  ];
+}
+
+/** An object that does not exist yet may have a draft, under the name that it would have. */
+async function nameOf(call: Call, store: Reader, kind: ConfiguredKind, context: ConfiguredContext): Promise<string> {
+  const key = call.params["id"]!;
+  const { tenantId, projectId } = call.place!;
+  const byId = await store.findResource(kind, key);
+  if (byId !== null && byId.tenantId === tenantId && byId.projectId === projectId) return byId.name ?? byId.id;
+  const filed = fromFile(call, kind, key, context);
+  return filed?.name ?? key;
+}
+
+const NO_DRAFT = { text: null, base: null, savedAtMs: null };
+type ShownDraft = DraftPlace & (Pick<StoredDraft, "text" | "base" | "savedAtMs"> | typeof NO_DRAFT);
+
+/** A policy without a name is named by its id. */
+async function ofId({ kind, name, tenantId, projectId }: DraftPlace, store: Reader): Promise<Resource | null> {
+  const found = await store.findResource(kind, name);
+  return found?.tenantId === tenantId && found.projectId === projectId ? found : null;
+}
+
+async function shown(found: ShownDraft, store: Reader): Promise<JsonObject> {
+  const { kind, name, text, base, savedAtMs } = found;
+  const object = (await store.findResourceByName(kind, found, name)) ?? (await ofId(found, store));
+  return {
+    kind,
+    name,
+    text,
+    base_etag: base,
+    current_etag: object === null ? null : etagOf(object),
+    saved_at: isoOrNull(savedAtMs),
+  };
+}

@@ -1,0 +1,123 @@
+// The versions of the configuration with their differences, and the rollback to one of them.
+import { z } from "zod";
+import { nothingThere, placeText } from "../../../auth/grants.ts";
+import type { JsonObject } from "../../../core/json.ts";
+import type { Change, Version, VersionSummary } from "../../../store/records.ts";
+import { type AdminOperation, reading, writing } from "../operation.ts";
+import { rollBackTo, type RollBackContext } from "./rollback.ts";
+import { actor, auditedValue, shownActor } from "../audit/audit-shapes.ts";
+import { dryRunQuery, iso, listed, listOf, noteQuery, pageOf, pageQuery, time } from "../schemas.ts";
+
+export const change = z
+  .strictObject({
+    action: z.enum(["create", "change", "remove"]),
+    kind: z.string(),
+    id: z.string(),
+    name: z.string().nullable(),
+    tenant_id: z.string(),
+    project_id: z.string().nullable(),
+    before: auditedValue,
+    after: auditedValue,
+  })
+  .meta({ id: "Change" });
+export const versionHead = {
+  number: z.int(),
+  at: time,
+  actor,
+  rolled_back_to: z.int().nullable(),
+  note: z.string().nullable().meta({ description: "Why it was made, as `note` of the change said." }),
+};
+const versionSummary = z.strictObject({ ...versionHead, changes: z.int() }).meta({ id: "VersionSummary" });
+const version = z.strictObject({ ...versionHead, changes: z.array(change) }).meta({ id: "Version" });
+const difference = z.strictObject({ from: z.int(), to: z.int(), changes: z.array(change) }).meta({ id: "Difference" });
+const rolledBack = z.strictObject({ rolled_back_to: z.int(), changes: z.array(change) }).meta({ id: "RolledBack" });
+
+const number = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
+const versionNumber = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
+
+export const shownChange = ({ action, kind, id, name, tenantId, projectId, before, after }: Change): JsonObject => ({
+  action,
+  kind,
+  id,
+  name,
+  tenant_id: tenantId,
+  project_id: projectId,
+  before,
+  after,
+});
+export const shownHead = ({
+  number: of,
+  atMs,
+  actor: who,
+  rolledBackTo,
+  note,
+}: Pick<Version, "number" | "atMs" | "actor" | "rolledBackTo" | "note">): JsonObject => ({
+  number: of,
+  at: iso(atMs),
+  actor: shownActor(who),
+  rolled_back_to: rolledBackTo,
+  note,
+});
+const shownSummary = (summary: VersionSummary): JsonObject => ({ ...shownHead(summary), changes: summary.changes });
+
+function versionOperations(reach: "tenant" | "project", context: RollBackContext): readonly AdminOperation[] {
+  const place = reach === "tenant" ? "Tenant" : "Project";
+  const base = `/${reach}s/{${reach}}`;
+  const within = reach === "tenant" ? "the tenant and its projects" : "the project";
+  const list = reading({
+    id: `list${place}Versions`,
+    path: `${base}/versions`,
+    tag: "versions",
+    summary: `List the versions of the configuration of ${within}, the newest first`,
+    query: z.strictObject(pageQuery),
+    answer: listOf(versionSummary, `${place}VersionList`),
+    run: async ({ place: at, query }, store) => ({
+      body: listed(await store.listVersions(pageOf(query), at!), shownSummary),
+    }),
+  });
+  const read = reading({
+    id: `read${place}Version`,
+    path: `${base}/versions/{id}`,
+    tag: "versions",
+    summary: "Get a version with its changes",
+    answer: version,
+    run: async ({ place: at, params }, store) => {
+      const parsed = number.safeParse(params["id"]);
+      const found = parsed.success ? await store.findVersion(parsed.data, at!) : null;
+      if (found === null) throw nothingThere(`version ${params["id"]!} of the ${placeText(at!)}`);
+      return { body: { ...shownHead(found), changes: found.changes.map(shownChange) } };
+    },
+  });
+  const diff = reading({
+    id: `diff${place}Versions`,
+    path: `${base}/diff`,
+    tag: "versions",
+    summary: "Compare two versions; 0 stands for the state before the first",
+    query: z.strictObject({ from: number, to: number }),
+    answer: difference,
+    run: async ({ place: at, query: { from, to } }, store) => ({
+      body: { from, to, changes: (await store.diffVersions(from, to, at!)).map(shownChange) },
+    }),
+  });
+  const rollBack = writing({
+    method: "post",
+    id: `rollBack${place}`,
+    path: `${base}/rollback`,
+    tag: "versions",
+    summary: `Restore the configuration of ${within} to what it was after a version`,
+    query: z.strictObject({ ...dryRunQuery, ...noteQuery }),
+    body: z.strictObject({ to: versionNumber }).meta({ id: `${place}Rollback` }),
+    answer: rolledBack,
+    run: async (call, writer) => ({
+      body: {
+        rolled_back_to: call.body.to,
+        changes: (await rollBackTo(call.body.to, call, writer, context)).map(shownChange),
+      },
+    }),
+  });
+  return [list, read, diff, rollBack];
+}
+
+export function historyOperations(context: RollBackContext): readonly AdminOperation[] {
+  return [...versionOperations("tenant", context), ...versionOperations("project", context)];
+}

@@ -1,0 +1,140 @@
+// The versions of one route or policy: who changed it when, why and how, how its calls went while it stood, and going back
+// to one of them, which publishes it again.
+import { z } from "zod";
+import { usd } from "../../../accounting/price.ts";
+import { requireWritable } from "../../../auth/grants.ts";
+import { GatewayError } from "../../../core/errors.ts";
+import type { JsonObject } from "../../../core/json.ts";
+import type { Version } from "../../../store/records.ts";
+import type { Reader } from "../../../store/reader.ts";
+import type { Writer } from "../../../store/writer.ts";
+import { resourceAnswer } from "./configured-shapes.ts";
+import { type ConfiguredContext, requireResource } from "./configured-resources.ts";
+import { requireValid } from "./desired-document.ts";
+import { change, shownChange, shownHead, versionHead } from "./history.ts";
+import { type AdminCall, type AdminOperation, type Answer, PLACES, reading, writing } from "../operation.ts";
+import type { AdminCalls } from "../report-reads.ts";
+import { dryRunQuery, noteQuery, orNull, requireEtag } from "../schemas.ts";
+
+const NOUNS = {
+  routes: { kind: "route", one: "Route", word: "route" },
+  policies: { kind: "policy", one: "Policy", word: "policy" },
+} as const;
+type Noun = keyof typeof NOUNS;
+
+const MOST_VERSIONS = 100;
+/** Versions whose calls are counted. */
+const MOST_COUNTED = 20;
+
+const calls = orNull(
+  z.strictObject({ calls: z.int(), errors: z.int(), cost_usd: z.string() }).meta({ id: "VersionCalls" }),
+  "Calls of the route from this version to the next one; null where they are not counted.",
+);
+const versions = z
+  .strictObject({
+    data: z.array(z.strictObject({ ...versionHead, change, calls }).meta({ id: "ObjectVersion" })),
+    as_of: z.string(),
+  })
+  .meta({ id: "ObjectVersions", description: "The newest first, at most 100." });
+const goBack = z.strictObject({ to: z.int().min(1) }).meta({ id: "ObjectRollback" });
+
+type Call = AdminCall<unknown, unknown>;
+
+export function objectVersionOperations(
+  noun: Noun,
+  reads: AdminCalls | null,
+): (context: ConfiguredContext, answered: z.ZodType) => readonly AdminOperation[] {
+  const { kind, one, word } = NOUNS[noun];
+  return (context, answered) =>
+    (["tenant", "project"] as const).flatMap((reach) => {
+      const { name: place, base } = PLACES[reach];
+      return [
+        reading({
+          id: `list${place}${one}Versions`,
+          path: `${base}/${noun}/{id}/versions`,
+          tag: noun,
+          summary: `List the versions of a ${word} with what each of them changed`,
+          answer: versions,
+          run: async (call, store) => {
+            const { id, name } = await requireResource(call, store, kind, context);
+            const found = await store.listObjectVersions(id, call.place!, MOST_VERSIONS);
+            const counted = noun === "routes" && reads !== null ? await callsOf(found, name!, call, reads) : [];
+            return {
+              body: {
+                data: found.map((version, index) => ({
+                  ...shownHead(version),
+                  change: shownChange(version.changes[0]!),
+                  calls: counted[index] ?? null,
+                })),
+                as_of: new Date(call.nowMs).toISOString(),
+              },
+            };
+          },
+        }),
+        writing({
+          id: `rollBack${place}${one}`,
+          method: "post",
+          path: `${base}/${noun}/{id}/rollback`,
+          tag: noun,
+          summary: `Publish a ${word} again as it was after a version; its tests are not tried`,
+          query: z.strictObject({ ...dryRunQuery, ...noteQuery }),
+          body: goBack,
+          answer: answered,
+          run: (call, writer) => wentBack(call, call.body.to, writer, { noun, context }),
+        }),
+      ];
+    });
+}
+
+/** The calls of a route under each of the newest versions. */
+async function callsOf(
+  found: readonly Version[],
+  route: string,
+  { place, nowMs }: Call,
+  reads: AdminCalls,
+): Promise<readonly JsonObject[]> {
+  const { tenantId, projectId } = place!;
+  return await Promise.all(
+    found.slice(0, MOST_COUNTED).map(async ({ atMs }, index) => {
+      const toMs = found[index - 1]?.atMs ?? nowMs;
+      if (toMs <= atMs) return { calls: 0, errors: 0, cost_usd: "0" };
+      const scope = { tenantId, ...(projectId !== null && { projectId }), route };
+      const { totals } = await reads.usage({ limit: 1 }, { ...scope, fromMs: atMs, toMs, by: [], order: "group" });
+      return {
+        calls: Number(totals?.calls ?? 0n),
+        errors: Number(totals?.errors ?? 0n),
+        cost_usd: usd(totals?.costNanoUsd ?? 0n),
+      };
+    }),
+  );
+}
+
+/** Throws `read_only`, `etag_mismatch`, `conflict`, and `invalid_request` for what is not valid any more. */
+async function wentBack(
+  call: Call,
+  to: number,
+  writer: Writer,
+  { noun, context }: { readonly noun: Noun; readonly context: ConfiguredContext },
+): Promise<Answer> {
+  const { kind, word } = NOUNS[noun];
+  const current = await requireResource(call, writer, kind, context);
+  requireWritable(call.role, { origin: "store", setBy: current.setBy });
+  requireEtag(call.ifMatch, current);
+  const before = await documentAfter(to, current.id, call, writer);
+  if (before === null) throw new GatewayError("conflict", `There was no ${word} of this id after version ${to}.`);
+  if (before === "unchanged") return resourceAnswer(current, 200);
+  const becomes = { name: current.name, document: before };
+  await requireValid(call, context.rules[noun]!, becomes, writer);
+  writer.restores(to);
+  return resourceAnswer(await writer.changeResource(kind, current.id, () => becomes), 200);
+}
+
+async function documentAfter(
+  version: number,
+  resourceId: string,
+  { place }: Call,
+  reader: Reader,
+): Promise<JsonObject | null | "unchanged"> {
+  const [difference] = await reader.diffVersions(Number.MAX_SAFE_INTEGER, version, { ...place!, resourceId });
+  return difference === undefined ? "unchanged" : difference.after;
+}

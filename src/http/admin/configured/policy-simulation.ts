@@ -1,0 +1,149 @@
+// `POST .../policies/{id}/simulate`: which of the last calls a policy would deny, as it is and with another document, and whose they are.
+import { z } from "zod";
+import { nothingThere, placeText } from "../../../auth/grants.ts";
+import type { JsonObject } from "../../../core/json.ts";
+import { policySchema, type PolicyDocument } from "../../../policies/policy-settings.ts";
+import type { PolicySimulation } from "../../../simulation/policy-simulation.ts";
+import type { Simulations } from "../../../simulation/simulations.ts";
+import type { Reader } from "../../../store/reader.ts";
+import { type ConfiguredContext, fromFile } from "./configured-resources.ts";
+import { problemsError } from "../input.ts";
+import { type AdminCall, type AdminOperation, apart, PLACES } from "../operation.ts";
+import { keptSimulations } from "../report-reads.ts";
+import { iso, isoOrNull, orNull, time } from "../schemas.ts";
+
+const MOST_CALLS = 1000;
+
+const body = z
+  .strictObject({
+    policy: policySchema.optional().meta({ description: "The fields of the policy as they would become." }),
+    calls: z.int().min(1).max(MOST_CALLS).default(MOST_CALLS).meta({ description: "How many calls, the newest." }),
+  })
+  .meta({ id: "PolicySimulationRequest" });
+type Body = z.output<typeof body>;
+
+const count = z.int();
+const traceIds = z.array(z.string()).meta({ description: "Some of these calls, the newest first." });
+const verdicts = z
+  .strictObject({
+    allowed: count,
+    denied: count,
+    unknown: count.meta({ description: "Calls of which the record does not hold what the policy reads." }),
+  })
+  .meta({ id: "PolicyVerdicts" });
+const changedCalls = z.strictObject({ calls: count, trace_ids: traceIds }).meta({ id: "ChangedCalls" });
+const answer = z
+  .strictObject({
+    policy: z.string(),
+    calls: count,
+    from: time.nullable(),
+    to: time.nullable(),
+    without_record: count.meta({
+      description: "Calls that are left out, because their details are not kept any more.",
+    }),
+    recorded: z
+      .strictObject({ denied: count, would_deny: count, masked: count, failed: count })
+      .meta({ description: "What the policy of this name really did in these calls." }),
+    now: orNull(verdicts, "What the published policy decides about the calls; null when no such policy is published."),
+    proposed: orNull(verdicts, "With the policy of the request; null if it has none."),
+    newly_denied: changedCalls.nullable(),
+    newly_allowed: changedCalls.nullable(),
+    who: z
+      .array(
+        z.strictObject({
+          project_id: z.string().nullable(),
+          token_id: z.string().nullable(),
+          newly_denied: count,
+          newly_allowed: count,
+        }),
+      )
+      .meta({ description: "Whose calls these are, those with the most first; at most 20." }),
+    as_of: time,
+  })
+  .meta({ id: "PolicySimulation" });
+
+type Call = AdminCall<Body, unknown>;
+
+export function policySimulationOperations(
+  simulations: Simulations | null,
+  context: ConfiguredContext,
+): readonly AdminOperation[] {
+  return (["tenant", "project"] as const).map((reach) => {
+    const { name: place, base, scopeText } = PLACES[reach];
+    return apart({
+      id: `simulate${place}Policy`,
+      method: "post",
+      path: `${base}/policies/{id}/simulate`,
+      tag: "policies",
+      summary: `Simulate a policy on the last recorded calls of ${scopeText}, as it is and with a change`,
+      body,
+      answer,
+      run: async (call, store) => {
+        const { name, document } = await presentPolicy(call, store, context);
+        const proposed = call.body.policy ?? null;
+        if (document === null && proposed === null)
+          throw nothingThere(`policy ${name} in the ${placeText(call.place!)}`);
+        if (proposed !== null) await requireStorable(call, store, name, context);
+        const made = await keptSimulations(simulations).policy({
+          place: call.place!,
+          name,
+          published: document,
+          proposed,
+          limit: call.body.calls,
+        });
+        return { body: shownSimulation(name, made) };
+      },
+    });
+  });
+}
+
+interface Present {
+  readonly name: string;
+  /** `null` where there is none. */
+  readonly document: PolicyDocument | null;
+}
+
+async function presentPolicy(call: Call, store: Reader, context: ConfiguredContext): Promise<Present> {
+  const key = call.params["id"]!;
+  const { tenantId, projectId } = call.place!;
+  const byId = await store.findResource("policy", key);
+  const isOwn = byId?.tenantId === tenantId && byId.projectId === projectId;
+  const stored = isOwn ? byId : await store.findResourceByName("policy", call.place!, key);
+  const found = fromFile(call, "policy", key, context) ?? stored;
+  const parsed = policySchema.safeParse(found?.document);
+  return { name: found?.name ?? key, document: parsed.success ? parsed.data : null };
+}
+
+async function requireStorable(call: Call, store: Reader, name: string, { rules }: ConfiguredContext): Promise<void> {
+  const document = call.body.policy as unknown as JsonObject;
+  const problems = await rules.policies!.problems({ call, name, document, reader: store });
+  if (problems.length > 0) throw problemsError(problems.map((one) => ({ ...one, path: ["policy", ...one.path] })));
+}
+
+function shownSimulation(policy: string, made: PolicySimulation): JsonObject {
+  const { newlyDenied, newlyAllowed } = made;
+  return {
+    policy,
+    calls: made.calls,
+    from: isoOrNull(made.fromMs),
+    to: isoOrNull(made.toMs),
+    without_record: made.withoutRecord,
+    recorded: { ...made.recorded },
+    now: made.now === null ? null : { ...made.now },
+    proposed: made.proposed === null ? null : { ...made.proposed },
+    newly_denied: newlyDenied === null ? null : shownExamples(newlyDenied),
+    newly_allowed: newlyAllowed === null ? null : shownExamples(newlyAllowed),
+    who: made.who.map((one) => ({
+      project_id: one.projectId,
+      token_id: one.tokenId,
+      newly_denied: one.newlyDenied,
+      newly_allowed: one.newlyAllowed,
+    })),
+    as_of: iso(made.asOfMs),
+  };
+}
+
+const shownExamples = ({ calls, traceIds: trace_ids }: NonNullable<PolicySimulation["newlyDenied"]>): JsonObject => ({
+  calls,
+  trace_ids,
+});

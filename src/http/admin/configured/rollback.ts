@@ -1,0 +1,93 @@
+// Rolls the configuration back to a version. What was valid then may be invalid now: another version of the gateway
+// reads it, a resource that it names is gone, or a higher role had written it.
+import { requireWritable } from "../../../auth/grants.ts";
+import { requireConfigures } from "../../../auth/restriction-grants.ts";
+import { formatPath } from "../../../config/problem.ts";
+import { CONFIGURED_KINDS, type ConfiguredKind } from "../../../core/configured.ts";
+import { GatewayError } from "../../../core/errors.ts";
+import type { Change, Resource } from "../../../store/records.ts";
+import type { Writer } from "../../../store/writer.ts";
+import { nounOf } from "./configured.ts";
+import type { ConfiguredContext } from "./configured-resources.ts";
+import { checkedDocument } from "./desired-document.ts";
+import type { DocumentRule } from "./document-rule.ts";
+import type { AdminCall } from "../operation.ts";
+import { newlyDangling, readNaming, titleOf } from "./references.ts";
+
+export type RollBackContext = Pick<ConfiguredContext, "rules" | "dependencies">;
+type Call = AdminCall<unknown, unknown>;
+
+interface Mistake {
+  readonly param: string;
+  readonly message: string;
+}
+
+const MAX_LISTED = 20;
+/** The references of these kinds are checked for all restored resources together. */
+const NAMING: ReadonlySet<ConfiguredKind> = new Set(["route", "budget"]);
+
+/** Returns the changes. Throws `read_only`, and `conflict` when the old state cannot be used now. */
+export async function rollBackTo(
+  version: number,
+  call: Call,
+  writer: Writer,
+  { rules, dependencies }: RollBackContext,
+): Promise<readonly Change[]> {
+  const place = call.place!;
+  requireConfigures(call.caller.token);
+  const before = await readNaming(writer, place.tenantId);
+  await requireOwn(await writer.diffVersions(Number.MAX_SAFE_INTEGER, version, place), call, writer);
+  const changes = await writer.rollBack(place, version);
+  const restored = await requireOwn(changes, call, writer);
+  const mistakes: Mistake[] = [];
+  for (const one of restored) mistakes.push(...(await mistakesIn(rules[nounOf(one.kind)], one, call, writer)));
+  for (const one of newlyDangling(dependencies, before, await readNaming(writer, place.tenantId)))
+    mistakes.push({ param: one.param, message: `${titleOf(one, place.tenantId)}: ${one.message}` });
+  const [first] = mistakes;
+  if (first === undefined) return changes;
+  const more = mistakes.length > 1 ? ` (and ${mistakes.length - 1} more: error.metadata.problems)` : "";
+  throw new GatewayError("conflict", `Version ${version} is not valid any more: ${first.message}${more}`, {
+    metadata: { problems: mistakes.slice(0, MAX_LISTED).map(({ param, message }) => ({ param, message })) },
+  });
+}
+
+/** The resources of these changes that exist now. Throws `read_only` for one that a higher role has written. */
+async function requireOwn(changes: readonly Change[], { role }: Call, writer: Writer): Promise<readonly Resource[]> {
+  const things: Resource[] = [];
+  for (const { kind, id } of changes) {
+    const found = isConfigured(kind) ? await writer.findResource(kind, id) : null;
+    if (found === null) continue;
+    requireWritable(role, { origin: "store", setBy: found.setBy });
+    things.push(found);
+  }
+  return things;
+}
+
+function isConfigured(kind: Change["kind"]): kind is ConfiguredKind {
+  return (CONFIGURED_KINDS as readonly string[]).includes(kind);
+}
+
+async function mistakesIn(
+  rule: DocumentRule | undefined,
+  thing: Resource,
+  call: Call,
+  writer: Writer,
+): Promise<readonly Mistake[]> {
+  const { kind, id, name, tenantId, projectId, document } = thing;
+  if (rule === undefined) return [];
+  const title = `the ${kind.replace("_", " ")} ${name ?? id}`;
+  try {
+    checkedDocument(rule, document, thing);
+  } catch (thrown) {
+    if (!(thrown instanceof GatewayError)) throw thrown;
+    return [{ param: thrown.param ?? "", message: `${title}: ${thrown.message}` }];
+  }
+  if (NAMING.has(kind)) return [];
+  const found = await rule.problems({
+    call: { ...call, place: { tenantId, projectId } },
+    name,
+    document,
+    reader: writer,
+  });
+  return found.map(({ path, message }) => ({ param: formatPath(path), message: `${title}: ${message}` }));
+}

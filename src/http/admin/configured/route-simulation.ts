@@ -1,0 +1,309 @@
+// `POST .../routes/{id}/simulate`: where the last calls of a route would go, as the route is now and with another
+// document, while targets fail as the request says. It reads what is recorded of calls, and calls no provider.
+import { z } from "zod";
+import { usd } from "../../../accounting/price.ts";
+import type { JsonObject } from "../../../core/json.ts";
+import { routesFor } from "../../../routing/resolve-route.ts";
+import { type RouteEntry, routeSchema } from "../../../routing/settings.ts";
+import type { RouteTest } from "../../../routing/test-settings.ts";
+import type { Difference, Percentiles } from "../../../simulation/compared-replays.ts";
+import { FAULT_SHAPE, faultFindings } from "../../../simulation/faults.ts";
+import type { RouteQuestion, RouteSimulation, SimulatedOutcome } from "../../../simulation/route-simulation.ts";
+import type { RouteTestResult } from "../../../simulation/route-tests.ts";
+import { simulatedConfiguration } from "../../../simulation/simulated-configuration.ts";
+import type { Simulations } from "../../../simulation/simulations.ts";
+import type { Reader } from "../../../store/reader.ts";
+import { nothingThere, placeText } from "../../../auth/grants.ts";
+import { type ConfiguredContext, fromFile } from "./configured-resources.ts";
+import { problemsError } from "../input.ts";
+import { type AdminCall, type AdminOperation, apart, PLACES } from "../operation.ts";
+import { keptSimulations } from "../report-reads.ts";
+import { projectsWithOwn, proposedRoute } from "./route-proposal.ts";
+import { iso, isoOrNull, orNull, time } from "../schemas.ts";
+
+const MOST_CALLS = 1000;
+const MOST_FAULTS = 20;
+
+const body = z
+  .strictObject({
+    route: routeSchema.optional().meta({ description: "The fields of the route as they would become." }),
+    faults: z.array(z.strictObject(FAULT_SHAPE)).max(MOST_FAULTS).default([]).meta({
+      description: "What is wrong with targets during all of the calls, as in the file of `dragoman simulate`.",
+    }),
+    calls: z.int().min(1).max(MOST_CALLS).default(MOST_CALLS).meta({ description: "How many calls, the newest." }),
+  })
+  .meta({ id: "RouteSimulationRequest" });
+type Body = z.output<typeof body>;
+
+const count = z.int();
+const traceIds = z.array(z.string()).meta({ description: "Some of these calls, the newest first." });
+const percentiles = z.strictObject({ p50: count.nullable(), p95: count.nullable() }).meta({ id: "Percentiles" });
+const simulatedFailure = z
+  .strictObject({ code: z.string(), calls: count, trace_ids: traceIds })
+  .meta({ id: "SimulatedFailure" });
+const refusal = z
+  .strictObject({
+    target: z.string().nullable(),
+    code: z.string(),
+    param: z.string().nullable(),
+    message: z.string(),
+    calls: count,
+    trace_ids: traceIds,
+  })
+  .meta({ id: "SimulatedRefusal" });
+const simulatedTarget = z
+  .strictObject({
+    target: z.string(),
+    calls: count.meta({ description: "Calls that it answers." }),
+    share: z.number(),
+    refused: count,
+    too_long: count.meta({ description: "Calls whose prompts are too long for its model." }),
+    cost_usd: z.string(),
+    unpriced: count,
+    recorded_answers: count.meta({
+      description: "Recorded answers of the target, from which its times are taken; 0 if its times are not known.",
+    }),
+  })
+  .meta({ id: "SimulatedTarget" });
+const simulatedRule = z
+  .strictObject({
+    kind: z.enum(["limit", "budget", "policy"]),
+    name: z.string(),
+    calls: count.meta({ description: "Answered calls that it would refuse." }),
+    unknown: count.meta({ description: "Calls of which the records do not hold what a policy reads." }),
+    trace_ids: traceIds,
+  })
+  .meta({ id: "SimulatedRule" });
+const outcome = z
+  .strictObject({
+    answered: count,
+    failed: count,
+    attempts: count,
+    failures: z.array(simulatedFailure),
+    refusals: z
+      .array(refusal)
+      .meta({ description: "Calls that a target does not take, whatever becomes of them elsewhere." }),
+    targets: z.array(simulatedTarget),
+    rules: z.array(simulatedRule).meta({
+      description:
+        "Limits, budgets and policies that would refuse some of the answered calls at the targets that answer them. Limits and budgets count these calls alone, each at its own time.",
+    }),
+    cost_usd: z.string(),
+    unpriced: count.meta({ description: "Answered calls whose cost is not known." }),
+    first_content_ms: percentiles,
+    total_ms: percentiles,
+  })
+  .meta({ id: "SimulatedOutcome" });
+const difference = z
+  .strictObject({
+    moved_calls: count,
+    moves: z.array(
+      z.strictObject({ from: z.string().nullable(), to: z.string().nullable(), calls: count, trace_ids: traceIds }),
+    ),
+    newly_failed: count,
+    newly_answered: count,
+    cost_usd: z
+      .string()
+      .meta({ description: "Of the calls whose cost is known on both sides; negative if they would cost less." }),
+    sentences: z.array(z.string()),
+  })
+  .meta({ id: "SimulatedDifference" });
+const answer = z
+  .strictObject({
+    route: z.string(),
+    calls: count,
+    from: time.nullable(),
+    to: time.nullable(),
+    left_out: z.array(z.strictObject({ reason: z.string(), calls: count })),
+    looked_to: time.nullable().meta({
+      description:
+        "Earlier calls were not looked at, because one request reads a bounded number of them; null if all were.",
+    }),
+    recorded: z
+      .strictObject({
+        targets: z.array(z.strictObject({ target: z.string(), calls: count })),
+        failed: count,
+        cost_usd: z.string(),
+      })
+      .meta({ description: "What really became of these calls." }),
+    now: orNull(outcome, "What becomes of the calls with the published route; null when no such route is published."),
+    proposed: orNull(outcome, "With the route of the request; null if it has none."),
+    difference: difference.nullable(),
+    tests: z.array(z.strictObject({ name: z.string(), passed: z.boolean(), fault: z.string().nullable() })).meta({
+      description: "The tests of the proposed route or, without one, of the route as it is.",
+    }),
+    suggested_tests: z.array(z.looseObject({ name: z.string() })).meta({
+      description:
+        "Tests that hold and are made of the calls, where the route has none; they can be sent as its `tests`.",
+    }),
+    as_of: time,
+  })
+  .meta({ id: "RouteSimulation" });
+
+type Call = AdminCall<Body, unknown>;
+
+export function routeSimulationOperations(
+  simulations: Simulations | null,
+  context: ConfiguredContext,
+): readonly AdminOperation[] {
+  return (["tenant", "project"] as const).map((reach) => {
+    const { name: place, base, scopeText } = PLACES[reach];
+    return apart({
+      method: "post",
+      id: `simulate${place}Route`,
+      path: `${base}/routes/{id}/simulate`,
+      tag: "routes",
+      summary: `Simulate a route on its last recorded calls in ${scopeText}, as it is and with a change`,
+      body,
+      answer,
+      run: async (call, store) => {
+        const faults = faultFindings(call.body.faults);
+        if (faults.length > 0) throw problemsError(faults);
+        const question = await questionOf(call, store, context);
+        return { body: shownSimulation(question.name, await keptSimulations(simulations).route(question)) };
+      },
+    });
+  });
+}
+
+/** Throws `not_found`, and `invalid_request` for a document that could not be stored either. */
+async function questionOf(call: Call, store: Reader, context: ConfiguredContext): Promise<RouteQuestion> {
+  const place = call.place!;
+  const name = await routeName(call, store, context);
+  const { dependencies } = context;
+  const ownIn = await projectsWithOwn(dependencies, call.snapshot, place, name, store);
+  const isPublished = routesFor(call.snapshot, place).has(name);
+  const entry = call.body.route;
+  if (entry === undefined && !isPublished) throw nothingThere(`route ${name} in the ${placeText(place)}`);
+  if (entry !== undefined) await requireStorable(call, store, name, entry, context);
+  return {
+    configuration: simulatedConfiguration(call.snapshot, place),
+    place,
+    name,
+    isPublished,
+    proposal: entry === undefined ? null : proposedRoute(dependencies, call.snapshot, place, { name, entry, ownIn }),
+    ownIn,
+    tests: (entry === undefined ? await presentTests(call, store, name, context) : entry.tests) ?? [],
+    faults: call.body.faults,
+    limit: call.body.calls,
+  };
+}
+
+/** A route is named by the id of its resource, or by its name. */
+async function routeName(call: Call, store: Reader, context: ConfiguredContext): Promise<string> {
+  const key = call.params["id"]!;
+  const byId = await store.findResource("route", key);
+  const place = call.place!;
+  if (byId !== null && byId.tenantId === place.tenantId && byId.projectId === place.projectId) return byId.name!;
+  return fromFile(call, "route", key, context)?.name ?? key;
+}
+
+async function requireStorable(
+  call: Call,
+  store: Reader,
+  name: string,
+  entry: RouteEntry,
+  { rules }: ConfiguredContext,
+): Promise<void> {
+  const document = entry as unknown as JsonObject;
+  const problems = await rules.routes!.problems({ call, name, document, reader: store });
+  if (problems.length > 0) throw problemsError(problems.map((one) => ({ ...one, path: ["route", ...one.path] })));
+}
+
+async function presentTests(
+  call: Call,
+  store: Reader,
+  name: string,
+  context: ConfiguredContext,
+): Promise<RouteEntry["tests"]> {
+  const document =
+    fromFile(call, "route", name, context)?.document ??
+    (await store.findResourceByName("route", call.place!, name))?.document;
+  const parsed = routeSchema.safeParse(document);
+  return parsed.success ? parsed.data.tests : [];
+}
+
+function shownSimulation(route: string, made: RouteSimulation): JsonObject {
+  const { calls, fromMs, toMs, leftOut, searchedToMs, recorded, now, proposed, answers, difference: change } = made;
+  const shown = (sums: SimulatedOutcome): JsonObject => shownOutcome(sums, (target) => answers.get(target) ?? 0);
+  return {
+    route,
+    calls,
+    from: isoOrNull(fromMs),
+    to: isoOrNull(toMs),
+    left_out: leftOut.map((one) => ({ ...one })),
+    looked_to: isoOrNull(searchedToMs),
+    recorded: shownRecorded(recorded),
+    now: now === null ? null : shown(now),
+    proposed: proposed === null ? null : shown(proposed),
+    difference: change === null ? null : shownDifference(change),
+    tests: made.tests.map(shownTest),
+    suggested_tests: made.suggestedTests.map(shownSuggestion),
+    as_of: iso(made.asOfMs),
+  };
+}
+
+function shownRecorded({ targets, failed, costNanoUsd }: RouteSimulation["recorded"]): JsonObject {
+  return { targets: targets.map((one) => ({ ...one })), failed, cost_usd: usd(costNanoUsd) };
+}
+
+const shownSuggestion = ({ name, when, expect }: RouteTest): JsonObject => ({ name, when, expect });
+const shownTest = ({ name, fault }: RouteTestResult): JsonObject => ({ name, passed: fault === null, fault });
+
+const shownPercentiles = ({ p50, p95 }: Percentiles): JsonObject => ({ p50, p95 });
+
+function shownOutcome(sums: SimulatedOutcome, answersOf: (target: string) => number): JsonObject {
+  return {
+    answered: sums.answered,
+    failed: sums.failed,
+    attempts: sums.attempts,
+    failures: sums.failures.map(({ code, calls, traceIds: trace_ids }) => ({ code, calls, trace_ids })),
+    refusals: sums.refusals.map(({ target, code, param, message, calls, traceIds: trace_ids }) => ({
+      target,
+      code,
+      param,
+      message,
+      calls,
+      trace_ids,
+    })),
+    targets: sums.targets.map(({ target, calls, refused, tooLong, costNanoUsd, unpriced }) => ({
+      target,
+      calls,
+      share: sums.answered === 0 ? 0 : calls / sums.answered,
+      refused,
+      too_long: tooLong,
+      cost_usd: usd(costNanoUsd),
+      unpriced,
+      recorded_answers: answersOf(target),
+    })),
+    rules: sums.rules.map(({ kind, name, calls, unknown, traceIds: trace_ids }) => ({
+      kind,
+      name,
+      calls,
+      unknown,
+      trace_ids,
+    })),
+    cost_usd: usd(sums.costNanoUsd),
+    unpriced: sums.unpriced,
+    first_content_ms: shownPercentiles(sums.firstContentMs),
+    total_ms: shownPercentiles(sums.totalMs),
+  };
+}
+
+function shownDifference({
+  movedCalls,
+  moves,
+  newlyFailed,
+  newlyAnswered,
+  costNanoUsd,
+  sentences,
+}: Difference): JsonObject {
+  return {
+    moved_calls: movedCalls,
+    moves: moves.map(({ from, to, calls, traceIds: trace_ids }) => ({ from, to, calls, trace_ids })),
+    newly_failed: newlyFailed,
+    newly_answered: newlyAnswered,
+    cost_usd: `${costNanoUsd < 0 ? "-" : ""}${usd(Math.abs(costNanoUsd))}`,
+    sentences,
+  };
+}

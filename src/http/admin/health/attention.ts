@@ -1,0 +1,254 @@
+// What needs somebody in a tenant or project: budgets that are about to be reached, limits that refuse many calls,
+// providers and routes that fail, access tokens that expire, models without a price.
+import { z } from "zod";
+import type { TenantOrProject } from "../../../auth/grants.ts";
+import { type Role, roleAtLeast } from "../../../core/identity.ts";
+import type { JsonObject } from "../../../core/json.ts";
+import type { Snapshot } from "../../../core/snapshot.ts";
+import type { Reader } from "../../../store/reader.ts";
+import { type LimitWorld, rulesAt, statesOf } from "./limit-states.ts";
+import { type AdminOperation, PLACES, reading } from "../operation.ts";
+import type { CallFilter } from "../../../store/calls/calls.ts";
+import { tagOf } from "../../../store/calls/call-tags.ts";
+import { failuresOf, type HealthWorld, isFailing, providersAt, recentFrom, type Targets } from "./provider-health.ts";
+import { type AdminCalls, keptCalls } from "../report-reads.ts";
+import { iso, time } from "../schemas.ts";
+
+const KINDS = ["budget", "limit", "provider", "route", "token", "price"] as const;
+const answer = z
+  .strictObject({
+    data: z
+      .array(
+        z
+          .strictObject({
+            kind: z.enum(KINDS),
+            subject: z.string().meta({
+              description:
+                "The id of the budget, limit or token, the name of the provider or route, or `<provider>:<model>`.",
+            }),
+            text: z.string(),
+            at: time.nullable().meta({ description: "When it happens; null if it happens now." }),
+          })
+          .meta({ id: "Attention" }),
+      )
+      .meta({ description: "What happens now, then what happens first." }),
+    as_of: time,
+  })
+  .meta({ id: "AttentionList" });
+
+interface Matter {
+  readonly kind: (typeof KINDS)[number];
+  readonly subject: string;
+  readonly text: string;
+  readonly atMs: number | null;
+}
+
+const DAY_MS = 86_400_000;
+/** Tokens that end within this time are listed. */
+const EXPIRING_MS = 14 * DAY_MS;
+const MOST_TOKENS = 1000;
+const MOST_MATTERS = 100;
+/** The limits and budgets that are looked at, and the newest of the calls that one refused. */
+const MOST_RULES = 100;
+const MOST_LOOKED_AT = 200;
+/** The routes with the most calls are looked at. */
+const MOST_ROUTES = 20;
+
+type World = LimitWorld & HealthWorld;
+
+async function budgets(
+  world: World,
+  snapshot: Snapshot,
+  at: TenantOrProject,
+  nowMs: number,
+): Promise<readonly Matter[]> {
+  const rules = rulesAt(snapshot, at).filter(({ kind, mode }) => kind === "budget" && mode === "enforce");
+  const states = await statesOf(world, rules, at, nowMs);
+  return states.flatMap(({ rule, accounts: [first] }): readonly Matter[] => {
+    if (first === undefined || first.hitsAtMs === null) return [];
+    const of = first.value === null ? "" : ` of ${JSON.stringify(first.value)}`;
+    const name = `The budget ${JSON.stringify(rule.name)}${of}`;
+    const isUsedUp = first.hitsAtMs <= nowMs;
+    return [
+      {
+        kind: "budget",
+        subject: rule.id,
+        text: isUsedUp ? `${name} is used up.` : `${name} will be used up at the present rate.`,
+        atMs: isUsedUp ? null : first.hitsAtMs,
+      },
+    ];
+  });
+}
+
+async function providers(
+  world: World,
+  snapshot: Snapshot,
+  at: TenantOrProject,
+  nowMs: number,
+): Promise<readonly Matter[]> {
+  const all = await providersAt(world, snapshot, at, nowMs);
+  return all.flatMap(({ id, status, routes: dependants }): readonly Matter[] =>
+    status === "down" || status === "degraded"
+      ? [
+          {
+            kind: "provider",
+            subject: id,
+            text: `The provider ${JSON.stringify(id)} ${status === "down" ? "does not answer" : "fails often, or some of its models are avoided"}.${sentenceOf("It is a target of", [...new Set(dependants.map(({ route }) => route.name))])}`,
+            atMs: null,
+          },
+        ]
+      : [],
+  );
+}
+
+/** Limits and budgets that refuse a notable part of all calls, with the routes of these calls. */
+async function refusals(
+  { calls }: World,
+  snapshot: Snapshot,
+  at: TenantOrProject,
+  nowMs: number,
+): Promise<readonly Matter[]> {
+  const fromMs = recentFrom(nowMs);
+  const { totals } = await calls.usage({ limit: 1 }, { ...scopeOf(at), fromMs, by: [], order: "group" });
+  if (totals === null || !isFailing(Number(totals.calls), Number(totals.errors))) return [];
+  const rules = rulesAt(snapshot, at).filter(({ mode }) => mode === "enforce");
+  const found = await Promise.all(
+    rules.slice(0, MOST_RULES).map(async ({ id, kind, name }): Promise<readonly Matter[]> => {
+      const filter: CallFilter & { readonly tags: readonly string[] } = {
+        ...scopeOf(at),
+        outcome: "failed",
+        code: kind === "budget" ? "insufficient_quota" : "rate_limit_exceeded",
+        tags: [tagOf("limit", id)],
+      };
+      const { buckets } = await calls.histogram({ filter, edges: [fromMs, nowMs + 1] });
+      const refused = Number(buckets[0]?.calls ?? 0n);
+      if (!isFailing(Number(totals.errors), refused)) return [];
+      const newest = await calls.searchCalls({ limit: MOST_LOOKED_AT }, { ...filter, order: "newest", fromMs });
+      const named = [...new Set(newest.data.flatMap(({ route }) => (route === null ? [] : [route])))].toSorted();
+      return [
+        {
+          kind: kind === "budget" ? "budget" : "limit",
+          subject: id,
+          text: `The ${kind} ${JSON.stringify(name)} refused ${refused} of ${totals.calls} calls lately.${sentenceOf("They were calls of", named)}`,
+          atMs: null,
+        },
+      ];
+    }),
+  );
+  return found.flat();
+}
+
+const MOST_NAMED = 3;
+
+/** Which routes are concerned. */
+function sentenceOf(begin: string, names: readonly string[]): string {
+  if (names.length === 0) return "";
+  const named = names.slice(0, MOST_NAMED).map((name) => JSON.stringify(name));
+  const more = names.length - named.length;
+  return ` ${begin} ${names.length === 1 ? "the route" : "the routes"} ${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}.`;
+}
+
+async function routes({ calls }: World, at: TenantOrProject, nowMs: number): Promise<readonly Matter[]> {
+  const { data } = await calls.usage(
+    { limit: MOST_ROUTES },
+    { ...scopeOf(at), fromMs: recentFrom(nowMs), by: ["route"], order: "calls" },
+  );
+  const used = data.filter(({ group, sums }) => group[0] != null && sums.errors > 0n);
+  const found = await Promise.all(
+    used.map(async (row): Promise<readonly Matter[]> => {
+      const route = row.group[0]!;
+      const failures = await failuresOf(calls, { ...scopeOf(at), route }, nowMs);
+      return isFailing(Number(row.sums.calls), failures.calls)
+        ? [
+            {
+              kind: "route",
+              subject: route,
+              text: `${failures.calls} of ${row.sums.calls} calls of the route ${JSON.stringify(route)} failed lately.`,
+              atMs: null,
+            },
+          ]
+        : [];
+    }),
+  );
+  return found.flat();
+}
+
+async function prices({ calls }: World, at: TenantOrProject, nowMs: number): Promise<readonly Matter[]> {
+  const fromMs = recentFrom(nowMs) - DAY_MS;
+  const { data } = await calls.usage(
+    { limit: 1000 },
+    { ...scopeOf(at), fromMs, by: ["provider", "model"], order: "calls" },
+  );
+  return data.flatMap(({ group: [provider, model], sums }): readonly Matter[] =>
+    sums.unpriced === 0n
+      ? []
+      : [
+          {
+            kind: "price",
+            subject: `${provider ?? ""}:${model ?? ""}`,
+            text: `${sums.unpriced} calls of the last day have no cost, because no price of ${provider ?? ""}:${model ?? ""} is known.`,
+            atMs: null,
+          },
+        ],
+  );
+}
+
+/** Only for those who may list the tokens. */
+async function tokens(store: Reader, at: TenantOrProject, role: Role, nowMs: number): Promise<readonly Matter[]> {
+  if (!roleAtLeast(role, at.projectId === null ? "admin" : "maintainer")) return [];
+  const { data } = await store.listTokens(
+    { limit: MOST_TOKENS },
+    { tenantId: at.tenantId, state: "live", ...(at.projectId !== null && { projectId: at.projectId }) },
+  );
+  return data.flatMap(({ id, name, expiresAtMs }): readonly Matter[] =>
+    expiresAtMs - nowMs > EXPIRING_MS
+      ? []
+      : [
+          {
+            kind: "token",
+            subject: id,
+            text: `The access token ${JSON.stringify(name)} expires.`,
+            atMs: expiresAtMs,
+          },
+        ],
+  );
+}
+
+const scopeOf = ({ tenantId, projectId }: TenantOrProject) => ({ tenantId, ...(projectId !== null && { projectId }) });
+
+const shown = ({ kind, subject, text, atMs }: Matter): JsonObject => ({
+  kind,
+  subject,
+  text,
+  at: atMs === null ? null : iso(atMs),
+});
+
+export function attentionOperations(
+  calls: AdminCalls | null,
+  limits: LimitWorld["limits"],
+  targets: Targets,
+): readonly AdminOperation[] {
+  const world: World = { calls: keptCalls(calls), limits, targets };
+  return (["tenant", "project"] as const).map((reach) => {
+    const { name: place, base, scopeText } = PLACES[reach];
+    return reading({
+      id: `list${place}Attention`,
+      path: `${base}/attention`,
+      tag: "attention",
+      summary: `List what needs somebody in ${scopeText}: budgets, limits that refuse many calls, failing providers and routes, models without a price, and, for those who may list them, access tokens that expire within two weeks`,
+      answer,
+      run: async ({ place: at, role, snapshot, nowMs }, store) => {
+        const all = await Promise.all([
+          budgets(world, snapshot, at!, nowMs),
+          refusals(world, snapshot, at!, nowMs),
+          providers(world, snapshot, at!, nowMs),
+          routes(world, at!, nowMs),
+          tokens(store, at!, role, nowMs),
+          prices(world, at!, nowMs),
+        ]);
+        const matters = all.flat().toSorted((a, b) => (a.atMs ?? 0) - (b.atMs ?? 0));
+        return { body: { data: matters.slice(0, MOST_MATTERS).map(shown), as_of: iso(nowMs) } };
+      },
+    });
+  });
+}

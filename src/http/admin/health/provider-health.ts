@@ -1,0 +1,308 @@
+// How providers do: the state of each target, how the attempts of the last hour ended (promise 9.9), the last failure,
+// and which routes depend on it.
+import { z } from "zod";
+import { latencyAt } from "../../../accounting/usage-sums.ts";
+import type { TenantOrProject } from "../../../auth/grants.ts";
+import { CATALOGUE, type ErrorCode } from "../../../core/errors.ts";
+import type { JsonObject } from "../../../core/json.ts";
+import { type Snapshot, snapshotSeenBy } from "../../../core/snapshot.ts";
+import type { TargetStatus } from "../../../observe/metrics/metrics.ts";
+import type { AttemptSums, CallScope } from "../../../store/calls/calls.ts";
+import { drainShape, drainsOf, shownDrain } from "./drains.ts";
+import { type AdminOperation, PLACES, reading } from "../operation.ts";
+import { type PlacedRoute, placedRoutes } from "./placed-routes.ts";
+import { type AdminCalls, keptCalls } from "../report-reads.ts";
+import { iso, time } from "../schemas.ts";
+
+const figures = {
+  attempts: z.int().meta({
+    description:
+      "What the provider was asked: retries, hedges and fallbacks count, and calls that were refused before do not.",
+  }),
+  errors: z.int().meta({
+    description:
+      "Attempts that the provider let fail, also where another target answered the call; not those that the gateway or the caller ended, nor those for which it accepted no more requests.",
+  }),
+  p50_ms: z.int().nullable().meta({ description: "Approximate: estimated from counts of attempts by duration." }),
+  p95_ms: z.int().nullable().meta({ description: "Approximate, as `p50_ms`." }),
+};
+const target = z
+  .strictObject({
+    model: z.string(),
+    state: z.enum(["closed", "open", "half_open", "rate_limited"]).meta({
+      description: "Of the circuit breaker: `open` targets are not called. `rate_limited`: the provider asked to wait.",
+    }),
+    first_content_ms: z.int().nullable().meta({ description: "The recent time to the first content." }),
+    open_for_ms: z.int().nullable().meta({ description: "How long the target is still avoided." }),
+  })
+  .meta({ id: "ProviderTarget" });
+const codeCount = z.strictObject({ code: z.string(), attempts: z.int() }).meta({ id: "CodeCount" });
+const failure = z
+  .strictObject({
+    at: time.meta({ description: "When its call began." }),
+    trace_id: z.string().meta({ description: "Of the call, which another target may have answered." }),
+    model: z.string(),
+    status: z.int().nullable().meta({
+      description: "Of the provider's response; null if there was none, or if the details of the call are not kept.",
+    }),
+    code: z.string(),
+  })
+  .meta({ id: "ProviderFailure" });
+const dependant = z
+  .strictObject({
+    name: z.string(),
+    project_id: z.string().nullable().meta({ description: "The project that has the route by itself." }),
+  })
+  .meta({ id: "DependentRoute" });
+const health = z
+  .strictObject({
+    id: z.string(),
+    type: z.string(),
+    enabled: z.boolean(),
+    status: z.enum(["ok", "degraded", "down", "unused"]).meta({
+      description:
+        "`down`: every known target is avoided, or all of at least five attempts failed; `degraded`: one target is avoided, or a fifth of at least five attempts failed; `unused`: there was no attempt.",
+    }),
+    ...figures,
+    targets: z.array(target).meta({ description: "Those that were called lately by this gateway." }),
+    codes: z.array(codeCount).meta({ description: "The error codes of these attempts." }),
+    last_failure: failure.nullable(),
+    routes: z.array(dependant).meta({
+      description: "The routes that have it among their targets; of a tenant, those of its projects as well.",
+    }),
+    drains: z.array(drainShape).meta({ description: "Why it, or one of its models, gets no calls for a while." }),
+  })
+  .meta({ id: "ProviderHealth" });
+const answer = z
+  .strictObject({
+    data: z.array(health),
+    from: time.meta({ description: "The calls whose attempts are counted began at this time or later." }),
+    as_of: time,
+  })
+  .meta({ id: "ProviderHealths" });
+
+/** The states of targets that this machine knows. */
+export type Targets = () => Promise<readonly TargetStatus[]>;
+
+export interface HealthWorld {
+  readonly calls: AdminCalls;
+  readonly targets: Targets;
+}
+
+const HOUR_MS = 3_600_000;
+/** From this many calls or attempts on, and with this share of failures, something is wrong. */
+const FEWEST = 5;
+const NOTABLE_SHARE = 0.2;
+
+/** The beginning of the hour before the present one: sums are kept for whole hours. */
+export const recentFrom = (nowMs: number): number => Math.floor(nowMs / HOUR_MS) * HOUR_MS - HOUR_MS;
+
+/** Codes of limits too: that a provider accepts no more requests is seen in the state of its targets. */
+const OF_LIMITS: ReadonlySet<string> = new Set<ErrorCode>(["rate_limit_exceeded", "insufficient_quota"]);
+
+const sourceOf = (code: string): string | null =>
+  Object.hasOwn(CATALOGUE, code) && !OF_LIMITS.has(code) ? CATALOGUE[code as ErrorCode].source : null;
+
+/** Whether a provider's side is at fault, and not the caller, a limit or the gateway. */
+const isUpstream = (code: string): boolean => sourceOf(code) === "upstream";
+
+/** Whether a call failed on its route, and not by its caller or a limit. That no target was left is of the route. */
+const isOnRoute = (code: string | null): boolean =>
+  code === null || sourceOf(code) === "upstream" || sourceOf(code) === "gateway";
+
+export interface Failures {
+  readonly codes: readonly { readonly code: string; readonly calls: number }[];
+  /** Of all codes. */
+  readonly calls: number;
+}
+
+/** The calls of a scope that failed on their routes. */
+export async function failuresOf(calls: AdminCalls, scope: CallScope, nowMs: number): Promise<Failures> {
+  const { failures } = await calls.facets({
+    scope,
+    fixed: Object.keys(scope) as (keyof CallScope)[],
+    fromMs: recentFrom(nowMs),
+    toMs: recentFrom(nowMs) + 2 * HOUR_MS,
+    limit: 1,
+    dimensions: [],
+  });
+  const own = failures.values.filter(({ code }) => isOnRoute(code));
+  const byCode = Map.groupBy(own, ({ code, status }) => code ?? String(status));
+  const codes = [...byCode].map(([code, list]) => ({ code, calls: list.reduce((sum, one) => sum + one.calls, 0) }));
+  return {
+    codes: codes.toSorted((a, b) => b.calls - a.calls),
+    calls: codes.reduce((sum, one) => sum + one.calls, 0),
+  };
+}
+
+/** Whether something is wrong: a single failure among few is not. */
+export function isFailing(all: number, failed: number): boolean {
+  return all >= FEWEST && failed / all >= NOTABLE_SHARE;
+}
+
+export interface OneProvider {
+  readonly id: string;
+  readonly status: "ok" | "degraded" | "down" | "unused";
+  /** The routes that have it among their targets. */
+  readonly routes: readonly PlacedRoute[];
+  readonly shown: JsonObject;
+}
+
+export async function providersAt(
+  { calls, targets }: HealthWorld,
+  snapshot: Snapshot,
+  at: TenantOrProject,
+  nowMs: number,
+): Promise<readonly OneProvider[]> {
+  const [{ data }, all] = await Promise.all([
+    calls.attempts({
+      tenantId: at.tenantId,
+      ...(at.projectId !== null && { projectId: at.projectId }),
+      fromHourMs: recentFrom(nowMs),
+    }),
+    targets(),
+  ]);
+  const asked = Map.groupBy(data, ({ provider }) => provider);
+  const routes = placedRoutes(snapshot, at);
+  const providers = providersSeen(snapshot, at);
+  const drains = drainsOf(snapshot, at.tenantId, nowMs);
+  return await Promise.all(
+    [...providers.values()]
+      .filter(({ id, enabled }) => enabled || asked.has(id))
+      .map(async ({ id, family, enabled, owner }): Promise<OneProvider> => {
+        const figuresOfIt = attemptFigures(asked.get(id) ?? []);
+        const own = all.flatMap((one) => targetOf(one, id, owner));
+        const status = statusOf(
+          figuresOfIt,
+          own.map(({ state }) => state),
+        );
+        const dependants = routes.filter(({ route }) => route.targets.some(({ providerId }) => providerId === id));
+        return {
+          id,
+          status,
+          routes: dependants,
+          shown: {
+            id,
+            type: family,
+            enabled,
+            status,
+            attempts: figuresOfIt.attempts,
+            errors: figuresOfIt.errors,
+            p50_ms: latencyAt(0.5, figuresOfIt.latency),
+            p95_ms: latencyAt(0.95, figuresOfIt.latency),
+            targets: own.map(({ model, state, firstContentMs, openForMs }) => ({
+              model,
+              state,
+              first_content_ms: rounded(firstContentMs),
+              open_for_ms: rounded(openForMs),
+            })),
+            codes: figuresOfIt.codes.map((one) => ({ ...one })),
+            last_failure: await lastFailure(calls, figuresOfIt.failed, at.tenantId),
+            routes: dependants.map(({ route, projectId }) => ({ name: route.name, project_id: projectId })),
+            drains: drains.filter(({ provider }) => provider === id).map(shownDrain),
+          },
+        };
+      }),
+  );
+}
+
+/** Of a tenant, those that only its projects have as well. */
+function providersSeen(snapshot: Snapshot, at: TenantOrProject): Snapshot["providers"] {
+  const { providers } = snapshotSeenBy(snapshot, at);
+  if (at.projectId !== null || snapshot.projectProviders.size === 0) return providers;
+  const ofProjects = [...snapshot.projects.values()]
+    .filter(({ tenantId }) => tenantId === at.tenantId)
+    .flatMap(({ id }) => [...(snapshot.projectProviders.get(id) ?? [])]);
+  return new Map([...ofProjects, ...providers]);
+}
+
+interface AttemptFigures {
+  readonly attempts: number;
+  readonly errors: number;
+  readonly codes: readonly { readonly code: string; readonly attempts: number }[];
+  readonly latency: readonly bigint[];
+  /** Those that the provider let fail. */
+  readonly failed: readonly FailedSums[];
+}
+type FailedSums = AttemptSums & { readonly code: string };
+
+const sumOf = (sums: readonly AttemptSums[]): number => sums.reduce((sum, { attempts }) => sum + attempts, 0);
+
+function attemptFigures(sums: readonly AttemptSums[]): AttemptFigures {
+  const failed = sums.filter((one): one is FailedSums => one.code !== null && isUpstream(one.code));
+  const codes = [...Map.groupBy(failed, ({ code }) => code)].map(([code, of]) => ({ code, attempts: sumOf(of) }));
+  return {
+    attempts: sumOf(sums),
+    errors: sumOf(failed),
+    codes: codes.toSorted((a, b) => b.attempts - a.attempts),
+    latency: (sums[0]?.latency ?? []).map((_, index) => sums.reduce((sum, one) => sum + one.latency[index]!, 0n)),
+    failed,
+  };
+}
+
+async function lastFailure(
+  calls: AdminCalls,
+  failed: readonly FailedSums[],
+  tenantId: string,
+): Promise<JsonObject | null> {
+  const [last] = failed.toSorted((a, b) => (a.lastTraceId < b.lastTraceId ? 1 : -1));
+  const call = last === undefined ? null : await calls.findCall(last.lastTraceId, tenantId);
+  if (last === undefined || call === null) return null;
+  const { provider, model, code } = last;
+  const attempt = call.record?.attempts.findLast(
+    (one) => one.provider === provider && one.model === model && one.code === code,
+  );
+  const { timeMs, traceId } = call.summary;
+  return { at: iso(timeMs), trace_id: traceId, model, status: attempt?.status ?? null, code };
+}
+
+/**
+ * A target belongs to all tenants, or to the owner of the provider that its key names; targets with an address or a
+ * credential of a caller's own are nobody else's business.
+ */
+function targetOf(
+  status: TargetStatus,
+  id: string,
+  owner: string | undefined,
+): readonly (TargetStatus & { model: string })[] {
+  if (!status.target.startsWith(`${id}:`)) return [];
+  const suffix = owner === undefined ? "" : ` of ${owner}`;
+  const name = status.target.slice(id.length + 1);
+  if (!name.endsWith(suffix)) return [];
+  const model = name.slice(0, name.length - suffix.length);
+  return / (?:of|at|with) /.test(model) ? [] : [{ ...status, model }];
+}
+
+function statusOf(
+  { attempts, errors }: AttemptFigures,
+  states: readonly TargetStatus["state"][],
+): OneProvider["status"] {
+  const avoided = states.filter((state) => state === "open" || state === "rate_limited").length;
+  const isFaulty = isFailing(attempts, errors);
+  if ((isFaulty && errors === attempts) || (avoided > 0 && avoided === states.length)) return "down";
+  if (avoided > 0 || isFaulty) return "degraded";
+  return attempts === 0 ? "unused" : "ok";
+}
+
+const rounded = (ms: number | null): number | null => (ms === null ? null : Math.round(ms));
+
+export function providerHealthOperations(calls: AdminCalls | null, targets: Targets): readonly AdminOperation[] {
+  const world: HealthWorld = { calls: keptCalls(calls), targets };
+  return (["tenant", "project"] as const).map((reach) => {
+    const { name: place, base, scopeText } = PLACES[reach];
+    return reading({
+      id: `list${place}ProviderHealth`,
+      path: `${base}/provider_health`,
+      tag: "provider_health",
+      summary: `List how the providers that ${scopeText} uses do: targets, failures of the last hour, routes that depend on them`,
+      answer,
+      run: async ({ place: at, snapshot, nowMs }) => ({
+        body: {
+          data: (await providersAt(world, snapshot, at!, nowMs)).map(({ shown }) => shown),
+          from: iso(recentFrom(nowMs)),
+          as_of: iso(nowMs),
+        },
+      }),
+    });
+  });
+}

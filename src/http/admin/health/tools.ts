@@ -1,0 +1,257 @@
+// Tries out a registered tool server: which tools it lists, whether and how fast it responds, and what one of its tools
+// answers. A fault of the server is part of the result and not an error of the operation; the server is called outside
+// of any transaction.
+import { z } from "zod";
+import type { Cancellation } from "../../../core/cancellation.ts";
+import { withCancellation } from "../../../core/timeout.ts";
+import { GatewayError } from "../../../core/errors.ts";
+import { roleAtLeast } from "../../../core/identity.ts";
+import type { JsonObject } from "../../../core/json.ts";
+import type { ToolResultPart, ToolServer } from "../../../core/tool.ts";
+import type { ToolServers } from "../../../mcp/tool-servers.ts";
+import { type AdminCall, type AdminOperation, type Answer, reading, writing } from "../operation.ts";
+import { dryRunQuery } from "../schemas.ts";
+import type { Writer } from "../../../store/writer.ts";
+
+type Call = AdminCall<unknown, unknown>;
+
+const fault = z
+  .strictObject({
+    code: z.string(),
+    message: z.string(),
+    detail: z
+      .string()
+      .nullable()
+      .meta({ description: "The error as it is in the log, for operators; null for other callers." }),
+  })
+  .nullable()
+  .meta({ description: "Null if the test succeeded." });
+
+const toolList = z
+  .strictObject({
+    data: z.array(
+      z.strictObject({
+        name: z.string(),
+        title: z.string().nullable(),
+        description: z.string().nullable(),
+        input_schema: z.looseObject({}),
+      }),
+    ),
+  })
+  .meta({ id: "ToolList" });
+
+const serverStatus = z
+  .strictObject({
+    ok: z.boolean(),
+    transport: z.enum(["streamable_http", "sse", "stdio"]).nullable(),
+    protocol_version: z.string().nullable().meta({ description: "The protocol version agreed with the server." }),
+    server_name: z.string().nullable(),
+    server_version: z.string().nullable(),
+    connect_ms: z
+      .number()
+      .nullable()
+      .meta({ description: "Time to connect; near 0 if there was a connection already." }),
+    list_ms: z.number().nullable().meta({ description: "Time to list its tools, without the cache." }),
+    tools: z.int().nullable(),
+    error: fault,
+  })
+  .meta({ id: "ToolServerTest" });
+
+const block = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.literal("text"), text: z.string() }),
+  z.strictObject({ type: z.literal("image"), media_type: z.string(), data: z.string() }),
+]);
+const callBody = z
+  .strictObject({
+    tool: z.string().min(1).max(256),
+    arguments: z.looseObject({}).optional().meta({ description: "Arguments of the tool; none by default." }),
+  })
+  .meta({ id: "ToolCall" });
+const result = z
+  .strictObject({
+    ok: z.boolean().meta({ description: "If false there is no result, and `error` says why." }),
+    is_error: z.boolean().nullable().meta({ description: "Whether the tool reports an error." }),
+    content: z.array(block).nullable(),
+    structured: z.unknown().meta({ description: "Null if the result has no structured content." }),
+    result_bytes: z.int().nullable(),
+    duration_ms: z.number(),
+    error: fault,
+  })
+  .meta({ id: "ToolCallResult" });
+
+/** Finds the server by its name or its id. Throws `tool_server_not_found`, `insufficient_role`. */
+function serverOf(call: Call): ToolServer {
+  const { tenantId, projectId } = call.place!;
+  const servers = call.snapshot.toolServers.of(tenantId, projectId);
+  const key = call.params["id"]!;
+  const server = servers.get(key) ?? [...servers.values()].find((one) => one.key.startsWith(`${key} `));
+  if (server === undefined)
+    throw new GatewayError(
+      "tool_server_not_found",
+      `There is no enabled tool server named ${JSON.stringify(key.slice(0, 100))}.`,
+    );
+  if (server.role !== null && !roleAtLeast(call.role, server.role))
+    throw new GatewayError(
+      "insufficient_role",
+      `This tool server needs the role ${server.role} or higher; the role here is ${call.role}.`,
+    );
+  return server;
+}
+
+function faultShape(thrown: unknown, { caller }: Call): JsonObject {
+  if (!(thrown instanceof GatewayError)) throw thrown;
+  return { code: thrown.code, message: thrown.message, detail: caller.isOperator ? thrown.detail : null };
+}
+
+const NOTHING_KNOWN = {
+  transport: null,
+  protocol_version: null,
+  server_name: null,
+  server_version: null,
+  connect_ms: null,
+  list_ms: null,
+  tools: null,
+};
+
+async function tested(call: Call, servers: ToolServers): Promise<JsonObject> {
+  const server = serverOf(call);
+  if (call.dryRun) return { ok: true, ...NOTHING_KNOWN, error: null };
+  try {
+    const { transport, protocolVersion, name, version, connectMs, listMs, tools } = await inTime((signal) =>
+      servers.test(server, signal),
+    );
+    return {
+      ok: true,
+      transport,
+      protocol_version: protocolVersion,
+      server_name: name,
+      server_version: version,
+      connect_ms: rounded(connectMs),
+      list_ms: rounded(listMs),
+      tools,
+      error: null,
+    };
+  } catch (thrown) {
+    return { ok: false, ...NOTHING_KNOWN, error: faultShape(thrown, call) };
+  }
+}
+
+async function called(
+  call: AdminCall<z.output<typeof callBody>, unknown>,
+  servers: ToolServers,
+  monotonic: () => number,
+): Promise<JsonObject> {
+  const server = serverOf(call);
+  const nothing = { is_error: null, content: null, structured: null, result_bytes: null };
+  if (call.dryRun) return { ok: true, ...nothing, duration_ms: 0, error: null };
+  const beganMs = monotonic();
+  try {
+    const {
+      parts,
+      structured = null,
+      isError,
+      bytes,
+    } = await inTime((signal) =>
+      servers.call(server, call.body.tool, (call.body.arguments ?? {}) as JsonObject, signal, null),
+    );
+    return {
+      ok: true,
+      is_error: isError,
+      content: parts.map(shownPart),
+      structured,
+      result_bytes: bytes,
+      duration_ms: rounded(monotonic() - beganMs),
+      error: null,
+    };
+  } catch (thrown) {
+    return { ok: false, ...nothing, duration_ms: rounded(monotonic() - beganMs), error: faultShape(thrown, call) };
+  }
+}
+
+/** A server's own timeout may exceed the time that a response of this API may stay silent. */
+const MAX_WAIT_MS = 240_000;
+
+const inTime = <T>(ask: (signal: Cancellation) => Promise<T>): Promise<T> =>
+  withCancellation(
+    ask,
+    MAX_WAIT_MS,
+    () => new GatewayError("tool_timeout", `The tool server did not answer within ${MAX_WAIT_MS / 1000} s.`),
+  );
+
+function shownPart(part: ToolResultPart): JsonObject {
+  return part.kind === "text"
+    ? { type: "text", text: part.text }
+    : { type: "image", media_type: part.mediaType, data: part.base64 };
+}
+
+function rounded(ms: number): number {
+  return Math.round(ms * 10) / 10;
+}
+
+export function toolOperations(servers: ToolServers, monotonic: () => number): readonly AdminOperation[] {
+  return (["tenant", "project"] as const).flatMap((reach) => {
+    const place = reach === "tenant" ? "Tenant" : "Project";
+    const item = `/${reach}s/{${reach}}/tool_servers/{id}`;
+    /** The results of the server, kept until the transaction writes them to the audit log. */
+    const results = new WeakMap<object, JsonObject>();
+    const written = (call: Call, writer: Writer, action: "test" | "call", about: JsonObject): Answer => {
+      const body = results.get(call)!;
+      const { key, label } = serverOf(call);
+      // Arguments and results may hold anything, so they are not recorded.
+      const after = {
+        ...about,
+        ok: body["ok"] ?? null,
+        ...(body["is_error"] !== undefined && { is_error: body["is_error"] }),
+      };
+      writer.note({
+        action,
+        outcome: "done",
+        kind: "tool_server",
+        ...call.place!,
+        targetId: key.split(" ")[0]!,
+        targetName: label,
+        after,
+      });
+      return { body };
+    };
+    return [
+      reading({
+        id: `list${place}Tools`,
+        path: `${item}/tools`,
+        tag: "tool_servers",
+        summary: "List the usable tools of a tool server",
+        answer: toolList,
+        run: async (call) => ({
+          body: {
+            data: (await inTime((signal) => servers.list(serverOf(call), signal))).map(
+              ({ name, title, description, inputSchema }) => ({ name, title, description, input_schema: inputSchema }),
+            ),
+          },
+        }),
+      }),
+      writing({
+        id: `test${place}ToolServer`,
+        method: "post",
+        path: `${item}/test`,
+        tag: "tool_servers",
+        summary: "Test the connection to a tool server",
+        query: z.strictObject(dryRunQuery),
+        answer: serverStatus,
+        prepare: async (call) => void results.set(call, await tested(call, servers)),
+        run: (call, writer) => Promise.resolve(written(call, writer, "test", {})),
+      }),
+      writing({
+        id: `call${place}Tool`,
+        method: "post",
+        path: `${item}/call`,
+        tag: "tool_servers",
+        summary: "Call one tool of a tool server",
+        query: z.strictObject(dryRunQuery),
+        body: callBody,
+        answer: result,
+        prepare: async (call) => void results.set(call, await called(call, servers, monotonic)),
+        run: (call, writer) => Promise.resolve(written(call, writer, "call", { tool: call.body.tool })),
+      }),
+    ];
+  });
+}

@@ -1,0 +1,313 @@
+// Operations on webhooks beyond creating, reading, changing and removing them: a new secret, a test, and their
+// deliveries, which can be read and sent again.
+import { z } from "zod";
+import { requireWritable, nothingThere, type TenantOrProject } from "../../../auth/grants.ts";
+import { requireConfigures } from "../../../auth/restriction-grants.ts";
+import type { Configured } from "../../../core/configured.ts";
+import { GatewayError } from "../../../core/errors.ts";
+import { EVENT_TYPES, TEST_EVENT } from "../../../core/event.ts";
+import { newEventId } from "../../../core/event-id.ts";
+import type { JsonObject } from "../../../core/json.ts";
+import { newWebhookSecret } from "../../../observe/webhooks/webhook-settings.ts";
+import { type Delivery, DELIVERY_STATES, type DeliveryFilter } from "../../../store/events/events.ts";
+import type { Reader } from "../../../store/reader.ts";
+import { type ConfiguredContext, fromFile, requireResource } from "../configured/configured-resources.ts";
+import { shownResource } from "../configured/configured-shapes.ts";
+import { type AdminCall, type AdminOperation, reading, writing } from "../operation.ts";
+import {
+  requireEtag,
+  dryRunQuery,
+  etagOf,
+  instant,
+  iso,
+  isoOrNull,
+  listed,
+  listOf,
+  pageOf,
+  pageQuery,
+  time,
+} from "../schemas.ts";
+
+const DEFAULT_OVERLAP_MINUTES = 1440;
+const MOST_OVERLAP_MINUTES = 365 * 1440;
+
+const TYPES = [...EVENT_TYPES, TEST_EVENT] as const;
+const DELIVERY_SHAPE = {
+  id: z.string(),
+  state: z
+    .enum(DELIVERY_STATES)
+    .meta({ description: "`pending`: waiting or being attempted; `dead`: given up after the last attempt." }),
+  type: z.enum(TYPES),
+  event_id: z.string().meta({ description: "The header `webhook-id` of every attempt." }),
+  webhook_id: z.string(),
+  webhook_name: z.string().nullable(),
+  tenant_id: z
+    .string()
+    .nullable()
+    .meta({ description: "Tenant of the webhook. Null if the configuration file defines it for all tenants." }),
+  project_id: z.string().nullable(),
+  attempts: z.int().meta({ description: "Attempts since it was last put into the queue." }),
+  created_at: time,
+  next_attempt_at: time.nullable(),
+  ended_at: time.nullable(),
+  last_status: z.int().nullable().meta({ description: "Null if the receiver did not answer." }),
+  last_error: z.string().nullable(),
+};
+const delivery = z.strictObject(DELIVERY_SHAPE).meta({ id: "WebhookDelivery" });
+const attempt = z
+  .strictObject({
+    at: time,
+    duration_ms: z.int(),
+    status: z.int().nullable(),
+    error: z.string().nullable(),
+    answer: z.string().nullable().meta({ description: "The beginning of the receiver's response." }),
+  })
+  .meta({ id: "WebhookAttempt" });
+const detail = z
+  .strictObject({
+    ...DELIVERY_SHAPE,
+    event: z.record(z.string(), z.unknown()).meta({ description: "The body that is sent to the receiver." }),
+    history: z.array(attempt).meta({ description: "The last 20 attempts." }),
+  })
+  .meta({ id: "WebhookDeliveryDetail" });
+
+const rotation = z
+  .strictObject({
+    overlap_minutes: z
+      .number()
+      .min(0)
+      .max(MOST_OVERLAP_MINUTES)
+      .nullish()
+      .meta({ description: "How long the old secret signs too; the default is 24 h." }),
+  })
+  .meta({ id: "WebhookRotation" });
+
+function shownDelivery({
+  id,
+  state,
+  event,
+  webhookId,
+  webhookName,
+  tenantId,
+  projectId,
+  attempts,
+  createdAtMs,
+  nextAtMs,
+  endedAtMs,
+  lastStatus,
+  lastError,
+}: Delivery): JsonObject {
+  return {
+    id,
+    state,
+    type: event.type,
+    event_id: event.id,
+    webhook_id: webhookId,
+    webhook_name: webhookName,
+    tenant_id: tenantId,
+    project_id: projectId,
+    attempts,
+    created_at: iso(createdAtMs),
+    next_attempt_at: isoOrNull(nextAtMs),
+    ended_at: isoOrNull(endedAtMs),
+    last_status: lastStatus,
+    last_error: lastError,
+  };
+}
+
+function shownDetail(of: Delivery): JsonObject {
+  const { id, type, atMs, tenantId, projectId, data } = of.event;
+  const history = of.history.map(({ atMs: at, durationMs, status, error, answer }) => ({
+    at: iso(at),
+    duration_ms: durationMs,
+    status,
+    error,
+    answer,
+  }));
+  return {
+    ...shownDelivery(of),
+    event: { id, type, timestamp: iso(atMs), tenant_id: tenantId, project_id: projectId, data },
+    history,
+  };
+}
+
+type Call = AdminCall<unknown, unknown>;
+
+function webhookOperations(
+  reach: "tenant" | "project",
+  context: ConfiguredContext,
+  webhook: z.ZodType,
+): readonly AdminOperation[] {
+  const place = reach === "tenant" ? "Tenant" : "Project";
+  const item = `/${reach}s/{${reach}}/webhooks/{id}`;
+  const rotate = writing({
+    id: `rotate${place}Webhook`,
+    method: "post",
+    tag: "webhooks",
+    path: `${item}/rotate`,
+    summary: "Rotate the secret of a webhook; the response shows it this once, and the old one signs too for a while",
+    query: z.strictObject(dryRunQuery),
+    body: rotation,
+    bodyOptional: true,
+    answer: webhook,
+    run: async (call, writer) => {
+      const current = await requireResource(call, writer, "webhook", context);
+      requireWritable(call.role, { origin: "store", setBy: current.setBy });
+      requireEtag(call.ifMatch, current);
+      requireConfigures(call.caller.token);
+      const secret = newWebhookSecret();
+      const overlapMs = (call.body.overlap_minutes ?? DEFAULT_OVERLAP_MINUTES) * 60_000;
+      const { secret: old, previous_secret: _, previous_secret_until: __, ...rest } = current.document;
+      const previous =
+        overlapMs === 0 || old === undefined
+          ? {}
+          : { previous_secret: old, previous_secret_until: iso(call.nowMs + overlapMs) };
+      const kept = await writer.changeResource("webhook", current.id, ({ name }) => ({
+        name,
+        document: { ...rest, ...previous, secret },
+      }));
+      const repeated = shownResource(kept);
+      return { body: call.dryRun ? repeated : { ...repeated, secret }, repeated, etag: etagOf(kept) };
+    },
+  });
+  const test = writing({
+    id: `test${place}Webhook`,
+    method: "post",
+    tag: "webhooks",
+    path: `${item}/test`,
+    summary: "Send the event webhook.test to a webhook; the delivery shows the result",
+    query: z.strictObject(dryRunQuery),
+    answer: detail,
+    run: async (call, writer) => {
+      const { id, name, tenantId, projectId, isEnabled } = await requireWebhook(call, writer, context);
+      if (!isEnabled)
+        throw new GatewayError("conflict", "The webhook is disabled, so nothing can be sent to it. Enable it first.");
+      const { tenantId: ofTenant, projectId: ofProject } = call.place!;
+      const event = {
+        id: newEventId(),
+        type: TEST_EVENT,
+        atMs: call.nowMs,
+        tenantId: ofTenant,
+        projectId: ofProject,
+        data: {
+          webhook_id: id,
+          webhook: name,
+          by: { token_id: call.caller.token.id, user_id: call.caller.token.userId, role: call.role },
+        },
+      } as const;
+      const queued = await writer.queueEvent(event, { webhookId: id, webhookName: name, tenantId, projectId });
+      return { body: shownDetail((await writer.findDelivery(queued))!) };
+    },
+  });
+  return [rotate, test];
+}
+
+type AnyWebhook = Pick<Configured<JsonObject>, "id" | "name" | "tenantId" | "projectId"> & {
+  readonly isEnabled: boolean;
+};
+
+/** A webhook of the file or of the database: both can be tested. */
+async function requireWebhook(call: Call, store: Reader, context: ConfiguredContext): Promise<AnyWebhook> {
+  const filed = fromFile(call, "webhook", call.params["id"]!, context);
+  const found = filed ?? (await requireResource(call, store, "webhook", context));
+  return {
+    id: found.id,
+    name: found.name,
+    tenantId: found.tenantId,
+    projectId: found.projectId,
+    isEnabled: found.document["enabled"] !== false,
+  };
+}
+
+const word = z.string().min(1).max(200).optional();
+const deliveriesQuery = z.strictObject({
+  ...pageQuery,
+  state: z.enum(DELIVERY_STATES).optional(),
+  type: z.enum(TYPES).optional(),
+  webhook_id: word,
+  event_id: word,
+  from: instant.optional().meta({ description: "Only deliveries created at this time or later." }),
+  to: instant.optional().meta({ description: "Only deliveries created before this time." }),
+});
+
+const REACHES = {
+  operator: { name: "", base: "", scopeText: "of all webhooks" },
+  tenant: { name: "Tenant", base: "/tenants/{tenant}", scopeText: "of the webhooks of the tenant and its projects" },
+  project: { name: "Project", base: "/projects/{project}", scopeText: "of the webhooks of the project" },
+} as const;
+
+function isWithin(of: Delivery, place: TenantOrProject | null): boolean {
+  return (
+    place === null || (of.tenantId === place.tenantId && (place.projectId === null || of.projectId === place.projectId))
+  );
+}
+
+async function requireDelivery({ place, params }: Call, store: Reader): Promise<Delivery> {
+  const found = await store.findDelivery(params["id"]!);
+  if (found === null || !isWithin(found, place)) throw nothingThere(`delivery ${params["id"]!}`);
+  return found;
+}
+
+function deliveryOperations(reach: keyof typeof REACHES): readonly AdminOperation[] {
+  const { name, base, scopeText } = REACHES[reach];
+  const path = `${base}/webhook_deliveries`;
+  const about = { tag: "webhook_deliveries" };
+  const list = reading({
+    ...about,
+    id: `list${name}WebhookDeliveries`,
+    path,
+    summary: `List the deliveries ${scopeText}, the newest first`,
+    query: deliveriesQuery,
+    answer: listOf(delivery, `${name}WebhookDeliveryList`),
+    run: async ({ place, query }, store) => {
+      const given = {
+        tenantId: place?.tenantId,
+        projectId: place?.projectId ?? undefined,
+        webhookId: query.webhook_id,
+        eventId: query.event_id,
+        type: query.type,
+        state: query.state,
+        fromMs: query.from,
+        toMs: query.to,
+      };
+      const filter: DeliveryFilter = Object.fromEntries(
+        Object.entries(given).filter(([, value]) => value !== undefined),
+      );
+      return { body: listed(await store.listDeliveries(pageOf(query), filter), shownDelivery) };
+    },
+  });
+  const read = reading({
+    ...about,
+    id: `read${name}WebhookDelivery`,
+    path: `${path}/{id}`,
+    summary: "Get a delivery with its event and last attempts",
+    answer: detail,
+    run: async (call, store) => ({ body: shownDetail(await requireDelivery(call, store)) }),
+  });
+  const redeliver = writing({
+    ...about,
+    id: `redeliver${name}WebhookDelivery`,
+    method: "post",
+    path: `${path}/{id}/redeliver`,
+    summary: "Send a delivery again, whatever its state",
+    query: z.strictObject(dryRunQuery),
+    answer: detail,
+    run: async (call, writer) => {
+      const { id } = await requireDelivery(call, writer);
+      await writer.redeliver(id);
+      return { body: shownDetail((await writer.findDelivery(id))!) };
+    },
+  });
+  return [list, read, redeliver];
+}
+
+/** `webhook` is the schema of one webhook in a response. */
+export function webhookAdminOperations(context: ConfiguredContext, webhook: z.ZodType): readonly AdminOperation[] {
+  return [
+    ...webhookOperations("tenant", context, webhook),
+    ...webhookOperations("project", context, webhook),
+    ...deliveryOperations("operator"),
+    ...deliveryOperations("tenant"),
+    ...deliveryOperations("project"),
+  ];
+}

@@ -1,0 +1,148 @@
+// Claim links (promise 14.6): whoever may make a token makes a link in its place, and passes that on. The token is made
+// when somebody redeems the code in the console (redeemed-claim.ts), so that the giver never sees it.
+import { z } from "zod";
+import { newSessionSecret } from "../../../auth/console-sessions.ts";
+import { nothingThere } from "../../../auth/grants.ts";
+import { keptCaller } from "../../../auth/kept-identity.ts";
+import { GatewayError } from "../../../core/errors.ts";
+import { newSpanId } from "../../../core/ids.ts";
+import type { JsonObject } from "../../../core/json.ts";
+import type { StoredClaim } from "../../../store/identity/claims.ts";
+import { type AdminOperation, reading, writing } from "../operation.ts";
+import { chosenId, dryRunQuery, iso, isoOrNull, listed, listOf, pageOf, pageQuery, time } from "../schemas.ts";
+import { newPersonalToken, newProjectToken } from "./token-shapes.ts";
+import { permittedRequest } from "./tokens.ts";
+
+const HOUR_MS = 3_600_000;
+const DEFAULT_HOURS = 24;
+const MAX_HOURS = 168;
+
+const validHours = z
+  .number()
+  .gt(0)
+  .max(MAX_HOURS)
+  .nullish()
+  .meta({ description: `How long the link works; the default is ${DEFAULT_HOURS}.` });
+const BODIES = {
+  tenant: newPersonalToken.extend({ valid_hours: validHours }).meta({ id: "NewTenantClaim" }),
+  project: newProjectToken.extend({ valid_hours: validHours }).meta({ id: "NewProjectClaim" }),
+} as const;
+
+const CLAIM_SHAPE = {
+  id: z.string(),
+  tenant_id: chosenId,
+  project_id: chosenId.nullable().meta({ description: "Null for a personal token." }),
+  name: z.string().meta({ description: "The name of the token that it gives." }),
+  state: z.enum(["open", "redeemed", "expired", "revoked"]),
+  created_by: z.string().meta({ description: "Id of the user who made it, or `token:` and the id of a token." }),
+  created_at: time,
+  expires_at: time,
+  redeemed_at: time.nullable(),
+  token_id: z.string().nullable().meta({ description: "The token that was made of it." }),
+};
+const claim = z.strictObject(CLAIM_SHAPE).meta({ id: "Claim" });
+const newClaim = z
+  .strictObject({
+    ...CLAIM_SHAPE,
+    link: z.string().nullable().meta({
+      description:
+        "The link to pass on. It is shown only once: null in a dry run and when a request is repeated with the same idempotency key.",
+    }),
+  })
+  .meta({ id: "NewClaim" });
+
+function shownClaim(one: StoredClaim, nowMs: number): JsonObject {
+  const { name } = one.request;
+  return {
+    id: one.id,
+    tenant_id: one.tenantId,
+    project_id: one.projectId,
+    name: typeof name === "string" ? name : "",
+    state: stateOf(one, nowMs),
+    created_by: one.createdBy,
+    created_at: iso(one.createdAtMs),
+    expires_at: iso(one.expiresAtMs),
+    redeemed_at: isoOrNull(one.redeemedAtMs),
+    token_id: one.tokenId,
+  };
+}
+
+export function stateOf(
+  { redeemedAtMs, revokedAtMs, expiresAtMs }: StoredClaim,
+  nowMs: number,
+): "open" | "redeemed" | "expired" | "revoked" {
+  if (redeemedAtMs !== null) return "redeemed";
+  if (revokedAtMs !== null) return "revoked";
+  return nowMs < expiresAtMs ? "open" : "expired";
+}
+
+function operationsOf(reach: "tenant" | "project"): readonly AdminOperation[] {
+  const word = reach === "tenant" ? "Tenant" : "Project";
+  const base = reach === "tenant" ? "/tenants/{tenant}/claims" : "/projects/{project}/claims";
+  const what = reach === "tenant" ? "a personal token" : "a project token";
+  return [
+    reading({
+      id: `list${word}Claims`,
+      path: base,
+      tag: "claims",
+      summary: `List the links that give ${what}, the newest first`,
+      query: z.strictObject(pageQuery),
+      answer: listOf(claim, `${word}ClaimList`),
+      run: async ({ place, query, nowMs }, store) => ({
+        body: listed(await store.listClaims(pageOf(query), place!), (one) => shownClaim(one, nowMs)),
+      }),
+    }),
+    writing({
+      method: "post",
+      id: `create${word}Claim`,
+      path: base,
+      tag: "claims",
+      summary: `Create a link that gives ${what} to whoever opens it first; the response shows it this once`,
+      query: z.strictObject(dryRunQuery),
+      body: BODIES[reach],
+      answer: newClaim,
+      run: async (call, writer) => {
+        const { caller, place, nowMs, snapshot } = call;
+        const consoleAddress = call.consoleAddress();
+        const { valid_hours: hours, ...request } = call.body;
+        const { createdBy } = await permittedRequest({ ...call, body: request }, writer);
+        const giver = keptCaller(caller.token, snapshot);
+        if (consoleAddress === null || giver === null)
+          throw new GatewayError("conflict", "The web console is not served here, so that nobody could open the link.");
+        const { text: code, hash: codeHash } = newSessionSecret();
+        const made: StoredClaim = {
+          id: `clm_${newSpanId()}`,
+          codeHash,
+          ...place!,
+          request,
+          giver,
+          createdBy: createdBy!,
+          createdAtMs: nowMs,
+          expiresAtMs: Math.round(nowMs + (hours ?? DEFAULT_HOURS) * HOUR_MS),
+          redeemedAtMs: null,
+          tokenId: null,
+          revokedAtMs: null,
+        };
+        await writer.createClaim(made);
+        const repeated = { ...shownClaim(made, nowMs), link: null };
+        const link = `${consoleAddress}/console/claim#code=${code}`;
+        return { status: 201, body: call.dryRun ? repeated : { ...repeated, link }, repeated };
+      },
+    }),
+    writing({
+      method: "delete",
+      id: `revoke${word}Claim`,
+      path: `${base}/{id}`,
+      tag: "claims",
+      summary: `Revoke a link that gives ${what}, if nobody has opened it`,
+      query: z.strictObject(dryRunQuery),
+      run: async ({ place, params }, writer) => {
+        const id = params["id"]!;
+        if (!(await writer.revokeClaim(id, place!))) throw nothingThere(`claim ${id} that could be revoked`);
+        return { status: 204, body: null };
+      },
+    }),
+  ];
+}
+
+export const CLAIM_OPERATIONS: readonly AdminOperation[] = [...operationsOf("tenant"), ...operationsOf("project")];

@@ -1,0 +1,143 @@
+// `GET /key`: the caller's own access token with its rights and its remaining limits (promise 9.2).
+import { z } from "zod";
+import { usd } from "../../../accounting/price.ts";
+import { adminCaller, roleAt } from "../../../auth/grants.ts";
+import type { LimitStore, AccountStatus } from "../../../admission/limit-store.ts";
+import type { AccessToken } from "../../../core/identity.ts";
+import { PERMISSIONS, ROLES } from "../../../core/identity.ts";
+import type { JsonObject } from "../../../core/json.ts";
+import type { Account, LimitRule } from "../../../core/limit.ts";
+import type { Snapshot } from "../../../core/snapshot.ts";
+import { chosenId, iso, isoOrNull, time } from "../schemas.ts";
+
+const MAX_PROJECTS = 1000;
+
+const amount = z
+  .union([z.number(), z.string()])
+  .meta({ description: "A count, or for money US dollars as decimal text." });
+const limitStatus = z
+  .strictObject({
+    id: z.string(),
+    name: z.string(),
+    kind: z.enum(["limit", "budget"]),
+    project_id: chosenId.nullable(),
+    metric: z.enum(["requests", "tokens", "concurrency", "usd"]),
+    window: z.string().nullable(),
+    mode: z.enum(["enforce", "audit"]),
+    scope: z.record(z.string(), z.string()),
+    limit: amount,
+    used: amount.nullable().meta({
+      description: "Null if each value of the scope has its own count and the request does not say which one.",
+    }),
+    remaining: amount.nullable(),
+    resets_at: time.nullable().meta({
+      description:
+        "When everything counted now will have left the window. Null if that never happens, or nothing is counted.",
+    }),
+  })
+  .meta({ id: "KeyLimit" });
+export const keyAnswer = z
+  .strictObject({
+    id: z.string(),
+    kind: z.enum(["project", "personal"]),
+    name: z.string(),
+    tenant_id: chosenId,
+    project_id: chosenId.nullable(),
+    user_id: z.string().nullable(),
+    role: z.enum(ROLES).nullable().meta({
+      description:
+        "The role in the project of a project token, or in the whole tenant of a personal token; null if there are roles in single projects only.",
+    }),
+    projects: z
+      .array(z.strictObject({ id: chosenId, role: z.enum(ROLES) }))
+      .meta({ description: "The projects that the token has access to." }),
+    operator: z.boolean().meta({ description: "Whether the token has access to all tenants and `/metrics`." }),
+    permissions: z.array(z.enum(PERMISSIONS)),
+    models: z.array(z.string()),
+    routes: z.array(z.string()),
+    ip: z.array(z.string()),
+    expires_at: time,
+    limits: z.array(limitStatus),
+  })
+  .meta({ id: "Key" });
+export const keyQuery = z.strictObject({
+  user: z.string().min(1).max(400).optional().meta({ description: "An end user whose counts are to be shown too." }),
+});
+
+export async function describeKey(
+  token: AccessToken,
+  snapshot: Snapshot,
+  limits: Pick<LimitStore, "status"> | null,
+  user: string | null,
+): Promise<JsonObject> {
+  const caller = adminCaller(token, snapshot);
+  const projects = [...snapshot.projects.values()].flatMap(({ id, tenantId }) => {
+    const role =
+      tenantId === token.tenantId ? roleAt({ ...caller, isOperator: false }, { tenantId, projectId: id }) : null;
+    return role === null ? [] : [{ id, role }];
+  });
+  const shown = projects.slice(0, MAX_PROJECTS);
+  // A rule of the whole tenant applies in each of its projects, but is listed once.
+  const rules = new Map(
+    shown.flatMap(({ id }) =>
+      (snapshot.limitRules.forCaller(token.tenantId, id, token.id)?.rules ?? []).map(
+        (rule) => [`${rule.kind} ${rule.id}`, rule] as const,
+      ),
+    ),
+  );
+  return {
+    id: token.id,
+    kind: token.kind,
+    name: token.name,
+    tenant_id: token.tenantId,
+    project_id: token.projectId,
+    user_id: token.userId,
+    role:
+      token.kind === "project"
+        ? (projects[0]?.role ?? null)
+        : roleAt({ ...caller, isOperator: false }, { tenantId: token.tenantId, projectId: null }),
+    operator: caller.isOperator,
+    projects: shown,
+    permissions: token.permissions,
+    models: token.models,
+    routes: token.routes,
+    ip: token.ipRanges,
+    expires_at: iso(token.expiresAtMs),
+    limits: await Promise.all([...rules.values()].map((rule) => describeLimit(rule, token.id, limits, user))),
+  };
+}
+
+async function describeLimit(
+  rule: LimitRule,
+  tokenId: string,
+  limits: Pick<LimitStore, "status"> | null,
+  user: string | null,
+): Promise<JsonObject> {
+  const account = accountOf(rule, tokenId, user);
+  const now: AccountStatus | null = account === null || limits === null ? null : await limits.status(account);
+  const units = (count: number): number | string => (rule.unit === "nano_usd" ? usd(BigInt(Math.round(count))) : count);
+  return {
+    id: rule.id,
+    name: rule.name,
+    kind: rule.kind,
+    project_id: rule.projectId,
+    metric: rule.unit === "nano_usd" ? "usd" : rule.unit,
+    window: rule.window,
+    mode: rule.mode,
+    scope: { ...rule.scope } as JsonObject,
+    limit: units(rule.limit),
+    used: now === null ? null : units(now.used),
+    remaining: now === null ? null : units(now.remaining),
+    resets_at: now === null ? null : isoOrNull(now.resetsAtMs),
+  };
+}
+
+/** Null when the account depends on the fields of a call. */
+function accountOf(rule: LimitRule, tokenId: string, user: string | null): Account | null {
+  const own = Object.entries(rule.scope).filter(([, value]) => value === "*");
+  if (own.length === 0) return { rule, value: "" };
+  if (own.length > 1) return null;
+  const [[dimension]] = own as [[string, string]];
+  if (dimension === "token") return { rule, value: tokenId };
+  return dimension === "user" && user !== null ? { rule, value: user } : null;
+}

@@ -1,0 +1,64 @@
+// Redeems the code of a claim link: makes the token that its giver may still give, and shows it this once.
+import { ADMIN_OPERATIONS } from "../../../auth/admin-operations.ts";
+import { secretHash } from "../../../auth/console-sessions.ts";
+import { adminCaller, requireMoreThanOps, requireRole } from "../../../auth/grants.ts";
+import { actingToken } from "../../../auth/kept-identity.ts";
+import { createToken, type IssuedToken } from "../../../auth/token-admin.ts";
+import { GatewayError } from "../../../core/errors.ts";
+import type { Snapshot } from "../../../core/snapshot.ts";
+import type { StoredClaim } from "../../../store/identity/claims.ts";
+import { type Actor, LOCAL_ACTOR } from "../../../store/records.ts";
+import { StoreError } from "../../../store/store.ts";
+import type { Changed, Writer } from "../../../store/writer.ts";
+import { stateOf } from "./claims.ts";
+import { permittedRequest, type TokenWords, withLifetime } from "./tokens.ts";
+
+export interface RedeemingContext {
+  readonly store: { change<T>(actor: Actor, work: (writer: Writer) => Promise<T>): Promise<Changed<T>> };
+  snapshot(): Snapshot;
+  nowMs(): number;
+}
+
+/**
+ * `null` when the code is wrong or was redeemed, has expired or was revoked, or when its giver may not give the token any
+ * more: the answer is the same.
+ */
+export async function redeemedClaim(
+  code: string,
+  address: string | null,
+  context: RedeemingContext,
+): Promise<IssuedToken | null> {
+  const actor: Actor = { ...LOCAL_ACTOR, isOperator: false, address, via: "console" };
+  try {
+    const { result } = await context.store.change(actor, async (writer) => {
+      const claim = await writer.findClaim(secretHash(code));
+      if (claim === null || stateOf(claim, context.nowMs()) !== "open") return null;
+      const made = await tokenOf(claim, writer, context);
+      await writer.redeemedClaim(claim, made.id);
+      return made;
+    });
+    return result;
+  } catch (thrown) {
+    // Nothing of the transaction holds, the claim included.
+    const isRefused = thrown instanceof GatewayError && thrown.entry.status < 500;
+    if (isRefused || (thrown instanceof StoreError && thrown.kind === "unknown")) return null;
+    throw thrown;
+  }
+}
+
+/** Throws what the giver would be answered who makes the token now. */
+async function tokenOf(claim: StoredClaim, writer: Writer, context: RedeemingContext): Promise<IssuedToken> {
+  const snapshot = context.snapshot();
+  const nowMs = context.nowMs();
+  const token = actingToken(claim.giver, snapshot, nowMs);
+  if (token === null) throw new GatewayError("revoked_token", "The giver's own right has ended.");
+  requireMoreThanOps(token);
+  const caller = adminCaller(token, snapshot);
+  const place = { tenantId: claim.tenantId, projectId: claim.projectId };
+  const operation = claim.projectId === null ? "createTenantToken" : "createProjectToken";
+  const role = requireRole(caller, ADMIN_OPERATIONS.get(operation)!, place);
+  const body = claim.request as unknown as TokenWords;
+  // The lifetime that was asked for was judged when the link was made; the end of the giver's own token still holds.
+  const request = await permittedRequest({ caller, role, place, body, snapshot, nowMs: claim.createdAtMs }, writer);
+  return await withLifetime("expires_in_days", () => createToken(writer, request, nowMs));
+}

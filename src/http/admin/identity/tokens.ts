@@ -1,0 +1,371 @@
+// Access tokens of projects, and personal ones of users (promises 2.4 to 2.7, 2.11). A secret appears only in the
+// response to the request that made it.
+import { z } from "zod";
+import type { TokenKind } from "../../../auth/access-token.ts";
+import {
+  endOfTokensMadeBy,
+  nothingThere,
+  requireLifetimeWithin,
+  requireOperator,
+  requirePermissionsWithin,
+  requireRoleWithin,
+} from "../../../auth/grants.ts";
+import { requireRestrictionsWithin } from "../../../auth/restriction-grants.ts";
+import { createToken, type IssuedToken, rotateToken } from "../../../auth/token-admin.ts";
+import { GatewayError } from "../../../core/errors.ts";
+import type { AccessToken } from "../../../core/identity.ts";
+import type { Kept, StoredToken } from "../../../store/records.ts";
+import type { Reader } from "../../../store/reader.ts";
+import { StoreError } from "../../../store/store.ts";
+import type { Writer } from "../../../store/writer.ts";
+import { type AdminCall, type AdminOperation, type Answer, reading, writing } from "../operation.ts";
+import {
+  chosenId,
+  requireEtag,
+  dryRunQuery,
+  etagOf,
+  isoOrNull,
+  listed,
+  listOf,
+  pageOf,
+  pageQuery,
+  search,
+} from "../schemas.ts";
+import type { AdminCalls } from "../report-reads.ts";
+import {
+  STATES,
+  listedToken,
+  token,
+  issuedToken,
+  newProjectToken,
+  newPersonalToken,
+  tokenChange,
+  rotation,
+  shownToken,
+  answer,
+} from "./token-shapes.ts";
+
+/**
+ * The token's text appears in the response to the request that made it, and nowhere else. `make` throws an Error that
+ * says what is wrong with `expires_in_days`.
+ */
+async function issued(
+  call: AdminCall<unknown, unknown>,
+  writer: Writer,
+  status: 200 | 201,
+  make: () => Promise<IssuedToken>,
+): Promise<Answer> {
+  const { id, text } = await withLifetime("expires_in_days", make);
+  const kept = await writer.findToken(id);
+  if (kept === null) throw nothingThere(`access token ${id}`);
+  const repeated = { ...shownToken(kept, call.nowMs), token: null };
+  return { status, body: call.dryRun ? repeated : { ...repeated, token: text }, repeated, etag: etagOf(kept) };
+}
+
+async function requireToken({ place, params }: AdminCall<unknown, unknown>, store: Reader): Promise<Kept<StoredToken>> {
+  const { tenantId, projectId } = place!;
+  const found = await store.findToken(params["id"]!);
+  if (
+    found === null ||
+    found.tenantId !== tenantId ||
+    (projectId === null ? found.kind !== "personal" : found.projectId !== projectId)
+  )
+    throw nothingThere(
+      projectId === null
+        ? `personal access token ${params["id"]!} in the tenant ${tenantId}`
+        : `access token ${params["id"]!} of the project ${projectId}`,
+    );
+  return found;
+}
+
+type Rights = Pick<AccessToken, "role" | "permissions" | "models" | "routes" | "ipRanges" | "userId">;
+
+/** Who gives a token, where, and when. */
+type Giving = Pick<AdminCall<unknown, unknown>, "caller" | "role" | "place" | "nowMs" | "snapshot">;
+
+/** The holder of a token's secret has all its rights, so the rights have to lie within those of the caller. */
+async function requireWithin(call: Giving, store: Reader, rights: Rights): Promise<void> {
+  if (rights.role !== null) requireRoleWithin(call.role, rights.role, "role");
+  requirePermissionsWithin(call, rights.permissions, "permissions");
+  requireRestrictionsWithin(call.caller.token, rights);
+  if (rights.userId === null) return;
+  if ((await store.findUser(rights.userId))?.isOperator === true) requireOperator(call.caller, "user_id");
+  const { data } = await store.listMemberships(
+    { limit: 1000 },
+    { tenantId: call.place!.tenantId, userId: rights.userId },
+  );
+  for (const { role } of data) requireRoleWithin(call.role, role, "user_id");
+}
+
+/** Once the form of a request is valid, only the lifetime of the token can be wrong. */
+export async function withLifetime<T>(param: string, rule: () => Promise<T>): Promise<T> {
+  try {
+    return await rule();
+  } catch (thrown) {
+    if (thrown instanceof GatewayError || thrown instanceof StoreError || !(thrown instanceof Error)) throw thrown;
+    throw new GatewayError("invalid_request", thrown.message, { param, cause: thrown });
+  }
+}
+
+interface OwnerWords {
+  readonly user_id?: string | null | undefined;
+  readonly role?: AccessToken["role"] | undefined;
+}
+
+async function owner(
+  call: Giving & { readonly body: OwnerWords },
+  store: Reader,
+): Promise<Pick<AccessToken, "kind" | "tenantId" | "projectId" | "userId" | "role">> {
+  const { tenantId, projectId } = call.place!;
+  const { role = null } = call.body;
+  if (projectId !== null) return { kind: "project", tenantId, projectId, userId: null, role: role ?? "developer" };
+  const userId = call.body.user_id ?? (await userFor(call, store));
+  const user = await store.findUser(userId);
+  if (user === null || user.tenantId !== tenantId) throw wrong("user_id", "the tenant has no user with this id");
+  const { data } = await store.listMemberships({ limit: 1000 }, { tenantId, userId: user.id });
+  if (data.length === 0)
+    throw wrong("user_id", "the user has no role, so the token could not be used; give the user a role first");
+  if (role !== null && !data.some((one) => one.projectId === null && one.role === role))
+    throw wrong("role", "the user does not have this role in the tenant, and a personal token cannot give it");
+  return { kind: "personal", tenantId, projectId: null, userId: user.id, role: null };
+}
+
+/** The user of the new token when the request names none. */
+async function userFor(
+  { caller: { token: own, memberships }, body: { role = null }, place }: Giving & { readonly body: OwnerWords },
+  store: Reader,
+): Promise<string> {
+  const { tenantId } = place!;
+  const isOwn =
+    own.userId !== null &&
+    own.tenantId === tenantId &&
+    (role === null || memberships.some((one) => one.projectId === null && one.role === role));
+  if (isOwn) return own.userId;
+  if (role === null) throw wrong("user_id", "is missing: name the user to whom the token belongs");
+  const { data } = await store.listMemberships({ limit: 2 }, { tenantId, projectId: null, role });
+  if (data.length !== 1)
+    throw wrong(
+      "user_id",
+      data.length === 0
+        ? `no user has the role ${role} in the tenant`
+        : `several users have the role ${role} in the tenant: name one in user_id`,
+    );
+  return data[0]!.userId;
+}
+
+function wrong(param: string, message: string): GatewayError {
+  return new GatewayError("invalid_request", `${param}: ${message}`, { param });
+}
+
+/** The tokens that a path concerns. */
+interface TokenPath {
+  readonly reach: "tenant" | "project";
+  readonly word: "Tenant" | "Project";
+  readonly kind: TokenKind;
+  readonly base: string;
+  /** The description of these tokens in messages. */
+  readonly what: string;
+}
+const ABOUT = { tag: "tokens" };
+
+function listOfTokens({ reach, word, kind, base }: TokenPath, calls: AdminCalls | null): AdminOperation {
+  return reading({
+    ...ABOUT,
+    id: `list${word}Tokens`,
+    path: base,
+    summary:
+      reach === "tenant"
+        ? "List the personal tokens of the tenant's users, the newest first"
+        : "List the tokens of a project, the newest first",
+    query: z.strictObject({
+      ...pageQuery,
+      search,
+      state: z.enum(STATES).optional(),
+      ...(reach === "tenant" && { user_id: chosenId.optional() }),
+    }),
+    answer: listOf(listedToken, `${word}TokenList`),
+    run: async ({ place, query, nowMs }, store) => {
+      const { tenantId, projectId } = place!;
+      const { user_id: userId } = query as { readonly user_id?: string };
+      const filter = {
+        tenantId,
+        kind,
+        ...(projectId !== null && { projectId }),
+        ...(userId !== undefined && { userId }),
+        ...(query.state !== undefined && { state: query.state }),
+        ...(query.search !== undefined && { search: query.search }),
+      };
+      const page = await store.listTokens(pageOf(query), filter);
+      const uses = (await calls?.lastUses(page.data.map(({ id }) => id))) ?? [];
+      const lastMs = new Map(uses.map(({ tokenId, timeMs }) => [tokenId, timeMs]));
+      return {
+        body: listed(page, (one) => ({
+          ...shownToken(one, nowMs),
+          last_used_at: isoOrNull(lastMs.get(one.id) ?? null),
+        })),
+      };
+    },
+  });
+}
+
+function creation({ reach, word, base, what }: TokenPath): AdminOperation {
+  return writing({
+    ...ABOUT,
+    method: "post",
+    id: `create${word}Token`,
+    path: base,
+    summary: `Create a ${what}; the response shows it this once`,
+    query: z.strictObject(dryRunQuery),
+    body: reach === "tenant" ? newPersonalToken : newProjectToken,
+    answer: issuedToken,
+    run: async (call, writer) => {
+      const request = await permittedRequest(call, writer);
+      return await issued(call, writer, 201, () => createToken(writer, request, call.nowMs));
+    },
+  });
+}
+
+/** The body of a request for a new token. */
+export type TokenWords = Omit<z.output<typeof newProjectToken>, "role"> & OwnerWords;
+
+/** What a new token is made of. Throws what is wrong with the request, or what the caller may not give. */
+export async function permittedRequest(
+  call: Giving & { readonly body: TokenWords },
+  store: Reader,
+): Promise<Parameters<typeof createToken>[1]> {
+  const { body, caller } = call;
+  const of = await owner(call, store);
+  const rights = {
+    ...of,
+    permissions: body.permissions ?? [],
+    models: body.models ?? [],
+    routes: body.routes ?? [],
+    ipRanges: body.ip ?? [],
+  };
+  await requireWithin(call, store, rights);
+  requireLifetimeWithin(call, body.expires_in_days, "expires_in_days");
+  return {
+    ...rights,
+    name: body.name,
+    personal: of.kind === "personal",
+    expiresInDays: body.expires_in_days ?? null,
+    endsByMs: endOfTokensMadeBy(caller),
+    mostLive: call.snapshot.limits.maxLiveTokens,
+    createdBy: caller.token.userId ?? `token:${caller.token.id}`,
+  };
+}
+
+function oneToken({ word, base, what }: TokenPath): AdminOperation {
+  return reading({
+    ...ABOUT,
+    id: `read${word}Token`,
+    path: `${base}/{id}`,
+    summary: `One ${what}`,
+    answer: token,
+    run: async (call, store) => answer(await requireToken(call, store), call),
+  });
+}
+
+function changeOfToken({ word, base, what }: TokenPath): AdminOperation {
+  return writing({
+    ...ABOUT,
+    method: "patch",
+    id: `update${word}Token`,
+    path: `${base}/{id}`,
+    summary: `Change the name and the restrictions of a ${what}`,
+    query: z.strictObject(dryRunQuery),
+    body: tokenChange,
+    answer: token,
+    run: async (call, writer) => {
+      const current = await requireToken(call, writer);
+      await requireWithin(call, writer, current);
+      requireEtag(call.ifMatch, current);
+      const { body } = call;
+      const changed = {
+        name: body.name ?? current.name,
+        permissions: body.permissions ?? current.permissions,
+        models: body.models ?? current.models,
+        routes: body.routes ?? current.routes,
+        ipRanges: body.ip ?? current.ipRanges,
+      };
+      await requireWithin(call, writer, { ...current, ...changed });
+      return answer(await writer.changeToken(current.id, (now) => ({ ...now, ...changed })), call);
+    },
+  });
+}
+
+function rotationOfToken({ word, base, what }: TokenPath): AdminOperation {
+  return writing({
+    ...ABOUT,
+    method: "post",
+    id: `rotate${word}Token`,
+    path: `${base}/{id}/rotate`,
+    summary: `Rotate a ${what}: a new secret and expiry; the old secret stays valid for a while`,
+    query: z.strictObject(dryRunQuery),
+    body: rotation,
+    bodyOptional: true,
+    answer: issuedToken,
+    run: async (call, writer) => {
+      const current = await requireToken(call, writer);
+      await requireWithin(call, writer, current);
+      requireEtag(call.ifMatch, current);
+      if (current.revokedAtMs !== null)
+        throw new GatewayError("conflict", "The access token is revoked, which cannot be undone. Create a new one.");
+      const { overlap_minutes: minutes, expires_in_days: expires } = call.body;
+      requireLifetimeWithin(call, expires, "expires_in_days");
+      const options = {
+        overlapMs: minutes == null ? null : minutes * 60_000,
+        expiresInDays: expires ?? null,
+        endsByMs: endOfTokensMadeBy(call.caller),
+        mostLive: call.snapshot.limits.maxLiveTokens,
+      };
+      return await issued(call, writer, 200, () => rotateToken(writer, current.id, options, call.nowMs));
+    },
+  });
+}
+
+function revocation({ word, base, what }: TokenPath): AdminOperation {
+  return writing({
+    ...ABOUT,
+    method: "post",
+    id: `revoke${word}Token`,
+    path: `${base}/{id}/revoke`,
+    summary: `Revoke a ${what} at once; this cannot be undone`,
+    query: z.strictObject(dryRunQuery),
+    answer: token,
+    run: async (call, writer) => {
+      const current = await requireToken(call, writer);
+      if (current.userId !== null) await requireWithin(call, writer, { ...current, permissions: [] });
+      requireEtag(call.ifMatch, current);
+      if (current.id === call.caller.token.id)
+        throw new GatewayError(
+          "conflict",
+          "An access token cannot revoke itself. Rotate it, or revoke it with another token.",
+        );
+      return answer(
+        await writer.changeToken(current.id, (now) => ({ ...now, revokedAtMs: now.revokedAtMs ?? call.nowMs })),
+        call,
+      );
+    },
+  });
+}
+
+function operationsOf(reach: "tenant" | "project", calls: AdminCalls | null): readonly AdminOperation[] {
+  const path: TokenPath =
+    reach === "tenant"
+      ? { reach, word: "Tenant", kind: "personal", base: "/tenants/{tenant}/tokens", what: "personal token" }
+      : { reach, word: "Project", kind: "project", base: "/projects/{project}/tokens", what: "project token" };
+  return [
+    (of: TokenPath) => listOfTokens(of, calls),
+    creation,
+    oneToken,
+    changeOfToken,
+    rotationOfToken,
+    revocation,
+  ].map((operation) => operation(path));
+}
+
+export const tokenOperations = (calls: AdminCalls | null): readonly AdminOperation[] => [
+  ...operationsOf("tenant", calls),
+  ...operationsOf("project", calls),
+];

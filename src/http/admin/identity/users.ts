@@ -1,0 +1,336 @@
+// The users of a tenant and their roles, in the whole tenant and in single projects (promises 2.2, 2.3, 2.11).
+import { z } from "zod";
+import { requireOperator, requireRoleWithin, nothingThere, placeText } from "../../../auth/grants.ts";
+import { GatewayError } from "../../../core/errors.ts";
+import { type Membership, type Role, ROLES, roleAtLeast } from "../../../core/identity.ts";
+import type { JsonObject } from "../../../core/json.ts";
+import type { Kept, StoredUser } from "../../../store/records.ts";
+import type { Reader } from "../../../store/reader.ts";
+import { type AdminCall, type AdminOperation, type Answer, reading, writing } from "../operation.ts";
+import {
+  chosenId,
+  requireEtag,
+  dryRunQuery,
+  etagField,
+  etagOf,
+  shownVersion,
+  label,
+  listed,
+  listOf,
+  pageOf,
+  pageQuery,
+  search,
+  time,
+} from "../schemas.ts";
+
+const PROJECT_ROLES = ["viewer", "developer", "maintainer"] as const;
+
+const login = z
+  .strictObject({
+    issuer: z.url({ protocol: /^https?$/ }).max(500),
+    subject: z.string().regex(/^[\x20-\x7e]{1,255}$/, "expected 1 to 255 printable ASCII characters"),
+  })
+  .meta({ id: "Login", description: "The user's identity at a login provider: `iss` and `sub` of its tokens." });
+const operator = z.boolean().meta({
+  description:
+    "Whether the user is an operator of the gateway, with access to all tenants, `/metrics` and `/readyz?verbose`. Only operators can change it. The user also needs a role in a tenant or project.",
+});
+const email = z.email().max(254);
+const user = z
+  .strictObject({
+    id: chosenId,
+    tenant_id: chosenId,
+    name: z.string(),
+    email: z.string().nullable(),
+    login: login.nullable(),
+    operator: z.boolean(),
+    etag: etagField,
+    created_at: time.nullable(),
+    updated_at: time.nullable(),
+  })
+  .meta({ id: "User" });
+const newUser = z
+  .strictObject({
+    id: chosenId,
+    name: label.optional(),
+    email: email.nullish(),
+    login: login.nullish(),
+    role: z
+      .enum(ROLES)
+      .nullish()
+      .meta({ description: "The role in the whole tenant, at most the caller's own; none by default." }),
+    operator: operator.optional(),
+  })
+  .meta({ id: "NewUser" });
+const userChange = z
+  .strictObject({
+    name: label.optional(),
+    email: email.nullish(),
+    login: login.nullish(),
+    operator: operator.optional(),
+  })
+  .meta({ id: "UserChange" });
+const membership = z
+  .strictObject({
+    user_id: chosenId,
+    tenant_id: chosenId,
+    project_id: chosenId.nullable(),
+    role: z.enum(ROLES),
+    etag: etagField,
+    created_at: time.nullable(),
+    updated_at: time.nullable(),
+  })
+  .meta({ id: "Membership" });
+const tenantRole = z.strictObject({ role: z.enum(ROLES) }).meta({ id: "TenantRole" });
+const projectRole = z.strictObject({ role: z.enum(PROJECT_ROLES) }).meta({ id: "ProjectRole" });
+
+function shownUser(kept: Kept<StoredUser>): JsonObject {
+  const { id, tenantId, name, email: address, login: known, isOperator = false } = kept;
+  return {
+    id,
+    tenant_id: tenantId,
+    name,
+    email: address ?? null,
+    login: known == null ? null : { issuer: known.issuer, subject: known.subject },
+    operator: isOperator,
+    ...shownVersion(kept),
+  };
+}
+function shownMembership(kept: Kept<Membership>): JsonObject {
+  return {
+    user_id: kept.userId,
+    tenant_id: kept.tenantId,
+    project_id: kept.projectId,
+    role: kept.role,
+    ...shownVersion(kept),
+  };
+}
+const answerUser = (kept: Kept<StoredUser>, status: 200 | 201 = 200): Answer => ({
+  status,
+  body: shownUser(kept),
+  etag: etagOf(kept),
+});
+
+async function requireUser(store: Reader, tenantId: string, id: string): Promise<Kept<StoredUser>> {
+  const found = await store.findUser(id);
+  if (found === null || found.tenantId !== tenantId) throw nothingThere(`user ${id} in the tenant ${tenantId}`);
+  return found;
+}
+
+/**
+ * A caller with a lower role than a user in the tenant may not change that user: with another login the account would
+ * belong to another person.
+ */
+async function requireNotAbove(
+  call: AdminCall<unknown, unknown>,
+  store: Reader,
+  { id: userId, isOperator = false }: StoredUser,
+): Promise<void> {
+  if (isOperator) requireOperator(call.caller, "user");
+  const { data } = await store.listMemberships({ limit: 1000 }, { tenantId: call.place!.tenantId, userId });
+  for (const { role } of data) requireRoleWithin(call.role, role, "user");
+}
+
+/** No user could administer a tenant without an owner any more. */
+async function requireAnotherOwner(store: Reader, tenantId: string, userId: string): Promise<void> {
+  const { data } = await store.listMemberships({ limit: 2 }, { tenantId, projectId: null, role: "owner" });
+  if (data.length === 1 && data[0]!.userId === userId)
+    throw new GatewayError("conflict", "This is the tenant's last owner. Make another user an owner first.");
+}
+
+/** A gateway without an operator can get a new one only on its own machine. */
+async function requireAnotherOperator(store: Reader, { id, isOperator = false }: StoredUser): Promise<void> {
+  if (!isOperator) return;
+  const { data } = await store.listUsers({ limit: 2 }, { isOperator: true });
+  if (data.every((one) => one.id === id))
+    throw new GatewayError("conflict", "This is the gateway's last operator. Make another user an operator first.");
+}
+
+const listUsers = reading({
+  id: "listUsers",
+  path: "/tenants/{tenant}/users",
+  tag: "users",
+  summary: "List the users of a tenant",
+  query: z.strictObject({ ...pageQuery, search, email: email.optional() }),
+  answer: listOf(user, "UserList"),
+  run: async ({ place, query }, store) => ({
+    body: listed(
+      await store.listUsers(pageOf(query), {
+        tenantId: place!.tenantId,
+        ...(query.search !== undefined && { search: query.search }),
+        ...(query.email !== undefined && { email: query.email }),
+      }),
+      shownUser,
+    ),
+  }),
+});
+const createUser = writing({
+  method: "post",
+  id: "createUser",
+  path: "/tenants/{tenant}/users",
+  tag: "users",
+  summary: "Create a user, optionally with a role in the tenant",
+  query: z.strictObject(dryRunQuery),
+  body: newUser,
+  answer: user,
+  run: async ({ place, role, body, caller }, writer) => {
+    const { tenantId } = place!;
+    if (body.operator === true) requireOperator(caller, "operator");
+    if (body.role != null) requireRoleWithin(role, body.role, "role");
+    const made = await writer.createUser({
+      id: body.id,
+      tenantId,
+      name: body.name ?? body.id,
+      email: body.email ?? null,
+      login: body.login ?? null,
+      isOperator: body.operator ?? false,
+    });
+    if (body.role != null) await writer.putMembership({ userId: made.id, tenantId, projectId: null, role: body.role });
+    return answerUser(made, 201);
+  },
+});
+const readUser = reading({
+  id: "readUser",
+  path: "/tenants/{tenant}/users/{user}",
+  tag: "users",
+  summary: "Get a user",
+  answer: user,
+  run: async ({ place, params }, store) => answerUser(await requireUser(store, place!.tenantId, params["user"]!)),
+});
+const updateUser = writing({
+  method: "patch",
+  id: "updateUser",
+  path: "/tenants/{tenant}/users/{user}",
+  tag: "users",
+  summary: "Change a user's name, address, login or operator status",
+  query: z.strictObject(dryRunQuery),
+  body: userChange,
+  answer: user,
+  run: async (call, writer) => {
+    const { place, params, body, ifMatch } = call;
+    const current = await requireUser(writer, place!.tenantId, params["user"]!);
+    await requireNotAbove(call, writer, current);
+    requireEtag(ifMatch, current);
+    const {
+      name = current.name,
+      email: address = current.email ?? null,
+      login: known = current.login ?? null,
+      operator: isOperator = current.isOperator ?? false,
+    } = body;
+    if (isOperator !== current.isOperator) requireOperator(call.caller, "operator");
+    if (!isOperator) await requireAnotherOperator(writer, current);
+    return answerUser(
+      await writer.changeUser(current.id, (now) => ({ ...now, name, email: address, login: known, isOperator })),
+    );
+  },
+});
+const deleteUser = writing({
+  method: "delete",
+  id: "deleteUser",
+  path: "/tenants/{tenant}/users/{user}",
+  tag: "users",
+  summary: "Delete a user with memberships and personal tokens",
+  query: z.strictObject(dryRunQuery),
+  run: async (call, writer) => {
+    const current = await requireUser(writer, call.place!.tenantId, call.params["user"]!);
+    await requireNotAbove(call, writer, current);
+    requireEtag(call.ifMatch, current);
+    if (current.id === call.caller.token.userId)
+      throw new GatewayError("conflict", "Users cannot delete themselves. Ask another user with the necessary role.");
+    await requireAnotherOwner(writer, current.tenantId, current.id);
+    await requireAnotherOperator(writer, current);
+    await writer.removeUser(current.id);
+    return { body: null };
+  },
+});
+
+function membershipOperations(reach: "tenant" | "project"): readonly AdminOperation[] {
+  const word = reach === "tenant" ? "Tenant" : "Project";
+  const base = `/${reach}s/{${reach}}/memberships`;
+  const where = reach === "tenant" ? "the whole tenant" : "a project";
+  const list = reading({
+    id: `list${word}Memberships`,
+    path: base,
+    tag: "memberships",
+    summary: `List the users' roles in ${where}`,
+    query: z.strictObject({ ...pageQuery, user_id: chosenId.optional(), role: z.enum(ROLES).optional() }),
+    answer: listOf(membership, `${word}MembershipList`),
+    run: async ({ place, query }, store) => {
+      const filter = {
+        ...place!,
+        ...(query.user_id !== undefined && { userId: query.user_id }),
+        ...(query.role !== undefined && { role: query.role }),
+      };
+      return { body: listed(await store.listMemberships(pageOf(query), filter), shownMembership) };
+    },
+  });
+  const put = writing({
+    method: "put",
+    id: `put${word}Membership`,
+    path: `${base}/{user}`,
+    tag: "memberships",
+    summary: `Set a user's role in ${where}`,
+    query: z.strictObject(dryRunQuery),
+    body: reach === "tenant" ? tenantRole : projectRole,
+    answer: membership,
+    run: async (call, writer) => {
+      const { place, params, body, ifMatch, caller, role: own } = call;
+      const { tenantId, projectId } = place!;
+      const { id: userId, isOperator } = await requireUser(writer, tenantId, params["user"]!);
+      if (isOperator === true) requireOperator(caller, "user");
+      const given: Role = body.role;
+      requireRoleWithin(own, given, "role");
+      const current = await writer.findMembership(userId, projectId);
+      if (current !== null) {
+        requireRoleWithin(own, current.role, "role");
+        requireEtag(ifMatch, current);
+        if (userId === caller.token.userId && current.role !== given)
+          throw new GatewayError(
+            "conflict",
+            "Users cannot change their own role. Ask a user with the same or a higher role.",
+          );
+        if (projectId === null && current.role === "owner" && !roleAtLeast(given, "owner"))
+          await requireAnotherOwner(writer, tenantId, userId);
+      } else if (ifMatch !== null)
+        throw new GatewayError("etag_mismatch", "The user has no role here yet, so there is no ETag to match.");
+      const kept = await writer.putMembership({ userId, tenantId, projectId, role: given });
+      return { status: current === null ? 201 : 200, body: shownMembership(kept), etag: etagOf(kept) };
+    },
+  });
+  const remove = writing({
+    method: "delete",
+    id: `delete${word}Membership`,
+    path: `${base}/{user}`,
+    tag: "memberships",
+    summary: `Remove a user's role in ${where}`,
+    query: z.strictObject(dryRunQuery),
+    run: async ({ place, params, ifMatch, caller, role: own }, writer) => {
+      const { tenantId, projectId } = place!;
+      const { id: userId, isOperator } = await requireUser(writer, tenantId, params["user"]!);
+      if (isOperator === true) requireOperator(caller, "user");
+      const current = await writer.findMembership(userId, projectId);
+      if (current === null) throw nothingThere(`role of the user ${userId} in the ${placeText(place!)}`);
+      requireRoleWithin(own, current.role, "role");
+      requireEtag(ifMatch, current);
+      if (userId === caller.token.userId)
+        throw new GatewayError(
+          "conflict",
+          "Users cannot remove their own role. Ask a user with the same or a higher role.",
+        );
+      if (projectId === null && current.role === "owner") await requireAnotherOwner(writer, tenantId, userId);
+      await writer.removeMembership(userId, projectId);
+      return { body: null };
+    },
+  });
+  return [list, put, remove];
+}
+
+export const USER_OPERATIONS: readonly AdminOperation[] = [
+  listUsers,
+  createUser,
+  readUser,
+  updateUser,
+  deleteUser,
+  ...membershipOperations("tenant"),
+  ...membershipOperations("project"),
+];
