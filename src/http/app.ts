@@ -35,7 +35,7 @@ import {
 } from "../operations/responses/kept-response-requests.ts";
 import { settingsOf, type Snapshot, snapshotSeenBy } from "../core/snapshot.ts";
 import { OPERATIONS } from "../operations/operations.ts";
-import type { KeptStores } from "../operations/responses/kept-responses.ts";
+import type { KeptStores } from "../operations/responses/keeping/kept-responses.ts";
 import { listCapabilities } from "../providers/capability-listing.ts";
 import { findRoute, namedRoutes, routesFor } from "../routing/resolve-route.ts";
 import type { DocumentDependencies } from "./admin/configured/document-rule.ts";

@@ -7,12 +7,12 @@ import { translatedForm } from "../../engine/request/translated-form.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { whenReady } from "../../core/maybe-promise.ts";
 import { responseFrame } from "./response-object.ts";
-import { NOTHING_EARLIER } from "./kept-responses.ts";
+import { NOTHING_EARLIER } from "./keeping/kept-responses.ts";
 import { memoOf } from "./request-memo.ts";
 import { responseAnswers } from "./response-answers.ts";
 import { INPUT_TOKENS_FORM } from "./responses-form.ts";
 import { earlierIn, refersToKept, RESPONSE_ERRORS } from "./responses.ts";
-import { COUNTED, countTranslator } from "./translate-request.ts";
+import { COUNTED, countTranslator } from "./request/translate-request.ts";
 
 export const INPUT_TOKENS: Operation = {
   name: "responses.input_tokens",

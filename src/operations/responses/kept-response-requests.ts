@@ -1,11 +1,17 @@
 // What the paths below /responses answer from what is kept. https://platform.openai.com/docs/api-reference/responses/get
-import { eventStreamOf, keptEvents, liveEvents } from "./background-events.ts";
-import { askToCancel, isRunning, type MarkedStores } from "./background-marks.ts";
+import { eventStreamOf, keptEvents, liveEvents } from "./background/background-events.ts";
+import { askToCancel, isRunning, type MarkedStores } from "./background/background-marks.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
-import { findResponse, keepResponse, type KeptResponse, type KeptStores, removeResponse } from "./kept-responses.ts";
-import { noteOpened, type Reader } from "./opened-responses.ts";
+import {
+  findResponse,
+  keepResponse,
+  type KeptResponse,
+  type KeptStores,
+  removeResponse,
+} from "./keeping/kept-responses.ts";
+import { noteOpened, type Reader } from "./keeping/opened-responses.ts";
 
 export interface KeptResponseRequest extends Reader {
   readonly kept: KeptStores;

@@ -6,6 +6,12 @@ import type { JsonObject } from "../../core/json.ts";
 /** The type of tools that take any text, which models of chat completions are offered as functions. */
 export const FREEFORM_TYPE = "custom";
 
+/**
+ * The end of the id of a call that the model made together with the one before it, and that the gateway has run. Nothing
+ * else in the form says so, and a client sends the id back.
+ */
+export const TOGETHER = ".together";
+
 /** What a function of the translated request is in the client's own tools. */
 export interface ClientTool {
   readonly kind: "function" | "freeform" | "tool_search";

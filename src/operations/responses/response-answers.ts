@@ -4,17 +4,17 @@ import type { Sealing } from "../../engine/carriers/vendor-reasoning.ts";
 import type { FinishReason } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { answeredItems } from "./answered-items.ts";
+import { answeredItems } from "./answer/answered-items.ts";
 import type { Steps } from "../../core/steps.ts";
-import type { HiddenCarrier } from "./hidden-carriers.ts";
-import { hidingEdits } from "./hidden-reasoning.ts";
-import { keepAnswer, passedEdits } from "./native-answers.ts";
-import { NativeResponseEvents } from "./native-events.ts";
+import type { HiddenCarrier } from "./keeping/hidden-carriers.ts";
+import { hidingEdits } from "./keeping/hidden-reasoning.ts";
+import { keepAnswer, passedEdits } from "./native/native-answers.ts";
+import { NativeResponseEvents } from "./native/native-events.ts";
 import { chunksOfEvents } from "./recorded-chunks.ts";
-import { ResponseWriter } from "./response-writer.ts";
-import type { KeepResponse } from "./response-keeping.ts";
+import { ResponseWriter } from "./answer/response-writer.ts";
+import type { KeepResponse } from "./keeping/response-keeping.ts";
 import { eventText, sequencePlace, SequenceNumbers } from "./response-events.ts";
-import { ToolsBefore } from "./served-tools.ts";
+import { ToolsBefore } from "./answer/served-tools.ts";
 import { endedState, incompleteReason, responseError, type ResponseFrame, responseObject } from "./response-object.ts";
 
 /** Makes the form of one call. `keep` is called with the response, if it is complete or was cut at its bound. */

@@ -1,7 +1,7 @@
 // The forms of requests of the Responses API, and of counts of their tokens, without what answers them.
 import { translatedForm } from "../../engine/request/translated-form.ts";
 import type { RequestForm } from "../../core/chat.ts";
-import { countTranslator, responsesTranslator } from "./translate-request.ts";
+import { countTranslator, responsesTranslator } from "./request/translate-request.ts";
 
 /** The form without what is kept of earlier responses: a request that refers to some is refused. */
 export const RESPONSES_FORM: RequestForm = translatedForm(responsesTranslator(null));

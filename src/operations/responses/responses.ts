@@ -6,14 +6,14 @@ import { replyConversation } from "../../engine/reply-conversation.ts";
 import { translatedForm } from "../../engine/request/translated-form.ts";
 import { parsedBody } from "../../engine/request/parse.ts";
 import { type MaybePromise, whenReady } from "../../core/maybe-promise.ts";
-import { type EarlierResponses, earlierResponses, NOTHING_EARLIER } from "./kept-responses.ts";
-import { replyInBackground } from "./background-reply.ts";
+import { type EarlierResponses, earlierResponses, NOTHING_EARLIER } from "./keeping/kept-responses.ts";
+import { replyInBackground } from "./background/background-reply.ts";
 import { memoOf } from "./request-memo.ts";
-import { responseKeeping, storeOf } from "./response-keeping.ts";
+import { responseKeeping, storeOf } from "./keeping/response-keeping.ts";
 import { responseAnswers } from "./response-answers.ts";
 import { responseFrame } from "./response-object.ts";
 import { RESPONSES_FORM } from "./responses-form.ts";
-import { responsesTranslator } from "./translate-request.ts";
+import { responsesTranslator } from "./request/translate-request.ts";
 
 /** The code and the trace id of ours stand in the body's `code` and in headers. */
 export const RESPONSE_ERRORS: CalledOperation["errors"] = {

@@ -1,0 +1,97 @@
+// What a call that runs in the background leaves in the store for other processes: that it still runs, the events of its
+// stream, and the wish that it end, which they leave for it.
+import type { KeptStore } from "../../../engine/keeping/kept-store.ts";
+import type { Clock } from "../../../core/clock.ts";
+
+const BEAT_MS = 1000;
+/** A call of which no process has said for so long that it runs is over: its process has died. */
+const LEASE_MS = 10_000;
+
+export interface MarkedStores {
+  readonly kept: KeptStore<unknown>;
+  readonly clock: Pick<Clock, "now">;
+}
+
+export class RunMarks {
+  readonly #stores: MarkedStores;
+  readonly #tenantId: string;
+  readonly #id: string;
+  #waiting: string[] = [];
+  #parts = 0;
+
+  constructor(stores: MarkedStores, tenantId: string, id: string) {
+    this.#stores = stores;
+    this.#tenantId = tenantId;
+    this.#id = id;
+  }
+
+  /** Says that the call runs. Throws `kept_store_unavailable`. */
+  async runs(): Promise<void> {
+    const untilMs = this.#stores.clock.now() + LEASE_MS;
+    await this.#keep("run", { untilMs }, 100);
+  }
+
+  brought(event: string): void {
+    this.#waiting.push(event);
+  }
+
+  /** Repeats that the call runs, until the function is called that it returns. `cancel` is called when someone asks for it. */
+  follow(cancel: () => void): () => void {
+    let isOver = false;
+    const beat = async (): Promise<void> => {
+      try {
+        await this.runs();
+        await this.flush();
+        if ((await this.#stores.kept.find(this.#tenantId, nameOf(this.#id, "cancel"))) !== null) cancel();
+      } catch {
+        // the store is away, which it says itself
+      }
+      if (!isOver) timer = setTimeout(() => void beat(), BEAT_MS);
+    };
+    let timer = setTimeout(() => void beat(), BEAT_MS);
+    return () => {
+      isOver = true;
+      clearTimeout(timer);
+    };
+  }
+
+  /** Keeps the events that have come. Never rejects. */
+  async flush(): Promise<void> {
+    const events = this.#waiting;
+    if (events.length === 0) return;
+    this.#waiting = [];
+    const characters = events.reduce((sum, event) => sum + event.length, 0);
+    await this.#keep(`events:${this.#parts++}`, { events }, 2 * characters).catch(() => {});
+  }
+
+  async #keep(mark: string, value: object, bytes: number): Promise<void> {
+    const ids = [nameOf(this.#id, mark)];
+    await this.#stores.kept.keep({ tenantId: this.#tenantId, ids, value, size: () => bytes });
+  }
+}
+
+/** Whether a process has said lately that it runs the call. Throws `kept_store_unavailable`. */
+export async function isRunning({ kept, clock }: MarkedStores, tenantId: string, id: string): Promise<boolean> {
+  const found = await kept.find(tenantId, nameOf(id, "run"));
+  return found !== null && (found.value as { readonly untilMs: number }).untilMs > clock.now();
+}
+
+/** Asks the process that runs the call to end it. Throws `kept_store_unavailable`. */
+export async function askToCancel({ kept }: MarkedStores, tenantId: string, id: string): Promise<void> {
+  await kept.keep({ tenantId, ids: [nameOf(id, "cancel")], value: {}, size: () => 100 });
+}
+
+/** Returns one part of the events of a stream; `null` where there is none yet. Throws `kept_store_unavailable`. */
+export async function eventsAt(
+  { kept }: MarkedStores,
+  tenantId: string,
+  id: string,
+  part: number,
+): Promise<readonly string[] | null> {
+  const found = await kept.find(tenantId, nameOf(id, `events:${part}`));
+  return found === null ? null : (found.value as { readonly events: readonly string[] }).events;
+}
+
+function nameOf(id: string, mark: string): string {
+  return `${id}:${mark}`;
+}

@@ -1,0 +1,196 @@
+// Answers a call that runs in the background (promise 12.8): the client gets the response as queued, or its events, and the
+// call goes on when it leaves. What becomes of it is kept under the id of the response, where GET finds it
+// (../kept-response-requests.ts). https://platform.openai.com/docs/guides/background
+import { answerHeaders } from "../../../engine/answer/answer-frame.ts";
+import type { RunReports } from "../../../engine/keeping/background-runs.ts";
+import type { ReadyCall } from "../../../engine/operation.ts";
+import { replyConversation } from "../../../engine/reply-conversation.ts";
+import { asGatewayError, GatewayError } from "../../../core/errors.ts";
+import { isObject, type JsonObject } from "../../../core/json.ts";
+import { parseJson } from "../../../wire/json.ts";
+import { eventStreamOf, liveEvents } from "./background-events.ts";
+import { RunMarks } from "./background-marks.ts";
+import type { HiddenCarrier } from "../keeping/hidden-carriers.ts";
+import { keepResponse, type KeptResponse } from "../keeping/kept-responses.ts";
+import { memoOf } from "../request-memo.ts";
+import { responseAnswers } from "../response-answers.ts";
+import { type KeptPlace, placeOf } from "../keeping/response-keeping.ts";
+import { responseError, type ResponseFrame, responseFrame, responseObject } from "../response-object.ts";
+
+/** Throws where the response cannot be kept, because nobody could ever get it. */
+export async function replyInBackground(ready: ReadyCall, now: () => number): Promise<Response> {
+  const { call, request } = ready;
+  const { background } = call.context;
+  const place = placeOf(ready);
+  if (place === null || background === null)
+    throw new GatewayError(
+      "unsupported_parameter",
+      "background needs a response that is kept, and the one of this call is not, because a guard looks at its request. Wait for the answer instead.",
+      { param: "background" },
+    );
+  const memo = memoOf(request);
+  const repeated = { ...memo.repeated, background: true, store: place.keeper.isStored };
+  const frame = responseFrame({ ...memo, repeated }, now);
+  call.objects.answerId = frame.id;
+  const work = new BackgroundWork(ready, place, frame);
+  const queued = await work.queue();
+  const run = background.begin(frame.id, (reports) => work.run(reports), work.cancel);
+  const isStreamed = request.params.stream === true;
+  const headers = answerHeaders(call, null, null, isStreamed ? "text/event-stream; charset=utf-8" : "application/json");
+  headers["x-gateway-response-kept-until"] = new Date(place.keeper.untilMs).toISOString();
+  if (!isStreamed) return new Response(JSON.stringify(queued), { headers });
+  return new Response(eventStreamOf(liveEvents(run, -1)), { headers });
+}
+
+/** One call in the background, from the response that is queued to the one that is kept at its end. */
+class BackgroundWork {
+  readonly #ready: ReadyCall;
+  readonly #place: KeptPlace;
+  readonly #frame: ResponseFrame;
+  readonly #marks: RunMarks;
+  readonly #isStreamed: boolean;
+  readonly #end: () => void;
+  #isCancelled = false;
+  /** What the client is not shown of the reasoning. */
+  #hidden: readonly HiddenCarrier[] = [];
+
+  constructor(ready: ReadyCall, place: KeptPlace, frame: ResponseFrame) {
+    const { call, request } = ready;
+    this.#ready = ready;
+    this.#place = place;
+    this.#frame = frame;
+    this.#isStreamed = request.params.stream === true;
+    this.#end = call.lifetime.detach(request.options.timeoutMs, call.snapshot.limits.defaultTimeoutMs);
+    const { owner, kept } = place;
+    this.#marks = new RunMarks({ kept, clock: call.context.clock }, owner.tenantId, frame.id);
+  }
+
+  readonly cancel = (): void => {
+    this.#isCancelled = true;
+    this.#end();
+  };
+
+  /** Throws `kept_store_unavailable`, and `invalid_request` for an input that is too large to be kept. */
+  async queue(): Promise<JsonObject> {
+    await this.#marks.runs();
+    const queued = this.#without("queued");
+    if (await this.#progress(queued)) return queued;
+    throw new GatewayError(
+      "invalid_request",
+      "The input is too large to be kept, which a response in the background needs. Wait for the answer instead.",
+      { param: "background" },
+    );
+  }
+
+  /** Never rejects. */
+  async run(reports: RunReports): Promise<void> {
+    const stop = this.#marks.follow(this.cancel);
+    let response: JsonObject;
+    try {
+      await this.#progress(this.#without("in_progress")).catch(() => false);
+      response = await this.#answered(reports);
+    } catch (thrown) {
+      response = this.#failed(thrown, reports);
+    }
+    stop();
+    const { status } = response;
+    const ended =
+      this.#isCancelled && status !== "completed" && status !== "incomplete"
+        ? { ...response, status: "cancelled", error: null }
+        : response;
+    await this.#marks.flush();
+    await this.#keep(ended);
+  }
+
+  async #answered({ brought }: RunReports): Promise<JsonObject> {
+    const form = responseAnswers(this.#frame, (_, hidden = []) => void (this.#hidden = hidden));
+    const answer = await replyConversation(this.#ready, form);
+    if (!this.#isStreamed) return parseJson(await answer.text()) as JsonObject;
+    let response = this.#without("failed");
+    let code: unknown = null;
+    for await (const text of eventsOf(answer)) {
+      brought(text);
+      this.#marks.brought(text);
+      const event = parseJson(text.slice(text.indexOf("{"))) as JsonObject;
+      if (event["type"] === "error") code = event["code"];
+      if (isObject(event["response"])) response = event["response"];
+    }
+    return code === "shutting_down" ? withCode(response, code) : response;
+  }
+
+  /** A failure before the first event has no event yet. */
+  #failed(thrown: unknown, { brought }: RunReports): JsonObject {
+    this.#ready.fail(thrown);
+    const error = asGatewayError(thrown);
+    const state = { status: "failed", output: [], usage: null, error: responseError(error) } as const;
+    const response = responseObject(this.#frame, state);
+    if (this.#isStreamed) {
+      const form = responseAnswers(this.#frame, null).stream;
+      const text = form.leaving!(form.opening() + form.failed(error, this.#ready.call.traceId));
+      for (const event of blocksOf(text)) {
+        brought(event);
+        this.#marks.brought(event);
+      }
+    }
+    return error.code === "shutting_down" ? withCode(response, error.code) : response;
+  }
+
+  #without(status: "queued" | "in_progress" | "failed"): JsonObject {
+    return responseObject(this.#frame, { status, output: [], usage: null });
+  }
+
+  async #progress(response: JsonObject): Promise<boolean> {
+    const { kept, input } = this.#place;
+    return keepResponse(kept, this.#value(response), input.own);
+  }
+
+  #value(response: JsonObject): KeptResponse {
+    const { owner, input } = this.#place;
+    return {
+      owner,
+      response,
+      input: input.items,
+      hidden: this.#hidden,
+      hiddenInput: input.hidden,
+      isStreamed: this.#isStreamed,
+    };
+  }
+
+  /** Where it cannot be kept for long, it is kept for a while. */
+  async #keep(response: JsonObject): Promise<void> {
+    const { keeper, kept, owner } = this.#place;
+    try {
+      if (keeper.isStored && (await keeper.keep(this.#value(response)))) {
+        await kept.remove(owner.tenantId, this.#frame.id);
+        return;
+      }
+    } catch {
+      // the database is away
+    }
+    await this.#progress({ ...response, store: false }).catch(() => false);
+  }
+}
+
+function withCode(response: JsonObject, code: string): JsonObject {
+  return { ...response, error: { ...(response["error"] as JsonObject), code } };
+}
+
+/** The events of a stream, without its last line. */
+async function* eventsOf(answer: Response): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const piece of answer.body as unknown as AsyncIterable<string | Uint8Array>) {
+    rest += typeof piece === "string" ? piece : decoder.decode(piece, { stream: true });
+    const end = rest.lastIndexOf("\n\n") + 2;
+    if (end < 2) continue;
+    yield* blocksOf(rest.slice(0, end));
+    rest = rest.slice(end);
+  }
+}
+
+function blocksOf(text: string): readonly string[] {
+  return text
+    .split("\n\n")
+    .filter((block) => block.startsWith("event: "))
+    .map((block) => `${block}\n\n`);
+}

@@ -1,0 +1,67 @@
+// Keeps responses like the content of calls (promise 11.3): redacted as the project says, and for as long.
+import { maskingGuards, redactedForKeeping } from "../../../engine/content/content-redaction.ts";
+import { GuardScheduler } from "../../../engine/guards/guard-scheduler.ts";
+import type { DurableStore } from "../../../engine/keeping/durable-store.ts";
+import { KEEPING_BOUNDS } from "../../../engine/keeping/kept-store.ts";
+import type { ReadyCall } from "../../../engine/operation.ts";
+import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
+import { idsOf, type Keeper, type KeptResponse } from "./kept-responses.ts";
+
+export function contentKeeping({ call, principal }: ReadyCall, durable: DurableStore): Keeper {
+  const { tenantId, projectId } = principal;
+  const { snapshot, context } = call;
+  const rules = snapshot.contentLogs.get(projectId)!;
+  const guards = maskingGuards(rules, snapshot.policies.of(tenantId, projectId));
+  const untilMs = call.record.startedAtMs + rules.retentionMs;
+  return {
+    isStored: true,
+    isAway: false,
+    untilMs,
+    async keep({ owner, response, input, hidden = [], hiddenInput = [], isStreamed }) {
+      // the response is prepared after the end of the call, whose signal does not matter any more
+      const scheduler = new GuardScheduler(context.guards, { tenantId, signal: null });
+      const values = [response, ...input];
+      const [kept, ...items] = (await redactedForKeeping(values, guards, scheduler)).map((value, index) =>
+        withStructure(values[index]!, value),
+      ) as readonly JsonObject[];
+      // carriers are sealed, also those that the client was shown
+      const streamed = isStreamed === undefined ? {} : { isStreamed };
+      const value: KeptResponse = { owner, response: kept!, input: items, hidden, hiddenInput, ...streamed };
+      if (JSON.stringify(value).length > KEEPING_BOUNDS.objectBytes) return false;
+      await durable.keep({ tenantId, projectId, ids: idsOf(response), value: value as unknown as Json, untilMs });
+      return true;
+    },
+  };
+}
+
+/** Members by which items refer to one another, and that no person has written. */
+const STRUCTURE: ReadonlySet<string> = new Set([
+  "id",
+  "call_id",
+  "item_id",
+  "previous_response_id",
+  "object",
+  "type",
+  "role",
+  "status",
+  "created_at",
+  "completed_at",
+  "usage",
+  "model",
+]);
+
+/** Redaction also replaces ids and numbers that look like those of persons: here they are put back. */
+function withStructure(sent: Json, redacted: Json): Json {
+  if (Array.isArray(sent) && Array.isArray(redacted))
+    return (redacted as readonly Json[]).map((one, index) =>
+      withStructure((sent as readonly Json[])[index] ?? null, one),
+    );
+  if (!isObject(sent) || !isObject(redacted)) return redacted;
+  return Object.fromEntries(
+    Object.entries(redacted).map(([name, value]) => {
+      const before = sent[name];
+      if (before === undefined) return [name, value];
+      return [name, STRUCTURE.has(name) ? before : withStructure(before, value!)];
+    }),
+  );
+}

@@ -1,0 +1,213 @@
+// Responses that are kept for a while, with the items of their input: what previous_response_id and item_reference refer
+// to, and what the paths below /responses return (promise 12.8).
+import { leastJsonLength } from "../../../core/json-object.ts";
+import type { BackgroundRuns } from "../../../engine/keeping/background-runs.ts";
+import type { DurableStore } from "../../../engine/keeping/durable-store.ts";
+import type { KeptStore } from "../../../engine/keeping/kept-store.ts";
+import type { Clock } from "../../../core/clock.ts";
+import { GatewayError } from "../../../core/errors.ts";
+import { newRandomId } from "../../../core/ids.ts";
+import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
+import { isPending, type MaybePromise } from "../../../core/maybe-promise.ts";
+import type { Store } from "../../../store/store.ts";
+import { type HiddenCarrier, itemsById, withHiddenCarriers } from "./hidden-carriers.ts";
+import { type KeptOwner, noteOpened, opensTo, type Reader } from "./opened-responses.ts";
+
+/** Where responses are kept; `null` where there is no such place. */
+export interface KeptStores {
+  /** For a while. */
+  readonly kept: KeptStore<unknown> | null;
+  /** Like the content of calls. */
+  readonly durable: DurableStore | null;
+  /** The calls that run in the background of this process. */
+  readonly background: BackgroundRuns | null;
+  /** Where it is written down who reads what another has made; `null` where there is no audit log. */
+  readonly audit: Pick<Store, "note"> | null;
+  readonly clock: Pick<Clock, "now">;
+}
+
+/** A response with all items that were its input, those of earlier responses included. */
+export interface KeptResponse {
+  readonly owner: KeptOwner;
+  readonly response: JsonObject;
+  readonly input: readonly JsonObject[];
+  /** The carriers of its output, which the client was not shown. */
+  readonly hidden?: readonly HiddenCarrier[];
+  /** The indexes of the items of the input that have a carrier, which the client was not shown either. */
+  readonly hiddenInput?: readonly number[];
+  /** Of a call in the background: whether its events are kept. */
+  readonly isStreamed?: boolean;
+}
+
+/** How a response is kept: like content, or for a while. */
+export interface Keeper {
+  readonly isStored: boolean;
+  /** Whether it is known that nothing can be kept now. */
+  readonly isAway: boolean;
+  readonly untilMs: number;
+  /** Returns false for a response that is too large. */
+  readonly keep: (value: KeptResponse) => MaybePromise<boolean>;
+}
+
+/** What a request refers to, as far as it is kept for its caller. */
+export interface EarlierResponses {
+  /** Returns all items of a response, its input first; `null` when none with this id is kept for the caller. */
+  itemsOf(id: string): readonly JsonObject[] | null;
+  /** Returns the item, with what the client was not shown beside it; `null` when it is not kept for the caller. */
+  item(id: string): readonly JsonObject[] | null;
+  /** Whether the item has a carrier that the client was not shown. */
+  readonly hides: (item: Json) => boolean;
+}
+
+export const NOTHING_EARLIER: EarlierResponses = { itemsOf: () => null, item: () => null, hides: () => false };
+
+/** What it takes to look up one response, or an item, bounds how many of them a request may refer to. */
+const MAX_LOOKUPS = 100;
+
+const ANSWERED: ReadonlySet<unknown> = new Set(["completed", "incomplete"]);
+
+/**
+ * Finds what a body refers to. Throws `invalid_request` for too many references, `kept_store_unavailable`, and
+ * `store_unavailable`.
+ */
+export async function earlierResponses(
+  stores: KeptStores,
+  reader: Reader,
+  body: JsonObject,
+): Promise<EarlierResponses> {
+  const { previous_response_id: previous, input } = body;
+  const before = typeof previous === "string" ? await findResponse(stores, reader, previous) : null;
+  if (before !== null && !ANSWERED.has(before.response["status"]))
+    throw new GatewayError(
+      "invalid_request",
+      `previous_response_id names a response without an answer: its status is ${JSON.stringify(before.response["status"])}.`,
+      { param: "previous_response_id" },
+    );
+  const items = new Map<string, readonly JsonObject[]>();
+  const hidden = new Set<Json | undefined>();
+  const add = async (found: KeptResponse | null): Promise<void> => {
+    if (found === null) return;
+    const { owner, response } = found;
+    await noteOpened(stores.audit, reader, { owner, id: response["id"] as string, action: "read" });
+    for (const [id, list] of itemsById(itemsIn(found))) items.set(id, list);
+    for (const { carrier } of found.hidden ?? []) if (carrier !== null) hidden.add(carrier);
+    for (const at of found.hiddenInput ?? []) hidden.add(found.input[at]?.["encrypted_content"]);
+  };
+  await add(before);
+  const own = Array.isArray(input) ? (input as readonly Json[]) : [];
+  const named = new Set(own.filter(isReference).map(({ id }) => id));
+  // the newest answers are the likeliest to be kept
+  const emptied = own.filter(isEmptyReasoning).toReversed();
+  let lookups = 0;
+  for (const id of new Set([...named, ...emptied.map((item) => item.id)])) {
+    if (items.has(id)) continue;
+    if (++lookups > MAX_LOOKUPS && !named.has(id)) break;
+    if (lookups > MAX_LOOKUPS)
+      throw new GatewayError(
+        "invalid_request",
+        `input refers to items of more than ${MAX_LOOKUPS} responses. Send the items themselves.`,
+        { param: "input" },
+      );
+    const found = await foundIn(stores, reader.token.tenantId, id);
+    await add(found !== null && opensTo(found.value.owner, reader) ? found.value : null);
+  }
+  return {
+    itemsOf: (id) => (before !== null && id === previous ? itemsIn(before) : null),
+    item: (id) => items.get(id) ?? null,
+    hides: (item) =>
+      isObject(item) && typeof item["encrypted_content"] === "string" && hidden.has(item["encrypted_content"]),
+  };
+}
+
+export function isReference(item: Json): item is JsonObject & { readonly id: string } {
+  return isObject(item) && item["type"] === "item_reference" && typeof item["id"] === "string";
+}
+
+/** Whether an item is reasoning without its content, as clients return it that rely on what the vendor has stored. */
+export function isEmptyReasoning(item: Json): item is JsonObject & { readonly id: string } {
+  return (
+    isObject(item) &&
+    item["type"] === "reasoning" &&
+    typeof item["id"] === "string" &&
+    (item["encrypted_content"] ?? "") === "" &&
+    !(Array.isArray(item["content"]) && item["content"].length > 0)
+  );
+}
+
+/** Returns `null` where nothing with this id is kept, or not for this caller. Throws `kept_store_unavailable`. */
+export async function findResponse(stores: KeptStores, reader: Reader, id: string): Promise<KeptResponse | null> {
+  const found = await foundIn(stores, reader.token.tenantId, id);
+  return found?.ids[0] === id && opensTo(found.value.owner, reader) ? found.value : null;
+}
+
+interface Found {
+  readonly ids: readonly string[];
+  readonly value: KeptResponse;
+}
+
+async function foundIn({ kept, durable }: KeptStores, tenantId: string, id: string): Promise<Found | null> {
+  const finding = kept === null ? null : kept.find(tenantId, id);
+  const found = isPending(finding) ? await finding : finding;
+  const whole = (found ?? (durable === null ? null : await durable.find(tenantId, id))) as Found | null;
+  // a call in the background leaves marks beside its response
+  return whole?.value.owner === undefined ? null : whole;
+}
+
+export async function removeResponse(
+  { kept, durable }: KeptStores,
+  { owner: { tenantId }, response }: KeptResponse,
+): Promise<void> {
+  const id = response["id"] as string;
+  if (kept !== null) await kept.remove(tenantId, id);
+  if (durable !== null) await durable.remove(tenantId, id);
+}
+
+function itemsIn({ input, response, hidden = [] }: KeptResponse): readonly JsonObject[] {
+  return [...input, ...withHiddenCarriers(response["output"] as readonly JsonObject[], hidden)];
+}
+
+/**
+ * Keeps a response; the result is false when it is too large. `own` is the number of items at the end of `input` that no
+ * earlier response has. Throws, or rejects with, `kept_store_unavailable`.
+ */
+export function keepResponse(kept: KeptStore<unknown>, value: KeptResponse, own: number): MaybePromise<boolean> {
+  const { owner, response, input, hidden = [] } = value;
+  const items = input.slice(input.length - own);
+  const size = (): number =>
+    2 * (lengthOf(response) + lengthOf(hidden as unknown as Json) + lengthOf(items)) + 64 * input.length;
+  return kept.keep({ tenantId: owner.tenantId, ids: idsOf(response), value, size });
+}
+
+const lengthOf = (value: Json): number => leastJsonLength(value, Infinity);
+
+/** Ids of the input are the client's own, which others may use as well. */
+export function idsOf(response: JsonObject): readonly string[] {
+  return [response, ...(response["output"] as readonly JsonObject[])].flatMap(({ id }) =>
+    typeof id === "string" ? [id] : [],
+  );
+}
+
+/** Returns items as they are listed: each with an id, a type and a status, and texts as parts. */
+export function listedItems(
+  input: Json | undefined,
+  isHidden: (item: Json) => boolean = () => false,
+): readonly JsonObject[] {
+  if (typeof input === "string") return [listedItem({ role: "user", content: input })];
+  return Array.isArray(input)
+    ? (input as readonly Json[])
+        .filter(isObject)
+        .map((item) => (isHidden(item) && item["id"] === undefined ? item : listedItem(item)))
+    : [];
+}
+
+function listedItem(item: JsonObject): JsonObject {
+  const { id, type = "message", status, content, ...others } = item;
+  const named = { id: typeof id === "string" ? id : `${type === "message" ? "msg" : "item"}_${newRandomId()}`, type };
+  if (type !== "message") return { ...named, ...item, ...(status === undefined && { status: "completed" }) };
+  const kind = item["role"] === "assistant" ? "output_text" : "input_text";
+  const parts =
+    typeof content === "string"
+      ? [{ type: kind, text: content, ...(kind === "output_text" && { annotations: [] }) }]
+      : content;
+  return { ...named, ...others, status: status ?? "completed", content: parts ?? [] };
+}

@@ -1,0 +1,71 @@
+// Whom a response that is kept opens to (promise 12.8), and what the audit log says of those who did not make it: reading it
+// is reading the content of another (promise 14.4).
+import { adminCaller, roleAt } from "../../../auth/grants.ts";
+import { GatewayError } from "../../../core/errors.ts";
+import type { AccessToken } from "../../../core/identity.ts";
+import type { Snapshot } from "../../../core/snapshot.ts";
+import type { AuditWay } from "../../../store/records.ts";
+import type { Store } from "../../../store/store.ts";
+
+export interface KeptOwner {
+  readonly tenantId: string;
+  readonly projectId: string;
+  readonly tokenId: string;
+  /** `null` when the token belongs to no user. */
+  readonly userId: string | null;
+}
+
+/** Who asks for what is kept. */
+export interface Reader {
+  readonly token: AccessToken;
+  /** Returns the address of the client; `null` where it is unknown. */
+  readonly address: () => string | null;
+  /** How it is asked for; absent where that is not known. */
+  readonly via?: AuditWay;
+  /** What says which roles the token has. */
+  readonly snapshot: Pick<Snapshot, "memberships" | "operators">;
+}
+
+/**
+ * A response opens to the token or user that made it, and to those who may read the content of its project: with a role
+ * there and the permission, as the admin API asks for the content of calls.
+ */
+export function opensTo(owner: KeptOwner, { token, snapshot }: Reader): boolean {
+  if (token.tenantId !== owner.tenantId) return false;
+  if (isOwn(owner, token)) return true;
+  return token.permissions.includes("read_content") && roleAt(adminCaller(token, snapshot), owner) !== null;
+}
+
+function isOwn({ tokenId, userId }: KeptOwner, token: AccessToken): boolean {
+  return token.id === tokenId || (userId !== null && token.userId === userId);
+}
+
+/**
+ * Writes into the audit log that a response was opened by a caller other than its owner. What is kept may be shown, sent on
+ * or removed only after that. Throws `store_unavailable`.
+ */
+export async function noteOpened(
+  audit: Pick<Store, "note"> | null,
+  { token, address, via }: Reader,
+  { id, owner, action }: { readonly id: string; readonly owner: KeptOwner; readonly action: "read" | "remove" },
+): Promise<void> {
+  if (audit === null || isOwn(owner, token)) return;
+  const { tenantId, projectId } = owner;
+  const actor = {
+    tokenId: token.id,
+    userId: token.userId,
+    role: token.role,
+    tenantId: token.tenantId,
+    address: address(),
+    via: via ?? null,
+  };
+  try {
+    await audit.note(actor, { action, outcome: "done", kind: "kept_response", tenantId, projectId, targetId: id });
+  } catch (error) {
+    throw new GatewayError(
+      "store_unavailable",
+      "The audit log, which has to say that a response of another caller is read, cannot be written now.",
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,394 @@
+// The items of a stream that a provider speaks itself, as they pass: what of each the client has, so that the events and
+// members that a server leaves out are supplied, and what comes twice or too late is not repeated (promise 12.5).
+// https://platform.openai.com/docs/api-reference/responses-streaming
+import type { Growing } from "../../../engine/answer-form.ts";
+import { newRandomId } from "../../../core/ids.ts";
+import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
+import { type JsonEdit, withEdits } from "../../../core/json-edit.ts";
+import { MAX_KEPT } from "../../../providers/content-blocks/turn-chunks.ts";
+import { MalformedAnswer } from "../../../providers/provider.ts";
+import { textOrEmpty } from "../../../providers/sent-json.ts";
+import {
+  begunEdits,
+  composed,
+  emptiedEdits,
+  endedEdits,
+  indexIn,
+  isNamed,
+  isSet,
+  keyOf,
+  matchedItems,
+  indexEdit,
+  merged,
+  type PassedItem,
+  pieceEdits,
+  placeEdits,
+  placeIn,
+  placeOf,
+} from "./passed-item.ts";
+import {
+  emptyPart,
+  formOfInput,
+  formOfPart,
+  isNewPiece,
+  isText,
+  missingText,
+  newPart,
+  type PartForm,
+  partJson,
+  type PassedPart,
+  requireOrder,
+  wholeTexts,
+} from "./passed-parts.ts";
+import { partEdits } from "./supplied-members.ts";
+
+/** Writes the events of one stream, in the order of the calls. */
+export interface PassedEvents {
+  own(type: string, members: JsonObject): void;
+  /** The provider's event with changes. */
+  passed(type: string, data: string, edits: readonly JsonEdit[]): void;
+}
+
+/** The last event of a part of a message and of a summary, and the one that announces it. */
+const PART_EVENTS = {
+  content_index: "response.content_part",
+  summary_index: "response.reasoning_summary_part",
+} as const;
+
+const ID_PREFIXES: Readonly<Record<string, string>> = { message: "msg_", reasoning: "rs_", function_call: "fc_" };
+
+export class PassedItems {
+  readonly #events: PassedEvents;
+  readonly #items: PassedItem[] = [];
+  /** By the provider's index, or by id where an event has no index. */
+  readonly #places = new Map<number | string, PassedItem>();
+  #opened = 0;
+  #characters = 0;
+  /** The part that the last piece has lengthened. */
+  growing: Growing | null = null;
+
+  constructor(events: PassedEvents) {
+    this.#events = events;
+  }
+
+  /** The items so far. */
+  get shown(): readonly JsonObject[] {
+    return this.#items
+      .filter(({ index }) => index !== null)
+      .toSorted((one, other) => one.index! - other.index!)
+      .map((item) => (item.isDone ? item.json : composed(item, "incomplete")));
+  }
+
+  /** How many characters of the answer are kept: an event may be answered with several that repeat them. */
+  get characters(): number {
+    return this.#characters;
+  }
+
+  added(event: JsonObject, data: string): void {
+    const { item: source } = event;
+    if (!isObject(source)) return;
+    const item = this.#itemAt(event, textOrEmpty(source["type"]), source["id"], true);
+    // it came before, or its first piece did
+    if (item.index !== null) return;
+    item.json = { ...source, ...item.json };
+    if (!isNamed(source)) return;
+    item.index = this.#opened++;
+    const edits = [...indexEdit(event, item), ...begunEdits(source, item.id, ["item"])];
+    this.#events.passed("response.output_item.added", data, edits);
+    item.json = withEdits(source, begunEdits(source, item.id, []));
+    this.#writeHeld(item);
+  }
+
+  done(event: JsonObject, data: string): void {
+    const { item: source } = event;
+    if (!isObject(source)) return;
+    const item = this.#itemAt(event, textOrEmpty(source["type"]), source["id"], false);
+    if (item.isDone) return;
+    this.#open(item, source);
+    this.#settle(item, source);
+    const edits = [...indexEdit(event, item), ...endedEdits(item, source, "completed", ["item"])];
+    this.#end(item, source, "completed");
+    this.#events.passed("response.output_item.done", data, edits);
+  }
+
+  partAdded(type: string, event: JsonObject, data: string): void {
+    // without its part, the event is written when something of the part comes
+    if (!isObject(event["part"])) return;
+    const found = this.#partIn(event);
+    if (found === null) {
+      this.other(type, event, data);
+      return;
+    }
+    const { item, form, at } = found;
+    if (item.isDone || item.parts.has(keyOf(form, at))) return;
+    this.#open(item, null);
+    item.parts.set(keyOf(form, at), newPart(form, at));
+    const { part } = event;
+    const edits = [...placeEdits(event, item, form, at), ...partEdits(part, ["part"]), ...emptiedEdits(part, form)];
+    this.#events.passed(type, data, edits);
+  }
+
+  partDone(type: string, event: JsonObject, data: string): void {
+    // without its part, the event is written when something of the part comes
+    if (!isObject(event["part"])) return;
+    const found = this.#partIn(event);
+    if (found === null) {
+      this.other(type, event, data);
+      return;
+    }
+    const { item, form, at } = found;
+    if (item.isDone) return;
+    this.#open(item, null);
+    const part = this.#begun(item, form, at);
+    if (part.isClosed) return;
+    const source = event["part"];
+    this.#say(item, part, textOrEmpty(source[form.whole]));
+    part.isClosed = true;
+    const missing =
+      textOrEmpty(source[form.whole]) === part.text ? [] : [{ path: ["part", form.whole], value: part.text }];
+    const edits = [...placeEdits(event, item, form, at), ...partEdits(source, ["part"]), ...missing];
+    this.#events.passed(type, data, edits);
+  }
+
+  piece(form: PartForm, type: string, event: JsonObject, data: string): void {
+    const item = this.#itemAt(event, form.item, event["item_id"], false);
+    if (item.isDone) return;
+    const at = indexIn(event, form);
+    this.#open(item, null);
+    const part = this.#begun(item, form, at);
+    if (part.hasText) return;
+    if (type.endsWith(".done")) {
+      this.#sayBy(item, part, event, data);
+      return;
+    }
+    const piece = textOrEmpty(event["delta"]);
+    if (!isNewPiece(part, piece, event["sequence_number"])) return;
+    this.#grow(part, piece);
+    if (Array.isArray(event["logprobs"])) part.logprobs.push(...(event["logprobs"] as readonly Json[]));
+    if (item.index === null) return;
+    this.growing = part;
+    this.#events.passed(type, data, pieceEdits(event, item, part));
+  }
+
+  annotation(type: string, event: JsonObject, data: string): void {
+    const form = formOfPart("message", "output_text")!;
+    const item = this.#itemAt(event, form.item, event["item_id"], false);
+    if (item.isDone) return;
+    const at = indexIn(event, form);
+    this.#open(item, null);
+    const part = this.#begun(item, form, at);
+    const { annotation, annotation_index: number } = event;
+    const next = part.annotations.length;
+    if (typeof number === "number" && number < next && Bun.deepEquals(part.annotations[number], annotation)) return;
+    part.annotations.push(annotation ?? null);
+    const edits = number === next ? [] : [{ path: ["annotation_index"], value: next }];
+    this.#events.passed(type, data, [...placeEdits(event, item, form, at), ...edits]);
+  }
+
+  /** Any other event passes; what it says of its item's place is that which the client knows. */
+  other(type: string, event: JsonObject, data: string): void {
+    const place = placeOf(event, event["item_id"]);
+    const item = place === null ? undefined : this.#places.get(place);
+    if (item === undefined || item.index === null) {
+      this.#events.passed(type, data, []);
+      return;
+    }
+    const edits = [...(event["output_index"] === undefined ? [] : indexEdit(event, item))];
+    if (typeof event["item_id"] === "string" && event["item_id"] !== item.id)
+      edits.push({ path: ["item_id"], value: item.id });
+    this.#events.passed(type, data, edits);
+  }
+
+  /**
+   * Writes the events that are missing at the end of the answer, and returns what the output of the whole answer lacks.
+   * Items are found by id, else by kind and order, because the ids of some servers differ in their last event.
+   */
+  end(output: readonly JsonObject[], isIncomplete: boolean): readonly JsonEdit[] {
+    const waiting = new Set(this.#items);
+    const matched = matchedItems(output, waiting);
+    const edits: JsonEdit[] = [];
+    output.forEach((whole, at) => {
+      const item = matched[at] ?? this.#begin(textOrEmpty(whole["type"]), whole["id"]);
+      if (item.isDone) this.#compare(item, whole);
+      else {
+        this.#open(item, whole);
+        this.#settle(item, whole);
+        this.#end(item, whole, "completed");
+        this.#writeDone(item);
+      }
+      edits.push(...endedEdits(item, whole, "completed", ["output", at]));
+    });
+    for (const item of waiting)
+      if (!item.isDone) {
+        if (item.index === null) throw new MalformedAnswer("The provider's stream has a tool call without a name.");
+        this.#settle(item, item.json);
+        this.#end(item, item.json, isIncomplete && item === this.#items.at(-1) ? "incomplete" : "completed");
+        this.#writeDone(item);
+      }
+    // a client that reads only the last event would lose what it leaves out
+    if (waiting.size > 0 || output.length === 0) return [{ path: ["output"], value: merged(output, edits, waiting) }];
+    return edits;
+  }
+
+  /** Returns the item that an event speaks of; it is held until it can be announced. */
+  #itemAt(event: JsonObject, type: string, id: Json | undefined, isNew: boolean): PassedItem {
+    const place = placeOf(event, id);
+    const there = place === null ? this.#items.findLast((item) => item.type === type) : this.#places.get(place);
+    // some servers give several items one index
+    const isOther = isNew && there !== undefined && there.index !== null && isSet(id) && there.id !== id;
+    if (there !== undefined && there.type === type && !isOther && !(place === null && isNew)) return there;
+    const item = this.#begin(type, id);
+    if (place !== null) this.#places.set(place, item);
+    return item;
+  }
+
+  #begin(type: string, id: Json | undefined): PassedItem {
+    const own = isSet(id) ? id : `${ID_PREFIXES[type] ?? "item_"}${newRandomId()}`;
+    const item: PassedItem = { id: own, type, index: null, json: {}, isDone: false, parts: new Map() };
+    this.#items.push(item);
+    return item;
+  }
+
+  /** Announces an item of which no beginning came, as far as it is known. `source` is the whole item, if it is known. */
+  #open(item: PassedItem, source: JsonObject | null): void {
+    if (item.index !== null) return;
+    const { id, type } = item;
+    const base = source ?? { id, type, ...item.json };
+    if (!isNamed(base)) return;
+    item.index = this.#opened++;
+    item.json = withEdits(base, begunEdits(base, id, []));
+    this.#events.own("response.output_item.added", { output_index: item.index, item: item.json });
+    this.#writeHeld(item);
+  }
+
+  #writeHeld(item: PassedItem): void {
+    for (const part of item.parts.values()) if (part.text !== "") this.#writePiece(item, part, part.text);
+  }
+
+  /** Returns a part, which is announced where no event has done so. */
+  #begun(item: PassedItem, form: PartForm, at: number): PassedPart {
+    const known = item.parts.get(keyOf(form, at));
+    if (known !== undefined) return known;
+    const part = newPart(form, at);
+    item.parts.set(keyOf(form, at), part);
+    if (form.at !== null)
+      this.#events.own(`${PART_EVENTS[form.at]}.added`, { ...placeIn(item, part), part: emptyPart(form) });
+    return part;
+  }
+
+  #grow(part: PassedPart, piece: string): void {
+    this.#characters += piece.length;
+    if (this.#characters > MAX_KEPT || part.text.length > MAX_KEPT)
+      throw new MalformedAnswer(`The provider's stream holds items of more than ${MAX_KEPT} characters.`);
+    part.text += piece;
+    part.lastPiece = piece;
+  }
+
+  /** Passes the event that ends a text. */
+  #sayBy(item: PassedItem, part: PassedPart, event: JsonObject, data: string): void {
+    const whole = textOrEmpty(event[part.form.whole]);
+    this.#supply(item, part, whole);
+    if (item.index === null) return;
+    part.hasText = true;
+    const edits = [...pieceEdits(event, item, part)];
+    if (whole !== part.text || typeof event[part.form.whole] !== "string")
+      edits.push({ path: [part.form.whole], value: part.text });
+    if (item.type === "function_call" && typeof event["name"] !== "string")
+      edits.push({ path: ["name"], value: item.json["name"] ?? "" });
+    this.#events.passed(`${part.form.stem}.done`, data, edits);
+  }
+
+  /** Ends a text of which the event did not come. */
+  #say(item: PassedItem, part: PassedPart, whole: string): void {
+    if (part.hasText) {
+      if (whole !== "") requireSame(part, whole);
+      return;
+    }
+    this.#supply(item, part, whole);
+    part.hasText = true;
+    this.#events.own(`${part.form.stem}.done`, {
+      ...placeIn(item, part),
+      ...(item.type === "function_call" && { name: item.json["name"] ?? "" }),
+      [part.form.whole]: part.text,
+      ...(isText(part.form) && { logprobs: part.logprobs.slice() }),
+    });
+  }
+
+  /** Writes what is missing of a whole text. An empty one says nothing of what has come. */
+  #supply(item: PassedItem, part: PassedPart, whole: string): void {
+    if (whole === "") {
+      requireOrder(part);
+      return;
+    }
+    const rest = missingText(part, whole);
+    if (rest === "") return;
+    this.#grow(part, rest);
+    if (item.index !== null) this.#writePiece(item, part, rest);
+  }
+
+  #writePiece(item: PassedItem, part: PassedPart, piece: string): void {
+    this.#events.own(`${part.form.stem}.delta`, {
+      ...placeIn(item, part),
+      delta: piece,
+      ...(isText(part.form) && { logprobs: [] }),
+    });
+  }
+
+  /** Supplies what the whole item has and the client has not, and ends its parts. */
+  #settle(item: PassedItem, whole: JsonObject): void {
+    const wholes = wholeTexts(whole);
+    const input = formOfInput(item.type);
+    if (input !== null && wholes.length === 0) this.#say(item, this.#begun(item, input, 0), "");
+    for (const { form, at, text: said, annotations, logprobs } of wholes) {
+      const part = this.#begun(item, form, at);
+      if (part.logprobs.length === 0) part.logprobs.push(...logprobs);
+      for (const annotation of annotations.slice(part.annotations.length)) {
+        part.annotations.push(annotation);
+        const place = { ...placeIn(item, part), annotation_index: part.annotations.length - 1, annotation };
+        this.#supply(item, part, part.hasText ? "" : said);
+        this.#events.own("response.output_text.annotation.added", place);
+      }
+      this.#say(item, part, said);
+    }
+    for (const part of item.parts.values()) {
+      this.#say(item, part, "");
+      if (part.isClosed || part.form.at === null) continue;
+      part.isClosed = true;
+      this.#events.own(`${PART_EVENTS[part.form.at]}.done`, { ...placeIn(item, part), part: partJson(part) });
+    }
+  }
+
+  /** Throws MalformedAnswer where the whole answer has other texts than the client was sent. */
+  #compare(item: PassedItem, whole: JsonObject): void {
+    for (const { form, at, text } of wholeTexts(whole)) {
+      const part = item.parts.get(keyOf(form, at));
+      if (part !== undefined && text !== "") requireSame(part, text);
+    }
+  }
+
+  #end(item: PassedItem, source: JsonObject, status: string): void {
+    item.json = withEdits(source, endedEdits(item, source, status, []));
+    item.isDone = true;
+    if (this.growing !== null && [...item.parts.values()].includes(this.growing as PassedPart)) this.growing = null;
+  }
+
+  #writeDone(item: PassedItem): void {
+    this.#events.own("response.output_item.done", { output_index: item.index!, item: item.json });
+  }
+
+  #partIn(event: JsonObject): { readonly item: PassedItem; readonly form: PartForm; readonly at: number } | null {
+    const { part } = event;
+    const type = isObject(part) ? part["type"] : undefined;
+    const place = placeOf(event, event["item_id"]);
+    const there = place === null ? undefined : this.#places.get(place);
+    const names = there === undefined ? ["message", "reasoning"] : [there.type];
+    const form = names.map((name) => formOfPart(name, type)).find((one) => one !== undefined);
+    if (form === undefined) return null;
+    return { item: this.#itemAt(event, form.item, event["item_id"], false), form, at: indexIn(event, form) };
+  }
+}
+
+function requireSame(part: PassedPart, whole: string): void {
+  if (missingText(part, whole) !== "")
+    throw new MalformedAnswer("The provider's stream repeats a part of the answer with more text than it ended with.");
+}

@@ -1,0 +1,246 @@
+// Builds the messages of a chat completion from items one by one. Items of one turn of the model become one assistant
+// message, and the outputs of its calls follow it directly, with their images and files in one user message behind them.
+import { TurnOrder, withOrder } from "../../../core/turn-order.ts";
+import { GatewayError } from "../../../core/errors.ts";
+import type { Json, JsonObject } from "../../../core/json.ts";
+import type { UntranslatedParts } from "./untranslated-parts.ts";
+
+const REASONING_BREAK = "\n\n";
+
+/** A turn of the model. */
+interface Turn {
+  readonly origin: string;
+  readonly parts: JsonObject[];
+  refusal: string;
+  readonly reasoning: string[];
+  /** What the providers need back of the reasoning. */
+  readonly carriers: string[];
+  readonly calls: JsonObject[];
+  readonly outputs: JsonObject[];
+  /** The images and files of the outputs. */
+  readonly media: JsonObject[];
+  readonly order: TurnOrder;
+  readonly mediaOrigins: string[];
+  readonly outputOrigins: string[];
+  hasMessage: boolean;
+}
+
+interface Reasoning {
+  readonly text: string;
+  readonly carrier: string | null;
+  readonly path: string;
+}
+
+interface Call {
+  readonly turn: Turn;
+  readonly path: string;
+  /** Whether the gateway runs the call, so that it needs no output. */
+  readonly isServers: boolean;
+  hasOutput: boolean;
+}
+
+interface SentCall {
+  readonly id: string;
+  readonly name: string;
+  readonly text: string;
+  readonly path: string;
+}
+
+export interface TranslatedConversation {
+  readonly messages: readonly JsonObject[];
+  /** Where each of them stands in the request. */
+  readonly origins: readonly string[];
+  readonly approved: readonly string[];
+}
+
+export class Conversation {
+  readonly #left: UntranslatedParts;
+  /** The ids of calls that the client approves. */
+  readonly approved: string[] = [];
+  readonly #entries: (Turn | { readonly message: JsonObject; readonly origin: string })[] = [];
+  readonly #calls = new Map<string, Call>();
+  #turn: Turn | null = null;
+  /** The turn of the last call of a tool server. */
+  #servers: Turn | null = null;
+  /** Reasoning that belongs to the next item of the model. */
+  #reasoning: Reasoning[] = [];
+
+  constructor(left: UntranslatedParts) {
+    this.#left = left;
+  }
+
+  addMessage(role: string, content: Json, path: string): void {
+    this.#leaveReasoning();
+    this.#turn = null;
+    this.#entries.push({ message: { role, content }, origin: path });
+  }
+
+  addReasoning(reasoning: Reasoning): void {
+    this.#reasoning.push(reasoning);
+  }
+
+  /** Adds what the model said. A second message of one turn begins a new one, unless calls stand between them. */
+  addAnswer(parts: readonly JsonObject[], path: string): void {
+    const isNew = this.#turn?.hasMessage === true && this.#turn.calls.length === 0;
+    const turn = this.#currentTurn(path, isNew);
+    turn.hasMessage = true;
+    for (const part of parts)
+      if (part["type"] === "refusal") turn.refusal += part["refusal"] as string;
+      else turn.parts.push(part);
+    noteOrder(turn);
+  }
+
+  hasCall(id: string): boolean {
+    return this.#calls.has(id);
+  }
+
+  /** Notes a call whose id an earlier call has. */
+  addCall(id: string, name: string, text: string, path: string, isServers = false): void {
+    this.#addCall({ id, name, text, path }, isServers, false);
+  }
+
+  /** Adds a call of a tool server, which has its output at once. `isTogether`: made with the call of a server before it. */
+  addServersCall(call: SentCall, isTogether: boolean): void {
+    this.#addCall(call, true, isTogether && this.#turn !== null && this.#turn === this.#servers);
+    this.#servers = this.#turn;
+  }
+
+  #addCall({ id, name, text, path }: SentCall, isServers: boolean, isTogether: boolean): void {
+    if (this.#calls.has(id))
+      this.#left.invalid(
+        new GatewayError("invalid_request", `${path}.call_id is the same as that of ${this.#calls.get(id)!.path}.`, {
+          param: `${path}.call_id`,
+        }),
+      );
+    const turn = this.#currentTurn(path, false, isTogether);
+    turn.calls.push({ id, type: "function", function: { name, arguments: text } });
+    noteOrder(turn);
+    this.#calls.set(id, { turn, path, isServers, hasOutput: false });
+  }
+
+  /** `text` and `media` are what the output says. Notes an output without its call. */
+  addOutput(id: string, text: Json, media: readonly JsonObject[], path: string, isOpen: boolean): void {
+    this.#leaveReasoning();
+    const call = this.#calls.get(id);
+    if (call === undefined) {
+      // what came before this input may have the call
+      if (isOpen) return this.addMessage("tool", text, path);
+      this.#left.invalid(
+        new GatewayError(
+          "invalid_request",
+          `${path}.call_id names no call: no tool call with the id ${JSON.stringify(id.slice(0, 128))} stands before it. Send the call itself with its output.`,
+          { param: `${path}.call_id` },
+        ),
+      );
+      return this.addMessage("tool", text, path);
+    }
+    if (call.hasOutput)
+      this.#left.invalid(
+        new GatewayError(
+          "invalid_request",
+          `${path}.call_id names a call that has an output already: ${id.slice(0, 128)}.`,
+          {
+            param: `${path}.call_id`,
+          },
+        ),
+      );
+    call.hasOutput = true;
+    call.turn.outputs.push({ role: "tool", tool_call_id: id, content: text });
+    call.turn.outputOrigins.push(path);
+    if (media.length > 0) call.turn.mediaOrigins.push(path);
+    call.turn.media.push(...media);
+  }
+
+  /** Notes the calls without output. */
+  end(): TranslatedConversation {
+    this.#leaveReasoning();
+    for (const [id, { path, hasOutput, isServers }] of this.#calls)
+      if (!hasOutput && !isServers)
+        this.#left.invalid(
+          new GatewayError(
+            "invalid_request",
+            `${path} has no output: no output for the tool call with the call_id ${JSON.stringify(id.slice(0, 128))} was found. Send an output for each call, or leave the call out.`,
+            { param: `${path}.call_id` },
+          ),
+        );
+    const messages: JsonObject[] = [];
+    const origins: string[] = [];
+    for (const entry of this.#entries) {
+      messages.push("message" in entry ? entry.message : assistantMessage(entry));
+      origins.push(entry.origin);
+      if ("message" in entry) continue;
+      messages.push(...entry.outputs);
+      origins.push(...entry.outputOrigins);
+      if (entry.media.length === 0) continue;
+      messages.push({ role: "user", content: entry.media });
+      origins.push(entry.mediaOrigins[0]!);
+    }
+    return { messages, origins, approved: this.approved };
+  }
+
+  /** Items that follow an output begin a new turn. */
+  #currentTurn(path: string, isNew: boolean, isTogether = false): Turn {
+    if (this.#turn === null || isNew || (this.#turn.outputs.length > 0 && !isTogether)) {
+      this.#turn = {
+        origin: this.#reasoning[0]?.path ?? path,
+        parts: [],
+        refusal: "",
+        reasoning: [],
+        carriers: [],
+        calls: [],
+        outputs: [],
+        media: [],
+        order: new TurnOrder(),
+        mediaOrigins: [],
+        outputOrigins: [],
+        hasMessage: false,
+      };
+      this.#entries.push(this.#turn);
+    }
+    this.#turn.reasoning.push(...this.#reasoning.map(({ text }) => text).filter((text) => text !== ""));
+    this.#turn.carriers.push(...this.#reasoning.flatMap(({ carrier }) => carrier ?? []));
+    this.#reasoning = [];
+    noteOrder(this.#turn);
+    return this.#turn;
+  }
+
+  /**
+   * Reasoning that no item of the model follows says nothing to a provider by itself. A carrier may be that of the turn
+   * before it.
+   */
+  #leaveReasoning(): void {
+    for (const { carrier, path } of this.#reasoning)
+      if (carrier !== null && this.#turn !== null && this.#turn.outputs.length === 0) this.#turn.carriers.push(carrier);
+      else this.#left.always(path);
+    this.#reasoning = [];
+  }
+}
+
+function noteOrder({ parts, reasoning, carriers, calls, order }: Turn): void {
+  order.note({
+    text: parts.length,
+    reasoning: reasoning.join(REASONING_BREAK).length,
+    details: carriers.length,
+    calls: calls.length,
+  });
+}
+
+function assistantMessage({ parts, refusal, reasoning, carriers, calls, order }: Turn): JsonObject {
+  const message = {
+    role: "assistant",
+    content: contentOf(parts, refusal !== "" || calls.length > 0),
+    ...(refusal !== "" && { refusal }),
+    ...(reasoning.length > 0 && { reasoning_content: reasoning.join(REASONING_BREAK) }),
+    ...(carriers.length > 0 && {
+      reasoning_details: carriers.map((data, index) => ({ type: "reasoning.encrypted", data, index })),
+    }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+  };
+  return withOrder(message, order.pieces);
+}
+
+function contentOf(parts: readonly JsonObject[], mayBeNull: boolean): Json {
+  const [first] = parts;
+  if (first === undefined) return mayBeNull ? null : "";
+  return parts.length === 1 && first["type"] === "text" ? (first["text"] as string) : parts;
+}
