@@ -169,7 +169,7 @@ const STATE_ALLOWED: readonly StateAllowance[] = [
 ];
 
 /** Where modules are loaded that an operator names. */
-const OPERATORS_MODULES: ReadonlySet<string> = new Set(["src/observe/integrations/callback-sink.ts"]);
+const OPERATORS_MODULES: ReadonlySet<string> = new Set(["src/observe/integrations/sinks/callback-sink.ts"]);
 
 const DATA_ROWS = /\/rows(\/|[-.])/;
 const MAX_FILE_LINES = 400;

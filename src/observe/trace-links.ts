@@ -2,7 +2,7 @@
 import type { CallRecord } from "../core/record.ts";
 import { compileScope } from "./integrations/handover.ts";
 import type { Integration } from "./integrations/integration-settings.ts";
-import { TRACE_ID } from "./integrations/trace-fields.ts";
+import { TRACE_ID } from "./integrations/sinks/trace-fields.ts";
 import { isSent } from "./tracing.ts";
 
 export interface TraceLink {

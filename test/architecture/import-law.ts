@@ -215,6 +215,10 @@ export const ROOM_IMPORTS: Readonly<Record<string, Readonly<Record<string, reado
     // They copy the rows of calls and the files of the ledger as they are.
     copies: ["calls", "database", "journal"],
   },
+  "src/observe/integrations": {
+    otlp: [],
+    sinks: ["otlp"],
+  },
   "src/operations/responses": {
     // A response may be kept, with what its provider has encrypted; a request refers to one that was kept.
     answer: ["keeping"],

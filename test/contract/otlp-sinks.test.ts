@@ -1,12 +1,12 @@
 // The contract of sinks on those that speak OpenTelemetry's protocol: any receiver, Langfuse, Datadog; and what only
 // these have.
 import { describe, expect, test } from "bun:test";
-import { datadogSettings } from "../../src/observe/integrations/datadog-settings.ts";
-import { openDatadogSink } from "../../src/observe/integrations/datadog-sink.ts";
-import { langfuseSettings } from "../../src/observe/integrations/langfuse-settings.ts";
-import { openLangfuseSink } from "../../src/observe/integrations/langfuse-sink.ts";
-import { otlpSettings } from "../../src/observe/integrations/otlp-settings.ts";
-import { openOtlpSink } from "../../src/observe/integrations/otlp-sink.ts";
+import { datadogSettings } from "../../src/observe/integrations/sinks/datadog-settings.ts";
+import { openDatadogSink } from "../../src/observe/integrations/sinks/datadog-sink.ts";
+import { langfuseSettings } from "../../src/observe/integrations/sinks/langfuse-settings.ts";
+import { openLangfuseSink } from "../../src/observe/integrations/sinks/langfuse-sink.ts";
+import { otlpSettings } from "../../src/observe/integrations/sinks/otlp-settings.ts";
+import { openOtlpSink } from "../../src/observe/integrations/sinks/otlp-sink.ts";
 import type { RecordedCall, Sink } from "../../src/observe/integrations/sink.ts";
 import { newSpanId } from "../../src/core/ids.ts";
 import { chanceOf, printedSeed } from "../harness/chance.ts";

@@ -14,9 +14,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { Webhook } from "standardwebhooks";
-import type { JsonLinesFile } from "../../src/observe/integrations/json-lines-sink.ts";
-import { openJsonLinesSink } from "../../src/observe/integrations/json-lines-sink.ts";
-import { openRecordsWebhookSink } from "../../src/observe/integrations/records-webhook-sink.ts";
+import type { JsonLinesFile } from "../../src/observe/integrations/sinks/json-lines-sink.ts";
+import { openJsonLinesSink } from "../../src/observe/integrations/sinks/json-lines-sink.ts";
+import { openRecordsWebhookSink } from "../../src/observe/integrations/sinks/records-webhook-sink.ts";
 import { httpSinkSuite, type ReceivedCall, recordedCalls, sinkSuite } from "./sink.suite.ts";
 
 const SECRET = `whsec_${Buffer.from("0123456789012345678901234567").toString("base64")}`;

@@ -3,7 +3,7 @@
 import { dirname, resolve } from "node:path";
 import { readFileFault, writtenFileFault } from "../../config/path-fault.ts";
 import { ConfigurationError, type ConfigurationProblem } from "../../config/problem.ts";
-import type { CallbackSettings } from "./callback-settings.ts";
+import type { CallbackSettings } from "./sinks/callback-settings.ts";
 import type { Integration } from "./integration-settings.ts";
 
 /** A relative path starts at the folder of the configuration file; with `null` at the working directory. */

@@ -1,13 +1,13 @@
 // The section `integrations` of the configuration: where the records of calls go besides the log and the database. The
 // schema of each kind is defined beside its sink.
 import { z } from "zod";
-import { type CallbackSettings, callbackSettings } from "./callback-settings.ts";
-import { type DatadogSettings, datadogSettings } from "./datadog-settings.ts";
-import { type JsonLinesSettings, jsonLinesSettings } from "./json-lines-settings.ts";
+import { type CallbackSettings, callbackSettings } from "./sinks/callback-settings.ts";
+import { type DatadogSettings, datadogSettings } from "./sinks/datadog-settings.ts";
+import { type JsonLinesSettings, jsonLinesSettings } from "./sinks/json-lines-settings.ts";
 import { MOST } from "../metrics/labels.ts";
-import { type LangfuseSettings, langfuseSettings } from "./langfuse-settings.ts";
-import { type OtlpSettings, otlpSettings } from "./otlp-settings.ts";
-import { type RecordsWebhookSettings, recordsWebhookSettings } from "./records-webhook-settings.ts";
+import { type LangfuseSettings, langfuseSettings } from "./sinks/langfuse-settings.ts";
+import { type OtlpSettings, otlpSettings } from "./sinks/otlp-settings.ts";
+import { type RecordsWebhookSettings, recordsWebhookSettings } from "./sinks/records-webhook-settings.ts";
 
 /** Settings of the integrations whose sinks share one thread. */
 export type SinkSettings =

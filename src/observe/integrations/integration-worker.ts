@@ -7,16 +7,16 @@ import { systemClock } from "../../core/clock.ts";
 import { loadedOnce } from "../../core/loaded-once.ts";
 import { messageOf } from "../../core/thrown.ts";
 import { parseRecord } from "../../wire/record-json.ts";
-import type { CallbackItem } from "./callback-sink.ts";
+import type { CallbackItem } from "./sinks/callback-sink.ts";
 import { type SharedFigures, sharedFigures } from "./integration-figures.ts";
 import { type ReceivedLine, readLine, recordedCall } from "./integration-line.ts";
 import type { Integration } from "./integration-settings.ts";
 import { openSink } from "./open-sink.ts";
-import type { MetricsExport, MetricsWatch } from "./otlp-metrics.ts";
+import type { MetricsExport, MetricsWatch } from "./sinks/otlp-metrics.ts";
 import { ParsedCalls, type ParsedLine } from "./parsed-calls.ts";
 import { type QueueWatch, type Receiver, SinkQueue } from "./sink-queue.ts";
 import type { RecordedCall } from "./sink.ts";
-import type { TraceBase } from "./trace-fields.ts";
+import type { TraceBase } from "./sinks/trace-fields.ts";
 
 export interface IntegrationSetup {
   /** Several sinks, or one callback. */
@@ -105,7 +105,7 @@ function openQueues(
             delivery: { ...settings.delivery, batchWaitMs: CALLBACK_WAIT_MS, timeoutMs: CALLBACK_BATCH_MS },
           },
         },
-        async () => (await import("./callback-sink.ts")).openCallbackSink(settings),
+        async () => (await import("./sinks/callback-sink.ts")).openCallbackSink(settings),
       );
       return {
         take: ({ kind, text }) =>
@@ -146,7 +146,7 @@ function openCounting(
   let metrics: MetricsExport | null = null;
   let early: ParsedLine[] = [];
   const open = loadedOnce(async (): Promise<void> => {
-    const { openMetricsExport } = await import("./otlp-metrics.ts");
+    const { openMetricsExport } = await import("./sinks/otlp-metrics.ts");
     metrics = openMetricsExport(settings, watch);
     for (const line of early) metrics?.count(line.call().record);
     early = [];

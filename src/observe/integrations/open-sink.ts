@@ -7,11 +7,11 @@ type Openers = {
 };
 
 const OPENERS: Openers = {
-  json_lines: async (settings) => (await import("./json-lines-sink.ts")).openJsonLinesSink(settings),
-  webhook: async (settings) => (await import("./records-webhook-sink.ts")).openRecordsWebhookSink(settings),
-  otlp: async (settings) => (await import("./otlp-sink.ts")).openOtlpSink(settings),
-  langfuse: async (settings) => (await import("./langfuse-sink.ts")).openLangfuseSink(settings),
-  datadog: async (settings) => (await import("./datadog-sink.ts")).openDatadogSink(settings),
+  json_lines: async (settings) => (await import("./sinks/json-lines-sink.ts")).openJsonLinesSink(settings),
+  webhook: async (settings) => (await import("./sinks/records-webhook-sink.ts")).openRecordsWebhookSink(settings),
+  otlp: async (settings) => (await import("./sinks/otlp-sink.ts")).openOtlpSink(settings),
+  langfuse: async (settings) => (await import("./sinks/langfuse-sink.ts")).openLangfuseSink(settings),
+  datadog: async (settings) => (await import("./sinks/datadog-sink.ts")).openDatadogSink(settings),
 };
 
 export function openSink(settings: SinkSettings): Promise<Sink> {

@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import type { CallContent } from "../../../src/core/content.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
-import { datadog } from "../../../src/observe/integrations/datadog-sink.ts";
-import { langfuse } from "../../../src/observe/integrations/langfuse-sink.ts";
+import { datadog } from "../../../src/observe/integrations/sinks/datadog-sink.ts";
+import { langfuse } from "../../../src/observe/integrations/sinks/langfuse-sink.ts";
 import { openInference } from "../../../src/observe/integrations/otlp/open-inference.ts";
 import { type Dialect, spansOf } from "../../../src/observe/integrations/otlp/call-spans.ts";
 import { spanContent } from "../../../src/observe/integrations/otlp/span-content.ts";

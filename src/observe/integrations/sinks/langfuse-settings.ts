@@ -1,7 +1,7 @@
 // Settings of an integration of type `langfuse`: its OTLP intake.
 // https://langfuse.com/integrations/native/opentelemetry
 import { z } from "zod";
-import { receiverAddress } from "./integration-fields.ts";
+import { receiverAddress } from "../integration-fields.ts";
 import { type TraceBase, traceBase, traceFields } from "./trace-fields.ts";
 
 export interface LangfuseSettings extends TraceBase {

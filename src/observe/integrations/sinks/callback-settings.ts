@@ -1,6 +1,6 @@
 // Settings of an integration of type `callback`: a module of the operator, which runs in a thread of its own.
 import { z } from "zod";
-import { type IntegrationBase, integrationBase, integrationFields } from "./integration-fields.ts";
+import { type IntegrationBase, integrationBase, integrationFields } from "../integration-fields.ts";
 
 export interface CallbackSettings extends IntegrationBase {
   readonly type: "callback";

@@ -6,10 +6,10 @@ import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs
 import { basename, dirname, join, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
-import { type Clock, systemClock } from "../../core/clock.ts";
-import { callJson } from "../call-json.ts";
+import { type Clock, systemClock } from "../../../core/clock.ts";
+import { callJson } from "../../call-json.ts";
 import type { JsonLinesSettings } from "./json-lines-settings.ts";
-import type { Sink } from "./sink.ts";
+import type { Sink } from "../sink.ts";
 
 const OWNER_ONLY = 0o600;
 const TAIL_BYTES = 64 * 1024;

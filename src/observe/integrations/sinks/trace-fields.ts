@@ -1,9 +1,9 @@
 // The fields that all integrations with traces share in the file, in addition to those of every integration: which
 // traces are sampled, under which service name they are exported, and whether trace context is sent to providers.
 import { z } from "zod";
-import { type IntegrationBase, integrationBase, integrationFields } from "./integration-fields.ts";
-import type { Attributes } from "./otlp/attributes.ts";
-import type { Temporality } from "./otlp/metric.ts";
+import { type IntegrationBase, integrationBase, integrationFields } from "../integration-fields.ts";
+import type { Attributes } from "../otlp/attributes.ts";
+import type { Temporality } from "../otlp/metric.ts";
 
 /** What an OTLP export needs, whatever the receiver is. */
 export interface OtlpTarget {

@@ -1,13 +1,13 @@
 // Calls the functions of an operator's module one after the other, in a thread that does nothing else. The thread that
 // serves calls monitors this one.
 import { pathToFileURL } from "node:url";
-import { systemClock } from "../../core/clock.ts";
-import { messageOf } from "../../core/thrown.ts";
-import { isPending } from "../../core/maybe-promise.ts";
-import type { Callbacks, CallStart, StreamChunk } from "./callback.ts";
+import { systemClock } from "../../../core/clock.ts";
+import { messageOf } from "../../../core/thrown.ts";
+import { isPending } from "../../../core/maybe-promise.ts";
+import type { Callbacks, CallStart, StreamChunk } from "../callback.ts";
 import type { CallbackSettings } from "./callback-settings.ts";
-import { type RecordedCall, SinkFault } from "./sink.ts";
-import type { Receiver } from "./sink-queue.ts";
+import { type RecordedCall, SinkFault } from "../sink.ts";
+import type { Receiver } from "../sink-queue.ts";
 
 export type CallbackItem =
   | { readonly kind: "end"; readonly call: RecordedCall }

@@ -1,7 +1,7 @@
 // Settings of an integration of type `datadog`: its OTLP intake, without an agent.
 // https://docs.datadoghq.com/opentelemetry/setup/otlp_ingest/
 import { z } from "zod";
-import { receiverAddress } from "./integration-fields.ts";
+import { receiverAddress } from "../integration-fields.ts";
 import { metricsInterval, type TraceBase, traceBase, traceFields } from "./trace-fields.ts";
 
 export interface DatadogSettings extends TraceBase {

@@ -1,18 +1,18 @@
 // Metrics over OpenTelemetry's protocol: what is counted of a call, in which buckets, as totals or as increases, and
 // what happens when the receiver fails.
 import { describe, expect, test } from "bun:test";
-import type { CallRecord } from "../../../src/core/record.ts";
-import { countCall, INSTRUMENTS } from "../../../src/observe/integrations/otlp/call-metrics.ts";
-import { encodeMetrics, MetricSums, type Temporality } from "../../../src/observe/integrations/otlp/metric.ts";
-import { type MetricsExport, openMetricsExport } from "../../../src/observe/integrations/otlp-metrics.ts";
-import { otlpSettings } from "../../../src/observe/integrations/otlp-settings.ts";
-import { ProtobufWriter } from "../../../src/wire/protobuf.ts";
-import { readPage, tableBelow } from "../../docs/pages.ts";
-import { decodeMetrics, type ReceivedMetric, type ReceivedPoint } from "../../harness/otlp-messages.ts";
-import { otlpReceiver } from "../../harness/otlp-receiver.ts";
-import { attemptOf } from "../../contract/call-records.ts";
-import { toolOf, tracedCall } from "./traced-calls.ts";
-import { until } from "../../harness/until.ts";
+import type { CallRecord } from "../../../../src/core/record.ts";
+import { countCall, INSTRUMENTS } from "../../../../src/observe/integrations/otlp/call-metrics.ts";
+import { encodeMetrics, MetricSums, type Temporality } from "../../../../src/observe/integrations/otlp/metric.ts";
+import { type MetricsExport, openMetricsExport } from "../../../../src/observe/integrations/sinks/otlp-metrics.ts";
+import { otlpSettings } from "../../../../src/observe/integrations/sinks/otlp-settings.ts";
+import { ProtobufWriter } from "../../../../src/wire/protobuf.ts";
+import { readPage, tableBelow } from "../../../docs/pages.ts";
+import { decodeMetrics, type ReceivedMetric, type ReceivedPoint } from "../../../harness/otlp-messages.ts";
+import { otlpReceiver } from "../../../harness/otlp-receiver.ts";
+import { attemptOf } from "../../../contract/call-records.ts";
+import { toolOf, tracedCall } from "../traced-calls.ts";
+import { until } from "../../../harness/until.ts";
 
 const START_MS = 1_767_225_600_000;
 

@@ -1,6 +1,6 @@
 // Settings of an integration of type `json_lines`.
 import { z } from "zod";
-import { type IntegrationBase, integrationBase, integrationFields } from "./integration-fields.ts";
+import { type IntegrationBase, integrationBase, integrationFields } from "../integration-fields.ts";
 
 export interface JsonLinesSettings extends IntegrationBase {
   readonly type: "json_lines";

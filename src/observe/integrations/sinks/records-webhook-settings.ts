@@ -6,7 +6,7 @@ import {
   integrationFields,
   receiverAddress,
   receiverHeaders,
-} from "./integration-fields.ts";
+} from "../integration-fields.ts";
 
 /** https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md#symmetric-signatures */
 const SECRET = /^whsec_(?:[A-Za-z0-9+/]{4}){8,21}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|)$/;

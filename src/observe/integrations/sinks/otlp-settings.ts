@@ -1,7 +1,7 @@
 // Settings of an integration of type `otlp`: any OTLP receiver over HTTP.
 // https://opentelemetry.io/docs/specs/otlp/#otlphttp
 import { z } from "zod";
-import { receiverAddress, receiverHeaders } from "./integration-fields.ts";
+import { receiverAddress, receiverHeaders } from "../integration-fields.ts";
 import { metricsInterval, type TraceBase, traceBase, traceFields } from "./trace-fields.ts";
 
 export interface OtlpSettings extends TraceBase {

@@ -1,12 +1,12 @@
 // Sends records in batches as signed posts. https://www.standardwebhooks.com
-import type { Clock } from "../../core/clock.ts";
-import { systemClock } from "../../core/clock.ts";
-import { VERSION } from "../../core/version.ts";
-import { callJson } from "../call-json.ts";
-import { post } from "./http-delivery.ts";
+import type { Clock } from "../../../core/clock.ts";
+import { systemClock } from "../../../core/clock.ts";
+import { VERSION } from "../../../core/version.ts";
+import { callJson } from "../../call-json.ts";
+import { post } from "../http-delivery.ts";
 import type { RecordsWebhookSettings } from "./records-webhook-settings.ts";
-import type { RecordedCall, Sink } from "./sink.ts";
-import { webhookHeaders } from "../webhooks/webhook-signature.ts";
+import type { RecordedCall, Sink } from "../sink.ts";
+import { webhookHeaders } from "../../webhooks/webhook-signature.ts";
 
 export function openRecordsWebhookSink(
   { url, secrets, headers }: Pick<RecordsWebhookSettings, "url" | "secrets" | "headers">,

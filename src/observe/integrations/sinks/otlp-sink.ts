@@ -1,18 +1,18 @@
 // Traces of calls over OTLP. Metrics are exported separately (otlp-metrics.ts), because they count all calls, including
 // those that are dropped here.
-import type { Clock } from "../../core/clock.ts";
-import { systemClock } from "../../core/clock.ts";
-import { messageOf } from "../../core/thrown.ts";
-import { ProtobufWriter } from "../../wire/protobuf.ts";
-import { exportTo } from "./otlp/exporter.ts";
-import { openInference } from "./otlp/open-inference.ts";
-import { type Dialect, spansOf } from "./otlp/call-spans.ts";
-import { spanContent } from "./otlp/span-content.ts";
-import { type EncodedSpan, encodeSpans } from "./otlp/span.ts";
+import type { Clock } from "../../../core/clock.ts";
+import { systemClock } from "../../../core/clock.ts";
+import { messageOf } from "../../../core/thrown.ts";
+import { ProtobufWriter } from "../../../wire/protobuf.ts";
+import { exportTo } from "../otlp/exporter.ts";
+import { openInference } from "../otlp/open-inference.ts";
+import { type Dialect, spansOf } from "../otlp/call-spans.ts";
+import { spanContent } from "../otlp/span-content.ts";
+import { type EncodedSpan, encodeSpans } from "../otlp/span.ts";
 import type { OtlpSettings } from "./otlp-settings.ts";
-import { type RecordedCall, type Rejected, type Sink, SinkFault } from "./sink.ts";
+import { type RecordedCall, type Rejected, type Sink, SinkFault } from "../sink.ts";
 import type { TraceBase } from "./trace-fields.ts";
-import { isSent } from "../tracing.ts";
+import { isSent } from "../../tracing.ts";
 
 export function openOtlpSink(settings: OtlpSettings, clock?: Pick<Clock, "now">): Sink {
   return openTraceSink(settings, settings.openInference ? [spanContent, openInference] : [spanContent], clock);
