@@ -11,8 +11,8 @@ import { GATEWAY_LABELS, GATEWAY_NAMES, KEYS_IMPORT } from "../import/gateway-na
 import { StoreError } from "../store/store.ts";
 import { followLauncher, type Launcher } from "./launcher.ts";
 import type * as remoteTokens from "./admin/tokens.ts";
-import type * as token from "./token.ts";
-import type { StoreFlags } from "./token.ts";
+import type * as token from "./database/token.ts";
+import type { StoreFlags } from "./database/token.ts";
 import { endQuietlyWithReader, printError, printLine } from "./output.ts";
 
 /**
@@ -81,7 +81,7 @@ function createProgram(setCode: (code: number) => void, launcher: Launcher): Com
     .addOption(data())
     .addOption(config())
     .addOption(json())
-    .action(async (options) => setCode(await (await import("./key.ts")).rotate(options, readEnvironment())));
+    .action(async (options) => setCode(await (await import("./database/key.ts")).rotate(options, readEnvironment())));
   const database = program.command("database").description("the database of tenants, tokens, settings and calls");
   database
     .command("move")
@@ -95,14 +95,14 @@ function createProgram(setCode: (code: number) => void, launcher: Launcher): Com
     .addOption(data())
     .addOption(config())
     .addOption(json())
-    .action(async (options) => (await import("./database-move.ts")).move(options, readEnvironment()));
+    .action(async (options) => (await import("./database/database-move.ts")).move(options, readEnvironment()));
   database
     .command("create")
     .description("create the database, also if one that existed before is missing; an existing database is not changed")
     .addOption(data())
     .addOption(config())
     .addOption(json())
-    .action(async (options) => (await import("./database.ts")).create(options, readEnvironment()));
+    .action(async (options) => (await import("./database/database.ts")).create(options, readEnvironment()));
   addBackupCommands(program);
   addConsoleCommands(program);
   addAdminCommands(program);
@@ -172,7 +172,7 @@ function createProgram(setCode: (code: number) => void, launcher: Launcher): Com
     .action(async (options) =>
       options.project === undefined
         ? (await import("./listings.ts")).models(options, readEnvironment())
-        : await (await import("./project-models.ts")).projectModels(options, readEnvironment()),
+        : await (await import("./admin/project-models.ts")).projectModels(options, readEnvironment()),
     );
   program
     .command("routes")
@@ -289,7 +289,9 @@ function addImport(program: Command, setCode: (code: number) => void): void {
       "in place of that, a link to a new token for each key; where browsers reach the console",
     )
     .addOption(json())
-    .action(async (dump, options) => (await import("./import-keys.ts")).importKeys(dump, options, readEnvironment()));
+    .action(async (dump, options) =>
+      (await import("./database/import-keys.ts")).importKeys(dump, options, readEnvironment()),
+    );
 }
 
 function addConsoleCommands(program: Command): void {
@@ -303,7 +305,7 @@ function addConsoleCommands(program: Command): void {
     .option("--port <n>", "port of the gateway (default: PORT, or that of the configuration)")
     .addOption(data())
     .addOption(config())
-    .action(async (options) => (await import("./console-link.ts")).link(options, readEnvironment()));
+    .action(async (options) => (await import("./database/console-link.ts")).link(options, readEnvironment()));
 }
 
 const passphraseFile = () =>
@@ -323,13 +325,13 @@ function addBackupCommands(program: Command): void {
     .addOption(data())
     .addOption(config())
     .addOption(json())
-    .action(async (file, options) => (await import("./backup.ts")).create(file, options, readEnvironment()));
+    .action(async (file, options) => (await import("./database/backup.ts")).create(file, options, readEnvironment()));
   backup
     .command("verify <file>")
     .description("read all of a backup, and say whether it is as it was written; nothing is restored")
     .addOption(passphraseFile())
     .addOption(json())
-    .action(async (file, options) => (await import("./backup.ts")).verify(file, options, readEnvironment()));
+    .action(async (file, options) => (await import("./database/backup.ts")).verify(file, options, readEnvironment()));
   program
     .command("restore <file>")
     .description("bring back a backup into an empty database, or in place of a SQLite database that no gateway uses")
@@ -344,7 +346,7 @@ function addBackupCommands(program: Command): void {
     .addOption(data())
     .addOption(config())
     .addOption(json())
-    .action(async (file, options) => (await import("./restore.ts")).restore(file, options, readEnvironment()));
+    .action(async (file, options) => (await import("./database/restore.ts")).restore(file, options, readEnvironment()));
 }
 
 function addTop(program: Command, setCode: (code: number) => void): void {
@@ -599,7 +601,7 @@ function addLogs(program: Command): void {
     .option("--purge-content", "permanently delete the content that the tenant or project keeps")
     .option("--dry-run", "with --purge-content: only print the number of calls")
     .action(async (traceId: string | undefined, options) =>
-      (await import("./logs.ts")).logs(traceId, options, readEnvironment()),
+      (await import("./admin/logs.ts")).logs(traceId, options, readEnvironment()),
     );
 }
 
@@ -626,7 +628,7 @@ function addTokenCommands(program: Command): void {
   tokens
     .command("text")
     .description("print the text of a new project token for DRAGOMAN_FIRST_TOKEN, and store nothing")
-    .action(async () => (await import("./token.ts")).printText());
+    .action(async () => (await import("./database/token.ts")).printText());
   withStore(tokens.command("create").description("create an access token; it is shown only once"))
     .option("--name <name>", "name for display", "command line")
     .option("--project <id>", "project of the token; may be left out if there is only one")
@@ -682,7 +684,7 @@ async function tokenCommands(flags: StoreFlags): Promise<typeof token | typeof r
     flags.data === undefined &&
     flags.config === undefined &&
     (flags.url ?? readEnvironment().get("DRAGOMAN_URL")) !== undefined;
-  return isRemote ? await import("./admin/tokens.ts") : await import("./token.ts");
+  return isRemote ? await import("./admin/tokens.ts") : await import("./database/token.ts");
 }
 
 function positiveNumber(text: string): number {

@@ -4,7 +4,7 @@ import { stringify } from "yaml";
 import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { printJson, printLine, printTable } from "../output.ts";
-import type { CreateFlags, RotateFlags, StoreFlags } from "../token.ts";
+import type { CreateFlags, RotateFlags, StoreFlags } from "../database/token.ts";
 import { type AdminClient, type AdminRequest, type GatewayFlags, openAdminClient, RefusedRequest } from "./client.ts";
 import { type InputFlags, readInput } from "./input.ts";
 import { cell } from "./nouns.ts";

@@ -1,9 +1,9 @@
 // `dragoman key rotate`: adds a new master key when the keys are in a file, and encrypts all stored secrets again under
 // the newest key.
-import type { Environment } from "../config/environment.ts";
-import { addMasterKey } from "../config/master-key.ts";
+import type { Environment } from "../../config/environment.ts";
+import { addMasterKey } from "../../config/master-key.ts";
 import { type DatabaseFlags, withDatabase } from "./database.ts";
-import { printError, printJson, printLine } from "./output.ts";
+import { printError, printJson, printLine } from "../output.ts";
 
 /** Returns the exit code: 1 when a secret cannot be decrypted. */
 export async function rotate(flags: DatabaseFlags, environment: Environment): Promise<number> {

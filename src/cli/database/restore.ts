@@ -2,19 +2,19 @@
 // and says what became of access tokens and of calls since the backup.
 import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import type { Environment } from "../config/environment.ts";
-import { systemClock } from "../core/clock.ts";
-import { verifyBackup } from "../store/copies/backup.ts";
-import { explainedBy, namedPlace, openTarget, openToRead } from "../store/copies/copy-places.ts";
-import { ledgerFolderOf } from "../store/data-folder.ts";
-import type { DatabasePlace } from "../store/database/database.ts";
-import { databasePlace } from "../store/open-database.ts";
-import { requireNoGateway, type Restored, restoreBackup } from "../store/copies/restore.ts";
-import { type KnownAccess, knownAccess } from "../store/copies/restored-access.ts";
-import { StoreError } from "../store/store.ts";
+import type { Environment } from "../../config/environment.ts";
+import { systemClock } from "../../core/clock.ts";
+import { verifyBackup } from "../../store/copies/backup.ts";
+import { explainedBy, namedPlace, openTarget, openToRead } from "../../store/copies/copy-places.ts";
+import { ledgerFolderOf } from "../../store/data-folder.ts";
+import type { DatabasePlace } from "../../store/database/database.ts";
+import { databasePlace } from "../../store/open-database.ts";
+import { requireNoGateway, type Restored, restoreBackup } from "../../store/copies/restore.ts";
+import { type KnownAccess, knownAccess } from "../../store/copies/restored-access.ts";
+import { StoreError } from "../../store/store.ts";
 import { countOf, passphraseOf, type PassphraseFlags } from "./backup.ts";
 import { type DatabaseFlags, placeOf } from "./database.ts";
-import { printJson, printLine, printTable } from "./output.ts";
+import { printJson, printLine, printTable } from "../output.ts";
 
 export interface RestoreFlags extends DatabaseFlags, PassphraseFlags {
   readonly to?: string;

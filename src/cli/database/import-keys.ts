@@ -1,21 +1,21 @@
 // `dragoman import litellm-keys <dump>`: takes over teams and virtual keys of LiteLLM's database, in one change of ours:
 // teams are projects, and keys become tokens by claim links, or stay valid by their hash until a day.
-import { keptUser } from "../auth/kept-identity.ts";
-import { newSessionSecret } from "../auth/console-sessions.ts";
-import { acceptForeignKey } from "../auth/token-admin.ts";
-import type { Environment } from "../config/environment.ts";
-import { readConfigText } from "../config/file.ts";
-import { SCOPE_ID } from "../config/sections.ts";
-import { systemClock } from "../core/clock.ts";
-import { newSpanId } from "../core/ids.ts";
-import { parseDump } from "../import/keys/dump.ts";
-import { type KeyPlan, planKeys, type PlannedKey, type PlannedRule } from "../import/keys/key-plan.ts";
-import { countOf } from "../import/report.ts";
-import { COMMAND_LINE } from "../store/records.ts";
-import type { Writer } from "../store/writer.ts";
+import { keptUser } from "../../auth/kept-identity.ts";
+import { newSessionSecret } from "../../auth/console-sessions.ts";
+import { acceptForeignKey } from "../../auth/token-admin.ts";
+import type { Environment } from "../../config/environment.ts";
+import { readConfigText } from "../../config/file.ts";
+import { SCOPE_ID } from "../../config/sections.ts";
+import { systemClock } from "../../core/clock.ts";
+import { newSpanId } from "../../core/ids.ts";
+import { parseDump } from "../../import/keys/dump.ts";
+import { type KeyPlan, planKeys, type PlannedKey, type PlannedRule } from "../../import/keys/key-plan.ts";
+import { countOf } from "../../import/report.ts";
+import { COMMAND_LINE } from "../../store/records.ts";
+import type { Writer } from "../../store/writer.ts";
 import { type DatabaseFlags, withDatabase } from "./database.ts";
-import { printReportLines } from "./import.ts";
-import { printJson, printLine, printTable } from "./output.ts";
+import { printReportLines } from "../import.ts";
+import { printJson, printLine, printTable } from "../output.ts";
 
 export interface ImportKeysFlags extends DatabaseFlags {
   readonly tenant: string;

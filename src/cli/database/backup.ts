@@ -2,16 +2,16 @@
 // the check that the file is whole.
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import type { Environment } from "../config/environment.ts";
-import { readSecretFile } from "../config/secret-file.ts";
-import { systemClock } from "../core/clock.ts";
-import { VERSION } from "../core/version.ts";
-import { type BackupSummary, verifyBackup, writeBackup } from "../store/copies/backup.ts";
-import { explainedBy, openSource } from "../store/copies/copy-places.ts";
-import { databasePlace } from "../store/open-database.ts";
-import { StoreError } from "../store/store.ts";
+import type { Environment } from "../../config/environment.ts";
+import { readSecretFile } from "../../config/secret-file.ts";
+import { systemClock } from "../../core/clock.ts";
+import { VERSION } from "../../core/version.ts";
+import { type BackupSummary, verifyBackup, writeBackup } from "../../store/copies/backup.ts";
+import { explainedBy, openSource } from "../../store/copies/copy-places.ts";
+import { databasePlace } from "../../store/open-database.ts";
+import { StoreError } from "../../store/store.ts";
 import { type DatabaseFlags, placeOf } from "./database.ts";
-import { printJson, printLine } from "./output.ts";
+import { printJson, printLine } from "../output.ts";
 
 export interface PassphraseFlags {
   readonly passphraseFile?: string;

@@ -1,13 +1,13 @@
 // `dragoman logs`: prints the log of calls over the admin API as a table or JSON, continuously, or one call and its
 // content.
 import { stringify } from "yaml";
-import type { Environment } from "../config/environment.ts";
-import { isObject, isRawNumber, type JsonObject } from "../core/json.ts";
-import { messageOf } from "../core/thrown.ts";
-import { type AdminClient, type GatewayFlags, openAdminClient, RefusedRequest } from "./admin/client.ts";
-import { CALL_COLUMNS, cell } from "./admin/nouns.ts";
-import { type PlaceFlags, placePath } from "./admin/run.ts";
-import { printError, printJson, printLine, printTable } from "./output.ts";
+import type { Environment } from "../../config/environment.ts";
+import { isObject, isRawNumber, type JsonObject } from "../../core/json.ts";
+import { messageOf } from "../../core/thrown.ts";
+import { type AdminClient, type GatewayFlags, openAdminClient, RefusedRequest } from "./client.ts";
+import { CALL_COLUMNS, cell } from "./nouns.ts";
+import { type PlaceFlags, placePath } from "./run.ts";
+import { printError, printJson, printLine, printTable } from "../output.ts";
 
 export interface LogFlags extends GatewayFlags, PlaceFlags {
   readonly all?: true;

@@ -1,14 +1,14 @@
 // `dragoman database move`: copies the database of the gateway to another one, PostgreSQL or SQLite, while gateways use
 // it, and makes the other one its successor.
 import { dirname, resolve } from "node:path";
-import type { Environment } from "../config/environment.ts";
-import { explainedBy, namedPlace, openSource, openTarget } from "../store/copies/copy-places.ts";
-import type { Database, DatabasePlace } from "../store/database/database.ts";
-import { type Move, moveDatabase } from "../store/copies/database-move.ts";
-import { databasePlace } from "../store/open-database.ts";
-import { StoreError } from "../store/store.ts";
+import type { Environment } from "../../config/environment.ts";
+import { explainedBy, namedPlace, openSource, openTarget } from "../../store/copies/copy-places.ts";
+import type { Database, DatabasePlace } from "../../store/database/database.ts";
+import { type Move, moveDatabase } from "../../store/copies/database-move.ts";
+import { databasePlace } from "../../store/open-database.ts";
+import { StoreError } from "../../store/store.ts";
 import { type DatabaseFlags, placeOf } from "./database.ts";
-import { printJson, printLine, printTable } from "./output.ts";
+import { printJson, printLine, printTable } from "../output.ts";
 
 export interface MoveFlags extends DatabaseFlags {
   readonly to: string;

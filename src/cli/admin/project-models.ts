@@ -1,9 +1,9 @@
 // `dragoman models --project`: what can be called in a project of a running gateway, with prices and context.
-import type { Environment } from "../config/environment.ts";
-import { isObject, type JsonObject } from "../core/json.ts";
-import { type GatewayFlags, openAdminClient } from "./admin/client.ts";
-import { cell } from "./admin/nouns.ts";
-import { printJson, printTable } from "./output.ts";
+import type { Environment } from "../../config/environment.ts";
+import { isObject, type JsonObject } from "../../core/json.ts";
+import { type GatewayFlags, openAdminClient } from "./client.ts";
+import { cell } from "./nouns.ts";
+import { printJson, printTable } from "../output.ts";
 
 interface ProjectModelsFlags extends GatewayFlags {
   readonly project: string;

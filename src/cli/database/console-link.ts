@@ -1,12 +1,12 @@
 // `dragoman console link`: makes a link that logs in to the console once, as a user of the database in the data folder. It
 // is printed to a terminal only, so that it does not end up in the log of a service (promise 14.6).
-import { loginLinkAddress, makeLoginLink } from "../auth/login-links.ts";
-import type { Environment } from "../config/environment.ts";
-import { resolveServerOptions } from "../config/server-options.ts";
-import { systemClock } from "../core/clock.ts";
+import { loginLinkAddress, makeLoginLink } from "../../auth/login-links.ts";
+import type { Environment } from "../../config/environment.ts";
+import { resolveServerOptions } from "../../config/server-options.ts";
+import { systemClock } from "../../core/clock.ts";
 import { type DatabaseFlags, withDatabase } from "./database.ts";
-import { namedConfiguration } from "./named-configuration.ts";
-import { printLine } from "./output.ts";
+import { namedConfiguration } from "../named-configuration.ts";
+import { printLine } from "../output.ts";
 
 export interface LinkFlags extends Pick<DatabaseFlags, "data" | "config"> {
   readonly port?: string;

@@ -2,17 +2,17 @@
 // this folder and environment uses.
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import type { Environment } from "../config/environment.ts";
-import { resolveConfigFile, resolveServerOptions } from "../config/server-options.ts";
-import { databaseFile } from "../store/data-folder.ts";
+import type { Environment } from "../../config/environment.ts";
+import { resolveConfigFile, resolveServerOptions } from "../../config/server-options.ts";
+import { databaseFile } from "../../store/data-folder.ts";
 import {
   type DatabaseOptions,
   openDatabase,
   openExistingDatabase,
   type EncryptedDatabase,
-} from "../store/open-database.ts";
-import { namedConfiguration } from "./named-configuration.ts";
-import { printJson, printLine } from "./output.ts";
+} from "../../store/open-database.ts";
+import { namedConfiguration } from "../named-configuration.ts";
+import { printJson, printLine } from "../output.ts";
 
 export interface DatabaseFlags {
   readonly data?: string;
