@@ -7,7 +7,7 @@ import { cpus, release, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { figuresTable } from "../docs/markdown.ts";
-import { createToken, revokeToken } from "../src/auth/token-admin.ts";
+import { createToken, revokeToken } from "../src/auth/tokens/token-admin.ts";
 import { openDatabase } from "../src/store/open-database.ts";
 import { LOCAL_ACTOR } from "../src/store/records.ts";
 import { findServer, startRedis } from "../test/harness/redis-server.ts";

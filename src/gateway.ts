@@ -3,7 +3,7 @@
 // Decides (the answer): What does a stream's client see when the gateway stops? By: `drain`. Also: `http/traffic.ts`
 // (`cut`), `engine/stream/stream-session.ts`. Rule: Calls may finish within `server.drain_s`; then an error event
 // `shutting_down` and `[DONE]`.
-import { openLogins } from "./auth/logins.ts";
+import { openLogins } from "./auth/logins/logins.ts";
 import { reportThreshold, thresholdWatch } from "./admission/budget-thresholds.ts";
 import { openBudgetUsage } from "./admission/budget-usage.ts";
 import { openMemoryLimits } from "./admission/memory.ts";
@@ -20,8 +20,8 @@ import { openLongBodyThread } from "./engine/long-bodies/long-body-thread.ts";
 import { openLongRequests } from "./engine/long-bodies/long-requests.ts";
 import { longBodyProgram } from "./operations/long-body-program.ts";
 import { openRouting, targetStandings } from "./engine/plan/open-routing.ts";
-import type { ParsedToken } from "./auth/access-token.ts";
-import { givenFirstToken } from "./auth/given-token.ts";
+import type { ParsedToken } from "./auth/tokens/access-token.ts";
+import { givenFirstToken } from "./auth/tokens/given-token.ts";
 import type { Environment } from "./config/environment.ts";
 import type { ServerOptions } from "./config/server-options.ts";
 import { systemClock } from "./core/clock.ts";

@@ -2,7 +2,7 @@
 // replaces them, and has for all of them what must be there once: the counts of limits, the writer of the calls' database
 // and its pruning, the log's output, and the signals.
 import { bootstrap } from "./auth/first-identities.ts";
-import { givenFirstToken } from "./auth/given-token.ts";
+import { givenFirstToken } from "./auth/tokens/given-token.ts";
 import { type Environment, workerEnvironment } from "./config/environment.ts";
 import type { ServerOptions } from "./config/server-options.ts";
 import { systemClock } from "./core/clock.ts";

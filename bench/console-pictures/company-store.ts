@@ -1,5 +1,5 @@
 // Puts the made company into a store, as if people had done it in the course of two months: the clock is turned to each of their changes.
-import { createToken } from "../../src/auth/token-admin.ts";
+import { createToken } from "../../src/auth/tokens/token-admin.ts";
 import type { Permission } from "../../src/core/identity.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import type { Store } from "../../src/store/store.ts";

@@ -7,7 +7,7 @@ import { GatewayError } from "../core/errors.ts";
 import type { AccessToken, TokenSecret } from "../core/identity.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { membershipsOf } from "./memberships.ts";
-import { hasTokenForm, isSameSecret, parseTokenText, secretSha256, TOKEN_TEXT_LENGTH } from "./access-token.ts";
+import { hasTokenForm, isSameSecret, parseTokenText, secretSha256, TOKEN_TEXT_LENGTH } from "./tokens/access-token.ts";
 
 const SCHEME = /^bearer +/i;
 const USUAL_SCHEME = "Bearer ";

@@ -17,7 +17,7 @@ import { memoizePerObject } from "../core/memoization.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { requireMoreThanOps, runsGateway } from "./grants.ts";
 import { membershipsOf } from "./memberships.ts";
-import { restrictionsOf } from "./token-restrictions.ts";
+import { restrictionsOf } from "./tokens/token-restrictions.ts";
 
 /**
  * What the request names and asks for. Body and headers are merged already, and the body takes precedence. `null` means

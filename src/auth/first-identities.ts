@@ -2,7 +2,7 @@
 import { UNRESTRICTED } from "../core/identity.ts";
 import type { StoredToken } from "../store/records.ts";
 import type { Store } from "../store/store.ts";
-import { DEFAULT_LIFETIME_MS, newAccessToken, type ParsedToken } from "./access-token.ts";
+import { DEFAULT_LIFETIME_MS, newAccessToken, type ParsedToken } from "./tokens/access-token.ts";
 
 const FIRST_TENANT = { id: "default", name: "Default" };
 const FIRST_PROJECT = { id: "default", tenantId: FIRST_TENANT.id, name: "Default" };

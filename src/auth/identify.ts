@@ -2,7 +2,7 @@
 // token may be used from the client's address.
 
 // Decides (who may call, and with what): Who is the caller: a token, or a company's login? By: `identify`. Also:
-// `logins.ts`.
+// `auth/logins/logins.ts`.
 import { GatewayError } from "../core/errors.ts";
 import type { AccessToken, User } from "../core/identity.ts";
 import { loginKey } from "../core/login.ts";
@@ -11,7 +11,7 @@ import type { Snapshot } from "../core/snapshot.ts";
 import { type MaybePromise, whenReady } from "../core/maybe-promise.ts";
 import { authenticate } from "./authenticate.ts";
 import { requireAddress } from "./client-address.ts";
-import type { Logins } from "./logins.ts";
+import type { Logins } from "./logins/logins.ts";
 import { membershipsOf } from "./memberships.ts";
 
 type Read = Pick<Snapshot, "tokens" | "tokensByHash" | "memberships" | "logins" | "loginUsers">;

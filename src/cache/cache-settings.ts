@@ -1,5 +1,5 @@
 // The section `cache` of the configuration: where answers are kept. It is read at start-up only. Which calls use the
-// cache is said by tenants, projects and routes (auth/cache-use-settings.ts).
+// cache is said by tenants, projects and routes (auth/settings/cache-use-settings.ts).
 import { z } from "zod";
 import { clusterNodes, valkeyUrl } from "../config/valkey-address.ts";
 

@@ -5,7 +5,7 @@ import { resolveServerOptions, type ServerFlags, type ServerOptions } from "../c
 import { calledUrl } from "../config/loopback.ts";
 import { MASTER_KEY_VARIABLES } from "../config/master-key.ts";
 import { FIRST_USER } from "../auth/first-identities.ts";
-import { loginLinkAddress, makeLoginLink } from "../auth/login-links.ts";
+import { loginLinkAddress, makeLoginLink } from "../auth/logins/login-links.ts";
 import { systemClock } from "../core/clock.ts";
 import { isEmbedded } from "../core/thread-file.ts";
 import { VERSION } from "../core/version.ts";

@@ -2,7 +2,7 @@
 // the body says, parse, authorize, admit, reply. Each step is a file; errors of all become a response in one place.
 import { authorize, requireInference } from "../auth/authorize.ts";
 import { identify } from "../auth/identify.ts";
-import { presentedToken } from "../auth/presented-token.ts";
+import { presentedToken } from "../auth/tokens/presented-token.ts";
 import type { CallOptions, ChatRequest } from "../core/chat.ts";
 import type { AccessToken, Permission } from "../core/identity.ts";
 import { isPending, type MaybePromise, whenReady } from "../core/maybe-promise.ts";

@@ -1,5 +1,5 @@
 // Opens the clients through which calls reach others: providers, issuers of tokens and logins, tool servers.
-import { openLogins } from "../auth/logins.ts";
+import { openLogins } from "../auth/logins/logins.ts";
 import type { ChatContext } from "../engine/call/context.ts";
 import type { LongBodyThread } from "../engine/long-bodies/long-body-thread.ts";
 import { openLongSandboxRequests } from "../engine/long-bodies/long-sandbox-requests.ts";

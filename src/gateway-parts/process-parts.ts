@@ -1,5 +1,5 @@
 // The parts that a process has for itself when it is the whole gateway.
-import type { ParsedToken } from "../auth/access-token.ts";
+import type { ParsedToken } from "../auth/tokens/access-token.ts";
 import { bootstrap } from "../auth/first-identities.ts";
 import type { Routing } from "../engine/call/context.ts";
 import { openRouting } from "../engine/plan/open-routing.ts";

@@ -1,7 +1,7 @@
 // Operations of model APIs that this gateway does not serve. Each is refused with a hint for the clients that use it,
 // in the form of the operation that it belongs to, and leaves a record like any refused call (promises 9.6, 11.1, 12.1).
 import { identify } from "../auth/identify.ts";
-import { presentedToken } from "../auth/presented-token.ts";
+import { presentedToken } from "../auth/tokens/presented-token.ts";
 import { type CalledOperation, GATEWAY_ERRORS } from "../engine/call/called-operation.ts";
 import { ReceivedCall } from "../engine/call/received-call.ts";
 import type { ChatContext } from "../engine/call/context.ts";

@@ -1,6 +1,6 @@
 // Compiles routes of the configuration to `Route`. What a route does not set comes from the defaults of its scopes, the
 // nearest first.
-import { toCacheUse } from "../auth/cache-use-settings.ts";
+import { toCacheUse } from "../auth/settings/cache-use-settings.ts";
 import { SYNONYMS } from "../core/capability.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { CommonParameter } from "../core/params.ts";

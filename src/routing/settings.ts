@@ -1,7 +1,7 @@
 // The sections `routes:` and `route_defaults:` of the configuration, both global and of single tenants and projects:
 // their keys, types and bounds. route-problems.ts checks entries against one another.
 import { z } from "zod";
-import { cacheUseSchema } from "../auth/cache-use-settings.ts";
+import { cacheUseSchema } from "../auth/settings/cache-use-settings.ts";
 import { COMMON_PARAMETERS, type CommonParameter } from "../core/params.ts";
 import { DIRECT_ROUTE, ROUTE_ALIAS, ROUTE_NAME, type StrategyType } from "../core/route.ts";
 import { routeTestsSchema } from "./test-settings.ts";

@@ -2,7 +2,7 @@
 // everything that the schema accepts.
 import { compilePrices } from "../accounting/price-settings.ts";
 import { compileLimits } from "../admission/compile-limits.ts";
-import { compileContentLogs } from "../auth/content-settings.ts";
+import { compileContentLogs } from "../auth/settings/content-settings.ts";
 import { compilePolicies } from "../policies/compile-policies.ts";
 import type { Environment } from "../config/environment.ts";
 import type { Configured } from "../core/configured.ts";

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { type PriceDocument, pricesSection } from "../accounting/price-settings.ts";
 import { type BudgetDocument, budgetsSection, type LimitDocument, limitsSection } from "../admission/settings.ts";
 import { type PolicyDocument, policiesSection } from "../policies/policy-settings.ts";
-import { scopeSettingsSection } from "../auth/scope-settings.ts";
+import { scopeSettingsSection } from "../auth/settings/scope-settings.ts";
 import { SCOPE_ID } from "../config/sections.ts";
 import type { ScopeSettings } from "../core/snapshot.ts";
 import type { RouteScope } from "../routing/compile-routes.ts";

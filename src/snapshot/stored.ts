@@ -7,7 +7,7 @@ import { compileLimits } from "../admission/compile-limits.ts";
 import { type BudgetDocument, budgetSchema, type LimitDocument, limitSchema } from "../admission/settings.ts";
 import { compilePolicies } from "../policies/compile-policies.ts";
 import { type PolicyDocument, policySchema, unreadablePolicy } from "../policies/policy-settings.ts";
-import { scopeSettings, toScopeSettings } from "../auth/scope-settings.ts";
+import { scopeSettings, toScopeSettings } from "../auth/settings/scope-settings.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Configured } from "../core/configured.ts";
 import type { ProviderSettings, ScopeSettings } from "../core/snapshot.ts";

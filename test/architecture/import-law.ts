@@ -219,6 +219,11 @@ export const ROOM_IMPORTS: Readonly<Record<string, Readonly<Record<string, reado
     otlp: [],
     sinks: ["otlp"],
   },
+  "src/auth": {
+    logins: [],
+    settings: [],
+    tokens: [],
+  },
   "src/operations/responses": {
     // A response may be kept, with what its provider has encrypted; a request refers to one that was kept.
     answer: ["keeping"],

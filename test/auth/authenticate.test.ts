@@ -1,7 +1,7 @@
 // From the Authorization header to a stored token: which forms are accepted, and with which code each of the others is
 // refused.
 import { describe, expect, test } from "bun:test";
-import { newAccessToken, newTokenText, secretSha256 } from "../../src/auth/access-token.ts";
+import { newAccessToken, newTokenText, secretSha256 } from "../../src/auth/tokens/access-token.ts";
 import { authenticate } from "../../src/auth/authenticate.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import { type AccessToken, type Membership, UNRESTRICTED } from "../../src/core/identity.ts";

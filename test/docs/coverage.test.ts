@@ -43,7 +43,7 @@ const onOneLine = (text: string): string =>
 const clientSide = readTree(projectFolder, ["src/{engine,http,auth,admission}/**/*.ts"])
   .filter(
     ({ path }) =>
-      !["src/engine/fit/caller-headers.ts", "src/auth/code-flow.ts"].includes(path) &&
+      !["src/engine/fit/caller-headers.ts", "src/auth/logins/code-flow.ts"].includes(path) &&
       !path.startsWith("src/http/console/"),
   )
   .map(({ path, text }) => ({ path, text: onOneLine(text) }));

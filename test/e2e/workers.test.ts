@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { newAccessToken } from "../../src/auth/access-token.ts";
+import { newAccessToken } from "../../src/auth/tokens/access-token.ts";
 import { type GatewayProcess, runCli } from "../harness/gateway-process.ts";
 import { until } from "../harness/until.ts";
 import { childrenOf, isRunning } from "../harness/processes.ts";

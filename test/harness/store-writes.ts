@@ -6,7 +6,7 @@ import {
   rotateToken as rotate,
   type RotationOptions,
   type TokenRequest,
-} from "../../src/auth/token-admin.ts";
+} from "../../src/auth/tokens/token-admin.ts";
 import type { AccessToken } from "../../src/core/identity.ts";
 import { type Actor, LOCAL_ACTOR, type TokenCaps } from "../../src/store/records.ts";
 import type { Store } from "../../src/store/store.ts";

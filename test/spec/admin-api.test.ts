@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { newAccessToken } from "../../src/auth/access-token.ts";
+import { newAccessToken } from "../../src/auth/tokens/access-token.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import { StoreError } from "../../src/store/store.ts";
 import { allDatabases } from "../harness/databases.ts";

@@ -9,8 +9,8 @@ import { openLongBodyThread } from "../../src/engine/long-bodies/long-body-threa
 import { type LongRequests, openLongRequests } from "../../src/engine/long-bodies/long-requests.ts";
 import { GuardScheduler } from "../../src/engine/guards/guard-scheduler.ts";
 import { describe, expect, test } from "bun:test";
-import { compileContentLogs } from "../../src/auth/content-settings.ts";
-import { scopeSettings, toScopeSettings } from "../../src/auth/scope-settings.ts";
+import { compileContentLogs } from "../../src/auth/settings/content-settings.ts";
+import { scopeSettings, toScopeSettings } from "../../src/auth/settings/scope-settings.ts";
 import type { CallContent } from "../../src/core/content.ts";
 import type { ChatRequest } from "../../src/core/chat.ts";
 import type { ScopeSettings } from "../../src/core/snapshot.ts";

@@ -1,7 +1,7 @@
 // `x-gateway-explain: true` (promise 9.4), through the whole gateway: no provider is called, the upstream request is shown as it would be sent, and it contains no secret.
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { newAccessToken } from "../../src/auth/access-token.ts";
+import { newAccessToken } from "../../src/auth/tokens/access-token.ts";
 import type { StoredCredential } from "../../src/core/credential.ts";
 import { COMMON_PARAMETERS } from "../../src/core/params.ts";
 import type { Snapshot } from "../../src/core/snapshot.ts";

@@ -1,8 +1,8 @@
 // Promise 5.8: a long non-streaming answer is read and written in turns. The client's answer, the record and the kept
 // content are those of the same answer with a short text in the place of the long one.
 import { afterAll, describe, expect, test } from "bun:test";
-import { compileContentLogs } from "../../src/auth/content-settings.ts";
-import { scopeSettings, toScopeSettings } from "../../src/auth/scope-settings.ts";
+import { compileContentLogs } from "../../src/auth/settings/content-settings.ts";
+import { scopeSettings, toScopeSettings } from "../../src/auth/settings/scope-settings.ts";
 import { KeptObjects } from "../../src/engine/keeping/kept-objects.ts";
 import { LONG_BODY_BYTES } from "../../src/engine/long-bodies/long-body-thread.ts";
 import type { Operation } from "../../src/engine/operation.ts";

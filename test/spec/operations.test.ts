@@ -1,7 +1,7 @@
 // What is served beside and around the one operation (promises 9.5 to 9.7), on a real server in this process: paths, headers, errors and listings
 // that clients of the field demand, each of their points (H1 to H18, M1 to M5, R11) a test of its own. R1 to R12 but for R11, which concern the request alone, are in client-requests.test.ts.
 import { afterAll, describe, expect, test } from "bun:test";
-import { newAccessToken } from "../../src/auth/access-token.ts";
+import { newAccessToken } from "../../src/auth/tokens/access-token.ts";
 import { GATEWAY_ERRORS } from "../../src/engine/call/called-operation.ts";
 import { errorResponse } from "../../src/engine/call/reply-headers.ts";
 import { targetStandings } from "../../src/engine/plan/open-routing.ts";

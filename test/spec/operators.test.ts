@@ -2,7 +2,7 @@
 // a tenant does not permit.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { bootstrap } from "../../src/auth/first-identities.ts";
-import { createToken } from "../../src/auth/token-admin.ts";
+import { createToken } from "../../src/auth/tokens/token-admin.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import { openSqliteDatabase } from "../../src/store/sqlite.ts";
 import { type AdminWorld, openAdminWorld } from "../harness/admin.ts";

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readEnvironment } from "../../src/config/environment.ts";
 import { openExistingDatabase } from "../../src/store/open-database.ts";
-import { createToken, rotateToken } from "../../src/auth/token-admin.ts";
+import { createToken, rotateToken } from "../../src/auth/tokens/token-admin.ts";
 import type { Role } from "../../src/core/identity.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import type { Store } from "../../src/store/store.ts";

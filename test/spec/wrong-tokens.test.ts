@@ -1,7 +1,7 @@
 // Promises 2.5 and 2.7 under a flood: a thousand wrong tokens a second each get the correct answer, cost little, do not
 // flood the log and reveal nothing.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { newAccessToken, newTokenText } from "../../src/auth/access-token.ts";
+import { newAccessToken, newTokenText } from "../../src/auth/tokens/access-token.ts";
 import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
 import { type Issuer, startIssuer } from "../harness/issuer.ts";
 import { answeringGateway, HELLO, MODELS, readError } from "./chat-calls.ts";

@@ -1,6 +1,6 @@
 // `dragoman console link`: makes a link that logs in to the console once, as a user of the database in the data folder. It
 // is printed to a terminal only, so that it does not end up in the log of a service (promise 14.6).
-import { loginLinkAddress, makeLoginLink } from "../../auth/login-links.ts";
+import { loginLinkAddress, makeLoginLink } from "../../auth/logins/login-links.ts";
 import type { Environment } from "../../config/environment.ts";
 import { resolveServerOptions } from "../../config/server-options.ts";
 import { systemClock } from "../../core/clock.ts";

@@ -1,8 +1,8 @@
 // `dragoman import litellm-keys <dump>`: takes over teams and virtual keys of LiteLLM's database, in one change of ours:
 // teams are projects, and keys become tokens by claim links, or stay valid by their hash until a day.
-import { keptUser } from "../../auth/kept-identity.ts";
-import { newSessionSecret } from "../../auth/console-sessions.ts";
-import { acceptForeignKey } from "../../auth/token-admin.ts";
+import { keptUser } from "../../auth/logins/kept-identity.ts";
+import { newSessionSecret } from "../../auth/logins/console-sessions.ts";
+import { acceptForeignKey } from "../../auth/tokens/token-admin.ts";
 import type { Environment } from "../../config/environment.ts";
 import { readConfigText } from "../../config/file.ts";
 import { SCOPE_ID } from "../../config/sections.ts";

@@ -1,6 +1,6 @@
 // One call of the conformance run: the gateway's own operation without a server in front of it, and its assembled
 // result.
-import { newAccessToken } from "../../auth/access-token.ts";
+import { newAccessToken } from "../../auth/tokens/access-token.ts";
 import { handleCall } from "../../engine/handle.ts";
 import { OPERATIONS } from "../../operations/operations.ts";
 import type { ChatContext } from "../../engine/call/context.ts";

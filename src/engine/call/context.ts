@@ -1,5 +1,5 @@
 // The dependencies that the composition root passes to every call.
-import type { Logins } from "../../auth/logins.ts";
+import type { Logins } from "../../auth/logins/logins.ts";
 import type { LimitStore } from "../../admission/limit-store.ts";
 import type { OnCharged } from "../../admission/budget-thresholds.ts";
 import type { ResponseCache } from "../../cache/response-cache.ts";

@@ -2,7 +2,7 @@
 // are cut to size and redacted (promise 11.3). It exists only where the project keeps content.
 
 // Decides (records and configuration): When is content of a call kept, and what is masked in it? By:
-// `ContentRecorder`, `maskingGuards`. Also: by `auth/content-settings.ts` (`compileContentLogs`).
+// `ContentRecorder`, `maskingGuards`. Also: by `auth/settings/content-settings.ts` (`compileContentLogs`).
 import type { ChatRequest, FinishReason, HeldConversation, Message, ToolCall } from "../../core/chat.ts";
 import type { CallContent, ContentRules, AnswerContent } from "../../core/content.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";

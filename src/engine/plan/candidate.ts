@@ -4,7 +4,7 @@
 // Decides (targets and attempts): What do two routes share of one target? By: `healthKey`. Also: `routing/health.ts`
 // (`breakerOf`). Rule: Latency, queue and rest after a 429; the breaker only where its settings are equal.
 import { requireEnabled } from "../../auth/enabled-models.ts";
-import { requireTarget } from "../../auth/token-restrictions.ts";
+import { requireTarget } from "../../auth/tokens/token-restrictions.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import { type Drain, drainOf } from "../../core/drain.ts";
 import { GatewayError } from "../../core/errors.ts";

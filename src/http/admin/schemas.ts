@@ -1,7 +1,7 @@
 // Schemas that many operations of the admin API share: ids, pages, ETags, times.
 import { z } from "zod";
 import { CATALOGUE, GatewayError } from "../../core/errors.ts";
-import { timeZoneName } from "../../auth/scope-settings.ts";
+import { timeZoneName } from "../../auth/settings/scope-settings.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Kept } from "../../store/records.ts";
 import type { Page, PageRequest } from "../../store/reader.ts";

@@ -2,7 +2,7 @@
 // The cookie counts here and nowhere else (promise 14.2). It is loaded with the first request that needs it.
 import { z } from "zod";
 import { clientAddress } from "../../auth/client-address.ts";
-import { RECENT_LOGIN_MS } from "../../auth/console-sessions.ts";
+import { RECENT_LOGIN_MS } from "../../auth/logins/console-sessions.ts";
 import { GATEWAY_ERRORS } from "../../engine/call/called-operation.ts";
 import { baseHeaders, errorResponse } from "../../engine/call/reply-headers.ts";
 import { asGatewayError, GatewayError } from "../../core/errors.ts";

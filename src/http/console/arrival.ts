@@ -1,6 +1,6 @@
 // How a request for the console has reached the gateway: encrypted, on this machine, or over plain http. It decides the
 // form of the session's cookie, what counts as the gateway's own origin, and whether the console may be used at all.
-import { type ConsoleSettings, isBasePath } from "../../auth/console-settings.ts";
+import { type ConsoleSettings, isBasePath } from "../../auth/logins/console-settings.ts";
 import { isLocalHost } from "../../config/loopback.ts";
 import type { ProxyTrust } from "../../core/snapshot.ts";
 

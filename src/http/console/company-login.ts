@@ -1,8 +1,8 @@
 // Logging in to the console at a company's issuer: the browser goes there with a state in a cookie, and comes back with a
 // code. The cookie of the state is sent when the issuer's page leads back (`SameSite=Lax`); the session's is not needed
 // then, because the page that follows is static and asks by itself.
-import { beginLogin, type BegunLogin, idTokenFor, isCallbackOf } from "../../auth/code-flow.ts";
-import { hasRights, type LoggedIn, loggedInByIssuer } from "../../auth/console-sessions.ts";
+import { beginLogin, type BegunLogin, idTokenFor, isCallbackOf } from "../../auth/logins/code-flow.ts";
+import { hasRights, type LoggedIn, loggedInByIssuer } from "../../auth/logins/console-sessions.ts";
 import { ofUser } from "../../auth/identify.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { OPS } from "../../core/identity.ts";

@@ -1,6 +1,6 @@
 // What the console's server side needs of the gateway.
-import type { ConsoleSettings } from "../../auth/console-settings.ts";
-import type { Logins } from "../../auth/logins.ts";
+import type { ConsoleSettings } from "../../auth/logins/console-settings.ts";
+import type { Logins } from "../../auth/logins/logins.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";

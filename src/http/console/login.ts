@@ -1,6 +1,6 @@
 // Exchanges a token or the code of a login link for the identity of a session. Whatever was wrong, the answer is the same.
 import { z } from "zod";
-import { parseTokenText } from "../../auth/access-token.ts";
+import { parseTokenText } from "../../auth/tokens/access-token.ts";
 import { headerOfProxy } from "../../auth/client-address.ts";
 import {
   hasRights,
@@ -9,9 +9,9 @@ import {
   loggedInByLink,
   loggedInByToken,
   secretHash,
-} from "../../auth/console-sessions.ts";
+} from "../../auth/logins/console-sessions.ts";
 import { identify } from "../../auth/identify.ts";
-import { issuerOf } from "../../auth/kept-identity.ts";
+import { issuerOf } from "../../auth/logins/kept-identity.ts";
 import { isLocalHost } from "../../config/loopback.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { OPS } from "../../core/identity.ts";

@@ -1,7 +1,7 @@
 // What `GET /console/api/me` says of somebody who is logged in: who it is, until when, and what the person may do where. The page shows what it is told
 // here and works out no right by itself.
 import { ADMIN_OPERATIONS, type OperationScope } from "../../auth/admin-operations.ts";
-import { RECENT_LOGIN_MS } from "../../auth/console-sessions.ts";
+import { RECENT_LOGIN_MS } from "../../auth/logins/console-sessions.ts";
 import { adminCaller, type AdminCaller, roleAt } from "../../auth/grants.ts";
 import { type AccessToken, type Permission, type Role, ROLES, roleAtLeast } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";

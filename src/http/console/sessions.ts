@@ -7,7 +7,7 @@ import {
   secretHash,
   SEEN_EVERY_MS,
   sessionToken,
-} from "../../auth/console-sessions.ts";
+} from "../../auth/logins/console-sessions.ts";
 import { requireAddress } from "../../auth/client-address.ts";
 import { runsGateway } from "../../auth/grants.ts";
 import { GatewayError } from "../../core/errors.ts";

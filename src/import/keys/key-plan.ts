@@ -1,7 +1,7 @@
 // What LiteLLM's teams and virtual keys become: projects with limits and budgets, and a project token for each key. No
 // text of a key is in it, only hashes. https://docs.litellm.ai/docs/proxy/virtual_keys
 import type { JsonObject } from "../../core/json.ts";
-import { secretSha256 } from "../../auth/access-token.ts";
+import { secretSha256 } from "../../auth/tokens/access-token.ts";
 import { nameOf } from "../draft.ts";
 import { budgetWindow, decimalOf, secondsOf, textOf, wholeOf } from "../figures.ts";
 import type { ForeignFile, ForeignNode } from "../foreign-file.ts";

@@ -11,7 +11,7 @@ export interface StoredClaim {
   readonly projectId: string | null;
   /** The body of the request that makes the token. */
   readonly request: JsonObject;
-  /** JSON of the giver's identity (auth/kept-identity.ts), by which the right is judged again. */
+  /** JSON of the giver's identity (auth/logins/kept-identity.ts), by which the right is judged again. */
   readonly giver: string;
   /** Id of the user who made it, or `token:` and the id of the token that made it. */
   readonly createdBy: string;

@@ -3,7 +3,7 @@
 // gateway without a cache, so that the test knows nothing of keys.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { newAccessToken } from "../../../src/auth/access-token.ts";
+import { newAccessToken } from "../../../src/auth/tokens/access-token.ts";
 import { openMemoryCache } from "../../../src/cache/memory.ts";
 import { CACHE_SCOPES, type CacheScope } from "../../../src/core/cache.ts";
 import { type AccessToken, UNRESTRICTED } from "../../../src/core/identity.ts";

@@ -1,7 +1,7 @@
 // Who sees and ends which sessions, and what a session may do only shortly after its login.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { ADMIN_OPERATIONS } from "../../../src/auth/admin-operations.ts";
-import { needsRecentLogin } from "../../../src/auth/recent-login.ts";
+import { needsRecentLogin } from "../../../src/auth/logins/recent-login.ts";
 import { type AdminWorld, openAdminWorld } from "../../harness/admin.ts";
 import { type ConsoleBrowser, consoleBrowser } from "../../harness/console-browser.ts";
 import { turnedClock } from "../../harness/turned-clock.ts";

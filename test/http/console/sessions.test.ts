@@ -1,7 +1,7 @@
 // Sessions of the console over a real store: how they begin, what they may do, and what ends them.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { loggedInByLink, newSessionSecret } from "../../../src/auth/console-sessions.ts";
-import { createToken, revokeToken, rotateToken } from "../../../src/auth/token-admin.ts";
+import { loggedInByLink, newSessionSecret } from "../../../src/auth/logins/console-sessions.ts";
+import { createToken, revokeToken, rotateToken } from "../../../src/auth/tokens/token-admin.ts";
 import { LOCAL_ACTOR } from "../../../src/store/records.ts";
 import { type AdminWorld, openAdminWorld } from "../../harness/admin.ts";
 import { type ConsoleBrowser, consoleBrowser } from "../../harness/console-browser.ts";

@@ -1,6 +1,6 @@
 // Who could call what at a time in the past: the users with their roles and the access tokens that were valid then.
 import { z } from "zod";
-import { restrictionsOf } from "../../../auth/token-restrictions.ts";
+import { restrictionsOf } from "../../../auth/tokens/token-restrictions.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { type AccessToken, PERMISSIONS, type Role, ROLES, roleAtLeast } from "../../../core/identity.ts";
 import type { Json, JsonObject } from "../../../core/json.ts";

@@ -8,7 +8,7 @@ import {
   verbsOf,
 } from "../../../auth/admin-operations.ts";
 import { requireWritable } from "../../../auth/grants.ts";
-import { requireConfigures } from "../../../auth/restriction-grants.ts";
+import { requireConfigures } from "../../../auth/tokens/restriction-grants.ts";
 import type { ConfiguredKind } from "../../../core/configured.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import type { Json, JsonObject } from "../../../core/json.ts";

@@ -1,6 +1,6 @@
 // The document that a request asks for: its form, the fields that cannot change, and the rules of its noun.
 import { z } from "zod";
-import { requireConfigures } from "../../../auth/restriction-grants.ts";
+import { requireConfigures } from "../../../auth/tokens/restriction-grants.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
 import type { Resource } from "../../../store/records.ts";

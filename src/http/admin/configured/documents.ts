@@ -6,7 +6,7 @@ import type { ConfiguredNoun } from "../../../auth/admin-operations.ts";
 import { guardCost } from "../../../guards/guard-search.ts";
 import { compileGuard } from "../../../guards/compile-guard.ts";
 import { policySchema } from "../../../policies/policy-settings.ts";
-import { misplacedSettings, scopeSettings } from "../../../auth/scope-settings.ts";
+import { misplacedSettings, scopeSettings } from "../../../auth/settings/scope-settings.ts";
 import { newWebhookSecret, webhookSchema } from "../../../observe/webhooks/webhook-settings.ts";
 import { toolServerSchema } from "../../../mcp/settings.ts";
 import { GatewayError } from "../../../core/errors.ts";

@@ -1,7 +1,7 @@
 // Rolls the configuration back to a version. What was valid then may be invalid now: another version of the gateway
 // reads it, a resource that it names is gone, or a higher role had written it.
 import { requireWritable } from "../../../auth/grants.ts";
-import { requireConfigures } from "../../../auth/restriction-grants.ts";
+import { requireConfigures } from "../../../auth/tokens/restriction-grants.ts";
 import { formatPath } from "../../../config/problem.ts";
 import { CONFIGURED_KINDS, type ConfiguredKind } from "../../../core/configured.ts";
 import { GatewayError } from "../../../core/errors.ts";

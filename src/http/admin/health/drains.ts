@@ -1,7 +1,7 @@
 // Drains: for how long a tenant sends no calls to a provider or one of its models. A drain ends by itself.
 import { z } from "zod";
 import { nothingThere } from "../../../auth/grants.ts";
-import { requireConfigures } from "../../../auth/restriction-grants.ts";
+import { requireConfigures } from "../../../auth/tokens/restriction-grants.ts";
 import type { Drain } from "../../../core/drain.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { type Snapshot, snapshotSeenBy } from "../../../core/snapshot.ts";

@@ -2,7 +2,7 @@
 // deliveries, which can be read and sent again.
 import { z } from "zod";
 import { requireWritable, nothingThere, type TenantOrProject } from "../../../auth/grants.ts";
-import { requireConfigures } from "../../../auth/restriction-grants.ts";
+import { requireConfigures } from "../../../auth/tokens/restriction-grants.ts";
 import type { Configured } from "../../../core/configured.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { EVENT_TYPES, TEST_EVENT } from "../../../core/event.ts";

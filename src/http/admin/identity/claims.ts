@@ -1,9 +1,9 @@
 // Claim links (promise 14.6): whoever may make a token makes a link in its place, and passes that on. The token is made
 // when somebody redeems the code in the console (redeemed-claim.ts), so that the giver never sees it.
 import { z } from "zod";
-import { newSessionSecret } from "../../../auth/console-sessions.ts";
+import { newSessionSecret } from "../../../auth/logins/console-sessions.ts";
 import { nothingThere } from "../../../auth/grants.ts";
-import { keptCaller } from "../../../auth/kept-identity.ts";
+import { keptCaller } from "../../../auth/logins/kept-identity.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { newSpanId } from "../../../core/ids.ts";
 import type { JsonObject } from "../../../core/json.ts";

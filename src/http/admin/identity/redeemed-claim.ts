@@ -1,9 +1,9 @@
 // Redeems the code of a claim link: makes the token that its giver may still give, and shows it this once.
 import { ADMIN_OPERATIONS } from "../../../auth/admin-operations.ts";
-import { secretHash } from "../../../auth/console-sessions.ts";
+import { secretHash } from "../../../auth/logins/console-sessions.ts";
 import { adminCaller, requireMoreThanOps, requireRole } from "../../../auth/grants.ts";
-import { actingToken } from "../../../auth/kept-identity.ts";
-import { createToken, type IssuedToken } from "../../../auth/token-admin.ts";
+import { actingToken } from "../../../auth/logins/kept-identity.ts";
+import { createToken, type IssuedToken } from "../../../auth/tokens/token-admin.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
 import type { StoredClaim } from "../../../store/identity/claims.ts";

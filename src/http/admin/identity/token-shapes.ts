@@ -1,7 +1,7 @@
 // What requests and responses show of an access token.
 import { z } from "zod";
-import { parseTokenText } from "../../../auth/access-token.ts";
-import { LONGEST_DAYS, SHORTEST_OVERLAP_MS } from "../../../auth/token-admin.ts";
+import { parseTokenText } from "../../../auth/tokens/access-token.ts";
+import { LONGEST_DAYS, SHORTEST_OVERLAP_MS } from "../../../auth/tokens/token-admin.ts";
 import { OPS, PERMISSIONS, ROLES } from "../../../core/identity.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { isIpRange } from "../../../wire/ip-range.ts";

@@ -1,7 +1,7 @@
 // Access tokens of projects, and personal ones of users (promises 2.4 to 2.7, 2.11). A secret appears only in the
 // response to the request that made it.
 import { z } from "zod";
-import type { TokenKind } from "../../../auth/access-token.ts";
+import type { TokenKind } from "../../../auth/tokens/access-token.ts";
 import {
   endOfTokensMadeBy,
   nothingThere,
@@ -10,8 +10,8 @@ import {
   requirePermissionsWithin,
   requireRoleWithin,
 } from "../../../auth/grants.ts";
-import { requireRestrictionsWithin } from "../../../auth/restriction-grants.ts";
-import { createToken, type IssuedToken, rotateToken } from "../../../auth/token-admin.ts";
+import { requireRestrictionsWithin } from "../../../auth/tokens/restriction-grants.ts";
+import { createToken, type IssuedToken, rotateToken } from "../../../auth/tokens/token-admin.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import type { AccessToken } from "../../../core/identity.ts";
 import type { Kept, StoredToken } from "../../../store/records.ts";

@@ -11,7 +11,7 @@ import {
   type TenantOrProject,
   placeText,
 } from "../../../auth/grants.ts";
-import { needsRecentLogin } from "../../../auth/recent-login.ts";
+import { needsRecentLogin } from "../../../auth/logins/recent-login.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import type { AccessToken } from "../../../core/identity.ts";
 import { isObject, type JsonObject } from "../../../core/json.ts";

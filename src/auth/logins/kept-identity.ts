@@ -1,9 +1,9 @@
 // An identity that outlives the request that proved it, as text for the database: of a session of the console, and of the
 // giver of a claim link. What it may do is judged anew each time, by what the snapshot says then.
-import { type AccessToken, type Permission, UNRESTRICTED } from "../core/identity.ts";
-import { isObject, type Json } from "../core/json.ts";
-import type { LoginIssuer } from "../core/login.ts";
-import type { Snapshot } from "../core/snapshot.ts";
+import { type AccessToken, type Permission, UNRESTRICTED } from "../../core/identity.ts";
+import { isObject, type Json } from "../../core/json.ts";
+import type { LoginIssuer } from "../../core/login.ts";
+import type { Snapshot } from "../../core/snapshot.ts";
 
 type KeptIdentity =
   /** With the SHA-256 of the token's text, it ends when a rotation retires that; `null` follows the token. */

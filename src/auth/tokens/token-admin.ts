@@ -1,7 +1,7 @@
 // Creates, lists, rotates and revokes access tokens, and makes the first one (promises 2.4 to 2.8). Used by the command
 // line and the admin API. An invalid request throws an Error whose message lists the valid choices, and one too many a
 // GatewayError; no message repeats a token.
-import { GatewayError } from "../core/errors.ts";
+import { GatewayError } from "../../core/errors.ts";
 import {
   OPS,
   PERMISSIONS,
@@ -11,14 +11,14 @@ import {
   type Permission,
   type Role,
   type TokenSecret,
-} from "../core/identity.ts";
-import type { Page, PageRequest, Reader } from "../store/reader.ts";
-import type { StoredToken } from "../store/records.ts";
-import { type Store, StoreError } from "../store/store.ts";
-import type { Writer } from "../store/writer.ts";
-import { isIpRange } from "../wire/ip-range.ts";
+} from "../../core/identity.ts";
+import type { Page, PageRequest, Reader } from "../../store/reader.ts";
+import type { StoredToken } from "../../store/records.ts";
+import { type Store, StoreError } from "../../store/store.ts";
+import type { Writer } from "../../store/writer.ts";
+import { isIpRange } from "../../wire/ip-range.ts";
 import { DEFAULT_LIFETIME_MS, newAccessToken, newTokenText, parseTokenText, type TokenKind } from "./access-token.ts";
-import { FIRST_USER } from "./first-identities.ts";
+import { FIRST_USER } from "../first-identities.ts";
 
 const DAY_MS = 86_400_000;
 export const LONGEST_DAYS = 36_500;

@@ -1,16 +1,16 @@
 // Accepts tokens of a company login (OpenID Connect; RFC 7519, RFC 8725) as personal tokens. A token is verified once
 // and cached by its hash until it expires, so that later calls with it cost one look-up. Users are not stored: their id
 // is made of issuer and subject, so that the database may have roles for them, and the claims may grant more.
-import { BoundedCache } from "../core/bounded-cache.ts";
+import { BoundedCache } from "../../core/bounded-cache.ts";
 import type * as Jose from "jose";
 import type { JWTPayload } from "jose";
-import type { Clock } from "../core/clock.ts";
-import { GatewayError } from "../core/errors.ts";
-import { compileGlob } from "../core/glob.ts";
-import { type AccessToken, type Membership, UNRESTRICTED, PERMISSIONS } from "../core/identity.ts";
-import type { LoginIssuer } from "../core/login.ts";
-import type { MaybePromise } from "../core/maybe-promise.ts";
-import type { UpstreamClient } from "../wire/upstream.ts";
+import type { Clock } from "../../core/clock.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { compileGlob } from "../../core/glob.ts";
+import { type AccessToken, type Membership, UNRESTRICTED, PERMISSIONS } from "../../core/identity.ts";
+import type { LoginIssuer } from "../../core/login.ts";
+import type { MaybePromise } from "../../core/maybe-promise.ts";
+import type { UpstreamClient } from "../../wire/upstream.ts";
 import { type IssuerKeys, KeysUnavailable, openIssuerKeys } from "./issuer-keys.ts";
 
 const MAX_KNOWN = 10_000;

@@ -1,10 +1,10 @@
 // Codes of links that log in to the console without a token (promise 14.6). Whoever can write to the database, or starts
 // the gateway for the first time, may act as one of its users.
-import { PERMISSIONS } from "../core/identity.ts";
-import { COMMAND_LINE, type StoredUser } from "../store/records.ts";
-import type { Store } from "../store/store.ts";
+import { PERMISSIONS } from "../../core/identity.ts";
+import { COMMAND_LINE, type StoredUser } from "../../store/records.ts";
+import type { Store } from "../../store/store.ts";
 import { newSessionSecret } from "./console-sessions.ts";
-import { FIRST_USER } from "./first-identities.ts";
+import { FIRST_USER } from "../first-identities.ts";
 
 const LIVES_MS = 10 * 60_000;
 const LISTED = 50;

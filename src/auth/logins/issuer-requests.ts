@@ -1,9 +1,9 @@
 // Requests of the gateway to an issuer of OpenID Connect: its discovery document, its keys, its tokens. Their time and the
 // size of their answers are bounded, and redirects are not followed.
-import { isObject, type Json, type JsonObject } from "../core/json.ts";
-import { withCancellation } from "../core/timeout.ts";
-import { readDecoded } from "../wire/body-bytes.ts";
-import type { UpstreamClient, UpstreamRequest } from "../wire/upstream.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { withCancellation } from "../../core/timeout.ts";
+import { readDecoded } from "../../wire/body-bytes.ts";
+import type { UpstreamClient, UpstreamRequest } from "../../wire/upstream.ts";
 
 const TIMEOUT_MS = 5_000;
 const MAX_ANSWER_BYTES = 1024 * 1024;

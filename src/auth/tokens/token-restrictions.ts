@@ -3,13 +3,13 @@
 // and what the configuration names in them is permitted with the route. A token with both may call what either permits.
 
 // Decides (who may call, and with what): May this caller use this model or route? By: `requireTarget`,
-// `permitsRoute`. Also: `enabled-models.ts` (`isEnabled`). Rule: Asked for each candidate in
+// `permitsRoute`. Also: `auth/enabled-models.ts` (`isEnabled`). Rule: Asked for each candidate in
 // `engine/plan/candidate.ts`.
-import { GatewayError } from "../core/errors.ts";
-import { compileGlob, type Glob } from "../core/glob.ts";
-import type { AccessToken, TokenRestrictions } from "../core/identity.ts";
-import { memoizePerObject } from "../core/memoization.ts";
-import { DIRECT_ROUTE } from "../core/route.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { compileGlob, type Glob } from "../../core/glob.ts";
+import type { AccessToken, TokenRestrictions } from "../../core/identity.ts";
+import { memoizePerObject } from "../../core/memoization.ts";
+import { DIRECT_ROUTE } from "../../core/route.ts";
 
 /** `null` when the token is restricted neither to models nor to routes. */
 export function restrictionsOf(token: AccessToken): TokenRestrictions | null {

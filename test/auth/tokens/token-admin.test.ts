@@ -1,12 +1,12 @@
 // Creating, rotating, revoking and listing tokens over a store in memory, with the messages for wrong requests.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { newAccessToken } from "../../src/auth/access-token.ts";
-import { bootstrap } from "../../src/auth/first-identities.ts";
-import { listTokens, type TokenRequest } from "../../src/auth/token-admin.ts";
-import { openSqliteStore } from "../../src/store/sqlite.ts";
-import type { Store } from "../../src/store/store.ts";
-import { peopledStore, thrownBy } from "./identities.ts";
-import { createToken, revokeToken, rotateToken, writes } from "../harness/store-writes.ts";
+import { newAccessToken } from "../../../src/auth/tokens/access-token.ts";
+import { bootstrap } from "../../../src/auth/first-identities.ts";
+import { listTokens, type TokenRequest } from "../../../src/auth/tokens/token-admin.ts";
+import { openSqliteStore } from "../../../src/store/sqlite.ts";
+import type { Store } from "../../../src/store/store.ts";
+import { peopledStore, thrownBy } from "../identities.ts";
+import { createToken, revokeToken, rotateToken, writes } from "../../harness/store-writes.ts";
 
 const NOW = Date.UTC(2026, 5, 1);
 const DAY_MS = 86_400_000;

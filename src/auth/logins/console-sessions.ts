@@ -1,13 +1,13 @@
 // What a session of the web console is: made of an identity at the login, and turned into an access token at each request
 // by what the snapshot says now. It ends with the token that it came from, and as soon as the rights are not those of the
 // login (promise 14.2).
-import { type AccessToken, type Membership, PERMISSIONS } from "../core/identity.ts";
-import type { Snapshot } from "../core/snapshot.ts";
-import type { LoginIssuer } from "../core/login.ts";
-import type { LoginCode, LoginWay, StoredSession } from "../store/identity/sessions.ts";
-import { runsGateway } from "./grants.ts";
+import { type AccessToken, type Membership, PERMISSIONS } from "../../core/identity.ts";
+import type { Snapshot } from "../../core/snapshot.ts";
+import type { LoginIssuer } from "../../core/login.ts";
+import type { LoginCode, LoginWay, StoredSession } from "../../store/identity/sessions.ts";
+import { runsGateway } from "../grants.ts";
 import { actingToken, keptLogin, keptToken, keptUser } from "./kept-identity.ts";
-import { membershipsOf } from "./memberships.ts";
+import { membershipsOf } from "../memberships.ts";
 
 /** How long a login counts as recent: recent-login.ts says for what. */
 export const RECENT_LOGIN_MS = 15 * 60_000;

@@ -1,13 +1,13 @@
 // How tenants keep the content of their calls (promise 11.3): the settings, and what results from them in a project.
 // Nothing is kept unless the tenant turns it on, and the settings of a project can only reduce what is kept.
 import { z } from "zod";
-import type { ContentLogs, ContentRules } from "../core/content.ts";
-import type { Project } from "../core/identity.ts";
-import type { ContentLogSettings, ScopeSettings } from "../core/snapshot.ts";
-import { detectorsOf, DETECTOR_CLASSES } from "../guards/detector-classes.ts";
-import { NATIONAL_ID_NAMES, type NationalId } from "../guards/detector-national-ids.ts";
-import { PatternError } from "../guards/pattern-program.ts";
-import { guardPattern } from "../guards/compile-guard.ts";
+import type { ContentLogs, ContentRules } from "../../core/content.ts";
+import type { Project } from "../../core/identity.ts";
+import type { ContentLogSettings, ScopeSettings } from "../../core/snapshot.ts";
+import { detectorsOf, DETECTOR_CLASSES } from "../../guards/detector-classes.ts";
+import { NATIONAL_ID_NAMES, type NationalId } from "../../guards/detector-national-ids.ts";
+import { PatternError } from "../../guards/pattern-program.ts";
+import { guardPattern } from "../../guards/compile-guard.ts";
 
 const DAY_MS = 86_400_000;
 const DEFAULT_DAYS = 30;

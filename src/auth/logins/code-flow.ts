@@ -2,9 +2,9 @@
 // 7636; RFC 9207): where the browser is sent, and what the code that it comes back with is exchanged for. The state of a
 // login that has begun is in the browser only.
 import { timingSafeEqual } from "node:crypto";
-import { isObject, type JsonObject } from "../core/json.ts";
-import type { ConsoleClient, LoginIssuer } from "../core/login.ts";
-import type { UpstreamClient } from "../wire/upstream.ts";
+import { isObject, type JsonObject } from "../../core/json.ts";
+import type { ConsoleClient, LoginIssuer } from "../../core/login.ts";
+import type { UpstreamClient } from "../../wire/upstream.ts";
 import { discoveryDocument, issuerJson } from "./issuer-requests.ts";
 
 /** What a login that has begun has to be finished with. */

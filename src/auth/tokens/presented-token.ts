@@ -1,8 +1,8 @@
 // Which of the tokens that a request presents counts: clients send one as `Authorization: Bearer`, as `x-api-key`, or
 // one of each, of which the other is meant for a provider (promise 12.1). The other is neither checked nor recorded.
-import { GatewayError } from "../core/errors.ts";
-import { isObject, type Json } from "../core/json.ts";
-import type { Snapshot } from "../core/snapshot.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { isObject, type Json } from "../../core/json.ts";
+import type { Snapshot } from "../../core/snapshot.ts";
 import { hasTokenForm } from "./access-token.ts";
 
 const KEY_HEADER = "x-api-key";

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
 import fc from "fast-check";
-import { isSameSecret, newAccessToken, newTokenText, parseTokenText } from "../../src/auth/access-token.ts";
+import { isSameSecret, newAccessToken, newTokenText, parseTokenText } from "../../../src/auth/tokens/access-token.ts";
 
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 /** In six characters, as a checksum is. */

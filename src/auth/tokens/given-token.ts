@@ -1,8 +1,8 @@
 // The first token as the operator gives it (promise 2.8), where the output of the first start is kept by others, such as the
 // log of a cluster. Messages never repeat it.
-import { ConfigurationError } from "../config/problem.ts";
-import type { Variables } from "../config/expansion.ts";
-import { readSecretFile } from "../config/secret-file.ts";
+import { ConfigurationError } from "../../config/problem.ts";
+import type { Variables } from "../../config/expansion.ts";
+import { readSecretFile } from "../../config/secret-file.ts";
 import { type ParsedToken, parseTokenText } from "./access-token.ts";
 
 const VARIABLE = "DRAGOMAN_FIRST_TOKEN";

@@ -2,11 +2,11 @@
 // needed, and refreshed in the background. An unknown key is fetched at once, but at most every half minute, whatever
 // external clients send. A failed fetch removes no known key.
 import type { JSONWebKeySet, JWTVerifyGetKey } from "jose";
-import type { Clock } from "../core/clock.ts";
-import { isObject } from "../core/json.ts";
-import type { LoginIssuer } from "../core/login.ts";
-import { messageOf } from "../core/thrown.ts";
-import type { UpstreamClient } from "../wire/upstream.ts";
+import type { Clock } from "../../core/clock.ts";
+import { isObject } from "../../core/json.ts";
+import type { LoginIssuer } from "../../core/login.ts";
+import { messageOf } from "../../core/thrown.ts";
+import type { UpstreamClient } from "../../wire/upstream.ts";
 import { discoveryDocument, got, issuerJson } from "./issuer-requests.ts";
 
 const COOLDOWN_MS = 30_000;
