@@ -8,8 +8,8 @@ import {
   openIntegrations,
 } from "../observe/integrations/integrations.ts";
 import { type OpenEvents, openEvents } from "../observe/webhooks/open-events.ts";
-import { breakerEvent } from "../routing/breaker-event.ts";
-import type { BreakerChange } from "../routing/health.ts";
+import { breakerEvent } from "../routing/health/breaker-event.ts";
+import type { BreakerChange } from "../routing/health/health.ts";
 import type { SnapshotSource } from "../snapshot/source.ts";
 import { openEvents as openEventQueue } from "../store/open-database.ts";
 import { type Base, LAST_WRITES_MS, processName } from "./base.ts";

@@ -1,6 +1,6 @@
 // Records what happens to the health of targets during a simulation: when a breaker opens, is probed and closes, and
 // which targets are avoided because of a rate limit.
-import type { Health } from "../routing/health.ts";
+import type { Health } from "../routing/health/health.ts";
 
 export interface HealthEvent {
   readonly atMs: number;

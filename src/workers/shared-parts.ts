@@ -3,7 +3,7 @@ import { KeptObjects } from "../engine/keeping/kept-objects.ts";
 import type { Clock } from "../core/clock.ts";
 import type { DeliveringIntegrations } from "../observe/integrations/integrations.ts";
 import type { OpenEvents } from "../observe/webhooks/open-events.ts";
-import type { BreakerChange } from "../routing/health.ts";
+import type { BreakerChange } from "../routing/health/health.ts";
 import type { ContentWriter } from "../store/calls/content-store.ts";
 import { openMachineFigures, type OwnFigures } from "./machine-figures.ts";
 import type { WorkerChannel } from "./messages.ts";

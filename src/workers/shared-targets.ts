@@ -3,10 +3,10 @@
 import type { Routing } from "../engine/call/context.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Slots } from "../routing/concurrency.ts";
-import { type BreakerChange, openHealth } from "../routing/health.ts";
-import { openHealthHub } from "../routing/health-hub.ts";
-import { CollectedNews } from "../routing/health-news.ts";
-import { openHedging } from "../routing/hedging.ts";
+import { type BreakerChange, openHealth } from "../routing/health/health.ts";
+import { openHealthHub } from "../routing/health/health-hub.ts";
+import { CollectedNews } from "../routing/health/health-news.ts";
+import { openHedging } from "../routing/plan/hedging.ts";
 import { type AskedSlots, askedSlots, openSharedSlots } from "../routing/shared-slots.ts";
 import type { SupervisorChannel, WorkerChannel } from "./messages.ts";
 

@@ -224,6 +224,10 @@ export const ROOM_IMPORTS: Readonly<Record<string, Readonly<Record<string, reado
     settings: [],
     tokens: [],
   },
+  "src/routing": {
+    health: [],
+    plan: ["health"],
+  },
   "src/operations/responses": {
     // A response may be kept, with what its provider has encrypted; a request refers to one that was kept.
     answer: ["keeping"],

@@ -12,7 +12,7 @@ import { watchTokenExpiry } from "../../src/observe/webhooks/token-expiry.ts";
 import { webhookBody } from "../../src/observe/webhooks/webhook-sender.ts";
 import { newWebhookSecret } from "../../src/observe/webhooks/webhook-settings.ts";
 import { webhookHeaders } from "../../src/observe/webhooks/webhook-signature.ts";
-import { breakerEvent } from "../../src/routing/breaker-event.ts";
+import { breakerEvent } from "../../src/routing/health/breaker-event.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import { openSqliteEvents } from "../../src/store/events/sqlite-events.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";

@@ -4,7 +4,7 @@ import type { Route, StrategyType } from "../../src/core/route.ts";
 import type { LimitStore } from "../../src/admission/limit-store.ts";
 import { type LimitSet, NO_LIMITS } from "../../src/core/limit.ts";
 import type { CallRecord } from "../../src/core/record.ts";
-import type { Health } from "../../src/routing/health.ts";
+import type { Health } from "../../src/routing/health/health.ts";
 import { type Fault, type Served, status } from "../harness/faults.ts";
 import { routedGateway, routeOf, UPSTREAMS } from "../harness/routed.ts";
 import { readStream } from "../harness/sse.ts";

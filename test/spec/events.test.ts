@@ -11,8 +11,8 @@ import { eventIdOf } from "../../src/core/event-id.ts";
 import type { LimitRule } from "../../src/core/limit.ts";
 import { compileWebhooks, newWebhookSecret, webhookSchema } from "../../src/observe/webhooks/webhook-settings.ts";
 import { webhookHeaders } from "../../src/observe/webhooks/webhook-signature.ts";
-import { breakerEvent } from "../../src/routing/breaker-event.ts";
-import { type BreakerChange, openHealth } from "../../src/routing/health.ts";
+import { breakerEvent } from "../../src/routing/health/breaker-event.ts";
+import { type BreakerChange, openHealth } from "../../src/routing/health/health.ts";
 import { type AdminWorld, openAdminWorld } from "../harness/admin.ts";
 
 const A = "/api/v1/admin";

@@ -1,7 +1,7 @@
 // Promises 7.5, 7.9 and 7.10 through the whole gateway, in turned time: a target that is known to be unable is passed
 // over wherever it stands, silence counts at the breaker, and a fallback is reached while there is time for it.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import type { Health } from "../../src/routing/health.ts";
+import type { Health } from "../../src/routing/health/health.ts";
 import { type Fault, OK, status, WORDS } from "../harness/faults.ts";
 import type { StubOptions } from "../harness/in-process.ts";
 import { routedGateway, routeOf, type Routed, type RouteParts } from "../harness/routed.ts";

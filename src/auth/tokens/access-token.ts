@@ -4,9 +4,9 @@
 // enough entropy that one SHA-256 suffices to store it. Also how long a token is valid by default.
 // https://github.blog/engineering/platform-security/behind-githubs-new-authentication-token-formats/
 
-// Decides (who may call, and with what): What is a valid access token? By: `parseTokenText`. Also: `auth/authenticate.ts`
-// (`authenticate`). Rule: Length, shape and checksum are in the text; then the id is looked up in the snapshot and
-// the hash compared. The database is not asked.
+// Decides (who may call, and with what): What is a valid access token? By: `parseTokenText`. Also:
+// `auth/authenticate.ts` (`authenticate`). Rule: Length, shape and checksum are in the text; then the id is looked up
+// in the snapshot and the hash compared. The database is not asked.
 import { timingSafeEqual } from "node:crypto";
 import type { AccessToken } from "../../core/identity.ts";
 

@@ -2,7 +2,7 @@
 // provider into an error of the catalogue.
 
 // Decides (targets and attempts): What happens with a redirect of a provider? By: `refusal`. Also:
-// `routing/verdict.ts` (`isRedirect`). Rule: It is not followed; the next target is attempted.
+// `routing/plan/verdict.ts` (`isRedirect`). Rule: It is not followed; the next target is attempted.
 import { type DecodeContext, StreamError, type UpstreamFailure } from "../../providers/provider.ts";
 import { readErrorJson } from "../../providers/error-body.ts";
 import { isObject } from "../../core/json.ts";

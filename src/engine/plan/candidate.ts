@@ -1,7 +1,7 @@
 // One candidate of a call: a target with the route that serves it, whether this caller may call it, and the request as
 // the target accepts it.
 
-// Decides (targets and attempts): What do two routes share of one target? By: `healthKey`. Also: `routing/health.ts`
+// Decides (targets and attempts): What do two routes share of one target? By: `healthKey`. Also: `routing/health/health.ts`
 // (`breakerOf`). Rule: Latency, queue and rest after a 429; the breaker only where its settings are equal.
 import { requireEnabled } from "../../auth/enabled-models.ts";
 import { requireTarget } from "../../auth/tokens/token-restrictions.ts";
@@ -14,7 +14,7 @@ import type { Principal } from "../../core/identity.ts";
 import { type Route, type RouteTarget } from "../../core/route.ts";
 import type { ProviderSettings } from "../../core/snapshot.ts";
 import { fingerprint } from "../../credentials/fingerprint.ts";
-import type { Candidate, Stage } from "../../routing/plan-steps.ts";
+import type { Candidate, Stage } from "../../routing/plan/plan-steps.ts";
 import type { Call } from "../call/call.ts";
 import type { CallDeadline } from "../call/call-deadline.ts";
 import type { CallRecorder } from "../call/call-recorder.ts";

@@ -1,8 +1,8 @@
 // Assembles what one process knows of its upstreams.
 import type { TargetStatus } from "../../observe/metrics/metrics.ts";
 import { openConcurrency } from "../../routing/concurrency.ts";
-import { type BreakerChange, openHealth } from "../../routing/health.ts";
-import { openHedging } from "../../routing/hedging.ts";
+import { type BreakerChange, openHealth } from "../../routing/health/health.ts";
+import { openHedging } from "../../routing/plan/hedging.ts";
 import type { Routing } from "../call/context.ts";
 
 export function openRouting(random: () => number, onBreaker?: (change: BreakerChange) => void): Routing {

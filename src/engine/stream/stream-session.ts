@@ -8,7 +8,7 @@
 // reading from the provider, until the call's deadline.
 import { LATE, within } from "../../core/timeout.ts";
 import { asGatewayError, type GatewayError } from "../../core/errors.ts";
-import type { Outcome } from "../../routing/health.ts";
+import type { Outcome } from "../../routing/health/health.ts";
 import type { StreamForm } from "../answer-form.ts";
 import type { Call } from "../call/call.ts";
 import { withAttempts } from "../plan/complete.ts";

@@ -1,8 +1,8 @@
 // A hedge: when it is due, for how many calls, and within whose budget.
 import { describe, expect, test } from "bun:test";
-import { DEFAULT_BREAKER, type Hedge } from "../../src/core/route.ts";
-import { openHealth } from "../../src/routing/health.ts";
-import { openHedging } from "../../src/routing/hedging.ts";
+import { DEFAULT_BREAKER, type Hedge } from "../../../src/core/route.ts";
+import { openHealth } from "../../../src/routing/health/health.ts";
+import { openHedging } from "../../../src/routing/plan/hedging.ts";
 
 const HEDGE: Hedge = { after: "p95", maxExtra: 0.05 };
 

@@ -1,11 +1,11 @@
 // Each strategy's choice, and in a simulation its distribution and how it recovers from a slow target.
 import { describe, expect, test } from "bun:test";
-import { DEFAULT_BREAKER, type StrategyType } from "../../src/core/route.ts";
-import { openHealth, type Health } from "../../src/routing/health.ts";
-import type { Candidate } from "../../src/routing/plan-steps.ts";
-import { choose, type Choice } from "../../src/routing/strategies.ts";
+import { DEFAULT_BREAKER, type StrategyType } from "../../../src/core/route.ts";
+import { openHealth, type Health } from "../../../src/routing/health/health.ts";
+import type { Candidate } from "../../../src/routing/plan/plan-steps.ts";
+import { choose, type Choice } from "../../../src/routing/plan/strategies.ts";
 import { candidate } from "./candidates.ts";
-import { chanceOf } from "../../src/simulation/chance.ts";
+import { chanceOf } from "../../../src/simulation/chance.ts";
 
 const ALL: readonly StrategyType[] = ["priority", "weighted", "least_latency", "least_cost", "least_busy"];
 

@@ -1,10 +1,10 @@
 // Targets, stages and failures for the tests of routing: everything has a default, and a test sets only what it is
 // about.
-import { DEFAULT_BREAKER } from "../../src/core/route.ts";
-import type { Plan } from "../../src/routing/plan.ts";
-import type { Candidate, Failure, Stage, PlanInput, Step } from "../../src/routing/plan-steps.ts";
-import { createPlan } from "../../src/routing/plan.ts";
-import { openHealth } from "../../src/routing/health.ts";
+import { DEFAULT_BREAKER } from "../../../src/core/route.ts";
+import type { Plan } from "../../../src/routing/plan/plan.ts";
+import type { Candidate, Failure, Stage, PlanInput, Step } from "../../../src/routing/plan/plan-steps.ts";
+import { createPlan } from "../../../src/routing/plan/plan.ts";
+import { openHealth } from "../../../src/routing/health/health.ts";
 
 export const T0 = 1_000_000;
 export const HOUR_MS = 3_600_000;

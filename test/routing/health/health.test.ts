@@ -2,10 +2,10 @@
 // retry budget, bounds.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { DEFAULT_BREAKER, type BreakerSettings } from "../../src/core/route.ts";
-import { openHealth, type Health, type Outcome } from "../../src/routing/health.ts";
-import { openKeyedState, type Kept } from "../../src/routing/keyed-state.ts";
-import { printedSeed } from "../harness/chance.ts";
+import { DEFAULT_BREAKER, type BreakerSettings } from "../../../src/core/route.ts";
+import { openHealth, type Health, type Outcome } from "../../../src/routing/health/health.ts";
+import { openKeyedState, type Kept } from "../../../src/routing/health/keyed-state.ts";
+import { printedSeed } from "../../harness/chance.ts";
 
 const B: BreakerSettings = { failures: 3, ratio: 0.5, windowMs: 10_000, openMs: 1_000 };
 const KEY = "one:model#key";

@@ -5,8 +5,8 @@
 // `plan.ts` (`createPlan`). Rule: Only `retryable` failures are retried at the same target, and `timed_out` ones
 // while no other able target is left; `elsewhere` goes to the next one; faults of the request end the call or leave
 // the group.
-import { CATALOGUE, type ErrorCode } from "../core/errors.ts";
-import type { Outcome } from "./health.ts";
+import { CATALOGUE, type ErrorCode } from "../../core/errors.ts";
+import type { Outcome } from "../health/health.ts";
 import type { Failure } from "./plan-steps.ts";
 
 export interface AttemptEnd {

@@ -1,10 +1,10 @@
 // Which target is attempted next, and after which wait: retries, fallbacks, the lists for context length and content
 // policy, health, deadlines, reasons.
 import { describe, expect, test } from "bun:test";
-import { DEFAULT_BREAKER } from "../../src/core/route.ts";
-import { backoffMs } from "../../src/routing/backoff.ts";
-import { openHealth, type Health } from "../../src/routing/health.ts";
-import type { Candidate, Step } from "../../src/routing/plan-steps.ts";
+import { DEFAULT_BREAKER } from "../../../src/core/route.ts";
+import { backoffMs } from "../../../src/routing/plan/backoff.ts";
+import { openHealth, type Health } from "../../../src/routing/health/health.ts";
+import type { Candidate, Step } from "../../../src/routing/plan/plan-steps.ts";
 import { candidate, failed, HOUR_MS, stage, planOf, shown, stepsOf, T0 } from "./candidates.ts";
 
 function tripped(...keys: readonly string[]): Health {

@@ -2,12 +2,12 @@
 // end. It makes the attempts of the plan, reports the health as the engine does, and records what happened, so that the
 // invariants can be checked.
 import fc from "fast-check";
-import { DEFAULT_BREAKER, type StrategyType } from "../../src/core/route.ts";
-import { openHealth, type Health } from "../../src/routing/health.ts";
-import { createPlan } from "../../src/routing/plan.ts";
-import type { Candidate, Failure, Stage, Step } from "../../src/routing/plan-steps.ts";
+import { DEFAULT_BREAKER, type StrategyType } from "../../../src/core/route.ts";
+import { openHealth, type Health } from "../../../src/routing/health/health.ts";
+import { createPlan } from "../../../src/routing/plan/plan.ts";
+import type { Candidate, Failure, Stage, Step } from "../../../src/routing/plan/plan-steps.ts";
 import { candidate, T0 } from "./candidates.ts";
-import { chanceOf } from "../../src/simulation/chance.ts";
+import { chanceOf } from "../../../src/simulation/chance.ts";
 
 export type Ending = { readonly kind: "success" } | Failure;
 

@@ -3,11 +3,11 @@
 // within the retry budget of the upstream that it would use.
 
 // Decides (targets and attempts): When is a hedge sent, and when is there no retry left? By: `openHedging`. Also:
-// `retry-budget.ts` (`openRetryBudget`).
-import type { Hedge } from "../core/route.ts";
-import type { Health } from "./health.ts";
-import { openKeyedState, type Kept } from "./keyed-state.ts";
-import { addTo, slidingCount, sumOf, type SlidingCount } from "./sliding-count.ts";
+// `routing/health/retry-budget.ts` (`openRetryBudget`).
+import type { Hedge } from "../../core/route.ts";
+import type { Health } from "../health/health.ts";
+import { openKeyedState, type Kept } from "../health/keyed-state.ts";
+import { addTo, slidingCount, sumOf, type SlidingCount } from "../health/sliding-count.ts";
 
 export interface Hedging {
   /** A call of this route begins. The share of hedges refers to these calls. */

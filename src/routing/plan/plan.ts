@@ -2,9 +2,9 @@
 // clock, a socket or randomness of its own.
 
 // Decides (targets and attempts): Which target is passed over because it is unable, and when is one attempted
-// nevertheless? By: `moveOn`. Also: `plan-waits.ts` (`lastResort`), by `blockedReason` of `health.ts`; asked again
-// before the attempt begins in `engine/attempt/run-attempt.ts` (`isBlocked`). Rule: Unable ones come last, wherever
-// they stand.
+// nevertheless? By: `moveOn`. Also: `plan-waits.ts` (`lastResort`), by `blockedReason` of `routing/health/health.ts`;
+// asked again before the attempt begins in `engine/attempt/run-attempt.ts` (`isBlocked`). Rule: Unable ones come last,
+// wherever they stand.
 import {
   begin,
   blockedReason,

@@ -1,6 +1,6 @@
 // What a plan knows of its call so far: which stages it has begun, which targets it has attempted, and which it may still
 // choose.
-import type { BlockedReason } from "./health.ts";
+import type { BlockedReason } from "../health/health.ts";
 import type { Candidate, PlanInput, Stage, Step, TryStep } from "./plan-steps.ts";
 
 /** The attempts at one target, by the candidate's key and variant, even if the target is in several stages. */

@@ -2,10 +2,10 @@
 // backoff, or attempts a target that is known to be unable.
 
 // Decides (targets and attempts): How long does the gateway wait when a provider sends `retry-after`? By: `waitFor`,
-// `MAX_WAIT_MS` for the call. Also: `health.ts` (`MAX_LIMITED_MS`) for the target after a 429. Rule: A call waits at
-// most 10 s, and only where no other able target is left; the target rests at most 24 h.
+// `MAX_WAIT_MS` for the call. Also: `routing/health/health.ts` (`MAX_LIMITED_MS`) for the target after a 429. Rule: A
+// call waits at most 10 s, and only where no other able target is left; the target rests at most 24 h.
 import { backoffMs } from "./backoff.ts";
-import type { BlockedReason } from "./health.ts";
+import type { BlockedReason } from "../health/health.ts";
 import {
   begin,
   blockedReason,
