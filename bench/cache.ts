@@ -12,7 +12,7 @@ import { sealedCache } from "../src/cache/sealed.ts";
 import { openSqliteCache } from "../src/cache/sqlite.ts";
 import { cacheAddress } from "../src/engine/cache/cache-address.ts";
 import { CachedAttempt } from "../src/engine/cache/cached-attempt.ts";
-import { Cancellation } from "../src/core/cancellation.ts";
+import { Cancellation } from "../src/core/concurrency/cancellation.ts";
 import { systemClock } from "../src/core/clock.ts";
 import type { UpstreamRequest } from "../src/wire/upstream.ts";
 import { chatBody } from "./answers.ts";

@@ -8,7 +8,7 @@ import { parseArgs } from "node:util";
 import { systemClock } from "../src/core/clock.ts";
 import { newTraceId } from "../src/core/ids.ts";
 import { attemptOf, bareRecord } from "../test/contract/call-records.ts";
-import type { CallRecord } from "../src/core/record.ts";
+import type { CallRecord } from "../src/core/record/record.ts";
 import { Journal } from "../src/store/journal/journal.ts";
 import { type JournalDisk, systemDisk } from "../src/store/journal/journal-disk.ts";
 import { segmentPath, segmentsOf } from "../src/store/journal/journal-folder.ts";

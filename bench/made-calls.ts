@@ -1,6 +1,6 @@
 // Calls for measurements and tests of stores with many rows: by their number always the same, spread over the days, and nearly evenly over
 // everything else that can be asked for.
-import type { CallRecord } from "../src/core/record.ts";
+import type { CallRecord } from "../src/core/record/record.ts";
 import type { CallStore } from "../src/store/calls/calls.ts";
 import { rowOf } from "../src/store/journal/journal-row.ts";
 import { attemptOf, bareRecord } from "../test/contract/call-records.ts";

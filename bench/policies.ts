@@ -7,9 +7,9 @@ import { compilePolicies } from "../src/policies/compile-policies.ts";
 import { type PolicyDocument, policySchema } from "../src/policies/policy-settings.ts";
 import { CallPolicies } from "../src/engine/call/call-policies.ts";
 import { parseChatRequest } from "../src/engine/request/parse.ts";
-import type { Configured } from "../src/core/configured.ts";
+import type { Configured } from "../src/core/configured/configured.ts";
 import type { Principal } from "../src/core/identity.ts";
-import type { PolicySet, GuardPolicy } from "../src/core/policy.ts";
+import type { PolicySet, GuardPolicy } from "../src/core/configured/policy.ts";
 
 const CALLS = 100_000;
 const ROUNDS = 5;

@@ -1,6 +1,6 @@
 // Closes the parts of a process in the reverse order of their opening, each within a time limit. A part that hangs or
 // fails does not hold up the others.
-import { within } from "./core/timeout.ts";
+import { within } from "./core/concurrency/timeout.ts";
 
 /** May be asynchronous. What it throws or rejects with is passed to `onFault`. */
 export type Close = () => unknown;

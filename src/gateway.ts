@@ -26,7 +26,7 @@ import type { Environment } from "./config/environment.ts";
 import type { ServerOptions } from "./config/server-options.ts";
 import { systemClock } from "./core/clock.ts";
 import { openCredentialProvider } from "./credentials/credential-provider.ts";
-import { NO_EVENTS } from "./core/event.ts";
+import { NO_EVENTS } from "./core/record/event.ts";
 import { openToolServers } from "./mcp/open-tool-servers.ts";
 import type { Snapshot } from "./core/snapshot.ts";
 import { sharedTurns } from "./http/admin/turns.ts";

@@ -3,7 +3,7 @@
 import type { WorkerIdentity, Environment } from "./config/environment.ts";
 import type { ServerOptions } from "./config/server-options.ts";
 import { systemClock } from "./core/clock.ts";
-import { within } from "./core/timeout.ts";
+import { within } from "./core/concurrency/timeout.ts";
 import type { Machine, SharedPort } from "./gateway-parts/machine.ts";
 import { openCallRecords } from "./gateway-parts/open-records.ts";
 import type { ProcessParts } from "./gateway-parts/process-parts.ts";

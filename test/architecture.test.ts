@@ -99,17 +99,17 @@ const VENDOR_NAMES_ALLOWED: readonly Allowance[] = [
     reason: "zod's word for a problem that one finds oneself",
   },
   {
-    path: "src/core/client-deviations.ts",
+    path: "src/core/configured/client-deviations.ts",
     text: "https://developers.openai.com/codex/config-reference",
     reason: "the page of a client program",
   },
   {
-    path: "src/core/client-deviations.ts",
+    path: "src/core/configured/client-deviations.ts",
     text: "https://github.com/openai/codex",
     reason: "the page of a client program",
   },
   {
-    path: "src/core/client-deviations.ts",
+    path: "src/core/configured/client-deviations.ts",
     text: "https://code.claude.com/docs/en/llm-gateway-protocol",
     reason: "the page of a client program",
   },
@@ -150,7 +150,7 @@ const CONSOLE_STATE_ALLOWED: readonly StateAllowance[] = [
 ];
 const STATE_ALLOWED: readonly StateAllowance[] = [
   {
-    path: "src/core/event-loop.ts",
+    path: "src/core/concurrency/event-loop.ts",
     name: "turns",
     reason: "the thread has one event loop, whose turns all that wait for one share",
   },
@@ -297,12 +297,12 @@ describe("providers", () => {
       ),
     ).toEqual([]);
   }, 120_000);
-  test("and core are without socket, file and timer, but for the bounds of core/timeout.ts", () => {
+  test("and core are without socket, file and timer, but for the bounds of core/concurrency/timeout.ts", () => {
     const pure = src.filter(
       ({ path }) =>
         inLayer("core", "providers")(path) &&
         !path.startsWith("src/providers/sandbox/") &&
-        path !== "src/core/timeout.ts",
+        path !== "src/core/concurrency/timeout.ts",
     );
     const modules = pure.flatMap(({ path, imports }) =>
       imports.flatMap(({ specifier, line }) =>

@@ -4,7 +4,7 @@ import { costOf } from "../../src/accounting/cost.ts";
 import { priceAt } from "../../src/accounting/price-book.ts";
 import type { Usage } from "../../src/core/chat.ts";
 import type { ErrorCode } from "../../src/core/errors.ts";
-import type { Attempt, CallRecord } from "../../src/core/record.ts";
+import type { Attempt, CallRecord } from "../../src/core/record/record.ts";
 import { type Snapshot, snapshotSeenBy } from "../../src/core/snapshot.ts";
 import { providers } from "../../src/providers/registry.ts";
 import { attemptOf, bareRecord } from "../../test/contract/call-records.ts";

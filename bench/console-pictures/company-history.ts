@@ -1,5 +1,5 @@
 // How the made company has configured its gateway, step by step: who changed what, when, and why.
-import type { ConfiguredKind } from "../../src/core/configured.ts";
+import type { ConfiguredKind } from "../../src/core/configured/configured.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import type { Actor } from "../../src/store/records.ts";
 import { by, type ProjectId } from "./company.ts";

@@ -1,6 +1,6 @@
 // The tools of the made company's servers, as their lists say them. None is run.
 import type { ToolServers } from "../../src/mcp/tool-servers.ts";
-import type { ToolDefinition } from "../../src/core/tool.ts";
+import type { ToolDefinition } from "../../src/core/configured/tool.ts";
 
 const text = { type: "string" };
 const TOOLS: Readonly<Record<string, readonly ToolDefinition[]>> = {

@@ -1,5 +1,5 @@
 // What kinds of calls the made company makes: which project, where they go, how long they are, and how fast the answers come.
-import type { CallRecord } from "../../src/core/record.ts";
+import type { CallRecord } from "../../src/core/record/record.ts";
 import type { ProjectId } from "./company.ts";
 
 /** The company's own provider. */

@@ -1,8 +1,8 @@
 // The gateway's parts with the made company behind them, on a socket: its people, its configuration, its calls, and how full its limits are.
 import { isShortage } from "../../src/admission/limit-store.ts";
 import { periodAt } from "../../src/admission/windows.ts";
-import type { LimitRule } from "../../src/core/limit.ts";
-import type { CallRecord } from "../../src/core/record.ts";
+import type { LimitRule } from "../../src/core/configured/limit.ts";
+import type { CallRecord } from "../../src/core/record/record.ts";
 import type { TargetStatus } from "../../src/observe/metrics/metrics.ts";
 import { rowOf } from "../../src/store/journal/journal-row.ts";
 import { openServedWorld, type ServedWorld } from "../../test/harness/console-world.ts";

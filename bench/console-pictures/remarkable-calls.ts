@@ -2,7 +2,7 @@
 // one, and one whose tools the gateway ran; with what was said in them.
 import type { Usage } from "../../src/core/chat.ts";
 import type { JsonObject } from "../../src/core/json.ts";
-import type { LimitOutcome, CallRecord } from "../../src/core/record.ts";
+import type { LimitOutcome, CallRecord } from "../../src/core/record/record.ts";
 import type { ContentText } from "../../src/store/calls/content-store.ts";
 import { attemptOf, bareRecord } from "../../test/contract/call-records.ts";
 import { DAY_MS, NOW_MS, type ProjectId, TENANT } from "./company.ts";

@@ -3,7 +3,7 @@
 // describes the rules.
 import type { Usage } from "../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
-import type { Rate, Rates } from "../core/price.ts";
+import type { Rate, Rates } from "../core/configured/price.ts";
 import { MILLION, rateFor } from "./price.ts";
 
 /** Tokens of a call by kind; each token is in one part. */

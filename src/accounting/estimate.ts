@@ -3,7 +3,7 @@
 // with a tokenizer costs fifty times as much.
 import type { ContentPart, Message, Usage } from "../core/chat.ts";
 import { isObject, type JsonObject } from "../core/json.ts";
-import { isTextType } from "../core/text-media.ts";
+import { isTextType } from "../core/text/text-media.ts";
 
 export interface TokenTally {
   ascii: number;

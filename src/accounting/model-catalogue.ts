@@ -18,7 +18,7 @@ import {
   type Rate,
   type Rates,
   type SearchUnitPrice,
-} from "../core/price.ts";
+} from "../core/configured/price.ts";
 import type { ModelListing, ProviderSettings } from "../core/snapshot.ts";
 import type { ModelFacts } from "../core/target.ts";
 import { exactRate, MILLION, rateOfMillion } from "./price.ts";

@@ -1,7 +1,7 @@
 // Names of models that are configured or in the catalogue, as opposed to names that a caller made up. Only the former
 // may become metric labels.
 import { BoundedCache } from "../core/bounded-cache.ts";
-import { DIRECT_ROUTE, type Route } from "../core/route.ts";
+import { DIRECT_ROUTE, type Route } from "../core/configured/route.ts";
 import { type Snapshot, snapshotSeenBy } from "../core/snapshot.ts";
 import { type KnowledgeSource, modelKnowledge } from "./model-catalogue.ts";
 

@@ -5,9 +5,9 @@
 // `engine/metering/call-prices.ts` (`CallPrices`); refused without a price: `admission/call-limits.ts`. Rule: The
 // first of project, tenant, operator, provider's entry, bundled catalogue; the caller's own price with the permission
 // `custom_price`.
-import { compileGlob } from "../core/glob.ts";
+import { compileGlob } from "../core/text/glob.ts";
 import { memoizeBounded, memoizePerObject } from "../core/memoization.ts";
-import type { ConfiguredPrice, PriceBook, PriceList, Rates } from "../core/price.ts";
+import type { ConfiguredPrice, PriceBook, PriceList, Rates } from "../core/configured/price.ts";
 import type { ProviderSettings } from "../core/snapshot.ts";
 import { type KnowledgeSource, modelKnowledge } from "./model-catalogue.ts";
 import { ratesAt } from "./price.ts";

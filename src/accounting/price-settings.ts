@@ -3,7 +3,7 @@
 // fractions.
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import type { Configured } from "../core/configured.ts";
+import type { Configured } from "../core/configured/configured.ts";
 import {
   type ConfiguredPrice,
   NO_RATES,
@@ -11,7 +11,7 @@ import {
   type PriceList,
   type Rate,
   type Rates,
-} from "../core/price.ts";
+} from "../core/configured/price.ts";
 import { exactDecimal } from "./price.ts";
 
 /** The decimal places that a rate can hold. */

@@ -1,6 +1,6 @@
 // Converts rates to dollars and back, selects the rates that apply at a time, and computes amounts, all in integers
 // (promise 4.7). cost.ts computes the cost of a call.
-import type { ModelPrice, PricePeriod, Rate, Rates } from "../core/price.ts";
+import type { ModelPrice, PricePeriod, Rate, Rates } from "../core/configured/price.ts";
 
 const DAY_MS = 86_400_000;
 

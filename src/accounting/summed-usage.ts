@@ -1,7 +1,7 @@
 // Adds up the usage of several answers, figure by figure.
 import type { Usage } from "../core/chat.ts";
 import { isObject, type JsonObject } from "../core/json.ts";
-import { withUnnamedOf } from "../core/usage.ts";
+import { withUnnamedOf } from "../core/record/usage.ts";
 
 /** Returns `null` when one of them has no usage. */
 export function summedUsage(parts: readonly (Usage | null)[]): Usage | null {

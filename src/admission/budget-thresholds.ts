@@ -1,8 +1,8 @@
 // The thresholds of budgets (promise 4.6). Each is reported to the event log, the metrics and the log once in a window of
 // its account, across all replicas, when that much of the budget is used or reserved.
 import { usd } from "../accounting/price.ts";
-import type { Events, NewEvent } from "../core/event.ts";
-import type { Account, LimitRule, Threshold } from "../core/limit.ts";
+import type { Events, NewEvent } from "../core/record/event.ts";
+import type { Account, LimitRule, Threshold } from "../core/configured/limit.ts";
 import { isPending } from "../core/maybe-promise.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics/metrics.ts";

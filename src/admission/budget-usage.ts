@@ -1,8 +1,8 @@
 // Reports how full budgets are, for the metrics. For each budget it keeps the account that was fullest when calls were
 // last charged in this process, and reads the status of that account when the metrics are collected.
-import { LATE, within } from "../core/timeout.ts";
-import type { CallRecord } from "../core/record.ts";
-import type { LimitRule } from "../core/limit.ts";
+import { LATE, within } from "../core/concurrency/timeout.ts";
+import type { CallRecord } from "../core/record/record.ts";
+import type { LimitRule } from "../core/configured/limit.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { isPending, type MaybePromise } from "../core/maybe-promise.ts";
 import type { Observer } from "../observe/observer.ts";

@@ -15,8 +15,8 @@ import {
   type LimitedTarget,
   type LimitRule,
   type LimitUnit,
-} from "../core/limit.ts";
-import type { LimitOutcome } from "../core/record.ts";
+} from "../core/configured/limit.ts";
+import type { LimitOutcome } from "../core/record/record.ts";
 import { isPending, type MaybePromise, whenReady } from "../core/maybe-promise.ts";
 import type { OnCharged } from "./budget-thresholds.ts";
 import { HeldAccount, type HeldReservation } from "./held-account.ts";

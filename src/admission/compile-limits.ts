@@ -1,8 +1,8 @@
 // Compiles configured limits and budgets into the set that calls read. The rules of a caller are found by tenant,
 // project and token, and what applies at a target is computed once. Rules of other callers cost a call nothing.
 import { BoundedCache } from "../core/bounded-cache.ts";
-import type { Configured } from "../core/configured.ts";
-import { compileGlob, type Glob } from "../core/glob.ts";
+import type { Configured } from "../core/configured/configured.ts";
+import { compileGlob, type Glob } from "../core/text/glob.ts";
 import {
   type Account,
   type BudgetCount,
@@ -13,7 +13,7 @@ import {
   type LimitSet,
   NO_LIMITS,
   type Threshold,
-} from "../core/limit.ts";
+} from "../core/configured/limit.ts";
 import { type BudgetDocument, type LimitDocument, nanoUsdOf } from "./settings.ts";
 
 /** Bounds of the caches: a tenant may have many tokens, a scope may have many values, and clients choose the models. */

@@ -3,8 +3,8 @@
 
 // Decides (money and limits): What if more was used than reserved? By: `HeldAccount`. Rule: All of it is charged; the
 // account may exceed its limit, and the next reservation is refused.
-import { type Account, countsAttempts, type LimitRule } from "../core/limit.ts";
-import type { CountedHere, LimitOutcome } from "../core/record.ts";
+import { type Account, countsAttempts, type LimitRule } from "../core/configured/limit.ts";
+import type { CountedHere, LimitOutcome } from "../core/record/record.ts";
 import type { AccountStatus, Reservation, Settled } from "./limit-store.ts";
 import {
   type CountedUsage,

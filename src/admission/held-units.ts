@@ -2,7 +2,7 @@
 // had ended is charged what it used, one that had not what it reserved, and one that is not in the journal of its worker
 // had sent nothing. Each worker numbers its settlements, and states the number in the journal before the settlement
 // leaves; the supervisor stores how far it has applied them. So each settlement counts once.
-import type { LimitRule } from "../core/limit.ts";
+import type { LimitRule } from "../core/configured/limit.ts";
 import type { JournalledHold } from "../store/journal/limit-counts.ts";
 import type { KeptHold, KeptHolds, KeptState, Part } from "./kept-state.ts";
 import { chargedAt, type Count, isInWindow, partDate, type Times } from "./windows.ts";

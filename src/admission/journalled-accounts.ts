@@ -1,6 +1,6 @@
 // Kept counts with what the journals say of them: the last total of an account, or what calls of workers held, where that
 // is newer than what was kept.
-import type { LimitRule } from "../core/limit.ts";
+import type { LimitRule } from "../core/configured/limit.ts";
 import type { JournalledCount, JournalledHold, KeptCount } from "../store/journal/limit-counts.ts";
 import { withoutHolds } from "./held-units.ts";
 import { keyOf, type KeptState, nameOf, NOTHING_KEPT, ruleOfKey, stateOf } from "./kept-state.ts";

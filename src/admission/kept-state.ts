@@ -1,5 +1,5 @@
 // The stored form of a count that outlives the process: the text in its row, and the key of its rule.
-import type { LimitRule } from "../core/limit.ts";
+import type { LimitRule } from "../core/configured/limit.ts";
 import type { KeptCount } from "../store/journal/limit-counts.ts";
 import { type KeptWindow, newCount, restore, type Times } from "./windows.ts";
 

@@ -3,7 +3,7 @@
 import { usd } from "../accounting/price.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { JsonObject } from "../core/json.ts";
-import type { Account, LimitRule, LimitScope } from "../core/limit.ts";
+import type { Account, LimitRule, LimitScope } from "../core/configured/limit.ts";
 import { formatRetryAfter } from "../wire/retry-after.ts";
 import type { AccountStatus, Shortage } from "./limit-store.ts";
 import { firstReservation, type ReservationEstimate } from "./reservation-estimate.ts";

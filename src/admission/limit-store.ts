@@ -1,10 +1,10 @@
 // The port to the limit store: accounts on which calls reserve before they run, and settle afterwards. Drivers are
 // memory.ts (one process) and valkey/ (several replicas); both pass test/contract/limit-store.suite.ts. The algorithm
 // is explained in docs/decisions.
-import type { Account } from "../core/limit.ts";
+import type { Account } from "../core/configured/limit.ts";
 import type { MaybePromise } from "../core/maybe-promise.ts";
 
-export type { Account } from "../core/limit.ts";
+export type { Account } from "../core/configured/limit.ts";
 
 export interface Need {
   readonly account: Account;

@@ -1,5 +1,5 @@
 // The counts of all accounts in the memory of one process, by rule and value, and the order of what changed them.
-import type { LimitRule } from "../core/limit.ts";
+import type { LimitRule } from "../core/configured/limit.ts";
 import type { KeptCount } from "../store/journal/limit-counts.ts";
 import type { JournalledAccounts } from "./journalled-accounts.ts";
 import { keyOf, ruleOfKey } from "./kept-state.ts";

@@ -1,6 +1,6 @@
 // The counts of limits in the memory of one process: what fits into them, which of them are forgotten, and how they are
 // restored at a start and written as rows.
-import type { LimitRule } from "../core/limit.ts";
+import type { LimitRule } from "../core/configured/limit.ts";
 import type { KeptCount } from "../store/journal/limit-counts.ts";
 import type { AccountStatus, Need, Shortage } from "./limit-store.ts";
 import { type HeldUnits, unknownHolds } from "./held-units.ts";

@@ -1,6 +1,6 @@
 // The headers in which OpenAI's clients look for what is left (promise 4.4), for requests and for tokens. Each shows
 // the tightest limit that applied.
-import type { Account } from "../core/limit.ts";
+import type { Account } from "../core/configured/limit.ts";
 import { memoizeBounded } from "../core/memoization.ts";
 import type { AccountStatus } from "./limit-store.ts";
 

@@ -1,7 +1,7 @@
 // Rebuilds the counts of budgets in their periods from the rows of calls, for a process whose file of counts is gone.
 // It sums what calls finally used, at the target that answered. Sliding windows are not rebuilt because they end soon
 // by themselves.
-import type { LimitSet } from "../core/limit.ts";
+import type { LimitSet } from "../core/configured/limit.ts";
 import type { CallStore } from "../store/calls/calls.ts";
 import type { JournalledCount } from "../store/journal/limit-counts.ts";
 import { keyOf } from "./kept-state.ts";

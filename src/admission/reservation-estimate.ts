@@ -2,7 +2,7 @@
 
 // Decides (the response cache): What does a hit count in a budget? By: `countsUsage`. Rule: Nothing, or with
 // `cache_hits: full` as much as a call of the provider; limits count it always.
-import { countsAttempts, type LimitRule } from "../core/limit.ts";
+import { countsAttempts, type LimitRule } from "../core/configured/limit.ts";
 
 /** The most that one attempt may use. */
 export interface ReservationEstimate {

@@ -2,9 +2,9 @@
 // and the entry of the configuration file have one form. There money is exact decimal text; the gateway converts it to
 // whole nano-dollars.
 import { z } from "zod";
-import { compileGlob } from "../core/glob.ts";
+import { compileGlob } from "../core/text/glob.ts";
 import { OPERATION_NAMES } from "../core/operation.ts";
-import { ROUTE_NAME } from "../core/route.ts";
+import { ROUTE_NAME } from "../core/configured/route.ts";
 
 /** The most that a count can hold and still be exact to the unit. */
 const MAX_UNITS = 1_000_000_000_000;

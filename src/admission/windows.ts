@@ -4,7 +4,7 @@
 
 // Decides (money and limits): When is there room again, and what is `retry-after`? By: `fitsAtMs`. Also:
 // `limit-errors.ts` (`refusalError`).
-import type { BudgetWindow, LimitRule, LimitWindow } from "../core/limit.ts";
+import type { BudgetWindow, LimitRule, LimitWindow } from "../core/configured/limit.ts";
 
 export const BUCKETS = 60;
 /** A window overlaps one more bucket, because its oldest bucket counts in full. */

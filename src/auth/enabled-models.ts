@@ -1,7 +1,7 @@
 // Models that a tenant and a project have enabled (promise 1.4): where their settings list models, every other model is
 // unknown there.
 import { GatewayError } from "../core/errors.ts";
-import { compileGlob } from "../core/glob.ts";
+import { compileGlob } from "../core/text/glob.ts";
 import { memoizePerObject } from "../core/memoization.ts";
 import type { ScopeSettings, Snapshot } from "../core/snapshot.ts";
 

@@ -5,7 +5,7 @@
 // `auth/logins/logins.ts`.
 import { GatewayError } from "../core/errors.ts";
 import type { AccessToken, User } from "../core/identity.ts";
-import { loginKey } from "../core/login.ts";
+import { loginKey } from "../core/configured/login.ts";
 import { memoizePerObject } from "../core/memoization.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { type MaybePromise, whenReady } from "../core/maybe-promise.ts";

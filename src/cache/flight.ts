@@ -5,9 +5,9 @@
 // Decides (the response cache): Who pays for a request that calls share? By: `isPaidBy`. Also:
 // `engine/metering/attempt-meter.ts` (`Payment`). Rule: The call that sent it, or one that is left when that call
 // leaves.
-import { Cancellation, type CancelSignal } from "../core/cancellation.ts";
+import { Cancellation, type CancelSignal } from "../core/concurrency/cancellation.ts";
 import { GatewayError } from "../core/errors.ts";
-import { untilOver } from "../core/timeout.ts";
+import { untilOver } from "../core/concurrency/timeout.ts";
 import { decodeUtf8, readBytes } from "../wire/body-bytes.ts";
 import type { UpstreamBody, UpstreamResponse } from "../wire/upstream.ts";
 import { ArrivedPieces } from "./arrived-pieces.ts";

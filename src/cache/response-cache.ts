@@ -3,10 +3,10 @@
 
 // Decides (the response cache): What if the store of answers fails? By: `ResponseCache`. Also: `cache/sealed.ts`.
 // Rule: It is a miss; the store then rests for a second.
-import type { CancelSignal } from "../core/cancellation.ts";
+import type { CancelSignal } from "../core/concurrency/cancellation.ts";
 import type { Clock } from "../core/clock.ts";
 import { isPending, type MaybePromise, whenReady } from "../core/maybe-promise.ts";
-import { LATE, within } from "../core/timeout.ts";
+import { LATE, within } from "../core/concurrency/timeout.ts";
 import { type AnswerCache, type CacheAddress, type CacheFigures, type CachePlace, isAt } from "./answer-cache.ts";
 import { type CacheKeys } from "./cache-keys.ts";
 import { Flight, type FlightReader } from "./flight.ts";

@@ -2,7 +2,7 @@
 // contain, without a server.
 import { systemClock } from "../core/clock.ts";
 import type { Environment } from "../config/environment.ts";
-import type { Route, RouteFallback } from "../core/route.ts";
+import type { Route, RouteFallback } from "../core/configured/route.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { PROVIDER_FAMILIES } from "../gateway-parts/provider-families.ts";
 import { operationsAt } from "../http/model-operations.ts";

@@ -7,7 +7,7 @@ import { MASTER_KEY_VARIABLES } from "../config/master-key.ts";
 import { FIRST_USER } from "../auth/first-identities.ts";
 import { loginLinkAddress, makeLoginLink } from "../auth/logins/login-links.ts";
 import { systemClock } from "../core/clock.ts";
-import { isEmbedded } from "../core/thread-file.ts";
+import { isEmbedded } from "../core/concurrency/thread-file.ts";
 import { VERSION } from "../core/version.ts";
 import { isConsoleBuilt } from "../gateway-parts/built-console.ts";
 import { type Gateway, openGateway } from "../gateway.ts";

@@ -2,7 +2,7 @@
 // durations are seconds (`_s`) and sizes bytes; the parsed values have the names and units of core/snapshot.ts.
 // docs/configuration.md and dragoman.schema.json show the descriptions.
 import { z } from "zod";
-import { LEAST_BODY_BOUNDS } from "../core/body-bounds.ts";
+import { LEAST_BODY_BOUNDS } from "../core/request/body-bounds.ts";
 import type { ServerLimits } from "../core/snapshot.ts";
 import { availableMemory } from "./available-memory.ts";
 import { EXPECTED_WORKERS, MAX_WORKERS, usableCores, type WorkerCount } from "./worker-count.ts";

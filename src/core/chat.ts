@@ -1,18 +1,18 @@
 // The internal representation of requests and answers: OpenAI's chat completion wire types with their wire spelling, so
 // that objects can be passed on and patched, and unknown fields survive.
 // https://platform.openai.com/docs/api-reference/chat
-import type { BodyBounds } from "./body-bounds.ts";
-import type { CacheRequest } from "./cache.ts";
-import type { ClientDeviationName } from "./client-deviations.ts";
-import type { CredentialForm, StoredCredential } from "./credential.ts";
-import type { HeldBody } from "./held-body.ts";
+import type { BodyBounds } from "./request/body-bounds.ts";
+import type { CacheRequest } from "./configured/cache.ts";
+import type { ClientDeviationName } from "./configured/client-deviations.ts";
+import type { CredentialForm, StoredCredential } from "./configured/credential.ts";
+import type { HeldBody } from "./request/held-body.ts";
 import type { Json, JsonObject } from "./json.ts";
-import type { JsonEdit } from "./json-edit.ts";
+import type { JsonEdit } from "./request/json-edit.ts";
 import type { Permission } from "./identity.ts";
 import type { OperationName, TaskName } from "./operation.ts";
-import type { RequestSource, Sourced } from "./request-source.ts";
-import type { ToolApproval } from "./tool.ts";
-import type { VendorReference } from "./vendor-reference.ts";
+import type { RequestSource, Sourced } from "./request/request-source.ts";
+import type { ToolApproval } from "./configured/tool.ts";
+import type { VendorReference } from "./request/vendor-reference.ts";
 
 export const MESSAGE_ROLES = ["system", "developer", "user", "assistant", "function", "tool"] as const;
 export type MessageRole = (typeof MESSAGE_ROLES)[number];
@@ -186,7 +186,7 @@ export interface CallOptions {
   /** The client used the deprecated `functions` form, so that its answer has that form too. */
   readonly legacyFunctions: boolean;
   /**
-   * The caller's own price, in the rates of core/price.ts. A rate that was not sent is `null`; the whole is `null` when
+   * The caller's own price, in the rates of core/configured/price.ts. A rate that was not sent is `null`; the whole is `null` when
    * neither was.
    */
   readonly ownPrice: { readonly prompt: number | null; readonly completion: number | null } | null;

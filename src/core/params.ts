@@ -1,7 +1,7 @@
 // The fields of a request as one table: class, check, neutral value and meaning of each. The parser, the capability
 // matrix, the documentation and the list of supported parameters are all derived from it (promise 6.1). Fields that are
 // not in it go to the provider.
-import { CACHE_SCOPES, MAX_CACHE_TTL_S } from "./cache.ts";
+import { CACHE_SCOPES, MAX_CACHE_TTL_S } from "./configured/cache.ts";
 import { MESSAGE_ROLES } from "./chat.ts";
 import { GatewayError } from "./errors.ts";
 import { describe, isObject, isRawNumber, type Json, type JsonObject } from "./json.ts";

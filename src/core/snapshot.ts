@@ -4,22 +4,22 @@
 // Decides (records and configuration): In which time zone do the days of a report begin? By: `reportingZone`. Also:
 // where a request names none. Rule: The tenant's, else the gateway's, else UTC. Budgets follow UTC.
 import type { OperationName } from "./operation.ts";
-import type { BodyBounds } from "./body-bounds.ts";
-import type { CacheSetting } from "./cache.ts";
-import type { ClientDeviationSettings } from "./client-deviations.ts";
-import type { ContentLogs } from "./content.ts";
-import type { StoredCredential } from "./credential.ts";
-import type { DrainSet } from "./drain.ts";
-import type { WebhookSet } from "./event.ts";
+import type { BodyBounds } from "./request/body-bounds.ts";
+import type { CacheSetting } from "./configured/cache.ts";
+import type { ClientDeviationSettings } from "./configured/client-deviations.ts";
+import type { ContentLogs } from "./configured/content.ts";
+import type { StoredCredential } from "./configured/credential.ts";
+import type { DrainSet } from "./configured/drain.ts";
+import type { WebhookSet } from "./record/event.ts";
 import type { AccessToken, Membership, Project, User } from "./identity.ts";
-import type { PriceBook } from "./price.ts";
-import type { LimitSet } from "./limit.ts";
-import type { LoginIssuer } from "./login.ts";
+import type { PriceBook } from "./configured/price.ts";
+import type { LimitSet } from "./configured/limit.ts";
+import type { LoginIssuer } from "./configured/login.ts";
 import { memoizePerObject } from "./memoization.ts";
-import type { PolicySet } from "./policy.ts";
-import type { Route } from "./route.ts";
-import { UTC } from "./time-zone.ts";
-import type { ToolServerSet } from "./tool.ts";
+import type { PolicySet } from "./configured/policy.ts";
+import type { Route } from "./configured/route.ts";
+import { UTC } from "./configured/time-zone.ts";
+import type { ToolServerSet } from "./configured/tool.ts";
 
 /** How responses are kept: not at all, for a while, or like the content of calls. */
 export type ResponsesStore = "off" | "ephemeral" | "on";
@@ -98,7 +98,7 @@ export interface ProviderSettings {
   readonly native?: readonly OperationName[];
   /** The address is not the row's own, so that another server may answer there. */
   readonly isElsewhere?: boolean;
-  /** Types of tools that may run at the vendor, and what they cost (core/hosted-tool.ts). */
+  /** Types of tools that may run at the vendor, and what they cost (core/configured/hosted-tool.ts). */
   readonly hostedTools?: readonly string[];
   readonly hostedToolPrices?: Readonly<Record<string, number>>;
   /** Answers may be stored at the vendor where the client asks for it. */

@@ -1,9 +1,9 @@
 // Resolves one stored credential for the wire: at once, or by an exchange whose result is cached. Tokens of callers are
 // kept apart from those of the operator.
-import { withTimeout } from "../core/timeout.ts";
-import type { CancelSignal } from "../core/cancellation.ts";
+import { withTimeout } from "../core/concurrency/timeout.ts";
+import type { CancelSignal } from "../core/concurrency/cancellation.ts";
 import type { Clock } from "../core/clock.ts";
-import { GOOGLE_TOKEN_URL, IBM_TOKEN_URL, type StoredCredential } from "../core/credential.ts";
+import { GOOGLE_TOKEN_URL, IBM_TOKEN_URL, type StoredCredential } from "../core/configured/credential.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Credential } from "../core/target.ts";
 import type { MaybePromise } from "../core/maybe-promise.ts";

@@ -1,6 +1,11 @@
 // Resolves stored credentials for the wire: chooses among several, exchanges them for tokens where necessary, and sets
 // them aside when a provider refuses them.
-import type { CredentialProvider, ResolveContext, RefusalReason, StoredCredential } from "../core/credential.ts";
+import type {
+  CredentialProvider,
+  ResolveContext,
+  RefusalReason,
+  StoredCredential,
+} from "../core/configured/credential.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Credential } from "../core/target.ts";
 import { isPending, type MaybePromise } from "../core/maybe-promise.ts";

@@ -1,7 +1,7 @@
 // Exchanges client credentials of Microsoft Entra ID for a bearer token, with a secret or with an assertion of another
 // issuer from a file (workload identity):
 // https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow
-import type { StoredCredential } from "../core/credential.ts";
+import type { StoredCredential } from "../core/configured/credential.ts";
 import { readCredentialFile } from "./credential-file.ts";
 import { ExchangeFault, type TokenRequest } from "./token-exchange.ts";
 

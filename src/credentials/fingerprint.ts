@@ -1,7 +1,7 @@
 // Identifies a credential without revealing it: the same content has the same fingerprint, whichever snapshot or
 // request contains it.
 import { createHash } from "node:crypto";
-import type { StoredCredential } from "../core/credential.ts";
+import type { StoredCredential } from "../core/configured/credential.ts";
 import { memoizePerObject } from "../core/memoization.ts";
 
 /**

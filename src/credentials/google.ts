@@ -2,7 +2,7 @@
 // (https://developers.google.com/identity/protocols/oauth2/service-account), a developer's login is a refresh token,
 // and google-auth-library handles everything else, for operators only. Addresses in a credentials file are ignored.
 import { createPrivateKey, type KeyObject } from "node:crypto";
-import { googleServiceAccount, type StoredCredential } from "../core/credential.ts";
+import { googleServiceAccount, type StoredCredential } from "../core/configured/credential.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { readCredentialFile } from "./credential-file.ts";
 import { ExchangeFault, type Issued, type TokenRequest } from "./token-exchange.ts";

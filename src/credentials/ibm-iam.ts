@@ -1,6 +1,6 @@
 // Exchanges an API key of IBM Cloud for a bearer token:
 // https://cloud.ibm.com/docs/account?topic=account-iamtoken_from_apikey
-import type { StoredCredential } from "../core/credential.ts";
+import type { StoredCredential } from "../core/configured/credential.ts";
 import type { TokenRequest } from "./token-exchange.ts";
 
 export function apiKeyRequest({

@@ -6,7 +6,7 @@
 // `engine/attempt/upstream-requests.ts` (`reportRefusedCredential`). Rule: 10 min after 401, doubling up to 320; 5
 // min after a quota error. A caller's own key and a single key are used on.
 import { BoundedCache } from "../core/bounded-cache.ts";
-import type { RefusalReason, StoredCredential } from "../core/credential.ts";
+import type { RefusalReason, StoredCredential } from "../core/configured/credential.ts";
 import { fingerprint } from "./fingerprint.ts";
 
 interface CredentialState {

@@ -2,7 +2,7 @@
 // exchange, and a token is renewed before it expires while the old one is still valid. The size is bounded: beyond it
 // the least recently used token is dropped.
 import { BoundedCache } from "../core/bounded-cache.ts";
-import type { CancelSignal } from "../core/cancellation.ts";
+import type { CancelSignal } from "../core/concurrency/cancellation.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Credential } from "../core/target.ts";
 import type { MaybePromise } from "../core/maybe-promise.ts";

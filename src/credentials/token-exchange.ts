@@ -1,10 +1,10 @@
 // One exchange with a token service over the upstream port: a form is sent, a bearer token comes back (RFC 6749, 4 and
 // 5; RFC 7523). It is bounded in time and size, repeated once when the service failed, and never redirected. No error
 // message contains a secret.
-import type { Cancellation } from "../core/cancellation.ts";
-import { withCancellation } from "../core/timeout.ts";
+import type { Cancellation } from "../core/concurrency/cancellation.ts";
+import { withCancellation } from "../core/concurrency/timeout.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
-import { withoutSecrets } from "../core/redaction.ts";
+import { withoutSecrets } from "../core/text/redaction.ts";
 import { readDecoded } from "../wire/body-bytes.ts";
 import { type UpstreamClient, UpstreamFault } from "../wire/upstream.ts";
 

@@ -2,9 +2,9 @@
 // that of chat completions, and hands it over here. A form that depends on the call is made anew for each call.
 import type { GatewayError } from "../core/errors.ts";
 import type { JsonObject } from "../core/json.ts";
-import type { Steps } from "../core/steps.ts";
-import type { JsonEdit } from "../core/json-edit.ts";
-import type { ReportedActivity } from "../core/tool.ts";
+import type { Steps } from "../core/concurrency/steps.ts";
+import type { JsonEdit } from "../core/request/json-edit.ts";
+import type { ReportedActivity } from "../core/configured/tool.ts";
 import type { SessionServer } from "./tools/tool-session.ts";
 import type { AnswerFrame } from "./answer/non-streaming-answer.ts";
 import type { Sealing } from "./carriers/vendor-reasoning.ts";

@@ -1,6 +1,6 @@
 // Opens what others are notified of: integrations and events.
 import { systemClock } from "../core/clock.ts";
-import type { Events } from "../core/event.ts";
+import type { Events } from "../core/record/event.ts";
 import { requireIntegrationPaths } from "../observe/integrations/integration-paths.ts";
 import {
   type DeliveringIntegrations,

@@ -4,7 +4,7 @@ import { bootstrap } from "../auth/first-identities.ts";
 import type { Routing } from "../engine/call/context.ts";
 import { openRouting } from "../engine/plan/open-routing.ts";
 import { systemClock } from "../core/clock.ts";
-import type { Events } from "../core/event.ts";
+import type { Events } from "../core/record/event.ts";
 import type { LineOutput } from "../observe/line-sink.ts";
 import type { ReplicaWatch } from "../snapshot/replica-watch.ts";
 import type { SnapshotSource } from "../snapshot/source.ts";

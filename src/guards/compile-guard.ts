@@ -1,6 +1,6 @@
 // Compiles the guard in the document of a policy: its classes and patterns become detectors.
 import { memoizeBounded } from "../core/memoization.ts";
-import type { Detector, Guard } from "../core/policy.ts";
+import type { Detector, Guard } from "../core/configured/policy.ts";
 import { classDetectorOf, detectorsOf, type DetectorClass } from "./detector-classes.ts";
 import type { NationalId } from "./detector-national-ids.ts";
 import { matchesNothing, patternDetector } from "./pattern-machine.ts";

@@ -3,7 +3,7 @@
 
 // Decides (the answer): Which classes of data can guards find? By: `DETECTOR_CLASSES`, `DETECTORS`.
 import { lazy, memoizeBounded } from "../core/memoization.ts";
-import type { Detector } from "../core/policy.ts";
+import type { Detector } from "../core/configured/policy.ts";
 import { emailDetector } from "./detector-email.ts";
 import {
   NATIONAL_ID_NAMES,

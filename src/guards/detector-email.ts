@@ -1,7 +1,7 @@
 // Detects e-mail addresses. The search starts at the `@`, because a pattern would have to start at every letter. It
 // covers the form that addresses have in running text, without quoted local parts and comments. RFC 5321 section
 // 4.5.3.1 defines the bounds.
-import type { Detector, DetectorRun, TextWindow } from "../core/policy.ts";
+import type { Detector, DetectorRun, TextWindow } from "../core/configured/policy.ts";
 import { spend } from "./work-meter.ts";
 
 /** The cost of checking the surroundings of one `@`, in steps of the pattern machine. */

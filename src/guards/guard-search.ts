@@ -1,7 +1,7 @@
 // Searches texts for what guards look for, step by step, so that the thread can do other work in between, for example
 // for another tenant. Everything here can be passed to another thread: guards as the sources of their detectors,
 // matches as numbers.
-import type { Guard, GuardPolicy } from "../core/policy.ts";
+import type { Guard, GuardPolicy } from "../core/configured/policy.ts";
 import { GuardedText } from "./guarded-text.ts";
 import { openDetector, workOf } from "./compile-guard.ts";
 

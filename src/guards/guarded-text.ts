@@ -3,7 +3,7 @@
 
 // Decides (the answer): What is masked or blocked in a text? By: `GuardedText`. Also: which texts:
 // `engine/guards/guard-request.ts` (`guardedRequest`), `guard-answer.ts` (`StreamGuard`).
-import type { Detector, DetectorRun, GuardPolicy, TextWindow } from "../core/policy.ts";
+import type { Detector, DetectorRun, GuardPolicy, TextWindow } from "../core/configured/policy.ts";
 import { ReadText } from "./read-text.ts";
 
 /** Called once for each policy and text. `failure` says why the guard could not search, if it could not. */

@@ -1,7 +1,7 @@
 // Runs a pattern over a text that arrives in pieces, with at most one thread for each instruction, in order of
 // preference, as in RE2 (Russ Cox, "Regular Expression Matching: the Virtual Machine Approach"). The result does not
 // depend on where the pieces are cut, and the start of the oldest match that could still grow is known at every moment.
-import type { Detector, DetectorRun, TextWindow } from "../core/policy.ts";
+import type { Detector, DetectorRun, TextWindow } from "../core/configured/policy.ts";
 import { AT, type PatternProgram, STEP } from "./pattern-program.ts";
 import { spend } from "./work-meter.ts";
 

@@ -3,7 +3,7 @@
 // (NFKC of each character, https://www.unicode.org/reports/tr15/); for classes of data, digits and dashes of other
 // scripts are read as ASCII as well.
 import { memoizeBounded } from "../core/memoization.ts";
-import type { TextWindow } from "../core/policy.ts";
+import type { TextWindow } from "../core/configured/policy.ts";
 
 export interface Reading {
   /** The text is JSON. */

@@ -15,17 +15,17 @@ import type { Operation } from "../engine/operation.ts";
 import { type CalledOperation, GATEWAY_ERRORS } from "../engine/call/called-operation.ts";
 import { baseHeaders, corsHeaders, errorResponse } from "../engine/call/reply-headers.ts";
 import type { Clock } from "../core/clock.ts";
-import { deviates } from "../core/client-deviations.ts";
+import { deviates } from "../core/configured/client-deviations.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
-import { loadedOnce } from "../core/loaded-once.ts";
+import { loadedOnce } from "../core/concurrency/loaded-once.ts";
 import { newTraceId } from "../core/ids.ts";
 import { isEnabled } from "../auth/enabled-models.ts";
 import { type AccessToken, OPS } from "../core/identity.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { OperationName } from "../core/operation.ts";
 import type { MaybePromise } from "../core/maybe-promise.ts";
-import { percentDecoded } from "../core/percent-encoding.ts";
-import type { Route } from "../core/route.ts";
+import { percentDecoded } from "../core/text/percent-encoding.ts";
+import type { Route } from "../core/configured/route.ts";
 import {
   cancelledResponse,
   deletedResponse,

@@ -1,5 +1,5 @@
 // The forms of `GET /models` that other clients than those of chat completions read (promise 12.12).
-import type { ClientDeviationName } from "../core/client-deviations.ts";
+import type { ClientDeviationName } from "../core/configured/client-deviations.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Json, JsonObject } from "../core/json.ts";
 

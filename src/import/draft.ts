@@ -1,6 +1,6 @@
 // The configuration that an import makes: its sections, filled one setting after another, and the accounts at providers,
 // where each combination of address and credential becomes one entry.
-import { DIRECT_ROUTE, ROUTE_ALIAS } from "../core/route.ts";
+import { DIRECT_ROUTE, ROUTE_ALIAS } from "../core/configured/route.ts";
 import { PROVIDER_ID, type ProviderFamily } from "../providers/settings.ts";
 import { type Mapping, type Value, written } from "./reference.ts";
 import { looksLikeKey, looksLikeSecret } from "./secret-shape.ts";

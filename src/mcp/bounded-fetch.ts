@@ -1,7 +1,7 @@
 // `fetch` as the MCP client requires it, over the upstream port: it follows no redirects, calls only the server's own
 // origin at a checked address, and ends a response that exceeds its bounds. Bytes are counted while they are read, so
 // that a huge response is never held in memory.
-import { Cancellation } from "../core/cancellation.ts";
+import { Cancellation } from "../core/concurrency/cancellation.ts";
 import type { Clock } from "../core/clock.ts";
 import type { UpstreamBody, UpstreamClient, UpstreamResponse } from "../wire/upstream.ts";
 import { UpstreamFault } from "../wire/upstream.ts";

@@ -1,8 +1,8 @@
 // Compiles the tool servers of file and store into the set that calls look up by label. Of several with the same name
 // the nearest applies: the project's, then the tenant's, then the one for all tenants.
 import { createHash } from "node:crypto";
-import type { Configured } from "../core/configured.ts";
-import type { ToolServer, ToolServerSet, ToolTransport } from "../core/tool.ts";
+import type { Configured } from "../core/configured/configured.ts";
+import type { ToolServer, ToolServerSet, ToolTransport } from "../core/configured/tool.ts";
 import type { ToolServerDocument } from "./settings.ts";
 
 export const DEFAULT_TIMEOUT_MS = 60_000;

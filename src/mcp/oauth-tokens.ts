@@ -2,10 +2,10 @@
 // by all servers with the same credentials, and requested again when a server refuses one.
 import { openTokenCache, type TokenMaker } from "../credentials/token-cache.ts";
 import { exchange } from "../credentials/token-exchange.ts";
-import type { CancelSignal } from "../core/cancellation.ts";
+import type { CancelSignal } from "../core/concurrency/cancellation.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Credential } from "../core/target.ts";
-import type { ToolOauth } from "../core/tool.ts";
+import type { ToolOauth } from "../core/configured/tool.ts";
 import type { UpstreamClient } from "../wire/upstream.ts";
 import { digestOf } from "./compile-servers.ts";
 

@@ -2,8 +2,8 @@
 // longer configured. Errors for callers contain only the label; hosts and messages of the server appear in the log.
 import type { Clock } from "../core/clock.ts";
 import { GatewayError } from "../core/errors.ts";
-import { compileGlob } from "../core/glob.ts";
-import type { ToolServer } from "../core/tool.ts";
+import { compileGlob } from "../core/text/glob.ts";
+import type { ToolServer } from "../core/configured/tool.ts";
 import type { ToolServerFigures } from "../observe/metrics/tool-server-gauges.ts";
 import type { UpstreamClient } from "../wire/upstream.ts";
 import { ToolFault } from "./faults.ts";

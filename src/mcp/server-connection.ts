@@ -4,13 +4,13 @@
 // elicitation, roots) are refused.
 import type { Client, JsonSchemaValidator, jsonSchemaValidator } from "@modelcontextprotocol/client";
 import { z } from "zod";
-import type { CancelSignal } from "../core/cancellation.ts";
+import type { CancelSignal } from "../core/concurrency/cancellation.ts";
 import type { GatewayError } from "../core/errors.ts";
 import { isObject, type JsonObject } from "../core/json.ts";
-import { isKey, keyRemover } from "../core/quoted-key.ts";
-import { withoutSecrets } from "../core/redaction.ts";
-import type { ToolServer } from "../core/tool.ts";
-import type { TraceHeaders } from "../core/trace.ts";
+import { isKey, keyRemover } from "../core/text/quoted-key.ts";
+import { withoutSecrets } from "../core/text/redaction.ts";
+import type { ToolServer } from "../core/configured/tool.ts";
+import type { TraceHeaders } from "../core/record/trace.ts";
 import { VERSION } from "../core/version.ts";
 import { faultOf, ToolFault } from "./faults.ts";
 import { openMeter } from "./meter.ts";

@@ -3,11 +3,11 @@
 
 // Decides (the answer): How long may a tool take? By: `ServerLink`. Rule: `timeout_s` of the server (60 s), its queue
 // and connection included; then the model reads that it did not answer, and the call goes on.
-import type { CancelSignal } from "../core/cancellation.ts";
+import type { CancelSignal } from "../core/concurrency/cancellation.ts";
 import type { Clock } from "../core/clock.ts";
 import type { JsonObject } from "../core/json.ts";
-import type { TraceHeaders } from "../core/trace.ts";
-import type { ToolDefinition, ToolResult, ToolServer } from "../core/tool.ts";
+import type { TraceHeaders } from "../core/record/trace.ts";
+import type { ToolDefinition, ToolResult, ToolServer } from "../core/configured/tool.ts";
 import { type AboutServer, connect, type ConnectionDependencies, type ToolConnection } from "./server-connection.ts";
 import { ToolFault } from "./faults.ts";
 import type { CallSlots } from "./call-slots.ts";

@@ -1,7 +1,7 @@
 // Reads and checks a server's list of tools: a bounded number of pages, and tools with a name and the schema of an
 // object. Invalid tools are left out, and the others are kept.
 import { isObject, type Json } from "../core/json.ts";
-import type { ToolDefinition } from "../core/tool.ts";
+import type { ToolDefinition } from "../core/configured/tool.ts";
 import { isDeeperThan } from "./depth.ts";
 import { ToolFault } from "./faults.ts";
 

@@ -1,7 +1,7 @@
 // Converts a tool result as its server sends it into the parts that a model can receive.
 // https://modelcontextprotocol.io/specification/2025-11-25/server/tools
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
-import type { ToolResult, ToolResultPart } from "../core/tool.ts";
+import type { ToolResult, ToolResultPart } from "../core/configured/tool.ts";
 import { isDeeperThan } from "./depth.ts";
 import { ToolFault } from "./faults.ts";
 

@@ -1,9 +1,9 @@
 // The port to tool servers, which hides connections, lists and sessions.
-import type { CancelSignal } from "../core/cancellation.ts";
+import type { CancelSignal } from "../core/concurrency/cancellation.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { JsonObject } from "../core/json.ts";
-import type { TraceHeaders } from "../core/trace.ts";
-import type { ToolDefinition, ToolResult, ToolServer } from "../core/tool.ts";
+import type { TraceHeaders } from "../core/record/trace.ts";
+import type { ToolDefinition, ToolResult, ToolServer } from "../core/configured/tool.ts";
 
 export interface ToolServers {
   /**

@@ -1,11 +1,11 @@
 // The transports to a tool server: Streamable HTTP, server-sent events of older servers, and a program's input and
 // output. Each is the official client's own transport, over the gateway's bounded fetch or with a bound on what is
 // read.
-import { within } from "../core/timeout.ts";
+import { within } from "../core/concurrency/timeout.ts";
 import type { Transport } from "@modelcontextprotocol/client";
 import type { Clock } from "../core/clock.ts";
-import { Cancellation } from "../core/cancellation.ts";
-import type { ToolServer, ToolTransport } from "../core/tool.ts";
+import { Cancellation } from "../core/concurrency/cancellation.ts";
+import type { ToolServer, ToolTransport } from "../core/configured/tool.ts";
 import { checkAddress } from "../wire/address-guard.ts";
 import type { UpstreamClient } from "../wire/upstream.ts";
 import { boundedFetch, type BoundedFetch } from "./bounded-fetch.ts";

@@ -1,8 +1,8 @@
 // Publishes records in batches. Writing a line and counting costs a call two to three times as much when code and data
 // have to be brought back into the processor's caches for each call (measured: 15 to 20 µs for a single call, 6 to 7 in
 // batches of 32).
-import type { CallContent } from "../core/content.ts";
-import type { CallRecord } from "../core/record.ts";
+import type { CallContent } from "../core/configured/content.ts";
+import type { CallRecord } from "../core/record/record.ts";
 import type { Observer } from "./observer.ts";
 
 export interface BatchedObserver extends Observer {

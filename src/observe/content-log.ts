@@ -1,8 +1,8 @@
 // Stores the content that tenants keep: a bounded queue in memory, written to the database in batches beside the calls.
 // Content never goes through the journal. What waits in the queue is lost with the process, and what does not fit is
 // counted and dropped, because no call waits for it (promises 11.3, 11.4).
-import type { CallContent } from "../core/content.ts";
-import type { CallRecord } from "../core/record.ts";
+import type { CallContent } from "../core/configured/content.ts";
+import type { CallRecord } from "../core/record/record.ts";
 import { messageOf } from "../core/thrown.ts";
 import type { ContentStore, ContentText } from "../store/calls/content-store.ts";
 import type { ConfigurationScope } from "../store/records.ts";

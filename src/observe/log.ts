@@ -6,7 +6,7 @@
 // add to it: CONTRIBUTING.md#adding-a-figure-to-the-record-of-a-call.
 import pino from "pino";
 import type { JsonObject } from "../core/json.ts";
-import type { CachedCall } from "../core/cache.ts";
+import type { CachedCall } from "../core/configured/cache.ts";
 import {
   type Attempt,
   type CallRecord,
@@ -14,9 +14,9 @@ import {
   type LimitOutcome,
   type PlanStep,
   type PolicyOutcome,
-} from "../core/record.ts";
-import { toldPlan } from "../core/record-text.ts";
-import type { ToolRun } from "../core/tool.ts";
+} from "../core/record/record.ts";
+import { toldPlan } from "../core/record/record-text.ts";
+import type { ToolRun } from "../core/configured/tool.ts";
 import { memoizeBounded } from "../core/memoization.ts";
 import { parseRecord } from "../wire/record-json.ts";
 import { fileOutput, type LineOutput, openLineSink } from "./line-sink.ts";

@@ -1,6 +1,6 @@
 // The port through which finished calls are published. An observer never throws and never waits.
-import type { CallContent } from "../core/content.ts";
-import type { CallRecord } from "../core/record.ts";
+import type { CallContent } from "../core/configured/content.ts";
+import type { CallRecord } from "../core/record/record.ts";
 
 export interface Observer {
   /** `content` is given when the tenant keeps it. */

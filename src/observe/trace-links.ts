@@ -1,5 +1,5 @@
 // Where people look at the trace of a call: the pages of the integrations that have received it.
-import type { CallRecord } from "../core/record.ts";
+import type { CallRecord } from "../core/record/record.ts";
 import { compileScope } from "./integrations/handover.ts";
 import type { Integration } from "./integrations/integration-settings.ts";
 import { TRACE_ID } from "./integrations/sinks/trace-fields.ts";

@@ -1,5 +1,5 @@
 // The tracing that all integrations with traces need together.
-import { isKept, type TraceContext, type Tracing } from "../core/trace.ts";
+import { isKept, type TraceContext, type Tracing } from "../core/record/trace.ts";
 import type { Integration } from "./integrations/integration-settings.ts";
 
 /**

@@ -1,8 +1,15 @@
 // Compiles configured policies into those of each project, in the order of their evaluation. A project without policies
 // costs one look-up in a map, however many others have some.
-import type { Configured } from "../core/configured.ts";
-import { compileGlob, type Glob } from "../core/glob.ts";
-import type { Policy, PolicyCaller, PolicyRule, PolicySet, PolicyTarget, ProjectPolicies } from "../core/policy.ts";
+import type { Configured } from "../core/configured/configured.ts";
+import { compileGlob, type Glob } from "../core/text/glob.ts";
+import type {
+  Policy,
+  PolicyCaller,
+  PolicyRule,
+  PolicySet,
+  PolicyTarget,
+  ProjectPolicies,
+} from "../core/configured/policy.ts";
 import { FactError } from "./policy-facts.ts";
 import { compileGuard } from "../guards/compile-guard.ts";
 import { compileRule } from "./policy-rule.ts";

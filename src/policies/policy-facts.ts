@@ -10,12 +10,12 @@ import {
   type Message,
   MESSAGE_ROLES,
 } from "../core/chat.ts";
-import { heldPlace } from "../core/held-member.ts";
+import { heldPlace } from "../core/request/held-member.ts";
 import type { Principal } from "../core/identity.ts";
 import { isObject, isRawNumber, type Json, type JsonObject } from "../core/json.ts";
 import type { RecordedOperation } from "../core/operation.ts";
 import type { CommonParameter } from "../core/params.ts";
-import type { PolicyTarget } from "../core/policy.ts";
+import type { PolicyTarget } from "../core/configured/policy.ts";
 import { parseBoundedJson } from "../wire/json.ts";
 
 /** The most characters of a text, and items of a list or a mapping, that a rule can read. */

@@ -2,12 +2,12 @@
 // library. What could make a rule slow is refused here: macros inside macros, functions that make long values, and
 // regular expressions that backtrack (promise 3.1). https://github.com/google/cel-spec/blob/master/doc/langdef.md
 import { lazy, memoizeBounded } from "../core/memoization.ts";
-import { isZoneOrOffset } from "../core/time-zone.ts";
+import { isZoneOrOffset } from "../core/configured/time-zone.ts";
 import type * as Cel from "@marcbachmann/cel-js";
 import type { ASTNode, Environment } from "@marcbachmann/cel-js";
 import type { RE2JS } from "re2js";
-import type { PolicyRule, RuleVariable } from "../core/policy.ts";
-import { RULE_VARIABLES } from "../core/policy.ts";
+import type { PolicyRule, RuleVariable } from "../core/configured/policy.ts";
+import { RULE_VARIABLES } from "../core/configured/policy.ts";
 import { instructionsOf, linearPattern } from "../guards/pattern-program.ts";
 import { CALENDAR_FIELDS, zonedField } from "./zoned-time.ts";
 import {

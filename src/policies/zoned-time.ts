@@ -1,5 +1,5 @@
 // The calendar of a time zone, for rules.
-import { localTime } from "../core/time-zone.ts";
+import { localTime } from "../core/configured/time-zone.ts";
 
 const DAY_MS = 86_400_000;
 

@@ -11,7 +11,7 @@ import {
   googleServiceAccount,
   IBM_TOKEN_URL,
   type StoredCredential,
-} from "../core/credential.ts";
+} from "../core/configured/credential.ts";
 import { isObject, type Json } from "../core/json.ts";
 import { ADDRESS_WORD } from "../core/target.ts";
 import type { Provider } from "./provider.ts";

@@ -3,7 +3,7 @@
 // AWS: https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys-use.html (a bearer token goes before a key pair).
 // Entra: https://learn.microsoft.com/dotnet/api/azure.identity.environmentcredential
 import type { Variables } from "../config/expansion.ts";
-import { type CredentialForm, GOOGLE_TOKEN_URL, type StoredCredential } from "../core/credential.ts";
+import { type CredentialForm, GOOGLE_TOKEN_URL, type StoredCredential } from "../core/configured/credential.ts";
 import { ADDRESS_WORD } from "../core/target.ts";
 import {
   API_KEY,

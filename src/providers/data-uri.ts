@@ -1,5 +1,5 @@
 // Data URIs (RFC 2397), for wire forms that take data in base64 beside its media type.
-import { percentDecoded } from "../core/percent-encoding.ts";
+import { percentDecoded } from "../core/text/percent-encoding.ts";
 
 export interface InlineData {
   /** In lower case, without parameters. */

@@ -1,7 +1,7 @@
 // The body and the address of a request to a provider that speaks the operation of the call: what the client wrote, but for what has to
 // change (promise 12.3).
 import type { ChatRequest } from "../core/chat.ts";
-import type { JsonEdit } from "../core/json-edit.ts";
+import type { JsonEdit } from "../core/request/json-edit.ts";
 import type { Target } from "../core/target.ts";
 import { editedJson } from "../wire/json-edit.ts";
 

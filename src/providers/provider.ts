@@ -11,10 +11,10 @@ import type {
   NativeCircumstance,
   ReasoningDetail,
 } from "../core/chat.ts";
-import type { CredentialForm } from "../core/credential.ts";
+import type { CredentialForm } from "../core/configured/credential.ts";
 import type { Credential, ModelFacts, Target } from "../core/target.ts";
-import type { PricedTool } from "../core/hosted-tool.ts";
-import type { SearchUnitPrice } from "../core/price.ts";
+import type { PricedTool } from "../core/configured/hosted-tool.ts";
+import type { SearchUnitPrice } from "../core/configured/price.ts";
 import type { MaybePromise } from "../core/maybe-promise.ts";
 import type { SseEvent } from "../wire/sse.ts";
 import type { UpstreamRequest } from "../wire/upstream.ts";

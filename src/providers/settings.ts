@@ -3,7 +3,7 @@
 import { z } from "zod";
 import type { ModelListing } from "../core/snapshot.ts";
 import { didYouMean } from "../config/suggestion.ts";
-import type { StoredCredential } from "../core/credential.ts";
+import type { StoredCredential } from "../core/configured/credential.ts";
 import type { OperationName } from "../core/operation.ts";
 import { ADDRESS_WORD } from "../core/target.ts";
 import {

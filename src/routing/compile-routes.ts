@@ -15,7 +15,7 @@ import {
   type RouteTarget,
   type RouteTimeouts,
   type Sticky,
-} from "../core/route.ts";
+} from "../core/configured/route.ts";
 import type { FallbackEntry, RouteDefaults, RouteEntries, RouteEntry, TargetEntry } from "./settings.ts";
 
 /** The routes and defaults of one scope: the whole file, a tenant or a project. */

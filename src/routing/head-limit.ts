@@ -1,5 +1,5 @@
 // How long the head of an answer is waited for while another target could answer (promise 7.10).
-import type { RouteTimeouts } from "../core/route.ts";
+import type { RouteTimeouts } from "../core/configured/route.ts";
 
 /** A provider sends the head of a stream as soon as it begins to work on the answer. */
 const MAX_STREAM_HEAD_MS = 60_000;

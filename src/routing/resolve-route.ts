@@ -8,7 +8,7 @@ import type { CallOptions, ModelListEntry } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Principal, TokenRestrictions } from "../core/identity.ts";
 import { memoizeBounded, memoizePerObject } from "../core/memoization.ts";
-import { DIRECT_ROUTE, directRoute, type Route, type RouteTarget } from "../core/route.ts";
+import { DIRECT_ROUTE, directRoute, type Route, type RouteTarget } from "../core/configured/route.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { MODEL_ID } from "../providers/settings.ts";
 

@@ -4,7 +4,7 @@ import { didYouMean } from "../config/suggestion.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Json } from "../core/json.ts";
 import { FIELDS } from "../core/params.ts";
-import type { Route, RouteFallback } from "../core/route.ts";
+import type { Route, RouteFallback } from "../core/configured/route.ts";
 import { MODEL_ID } from "../providers/settings.ts";
 import { compileFallback, type RouteScope, routesSeen, splitName } from "./compile-routes.ts";
 import type { FallbackEntry, RouteDefaults, RouteEntry, TargetEntry } from "./settings.ts";

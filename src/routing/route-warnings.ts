@@ -1,6 +1,6 @@
 // Finds routes of a file that are valid, but whose time limits leave no time for what follows a silent target (promise
 // 7.10).
-import { DEFAULT_RETRIES, type Route } from "../core/route.ts";
+import { DEFAULT_RETRIES, type Route } from "../core/configured/route.ts";
 import { routesSeen, type RouteScope } from "./compile-routes.ts";
 import type { RouteConfiguration, RouteProblem } from "./route-problems.ts";
 

@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { cacheUseSchema } from "../auth/settings/cache-use-settings.ts";
 import { COMMON_PARAMETERS, type CommonParameter } from "../core/params.ts";
-import { DIRECT_ROUTE, ROUTE_ALIAS, ROUTE_NAME, type StrategyType } from "../core/route.ts";
+import { DIRECT_ROUTE, ROUTE_ALIAS, ROUTE_NAME, type StrategyType } from "../core/configured/route.ts";
 import { routeTestsSchema } from "./test-settings.ts";
 
 const STRATEGIES = [

@@ -2,11 +2,11 @@
 // call, unless its other parts decide.
 import { CallFacts } from "../engine/call/call-facts.ts";
 import type { ChatRequest } from "../core/chat.ts";
-import type { Configured } from "../core/configured.ts";
+import type { Configured } from "../core/configured/configured.ts";
 import type { Principal } from "../core/identity.ts";
 import type { JsonObject } from "../core/json.ts";
-import type { Policy, PolicyTarget } from "../core/policy.ts";
-import { DIRECT_ROUTE } from "../core/route.ts";
+import type { Policy, PolicyTarget } from "../core/configured/policy.ts";
+import { DIRECT_ROUTE } from "../core/configured/route.ts";
 import { compilePolicies } from "../policies/compile-policies.ts";
 import type { PolicyDocument } from "../policies/policy-settings.ts";
 import type { RecordedCall } from "../store/calls/calls.ts";

@@ -1,5 +1,5 @@
 // The configuration as it would be with another document for one route, without storing anything.
-import type { Route } from "../core/route.ts";
+import type { Route } from "../core/configured/route.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { compileRoute } from "../routing/compile-routes.ts";
 import { routesFor } from "../routing/resolve-route.ts";

@@ -2,7 +2,7 @@
 // alone, each at its own time; policies are asked what the records can answer.
 import { limitSetOf } from "../admission/compile-limits.ts";
 import { advance, charge, type Count, newCount } from "../admission/windows.ts";
-import type { Account, LimitRule } from "../core/limit.ts";
+import type { Account, LimitRule } from "../core/configured/limit.ts";
 import { splitName } from "../routing/compile-routes.ts";
 import type { RecordedCall } from "../store/calls/calls.ts";
 import type { RecordedToken } from "../store/search/recorded-calls.ts";

@@ -4,7 +4,7 @@ import type { Prepared } from "../engine/plan/stages.ts";
 import type { RouteCandidate } from "../engine/plan/candidate.ts";
 import type { ReadyTarget } from "../engine/ways/ready-target.ts";
 import { type ErrorCode, GatewayError } from "../core/errors.ts";
-import type { Route } from "../core/route.ts";
+import type { Route } from "../core/configured/route.ts";
 import type { ServerLimits } from "../core/snapshot.ts";
 import { type Concurrency, openConcurrency } from "../routing/concurrency.ts";
 import { headLimitMs } from "../routing/head-limit.ts";

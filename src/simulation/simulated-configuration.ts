@@ -2,11 +2,11 @@
 // sent, and the snapshot that is made of it there.
 import { limitSetOf } from "../admission/compile-limits.ts";
 import type { TenantOrProject } from "../auth/grants.ts";
-import type { Configured } from "../core/configured.ts";
-import { NO_WEBHOOKS } from "../core/event.ts";
-import type { LimitRule } from "../core/limit.ts";
+import type { Configured } from "../core/configured/configured.ts";
+import { NO_WEBHOOKS } from "../core/record/event.ts";
+import type { LimitRule } from "../core/configured/limit.ts";
 import type { Snapshot } from "../core/snapshot.ts";
-import { NO_TOOL_SERVERS } from "../core/tool.ts";
+import { NO_TOOL_SERVERS } from "../core/configured/tool.ts";
 import { compilePolicies } from "../policies/compile-policies.ts";
 import type { PolicyDocument } from "../policies/policy-settings.ts";
 

@@ -1,6 +1,6 @@
 // Simulations and tests of routes as the admin API asks for them: in a thread of their own, one at a time, each within a
 // time limit.
-import { threadFile } from "../core/thread-file.ts";
+import { threadFile } from "../core/concurrency/thread-file.ts";
 import { openQuestionThread, type QuestionThreadOptions } from "../store/database/question-thread.ts";
 import type { PolicyQuestion, PolicySimulation } from "./policy-simulation.ts";
 import type { RouteQuestion, RouteSimulation } from "./route-simulation.ts";

@@ -1,6 +1,6 @@
 // Entries of the configuration file, whether global, of a tenant or of a project, in the same form as entries of the
 // same kind in the store.
-import type { Configured } from "../core/configured.ts";
+import type { Configured } from "../core/configured/configured.ts";
 import type { Identities } from "../store/records.ts";
 import type { Configuration } from "./configuration.ts";
 

@@ -1,6 +1,6 @@
 // The prices of the configuration file, in the same form as those of the store.
 import type { PriceDocument } from "../accounting/price-settings.ts";
-import type { Configured } from "../core/configured.ts";
+import type { Configured } from "../core/configured/configured.ts";
 import type { Identities } from "../store/records.ts";
 import type { Configuration } from "./configuration.ts";
 import { documentsOfFile } from "./file-entries.ts";

@@ -6,7 +6,7 @@
 import type { PriceDocument } from "../accounting/price-settings.ts";
 import type { ConfiguredLimits } from "../admission/compile-limits.ts";
 import type { PolicyDocument } from "../policies/policy-settings.ts";
-import type { Configured } from "../core/configured.ts";
+import type { Configured } from "../core/configured/configured.ts";
 import type { ProviderSettings, ScopeSettings } from "../core/snapshot.ts";
 import type { ProviderFamily } from "../providers/settings.ts";
 import type { WebhookDocument } from "../observe/webhooks/webhook-settings.ts";

@@ -1,7 +1,7 @@
 // Joins the providers of the file with what the environment sets for them: what each id stands for, and which
 // credential may be sent where (promise 2.9).
 import type { Variables } from "../config/expansion.ts";
-import type { StoredCredential } from "../core/credential.ts";
+import type { StoredCredential } from "../core/configured/credential.ts";
 import type { ProviderSettings } from "../core/snapshot.ts";
 import { entryKeysOf } from "../providers/credential-settings.ts";
 import {

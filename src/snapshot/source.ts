@@ -9,7 +9,7 @@ import type { Environment } from "../config/environment.ts";
 import { FileFollower } from "../config/file-follower.ts";
 import { systemClock, type Clock } from "../core/clock.ts";
 import type { Snapshot } from "../core/snapshot.ts";
-import { withTimeout } from "../core/timeout.ts";
+import { withTimeout } from "../core/concurrency/timeout.ts";
 import { messageOf } from "../core/thrown.ts";
 import type { ProviderFamily } from "../providers/settings.ts";
 import type { Contents } from "../store/configuration/contents.ts";

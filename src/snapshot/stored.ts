@@ -9,7 +9,7 @@ import { compilePolicies } from "../policies/compile-policies.ts";
 import { type PolicyDocument, policySchema, unreadablePolicy } from "../policies/policy-settings.ts";
 import { scopeSettings, toScopeSettings } from "../auth/settings/scope-settings.ts";
 import type { Clock } from "../core/clock.ts";
-import type { Configured } from "../core/configured.ts";
+import type { Configured } from "../core/configured/configured.ts";
 import type { ProviderSettings, ScopeSettings } from "../core/snapshot.ts";
 import { isObject } from "../core/json.ts";
 import { memoizePerObject } from "../core/memoization.ts";
@@ -29,7 +29,7 @@ import { type RouteEntry, routeName, routeSchema } from "../routing/settings.ts"
 import type { Contents, OpenedResource } from "../store/configuration/contents.ts";
 import type { Memoize } from "./memoize.ts";
 import { entrySettings } from "./provider-table.ts";
-import { yieldToLoop } from "../core/event-loop.ts";
+import { yieldToLoop } from "../core/concurrency/event-loop.ts";
 import { messageOf } from "../core/thrown.ts";
 
 export interface Stored {

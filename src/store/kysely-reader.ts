@@ -1,7 +1,7 @@
 // The reads of the port over any database that Kysely supports, outside of a change and within one. Text from clients
 // is always a parameter, never SQL.
 import type { Kysely, Selectable } from "kysely";
-import type { ConfiguredKind } from "../core/configured.ts";
+import type { ConfiguredKind } from "../core/configured/configured.ts";
 import type { Kept, KeptAnswer, Resource, StoredToken } from "./records.ts";
 import type { Clock } from "../core/clock.ts";
 import { DecryptionError, type SecretCipher } from "../config/secret-cipher.ts";

@@ -1,6 +1,6 @@
 // What can be read from the store, outside of a change and within one. Lists come in pages by a stable key, never by
 // offsets; nothing read here contains a secret.
-import type { ConfiguredKind } from "../core/configured.ts";
+import type { ConfiguredKind } from "../core/configured/configured.ts";
 import type { Membership, Project, Role } from "../core/identity.ts";
 import type { ChainHead, ChainLink } from "./audit/audit-chain.ts";
 import type { ClaimFilter, StoredClaim } from "./identity/claims.ts";

@@ -1,6 +1,6 @@
 // What the store keeps: identities, configured resources, the audit log, versions of the configuration, and answers to
 // repeated requests.
-import type { ConfiguredKind } from "../core/configured.ts";
+import type { ConfiguredKind } from "../core/configured/configured.ts";
 import type { AccessToken, Login, Membership, Project, Role, Tenant, User } from "../core/identity.ts";
 import type { Json, JsonObject } from "../core/json.ts";
 import type { ChainHead } from "./audit/audit-chain.ts";

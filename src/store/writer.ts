@@ -1,10 +1,10 @@
 // What a change can do. All of it is one transaction under one lock: what was read in it holds until it is committed.
 // Each changed row is recorded in the audit log, and each transaction that changes resources makes a version, both
 // automatically.
-import type { ConfiguredKind } from "../core/configured.ts";
-import type { Drain } from "../core/drain.ts";
+import type { ConfiguredKind } from "../core/configured/configured.ts";
+import type { Drain } from "../core/configured/drain.ts";
 import type { Membership, Project } from "../core/identity.ts";
-import type { GatewayEvent } from "../core/event.ts";
+import type { GatewayEvent } from "../core/record/event.ts";
 import type { JsonObject } from "../core/json.ts";
 import type {
   Actor,

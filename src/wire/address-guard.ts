@@ -7,7 +7,7 @@
 // `engine/attempt/upstream-requests.ts` where `guardedField` of the target is set (`engine/plan/resolve-target.ts`).
 // Rule: Addresses of requests and of tenants are checked, those of the operator are not; the connection goes to the
 // checked IP address.
-import { withTimeout } from "../core/timeout.ts";
+import { withTimeout } from "../core/concurrency/timeout.ts";
 import { lookup } from "node:dns/promises";
 import { isIP, isIPv4 } from "node:net";
 import { GatewayError } from "../core/errors.ts";

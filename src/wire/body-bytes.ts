@@ -1,5 +1,5 @@
 // Reads a body to its end, within a bound, and joins what has come of it.
-import { yieldToLoop } from "../core/event-loop.ts";
+import { yieldToLoop } from "../core/concurrency/event-loop.ts";
 import { UpstreamFault } from "./upstream.ts";
 import type { UpstreamBody } from "./upstream.ts";
 

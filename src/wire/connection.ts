@@ -4,7 +4,7 @@
 import { createConnection, type Socket as ProbeSocket } from "node:net";
 import type { Socket, SocketHandler, TLSOptions } from "bun";
 import type { GatewayError } from "../core/errors.ts";
-import { yieldToLoop } from "../core/event-loop.ts";
+import { yieldToLoop } from "../core/concurrency/event-loop.ts";
 import { descriptorShortage } from "./file-descriptors.ts";
 import type { EncodedRequest, HttpTarget } from "./http-request-encoding.ts";
 import { type ByteSocket, NestedTls } from "./nested-tls.ts";

@@ -11,7 +11,7 @@ import {
   type Inflate,
   type InflateRaw,
 } from "node:zlib";
-import type { CancelSignal } from "../core/cancellation.ts";
+import type { CancelSignal } from "../core/concurrency/cancellation.ts";
 import { readBytes, decodeUtf8 } from "./body-bytes.ts";
 import { UpstreamFault } from "./upstream.ts";
 import type { UpstreamBody } from "./upstream.ts";

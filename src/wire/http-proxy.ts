@@ -1,7 +1,7 @@
 // The HTTP proxy through which providers are called: its address and credentials, and the hosts that are called
 // directly all the same. NO_PROXY is not standardized: entries are read as curl reads them.
 import { isIP } from "node:net";
-import { percentDecoded } from "../core/percent-encoding.ts";
+import { percentDecoded } from "../core/text/percent-encoding.ts";
 import { compileIpRanges, isIpRange } from "./ip-range.ts";
 
 export interface ProxySettings {

@@ -1,6 +1,6 @@
 // Replaces members of objects in a JSON text, and adds members, in one pass that makes no value and no list of members:
 // nearly all changes of an answer are of this kind. Whatever else an edit asks for is left to json-edit.ts.
-import type { JsonEdit } from "../core/json-edit.ts";
+import type { JsonEdit } from "../core/request/json-edit.ts";
 import { beginScan, endOfValue, type Scan, skipSpace } from "./json-scan.ts";
 
 const MAX_DEPTH = 512;

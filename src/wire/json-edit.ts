@@ -1,7 +1,7 @@
 // Changes members and items of a JSON text and leaves all other text as it was written: spaces, order, spelling of
 // numbers and of escapes.
-import type { JsonEdit } from "../core/json-edit.ts";
-import type { MemberSpan } from "../core/request-source.ts";
+import type { JsonEdit } from "../core/request/json-edit.ts";
+import type { MemberSpan } from "../core/request/request-source.ts";
 import { JsonError } from "./json-error.ts";
 import { editedInOnePass } from "./json-edit-in-one-pass.ts";
 import { scanItems, scanObject } from "./json-scan.ts";

@@ -5,7 +5,7 @@
 
 // Decides (the request): What if two members of a body have the same name? By: `findMembers`. Also:
 // `engine/request/parse.ts` (`parsedBody`). Rule: At the top level 400 `invalid_json`.
-import type { MemberSpan } from "../core/request-source.ts";
+import type { MemberSpan } from "../core/request/request-source.ts";
 import { JsonError } from "./json-error.ts";
 import { decodedName, type LargeObjects, repeatsName } from "./json-names.ts";
 

@@ -1,8 +1,8 @@
 // Parses the JSON text of a record. The gateway's own numbers are doubles; a client's metadata may hold numbers that a
 // double cannot represent.
-import { EMPTY_ATTEMPT, EMPTY_RECORD } from "../core/empty-record.ts";
+import { EMPTY_ATTEMPT, EMPTY_RECORD } from "../core/record/empty-record.ts";
 import type { JsonObject } from "../core/json.ts";
-import type { CallRecord } from "../core/record.ts";
+import type { CallRecord } from "../core/record/record.ts";
 import { parseBoundedJson } from "./json.ts";
 
 /**

@@ -1,5 +1,5 @@
 // A worker thread that answers requests sent as messages. It starts with the first request, and starts again with the
-// next request after it has ended by itself. Its program is a separate file (core/thread-file.ts), which receives
+// next request after it has ended by itself. Its program is a separate file (core/concurrency/thread-file.ts), which receives
 // ThreadRequest and sends ThreadReply. The owner of the thread chooses the errors that requests fail with.
 import { type Transferable, Worker } from "node:worker_threads";
 

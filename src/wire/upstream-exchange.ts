@@ -13,7 +13,7 @@ import { credentialsRefused } from "./proxy-tunnel.ts";
 import { UpstreamFault } from "./upstream.ts";
 import type { UpstreamBody, UpstreamCall, UpstreamResponse } from "./upstream.ts";
 import type { MaybePromise } from "../core/maybe-promise.ts";
-import { afterSocketsRead } from "../core/event-loop.ts";
+import { afterSocketsRead } from "../core/concurrency/event-loop.ts";
 import { WaitClock } from "./wait-clock.ts";
 import type { WaitOwner } from "./wait-clock.ts";
 

@@ -1,7 +1,7 @@
 // The clock for the waits of one upstream request. A single timer serves all waits, because setting and clearing one
 // for each chunk would cost more than the chunk itself: when the timer fires too early, it is set again.
 import { MAX_TIMER_MS } from "../core/clock.ts";
-import { afterSocketsRead } from "../core/event-loop.ts";
+import { afterSocketsRead } from "../core/concurrency/event-loop.ts";
 
 /** The owner of the wait. */
 export interface WaitOwner {

@@ -1,5 +1,5 @@
 // How reservations of limits are written in messages. A rule is sent once, with a number by which later messages name it.
-import type { LimitRule } from "../core/limit.ts";
+import type { LimitRule } from "../core/configured/limit.ts";
 import type { AccountReading, AccountStatus, Need } from "../admission/limit-store.ts";
 
 /** `[number of the rule, value of its scope, units, 1 when the need is forced]` */

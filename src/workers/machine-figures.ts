@@ -1,7 +1,7 @@
 // The figures of all processes of a gateway, for the worker that is asked for them: how each process stands, and what it
 // has counted. The supervisor asks the workers; of one that does not answer in time, and of those that have ended, it has
 // what they had counted before.
-import { LATE, within } from "../core/timeout.ts";
+import { LATE, within } from "../core/concurrency/timeout.ts";
 import { GatewayError } from "../core/errors.ts";
 import { machineStanding, type ProcessStanding, type Standing } from "../http/standing.ts";
 import { countsOf, type MetricSamples } from "../observe/metrics/machine-metrics.ts";

@@ -1,7 +1,7 @@
 // The messages between the supervisor and its workers. Each kind has one direction.
 import type { ShippedPlace } from "../store/journal/ledger.ts";
 import type { AccountWire, ReadingWire, ReservedWire, ReserveWire, SettledWire } from "./limit-messages.ts";
-import type { NewEvent } from "../core/event.ts";
+import type { NewEvent } from "../core/record/event.ts";
 import type { RefusalNews } from "../credentials/rotation.ts";
 import type { ProcessStanding } from "../http/standing.ts";
 import type { IntegrationOutline } from "../observe/integrations/handover.ts";

@@ -1,6 +1,6 @@
 // Rows of a worker's calls on their way to the database: the supervisor is the one that writes them. The worker's shipper
 // sends batches over the channel, and goes on when the supervisor has them in the database.
-import { recordText } from "../core/record-text.ts";
+import { recordText } from "../core/record/record-text.ts";
 import { rowOf } from "../store/journal/journal-row.ts";
 import type { LedgerRow, LedgerSink } from "../store/journal/ledger.ts";
 import type { SupervisorChannel, WorkerChannel } from "./messages.ts";

@@ -1,6 +1,6 @@
 // The limit store of a worker: the supervisor counts, and the worker asks it over the channel. The requests of one turn of
 // the event loop leave in one write; settlements need no reply. Without a supervisor nothing under a limit is admitted.
-import type { Account, LimitRule } from "../core/limit.ts";
+import type { Account, LimitRule } from "../core/configured/limit.ts";
 import type { AccountReading, LimitStore, Need, Reservation, Settled, Shortage } from "../admission/limit-store.ts";
 import {
   type NeedWire,

@@ -5,7 +5,7 @@ import type { StoredContent } from "../store/calls/calls.ts";
 import type { ContentWriter } from "../store/calls/content-store.ts";
 import type { ConfigurationScope } from "../store/records.ts";
 import type { SupervisorChannel, WorkerChannel } from "./messages.ts";
-import { LATE, within } from "../core/timeout.ts";
+import { LATE, within } from "../core/concurrency/timeout.ts";
 
 /** A worker that hangs must not delay a removal for longer. */
 const FORGET_MS = 2000;

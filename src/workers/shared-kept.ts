@@ -2,7 +2,7 @@
 // have sent it.
 import { KEEPING_BOUNDS, type KeepingBounds, type KeptStore } from "../engine/keeping/kept-store.ts";
 import { isPending } from "../core/maybe-promise.ts";
-import { LATE, within } from "../core/timeout.ts";
+import { LATE, within } from "../core/concurrency/timeout.ts";
 import type { SupervisorChannel, WorkerChannel } from "./messages.ts";
 
 const ANSWER_MS = 1000;

@@ -5,7 +5,7 @@
 // (`livenessOf`, `BackOff`). Rule: When its process has ended, sends no beat for 2 s although it computes, or reads
 // nothing of 64 MB that wait for it.
 import type { Clock } from "../core/clock.ts";
-import { LATE, within } from "../core/timeout.ts";
+import { LATE, within } from "../core/concurrency/timeout.ts";
 import { BackOff, BEAT_MS, livenessOf } from "./hang.ts";
 import { ListenerGroup } from "./listener-group.ts";
 import { PROTOCOL, type WorkerChannel } from "./messages.ts";

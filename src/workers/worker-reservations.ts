@@ -6,8 +6,8 @@
 // its journal says of the call.
 import { isPending, type MaybePromise, whenReady } from "../core/maybe-promise.ts";
 import type { Clock } from "../core/clock.ts";
-import { type Account, countsAttempts, type LimitRule } from "../core/limit.ts";
-import type { LimitOutcome } from "../core/record.ts";
+import { type Account, countsAttempts, type LimitRule } from "../core/configured/limit.ts";
+import type { LimitOutcome } from "../core/record/record.ts";
 import { isShortage, type LimitStore, type Need, type Reservation, type Shortage } from "../admission/limit-store.ts";
 import { inspectJournal } from "../store/journal/journal-recovery.ts";
 import type { SettledFile } from "../store/journal/limit-holders.ts";

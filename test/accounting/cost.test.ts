@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { costBound, costOf } from "../../src/accounting/cost.ts";
 import type { Usage } from "../../src/core/chat.ts";
-import { NO_RATES, type Rate, type Rates } from "../../src/core/price.ts";
+import { NO_RATES, type Rate, type Rates } from "../../src/core/configured/price.ts";
 
 const flat = (base: number): Rate => ({ base, tiers: [] });
 const MILLION = 1_000_000;

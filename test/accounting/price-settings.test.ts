@@ -3,8 +3,8 @@ import { describe, expect, test } from "bun:test";
 import { priceAt } from "../../src/accounting/price-book.ts";
 import { compilePrices, priceSchema } from "../../src/accounting/price-settings.ts";
 import { usdPerToken } from "../../src/accounting/price.ts";
-import type { Configured } from "../../src/core/configured.ts";
-import type { PriceBook, Rates } from "../../src/core/price.ts";
+import type { Configured } from "../../src/core/configured/configured.ts";
+import type { PriceBook, Rates } from "../../src/core/configured/price.ts";
 import type { ProviderSettings } from "../../src/core/snapshot.ts";
 import type { PriceDocument } from "../../src/accounting/price-settings.ts";
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { amountOf, exactRate, rateFor, rateOfMillion, ratesAt, usd, usdPerToken } from "../../src/accounting/price.ts";
-import { type ModelPrice, NO_RATES, type Rates } from "../../src/core/price.ts";
+import { type ModelPrice, NO_RATES, type Rates } from "../../src/core/configured/price.ts";
 
 const rates = (prompt: number): Rates => ({ ...NO_RATES, prompt: { base: prompt, tiers: [] } });
 

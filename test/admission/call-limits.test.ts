@@ -7,7 +7,7 @@ import type { Account, LimitStore } from "../../src/admission/limit-store.ts";
 import { openMemoryLimits } from "../../src/admission/memory.ts";
 import type { ReservationEstimate } from "../../src/admission/reservation-estimate.ts";
 import { GatewayError } from "../../src/core/errors.ts";
-import type { LimitOutcome } from "../../src/core/record.ts";
+import type { LimitOutcome } from "../../src/core/record/record.ts";
 import { accountOf } from "../contract/limit-store.suite.ts";
 import { printedSeed } from "../harness/chance.ts";
 import { turnedClock } from "./turned-clock.ts";

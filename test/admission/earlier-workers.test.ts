@@ -6,7 +6,7 @@ import type { LimitStore } from "../../src/admission/limit-store.ts";
 import { openMemoryLimits } from "../../src/admission/memory.ts";
 import { openEarlierWorkers } from "../../src/admission/valkey/earlier-workers.ts";
 import { systemClock } from "../../src/core/clock.ts";
-import type { CallRecord } from "../../src/core/record.ts";
+import type { CallRecord } from "../../src/core/record/record.ts";
 import type { Journal } from "../../src/store/journal/journal.ts";
 import { lockHolder, openSettledFile, settledOfEarlier } from "../../src/store/journal/limit-holders.ts";
 import { accountOf } from "../contract/limit-store.suite.ts";

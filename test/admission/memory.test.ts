@@ -7,7 +7,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { type Account, isShortage, type LimitStore, type Reservation } from "../../src/admission/limit-store.ts";
 import { openMemoryLimits } from "../../src/admission/memory.ts";
-import type { LimitRule } from "../../src/core/limit.ts";
+import type { LimitRule } from "../../src/core/configured/limit.ts";
 import {
   type CountStore,
   type JournalledCount,

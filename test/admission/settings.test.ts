@@ -3,8 +3,8 @@
 import { describe, expect, test } from "bun:test";
 import { compileLimits } from "../../src/admission/compile-limits.ts";
 import { budgetSchema, limitSchema, nanoUsdOf } from "../../src/admission/settings.ts";
-import type { Configured } from "../../src/core/configured.ts";
-import type { LimitedTarget } from "../../src/core/limit.ts";
+import type { Configured } from "../../src/core/configured/configured.ts";
+import type { LimitedTarget } from "../../src/core/configured/limit.ts";
 
 const problems = (schema: typeof limitSchema | typeof budgetSchema, document: unknown): readonly string[] => {
   const read = schema.safeParse(document);

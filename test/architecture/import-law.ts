@@ -198,6 +198,13 @@ export const PROVIDER_IMPORTS: Readonly<Record<string, readonly string[]>> = {
  * is for all its rooms, and may put them together.
  */
 export const ROOM_IMPORTS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  "src/core": {
+    concurrency: [],
+    configured: ["concurrency"],
+    record: ["configured"],
+    request: [],
+    text: [],
+  },
   "src/store": {
     // What every room needs of a database, so it needs none of them.
     database: [],

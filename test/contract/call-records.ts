@@ -1,8 +1,8 @@
 // Records of calls for tests of what is made of them: `recordOf` for any answered call, `bareRecord` where absent fields
 // matter.
-import { emptyAttempt, emptyRecord } from "../../src/core/empty-record.ts";
+import { emptyAttempt, emptyRecord } from "../../src/core/record/empty-record.ts";
 import { EARLIEST_OPERATION } from "../../src/core/operation.ts";
-import type { Attempt, CallRecord } from "../../src/core/record.ts";
+import type { Attempt, CallRecord } from "../../src/core/record/record.ts";
 import type { LedgerRow } from "../../src/store/journal/ledger.ts";
 
 export const HOUR_MS = 3_600_000;

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { JsonObject } from "../../src/core/json.ts";
-import type { CallRecord } from "../../src/core/record.ts";
+import type { CallRecord } from "../../src/core/record/record.ts";
 import { tagOf } from "../../src/store/calls/call-tags.ts";
 import { parseJson } from "../../src/wire/json.ts";
 import type {

@@ -1,8 +1,8 @@
 // What every queue of events does, over each database: an event is stored once, each webhook's delivery is leased to
 // one process at a time, and nothing grows without bound.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { eventIdOf, newEventId } from "../../src/core/event-id.ts";
-import type { GatewayEvent } from "../../src/core/event.ts";
+import { eventIdOf, newEventId } from "../../src/core/record/event-id.ts";
+import type { GatewayEvent } from "../../src/core/record/event.ts";
 import type { ClaimedDelivery, DeliveryAttempt, EventQueue, Recipient } from "../../src/store/events/events.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import type { Store } from "../../src/store/store.ts";

@@ -10,7 +10,7 @@ import {
   type Reservation,
   type Shortage,
 } from "../../src/admission/limit-store.ts";
-import type { LimitRule } from "../../src/core/limit.ts";
+import type { LimitRule } from "../../src/core/configured/limit.ts";
 
 export function ruleOf(parts: Partial<LimitRule>): LimitRule {
   return {

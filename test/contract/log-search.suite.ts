@@ -1,7 +1,7 @@
 // What every store of calls does for the log: each filter finds what a scan over the records finds, in every order, in
 // pages of bounded cost; contents are stored, found and removed.
 import { beforeAll, describe, expect, test } from "bun:test";
-import type { CallRecord } from "../../src/core/record.ts";
+import type { CallRecord } from "../../src/core/record/record.ts";
 import type { CallStore, LogFilter, LogOrder } from "../../src/store/calls/calls.ts";
 import { tagOf } from "../../src/store/calls/call-tags.ts";
 import type { LedgerRow } from "../../src/store/journal/ledger.ts";

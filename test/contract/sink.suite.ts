@@ -2,7 +2,7 @@
 // within its time, and sends no content that it was not given. Sinks over HTTP also survive receivers that are dead,
 // slow or faulty.
 import { describe, expect, test } from "bun:test";
-import type { CallContent } from "../../src/core/content.ts";
+import type { CallContent } from "../../src/core/configured/content.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { type RecordedCall, type Sink, SinkFault } from "../../src/observe/integrations/sink.ts";
 import { recordOf } from "./call-records.ts";

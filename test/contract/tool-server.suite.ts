@@ -1,11 +1,11 @@
 // What every transport to a tool server gives: the same list, the same results, concurrent calls that do not mix, an
 // end when the caller leaves. Tested with the protocol's own reference server.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { Cancellation } from "../../src/core/cancellation.ts";
+import { Cancellation } from "../../src/core/concurrency/cancellation.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/json.ts";
-import type { ToolResult, ToolServer, ToolTransport } from "../../src/core/tool.ts";
+import type { ToolResult, ToolServer, ToolTransport } from "../../src/core/configured/tool.ts";
 import { openToolServers, type OpenToolServers } from "../../src/mcp/open-tool-servers.ts";
 import { createSocketUpstream } from "../../src/wire/upstream-socket.ts";
 

@@ -1,9 +1,9 @@
 // The transports to a tool server, through their common suite, and servers of the protocol's newer version, which has
 // no sessions.
 import { afterAll, describe, expect, test } from "bun:test";
-import { Cancellation } from "../../src/core/cancellation.ts";
+import { Cancellation } from "../../src/core/concurrency/cancellation.ts";
 import { systemClock } from "../../src/core/clock.ts";
-import type { ToolTransport } from "../../src/core/tool.ts";
+import type { ToolTransport } from "../../src/core/configured/tool.ts";
 import { openToolServers } from "../../src/mcp/open-tool-servers.ts";
 import { createSocketUpstream } from "../../src/wire/upstream-socket.ts";
 import { EVERYTHING_PROGRAM, openEverything } from "../harness/everything-server.ts";

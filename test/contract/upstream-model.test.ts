@@ -6,7 +6,7 @@ import { afterAll, expect, test } from "bun:test";
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 import fc from "fast-check";
-import { Cancellation } from "../../src/core/cancellation.ts";
+import { Cancellation } from "../../src/core/concurrency/cancellation.ts";
 import { UpstreamFault, type UpstreamClient } from "../../src/wire/upstream.ts";
 import { createSocketUpstream } from "../../src/wire/upstream-socket.ts";
 import { printedSeed } from "../harness/chance.ts";

@@ -9,7 +9,7 @@ import { createServer as createTlsServer } from "node:tls";
 import type { TLSSocket } from "node:tls";
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import fc from "fast-check";
-import { Cancellation } from "../../src/core/cancellation.ts";
+import { Cancellation } from "../../src/core/concurrency/cancellation.ts";
 import { VERSION } from "../../src/core/version.ts";
 import { UpstreamFault, type UpstreamClient } from "../../src/wire/upstream.ts";
 import { createSocketUpstream } from "../../src/wire/upstream-socket.ts";

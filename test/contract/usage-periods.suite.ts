@@ -2,7 +2,7 @@
 // themselves.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { CallRecord } from "../../src/core/record.ts";
+import type { CallRecord } from "../../src/core/record/record.ts";
 import type { CallStore, UsageDimension, UsageRow, UsageSums } from "../../src/store/calls/calls.ts";
 import { drawCount } from "../harness/long-run.ts";
 import { type CallParts, DAY_MS, DAY_ONE, HOUR_MS, rowOf } from "./call-records.ts";

@@ -1,8 +1,8 @@
 // Trace ids: they begin with the time, the rest is random, and what is chosen by them is chosen by the random digits.
 import { expect, test } from "bun:test";
 import { newRandomId, newTraceId } from "../../src/core/ids.ts";
-import { isSampled } from "../../src/core/sampling.ts";
-import { isKept } from "../../src/core/trace.ts";
+import { isSampled } from "../../src/core/record/sampling.ts";
+import { isKept } from "../../src/core/record/trace.ts";
 
 const START_MS = Date.UTC(2026, 0, 5);
 

@@ -1,8 +1,8 @@
 // Tokens over real sockets: what is requested, how long a token is used, one exchange for all waiting calls, and how a
 // failing service is treated.
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
-import { Cancellation } from "../../src/core/cancellation.ts";
-import type { StoredCredential } from "../../src/core/credential.ts";
+import { Cancellation } from "../../src/core/concurrency/cancellation.ts";
+import type { StoredCredential } from "../../src/core/configured/credential.ts";
 import { type SeenRequest, startRawUpstream, startUpstream } from "../harness/upstream.ts";
 import {
   context,

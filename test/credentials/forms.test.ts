@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { importSPKI, jwtVerify } from "jose";
-import { googleServiceAccount, type StoredCredential } from "../../src/core/credential.ts";
+import { googleServiceAccount, type StoredCredential } from "../../src/core/configured/credential.ts";
 import type { GoogleAuthLibrary } from "../../src/credentials/google.ts";
 import { startUpstream } from "../harness/upstream.ts";
 import {

@@ -1,8 +1,8 @@
 // A credential provider on a token service of the test, with a clock that the test sets, and credentials of every kind
 // for it.
 import { generateKeyPairSync } from "node:crypto";
-import { Cancellation } from "../../src/core/cancellation.ts";
-import type { CredentialProvider, ResolveContext, StoredCredential } from "../../src/core/credential.ts";
+import { Cancellation } from "../../src/core/concurrency/cancellation.ts";
+import type { CredentialProvider, ResolveContext, StoredCredential } from "../../src/core/configured/credential.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { Credential } from "../../src/core/target.ts";
 import {

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { NOUNS } from "../../src/cli/admin/nouns.ts";
 import { parseCallerHeaders } from "../../src/engine/fit/caller-headers.ts";
 import { GatewayError } from "../../src/core/errors.ts";
-import type { CallRecord } from "../../src/core/record.ts";
+import type { CallRecord } from "../../src/core/record/record.ts";
 import { attemptOf, bareRecord } from "../contract/call-records.ts";
 import { VERSION } from "../../src/core/version.ts";
 import { callLine } from "../../src/observe/log.ts";

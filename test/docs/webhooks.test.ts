@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { thresholdEvent } from "../../src/admission/budget-thresholds.ts";
-import { EVENT_TYPES, type NewEvent, NO_WEBHOOKS, TEST_EVENT } from "../../src/core/event.ts";
+import { EVENT_TYPES, type NewEvent, NO_WEBHOOKS, TEST_EVENT } from "../../src/core/record/event.ts";
 import { UNRESTRICTED } from "../../src/core/identity.ts";
 import { auditHeads } from "../../src/observe/webhooks/audit-heads.ts";
 import { refusalEvents } from "../../src/observe/webhooks/refusal-events.ts";

@@ -1,7 +1,7 @@
 // Figures of a time of which single calls are not kept any more: they are the sums of whole hours, and of end users those of whole days in UTC, and the
 // page says up to when. Each figure is the sum of the rows that the ledger had, which this test makes itself.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { CallRecord } from "../../src/core/record.ts";
+import type { CallRecord } from "../../src/core/record/record.ts";
 import { DAY_MS, HOUR_MS } from "../contract/call-records.ts";
 import { chromiumProgram, type ConsolePage } from "../harness/chromium.ts";
 import { digitsOf, exactAmountIn, type LedgerConsole, openLedgerConsole } from "../harness/console-figures.ts";

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Locator } from "playwright-core";
 import { isShortage } from "../../src/admission/limit-store.ts";
-import type { CallRecord } from "../../src/core/record.ts";
+import type { CallRecord } from "../../src/core/record/record.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import { DAY_MS, HOUR_MS } from "../contract/call-records.ts";
 import { chromiumProgram, type ConsolePage } from "../harness/chromium.ts";

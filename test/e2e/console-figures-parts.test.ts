@@ -2,7 +2,7 @@
 // the providers, the versions of a route and the page of a call. Each figure is the sum of the rows of the ledger that this test makes itself.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Locator } from "playwright-core";
-import type { CallRecord } from "../../src/core/record.ts";
+import type { CallRecord } from "../../src/core/record/record.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import { attemptOf, HOUR_MS } from "../contract/call-records.ts";
 import { chromiumProgram, type ConsolePage } from "../harness/chromium.ts";

@@ -2,7 +2,7 @@
 // clocks are changed, and with the rows to which each figure leads. The sums in each database and zone: test/contract/usage-periods.suite.ts.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright-core";
-import type { CallRecord } from "../../src/core/record.ts";
+import type { CallRecord } from "../../src/core/record/record.ts";
 import { HOUR_MS } from "../contract/call-records.ts";
 import { chromiumProgram, launch, openConsole } from "../harness/chromium.ts";
 import { exactDollars, LEDGER_ZONES, ledgerCalls, type LedgerFigures, summed } from "../harness/console-ledger.ts";

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright-core";
 import { type Json, type JsonObject, isObject } from "../../src/core/json.ts";
-import type { CallRecord } from "../../src/core/record.ts";
+import type { CallRecord } from "../../src/core/record/record.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import { attemptOf, recordOf } from "../contract/call-records.ts";
 import { chromiumProgram, type ConsolePage, launch, openConsole } from "../harness/chromium.ts";

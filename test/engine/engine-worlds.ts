@@ -1,9 +1,9 @@
 // Random worlds for the engine: routes, fallbacks, upstreams that fail, clients that leave; and one run of such a world through the whole gateway in turned time.
 import fc from "fast-check";
-import type { Route, StrategyType } from "../../src/core/route.ts";
+import type { Route, StrategyType } from "../../src/core/configured/route.ts";
 import type { LimitStore } from "../../src/admission/limit-store.ts";
-import { type LimitSet, NO_LIMITS } from "../../src/core/limit.ts";
-import type { CallRecord } from "../../src/core/record.ts";
+import { type LimitSet, NO_LIMITS } from "../../src/core/configured/limit.ts";
+import type { CallRecord } from "../../src/core/record/record.ts";
 import type { Health } from "../../src/routing/health/health.ts";
 import { type Fault, type Served, status } from "../harness/faults.ts";
 import { routedGateway, routeOf, UPSTREAMS } from "../harness/routed.ts";

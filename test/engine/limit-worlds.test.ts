@@ -10,7 +10,7 @@ import {
   type Reservation,
   type Shortage,
 } from "../../src/admission/limit-store.ts";
-import type { LimitSet } from "../../src/core/limit.ts";
+import type { LimitSet } from "../../src/core/configured/limit.ts";
 import { limitSet } from "../harness/limited.ts";
 import { turnTime } from "../harness/turned-time.ts";
 import { printedSeed } from "../harness/chance.ts";

@@ -1,8 +1,8 @@
 // The text of a record: written once, the same for the journal and for integrations, and still true of the record when integrations receive it.
 import { expect, test } from "bun:test";
-import { emptyAttempt } from "../../src/core/empty-record.ts";
-import type { CallRecord } from "../../src/core/record.ts";
-import { recordText } from "../../src/core/record-text.ts";
+import { emptyAttempt } from "../../src/core/record/empty-record.ts";
+import type { CallRecord } from "../../src/core/record/record.ts";
+import { recordText } from "../../src/core/record/record-text.ts";
 import { closingText } from "../../src/store/journal/journal-row.ts";
 import { noLedger } from "../../src/store/journal/ledger.ts";
 import { parseCallRecord } from "../../src/wire/record-json.ts";

@@ -1,6 +1,6 @@
 // A form that is translated to chat completions: fields of the gateway, and errors that name the client's own paths.
 import { expect, test } from "bun:test";
-import { LEAST_BODY_BOUNDS } from "../../src/core/body-bounds.ts";
+import { LEAST_BODY_BOUNDS } from "../../src/core/request/body-bounds.ts";
 import type { ChatRequest } from "../../src/core/chat.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/json.ts";

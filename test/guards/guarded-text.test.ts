@@ -1,7 +1,7 @@
 // Guards over text in pieces: the result does not depend on the pieces, nothing of a match is sent, and only what could
 // still become a match is held back.
 import { describe, expect, test } from "bun:test";
-import type { GuardPolicy } from "../../src/core/policy.ts";
+import type { GuardPolicy } from "../../src/core/configured/policy.ts";
 import fc from "fast-check";
 import { RE2JS } from "re2js";
 import { BlockedText, GuardedText, guardText } from "../../src/guards/guarded-text.ts";

@@ -1,6 +1,6 @@
 // For every operation of the admin API a request that is right wherever it is sent to: what the path names is there, and the body is valid.
 import type { Role } from "../../src/core/identity.ts";
-import { newEventId } from "../../src/core/event-id.ts";
+import { newEventId } from "../../src/core/record/event-id.ts";
 import { type ConfigurationScope, LOCAL_ACTOR, type NewResource } from "../../src/store/records.ts";
 import { createToken } from "../../src/auth/tokens/token-admin.ts";
 import { rowOf } from "../contract/call-records.ts";

@@ -1,6 +1,6 @@
 // A console over the calls of a made ledger, which people look at from several time zones: one world and one browser, in which an owner signs in once.
 import type { Browser, Cookie, Locator } from "playwright-core";
-import type { CallRecord } from "../../src/core/record.ts";
+import type { CallRecord } from "../../src/core/record/record.ts";
 import { type ConsolePage, launch, openConsole } from "./chromium.ts";
 import { type ConsoleWorld, openConsoleWorld } from "./console-world.ts";
 

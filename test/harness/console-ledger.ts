@@ -1,5 +1,5 @@
 // Made calls whose sums a test makes itself, record by record, to compare them with what the console shows.
-import type { CallRecord } from "../../src/core/record.ts";
+import type { CallRecord } from "../../src/core/record/record.ts";
 import { recordOf } from "../contract/call-records.ts";
 import { isLongRun } from "./long-run.ts";
 

@@ -1,6 +1,6 @@
 // The protocol's own reference server, `@modelcontextprotocol/server-everything`, as a process behind an address, or as the program that a gateway starts.
 import { dirname, join } from "node:path";
-import type { ToolTransport } from "../../src/core/tool.ts";
+import type { ToolTransport } from "../../src/core/configured/tool.ts";
 import { freePort } from "./free-port.ts";
 
 const PROGRAM = join(

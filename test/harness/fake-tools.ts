@@ -1,9 +1,9 @@
 // Tool servers within the process: each tool is a function of the test. For tests of many rounds, or with a simulated
 // clock.
-import type { CancelSignal } from "../../src/core/cancellation.ts";
+import type { CancelSignal } from "../../src/core/concurrency/cancellation.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/json.ts";
-import type { ToolResult, ToolServer, ToolServerSet } from "../../src/core/tool.ts";
+import type { ToolResult, ToolServer, ToolServerSet } from "../../src/core/configured/tool.ts";
 import type { ToolServers } from "../../src/mcp/tool-servers.ts";
 
 export interface FakeTool {
@@ -33,7 +33,7 @@ export function says(text: string, isError = false): ToolResult {
 }
 
 /** On the global timers; the signal ends it at once. */
-export { pause as waitFor } from "../../src/core/timeout.ts";
+export { pause as waitFor } from "../../src/core/concurrency/timeout.ts";
 
 /** By label and name of the tool. All are registered, for every project, and need no approval. */
 export function fakeToolServers(

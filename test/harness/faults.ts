@@ -1,7 +1,7 @@
 // Upstreams that fail by a script, within the process, in OpenAI's form. Each answer is marked with its upstream, so
 // that mixed answers show; each call is kept with how it ended. They use the global timers, so that a test may simulate
 // time.
-import { pause } from "../../src/core/timeout.ts";
+import { pause } from "../../src/core/concurrency/timeout.ts";
 import { readBytes, decodeUtf8 } from "../../src/wire/body-bytes.ts";
 import {
   type UpstreamCall,

@@ -1,9 +1,9 @@
 // A faulty tool server of the test, and what calls it.
-import { Cancellation } from "../../src/core/cancellation.ts";
+import { Cancellation } from "../../src/core/concurrency/cancellation.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/json.ts";
-import type { ToolServer } from "../../src/core/tool.ts";
+import type { ToolServer } from "../../src/core/configured/tool.ts";
 import type { LinkBounds } from "../../src/mcp/links.ts";
 import { openToolServers, type OpenToolServers, type ToolServersOptions } from "../../src/mcp/open-tool-servers.ts";
 import { createSocketUpstream } from "../../src/wire/upstream-socket.ts";

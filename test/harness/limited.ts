@@ -2,8 +2,8 @@
 import { afterEach, expect } from "bun:test";
 import { compileLimits } from "../../src/admission/compile-limits.ts";
 import { budgetSchema, limitSchema } from "../../src/admission/settings.ts";
-import type { Configured } from "../../src/core/configured.ts";
-import type { LimitSet } from "../../src/core/limit.ts";
+import type { Configured } from "../../src/core/configured/configured.ts";
+import type { LimitSet } from "../../src/core/configured/limit.ts";
 import type { ProviderSettings } from "../../src/core/snapshot.ts";
 import type { StubOptions } from "./in-process.ts";
 import { type Routed, routedGateway, UPSTREAMS } from "./routed.ts";

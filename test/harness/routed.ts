@@ -6,7 +6,7 @@ import {
   type Route,
   type RouteFallback,
   type RouteTarget,
-} from "../../src/core/route.ts";
+} from "../../src/core/configured/route.ts";
 import { type FaultyOptions, type FaultyUpstream, faultyUpstream } from "./faults.ts";
 import { type Stub, stubGateway, type StubOptions } from "./in-process.ts";
 import { providerSettings, storedKey } from "./targets.ts";

@@ -1,5 +1,5 @@
 // Targets, credentials and settings of providers for tests, with defaults for everything that a test does not set.
-import type { StoredCredential } from "../../src/core/credential.ts";
+import type { StoredCredential } from "../../src/core/configured/credential.ts";
 import type { ProviderSettings } from "../../src/core/snapshot.ts";
 import { type Credential, type Target, UNKNOWN_FACTS } from "../../src/core/target.ts";
 import type { Provider, SignContext } from "../../src/providers/provider.ts";

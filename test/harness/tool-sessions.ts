@@ -1,9 +1,9 @@
 // Tool sessions of requests, without rounds: the real parser and the real session, with tool servers that are functions of the test.
-import { Cancellation } from "../../src/core/cancellation.ts";
+import { Cancellation } from "../../src/core/concurrency/cancellation.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { Principal } from "../../src/core/identity.ts";
 import type { JsonObject } from "../../src/core/json.ts";
-import type { ToolActivity, ToolDefinition, ToolResult, ToolServer } from "../../src/core/tool.ts";
+import type { ToolActivity, ToolDefinition, ToolResult, ToolServer } from "../../src/core/configured/tool.ts";
 import type { CallPolicies } from "../../src/engine/call/call-policies.ts";
 import { openToolSession } from "../../src/engine/tools/open-tool-session.ts";
 import { parseChatRequest } from "../../src/engine/request/parse.ts";

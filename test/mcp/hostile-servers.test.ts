@@ -1,8 +1,8 @@
 // Hostile tool servers: they attack other calls, the gateway's time and memory, and its secrets. Each belongs to one
 // tenant of a gateway that serves all.
 import { afterEach, describe, expect, test } from "bun:test";
-import { Cancellation } from "../../src/core/cancellation.ts";
-import type { ToolServer } from "../../src/core/tool.ts";
+import { Cancellation } from "../../src/core/concurrency/cancellation.ts";
+import type { ToolServer } from "../../src/core/configured/tool.ts";
 import { closeFaultyTools, failure, openFaultyTools, tool } from "../harness/faulty-tools.ts";
 import { openToolServer, said, type Answer, type ServedCall } from "../harness/tool-server.ts";
 import { until } from "../harness/until.ts";

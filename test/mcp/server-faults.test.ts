@@ -1,8 +1,8 @@
 // Tool servers that fail, contradict themselves or send too much: what calls see, how soon, and that the next call is
 // served again.
 import { afterEach, describe, expect, test } from "bun:test";
-import { Cancellation } from "../../src/core/cancellation.ts";
-import type { ToolServer } from "../../src/core/tool.ts";
+import { Cancellation } from "../../src/core/concurrency/cancellation.ts";
+import type { ToolServer } from "../../src/core/configured/tool.ts";
 import { closeFaultyTools, failure, openFaultyTools as world, tool } from "../harness/faulty-tools.ts";
 import { openToolServer, said } from "../harness/tool-server.ts";
 import { until } from "../harness/until.ts";

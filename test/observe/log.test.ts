@@ -1,6 +1,6 @@
 // The line of a call holds what callers and providers said only as text of JSON, and only so much of it; an observer that fails takes nothing from others.
 import { expect, test } from "bun:test";
-import type { CallRecord } from "../../src/core/record.ts";
+import type { CallRecord } from "../../src/core/record/record.ts";
 import { callLine } from "../../src/observe/log.ts";
 import { observers } from "../../src/observe/observer.ts";
 import { parseJson } from "../../src/wire/json.ts";

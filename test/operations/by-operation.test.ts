@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 import { handleCall } from "../../src/engine/handle.ts";
 import { GatewayError } from "../../src/core/errors.ts";
-import type { PolicySet } from "../../src/core/policy.ts";
+import type { PolicySet } from "../../src/core/configured/policy.ts";
 import { OPERATIONS } from "../../src/operations/operations.ts";
 import { compilePolicies } from "../../src/policies/compile-policies.ts";
 import { policiesSection } from "../../src/policies/policy-settings.ts";

@@ -5,7 +5,7 @@ import {
   CLIENT_DEVIATION_NAMES,
   CLIENT_DEVIATIONS,
   type ClientDeviationName,
-} from "../../src/core/client-deviations.ts";
+} from "../../src/core/configured/client-deviations.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import type { ScopeSettings } from "../../src/core/snapshot.ts";
 import { MESSAGES } from "../../src/operations/messages/messages.ts";

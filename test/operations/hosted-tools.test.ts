@@ -1,7 +1,7 @@
 // Tools that run at the vendor: which may run, how often they ran, and what that costs (promise 12.3).
 import { describe, expect, test } from "bun:test";
 import type { Operation } from "../../src/engine/operation.ts";
-import { hostedToolPrice } from "../../src/core/hosted-tool.ts";
+import { hostedToolPrice } from "../../src/core/configured/hosted-tool.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import type { ProviderSettings } from "../../src/core/snapshot.ts";
 import { CHAT_COMPLETIONS } from "../../src/operations/chat/chat-completions.ts";

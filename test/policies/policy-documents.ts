@@ -1,8 +1,8 @@
 // Policies for tests: documents as the file holds them, configured and compiled.
 import { compilePolicies } from "../../src/policies/compile-policies.ts";
 import { type PolicyDocument, policySchema } from "../../src/policies/policy-settings.ts";
-import type { Configured } from "../../src/core/configured.ts";
-import type { PolicySet, GuardPolicy } from "../../src/core/policy.ts";
+import type { Configured } from "../../src/core/configured/configured.ts";
+import type { PolicySet, GuardPolicy } from "../../src/core/configured/policy.ts";
 
 export function configuredPolicy(
   document: object,

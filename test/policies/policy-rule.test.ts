@@ -16,7 +16,7 @@ import { compileRule, RuleError } from "../../src/policies/policy-rule.ts";
 import { parseChatRequest } from "../../src/engine/request/parse.ts";
 import type { OperationName } from "../../src/core/operation.ts";
 import { COMMON_PARAMETERS } from "../../src/core/params.ts";
-import type { RuleFacts } from "../../src/core/policy.ts";
+import type { RuleFacts } from "../../src/core/configured/policy.ts";
 import { timesAsMuch } from "../harness/cpu-time.ts";
 
 const MESSAGES = [{ role: "user", content: "Hello" }];

@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { readEnvironment } from "../../src/config/environment.ts";
 import { parseConfiguration } from "../../src/snapshot/configuration.ts";
-import { LEAST_BODY_BOUNDS } from "../../src/core/body-bounds.ts";
+import { LEAST_BODY_BOUNDS } from "../../src/core/request/body-bounds.ts";
 import type { ChatRequest } from "../../src/core/chat.ts";
 import type { OperationName } from "../../src/core/operation.ts";
 import type { NativeOperation, Provider } from "../../src/providers/provider.ts";

@@ -1,7 +1,7 @@
 // The body that an OpenAI-shaped provider gets: the caller's own text except for what has to change.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { withMembers } from "../../src/core/request-source.ts";
+import { withMembers } from "../../src/core/request/request-source.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { FIELDS } from "../../src/core/params.ts";
 import { parseChatRequest } from "../../src/engine/request/parse.ts";

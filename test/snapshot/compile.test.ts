@@ -7,7 +7,7 @@ import { compileSnapshot, configurationNotices } from "../../src/snapshot/compil
 import { parseConfiguration } from "../../src/snapshot/configuration.ts";
 import type { Identities } from "../../src/store/records.ts";
 import { FAMILIES } from "../config/families.ts";
-import type { StoredCredential } from "../../src/core/credential.ts";
+import type { StoredCredential } from "../../src/core/configured/credential.ts";
 import { providerSettings, storedKey } from "../harness/targets.ts";
 
 const token: AccessToken = {

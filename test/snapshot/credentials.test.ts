@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readEnvironment } from "../../src/config/environment.ts";
 import { ConfigurationError } from "../../src/config/problem.ts";
-import type { StoredCredential } from "../../src/core/credential.ts";
+import type { StoredCredential } from "../../src/core/configured/credential.ts";
 import { ADDRESS_WORD } from "../../src/core/target.ts";
 import type { ProviderSettings } from "../../src/core/snapshot.ts";
 import { parseConfiguration } from "../../src/snapshot/configuration.ts";

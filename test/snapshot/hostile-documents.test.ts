@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readEnvironment } from "../../src/config/environment.ts";
 import { openSecretCipher } from "../../src/config/secret-cipher.ts";
-import { CONFIGURED_KINDS, type ConfiguredKind } from "../../src/core/configured.ts";
+import { CONFIGURED_KINDS, type ConfiguredKind } from "../../src/core/configured/configured.ts";
 import type { Json, JsonObject } from "../../src/core/json.ts";
 import { snapshotSeenBy } from "../../src/core/snapshot.ts";
 import { PROVIDER_FAMILIES } from "../../src/gateway-parts/provider-families.ts";

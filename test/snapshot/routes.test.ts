@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { readEnvironment } from "../../src/config/environment.ts";
 import { ConfigurationError } from "../../src/config/problem.ts";
-import { DEFAULT_BREAKER, DEFAULT_QUEUE, NO_TIMEOUTS, type Route } from "../../src/core/route.ts";
+import { DEFAULT_BREAKER, DEFAULT_QUEUE, NO_TIMEOUTS, type Route } from "../../src/core/configured/route.ts";
 import type { Snapshot } from "../../src/core/snapshot.ts";
 import { routesFor } from "../../src/routing/resolve-route.ts";
 import { compileSnapshot, configurationNotices } from "../../src/snapshot/compile.ts";

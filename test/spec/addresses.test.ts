@@ -2,7 +2,7 @@
 // set, and which addresses of a request are called, once in this process to inspect the upstream request and once over
 // the real one.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type CredentialProvider, IBM_TOKEN_URL, type StoredCredential } from "../../src/core/credential.ts";
+import { type CredentialProvider, IBM_TOKEN_URL, type StoredCredential } from "../../src/core/configured/credential.ts";
 import type { ProviderSettings } from "../../src/core/snapshot.ts";
 import { providers } from "../../src/providers/registry.ts";
 import { CONVERSING } from "../harness/conversing.ts";

@@ -3,7 +3,7 @@
 // noticed.
 import { describe, expect, test } from "bun:test";
 import { compilePrices, priceSchema } from "../../src/accounting/price-settings.ts";
-import type { CallRecord } from "../../src/core/record.ts";
+import type { CallRecord } from "../../src/core/record/record.ts";
 import { callLine } from "../../src/observe/log.ts";
 import { openMetrics } from "../../src/observe/metrics/metrics.ts";
 import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";

@@ -1,7 +1,7 @@
 // Promise 5.8: how much a body may hold. Each bound is met exactly and exceeded by one, which is answered with 400, the
 // path and the bound, and nothing is sent.
 import { describe, expect, test } from "bun:test";
-import { LEAST_BODY_BOUNDS } from "../../src/core/body-bounds.ts";
+import { LEAST_BODY_BOUNDS } from "../../src/core/request/body-bounds.ts";
 import { cannedUpstream, stubGateway } from "../harness/in-process.ts";
 import { openaiAnswer } from "../harness/upstream.ts";
 

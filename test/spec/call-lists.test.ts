@@ -1,6 +1,6 @@
 // Lists of calls by every filter, their histogram and their most frequent values through the admin API.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { bypassedCall } from "../../src/core/cache.ts";
+import { bypassedCall } from "../../src/core/configured/cache.ts";
 import { attemptOf, HOUR_MS, rowOf } from "../contract/call-records.ts";
 import { type AdminWorld, openAdminWorld, type Told } from "../harness/admin.ts";
 

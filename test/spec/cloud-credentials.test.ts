@@ -1,6 +1,6 @@
 // Promises 2.9 and 7.8 for clouds: where stored key pairs and tokens are sent, which credential takes precedence when a request brings its own, and to whom a refusal is reported.
 import { describe, expect, test } from "bun:test";
-import type { StoredCredential } from "../../src/core/credential.ts";
+import type { StoredCredential } from "../../src/core/configured/credential.ts";
 import type { UpstreamClient } from "../../src/wire/upstream.ts";
 import { cannedUpstream, type CannedAnswer } from "../harness/in-process.ts";
 import { openaiAnswer } from "../harness/upstream.ts";

@@ -1,7 +1,7 @@
 // Promises 3.4 and 6.5 through the whole gateway: what an operator writes into a route needs no permission of the caller,
 // what the caller writes does, and a target that the caller may not call in this way is skipped, also for a fallback.
 import { describe, expect, test } from "bun:test";
-import type { RouteFallback } from "../../src/core/route.ts";
+import type { RouteFallback } from "../../src/core/configured/route.ts";
 import { routedGateway, routeOf, type Routed, type RouteParts, UPSTREAMS } from "../harness/routed.ts";
 import { providerSettings, storedKey } from "../harness/targets.ts";
 

@@ -1,7 +1,7 @@
 // Drains through the whole gateway: a drained target is passed over for a time, whatever the strategy of its route, and
 // the error and the explanation say why.
 import { describe, expect, test } from "bun:test";
-import type { Drain } from "../../src/core/drain.ts";
+import type { Drain } from "../../src/core/configured/drain.ts";
 import { handleCall } from "../../src/engine/handle.ts";
 import { CHAT_COMPLETIONS } from "../../src/operations/chat/chat-completions.ts";
 import { OK, status } from "../harness/faults.ts";

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { newAccessToken } from "../../src/auth/tokens/access-token.ts";
-import type { StoredCredential } from "../../src/core/credential.ts";
+import type { StoredCredential } from "../../src/core/configured/credential.ts";
 import { COMMON_PARAMETERS } from "../../src/core/params.ts";
 import type { Snapshot } from "../../src/core/snapshot.ts";
 import { BLOCK_TYPES } from "../../src/core/chat.ts";

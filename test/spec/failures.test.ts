@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { CATALOGUE } from "../../src/core/errors.ts";
-import { DEFAULT_BREAKER } from "../../src/core/route.ts";
+import { DEFAULT_BREAKER } from "../../src/core/configured/route.ts";
 import { type Fault, status } from "../harness/faults.ts";
 import { cannedUpstream, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { limitedGateway, limitSet } from "../harness/limited.ts";

@@ -1,7 +1,7 @@
 // Promises 7.3 to 7.5 and 1.6 through the whole gateway: where a call goes when the first target has failed, with which
 // parameters and credentials, and what the client has received by then.
 import { describe, expect, test } from "bun:test";
-import type { Route } from "../../src/core/route.ts";
+import type { Route } from "../../src/core/configured/route.ts";
 import { type Fault, OK, status, WORDS } from "../harness/faults.ts";
 import { cannedUpstream, type Stub, type StubOptions, stubGateway } from "../harness/in-process.ts";
 import { type Routed, routedGateway, routeOf } from "../harness/routed.ts";

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { compilePrices, priceSchema } from "../../src/accounting/price-settings.ts";
 import { GatewayError } from "../../src/core/errors.ts";
-import type { CallRecord, ChargeInFlight } from "../../src/core/record.ts";
+import type { CallRecord, ChargeInFlight } from "../../src/core/record/record.ts";
 import type { Ledger, OpenEntry } from "../../src/store/journal/ledger.ts";
 import { UpstreamFault } from "../../src/wire/upstream.ts";
 import { cannedUpstream, type StubOptions, stubGateway } from "../harness/in-process.ts";

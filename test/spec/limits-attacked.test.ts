@@ -4,7 +4,7 @@
 import { describe, expect, test } from "bun:test";
 import { openMetrics } from "../../src/observe/metrics/metrics.ts";
 import { turnedClock } from "../admission/turned-clock.ts";
-import type { Route } from "../../src/core/route.ts";
+import type { Route } from "../../src/core/configured/route.ts";
 import { type Fault, OK, status } from "../harness/faults.ts";
 import { cannedUpstream } from "../harness/in-process.ts";
 import { ask, expectNothingOpen, limitedGateway, limitSet } from "../harness/limited.ts";

@@ -1,7 +1,7 @@
 // Promises 4.1 to 4.4 and 4.6 for limits, through the whole gateway: what is admitted, the content of a refusal, the
 // headers, and that nothing stays reserved on whichever path a call ends.
 import { describe, expect, test } from "bun:test";
-import type { Hedge } from "../../src/core/route.ts";
+import type { Hedge } from "../../src/core/configured/route.ts";
 import { OK, status, type Fault } from "../harness/faults.ts";
 import { ask, expectNothingOpen, limitedGateway } from "../harness/limited.ts";
 import { routeOf } from "../harness/routed.ts";

@@ -1,6 +1,6 @@
 // A fictitious cloud, called with every form of credential: it writes what it receives into a header, so that tests see
 // where it was sent.
-import type { StoredCredential } from "../../src/core/credential.ts";
+import type { StoredCredential } from "../../src/core/configured/credential.ts";
 import { openTable } from "../../src/providers/conversation-members.ts";
 import { openAICompatibleProvider } from "../../src/providers/openai-compatible/provider.ts";
 import type { Provider } from "../../src/providers/provider.ts";

@@ -12,7 +12,7 @@ import { message, responseOf } from "../providers/responses/events.ts";
 
 const KEY = "sk-proj-0123456789abcdefghijklmnopqrstuvwxyz";
 
-/** The most characters of a key's beginning that are shown before it is known to be one (core/quoted-key.ts). */
+/** The most characters of a key's beginning that are shown before it is known to be one (core/text/quoted-key.ts). */
 const SHOWN = 8;
 
 const events = (all: readonly JsonObject[]): string =>

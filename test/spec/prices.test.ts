@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { compilePrices, priceSchema } from "../../src/accounting/price-settings.ts";
 import type { Permission } from "../../src/core/identity.ts";
-import type { PriceBook } from "../../src/core/price.ts";
+import type { PriceBook } from "../../src/core/configured/price.ts";
 import { listModels } from "../../src/http/models.ts";
 import { providers } from "../../src/providers/registry.ts";
 import { type Fault, OK, status, WORDS } from "../harness/faults.ts";

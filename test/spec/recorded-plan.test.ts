@@ -1,7 +1,7 @@
 // What the record keeps of how a call was routed and answered (promise 11.1): the steps of the plan with their reasons, the targets that it might
 // have gone to, and when the client was sent something although there was no content yet.
 import { describe, expect, test } from "bun:test";
-import { recordText } from "../../src/core/record-text.ts";
+import { recordText } from "../../src/core/record/record-text.ts";
 import { callFields } from "../../src/observe/log.ts";
 import { parseCallRecord } from "../../src/wire/record-json.ts";
 import { policiesFor } from "../policies/policy-documents.ts";

@@ -1,7 +1,7 @@
 // Promises 1.5, 3.4, 4.1, 6.4 and 7: a call that named a route is served by that route, whatever target it ends at; a
 // fallback `route:x` hands the call to `x`.
 import { describe, expect, test } from "bun:test";
-import type { Route } from "../../src/core/route.ts";
+import type { Route } from "../../src/core/configured/route.ts";
 import { policiesFor } from "../policies/policy-documents.ts";
 import { type Fault, status } from "../harness/faults.ts";
 import type { StubOptions } from "../harness/in-process.ts";

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readEnvironment } from "../../src/config/environment.ts";
-import type { StoredCredential } from "../../src/core/credential.ts";
+import type { StoredCredential } from "../../src/core/configured/credential.ts";
 import { callLine } from "../../src/observe/log.ts";
 import { openMetrics } from "../../src/observe/metrics/metrics.ts";
 import { compileProviders } from "../../src/snapshot/provider-table.ts";

@@ -1,7 +1,7 @@
 // One call in the process, as its client, its record and its kept content show it, so that a call with a long answer can be
 // compared with one whose answer is short.
-import type { CallContent } from "../../src/core/content.ts";
-import type { CallRecord } from "../../src/core/record.ts";
+import type { CallContent } from "../../src/core/configured/content.ts";
+import type { CallRecord } from "../../src/core/record/record.ts";
 import { cannedUpstream, stubGateway, type StubOptions } from "../harness/in-process.ts";
 
 export interface SeenAnswer {

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { cannedUpstream, type CannedAnswer, type Stub, stubGateway } from "../harness/in-process.ts";
 import { limitSet } from "../harness/limited.ts";
 import { readStream } from "../harness/sse.ts";
-import { DEFAULT_BREAKER } from "../../src/core/route.ts";
+import { DEFAULT_BREAKER } from "../../src/core/configured/route.ts";
 import { readBytes } from "../../src/wire/body-bytes.ts";
 import { type UpstreamClient, UpstreamFault, type UpstreamRequest } from "../../src/wire/upstream.ts";
 import { until } from "../harness/until.ts";

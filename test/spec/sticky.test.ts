@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
 import { openaiAnswer, startUpstream } from "../harness/upstream.ts";
 import { routedGateway, routeOf, UPSTREAMS } from "../harness/routed.ts";
-import type { Sticky } from "../../src/core/route.ts";
+import type { Sticky } from "../../src/core/configured/route.ts";
 import type { Routed } from "../harness/routed.ts";
 
 const KEYS = Array.from({ length: 24 }, (_, index) => `key-${index}`);

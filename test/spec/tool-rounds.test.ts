@@ -1,7 +1,7 @@
 // Rounds of tools that the gateway runs (promises 10.2, 10.3, 10.4), over a model of OpenAI's form that answers each
 // round by a script.
 import { describe, expect, test } from "bun:test";
-import type { CallRecord } from "../../src/core/record.ts";
+import type { CallRecord } from "../../src/core/record/record.ts";
 import { type FakeTool, type FakeToolServers, fakeToolServers, says, waitFor } from "../harness/fake-tools.ts";
 import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { providerSettings, storedKey } from "../harness/targets.ts";

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { FUNCTION_NAME } from "../../src/core/params.ts";
-import type { ToolDefinition, ToolResult } from "../../src/core/tool.ts";
+import type { ToolDefinition, ToolResult } from "../../src/core/configured/tool.ts";
 import { offeredNames, toolPlace } from "../../src/engine/tools/offered-tools.ts";
 import { fitRequest } from "../../src/engine/fit/fit.ts";
 import { providers } from "../../src/providers/registry.ts";

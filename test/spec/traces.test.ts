@@ -1,8 +1,8 @@
 // Calls in a distributed trace, and the record of each attempt: incoming and outgoing context, ids of spans, begin and
 // usage of attempts.
 import { describe, expect, test } from "bun:test";
-import type { CallRecord } from "../../src/core/record.ts";
-import type { Tracing } from "../../src/core/trace.ts";
+import type { CallRecord } from "../../src/core/record/record.ts";
+import type { Tracing } from "../../src/core/record/trace.ts";
 import { type Fault, OK, status } from "../harness/faults.ts";
 import { cannedUpstream, stubGateway } from "../harness/in-process.ts";
 import { routedGateway, routeOf, type Routed, type RouteParts } from "../harness/routed.ts";

@@ -3,7 +3,7 @@
 // exchange; an exchange that cannot pass is listed in EXCEPTIONS with its reason.
 import { afterAll, describe, expect, test } from "bun:test";
 import { DETECTOR_CLASSES } from "../../src/guards/detector-classes.ts";
-import type { PolicySet } from "../../src/core/policy.ts";
+import type { PolicySet } from "../../src/core/configured/policy.ts";
 import { providers } from "../../src/providers/registry.ts";
 import { policiesFor } from "../policies/policy-documents.ts";
 import { cannedUpstream, type CannedAnswer, stubGateway } from "../harness/in-process.ts";

@@ -1,7 +1,7 @@
 // Edits of a JSON text: what is not edited stays byte for byte, and the value is that which the edits say.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { JsonEdit } from "../../src/core/json-edit.ts";
+import type { JsonEdit } from "../../src/core/request/json-edit.ts";
 import { isObject, type Json, type JsonObject } from "../../src/core/json.ts";
 import { editedJson } from "../../src/wire/json-edit.ts";
 import { editedInOnePass } from "../../src/wire/json-edit-in-one-pass.ts";

@@ -6,7 +6,7 @@ import { CallLimits, type AttemptReservation } from "../../src/admission/call-li
 import type { Account } from "../../src/admission/limit-store.ts";
 import { type MemoryLimitStore, openMemoryLimits } from "../../src/admission/memory.ts";
 import { GatewayError } from "../../src/core/errors.ts";
-import type { LimitOutcome } from "../../src/core/record.ts";
+import type { LimitOutcome } from "../../src/core/record/record.ts";
 import { JournalledCounts } from "../../src/store/journal/journalled-counts.ts";
 import type { CountStore, KeptCount } from "../../src/store/journal/limit-counts.ts";
 import type { SupervisorChannel } from "../../src/workers/messages.ts";

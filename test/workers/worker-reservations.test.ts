@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { openMemoryLimits } from "../../src/admission/memory.ts";
 import type { LimitStore, Need } from "../../src/admission/limit-store.ts";
 import { systemClock } from "../../src/core/clock.ts";
-import type { LimitOutcome } from "../../src/core/record.ts";
+import type { LimitOutcome } from "../../src/core/record/record.ts";
 import { endCall, type Journalled } from "../../src/workers/worker-reservations.ts";
 import { accountOf, needOf, reserved } from "../contract/limit-store.suite.ts";
 

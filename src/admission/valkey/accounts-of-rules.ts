@@ -1,7 +1,7 @@
 // Finds the account, and the channel of its tenant, for a rule and a value, and decides when a replica may forget an
 // account.
 import type { Account } from "../limit-store.ts";
-import type { LimitRule } from "../../core/limit.ts";
+import type { LimitRule } from "../../core/configured/limit.ts";
 import { forgetReported, type Moment, newAccount, type ReplicaAccount } from "./replica-account.ts";
 import { type Channel, newChannel } from "./channel-state.ts";
 import type { LeaseJournal } from "./lease-journal.ts";

@@ -3,7 +3,7 @@
 // process on the data folder charges what these say: what a call used, or if it had not ended, what it had reserved.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { LimitRule } from "../../core/limit.ts";
+import type { LimitRule } from "../../core/configured/limit.ts";
 import { slotsOf } from "../../store/journal/journal-folder.ts";
 import { inspectJournal } from "../../store/journal/journal-recovery.ts";
 import { JournalledCounts } from "../../store/journal/journalled-counts.ts";

@@ -1,7 +1,7 @@
 // What a replica knows of one account: the leases that it may spend, what it has charged by bucket, and what it has not
 // reported to the store yet. Every change of `charged` that the store does not know of is in `unreported` too, so
 // the store's figure plus `unreported` always equals `charged`.
-import type { LimitRule, LimitUnit } from "../../core/limit.ts";
+import type { LimitRule, LimitUnit } from "../../core/configured/limit.ts";
 import type { AccountStatus } from "../limit-store.ts";
 import type { LeaseJournal } from "./lease-journal.ts";
 import type { AccountKind } from "./protocol.ts";

@@ -2,7 +2,7 @@
 // otherwise the store is asked, and while the store cannot be reached the `on_store_failure` of each rule decides. It
 // has no socket and no timer: valkey.ts provides them, and test/admission/simulation replaces them.
 import type { Account, AccountReading, Need, Reservation, Shortage } from "../limit-store.ts";
-import type { LimitRule } from "../../core/limit.ts";
+import type { LimitRule } from "../../core/configured/limit.ts";
 import {
   returnUnits,
   isLow,

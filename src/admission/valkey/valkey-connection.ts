@@ -2,7 +2,7 @@
 // while there is no connection, and nothing is repeated. Whether an answer is too late is decided by the replica, which
 // knows whether its own process ran meanwhile (running-time.ts): a timer that fires before the socket is read proves
 // nothing. The library must not pipeline commands, because on clusters it loses them when a slot moves.
-import { within } from "../../core/timeout.ts";
+import { within } from "../../core/concurrency/timeout.ts";
 import type { Cluster, Redis } from "ioredis";
 import { type Answer, encodeMessage, type MessageWithKeys } from "./protocol.ts";
 import { STORE_SCRIPT } from "./store-script.ts";

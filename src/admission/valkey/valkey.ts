@@ -7,7 +7,7 @@
 // the units stay charged until their window ends.
 import type { Clock } from "../../core/clock.ts";
 import { newRandomId } from "../../core/ids.ts";
-import type { LimitRule } from "../../core/limit.ts";
+import type { LimitRule } from "../../core/configured/limit.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import type { SettlementLedger } from "../../store/journal/ledger.ts";
 import type { Account, AccountReading, LimitStore, Need, Reservation, Shortage } from "../limit-store.ts";

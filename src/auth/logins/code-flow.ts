@@ -3,7 +3,7 @@
 // login that has begun is in the browser only.
 import { timingSafeEqual } from "node:crypto";
 import { isObject, type JsonObject } from "../../core/json.ts";
-import type { ConsoleClient, LoginIssuer } from "../../core/login.ts";
+import type { ConsoleClient, LoginIssuer } from "../../core/configured/login.ts";
 import type { UpstreamClient } from "../../wire/upstream.ts";
 import { discoveryDocument, issuerJson } from "./issuer-requests.ts";
 

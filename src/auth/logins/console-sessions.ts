@@ -3,7 +3,7 @@
 // login (promise 14.2).
 import { type AccessToken, type Membership, PERMISSIONS } from "../../core/identity.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
-import type { LoginIssuer } from "../../core/login.ts";
+import type { LoginIssuer } from "../../core/configured/login.ts";
 import type { LoginCode, LoginWay, StoredSession } from "../../store/identity/sessions.ts";
 import { runsGateway } from "../grants.ts";
 import { actingToken, keptLogin, keptToken, keptUser } from "./kept-identity.ts";

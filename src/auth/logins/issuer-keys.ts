@@ -4,7 +4,7 @@
 import type { JSONWebKeySet, JWTVerifyGetKey } from "jose";
 import type { Clock } from "../../core/clock.ts";
 import { isObject } from "../../core/json.ts";
-import type { LoginIssuer } from "../../core/login.ts";
+import type { LoginIssuer } from "../../core/configured/login.ts";
 import { messageOf } from "../../core/thrown.ts";
 import type { UpstreamClient } from "../../wire/upstream.ts";
 import { discoveryDocument, got, issuerJson } from "./issuer-requests.ts";

@@ -1,7 +1,7 @@
 // Requests of the gateway to an issuer of OpenID Connect: its discovery document, its keys, its tokens. Their time and the
 // size of their answers are bounded, and redirects are not followed.
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { withCancellation } from "../../core/timeout.ts";
+import { withCancellation } from "../../core/concurrency/timeout.ts";
 import { readDecoded } from "../../wire/body-bytes.ts";
 import type { UpstreamClient, UpstreamRequest } from "../../wire/upstream.ts";
 

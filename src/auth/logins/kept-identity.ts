@@ -2,7 +2,7 @@
 // giver of a claim link. What it may do is judged anew each time, by what the snapshot says then.
 import { type AccessToken, type Permission, UNRESTRICTED } from "../../core/identity.ts";
 import { isObject, type Json } from "../../core/json.ts";
-import type { LoginIssuer } from "../../core/login.ts";
+import type { LoginIssuer } from "../../core/configured/login.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 
 type KeptIdentity =

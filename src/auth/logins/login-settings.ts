@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { SCOPE_ID } from "../../config/sections.ts";
 import { PERMISSIONS, ROLES } from "../../core/identity.ts";
-import type { LoginIssuer } from "../../core/login.ts";
+import type { LoginIssuer } from "../../core/configured/login.ts";
 
 /** Signatures with a public key. Algorithms with a shared secret, and `none`, cannot be configured. */
 const ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"] as const;

@@ -1,7 +1,7 @@
 // What tenants, projects and routes say of the response cache: whether it may be used, for how long answers are kept, and
 // who shares them.
 import { z } from "zod";
-import { CACHE_SCOPES, type CacheSetting, MAX_CACHE_TTL_S } from "../../core/cache.ts";
+import { CACHE_SCOPES, type CacheSetting, MAX_CACHE_TTL_S } from "../../core/configured/cache.ts";
 
 export const cacheUseSchema = z
   .union([

@@ -1,7 +1,7 @@
 // How tenants keep the content of their calls (promise 11.3): the settings, and what results from them in a project.
 // Nothing is kept unless the tenant turns it on, and the settings of a project can only reduce what is kept.
 import { z } from "zod";
-import type { ContentLogs, ContentRules } from "../../core/content.ts";
+import type { ContentLogs, ContentRules } from "../../core/configured/content.ts";
 import type { Project } from "../../core/identity.ts";
 import type { ContentLogSettings, ScopeSettings } from "../../core/snapshot.ts";
 import { detectorsOf, DETECTOR_CLASSES } from "../../guards/detector-classes.ts";

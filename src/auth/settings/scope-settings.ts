@@ -1,9 +1,9 @@
 // The section `settings` of the configuration file, and `settings` of tenants and projects in file and store: how
 // requests are treated, which models are enabled, and whether content is kept.
 import { z } from "zod";
-import { CLIENT_DEVIATION_NAMES } from "../../core/client-deviations.ts";
+import { CLIENT_DEVIATION_NAMES } from "../../core/configured/client-deviations.ts";
 import type { ScopeSettings } from "../../core/snapshot.ts";
-import { isTimeZone } from "../../core/time-zone.ts";
+import { isTimeZone } from "../../core/configured/time-zone.ts";
 import { cacheUseSchema, toCacheUse } from "./cache-use-settings.ts";
 import { contentLogSchema, toContentLogSettings } from "./content-settings.ts";
 

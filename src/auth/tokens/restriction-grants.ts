@@ -1,7 +1,7 @@
 // A restricted token cannot grant more than it may do itself (promise 2.11).
 import { GatewayError } from "../../core/errors.ts";
 import type { AccessToken } from "../../core/identity.ts";
-import { compileGlob } from "../../core/glob.ts";
+import { compileGlob } from "../../core/text/glob.ts";
 
 type Restrictions = Pick<AccessToken, "models" | "routes" | "ipRanges">;
 

@@ -6,10 +6,10 @@
 // `permitsRoute`. Also: `auth/enabled-models.ts` (`isEnabled`). Rule: Asked for each candidate in
 // `engine/plan/candidate.ts`.
 import { GatewayError } from "../../core/errors.ts";
-import { compileGlob, type Glob } from "../../core/glob.ts";
+import { compileGlob, type Glob } from "../../core/text/glob.ts";
 import type { AccessToken, TokenRestrictions } from "../../core/identity.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
-import { DIRECT_ROUTE } from "../../core/route.ts";
+import { DIRECT_ROUTE } from "../../core/configured/route.ts";
 
 /** `null` when the token is restricted neither to models nor to routes. */
 export function restrictionsOf(token: AccessToken): TokenRestrictions | null {

@@ -6,7 +6,7 @@ import { parseAllDocuments } from "yaml";
 import { type Variables, expand } from "../../config/expansion.ts";
 import { readConfigText } from "../../config/file.ts";
 import { readSecretFile } from "../../config/secret-file.ts";
-import type { ConfiguredKind } from "../../core/configured.ts";
+import type { ConfiguredKind } from "../../core/configured/configured.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { DEFAULT_TENANT } from "../admin/run.ts";
 

@@ -1,6 +1,6 @@
 // Prepares the calls of a traffic file for the engine: each is a request that passes the gateway's own parser and
 // rules. Keys are not needed: every provider counts as enabled and has a placeholder credential.
-import { withMembers } from "../../core/request-source.ts";
+import { withMembers } from "../../core/request/request-source.ts";
 import { everyStage, type Prepared } from "../../engine/plan/stages.ts";
 import { withCheckedEntries } from "../../engine/fit/entry-request.ts";
 import type { Environment } from "../../config/environment.ts";

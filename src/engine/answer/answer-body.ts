@@ -1,5 +1,5 @@
 // The body of a non-streaming answer as the server sends it.
-import { yieldToLoop } from "../../core/event-loop.ts";
+import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 
 /** Bun copies a body as soon as it is part of a response: 8 MiB take some 5 ms. */
 const WHOLE_BYTES = 8 * 1024 * 1024;

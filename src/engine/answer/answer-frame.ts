@@ -1,7 +1,7 @@
 // What non-streaming and streamed answers have in common: the frame around the content, and the response head.
 import type { ChatRequest } from "../../core/chat.ts";
-import { attemptSummary } from "../../core/record.ts";
-import { DIRECT_ROUTE } from "../../core/route.ts";
+import { attemptSummary } from "../../core/record/record.ts";
+import { DIRECT_ROUTE } from "../../core/configured/route.ts";
 import { type Target, targetName } from "../../core/target.ts";
 import type { Call } from "../call/call.ts";
 import type { FittedRequest } from "../fit/fit.ts";

@@ -14,7 +14,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";
 import { asFunctionCall } from "../request/legacy-functions.ts";
 import { ANY_TEXT, NAMELESS_CALL } from "../stream/tool-call-deltas.ts";
-import { withOrderOf } from "../../core/turn-order.ts";
+import { withOrderOf } from "../../core/request/turn-order.ts";
 import { isVendorField, strictAnnotations, strictFinishReason, strictLogprobs, strictUsage } from "./strict-fields.ts";
 
 /** What an answer states about its call; it is the same in a non-streaming answer and in every chunk. */

@@ -1,7 +1,7 @@
 // Reads a provider's non-streaming answer. Other calls have their turns between the steps of the work on a long one
 // (promise 5.8).
 import type { ChatAnswer } from "../../core/chat.ts";
-import { yieldToLoop } from "../../core/event-loop.ts";
+import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";

@@ -20,7 +20,7 @@ import type { Call } from "../call/call.ts";
 import { collectedBytes } from "../call/collected-bytes.ts";
 import type { Answered, AttemptWork, OpenAttempt } from "../attempt/run-attempt.ts";
 import { joinedAnswer, type JoinedFigures } from "./joined-answer.ts";
-import { inOneTurn, inTurns } from "../../core/steps.ts";
+import { inOneTurn, inTurns } from "../../core/concurrency/steps.ts";
 import { jsonInTurns, textInTurns } from "../long-bodies/written-in-turns.ts";
 import { readAnswer, TURNS_BYTES } from "./read-answer.ts";
 import type { ObjectsWatch } from "../objects/call-objects.ts";
@@ -29,8 +29,8 @@ import type { AnswerFigures, NonStreamingAnswer, PassedText } from "./non-stream
 import { sealingAt } from "../carriers/vendor-reasoning.ts";
 import { passedBody } from "../native/passed-body.ts";
 import { strictUsage } from "./strict-fields.ts";
-import { yieldToLoop } from "../../core/event-loop.ts";
-import type { GuardPolicy } from "../../core/policy.ts";
+import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
+import type { GuardPolicy } from "../../core/configured/policy.ts";
 
 /** Other calls get their turns between the steps of the work on a long answer. */
 export interface WholeAnswer extends NonStreamingAnswer {

@@ -3,7 +3,7 @@
 import type { FinishReason, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { isCount } from "../../providers/token-count.ts";
-import { withUnnamedOf } from "../../core/usage.ts";
+import { withUnnamedOf } from "../../core/record/usage.ts";
 
 export const SERVICE_TIERS: ReadonlySet<unknown> = new Set(["auto", "default", "flex", "scale", "priority", "fast"]);
 

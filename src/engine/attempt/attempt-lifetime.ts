@@ -5,10 +5,10 @@
 // Decides (targets and attempts): How long does an attempt wait, and how long may a call take? By: `AttemptLifetime`.
 // Also: `engine/call/call-deadline.ts` (`CallDeadline`). Rule: When a silent target is given up for another one:
 // `routing/head-limit.ts`. What a route inherits: `routing/compile-routes.ts` (`compileTimeouts`).
-import { Cancellation, type CancelSignal } from "../../core/cancellation.ts";
+import { Cancellation, type CancelSignal } from "../../core/concurrency/cancellation.ts";
 import { MAX_TIMER_MS } from "../../core/clock.ts";
 import { GatewayError } from "../../core/errors.ts";
-import type { RouteTimeouts } from "../../core/route.ts";
+import type { RouteTimeouts } from "../../core/configured/route.ts";
 import { headLimitMs } from "../../routing/head-limit.ts";
 import type { UpstreamLimits } from "../../wire/upstream.ts";
 import type { AttemptRecorder } from "./attempt-recorder.ts";

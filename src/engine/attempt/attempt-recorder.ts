@@ -1,8 +1,8 @@
 // One upstream request: its row in the record of its call, which only this class changes, and whether it is paid for.
-import { emptyAttempt, type SentAttempt } from "../../core/empty-record.ts";
+import { emptyAttempt, type SentAttempt } from "../../core/record/empty-record.ts";
 import type { ErrorCode } from "../../core/errors.ts";
 import type { Usage } from "../../core/chat.ts";
-import type { Attempt, UsageSource } from "../../core/record.ts";
+import type { Attempt, UsageSource } from "../../core/record/record.ts";
 import type { CallClock } from "../call/call-clock.ts";
 
 export class AttemptRecorder {

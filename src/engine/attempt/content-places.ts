@@ -3,11 +3,11 @@
 
 // Decides (the request): Is a picture or file fetched by the gateway or by the provider? By: `placesToFetch`. Also:
 // by `inlines` of the provider (`providers/provider.ts`); fetched by `engine/attempt/fetch-parts.ts`.
-import { withMembers } from "../../core/request-source.ts";
+import { withMembers } from "../../core/request/request-source.ts";
 import type { BlockType, ChatRequest, ContentPart, Message } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { percentDecoded } from "../../core/percent-encoding.ts";
+import { percentDecoded } from "../../core/text/percent-encoding.ts";
 import type { Provider } from "../../providers/provider.ts";
 import { ADDRESS_AT, webAddressIn } from "./addressed-block.ts";
 

@@ -1,7 +1,7 @@
 // Fetches content that a request refers to by address, for models that accept only bytes, and replaces each address by
 // a data URI, within the bounds of promise 6.9. Every address is checked and called as promise 2.12 requires: it is
 // resolved once, it must be public, and redirects are not followed.
-import { Cancellation } from "../../core/cancellation.ts";
+import { Cancellation } from "../../core/concurrency/cancellation.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Provider } from "../../providers/provider.ts";

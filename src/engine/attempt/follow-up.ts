@@ -2,11 +2,11 @@
 // that was created. The provider's implementation decides which; the call's own timeouts bound them all.
 import type { DecodeContext } from "../../providers/provider.ts";
 import type { UpstreamRequest, UpstreamResponse } from "../../wire/upstream.ts";
-import type { CancelSignal } from "../../core/cancellation.ts";
+import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
 import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import type { Call } from "../call/call.ts";
 import { collectedBytes } from "../call/collected-bytes.ts";
-import { pause } from "../../core/timeout.ts";
+import { pause } from "../../core/concurrency/timeout.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 
 /**

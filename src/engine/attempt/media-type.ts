@@ -1,6 +1,6 @@
 // Determines the media type of fetched bytes: by the server's content type, by the first bytes, or by the name in the
 // address.
-import { MEDIA_TYPES } from "../../core/media-types.ts";
+import { MEDIA_TYPES } from "../../core/text/media-types.ts";
 
 const SIGNATURES: readonly (readonly [type: string, offset: number, bytes: string])[] = [
   ["image/png", 0, "\x89PNG\r\n\x1a\n"],

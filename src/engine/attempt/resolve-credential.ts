@@ -1,5 +1,5 @@
 // Adds to a target the credential with which it is called, without a wait where nothing has to be exchanged.
-import type { ResolveContext, RefusalReason } from "../../core/credential.ts";
+import type { ResolveContext, RefusalReason } from "../../core/configured/credential.ts";
 import type { Credential } from "../../core/target.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
 import type { Call } from "../call/call.ts";

@@ -4,14 +4,14 @@
 
 // Decides (targets and attempts): In which order does an attempt acquire and release? By: `AttemptRun`.
 import { asGatewayError, GatewayError } from "../../core/errors.ts";
-import type { Attempt } from "../../core/record.ts";
+import type { Attempt } from "../../core/record/record.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
-import type { GuardPolicy } from "../../core/policy.ts";
+import type { GuardPolicy } from "../../core/configured/policy.ts";
 import type { NativeOperation } from "../../providers/provider.ts";
 import type { Outcome } from "../../routing/health/health.ts";
 import type { TryStep } from "../../routing/plan/plan-steps.ts";
 import { type AttemptEnd, outcomeAfter } from "../../routing/plan/verdict.ts";
-import { bypassedCall } from "../../core/cache.ts";
+import { bypassedCall } from "../../core/configured/cache.ts";
 import { AttemptLifetime } from "./attempt-lifetime.ts";
 import type { AttemptRecorder } from "./attempt-recorder.ts";
 import { enterSlot } from "./target-slot.ts";

@@ -1,7 +1,7 @@
 // The slot of an attempt at a target whose attempts in flight are bounded, and the wait for it.
 import { GatewayError } from "../../core/errors.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
-import { untilOver } from "../../core/timeout.ts";
+import { untilOver } from "../../core/concurrency/timeout.ts";
 import type { Entered, QueueOutcome } from "../../routing/concurrency.ts";
 import type { Call } from "../call/call.ts";
 import type { RouteCandidate } from "../plan/candidate.ts";

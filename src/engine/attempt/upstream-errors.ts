@@ -5,7 +5,7 @@
 // and statuses: `core/errors.ts`.
 import { type ErrorCode, GatewayError } from "../../core/errors.ts";
 import { memoizeBounded, memoizePerObject } from "../../core/memoization.ts";
-import { secretRemover } from "../../core/redaction.ts";
+import { secretRemover } from "../../core/text/redaction.ts";
 import { type Credential, secretsOf, type Target } from "../../core/target.ts";
 import {
   type FailureClass,

@@ -4,8 +4,8 @@
 // Decides (the response cache): When do two calls share an answer? By: `cacheAddress`. Rule: Everything that would go
 // out is the same, byte for byte, and so is the scope.
 import type { ResponseCache } from "../../cache/response-cache.ts";
-import type { CacheScope } from "../../core/cache.ts";
-import type { CallRecord } from "../../core/record.ts";
+import type { CacheScope } from "../../core/configured/cache.ts";
+import type { CallRecord } from "../../core/record/record.ts";
 import type { Credential, Target } from "../../core/target.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
 

@@ -4,9 +4,9 @@
 // Decides (the response cache): Does a call use the response cache? By: `cacheUseAt`. Rule: The tenant allows it, and
 // route, project or request turn it on; never with a caller's address or credential, tool servers, or a rule that
 // reads `now`.
-import { type CacheBypass, type CacheScope, DEFAULT_CACHE_TTL_S, isWiderScope } from "../../core/cache.ts";
+import { type CacheBypass, type CacheScope, DEFAULT_CACHE_TTL_S, isWiderScope } from "../../core/configured/cache.ts";
 import { GatewayError } from "../../core/errors.ts";
-import type { Route } from "../../core/route.ts";
+import type { Route } from "../../core/configured/route.ts";
 import type { Call } from "../call/call.ts";
 import { callsFor, type FittedRequest } from "../fit/fit.ts";
 import type { Resolved } from "../plan/resolve-target.ts";

@@ -4,8 +4,8 @@
 // Rule: Those that a call has read to their end and could use; no call refused them.
 import type { CacheQuestion, KeptAnswer, ResponseCache } from "../../cache/response-cache.ts";
 import { FlightReader } from "../../cache/flight.ts";
-import type { CancelSignal } from "../../core/cancellation.ts";
-import type { CachedCall, CacheOutcome, CacheScope } from "../../core/cache.ts";
+import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
+import type { CachedCall, CacheOutcome, CacheScope } from "../../core/configured/cache.ts";
 import { asGatewayError } from "../../core/errors.ts";
 import type { EncodedThere } from "../long-bodies/long-body-worker.ts";
 import { decodeUtf8, readBytes } from "../../wire/body-bytes.ts";

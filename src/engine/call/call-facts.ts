@@ -5,7 +5,7 @@
 import type { ChatRequest } from "../../core/chat.ts";
 import type { Principal } from "../../core/identity.ts";
 import type { RecordedOperation } from "../../core/operation.ts";
-import type { PolicyTarget } from "../../core/policy.ts";
+import type { PolicyTarget } from "../../core/configured/policy.ts";
 import { ClientFacts, RequestFacts, ScopeFacts, TargetFacts, TokenFacts } from "../../policies/policy-facts.ts";
 
 export interface FactSource {

@@ -3,13 +3,13 @@
 
 // Decides (the answer): What happens when the client disconnects? By: `cancel`. Also:
 // `engine/stream/stream-session.ts`. Rule: The upstream request ends at once; what was used is charged.
-import { Cancellation, type CancelSignal } from "../../core/cancellation.ts";
+import { Cancellation, type CancelSignal } from "../../core/concurrency/cancellation.ts";
 import type { ChatRequest } from "../../core/chat.ts";
-import type { CallContent } from "../../core/content.ts";
+import type { CallContent } from "../../core/configured/content.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { ServerLimits } from "../../core/snapshot.ts";
 import type { OpenEntry } from "../../store/journal/ledger.ts";
-import { yieldToLoop } from "../../core/event-loop.ts";
+import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import type { CallClock } from "./call-clock.ts";
 import { CallDeadline } from "./call-deadline.ts";
 import type { BytesHolder, HeldBytesBound } from "./held-bytes.ts";

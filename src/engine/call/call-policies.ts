@@ -15,8 +15,8 @@ import type {
   ProjectPolicies,
   GuardPolicy,
   RulePolicy,
-} from "../../core/policy.ts";
-import type { PolicyOutcome } from "../../core/record.ts";
+} from "../../core/configured/policy.ts";
+import type { PolicyOutcome } from "../../core/record/record.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import { TooMuchWork, withinWork } from "../../guards/work-meter.ts";
 import { guardedAnswer, charactersOfAnswer, visitAnswer } from "../guards/guard-answer.ts";

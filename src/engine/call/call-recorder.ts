@@ -2,8 +2,8 @@
 // in lists of their own, to which the record refers, and each attempt and tool run has its own recorder.
 import { summedUsage } from "../../accounting/summed-usage.ts";
 import type { ChatRequest, FinishReason, Usage } from "../../core/chat.ts";
-import { type ArrivedCall, emptyRecord } from "../../core/empty-record.ts";
-import type { CachedCall } from "../../core/cache.ts";
+import { type ArrivedCall, emptyRecord } from "../../core/record/empty-record.ts";
+import type { CachedCall } from "../../core/configured/cache.ts";
 import type { ErrorCode, GatewayError } from "../../core/errors.ts";
 import { newSpanId } from "../../core/ids.ts";
 import type { AccessToken, Principal } from "../../core/identity.ts";
@@ -15,10 +15,10 @@ import {
   MAX_END_USER,
   type PlanStep,
   type PolicyOutcome,
-} from "../../core/record.ts";
-import type { Route } from "../../core/route.ts";
-import type { ToolRun } from "../../core/tool.ts";
-import { unnamedFigures } from "../../core/usage.ts";
+} from "../../core/record/record.ts";
+import type { Route } from "../../core/configured/route.ts";
+import type { ToolRun } from "../../core/configured/tool.ts";
+import { unnamedFigures } from "../../core/record/usage.ts";
 import { AttemptRecorder } from "../attempt/attempt-recorder.ts";
 import type { CallClock } from "./call-clock.ts";
 import type { FittedRequest } from "../fit/fit.ts";

@@ -1,14 +1,14 @@
 // An authorized call, with which every step after authorization works. The call itself is immutable; its clock, its
 // recorder and its lifetime hold what changes.
-import type { CancelSignal } from "../../core/cancellation.ts";
-import type { CachedCall } from "../../core/cache.ts";
+import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
+import type { CachedCall } from "../../core/configured/cache.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import type { Principal } from "../../core/identity.ts";
-import type { CallRecord, PolicyOutcome } from "../../core/record.ts";
+import type { CallRecord, PolicyOutcome } from "../../core/record/record.ts";
 import { type Snapshot, snapshotSeenBy } from "../../core/snapshot.ts";
 import type { Target } from "../../core/target.ts";
-import { type TraceHeaders, traceHeaders } from "../../core/trace.ts";
-import { isSampled } from "../../core/sampling.ts";
+import { type TraceHeaders, traceHeaders } from "../../core/record/trace.ts";
+import { isSampled } from "../../core/record/sampling.ts";
 import type { AttemptRecorder } from "../attempt/attempt-recorder.ts";
 import type { CallClock } from "./call-clock.ts";
 import type { CallDeadline } from "./call-deadline.ts";

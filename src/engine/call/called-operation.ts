@@ -1,5 +1,5 @@
 // What every call needs of its operation, from the arrival of the head: the name for its record, and the form of errors.
-import type { ClientDeviationName } from "../../core/client-deviations.ts";
+import type { ClientDeviationName } from "../../core/configured/client-deviations.ts";
 import { errorBody, type GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { RecordedOperation } from "../../core/operation.ts";

@@ -1,7 +1,7 @@
 // The refusal of a policy as the caller receives it: its message and its name, never its rule or what it found.
 import { BlockedText } from "../../guards/guarded-text.ts";
 import { GatewayError } from "../../core/errors.ts";
-import type { Policy } from "../../core/policy.ts";
+import type { Policy } from "../../core/configured/policy.ts";
 
 export function violation(
   { name, message }: Pick<Policy, "name" | "message">,

@@ -5,7 +5,7 @@
 // `engine/request/bounded-body.ts` (`jsonBounds`, `beyondBound`) and `wire/json-scan.ts` for levels and members.
 // Rule: 413 for its size; 400 `invalid_request` with the path otherwise.
 import { type MaybePromise, whenReady } from "../../core/maybe-promise.ts";
-import { withTimeout } from "../../core/timeout.ts";
+import { withTimeout } from "../../core/concurrency/timeout.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { ServerLimits } from "../../core/snapshot.ts";
 import { joinedBytes } from "../../wire/body-bytes.ts";

@@ -2,23 +2,23 @@
 // the request are known later (call.ts).
 
 // Decides (the request): Which trace id has a call, and whose trace does it continue? By: `arrivedCall`. Also:
-// `core/trace.ts` (`beginTrace`). Rule: The gateway's own id is always new; with tracing on, a valid `traceparent` is
+// `core/record/trace.ts` (`beginTrace`). Rule: The gateway's own id is always new; with tracing on, a valid `traceparent` is
 // continued.
 // Decides (the request): Which headers does the gateway itself read? Also: `engine/handle.ts` (`requestedScope`).
 import { CallLimits } from "../../admission/call-limits.ts";
 import { projectOf } from "../../auth/authorize.ts";
 import { clientAddress } from "../../auth/client-address.ts";
 import type { ChatRequest } from "../../core/chat.ts";
-import type { ArrivedCall } from "../../core/empty-record.ts";
-import { deviates } from "../../core/client-deviations.ts";
+import type { ArrivedCall } from "../../core/record/empty-record.ts";
+import { deviates } from "../../core/configured/client-deviations.ts";
 import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import { newSpanId, newTraceId } from "../../core/ids.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
-import type { LimitOutcome } from "../../core/record.ts";
-import { untilOver } from "../../core/timeout.ts";
+import type { LimitOutcome } from "../../core/record/record.ts";
+import { untilOver } from "../../core/concurrency/timeout.ts";
 import { settingsOf, type Snapshot } from "../../core/snapshot.ts";
-import { beginTrace, parseTraceparent } from "../../core/trace.ts";
+import { beginTrace, parseTraceparent } from "../../core/record/trace.ts";
 import type { CalledOperation, ErrorForm } from "./called-operation.ts";
 import { CallClock } from "./call-clock.ts";
 import { CallLifetime } from "./call-lifetime.ts";

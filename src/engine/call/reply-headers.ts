@@ -4,7 +4,7 @@
 // Decides (who may call, and with what): Which origins may browsers call from? By: `corsHeaders`. Also: preflight:
 // `http/app.ts`.
 import type { GatewayError } from "../../core/errors.ts";
-import type { CallRecord } from "../../core/record.ts";
+import type { CallRecord } from "../../core/record/record.ts";
 import type { ErrorForm } from "./called-operation.ts";
 
 /** Headers of a response that scripts in browsers may read. */

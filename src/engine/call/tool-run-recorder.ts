@@ -1,7 +1,7 @@
 // Records one run of a tool in the record of its call. Only this recorder changes the row, and only until the run is
 // over.
 import type { ErrorCode } from "../../core/errors.ts";
-import type { ToolRun } from "../../core/tool.ts";
+import type { ToolRun } from "../../core/configured/tool.ts";
 import type { CallClock } from "./call-clock.ts";
 
 export class ToolRunRecorder {

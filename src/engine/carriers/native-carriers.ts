@@ -2,7 +2,7 @@
 // what is in a carrier of ours, it gets that in its own form. Items and blocks with another carrier, and reasoning that no
 // vendor of the target has sealed, are not sent on, because the vendor would refuse them (promise 12.9).
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import type { JsonEdit } from "../../core/json-edit.ts";
+import type { JsonEdit } from "../../core/request/json-edit.ts";
 import type { NativeForm, NativeOperation } from "../../providers/provider.ts";
 import { isCarrier } from "./reasoning-carrier.ts";
 

@@ -2,9 +2,9 @@
 // (promise 12.9).
 import type { CarrierOpening, CarrierPlace, ChatRequest, Message, WrittenRequest } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
-import type { JsonEdit } from "../../core/json-edit.ts";
-import { mappedList } from "../../core/mapped-list.ts";
-import { withMembers } from "../../core/request-source.ts";
+import type { JsonEdit } from "../../core/request/json-edit.ts";
+import { mappedList } from "../../core/request/mapped-list.ts";
+import { withMembers } from "../../core/request/request-source.ts";
 import type { FittedRequest } from "../fit/fit.ts";
 import { carrierEdits, isUnsealed, type NativeReading } from "./native-carriers.ts";
 import { openCarrier, type ReasoningCarriers, VENDOR, VENDOR_CREDENTIAL } from "./reasoning-carrier.ts";

@@ -3,7 +3,7 @@
 import type { CarrierOpening, CarrierPlace, ChatRequest, WrittenRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { withEdits } from "../../core/json-edit.ts";
+import { withEdits } from "../../core/request/json-edit.ts";
 import type { NativeReading } from "./native-carriers.ts";
 import { leavesAny, openedEdits, warned } from "./opened-request.ts";
 import { isCarrier } from "./reasoning-carrier.ts";

@@ -2,7 +2,7 @@
 // its form shows it; its signatures and encrypted parts become carriers.
 import type { Message, ReasoningDetail, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { withDetailCounts } from "../../core/turn-order.ts";
+import { withDetailCounts } from "../../core/request/turn-order.ts";
 import { isCarrier } from "./reasoning-carrier.ts";
 
 /** Returns `null` for more than may be carried. */

@@ -6,7 +6,7 @@
 // are sealed for the client, and opened for the tenant, project, provider and model that they are of.
 import type { CarrierPlace, ChatChunk, ChunkChoice, Message, ReasoningDetail, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import type { ReportedActivity } from "../../core/tool.ts";
+import type { ReportedActivity } from "../../core/configured/tool.ts";
 import type { AnswerFrame } from "../answer/non-streaming-answer.ts";
 import type { AnswerForm } from "../answer-form.ts";
 import type { StreamWriter } from "../stream/stream-writer.ts";

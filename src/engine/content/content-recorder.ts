@@ -4,9 +4,9 @@
 // Decides (records and configuration): When is content of a call kept, and what is masked in it? By:
 // `ContentRecorder`, `maskingGuards`. Also: by `auth/settings/content-settings.ts` (`compileContentLogs`).
 import type { ChatRequest, FinishReason, HeldConversation, Message, ToolCall } from "../../core/chat.ts";
-import type { CallContent, ContentRules, AnswerContent } from "../../core/content.ts";
+import type { CallContent, ContentRules, AnswerContent } from "../../core/configured/content.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import type { GuardPolicy, ProjectPolicies } from "../../core/policy.ts";
+import type { GuardPolicy, ProjectPolicies } from "../../core/configured/policy.ts";
 import { objectsIn, textOrEmpty } from "../../providers/sent-json.ts";
 import { maskingGuards, redactedForKeeping } from "./content-redaction.ts";
 import {

@@ -3,8 +3,8 @@
 // is searched with its escapes decoded.
 import { workOf } from "../../guards/compile-guard.ts";
 import { unscopedGuard } from "../../guards/guard-search.ts";
-import type { ContentRules } from "../../core/content.ts";
-import type { Guard, GuardPolicy, ProjectPolicies } from "../../core/policy.ts";
+import type { ContentRules } from "../../core/configured/content.ts";
+import type { Guard, GuardPolicy, ProjectPolicies } from "../../core/configured/policy.ts";
 import type { GuardScheduler } from "../guards/guard-scheduler.ts";
 import type { Found } from "../../guards/guarded-text.ts";
 import type { Json } from "../../core/json.ts";

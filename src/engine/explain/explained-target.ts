@@ -3,11 +3,11 @@
 import { usd, usdPerToken } from "../../accounting/price.ts";
 import { effectiveCapability, SYNONYMS } from "../../core/capability.ts";
 import type { ChatRequest } from "../../core/chat.ts";
-import type { StoredCredential } from "../../core/credential.ts";
+import type { StoredCredential } from "../../core/configured/credential.ts";
 import type { Principal } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { COMMON, type CommonParameter, NEVER_UNSUPPORTED } from "../../core/params.ts";
-import { type Route } from "../../core/route.ts";
+import { type Route } from "../../core/configured/route.ts";
 import { targetName } from "../../core/target.ts";
 import type { EncodedRequest } from "../../providers/provider.ts";
 import type { CacheBypassed, CacheUse } from "../cache/cache-use.ts";

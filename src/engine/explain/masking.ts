@@ -1,12 +1,12 @@
 // Hides secrets in what an explanation shows: the credentials that the gateway has, those that the request contains,
 // and values under a name that indicates a secret. The last four characters of a secret are shown where it is long
 // enough to remain secret.
-import type { StoredCredential } from "../../core/credential.ts";
+import type { StoredCredential } from "../../core/configured/credential.ts";
 import { isObject, type Json } from "../../core/json.ts";
 import { COMMON_PARAMETERS } from "../../core/params.ts";
 import type { Credential } from "../../core/target.ts";
 import { parseBoundedJson } from "../../wire/json.ts";
-import { yieldToLoop } from "../../core/event-loop.ts";
+import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 
 const MASK = "****";
 const ENDING = 4;

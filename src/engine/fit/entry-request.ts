@@ -7,9 +7,9 @@ import type { Permission } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
-import type { Route, RouteTarget } from "../../core/route.ts";
+import type { Route, RouteTarget } from "../../core/configured/route.ts";
 import { splitName } from "../../routing/compile-routes.ts";
-import { yieldToLoop } from "../../core/event-loop.ts";
+import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import { endpointFields, isEndpointField } from "./endpoint-fields.ts";
 
 /** The source of such a request: an entry of the client's request, or a fallback of a route. */

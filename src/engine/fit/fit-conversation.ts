@@ -1,10 +1,10 @@
 // Fits a conversation to its target (promise 6.10): members of messages, content parts, tool calls and tools that the
 // provider does not support are left out and reported. It works only on data, the provider's table of members.
 // Unchanged objects keep their identity, so that the caller's own text can be sent.
-import { withMembers } from "../../core/request-source.ts";
+import { withMembers } from "../../core/request/request-source.ts";
 import type { ChatRequest, ContentPart, Message, MessageRole, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { mappedList } from "../../core/mapped-list.ts";
+import { mappedList } from "../../core/request/mapped-list.ts";
 import type { ConversationMembers, Members } from "../../providers/conversation-members.ts";
 
 export interface FittedConversation {

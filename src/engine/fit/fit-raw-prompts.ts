@@ -4,7 +4,7 @@ import type { ChatRequest, RawPromptRules } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { withMembers } from "../../core/request-source.ts";
+import { withMembers } from "../../core/request/request-source.ts";
 import { type Target, targetName } from "../../core/target.ts";
 import type { Provider, RawPrompts } from "../../providers/provider.ts";
 import { taskMemoOf } from "../../providers/task.ts";

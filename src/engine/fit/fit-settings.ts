@@ -1,9 +1,9 @@
 // The settings that decide how a request is fitted: the request's own, then those of route, project, tenant and gateway
 // (promise 6.4).
-import { type ClientDeviationName, deviates } from "../../core/client-deviations.ts";
+import { type ClientDeviationName, deviates } from "../../core/configured/client-deviations.ts";
 import type { CallOptions } from "../../core/chat.ts";
 import type { Principal } from "../../core/identity.ts";
-import type { Route } from "../../core/route.ts";
+import type { Route } from "../../core/configured/route.ts";
 import { type ScopeSettings, settingsOf, type Snapshot } from "../../core/snapshot.ts";
 import type { FitSettings } from "./fit.ts";
 

@@ -3,9 +3,9 @@
 import type { ChatRequest, TaskRules } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
-import { withMembers } from "../../core/request-source.ts";
+import { withMembers } from "../../core/request/request-source.ts";
 import { NEVER_UNSUPPORTED, COMMON, type CommonParameter } from "../../core/params.ts";
-import type { ParameterDisposition } from "../../core/record.ts";
+import type { ParameterDisposition } from "../../core/record/record.ts";
 import { type Target, targetName } from "../../core/target.ts";
 import type { Provider } from "../../providers/provider.ts";
 import { type FitSettings, type FittedRequest, guardPassThrough } from "./fit.ts";

@@ -14,16 +14,16 @@
 // `fitParams`. Also: by `FIRST_CALL_ALONE` of `core/capability.ts`. Rule: Calls beyond the first are left out of the
 // answer: in `engine/answer/non-streaming-answer.ts` (`wholeChoice`) and `engine/stream/vendor-repair.ts`
 // (`VendorRepair`).
-import { withMembers } from "../../core/request-source.ts";
-import type { ClientDeviationName } from "../../core/client-deviations.ts";
+import { withMembers } from "../../core/request/request-source.ts";
+import type { ClientDeviationName } from "../../core/configured/client-deviations.ts";
 import { type Capability, capabilityOf, effectiveCapability, FIRST_CALL_ALONE } from "../../core/capability.ts";
 import type { ChatParams, ChatRequest, Message, Untranslated } from "../../core/chat.ts";
-import type { RequestSource } from "../../core/request-source.ts";
+import type { RequestSource } from "../../core/request/request-source.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
 import { describe, isObject, type Json } from "../../core/json.ts";
 import { ADVISORY, COMMON, type CommonParameter, NEVER_UNSUPPORTED } from "../../core/params.ts";
-import type { ParameterDisposition } from "../../core/record.ts";
+import type { ParameterDisposition } from "../../core/record/record.ts";
 import { type Target, targetName } from "../../core/target.ts";
 import { type Dialect, dialectOf, type NativeOperation, type Provider } from "../../providers/provider.ts";
 import { fitConversation } from "./fit-conversation.ts";

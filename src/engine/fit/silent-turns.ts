@@ -2,7 +2,7 @@
 // only another provider can read; without it, an empty message of the assistant would be left, which providers refuse
 // or take for an answer.
 import type { ChatRequest, Message, MessageRole } from "../../core/chat.ts";
-import { withMembers } from "../../core/request-source.ts";
+import { withMembers } from "../../core/request/request-source.ts";
 
 /** The roles whose empty messages are left out of translated requests at every provider. */
 export const SILENT_ROLES: ReadonlySet<MessageRole> = new Set(["assistant"]);

@@ -3,7 +3,7 @@
 import { estimatePrompt } from "../../accounting/estimate.ts";
 import type { ChatRequest, TaskRules } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { withMembers } from "../../core/request-source.ts";
+import { withMembers } from "../../core/request/request-source.ts";
 import type { Target } from "../../core/target.ts";
 import type { EncodedRequest, Provider, TaskForm } from "../../providers/provider.ts";
 import { withoutSilentTurns } from "./silent-turns.ts";

@@ -1,7 +1,7 @@
 // Adapts images from tool results to a target. A model that takes images gets them; any other gets only the line in the
 // result that mentions them. The client did not send them, so a request never fails because of them (promises 6.4,
 // 10.2).
-import { withMembers } from "../../core/request-source.ts";
+import { withMembers } from "../../core/request/request-source.ts";
 import { effectiveCapability } from "../../core/capability.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import type { Target } from "../../core/target.ts";

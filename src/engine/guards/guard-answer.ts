@@ -4,7 +4,7 @@
 import { GuardedText, type GuardFinding } from "../../guards/guarded-text.ts";
 import { type ChatChunk, type ChunkDelta, FINISH_REASONS, type ReasoningDetail, type Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import type { GuardPolicy } from "../../core/policy.ts";
+import type { GuardPolicy } from "../../core/configured/policy.ts";
 import { isProtocolWord } from "./protocol-words.ts";
 import { blockedError } from "../call/policy-violation.ts";
 import type { FittedRequest } from "../fit/fit.ts";

@@ -1,8 +1,8 @@
 // Searches files in a request. Data that decodes to text is searched as text, whatever its declared type, and data that
 // is declared as text is searched whatever bytes it has. Images, audio and PDF files are not searched.
 import { isObject, type JsonObject } from "../../core/json.ts";
-import { percentDecoded } from "../../core/percent-encoding.ts";
-import { isTextName, isTextType } from "../../core/text-media.ts";
+import { percentDecoded } from "../../core/text/percent-encoding.ts";
+import { isTextName, isTextType } from "../../core/text/text-media.ts";
 
 /** https://www.rfc-editor.org/rfc/rfc2397 */
 const DATA_URI = /^data:([^,]{0,200}),/i;

@@ -2,11 +2,11 @@
 // This thread packs the texts for the search, determines the findings of each guard, and masks the conversation. None
 // of its text goes to the thread that serves calls.
 import { BlockedText, blocksUnsearched, UNSEARCHED } from "../../guards/guarded-text.ts";
-import type { GuardPolicy } from "../../core/policy.ts";
+import type { GuardPolicy } from "../../core/configured/policy.ts";
 import { type Matches, receivedGuard, type SentGuard, type Texts } from "../../guards/guard-search.ts";
 import { type PackedTexts, packTexts } from "../../guards/packed-texts.ts";
 import { TooMuchWork, withinWork } from "../../guards/work-meter.ts";
-import type { JsonEdit } from "../../core/json-edit.ts";
+import type { JsonEdit } from "../../core/request/json-edit.ts";
 import { guardedConversation } from "./guard-request.ts";
 import { guardedWritten } from "./guard-written.ts";
 import { type PriorMatches, type TextGuard, textGuard } from "./text-guard.ts";

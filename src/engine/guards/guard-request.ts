@@ -1,11 +1,11 @@
 // Applies guards to a request: every text that goes to the provider is searched, and masked if a guard masks. Masked
 // members are marked as rewritten, so that no target gets the caller's original text of them (docs/decisions/0002).
 import type { ChatParams, ChatRequest, Message } from "../../core/chat.ts";
-import { heldPlace } from "../../core/held-member.ts";
+import { heldPlace } from "../../core/request/held-member.ts";
 import { isObject, isRawNumber, type Json, type JsonObject } from "../../core/json.ts";
-import { mappedList } from "../../core/mapped-list.ts";
+import { mappedList } from "../../core/request/mapped-list.ts";
 import { COMMON, FUNCTION_NAME, GATEWAY } from "../../core/params.ts";
-import { type SourcedMembers, withMembers } from "../../core/request-source.ts";
+import { type SourcedMembers, withMembers } from "../../core/request/request-source.ts";
 import {
   type TextKind,
   type KindOf,

@@ -1,7 +1,7 @@
 // Collects the texts of a request or an answer for a search in another thread, and prepares the matches for the walk
 // that masks them.
 import type { Found } from "../../guards/guarded-text.ts";
-import type { GuardPolicy } from "../../core/policy.ts";
+import type { GuardPolicy } from "../../core/configured/policy.ts";
 import type { Matches, Texts } from "../../guards/guard-search.ts";
 import type { PriorMatches, TextGuard } from "./text-guard.ts";
 

@@ -8,9 +8,9 @@
 import { availableParallelism } from "node:os";
 import { type Matches, sentGuard, type Texts } from "../../guards/guard-search.ts";
 import type { PackedTexts } from "../../guards/packed-texts.ts";
-import type { CancelSignal } from "../../core/cancellation.ts";
-import { threadFile } from "../../core/thread-file.ts";
-import type { GuardPolicy } from "../../core/policy.ts";
+import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
+import { threadFile } from "../../core/concurrency/thread-file.ts";
+import type { GuardPolicy } from "../../core/configured/policy.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";
 import { RequestThread } from "../../wire/request-thread.ts";
 import type { ChunksReply, GuardMethod, GuardSetup } from "./guard-worker.ts";

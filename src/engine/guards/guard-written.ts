@@ -3,7 +3,7 @@
 // text byte for byte.
 import type { WrittenRequest } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import type { JsonEdit } from "../../core/json-edit.ts";
+import type { JsonEdit } from "../../core/request/json-edit.ts";
 import type { Found } from "../../guards/guarded-text.ts";
 import { isWholeCarrier } from "../carriers/reasoning-carrier.ts";
 import { anyText, escapedJson, guardedAdded, isFunctionName, opaque, schemaKind } from "./guard-request.ts";

@@ -3,7 +3,7 @@
 import type { GuardFinding } from "../../guards/guarded-text.ts";
 import type { ChatChunk, ChunkChoice, ChunkDelta, ToolCallDelta } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
-import type { GuardPolicy } from "../../core/policy.ts";
+import type { GuardPolicy } from "../../core/configured/policy.ts";
 import { ANY_TEXT, calledIn, pieceOf } from "../stream/tool-call-deltas.ts";
 import { StreamGuard } from "./guard-answer.ts";
 import { piecesOf } from "../long-bodies/long-events.ts";

@@ -1,7 +1,7 @@
 // Walks over a JSON value and applies a guard to its texts, the names of its members and its numbers. A value in which
 // nothing is replaced stays the same object.
 import { isObject, isRawNumber, type Json, type JsonObject } from "../../core/json.ts";
-import { mappedList } from "../../core/mapped-list.ts";
+import { mappedList } from "../../core/request/mapped-list.ts";
 import type { Found } from "../../guards/guarded-text.ts";
 import { guardedFile } from "./guard-file.ts";
 import { isProtocolWord } from "./protocol-words.ts";

@@ -1,6 +1,6 @@
 // Guards as a function of one text, which is searched by itself or with matches that were found in advance. What the
 // texts of a request or an answer are is decided in guard-request.ts and guard-answer.ts.
-import type { GuardPolicy } from "../../core/policy.ts";
+import type { GuardPolicy } from "../../core/configured/policy.ts";
 import type { Texts } from "../../guards/guard-search.ts";
 import {
   BlockedText,

@@ -4,7 +4,7 @@
 import { parentPort } from "node:worker_threads";
 import type { Matches, SentGuard } from "../../guards/guard-search.ts";
 import type { PackedTexts } from "../../guards/packed-texts.ts";
-import type { BodyBounds } from "../../core/body-bounds.ts";
+import type { BodyBounds } from "../../core/request/body-bounds.ts";
 import type {
   CarrierOpening,
   ChatRequest,
@@ -15,9 +15,9 @@ import type {
   WrittenRequest,
 } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
-import type { JsonEdit } from "../../core/json-edit.ts";
+import type { JsonEdit } from "../../core/request/json-edit.ts";
 import type { OperationName } from "../../core/operation.ts";
-import { withMembers } from "../../core/request-source.ts";
+import { withMembers } from "../../core/request/request-source.ts";
 import type { Target } from "../../core/target.ts";
 import { nativeFormOf } from "../../providers/native-forms.ts";
 import type { EncodedRequest, Provider } from "../../providers/provider.ts";

@@ -6,7 +6,7 @@ import { JsonError } from "../../wire/json-error.ts";
 import { parseScanned } from "../../wire/json.ts";
 import { scanValue } from "../../wire/json-scan.ts";
 import type { SseEvent } from "../../wire/sse.ts";
-import { yieldToLoop } from "../../core/event-loop.ts";
+import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 
 /** In characters. */
 export const LONG_EVENT = 524_288;

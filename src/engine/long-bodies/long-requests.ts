@@ -2,13 +2,13 @@
 // thread, which returns a request without its conversation, and later the bytes for each target.
 import { type Matches, sentGuard } from "../../guards/guard-search.ts";
 import type { PackedTexts } from "../../guards/packed-texts.ts";
-import { requestOfText } from "../../core/request-source.ts";
-import type { BodyBounds } from "../../core/body-bounds.ts";
+import { requestOfText } from "../../core/request/request-source.ts";
+import type { BodyBounds } from "../../core/request/body-bounds.ts";
 import type { ChatRequest, RequestForm, UnansweredCall } from "../../core/chat.ts";
 import type { OperationName } from "../../core/operation.ts";
 import type { Json } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
-import type { GuardPolicy } from "../../core/policy.ts";
+import type { GuardPolicy } from "../../core/configured/policy.ts";
 import type { Provider } from "../../providers/provider.ts";
 import { HeldBytes } from "../call/held-bytes.ts";
 import type { Fetched, Place } from "../attempt/content-places.ts";

@@ -1,7 +1,7 @@
 // Writes long texts, and JSON values with long texts, as bytes in several turns of the event loop (promise 5.8).
 import { isObject, type Json } from "../../core/json.ts";
 import { joinedBytes } from "../../wire/body-bytes.ts";
-import { yieldToLoop } from "../../core/event-loop.ts";
+import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import { LONG_EVENT, piecesOf } from "./long-events.ts";
 
 /** In characters. A shorter text costs less in the outline than as a text of its own. */

@@ -9,7 +9,7 @@ import { amountOf, rateFor } from "../../accounting/price.ts";
 import type { CurrentPrice } from "../../accounting/price-book.ts";
 import type { ReservationEstimate } from "../../admission/reservation-estimate.ts";
 import type { ChatRequest } from "../../core/chat.ts";
-import type { CallCost, ChargeInFlight } from "../../core/record.ts";
+import type { CallCost, ChargeInFlight } from "../../core/record/record.ts";
 import { callsFor } from "../fit/fit.ts";
 import { searchUnitsOf } from "../fit/task-parts.ts";
 import { generatedCount, promptCount } from "../fit/raw-prompts.ts";

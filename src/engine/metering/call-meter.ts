@@ -5,13 +5,13 @@
 import { summedUsage } from "../../accounting/summed-usage.ts";
 import type { AttemptedTarget, AttemptReservation, CallLimits } from "../../admission/call-limits.ts";
 import { GatewayError } from "../../core/errors.ts";
-import type { Account } from "../../core/limit.ts";
-import type { ChargeInFlight } from "../../core/record.ts";
+import type { Account } from "../../core/configured/limit.ts";
+import type { ChargeInFlight } from "../../core/record/record.ts";
 import type { AttemptRecorder } from "../attempt/attempt-recorder.ts";
 import type { CallClock } from "../call/call-clock.ts";
 import type { CallRecorder } from "../call/call-recorder.ts";
-import { untilOver } from "../../core/timeout.ts";
-import type { CancelSignal } from "../../core/cancellation.ts";
+import { untilOver } from "../../core/concurrency/timeout.ts";
+import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
 import { type AttemptEstimate, estimateAttempt } from "./attempt-estimate.ts";
 import { AttemptMeter, type MeteredAttempt } from "./attempt-meter.ts";

@@ -3,10 +3,10 @@ import { costOf } from "../../accounting/cost.ts";
 import { type CurrentPrice, priceAt } from "../../accounting/price-book.ts";
 import { usageWithout } from "../../accounting/summed-usage.ts";
 import type { CallOptions, ChatRequest, Usage } from "../../core/chat.ts";
-import { hostedToolPrice } from "../../core/hosted-tool.ts";
+import { hostedToolPrice } from "../../core/configured/hosted-tool.ts";
 import type { Clock } from "../../core/clock.ts";
-import { NO_RATES, type Rate, type Rates } from "../../core/price.ts";
-import type { CallCost } from "../../core/record.ts";
+import { NO_RATES, type Rate, type Rates } from "../../core/configured/price.ts";
+import type { CallCost } from "../../core/record/record.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 

@@ -5,9 +5,9 @@ import type { ChatRequest, Untranslated, WrittenRequest } from "../../core/chat.
 import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
 import type { Json } from "../../core/json.ts";
-import type { JsonEdit } from "../../core/json-edit.ts";
-import { mayRunHosted } from "../../core/hosted-tool.ts";
-import type { ParameterDisposition } from "../../core/record.ts";
+import type { JsonEdit } from "../../core/request/json-edit.ts";
+import { mayRunHosted } from "../../core/configured/hosted-tool.ts";
+import type { ParameterDisposition } from "../../core/record/record.ts";
 import type { ProviderSettings } from "../../core/snapshot.ts";
 import type { NativeForm, NativeOperation, Provider } from "../../providers/provider.ts";
 import { type FitSettings, type FittedRequest, mayBeLeft } from "../fit/fit.ts";

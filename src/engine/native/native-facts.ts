@@ -1,7 +1,7 @@
 // What has to be known of a body in the form of an operation before a target that speaks the operation may be sent it:
 // which members it has, and which of its tools run at the vendor. The thread that holds a long body works this out for the
 // thread that serves calls.
-import type { HeldBody, NotedTool } from "../../core/held-body.ts";
+import type { HeldBody, NotedTool } from "../../core/request/held-body.ts";
 import type { WrittenRequest } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { ProviderSettings } from "../../core/snapshot.ts";

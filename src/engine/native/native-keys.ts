@@ -2,7 +2,7 @@
 // pieces over several events. A text that ends with the beginning of a key is held until its next piece has come, or until
 // its part of the answer ends.
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { type KeyFinder, KeyWatch } from "../../core/quoted-key.ts";
+import { type KeyFinder, KeyWatch } from "../../core/text/quoted-key.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { parseEvent } from "../../providers/sent-json.ts";
 

@@ -1,7 +1,7 @@
 // Whether a target is sent what the client wrote (promise 12.3): its model has to speak the operation, and nothing may
 // be asked of the call that needs the translation.
 import type { ChatRequest, NativeCircumstance, SpokenOperation } from "../../core/chat.ts";
-import type { JsonEdit } from "../../core/json-edit.ts";
+import type { JsonEdit } from "../../core/request/json-edit.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
 import type { OperationName, RecordedOperation } from "../../core/operation.ts";
 import type { ProviderSettings } from "../../core/snapshot.ts";

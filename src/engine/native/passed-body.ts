@@ -1,5 +1,5 @@
 // Completes a non-streaming answer of a target that speaks the operation, as the form of the operation says.
-import { withEdits } from "../../core/json-edit.ts";
+import { withEdits } from "../../core/request/json-edit.ts";
 import { editedJson } from "../../wire/json-edit.ts";
 import type { NativeAnswers } from "../answer-form.ts";
 import type { Sealing } from "../carriers/vendor-reasoning.ts";

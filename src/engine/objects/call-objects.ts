@@ -2,7 +2,7 @@
 // received them (promise 12.15), and those that its answer hands out, which are bound to the project.
 import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
-import type { VendorReference } from "../../core/vendor-reference.ts";
+import type { VendorReference } from "../../core/request/vendor-reference.ts";
 import { fingerprint } from "../../credentials/fingerprint.ts";
 import type { VendorObject } from "../../store/vendor-objects.ts";
 import type { Resolved } from "../plan/resolve-target.ts";

@@ -2,7 +2,7 @@
 // (promise 12.15). Ids are looked up and kept by their hash.
 import { createHash } from "node:crypto";
 import type { Clock } from "../../core/clock.ts";
-import { within } from "../../core/timeout.ts";
+import { within } from "../../core/concurrency/timeout.ts";
 import type { VendorObject, VendorObjectTable } from "../../store/vendor-objects.ts";
 
 /** An id lasts this long after it was last handed out. Vendors keep nothing longer but uploaded files. */

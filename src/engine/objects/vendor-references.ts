@@ -2,7 +2,7 @@
 // conversations, stored prompts, items of stored answers (promise 12.15).
 import type { ChatRequest } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import type { VendorReference } from "../../core/vendor-reference.ts";
+import type { VendorReference } from "../../core/request/vendor-reference.ts";
 import { EMPTY_REFERENCE_TYPES, REFERENCE_TYPES, VENDOR_ID_MEMBERS } from "../../providers/native-forms.ts";
 import { parseJson } from "../../wire/json.ts";
 

@@ -6,12 +6,12 @@
 import { requireEnabled } from "../../auth/enabled-models.ts";
 import { requireTarget } from "../../auth/tokens/token-restrictions.ts";
 import type { ChatRequest } from "../../core/chat.ts";
-import { type Drain, drainOf } from "../../core/drain.ts";
+import { type Drain, drainOf } from "../../core/configured/drain.ts";
 import { GatewayError } from "../../core/errors.ts";
-import type { PolicyTarget, GuardPolicy } from "../../core/policy.ts";
-import type { CallRecord, PolicyOutcome } from "../../core/record.ts";
+import type { PolicyTarget, GuardPolicy } from "../../core/configured/policy.ts";
+import type { CallRecord, PolicyOutcome } from "../../core/record/record.ts";
 import type { Principal } from "../../core/identity.ts";
-import { type Route, type RouteTarget } from "../../core/route.ts";
+import { type Route, type RouteTarget } from "../../core/configured/route.ts";
 import type { ProviderSettings } from "../../core/snapshot.ts";
 import { fingerprint } from "../../credentials/fingerprint.ts";
 import type { Candidate, Stage } from "../../routing/plan/plan-steps.ts";

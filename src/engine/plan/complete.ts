@@ -4,10 +4,10 @@
 
 // Decides (targets and attempts): When is no other target attempted any more? By: `complete`. Also:
 // `engine/stream/reply-stream.ts`. Rule: After the first content of an answer, or when the plan ends.
-import { LATE, pause, within } from "../../core/timeout.ts";
+import { LATE, pause, within } from "../../core/concurrency/timeout.ts";
 import { asGatewayError, GatewayError } from "../../core/errors.ts";
-import { attemptSummary } from "../../core/record.ts";
-import type { Hedge, Route } from "../../core/route.ts";
+import { attemptSummary } from "../../core/record/record.ts";
+import type { Hedge, Route } from "../../core/configured/route.ts";
 import type { NativeOperation } from "../../providers/provider.ts";
 import { createPlan, type Plan } from "../../routing/plan/plan.ts";
 import type { Failure } from "../../routing/plan/plan-steps.ts";

@@ -1,7 +1,7 @@
 // Resolves a provider's id and a model to a target: address, settings and credentials (promises 1.4, 1.8 and 2.9).
 import { modelKnowledge } from "../../accounting/model-catalogue.ts";
 import type { CallOptions, SpokenOperation } from "../../core/chat.ts";
-import { IBM_TOKEN_URL, type StoredCredential } from "../../core/credential.ts";
+import { IBM_TOKEN_URL, type StoredCredential } from "../../core/configured/credential.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { ProviderSettings, Snapshot } from "../../core/snapshot.ts";
 import { CHOSEN_BY, type Target } from "../../core/target.ts";

@@ -11,7 +11,7 @@ import {
   type Route,
   type RouteTarget,
   type Sticky,
-} from "../../core/route.ts";
+} from "../../core/configured/route.ts";
 import { compileFallback } from "../../routing/compile-routes.ts";
 import { contextWindowFallback, resolveRoute, splitModel } from "../../routing/resolve-route.ts";
 import { atEntry, type Entry, requestForEntry } from "../fit/entry-request.ts";

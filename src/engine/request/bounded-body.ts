@@ -1,6 +1,6 @@
 // The bounds of a chat request's body (promise 5.8): those of its JSON, which are checked before a value is created,
 // and those of the names in it.
-import type { BodyBounds } from "../../core/body-bounds.ts";
+import type { BodyBounds } from "../../core/request/body-bounds.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { memoizePerObject } from "../../core/memoization.ts";

@@ -1,7 +1,7 @@
 // Credentials and provider settings that a request contains (they require `byo_endpoint`): `api_key`, `aws_*`,
 // `vertex_*`, `api_version`. resolve.ts decides which of them the target's provider accepts.
 import type { CallerSettings } from "../../core/chat.ts";
-import { type CredentialForm, googleServiceAccount, type StoredCredential } from "../../core/credential.ts";
+import { type CredentialForm, googleServiceAccount, type StoredCredential } from "../../core/configured/credential.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";

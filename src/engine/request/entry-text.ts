@@ -3,7 +3,7 @@
 import type { ChatRequest, EntryAuthor } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
-import type { MemberSpan, RequestSource } from "../../core/request-source.ts";
+import type { MemberSpan, RequestSource } from "../../core/request/request-source.ts";
 import { endpointFields } from "../fit/endpoint-fields.ts";
 import { STAND_IN } from "../long-bodies/held-conversation.ts";
 import { withOfferedTools } from "../tools/offered-tools.ts";

@@ -2,7 +2,7 @@
 // become tools of chat completions, in which the answer then names them (promise 12.13).
 // https://platform.openai.com/docs/guides/migrate-to-responses
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { mappedList } from "../../core/mapped-list.ts";
+import { mappedList } from "../../core/request/mapped-list.ts";
 
 /** Whether it is a function whose name and parameters stand beside the type. */
 export function isFlatFunction({ type, function: definition, name }: JsonObject): boolean {

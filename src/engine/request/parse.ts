@@ -1,11 +1,11 @@
 // Parses the text of a body to a ChatRequest: every field is in exactly one class (promise 6.1), and is checked by the
 // table of the common set and the rules of promise 5. fit.ts checks what depends on the target, such as what its vendor
 // understands.
-import { requestOfText, type RequestSource } from "../../core/request-source.ts";
+import { requestOfText, type RequestSource } from "../../core/request/request-source.ts";
 import { rateOfToken } from "../../accounting/price.ts";
-import type { CacheScope } from "../../core/cache.ts";
+import type { CacheScope } from "../../core/configured/cache.ts";
 import type { RequestedToolServer, CallOptions, ChatParams, ChatRequest, RequestForm } from "../../core/chat.ts";
-import { type BodyBounds, LEAST_BODY_BOUNDS } from "../../core/body-bounds.ts";
+import { type BodyBounds, LEAST_BODY_BOUNDS } from "../../core/request/body-bounds.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Permission } from "../../core/identity.ts";
 import { isObject, isRawNumber, type Json, type JsonObject, mergeObjects } from "../../core/json.ts";

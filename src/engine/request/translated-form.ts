@@ -1,6 +1,6 @@
 // The form of an operation whose requests the engine translates to a chat completion, to which all rules of chat
 // completions apply (parse.ts); errors name the path in what the client wrote.
-import type { BodyBounds } from "../../core/body-bounds.ts";
+import type { BodyBounds } from "../../core/request/body-bounds.ts";
 import type {
   Advisory,
   ChatRequest,
@@ -13,7 +13,7 @@ import type {
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, isRawNumber, type Json, type JsonObject, mergeObjects } from "../../core/json.ts";
 import { FIELDS, GATEWAY, invalid } from "../../core/params.ts";
-import { sourceOfValues } from "../../core/request-source.ts";
+import { sourceOfValues } from "../../core/request/request-source.ts";
 import { requestWithEntry } from "./entry-text.ts";
 import { beyondBound } from "./bounded-body.ts";
 import { relocated } from "../call/located-error.ts";

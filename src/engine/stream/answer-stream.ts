@@ -20,7 +20,7 @@ import { EventPatterns } from "./event-patterns.ts";
 import { NativePatterns } from "../native/native-patterns.ts";
 import type { NativePassing } from "../native/native-passing.ts";
 import type { StreamNormalizer } from "./stream-normalizer.ts";
-import { yieldToLoop } from "../../core/event-loop.ts";
+import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 
 export interface AnswerStream {
   /**

@@ -12,7 +12,7 @@ import type { ChatChunk, Usage } from "../../core/chat.ts";
 import { createAwsEventStreamParser } from "../../wire/aws-event-stream.ts";
 import { createNdjsonParser } from "../../wire/ndjson.ts";
 import { createSseParser } from "../../wire/sse.ts";
-import { yieldToLoop } from "../../core/event-loop.ts";
+import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import { answerFrame, answerHeaders } from "../answer/answer-frame.ts";
 import { type AnswerStream, type ChunkWriter, chunkOfAnswer, ResponseStream } from "./answer-stream.ts";
 import { decoderWithoutKeys, eventsWithoutKeys } from "../answer/answer-keys.ts";

@@ -5,7 +5,7 @@
 import type { ChatChunk, FinishReason, Usage } from "../../core/chat.ts";
 import type { TokenTally } from "../../accounting/estimate.ts";
 import type { JsonObject } from "../../core/json.ts";
-import type { ReportedActivity } from "../../core/tool.ts";
+import type { ReportedActivity } from "../../core/configured/tool.ts";
 import { type AnswerFrame, isNothing } from "../answer/non-streaming-answer.ts";
 import type { RoundAccumulator } from "../tools/multi-round-answer.ts";
 import { LegacyFunctionStage } from "./legacy-function-stage.ts";

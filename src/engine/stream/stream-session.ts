@@ -6,7 +6,7 @@
 // most `server.head_hold_s`: a failure before is an ordinary error, one after it an error event.
 // Decides (the answer): What happens to a client that reads slowly? By: `highWaterMark`. Rule: The gateway stops
 // reading from the provider, until the call's deadline.
-import { LATE, within } from "../../core/timeout.ts";
+import { LATE, within } from "../../core/concurrency/timeout.ts";
 import { asGatewayError, type GatewayError } from "../../core/errors.ts";
 import type { Outcome } from "../../routing/health/health.ts";
 import type { StreamForm } from "../answer-form.ts";
@@ -14,7 +14,7 @@ import type { Call } from "../call/call.ts";
 import { withAttempts } from "../plan/complete.ts";
 import { endingRequest, type OpenAttempt, outcomeOf } from "../attempt/run-attempt.ts";
 import { LONG_EVENT, piecesOf } from "../long-bodies/long-events.ts";
-import { yieldToLoop } from "../../core/event-loop.ts";
+import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 
 /** A stream of which nothing has been sent yet: that of a provider, or that of several rounds. */
 export interface Sending {

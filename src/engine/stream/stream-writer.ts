@@ -1,7 +1,7 @@
 // The last stage of the stream normalizer, which writes the events of one round in the form of an operation.
 import type { ChatChunk, Usage } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
-import type { ReportedActivity } from "../../core/tool.ts";
+import type { ReportedActivity } from "../../core/configured/tool.ts";
 import type { AnswerFrame } from "../answer/non-streaming-answer.ts";
 
 /** Takes strict chunks, of which each entry of `choices` has one kind of content, in the order of generation. */

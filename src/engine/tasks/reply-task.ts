@@ -1,6 +1,6 @@
 // Answers a task: a call whose answer is values for its inputs, and no generated text.
 import type { ChatRequest } from "../../core/chat.ts";
-import { yieldToLoop } from "../../core/event-loop.ts";
+import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import { sendBody } from "../answer/reply-non-streaming.ts";
 import type { Answered } from "../attempt/run-attempt.ts";
 import type { Call } from "../call/call.ts";

@@ -4,7 +4,7 @@ import { summedUsage } from "../../accounting/summed-usage.ts";
 import type { Usage } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { isPending } from "../../core/maybe-promise.ts";
-import { yieldToLoop } from "../../core/event-loop.ts";
+import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import { StreamError, type TaskAnswer } from "../../providers/provider.ts";
 import { isCount } from "../../providers/token-count.ts";
 import { answerBytes, closed } from "../answer/reply-non-streaming.ts";

@@ -2,7 +2,7 @@
 // annotations and log probabilities of all rounds are in it; the calls are those of the last round that the client runs.
 import type { AnswerMessage, FinishReason, Message, ReasoningDetail, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import type { ReportedActivity } from "../../core/tool.ts";
+import type { ReportedActivity } from "../../core/configured/tool.ts";
 import type { OpenAttempt } from "../attempt/run-attempt.ts";
 import type { AnswerForm } from "../answer-form.ts";
 import type { Call } from "../call/call.ts";

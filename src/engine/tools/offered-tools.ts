@@ -1,13 +1,13 @@
 // Offers the tools of tool servers to a model as functions (promise 10.2), with valid names and with schemas that every
 // provider accepts.
-import { withMembers } from "../../core/request-source.ts";
+import { withMembers } from "../../core/request/request-source.ts";
 import { createHash } from "node:crypto";
 import type { ChatParams, ChatRequest, FunctionTool, OfferedTools } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
 import { FUNCTION_NAME } from "../../core/params.ts";
-import type { ToolDefinition } from "../../core/tool.ts";
+import type { ToolDefinition } from "../../core/configured/tool.ts";
 import { hasValidHeaders } from "../../mcp/parameter-headers.ts";
 
 const MAX_NAME = 64;

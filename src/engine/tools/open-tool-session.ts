@@ -1,6 +1,6 @@
 // Opens the tool session of a call (promises 10.1 to 10.3): finds the tool servers, lists their tools, offers them as
 // functions, and collects the calls that the client has approved.
-import { withMembers } from "../../core/request-source.ts";
+import { withMembers } from "../../core/request/request-source.ts";
 import type {
   RequestedToolServer,
   ChatRequest,
@@ -12,7 +12,7 @@ import type {
 import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
 import { isObject } from "../../core/json.ts";
-import type { ToolApproval, ToolDefinition, ToolServer } from "../../core/tool.ts";
+import type { ToolApproval, ToolDefinition, ToolServer } from "../../core/configured/tool.ts";
 import { toolServerFor } from "./requested-tool-server.ts";
 import { offeredFunction, offeredNames, toolPlace, withChoice, withOfferedTools } from "./offered-tools.ts";
 import { type OfferedTool, type ResultsSoFar, runTool, type ToolCaller } from "./run-tool.ts";

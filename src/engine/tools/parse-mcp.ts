@@ -4,7 +4,7 @@ import type { RequestedToolServer } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
-import type { ToolApproval } from "../../core/tool.ts";
+import type { ToolApproval } from "../../core/configured/tool.ts";
 import { checkedHeaders } from "../fit/caller-headers.ts";
 
 const MAX_SERVERS = 32;

@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import type { RequestedToolServer } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { type Principal, roleAtLeast } from "../../core/identity.ts";
-import type { ToolServer, ToolServerSet } from "../../core/tool.ts";
+import type { ToolServer, ToolServerSet } from "../../core/configured/tool.ts";
 import { DEFAULT_MAX_CONCURRENT, DEFAULT_MAX_RESULT_BYTES, DEFAULT_TIMEOUT_MS } from "../../mcp/compile-servers.ts";
 
 /** Throws `tool_server_not_found`, `insufficient_role`, `header_not_allowed` or `invalid_request` with the path. */

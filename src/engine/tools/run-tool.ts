@@ -8,7 +8,13 @@ import { isDeepStrictEqual } from "node:util";
 import type { Message, ToolCall } from "../../core/chat.ts";
 import { asGatewayError, type ErrorCode } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
-import type { ReportedActivity, ToolActivity, ToolDefinition, ToolResult, ToolServer } from "../../core/tool.ts";
+import type {
+  ReportedActivity,
+  ToolActivity,
+  ToolDefinition,
+  ToolResult,
+  ToolServer,
+} from "../../core/configured/tool.ts";
 import type { Call } from "../call/call.ts";
 import type { ToolOutcome } from "./tool-session.ts";
 

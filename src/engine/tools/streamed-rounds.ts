@@ -1,6 +1,6 @@
 // Sends the rounds of a call with tools as one stream (promise 10.4). Each round is read, its tools run, and the next
 // one begins as the client reads.
-import type { ReportedActivity } from "../../core/tool.ts";
+import type { ReportedActivity } from "../../core/configured/tool.ts";
 import type { StreamForm } from "../answer-form.ts";
 import type { Answered, OpenAttempt } from "../attempt/run-attempt.ts";
 import { closeAttempt } from "../attempt/upstream-requests.ts";

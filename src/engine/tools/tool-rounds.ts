@@ -3,7 +3,7 @@
 // reaches the maximum number of rounds. A sink receives the rounds: streamed-rounds.ts or non-streaming-rounds.ts.
 import type { ChatRequest, FinishReason, Message, ToolCall } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
-import type { ReportedActivity } from "../../core/tool.ts";
+import type { ReportedActivity } from "../../core/configured/tool.ts";
 import { closeAttempt } from "../attempt/upstream-requests.ts";
 import type { OpenAttempt } from "../attempt/run-attempt.ts";
 import type { Call } from "../call/call.ts";

@@ -3,8 +3,8 @@
 import type { ToolCall } from "../../core/chat.ts";
 import { asGatewayError, type ErrorCode, GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
-import type { ReportedActivity } from "../../core/tool.ts";
-import { yieldToLoop } from "../../core/event-loop.ts";
+import type { ReportedActivity } from "../../core/configured/tool.ts";
+import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import type { Call } from "../call/call.ts";
 import type { ToolRunRecorder } from "../call/tool-run-recorder.ts";
 import type { ToolOutcome, ToolSession } from "./tool-session.ts";

@@ -3,7 +3,7 @@
 import type { ChatRequest, Message, ToolCall } from "../../core/chat.ts";
 import type { ErrorCode } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
-import type { ReportedActivity, ToolDefinition } from "../../core/tool.ts";
+import type { ReportedActivity, ToolDefinition } from "../../core/configured/tool.ts";
 
 /**
  * Who handles a tool call of the model: with `gateway` the gateway runs it, with `approval` the client must approve it,

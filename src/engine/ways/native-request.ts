@@ -1,7 +1,7 @@
 // Prepares what the client wrote for a target that speaks the operation itself (promise 12.3). It differs in what guards
 // mask, in the names of the vendor's things, and in reasoning that the vendor wants back.
 import type { ChatRequest } from "../../core/chat.ts";
-import type { JsonEdit } from "../../core/json-edit.ts";
+import type { JsonEdit } from "../../core/request/json-edit.ts";
 import { fingerprint } from "../../credentials/fingerprint.ts";
 import { referenceNamesOf } from "../../providers/native-forms.ts";
 import { withOwnReasoning } from "../carriers/opened-request.ts";

@@ -1,7 +1,7 @@
 // Prepares a request for a target by its way, with what all ways have in common: the guards on the answer, and the
 // credentials that reach what the request names at a vendor.
 import { GatewayError } from "../../core/errors.ts";
-import type { GuardPolicy } from "../../core/policy.ts";
+import type { GuardPolicy } from "../../core/configured/policy.ts";
 import type { FittedRequest } from "../fit/fit.ts";
 import { withheldLogprobs } from "../guards/guard-answer.ts";
 import type { Resolved } from "../plan/resolve-target.ts";

@@ -3,7 +3,7 @@
 import type { CarrierPlace, ChatRequest, RawPromptRules, TaskRules } from "../../core/chat.ts";
 import type { Principal } from "../../core/identity.ts";
 import type { RecordedOperation } from "../../core/operation.ts";
-import type { GuardPolicy, PolicyTarget } from "../../core/policy.ts";
+import type { GuardPolicy, PolicyTarget } from "../../core/configured/policy.ts";
 import type { ProviderSettings } from "../../core/snapshot.ts";
 import type { CallPolicies } from "../call/call-policies.ts";
 import type { ChatContext } from "../call/context.ts";

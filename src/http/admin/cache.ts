@@ -5,7 +5,7 @@ import type { CachePlace } from "../../cache/answer-cache.ts";
 import { CACHE_KEY, PURGE_ACTION, PURGE_KIND } from "../../cache/follow-purges.ts";
 import type { ResponseCache } from "../../cache/response-cache.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { ROUTE_NAME } from "../../core/route.ts";
+import { ROUTE_NAME } from "../../core/configured/route.ts";
 import { type AdminCall, type AdminOperation, writing } from "./operation.ts";
 import { dryRunQuery } from "./schemas.ts";
 

@@ -3,7 +3,7 @@
 import { BoundedCache } from "../../core/bounded-cache.ts";
 import type { Clock } from "../../core/clock.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { openGate } from "../../core/gate.ts";
+import { openGate } from "../../core/concurrency/gate.ts";
 import type { Simulations } from "../../simulation/simulations.ts";
 import type { CallStore } from "../../store/calls/calls.ts";
 

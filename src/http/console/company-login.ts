@@ -7,7 +7,7 @@ import { ofUser } from "../../auth/identify.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { OPS } from "../../core/identity.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import type { ConsoleClient, LoginIssuer } from "../../core/login.ts";
+import type { ConsoleClient, LoginIssuer } from "../../core/configured/login.ts";
 import { messageOf } from "../../core/thrown.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import { addressOf, type Arrival } from "./arrival.ts";

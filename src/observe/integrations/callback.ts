@@ -1,9 +1,9 @@
 // The functions that a module of an integration of type `callback` may export: `import type { Callbacks } from
 // "dragoman/callback"`. Each function is called in a thread of its own, one call after the other, and may be
 // asynchronous; an error that it throws is counted and affects nothing else.
-import type { CallContent } from "../../core/content.ts";
+import type { CallContent } from "../../core/configured/content.ts";
 import type { JsonObject } from "../../core/json.ts";
-import type { CallRecord } from "../../core/record.ts";
+import type { CallRecord } from "../../core/record/record.ts";
 
 export type { CallContent, CallRecord };
 

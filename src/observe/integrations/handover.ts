@@ -1,9 +1,9 @@
 // Which integration gets which call: it serializes a record once for all of them, and hands it over as text, to the
 // threads of this process or to those of another process of the machine.
-import type { CallContent } from "../../core/content.ts";
-import { type CallRecord, isUnauthenticated } from "../../core/record.ts";
-import { recordText } from "../../core/record-text.ts";
-import { isSampled } from "../../core/sampling.ts";
+import type { CallContent } from "../../core/configured/content.ts";
+import { type CallRecord, isUnauthenticated } from "../../core/record/record.ts";
+import { recordText } from "../../core/record/record-text.ts";
+import { isSampled } from "../../core/record/sampling.ts";
 import type { CallStart, StreamChunk } from "./callback.ts";
 import type { IntegrationScope } from "./integration-fields.ts";
 import { lineOf } from "./integration-line.ts";

@@ -2,7 +2,7 @@
 // is read from shared counts, and a thread that ends, hangs or grows too large is replaced after growing waits; the
 // records that it held are counted as dropped.
 import type { Clock } from "../../core/clock.ts";
-import { within } from "../../core/timeout.ts";
+import { within } from "../../core/concurrency/timeout.ts";
 import { messageOf } from "../../core/thrown.ts";
 import type { Worker } from "node:worker_threads";
 import { FIGURES, type Figure, SETTLED, type SharedFigures, sharedFigures } from "./integration-figures.ts";

@@ -4,7 +4,7 @@
 import { heapSize } from "bun:jsc";
 import { parentPort, workerData } from "node:worker_threads";
 import { systemClock } from "../../core/clock.ts";
-import { loadedOnce } from "../../core/loaded-once.ts";
+import { loadedOnce } from "../../core/concurrency/loaded-once.ts";
 import { messageOf } from "../../core/thrown.ts";
 import { parseRecord } from "../../wire/record-json.ts";
 import type { CallbackItem } from "./sinks/callback-sink.ts";

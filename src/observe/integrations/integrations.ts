@@ -2,7 +2,7 @@
 // that serves calls never waits for them, and what does not fit is counted (promise 11.4, docs/design/integrations.md).
 import { Worker } from "node:worker_threads";
 import { systemClock } from "../../core/clock.ts";
-import { threadFile } from "../../core/thread-file.ts";
+import { threadFile } from "../../core/concurrency/thread-file.ts";
 import { type Handover, type IntegrationOutline, openHandover, type TakeLine, threadsOf } from "./handover.ts";
 import { modulePath } from "./integration-paths.ts";
 import { integrationNews } from "./integration-news.ts";

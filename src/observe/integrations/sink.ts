@@ -1,8 +1,8 @@
 // The port for all receivers of finished calls: OTLP, JSON Lines, webhooks, Langfuse, Datadog. A sink only encodes and
 // sends; queueing, retries, time limits and dropping are the same for all sinks and happen in front of them. No sink
 // can delay or fail a call (promise 11.4).
-import type { CallContent } from "../../core/content.ts";
-import type { CallRecord } from "../../core/record.ts";
+import type { CallContent } from "../../core/configured/content.ts";
+import type { CallRecord } from "../../core/record/record.ts";
 
 export interface RecordedCall {
   readonly record: CallRecord;

@@ -1,6 +1,6 @@
 // Prometheus metrics of the response cache: of calls, from their records, and of its store.
 import { Counter, type Registry } from "prom-client";
-import type { CallRecord } from "../../core/record.ts";
+import type { CallRecord } from "../../core/record/record.ts";
 import { bounded, MOST } from "./labels.ts";
 import { scrapedMetrics } from "./scraped-metrics.ts";
 

@@ -4,9 +4,9 @@
 // Decides (records and configuration): What is counted in metrics? Also: `refusal-meters.ts` for limits, budgets,
 // policies and guards, `tool-meters.ts` for tools. Rule: Labels: `labels.ts`.
 import { Counter, Histogram, type Registry } from "prom-client";
-import type { CallRecord } from "../../core/record.ts";
+import type { CallRecord } from "../../core/record/record.ts";
 import { bounded, MOST } from "./labels.ts";
-import { yieldToLoop } from "../../core/event-loop.ts";
+import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 
 /**
  * Seconds of whole calls: a short answer takes half a second, a long one minutes, and 600 s is the default maximum of a

@@ -1,7 +1,7 @@
 // Adds up the metrics of the processes of one machine: counters and histograms are summed, and each gauge says what
 // becomes of it. The samples of a process are JSON, so that they can be sent.
 import { type Aggregator, AggregatorRegistry, type Registry } from "prom-client";
-import { yieldToLoop } from "../../core/event-loop.ts";
+import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 
 /** A metric of one process with its values, as prom-client gives it. */
 interface ProcessMetric {

@@ -2,7 +2,7 @@
 // one that ends in -meters or -gauges has the metrics of one concept (gauges are read by scraped-metrics.ts); labels.ts
 // defines the labels.
 import { Gauge, Registry } from "prom-client";
-import type { CallRecord } from "../../core/record.ts";
+import type { CallRecord } from "../../core/record/record.ts";
 import type { LedgerStatus } from "../../store/journal/open-ledger.ts";
 import type { EventFigures } from "../webhooks/event-figures.ts";
 import { eventGauges } from "./event-gauges.ts";
@@ -24,7 +24,7 @@ import { type TargetStatus, targetGauges } from "./target-gauges.ts";
 import { type IsRegisteredServer, openToolMeters } from "./tool-meters.ts";
 import { type ToolServerFigures, toolServerGauges } from "./tool-server-gauges.ts";
 import { type ChannelFigures, channelMeters, type WorkerFigures, workerGauges } from "./worker-gauges.ts";
-import { yieldToLoop } from "../../core/event-loop.ts";
+import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 
 export type { TargetStatus } from "./target-gauges.ts";
 

@@ -1,6 +1,6 @@
 // Prometheus metrics of limits, budgets and policies: what they refused, and how full budgets are.
 import { Counter, Gauge, type Registry } from "prom-client";
-import type { CallRecord } from "../../core/record.ts";
+import type { CallRecord } from "../../core/record/record.ts";
 import { bounded, MOST } from "./labels.ts";
 
 /** How full a budget is. When several values have accounts of their own under it, this is the fullest account. */

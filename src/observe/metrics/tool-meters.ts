@@ -1,6 +1,6 @@
 // Prometheus metrics of the tools that the gateway ran for calls.
 import { Counter, Histogram, type Registry } from "prom-client";
-import type { CallRecord } from "../../core/record.ts";
+import type { CallRecord } from "../../core/record/record.ts";
 import { bounded, MOST } from "./labels.ts";
 
 /** Whether a tool server is registered in the place of the call, and is not a name that the caller made up. */

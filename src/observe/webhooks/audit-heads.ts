@@ -1,6 +1,6 @@
 // Emits the heads of the chains of the audit log once an hour, so that whoever receives them can find a log that was written
 // anew or set back (docs/audit.md). A head is emitted once, across all gateways, because its id is derived from it.
-import type { Events, WebhookSet } from "../../core/event.ts";
+import type { Events, WebhookSet } from "../../core/record/event.ts";
 import { tenantOfChain } from "../../store/audit/audit-chain.ts";
 import type { ChainReader } from "../../store/reader.ts";
 

@@ -1,5 +1,5 @@
 // Counts of events and their deliveries in this process.
-import type { EventType } from "../../core/event.ts";
+import type { EventType } from "../../core/record/event.ts";
 
 /**
  * The counts grow while the process lives; the gauges show the last reading of the queue, which all processes share.

@@ -1,10 +1,10 @@
 // Accepts events in memory and writes them to the database from there, so that emitting an event never waits. Events
 // that the database does not accept are kept and retried within a bound; beyond it the oldest event is dropped and
 // counted.
-import { within } from "../../core/timeout.ts";
+import { within } from "../../core/concurrency/timeout.ts";
 import type { Clock } from "../../core/clock.ts";
-import type { Events, GatewayEvent, NewEvent, WebhookSet } from "../../core/event.ts";
-import { eventIdOf, newEventId } from "../../core/event-id.ts";
+import type { Events, GatewayEvent, NewEvent, WebhookSet } from "../../core/record/event.ts";
+import { eventIdOf, newEventId } from "../../core/record/event-id.ts";
 import type { EventQueue } from "../../store/events/events.ts";
 import type { EventFigures } from "./event-figures.ts";
 

@@ -1,7 +1,7 @@
 // Opens everything about events and webhooks: the outbox, the sources of events, the queue, and the dispatcher that
 // delivers.
 import type { Clock } from "../../core/clock.ts";
-import type { Events, Webhook, WebhookSet } from "../../core/event.ts";
+import type { Events, Webhook, WebhookSet } from "../../core/record/event.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import { messageOf } from "../../core/thrown.ts";
 import type { EventQueue } from "../../store/events/events.ts";

@@ -2,8 +2,8 @@
 // the number of further ones once a minute, so that many refusals do not become many events. They are made from the
 // records, apart from the calls.
 import type { Clock } from "../../core/clock.ts";
-import type { Events, NewEvent } from "../../core/event.ts";
-import type { CallRecord } from "../../core/record.ts";
+import type { Events, NewEvent } from "../../core/record/event.ts";
+import type { CallRecord } from "../../core/record/record.ts";
 import type { Observer } from "../observer.ts";
 
 export interface RefusalEvents extends Observer {

@@ -2,7 +2,7 @@
 // event is emitted once for the token's expiry time, across all gateways and their restarts, because its id is derived
 // from the token and that time.
 import type { Clock } from "../../core/clock.ts";
-import type { Events } from "../../core/event.ts";
+import type { Events } from "../../core/record/event.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 

@@ -4,9 +4,9 @@
 
 // Decides (records and configuration): When is a webhook delivery tried again, and given up? By: `outcomeOf`. Also:
 // `webhook-schedule.ts` (`waitAfter`). Rule: Up to `max_attempts`, with waits from 5 s to 24 h; never after 410.
-import { within } from "../../core/timeout.ts";
+import { within } from "../../core/concurrency/timeout.ts";
 import type { Clock } from "../../core/clock.ts";
-import type { Webhook, WebhookSet } from "../../core/event.ts";
+import type { Webhook, WebhookSet } from "../../core/record/event.ts";
 import type {
   ClaimedDelivery,
   DeliveryOutcome,

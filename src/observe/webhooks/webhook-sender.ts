@@ -1,11 +1,11 @@
 // One attempt to deliver an event: signed, within a time limit, without following redirects, and to an address that is
 // checked first unless the operator configured it.
 // https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
-import type { Cancellation } from "../../core/cancellation.ts";
-import { withCancellation } from "../../core/timeout.ts";
+import type { Cancellation } from "../../core/concurrency/cancellation.ts";
+import { withCancellation } from "../../core/concurrency/timeout.ts";
 import type { Clock } from "../../core/clock.ts";
 import { GatewayError } from "../../core/errors.ts";
-import type { GatewayEvent, Webhook } from "../../core/event.ts";
+import type { GatewayEvent, Webhook } from "../../core/record/event.ts";
 import { VERSION } from "../../core/version.ts";
 import { messageOf } from "../../core/thrown.ts";
 import type { DeliveryAttempt } from "../../store/events/events.ts";

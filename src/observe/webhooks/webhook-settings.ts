@@ -4,9 +4,9 @@
 import { randomBytes } from "node:crypto";
 import { z } from "zod";
 import { httpAddress } from "../../config/http-address.ts";
-import type { Configured } from "../../core/configured.ts";
-import { EVENT_TYPES, type GatewayEvent, type Webhook, type WebhookSet } from "../../core/event.ts";
-import { compileGlob } from "../../core/glob.ts";
+import type { Configured } from "../../core/configured/configured.ts";
+import { EVENT_TYPES, type GatewayEvent, type Webhook, type WebhookSet } from "../../core/record/event.ts";
+import { compileGlob } from "../../core/text/glob.ts";
 
 const MAX_WEBHOOKS = 1000;
 const SECRET_BYTES = 32;

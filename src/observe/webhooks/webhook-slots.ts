@@ -1,6 +1,6 @@
 // How many deliveries may be in flight, for a webhook, for a tenant and in all, and whose turn is next: a tenant with
 // many slow receivers does not delay other tenants.
-import type { Webhook } from "../../core/event.ts";
+import type { Webhook } from "../../core/record/event.ts";
 
 interface WebhookSlots {
   /** How many more deliveries to the webhook may begin now. */

@@ -9,7 +9,7 @@ import type { StreamWriter } from "../../engine/stream/stream-writer.ts";
 import { VendorFields } from "../../engine/stream/vendor-fields.ts";
 import type { ChatChunk, ChunkChoice, ChunkDelta, ToolCallDelta, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import type { ReportedActivity } from "../../core/tool.ts";
+import type { ReportedActivity } from "../../core/configured/tool.ts";
 
 const OPENING = '{"role":"assistant","content":""}';
 

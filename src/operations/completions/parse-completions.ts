@@ -3,7 +3,7 @@
 import { type InputRules, listedInputs } from "../../engine/request/listed-inputs.ts";
 import { passedMembers } from "../../engine/request/task-body.ts";
 import { translatedForm, type Translation } from "../../engine/request/translated-form.ts";
-import type { BodyBounds } from "../../core/body-bounds.ts";
+import type { BodyBounds } from "../../core/request/body-bounds.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
 import { memoizePerObject } from "../../core/memoization.ts";

@@ -3,8 +3,8 @@
 import { isOfExtras } from "../../engine/carriers/sealed-reasoning.ts";
 import type { Usage } from "../../core/chat.ts";
 import { webCitations } from "./citations.ts";
-import { turnPieces } from "../../core/turn-order.ts";
-import type { Steps } from "../../core/steps.ts";
+import { turnPieces } from "../../core/request/turn-order.ts";
+import type { Steps } from "../../core/concurrency/steps.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import {
   type AnswerFacts,

@@ -3,7 +3,7 @@
 // https://platform.claude.com/docs/en/api/messages, https://platform.claude.com/docs/en/build-with-claude/streaming
 import type { NativeAnswers, NativeEvents } from "../../engine/answer-form.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import type { JsonEdit } from "../../core/json-edit.ts";
+import type { JsonEdit } from "../../core/request/json-edit.ts";
 import { editedJson } from "../../wire/json-edit.ts";
 import { parseEvent } from "../../providers/sent-json.ts";
 import type { SseEvent } from "../../wire/sse.ts";

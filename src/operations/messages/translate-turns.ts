@@ -4,7 +4,7 @@
 import type { ContentPart, Message, ReasoningDetail, ToolCall, Untranslated } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
-import { inCharacters, TurnOrder, withOrder } from "../../core/turn-order.ts";
+import { inCharacters, TurnOrder, withOrder } from "../../core/request/turn-order.ts";
 import { redactedDetail, thinkingDetail } from "../../providers/signed-thinking.ts";
 import { chatToolName, providerCallId } from "./call-names.ts";
 import { bad, cacheMark, filledTextAt, given, objectAt, textAt } from "./fields.ts";

@@ -1,6 +1,6 @@
 // What a request of this form says that has no counterpart in a chat completion.
 import { orNoted } from "../../engine/request/vendor-judged.ts";
-import type { ClientDeviationName } from "../../core/client-deviations.ts";
+import type { ClientDeviationName } from "../../core/configured/client-deviations.ts";
 import type { Untranslated } from "../../core/chat.ts";
 
 /** `what` is the subject of the sentence, such as "the tool type bash_20250124". */

@@ -5,7 +5,7 @@ import type { FinishReason } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { answeredItems } from "./answer/answered-items.ts";
-import type { Steps } from "../../core/steps.ts";
+import type { Steps } from "../../core/concurrency/steps.ts";
 import type { HiddenCarrier } from "./keeping/hidden-carriers.ts";
 import { hidingEdits } from "./keeping/hidden-reasoning.ts";
 import { keepAnswer, passedEdits } from "./native/native-answers.ts";

@@ -4,7 +4,7 @@
 import type { Message, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { turnPieces } from "../../core/turn-order.ts";
+import { turnPieces } from "../../core/request/turn-order.ts";
 import { addContent, type Run } from "../content-blocks/turns.ts";
 import { calledFunction, type CallIdForm, fittingCallId, toolInput } from "../tool-calls.ts";
 import { encodeParts, namesUploadedFile } from "./encode-content.ts";

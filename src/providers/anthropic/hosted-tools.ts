@@ -1,6 +1,6 @@
 // Tools that the vendor runs at a price for each use: https://platform.claude.com/docs/en/about-claude/pricing.
 // Running code is billed by the hour and has no price here.
-import type { PricedTool } from "../../core/hosted-tool.ts";
+import type { PricedTool } from "../../core/configured/hosted-tool.ts";
 
 const SOURCE = "https://platform.claude.com/docs/en/about-claude/pricing";
 

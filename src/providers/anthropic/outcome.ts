@@ -2,7 +2,7 @@
 // https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons and the usage object.
 import type { Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { type KnownFigures, withUnnamed } from "../../core/usage.ts";
+import { type KnownFigures, withUnnamed } from "../../core/record/usage.ts";
 import { stopReasons } from "../content-blocks/finish-reasons.ts";
 import { objectsIn } from "../sent-json.ts";
 import { mainTokenCount, tokenCount } from "../token-count.ts";

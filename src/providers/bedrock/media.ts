@@ -4,7 +4,7 @@
 import type { ContentPart } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { MEDIA_TYPES } from "../../core/media-types.ts";
+import { MEDIA_TYPES } from "../../core/text/media-types.ts";
 import { readDataUri } from "../data-uri.ts";
 
 const IMAGES: Readonly<Record<string, string>> = {

@@ -3,7 +3,7 @@
 // API_runtime_TokenUsage.html
 import type { Usage } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
-import { type KnownFigures, withUnnamed } from "../../core/usage.ts";
+import { type KnownFigures, withUnnamed } from "../../core/record/usage.ts";
 import { stopReasons } from "../content-blocks/finish-reasons.ts";
 import { objectsIn } from "../sent-json.ts";
 import { mainTokenCount, tokenCount } from "../token-count.ts";

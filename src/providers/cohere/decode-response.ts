@@ -2,7 +2,7 @@
 // models write before a tool call becomes reasoning, as the thinking blocks of newer models do.
 import type { AnswerMessage, ChatAnswer, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { TurnOrder, withOrder } from "../../core/turn-order.ts";
+import { TurnOrder, withOrder } from "../../core/request/turn-order.ts";
 import { type DecodeContext, MalformedAnswer, StreamError } from "../provider.ts";
 import { annotationsOf, citedBlock } from "./citations.ts";
 import { classifyError } from "./errors.ts";

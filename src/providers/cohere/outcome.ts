@@ -2,7 +2,7 @@
 // https://docs.cohere.com/reference/chat#response
 import type { FinishReason, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { type KnownFigures, withUnnamed } from "../../core/usage.ts";
+import { type KnownFigures, withUnnamed } from "../../core/record/usage.ts";
 import { StreamError, type FailureClass } from "../provider.ts";
 import { classOfText } from "./errors.ts";
 import { mainTokenCount } from "../token-count.ts";

@@ -1,6 +1,6 @@
 // The message of a non-streaming answer, made from what its content blocks contribute.
 import type { AnswerMessage, ReasoningDetail, ToolCall } from "../../core/chat.ts";
-import { TurnOrder, withOrder } from "../../core/turn-order.ts";
+import { TurnOrder, withOrder } from "../../core/request/turn-order.ts";
 import type { JsonObject } from "../../core/json.ts";
 
 export interface TurnParts {

@@ -2,7 +2,7 @@
 // https://ai.google.dev/api/caching#Part
 import type { ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { TurnOrder, withOrder } from "../../core/turn-order.ts";
+import { TurnOrder, withOrder } from "../../core/request/turn-order.ts";
 import { callId } from "./call-ids.ts";
 import type { RenamedFunctions } from "./encode-tools.ts";
 import { extraContent } from "./signatures.ts";

@@ -2,7 +2,7 @@
 // server's own tools read counts as prompt tokens. https://ai.google.dev/api/generate-content#UsageMetadata
 import type { Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { type KnownFigures, withUnnamed } from "../../core/usage.ts";
+import { type KnownFigures, withUnnamed } from "../../core/record/usage.ts";
 import { mainTokenCount, tokenCount } from "../token-count.ts";
 
 /** `null` as long as there are no counts: Vertex sends only `trafficType` on all events but the last. */

@@ -4,7 +4,7 @@
 import type { ContentPart, Message, MessageRole, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { turnPieces } from "../../core/turn-order.ts";
+import { turnPieces } from "../../core/request/turn-order.ts";
 import { calledFunction, parseObject, requireInput } from "../tool-calls.ts";
 import { isOwnCallId } from "./call-ids.ts";
 import { answeredImagePart, encodePart } from "./encode-parts.ts";

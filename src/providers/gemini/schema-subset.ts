@@ -3,7 +3,7 @@
 // would change the meaning are refused with their path.
 import { GatewayError } from "../../core/errors.ts";
 import { describe, isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { percentDecoded } from "../../core/percent-encoding.ts";
+import { percentDecoded } from "../../core/text/percent-encoding.ts";
 
 /** Keywords that are kept unchanged. */
 const KEPT = [

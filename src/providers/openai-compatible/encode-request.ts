@@ -2,7 +2,7 @@
 // copied as it was written, left out, or replaced, in the caller's order. Key order, unknown fields and the spelling of
 // numbers thereby reach the provider byte for byte.
 import type { ChatParams, ChatRequest } from "../../core/chat.ts";
-import type { MemberSpan } from "../../core/request-source.ts";
+import type { MemberSpan } from "../../core/request/request-source.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import { parseBoundedJson } from "../../wire/json.ts";

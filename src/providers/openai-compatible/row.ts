@@ -2,9 +2,9 @@
 // (https://platform.openai.com/docs/api-reference/chat); the code beside it does the rest.
 import type { KeyHeader } from "../key-header.ts";
 import type { Capability, Feature } from "../../core/capability.ts";
-import type { PricedTool } from "../../core/hosted-tool.ts";
+import type { PricedTool } from "../../core/configured/hosted-tool.ts";
 import type { BlockType, ChatParams, ChatRequest, ContentPart, FinishReason, Message } from "../../core/chat.ts";
-import type { CredentialForm } from "../../core/credential.ts";
+import type { CredentialForm } from "../../core/configured/credential.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
 import type { CommonParameter } from "../../core/params.ts";
 import type { Target } from "../../core/target.ts";

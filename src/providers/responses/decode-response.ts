@@ -1,7 +1,7 @@
 // Decodes a non-streaming answer of the Responses form: https://platform.openai.com/docs/api-reference/responses/object.
 // What chat completions have no form for is carried in `extra_content` (carried-items.ts).
 import type { AnswerMessage, ChatAnswer, ReasoningDetail, ToolCall } from "../../core/chat.ts";
-import { TurnOrder, withOrder } from "../../core/turn-order.ts";
+import { TurnOrder, withOrder } from "../../core/request/turn-order.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer, StreamError } from "../provider.ts";
 import { objectsIn, parseSentObject, textOrEmpty } from "../sent-json.ts";

@@ -3,7 +3,7 @@
 import type { ContentPart, Message, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { turnPieces } from "../../core/turn-order.ts";
+import { turnPieces } from "../../core/request/turn-order.ts";
 import { breakpointOf, withBreakpoints } from "../cache-breakpoints.ts";
 import { calledFunction } from "../tool-calls.ts";
 import { textOrEmpty } from "../sent-json.ts";

@@ -2,7 +2,7 @@
 // https://platform.openai.com/docs/api-reference/responses/object (status, incomplete_details, usage).
 import type { ChunkChoice, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { type KnownFigures, withUnnamed } from "../../core/usage.ts";
+import { type KnownFigures, withUnnamed } from "../../core/record/usage.ts";
 import { MalformedAnswer, StreamError } from "../provider.ts";
 import { isCount, mainTokenCount } from "../token-count.ts";
 import type { ResponsesRules } from "./rules.ts";

@@ -1,8 +1,8 @@
 // The sandbox's server: an upstream client that answers in this process in OpenAI's wire form, so that everything can
 // be tried without a key or a network. Its faults are realistic: they look on the wire like a provider that stalls,
 // breaks off or sends invalid data.
-import type { CancelSignal } from "../../core/cancellation.ts";
-import { pause, untilOver, withTimeout } from "../../core/timeout.ts";
+import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
+import { pause, untilOver, withTimeout } from "../../core/concurrency/timeout.ts";
 import { readBytes, decodeUtf8 } from "../../wire/body-bytes.ts";
 import {
   type UpstreamBody,

@@ -1,6 +1,6 @@
 // Makes an event of a breaker that opened or closed, for the operator's own targets or for the tenant or project that
 // owns the provider.
-import type { NewEvent } from "../../core/event.ts";
+import type { NewEvent } from "../../core/record/event.ts";
 import type { BreakerChange } from "./health.ts";
 
 /**

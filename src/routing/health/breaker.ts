@@ -7,7 +7,7 @@
 // probe closes it, a failed one doubles the time, to at most 60 s. A 429 with `retry-after` does not count. What an
 // attempt that was given up means: `routing/plan/verdict.ts` (`outcomeAfter`), `routing/health/health.ts`
 // (`patienceMs`).
-import type { BreakerSettings } from "../../core/route.ts";
+import type { BreakerSettings } from "../../core/configured/route.ts";
 import type { BreakerNews } from "./health-news.ts";
 import { addTo, clearCount, slidingCount, sumOf, type SlidingCount } from "./sliding-count.ts";
 

@@ -1,7 +1,7 @@
 // What the processes of one machine tell each other about targets and upstreams, so that each judges by what all of
 // them have seen. A process collects it here, and its owner passes it on. Times are durations, because each process has
 // a clock of its own.
-import type { BreakerSettings } from "../../core/route.ts";
+import type { BreakerSettings } from "../../core/configured/route.ts";
 
 /** Attempts that ended, for every breaker of the target. */
 export interface CountNews {

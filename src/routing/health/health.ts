@@ -1,7 +1,7 @@
 // What the responses of each upstream show about it: breaker, latency, attempts in flight, rate limits and retry
 // budget. The state belongs to this process, which may exchange news with the other processes of the machine
 // (health-news.ts); callers pass the time in.
-import type { BreakerSettings } from "../../core/route.ts";
+import type { BreakerSettings } from "../../core/configured/route.ts";
 import {
   breakerFreeAtMs,
   countedBy,

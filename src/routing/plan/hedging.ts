@@ -4,7 +4,7 @@
 
 // Decides (targets and attempts): When is a hedge sent, and when is there no retry left? By: `openHedging`. Also:
 // `routing/health/retry-budget.ts` (`openRetryBudget`).
-import type { Hedge } from "../../core/route.ts";
+import type { Hedge } from "../../core/configured/route.ts";
 import type { Health } from "../health/health.ts";
 import { openKeyedState, type Kept } from "../health/keyed-state.ts";
 import { addTo, slidingCount, sumOf, type SlidingCount } from "../health/sliding-count.ts";

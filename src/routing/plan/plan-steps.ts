@@ -1,5 +1,5 @@
 // What a plan is made of: targets and the stages in which they stand, how an attempt failed, and which step follows.
-import type { BreakerSettings, StrategyType } from "../../core/route.ts";
+import type { BreakerSettings, StrategyType } from "../../core/configured/route.ts";
 import type { Health } from "../health/health.ts";
 
 /** A target that may be attempted, as the caller prepared it. */

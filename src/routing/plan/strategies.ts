@@ -4,7 +4,7 @@
 
 // Decides (targets and attempts): Which target does a strategy choose, and which one a sticky session? By:
 // `CHOOSERS`, `chooseSticky`. Also: the session: `engine/plan/stages.ts` (`stickyKey`).
-import type { StrategyType } from "../../core/route.ts";
+import type { StrategyType } from "../../core/configured/route.ts";
 import type { Health } from "../health/health.ts";
 import { hashText, rendezvousScore } from "./rendezvous.ts";
 

@@ -1,6 +1,6 @@
 // What people ask of the audit log beyond its newest rows: whether its chain is intact, an export, and who could call
 // what at a time in the past. All of it reads many rows, so it runs in a thread of its own.
-import { threadFile } from "../../core/thread-file.ts";
+import { threadFile } from "../../core/concurrency/thread-file.ts";
 import type { EarlierIdentities } from "./audit-as-of.ts";
 import type { ChainHead, ChainReport } from "./audit-chain.ts";
 import type { ExportReads } from "./audit-export.ts";

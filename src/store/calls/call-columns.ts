@@ -11,9 +11,9 @@ import type { CallRow, FoundRow } from "./call-schema.ts";
 import { heldTime, timeOfKey } from "./call-keys.ts";
 import { NO_NAME } from "./call-names.ts";
 import { plain as plainText, tagsOf } from "./call-tags.ts";
-import type { CacheOutcome } from "../../core/cache.ts";
+import type { CacheOutcome } from "../../core/configured/cache.ts";
 import { EARLIEST_OPERATION } from "../../core/operation.ts";
-import type { CallRecord } from "../../core/record.ts";
+import type { CallRecord } from "../../core/record/record.ts";
 import type { CallSummary, CamelCase, ToldColumns } from "./calls.ts";
 import { fromInteger } from "../schema.ts";
 

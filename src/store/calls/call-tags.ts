@@ -1,7 +1,7 @@
 // Look-up keys that are lists, or that most calls do not have: metadata, the client's own ids, tools, policies with
 // findings, limits that refused, and the providers' ids of attempts that did not answer. Each is a row of `call_tag`, which costs only the calls that have it.
 import { isRawNumber, type JsonObject } from "../../core/json.ts";
-import type { CallRecord } from "../../core/record.ts";
+import type { CallRecord } from "../../core/record/record.ts";
 import type { CallSchema, FoundRow } from "./call-schema.ts";
 
 export const TAG_KINDS = ["meta", "request", "otel", "tool", "policy", "limit", "attempt"] as const;

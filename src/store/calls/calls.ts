@@ -1,8 +1,8 @@
 // The port to the calls that were made: single calls, and sums of their usage. It is filled from the ledger, and read
 // by reports, by the admin API, and by budgets when a process starts. Its drivers, one for each database,
 // pass test/contract/call-store.suite.ts.
-import type { CacheOutcome } from "../../core/cache.ts";
-import type { Attempt, CallRecord } from "../../core/record.ts";
+import type { CacheOutcome } from "../../core/configured/cache.ts";
+import type { Attempt, CallRecord } from "../../core/record/record.ts";
 import type { LedgerSink } from "../journal/ledger.ts";
 import type { CALL_COLUMN_TYPES, ToldColumn, ToldType } from "./call-column-types.ts";
 import type { Page, PageRequest } from "../reader.ts";

@@ -2,7 +2,7 @@
 // that reads what calls need, and two that read reports, each with its own connection: with the write-ahead log none
 // waits for another, and the main thread waits for none.
 import { resolve } from "node:path";
-import { threadFile } from "../../core/thread-file.ts";
+import { threadFile } from "../../core/concurrency/thread-file.ts";
 import type { FoundCall } from "./call-columns.ts";
 import { storedCall } from "./call-reads.ts";
 import type { CallMethod, WorkerSetup, WrittenRows } from "./call-worker.ts";

@@ -1,6 +1,6 @@
 // Everything from which a snapshot is compiled, as one commit left it.
-import type { ConfiguredKind } from "../../core/configured.ts";
-import type { Drain } from "../../core/drain.ts";
+import type { ConfiguredKind } from "../../core/configured/configured.ts";
+import type { Drain } from "../../core/configured/drain.ts";
 import type { Identities, Resource } from "../records.ts";
 
 /** A resource with its secrets decrypted: it must not leave the process. */

@@ -1,6 +1,6 @@
 // Drafts of changes: what somebody has typed and not published. They are no part of the configuration: saving one makes
 // no version and no row of the audit log.
-import type { ConfiguredKind } from "../../core/configured.ts";
+import type { ConfiguredKind } from "../../core/configured/configured.ts";
 import type { ConfigurationScope } from "../records.ts";
 
 /** Whose draft of what: everybody has at most one for each object. */

@@ -3,8 +3,8 @@
 // meanwhile is read again, until nothing has changed.
 import type { Selectable, Transaction } from "kysely";
 import type { SecretCipher } from "../../config/secret-cipher.ts";
-import { CONFIGURED_KINDS, type ConfiguredKind } from "../../core/configured.ts";
-import type { Drain } from "../../core/drain.ts";
+import { CONFIGURED_KINDS, type ConfiguredKind } from "../../core/configured/configured.ts";
+import type { Drain } from "../../core/configured/drain.ts";
 import type { Contents, OpenedResource } from "./contents.ts";
 import { DRAIN_KIND, readDrains } from "./kysely-drains.ts";
 import type { Db } from "../kysely-reader.ts";
@@ -15,7 +15,7 @@ import { resourceOf } from "./resource-rows.ts";
 import type { Schema } from "../schema.ts";
 import { openedDocument } from "./secret-fields.ts";
 import { StoreError } from "../store.ts";
-import { yieldToLoop } from "../../core/event-loop.ts";
+import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import { messageOf } from "../../core/thrown.ts";
 import { isJsonObject } from "../../core/json-object.ts";
 

@@ -1,6 +1,6 @@
 // Drafts over any database that Kysely supports.
 import { type Kysely, type SelectQueryBuilder, sql } from "kysely";
-import { CONFIGURED_KINDS, type ConfiguredKind } from "../../core/configured.ts";
+import { CONFIGURED_KINDS, type ConfiguredKind } from "../../core/configured/configured.ts";
 import type { DraftSchema } from "./draft-schema.ts";
 import type { DraftPlace, DraftTable, StoredDraft } from "./drafts.ts";
 import { fromInteger, toInteger } from "../schema.ts";

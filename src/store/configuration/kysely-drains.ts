@@ -1,6 +1,6 @@
 // Drains in any database that Kysely supports: reading all of them for a snapshot, and the writes within a change.
 import type { Selectable } from "kysely";
-import type { Drain } from "../../core/drain.ts";
+import type { Drain } from "../../core/configured/drain.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Db } from "../kysely-reader.ts";
 import { requireTenant, requireTexts, type Work } from "../kysely-work.ts";

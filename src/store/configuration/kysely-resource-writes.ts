@@ -1,6 +1,6 @@
 // Writes configured resources, over any database that Kysely supports: their secrets are encrypted and their steps are
 // kept for versions. Also rolls back to a version.
-import type { ConfiguredKind } from "../../core/configured.ts";
+import type { ConfiguredKind } from "../../core/configured/configured.ts";
 import { planRollBack } from "./kysely-history.ts";
 import { findStoredResource } from "../kysely-reader.ts";
 import {

@@ -1,6 +1,6 @@
 // Converts between rows and resources, and says what a step of a resource changed.
 import type { Selectable } from "kysely";
-import { CONFIGURED_KINDS, type ConfiguredKind } from "../../core/configured.ts";
+import { CONFIGURED_KINDS, type ConfiguredKind } from "../../core/configured/configured.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Change, Resource } from "../records.ts";
 import { fromInteger, fromRole, type Schema, toInteger } from "../schema.ts";

@@ -5,7 +5,7 @@
 // Also: `store/open-database.ts` (`opened`), `config/master-key.ts` (`findMasterKeys`). Rule: SQLite makes a
 // key file at the first start; PostgreSQL is refused without a key.
 import { handleOf, DecryptionError, type SecretCipher } from "../../config/secret-cipher.ts";
-import type { ConfiguredKind } from "../../core/configured.ts";
+import type { ConfiguredKind } from "../../core/configured/configured.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { StoreError } from "../store.ts";
 

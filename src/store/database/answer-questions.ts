@@ -2,7 +2,7 @@
 // database is opened with the first question that needs it, and again where that failed.
 import { setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
-import { loadedOnce } from "../../core/loaded-once.ts";
+import { loadedOnce } from "../../core/concurrency/loaded-once.ts";
 import { messageOf } from "../../core/thrown.ts";
 import type { ThreadReply, ThreadRequest } from "../../wire/request-thread.ts";
 import type { DatabasePlace } from "./database.ts";

@@ -6,8 +6,8 @@
 // (`openAuditReads`). Rule: In a thread each, with a connection of its own and a lower priority: one simulation at a
 // time, within 20 s.
 import { GatewayError } from "../../core/errors.ts";
-import { openGate } from "../../core/gate.ts";
-import { LATE, within } from "../../core/timeout.ts";
+import { openGate } from "../../core/concurrency/gate.ts";
+import { LATE, within } from "../../core/concurrency/timeout.ts";
 import { RequestThread } from "../../wire/request-thread.ts";
 import type { DatabasePlace } from "./database.ts";
 import { StoreError, type StoreErrorKind } from "../store.ts";

@@ -1,6 +1,6 @@
 // Converts events and deliveries between rows and values, the same for every database, and lists them.
 import type { Kysely, Selectable } from "kysely";
-import type { EventType, GatewayEvent } from "../../core/event.ts";
+import type { EventType, GatewayEvent } from "../../core/record/event.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { EventSchema } from "./event-schema.ts";
 import { type Delivery, type DeliveryAttempt, type DeliveryFilter, DELIVERY_STATES, type Recipient } from "./events.ts";

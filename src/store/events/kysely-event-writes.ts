@@ -1,8 +1,8 @@
 // What a change adds to the event queue, within its own transaction: a change to an access token emits an event if and
 // only if it is committed. Also deliveries that are put into the queue by hand.
 import { type Kysely, sql, type Transaction } from "kysely";
-import type { GatewayEvent } from "../../core/event.ts";
-import { newEventId } from "../../core/event-id.ts";
+import type { GatewayEvent } from "../../core/record/event.ts";
+import { newEventId } from "../../core/record/event-id.ts";
 import { deliveryColumns, eventColumns, findDelivery } from "./event-rows.ts";
 import type { Recipient } from "./events.ts";
 import { requireFound, type Work } from "../kysely-work.ts";

@@ -1,6 +1,6 @@
 // The event queue in the SQLite file of the store, in a thread with its own connection.
 import { resolve } from "node:path";
-import { threadFile } from "../../core/thread-file.ts";
+import { threadFile } from "../../core/concurrency/thread-file.ts";
 import { DatabaseThread } from "../database/database-thread.ts";
 import type { EventWorkerSetup } from "./event-worker.ts";
 import type { EventQueue } from "./events.ts";

@@ -7,9 +7,9 @@
 // in flight might have used, as a budget reserves it.
 import { readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import type { Usage } from "../../core/chat.ts";
-import type { CallRecord, LimitOutcome } from "../../core/record.ts";
+import type { CallRecord, LimitOutcome } from "../../core/record/record.ts";
 import { codeOf } from "../../core/thrown.ts";
-import { countedTokens } from "../../core/usage.ts";
+import { countedTokens } from "../../core/record/usage.ts";
 import { parseCallRecord } from "../../wire/record-json.ts";
 import { nextEntry, readEntry, withoutRoomAhead } from "./journal-entry.ts";
 import { segmentPath, segmentsOf, setAsidePath } from "./journal-folder.ts";

@@ -12,7 +12,7 @@
 // continue`.
 import type { Clock } from "../../core/clock.ts";
 import { GatewayError } from "../../core/errors.ts";
-import type { CallRecord } from "../../core/record.ts";
+import type { CallRecord } from "../../core/record/record.ts";
 import { messageOf } from "../../core/thrown.ts";
 import type { JournalDisk } from "./journal-disk.ts";
 import type { EntryKind } from "./journal-entry.ts";

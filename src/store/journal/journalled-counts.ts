@@ -1,7 +1,7 @@
 // Collects what the entries of journals state of limits: the last count of each account, and where a supervisor counted,
 // what each call of its workers held or used. A process that was killed has written these entries, but may not have stored
 // its counts since.
-import type { CallRecord } from "../../core/record.ts";
+import type { CallRecord } from "../../core/record/record.ts";
 import type { JournalledCount, JournalledHold } from "./limit-counts.ts";
 
 type CountedRow = Pick<CallRecord, "traceId" | "tenantId" | "limits">;

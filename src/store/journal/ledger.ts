@@ -1,6 +1,6 @@
 // The ports of the ledger (promise 11.2): what a call writes to it, and where its rows are shipped. In between,
 // journal.ts keeps the entries on disk.
-import type { CallRecord, ChargeInFlight } from "../../core/record.ts";
+import type { CallRecord, ChargeInFlight } from "../../core/record/record.ts";
 import type { JournalPlace } from "./journal-folder.ts";
 
 /** A call that was admitted and has not ended. The code that opened it closes it. */

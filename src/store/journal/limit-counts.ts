@@ -4,7 +4,7 @@ import { Database } from "bun:sqlite";
 import { closeSync, openSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { pathFault } from "../../config/path-fault.ts";
-import type { LimitRule } from "../../core/limit.ts";
+import type { LimitRule } from "../../core/configured/limit.ts";
 import { type FolderLock, lockFile } from "./journal-folder.ts";
 import { isHolderRunning, runningHolders } from "./limit-holders.ts";
 import { newRandomName } from "./journal-identity.ts";

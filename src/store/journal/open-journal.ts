@@ -1,6 +1,6 @@
 // Opens one journal: recovers what an earlier process left in its folder, continues it, and ships its rows
 // (docs/design/journal.md).
-import type { CallRecord } from "../../core/record.ts";
+import type { CallRecord } from "../../core/record/record.ts";
 import { VERSION } from "../../core/version.ts";
 import { Journal } from "./journal.ts";
 import { JOURNAL_FORMAT } from "./journal-entry.ts";

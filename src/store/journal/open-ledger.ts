@@ -8,7 +8,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { pathFault } from "../../config/path-fault.ts";
-import type { CallRecord } from "../../core/record.ts";
+import type { CallRecord } from "../../core/record/record.ts";
 import type { JournalStatus } from "./journal.ts";
 import { ledgerFolderUnusable } from "../data-folder.ts";
 import { type FolderLock, lockFolder, lockPath, segmentsOf, slotsOf } from "./journal-folder.ts";

@@ -7,7 +7,7 @@ import type { RecordedCall, RecordedCalls, RecordedQuery } from "../calls/calls.
 import { searchRows } from "./log-search.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
-import type { CallRecord } from "../../core/record.ts";
+import type { CallRecord } from "../../core/record/record.ts";
 import { parseCallRecord } from "../../wire/record-json.ts";
 import { plainTokenOf } from "../database/row-values.ts";
 import type { Schema } from "../schema.ts";

@@ -7,7 +7,7 @@ import { POSTGRES_TYPES } from "../calls/call-tables.ts";
 import { namesOf, numbersOf } from "../calls/call-names.ts";
 import { type AttemptSums, type AttemptsQuery, LATENCY_BOUNDS_MS } from "../calls/calls.ts";
 import { plain } from "../calls/call-tags.ts";
-import type { CallRecord } from "../../core/record.ts";
+import type { CallRecord } from "../../core/record/record.ts";
 
 const HOUR_MS = 3_600_000;
 /** Longer names are cut, as those of calls are. */

@@ -20,7 +20,7 @@ import type { Page, PageRequest } from "../reader.ts";
 import { inOneView } from "../database/read-view.ts";
 import { ALL_SUMS, NO_SUMS, sumOf, type Sums, sumsOf, wholeOf } from "./usage-figures.ts";
 import { COLUMN_OF, HOURS, type SumsTable, type UsageSource, usageSource, USER_DAYS } from "./usage-source.ts";
-import { midnightsBetween, offsetsBetween, UTC, type ZoneOffset } from "../../core/time-zone.ts";
+import { midnightsBetween, offsetsBetween, UTC, type ZoneOffset } from "../../core/configured/time-zone.ts";
 import { StoreError } from "../store.ts";
 import { HALF, partsOf } from "./sum-halves.ts";
 

@@ -6,7 +6,7 @@ import { isShortage, type Reservation } from "../../../src/admission/limit-store
 import { noJournal } from "../../../src/admission/valkey/lease-journal.ts";
 import { type Answer, type MessageWithKeys, TIMINGS } from "../../../src/admission/valkey/protocol.ts";
 import { Replica } from "../../../src/admission/valkey/replica.ts";
-import type { LimitRule } from "../../../src/core/limit.ts";
+import type { LimitRule } from "../../../src/core/configured/limit.ts";
 import { ruleOf } from "../../contract/limit-store.suite.ts";
 import { type Chance, chanceOf } from "../../harness/chance.ts";
 import { openStoreModel, type StoreModel } from "./store-model.ts";

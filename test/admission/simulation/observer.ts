@@ -1,6 +1,6 @@
 // An observer that sees every admission at the clock reading that allowed it. It reports when more was admitted than a
 // limit allows in any window, and when units are charged at the store that were not used.
-import type { LimitRule } from "../../../src/core/limit.ts";
+import type { LimitRule } from "../../../src/core/configured/limit.ts";
 import type { Reservation } from "../../../src/admission/limit-store.ts";
 import { BUCKETS, TIMINGS } from "../../../src/admission/valkey/protocol.ts";
 import { leavesAtMs } from "../../../src/admission/valkey/windows.ts";

@@ -1,7 +1,7 @@
 // Several replicas, one store and a bad network in virtual time. The replicas are the real ones, the store is the
 // model. Messages are late, lost and doubled; replicas die, pause, sleep, starve for CPU and come back with their
 // journal; clocks are set; the store restarts with, without and with old data.
-import type { LimitRule } from "../../../src/core/limit.ts";
+import type { LimitRule } from "../../../src/core/configured/limit.ts";
 import { isShortage, type Need, type Reservation } from "../../../src/admission/limit-store.ts";
 import type { JournalledBucket, LeaseJournal } from "../../../src/admission/valkey/lease-journal.ts";
 import { deadMessages } from "../../../src/admission/valkey/dead-replica.ts";

@@ -5,7 +5,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { newAccessToken } from "../../../src/auth/tokens/access-token.ts";
 import { openMemoryCache } from "../../../src/cache/memory.ts";
-import { CACHE_SCOPES, type CacheScope } from "../../../src/core/cache.ts";
+import { CACHE_SCOPES, type CacheScope } from "../../../src/core/configured/cache.ts";
 import { type AccessToken, UNRESTRICTED } from "../../../src/core/identity.ts";
 import type { ProviderSettings } from "../../../src/core/snapshot.ts";
 import type { UpstreamClient, UpstreamRequest } from "../../../src/wire/upstream.ts";

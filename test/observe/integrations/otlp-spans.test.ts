@@ -1,6 +1,6 @@
 // The spans that are made of a record: which exist, under which parent, what they contain, and what they never contain.
 import { describe, expect, test } from "bun:test";
-import type { CallContent } from "../../../src/core/content.ts";
+import type { CallContent } from "../../../src/core/configured/content.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
 import { datadog } from "../../../src/observe/integrations/sinks/datadog-sink.ts";
 import { langfuse } from "../../../src/observe/integrations/sinks/langfuse-sink.ts";

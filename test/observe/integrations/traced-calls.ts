@@ -1,6 +1,6 @@
 // Records of calls that were traced, for the tests of what is made of them.
-import type { CallRecord } from "../../../src/core/record.ts";
-import type { ToolRun } from "../../../src/core/tool.ts";
+import type { CallRecord } from "../../../src/core/record/record.ts";
+import type { ToolRun } from "../../../src/core/configured/tool.ts";
 import type { RecordedCall } from "../../../src/observe/integrations/sink.ts";
 import { attemptOf, recordOf } from "../../contract/call-records.ts";
 

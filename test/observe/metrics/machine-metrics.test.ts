@@ -1,6 +1,6 @@
 // The metrics of several processes as those of one machine, compared with those of one process that has counted everything.
 import { describe, expect, test } from "bun:test";
-import type { CallRecord } from "../../../src/core/record.ts";
+import type { CallRecord } from "../../../src/core/record/record.ts";
 import { countsOf, type MetricSamples } from "../../../src/observe/metrics/machine-metrics.ts";
 import { type Metrics, openMetrics, type TargetStatus } from "../../../src/observe/metrics/metrics.ts";
 import { stubGateway } from "../../harness/in-process.ts";

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { cataloguedModels } from "../../../src/accounting/model-catalogue.ts";
 import { openModelNames } from "../../../src/accounting/model-names.ts";
 import { CATALOGUE, type ErrorCode } from "../../../src/core/errors.ts";
-import type { CallRecord } from "../../../src/core/record.ts";
+import type { CallRecord } from "../../../src/core/record/record.ts";
 import { LABELS, MOST } from "../../../src/observe/metrics/labels.ts";
 import { type Metrics, openMetrics } from "../../../src/observe/metrics/metrics.ts";
 import { BUILT_IN_MODELS, providers } from "../../../src/providers/registry.ts";

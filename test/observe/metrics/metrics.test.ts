@@ -1,6 +1,6 @@
 // What /metrics counts: each figure from the records of calls that really ran, and label values that callers cannot multiply.
 import { describe, expect, test } from "bun:test";
-import type { CallRecord } from "../../../src/core/record.ts";
+import type { CallRecord } from "../../../src/core/record/record.ts";
 import { type Metrics, openMetrics } from "../../../src/observe/metrics/metrics.ts";
 import { openTraffic } from "../../../src/http/traffic.ts";
 import { recordOf } from "../../contract/call-records.ts";

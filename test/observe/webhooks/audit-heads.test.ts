@@ -1,6 +1,6 @@
 // The heads of the audit log's chains as events: each once, and only where somebody receives events.
 import { expect, test } from "bun:test";
-import { type NewEvent, NO_WEBHOOKS, type WebhookSet } from "../../../src/core/event.ts";
+import { type NewEvent, NO_WEBHOOKS, type WebhookSet } from "../../../src/core/record/event.ts";
 import { auditHeads } from "../../../src/observe/webhooks/audit-heads.ts";
 import { checkChain } from "../../../src/store/audit/audit-check.ts";
 import { LOCAL_ACTOR } from "../../../src/store/records.ts";

@@ -1,6 +1,6 @@
 // Events are handed over in memory and never wait; those that the database does not take are kept in bounded room.
 import { describe, expect, test } from "bun:test";
-import type { GatewayEvent, NewEvent, WebhookSet } from "../../../src/core/event.ts";
+import type { GatewayEvent, NewEvent, WebhookSet } from "../../../src/core/record/event.ts";
 import { newEventFigures } from "../../../src/observe/webhooks/event-figures.ts";
 import { openEventOutbox, type OutboxOptions } from "../../../src/observe/webhooks/event-outbox.ts";
 import { growth, MOST_GROWTH } from "../../harness/cpu-time.ts";

@@ -1,7 +1,7 @@
 // A storm of refusals does not become a storm of events.
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
-import type { NewEvent } from "../../../src/core/event.ts";
-import type { CallRecord } from "../../../src/core/record.ts";
+import type { NewEvent } from "../../../src/core/record/event.ts";
+import type { CallRecord } from "../../../src/core/record/record.ts";
 import { refusalEvents } from "../../../src/observe/webhooks/refusal-events.ts";
 import { rowOf } from "../../contract/call-records.ts";
 

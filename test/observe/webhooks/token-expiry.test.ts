@@ -1,7 +1,7 @@
 // Events for tokens near their expiry, and at it.
 import { describe, expect, test } from "bun:test";
-import { eventIdOf } from "../../../src/core/event-id.ts";
-import { type NewEvent, NO_WEBHOOKS, type WebhookSet } from "../../../src/core/event.ts";
+import { eventIdOf } from "../../../src/core/record/event-id.ts";
+import { type NewEvent, NO_WEBHOOKS, type WebhookSet } from "../../../src/core/record/event.ts";
 import { type AccessToken, UNRESTRICTED } from "../../../src/core/identity.ts";
 import { watchTokenExpiry } from "../../../src/observe/webhooks/token-expiry.ts";
 

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Webhook as Verifier } from "standardwebhooks";
-import type { Webhook } from "../../../src/core/event.ts";
+import type { Webhook } from "../../../src/core/record/event.ts";
 import { type EventFigures, newEventFigures } from "../../../src/observe/webhooks/event-figures.ts";
 import { type Dispatcher, openDispatcher } from "../../../src/observe/webhooks/webhook-dispatcher.ts";
 import { webhookSender } from "../../../src/observe/webhooks/webhook-sender.ts";

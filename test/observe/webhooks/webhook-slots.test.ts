@@ -1,6 +1,6 @@
 // Concurrent deliveries: bounded by webhook, by tenant and altogether, and in turn.
 import { expect, test } from "bun:test";
-import type { Webhook } from "../../../src/core/event.ts";
+import type { Webhook } from "../../../src/core/record/event.ts";
 import { webhookSlots } from "../../../src/observe/webhooks/webhook-slots.ts";
 
 const hook = (id: string, tenantId: string | null): Webhook => ({ id, tenantId }) as Webhook;

@@ -1,6 +1,6 @@
 // Requests of the operation messages become chat completions that say the same (promise 12.4).
 import { expect, test } from "bun:test";
-import { LEAST_BODY_BOUNDS } from "../../../src/core/body-bounds.ts";
+import { LEAST_BODY_BOUNDS } from "../../../src/core/request/body-bounds.ts";
 import type { ChatRequest } from "../../../src/core/chat.ts";
 import { GatewayError } from "../../../src/core/errors.ts";
 import type { JsonObject } from "../../../src/core/json.ts";

@@ -1,6 +1,6 @@
 // What a request of the Responses API is as a chat completion, and what is refused.
 import { describe, expect, test } from "bun:test";
-import { LEAST_BODY_BOUNDS } from "../../../src/core/body-bounds.ts";
+import { LEAST_BODY_BOUNDS } from "../../../src/core/request/body-bounds.ts";
 import type { ChatRequest } from "../../../src/core/chat.ts";
 import { GatewayError } from "../../../src/core/errors.ts";
 import { RESPONSES_FORM } from "../../../src/operations/responses/responses-form.ts";

@@ -1,7 +1,7 @@
 // Processes that exchange what they learn of targets judge like one process, whatever is late, and whichever of them ends.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { BreakerSettings } from "../../../src/core/route.ts";
+import type { BreakerSettings } from "../../../src/core/configured/route.ts";
 import { type BreakerChange, type OpenHealth, openHealth, type Outcome } from "../../../src/routing/health/health.ts";
 import { type HealthHub, openHealthHub } from "../../../src/routing/health/health-hub.ts";
 import { CollectedNews, type HealthNews } from "../../../src/routing/health/health-news.ts";

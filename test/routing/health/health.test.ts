@@ -2,7 +2,7 @@
 // retry budget, bounds.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { DEFAULT_BREAKER, type BreakerSettings } from "../../../src/core/route.ts";
+import { DEFAULT_BREAKER, type BreakerSettings } from "../../../src/core/configured/route.ts";
 import { openHealth, type Health, type Outcome } from "../../../src/routing/health/health.ts";
 import { openKeyedState, type Kept } from "../../../src/routing/health/keyed-state.ts";
 import { printedSeed } from "../../harness/chance.ts";

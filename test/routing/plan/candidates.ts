@@ -1,6 +1,6 @@
 // Targets, stages and failures for the tests of routing: everything has a default, and a test sets only what it is
 // about.
-import { DEFAULT_BREAKER } from "../../../src/core/route.ts";
+import { DEFAULT_BREAKER } from "../../../src/core/configured/route.ts";
 import type { Plan } from "../../../src/routing/plan/plan.ts";
 import type { Candidate, Failure, Stage, PlanInput, Step } from "../../../src/routing/plan/plan-steps.ts";
 import { createPlan } from "../../../src/routing/plan/plan.ts";

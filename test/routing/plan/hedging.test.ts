@@ -1,6 +1,6 @@
 // A hedge: when it is due, for how many calls, and within whose budget.
 import { describe, expect, test } from "bun:test";
-import { DEFAULT_BREAKER, type Hedge } from "../../../src/core/route.ts";
+import { DEFAULT_BREAKER, type Hedge } from "../../../src/core/configured/route.ts";
 import { openHealth } from "../../../src/routing/health/health.ts";
 import { openHedging } from "../../../src/routing/plan/hedging.ts";
 

@@ -2,7 +2,7 @@
 // end. It makes the attempts of the plan, reports the health as the engine does, and records what happened, so that the
 // invariants can be checked.
 import fc from "fast-check";
-import { DEFAULT_BREAKER, type StrategyType } from "../../../src/core/route.ts";
+import { DEFAULT_BREAKER, type StrategyType } from "../../../src/core/configured/route.ts";
 import { openHealth, type Health } from "../../../src/routing/health/health.ts";
 import { createPlan } from "../../../src/routing/plan/plan.ts";
 import type { Candidate, Failure, Stage, Step } from "../../../src/routing/plan/plan-steps.ts";

@@ -1,7 +1,7 @@
 // Which target is attempted next, and after which wait: retries, fallbacks, the lists for context length and content
 // policy, health, deadlines, reasons.
 import { describe, expect, test } from "bun:test";
-import { DEFAULT_BREAKER } from "../../../src/core/route.ts";
+import { DEFAULT_BREAKER } from "../../../src/core/configured/route.ts";
 import { backoffMs } from "../../../src/routing/plan/backoff.ts";
 import { openHealth, type Health } from "../../../src/routing/health/health.ts";
 import type { Candidate, Step } from "../../../src/routing/plan/plan-steps.ts";

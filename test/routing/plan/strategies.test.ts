@@ -1,6 +1,6 @@
 // Each strategy's choice, and in a simulation its distribution and how it recovers from a slow target.
 import { describe, expect, test } from "bun:test";
-import { DEFAULT_BREAKER, type StrategyType } from "../../../src/core/route.ts";
+import { DEFAULT_BREAKER, type StrategyType } from "../../../src/core/configured/route.ts";
 import { openHealth, type Health } from "../../../src/routing/health/health.ts";
 import type { Candidate } from "../../../src/routing/plan/plan-steps.ts";
 import { choose, type Choice } from "../../../src/routing/plan/strategies.ts";

@@ -1,7 +1,7 @@
 // The operation of a call in the journal, also in entries of versions that served only one.
 import { expect, test } from "bun:test";
 import type { RecordedOperation } from "../../../src/core/operation.ts";
-import { recordText } from "../../../src/core/record-text.ts";
+import { recordText } from "../../../src/core/record/record-text.ts";
 import { closingText, openingText, rowOfText } from "../../../src/store/journal/journal-row.ts";
 import { recordOfKilledCall } from "../../../src/store/journal/journal-recovery.ts";
 import { recordOf } from "../../contract/call-records.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll } from "bun:test";
 import { systemClock } from "../../../src/core/clock.ts";
 import { newTraceId } from "../../../src/core/ids.ts";
-import type { CallRecord, LimitOutcome } from "../../../src/core/record.ts";
+import type { CallRecord, LimitOutcome } from "../../../src/core/record/record.ts";
 import { Journal, type JournalOptions } from "../../../src/store/journal/journal.ts";
 import { type JournalDisk, systemDisk } from "../../../src/store/journal/journal-disk.ts";
 import { segmentPath } from "../../../src/store/journal/journal-folder.ts";

@@ -1,6 +1,6 @@
 // The buckets of a histogram: how wide they are, and at which times they begin and end.
 import { GatewayError } from "../../../core/errors.ts";
-import { midnightsBetween, offsetsBetween } from "../../../core/time-zone.ts";
+import { midnightsBetween, offsetsBetween } from "../../../core/configured/time-zone.ts";
 import { MOST_BUCKETS } from "../../../store/search/call-histogram.ts";
 
 const MINUTE_MS = 60_000;

@@ -1,7 +1,7 @@
 // Whether what was said in a call is kept, and otherwise why not. It is told without reading the content.
 import { z } from "zod";
 import type { JsonObject } from "../../../core/json.ts";
-import { isSampled } from "../../../core/sampling.ts";
+import { isSampled } from "../../../core/record/sampling.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
 import type { StoredCall } from "../../../store/calls/calls.ts";
 import { isoOrNull, time } from "../schemas.ts";

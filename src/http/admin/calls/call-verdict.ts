@@ -7,8 +7,8 @@
 import { usd } from "../../../accounting/price.ts";
 import { periodAt } from "../../../admission/windows.ts";
 import { CATALOGUE, type ErrorCode } from "../../../core/errors.ts";
-import type { LimitRule } from "../../../core/limit.ts";
-import type { Attempt, CallRecord, LimitOutcome } from "../../../core/record.ts";
+import type { LimitRule } from "../../../core/configured/limit.ts";
+import type { Attempt, CallRecord, LimitOutcome } from "../../../core/record/record.ts";
 
 /** Medians of earlier calls of the same route that were answered. */
 export interface UsualCall {

@@ -8,7 +8,7 @@ import {
   type TenantOrProject,
   placeText,
 } from "../../../auth/grants.ts";
-import type { Configured, ConfiguredKind } from "../../../core/configured.ts";
+import type { Configured, ConfiguredKind } from "../../../core/configured/configured.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { Resource } from "../../../store/records.ts";

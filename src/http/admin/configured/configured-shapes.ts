@@ -1,7 +1,7 @@
 // What requests and responses show of a configured object: its document, and the fields beside it.
 import { z } from "zod";
 import type { TenantOrProject } from "../../../auth/grants.ts";
-import type { Configured } from "../../../core/configured.ts";
+import type { Configured } from "../../../core/configured/configured.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { ROLES } from "../../../core/identity.ts";
 import type { JsonObject } from "../../../core/json.ts";

@@ -9,7 +9,7 @@ import {
 } from "../../../auth/admin-operations.ts";
 import { requireWritable } from "../../../auth/grants.ts";
 import { requireConfigures } from "../../../auth/tokens/restriction-grants.ts";
-import type { ConfiguredKind } from "../../../core/configured.ts";
+import type { ConfiguredKind } from "../../../core/configured/configured.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import type { Json, JsonObject } from "../../../core/json.ts";
 import type { Simulations } from "../../../simulation/simulations.ts";

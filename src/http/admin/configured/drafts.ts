@@ -1,6 +1,6 @@
 // Drafts of routes and policies: what a caller has typed and not published. Everybody sees only their own.
 import { z } from "zod";
-import type { ConfiguredKind } from "../../../core/configured.ts";
+import type { ConfiguredKind } from "../../../core/configured/configured.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { DraftPlace, DraftTable, StoredDraft } from "../../../store/configuration/drafts.ts";
 import type { Resource } from "../../../store/records.ts";

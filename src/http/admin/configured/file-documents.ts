@@ -1,6 +1,6 @@
 // The resources of the configuration file in the form that the admin API shows, without credentials.
 import type { AdminCaller, TenantOrProject } from "../../../auth/grants.ts";
-import type { Configured, ConfiguredKind } from "../../../core/configured.ts";
+import type { Configured, ConfiguredKind } from "../../../core/configured/configured.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { ContentLogSettings, ScopeSettings } from "../../../core/snapshot.ts";
 import type { ToolServerDocument } from "../../../mcp/settings.ts";

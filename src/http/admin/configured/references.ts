@@ -1,6 +1,6 @@
 // References within a tenant: routes name providers and other routes, and budgets name what they degrade to. A change
 // that would leave a reference dangling is rejected with an error that names the referring resources.
-import type { ConfiguredKind } from "../../../core/configured.ts";
+import type { ConfiguredKind } from "../../../core/configured/configured.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { budgetSchema } from "../../../admission/settings.ts";

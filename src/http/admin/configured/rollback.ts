@@ -3,7 +3,7 @@
 import { requireWritable } from "../../../auth/grants.ts";
 import { requireConfigures } from "../../../auth/tokens/restriction-grants.ts";
 import { formatPath } from "../../../config/problem.ts";
-import { CONFIGURED_KINDS, type ConfiguredKind } from "../../../core/configured.ts";
+import { CONFIGURED_KINDS, type ConfiguredKind } from "../../../core/configured/configured.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import type { Change, Resource } from "../../../store/records.ts";
 import type { Writer } from "../../../store/writer.ts";

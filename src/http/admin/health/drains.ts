@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { nothingThere } from "../../../auth/grants.ts";
 import { requireConfigures } from "../../../auth/tokens/restriction-grants.ts";
-import type { Drain } from "../../../core/drain.ts";
+import type { Drain } from "../../../core/configured/drain.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { type Snapshot, snapshotSeenBy } from "../../../core/snapshot.ts";
 import { MODEL_ID } from "../../../providers/settings.ts";

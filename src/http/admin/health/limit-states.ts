@@ -6,7 +6,7 @@ import type { AccountReading, AccountStatus, LimitStore } from "../../../admissi
 import { periodAt, slidingLengthMs } from "../../../admission/windows.ts";
 import { nothingThere, type TenantOrProject } from "../../../auth/grants.ts";
 import type { JsonObject } from "../../../core/json.ts";
-import type { LimitRule, LimitScope } from "../../../core/limit.ts";
+import type { LimitRule, LimitScope } from "../../../core/configured/limit.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
 import type { CallScope, UsageDimension, UsageRow } from "../../../store/calls/calls.ts";
 import { type AdminOperation, PLACES, reading } from "../operation.ts";

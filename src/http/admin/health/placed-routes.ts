@@ -1,6 +1,6 @@
 // The routes of a tenant with those that its projects have by themselves, or of one project.
 import type { TenantOrProject } from "../../../auth/grants.ts";
-import type { Route } from "../../../core/route.ts";
+import type { Route } from "../../../core/configured/route.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
 import { namedRoutes, routesFor } from "../../../routing/resolve-route.ts";
 

@@ -2,12 +2,12 @@
 // answers. A fault of the server is part of the result and not an error of the operation; the server is called outside
 // of any transaction.
 import { z } from "zod";
-import type { Cancellation } from "../../../core/cancellation.ts";
-import { withCancellation } from "../../../core/timeout.ts";
+import type { Cancellation } from "../../../core/concurrency/cancellation.ts";
+import { withCancellation } from "../../../core/concurrency/timeout.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { roleAtLeast } from "../../../core/identity.ts";
 import type { JsonObject } from "../../../core/json.ts";
-import type { ToolResultPart, ToolServer } from "../../../core/tool.ts";
+import type { ToolResultPart, ToolServer } from "../../../core/configured/tool.ts";
 import type { ToolServers } from "../../../mcp/tool-servers.ts";
 import { type AdminCall, type AdminOperation, type Answer, reading, writing } from "../operation.ts";
 import { dryRunQuery } from "../schemas.ts";

@@ -3,10 +3,10 @@
 import { z } from "zod";
 import { requireWritable, nothingThere, type TenantOrProject } from "../../../auth/grants.ts";
 import { requireConfigures } from "../../../auth/tokens/restriction-grants.ts";
-import type { Configured } from "../../../core/configured.ts";
+import type { Configured } from "../../../core/configured/configured.ts";
 import { GatewayError } from "../../../core/errors.ts";
-import { EVENT_TYPES, TEST_EVENT } from "../../../core/event.ts";
-import { newEventId } from "../../../core/event-id.ts";
+import { EVENT_TYPES, TEST_EVENT } from "../../../core/record/event.ts";
+import { newEventId } from "../../../core/record/event-id.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { newWebhookSecret } from "../../../observe/webhooks/webhook-settings.ts";
 import { type Delivery, DELIVERY_STATES, type DeliveryFilter } from "../../../store/events/events.ts";

@@ -6,7 +6,7 @@ import type { LimitStore, AccountStatus } from "../../../admission/limit-store.t
 import type { AccessToken } from "../../../core/identity.ts";
 import { PERMISSIONS, ROLES } from "../../../core/identity.ts";
 import type { JsonObject } from "../../../core/json.ts";
-import type { Account, LimitRule } from "../../../core/limit.ts";
+import type { Account, LimitRule } from "../../../core/configured/limit.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
 import { chosenId, iso, isoOrNull, time } from "../schemas.ts";
 

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { PERMISSIONS, ROLES } from "../../../core/identity.ts";
 import type { JsonObject } from "../../../core/json.ts";
-import type { LoginIssuer } from "../../../core/login.ts";
+import type { LoginIssuer } from "../../../core/configured/login.ts";
 import { type AdminOperation, reading } from "../operation.ts";
 
 const grant = z

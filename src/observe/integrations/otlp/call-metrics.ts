@@ -1,8 +1,8 @@
 // Counts each call for OpenTelemetry: the metrics of its conventions for generative AI
 // (https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-metrics/), as a client of providers and tool servers and
 // as a server of calls, and the gateway's own metrics. The buckets are those of the conventions.
-import type { Attempt, CallRecord } from "../../../core/record.ts";
-import type { ToolRun } from "../../../core/tool.ts";
+import type { Attempt, CallRecord } from "../../../core/record/record.ts";
+import type { ToolRun } from "../../../core/configured/tool.ts";
 import { type Attributes, cut } from "./attributes.ts";
 import type { Instrument, MetricSums } from "./metric.ts";
 import { conventionalOperation } from "./operation-names.ts";

@@ -1,7 +1,7 @@
 // The spans of a call as a receiver gets them. Several receivers get mostly the same attributes: these are made and
 // encoded once for all of them, and each receiver adds attributes with names of its own.
 import { memoizePerObject } from "../../../core/memoization.ts";
-import type { CallRecord } from "../../../core/record.ts";
+import type { CallRecord } from "../../../core/record/record.ts";
 import { ProtobufWriter } from "../../../wire/protobuf.ts";
 import type { RecordedCall } from "../sink.ts";
 import type { Attributes } from "./attributes.ts";

@@ -1,8 +1,8 @@
 // The attributes of OpenInference, in addition to those of OpenTelemetry, for receivers that read them.
 // https://arize-ai.github.io/openinference/spec/semantic_conventions.html
 import type { Message, ToolCall, Usage } from "../../../core/chat.ts";
-import type { CallContent, AnswerContent } from "../../../core/content.ts";
-import type { CallRecord } from "../../../core/record.ts";
+import type { CallContent, AnswerContent } from "../../../core/configured/content.ts";
+import type { CallRecord } from "../../../core/record/record.ts";
 import { type AttributeValue, type Attributes, cut, merged } from "./attributes.ts";
 import type { Dialect } from "./call-spans.ts";
 

@@ -2,7 +2,7 @@
 // the tenant keeps content and the integration asks for it.
 // https://github.com/open-telemetry/semantic-conventions-genai/blob/main/docs/gen-ai/gen-ai-input-messages.json
 import type { Message, ToolCall } from "../../../core/chat.ts";
-import type { CallContent, AnswerContent } from "../../../core/content.ts";
+import type { CallContent, AnswerContent } from "../../../core/configured/content.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
 import type { Attributes } from "./attributes.ts";
 import type { Dialect } from "./call-spans.ts";

@@ -1,9 +1,9 @@
 // Metrics of calls over OTLP: every call is counted when it arrives, whatever happens to its trace, and the sums are
 // exported at intervals.
-import { within } from "../../../core/timeout.ts";
+import { within } from "../../../core/concurrency/timeout.ts";
 import type { Clock } from "../../../core/clock.ts";
 import { systemClock } from "../../../core/clock.ts";
-import type { CallRecord } from "../../../core/record.ts";
+import type { CallRecord } from "../../../core/record/record.ts";
 import { messageOf } from "../../../core/thrown.ts";
 import { ProtobufWriter } from "../../../wire/protobuf.ts";
 import { countCall } from "../otlp/call-metrics.ts";

@@ -1,8 +1,8 @@
 // The items of a non-streaming answer: those of its one message, or of the rounds of tools that are joined in it.
 import { SEALED_TURNS } from "../../../engine/carriers/sealing-form.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
-import { turnPieces } from "../../../core/turn-order.ts";
-import type { Steps } from "../../../core/steps.ts";
+import { turnPieces } from "../../../core/request/turn-order.ts";
+import type { Steps } from "../../../core/concurrency/steps.ts";
 import { textOrEmpty } from "../../../providers/sent-json.ts";
 import { AnswerItems, carriersIn, flatCitations, flatLogprobs } from "./answer-items.ts";
 import type { RequestMemo } from "../request-memo.ts";

@@ -3,7 +3,7 @@ import { LONG_EVENT } from "../../../engine/long-bodies/long-events.ts";
 import type { StreamWriter } from "../../../engine/stream/stream-writer.ts";
 import type { ChatChunk, ChunkChoice, FinishReason, Usage } from "../../../core/chat.ts";
 import type { JsonObject } from "../../../core/json.ts";
-import type { ReportedActivity } from "../../../core/tool.ts";
+import type { ReportedActivity } from "../../../core/configured/tool.ts";
 import { AnswerItems, carriersIn, flatCitations, flatLogprobs } from "./answer-items.ts";
 import { addActivity } from "./served-tools.ts";
 import { ItemEvents } from "./item-events.ts";

@@ -3,7 +3,7 @@
 // and 12.9).
 import type { SealReasoning } from "../../../engine/carriers/vendor-reasoning.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
-import { type JsonEdit, withEdits } from "../../../core/json-edit.ts";
+import { type JsonEdit, withEdits } from "../../../core/request/json-edit.ts";
 import { editedJson } from "../../../wire/json-edit.ts";
 import type { HiddenCarrier } from "./hidden-carriers.ts";
 

@@ -3,7 +3,7 @@
 // https://platform.openai.com/docs/api-reference/responses/object
 import type { Sealing } from "../../../engine/carriers/vendor-reasoning.ts";
 import type { JsonObject } from "../../../core/json.ts";
-import { type JsonEdit, withEdits } from "../../../core/json-edit.ts";
+import { type JsonEdit, withEdits } from "../../../core/request/json-edit.ts";
 import { newRandomId } from "../../../core/ids.ts";
 import type { HiddenCarrier } from "../keeping/hidden-carriers.ts";
 import { carriersIn, hidingEdits } from "../keeping/hidden-reasoning.ts";

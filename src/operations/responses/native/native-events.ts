@@ -4,7 +4,7 @@
 import type { EventNumbers, Growing, NativeEvents } from "../../../engine/answer-form.ts";
 import type { Sealing } from "../../../engine/carriers/vendor-reasoning.ts";
 import { isObject, type JsonObject } from "../../../core/json.ts";
-import { type JsonEdit, withEdits } from "../../../core/json-edit.ts";
+import { type JsonEdit, withEdits } from "../../../core/request/json-edit.ts";
 import { editedJson } from "../../../wire/json-edit.ts";
 import { valueOfEvent } from "../../../providers/sent-json.ts";
 import type { SseEvent } from "../../../wire/sse.ts";

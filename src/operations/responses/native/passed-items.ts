@@ -4,7 +4,7 @@
 import type { Growing } from "../../../engine/answer-form.ts";
 import { newRandomId } from "../../../core/ids.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
-import { type JsonEdit, withEdits } from "../../../core/json-edit.ts";
+import { type JsonEdit, withEdits } from "../../../core/request/json-edit.ts";
 import { MAX_KEPT } from "../../../providers/content-blocks/turn-chunks.ts";
 import { MalformedAnswer } from "../../../providers/provider.ts";
 import { textOrEmpty } from "../../../providers/sent-json.ts";

@@ -1,7 +1,7 @@
 // What clients read of items, parts and usage without looking whether it is there, and some servers leave out.
 // https://platform.openai.com/docs/api-reference/responses/object
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
-import type { JsonEdit } from "../../../core/json-edit.ts";
+import type { JsonEdit } from "../../../core/request/json-edit.ts";
 
 type Path = JsonEdit["path"];
 

@@ -1,6 +1,6 @@
 // Tools that a client adds to every request by default, although its user did not ask for them (promise 12.14;
-// core/client-deviations.ts says of which client). A provider that cannot run such a tool is sent the request without it.
-import type { ClientDeviationName } from "../../../core/client-deviations.ts";
+// core/configured/client-deviations.ts says of which client). A provider that cannot run such a tool is sent the request without it.
+import type { ClientDeviationName } from "../../../core/configured/client-deviations.ts";
 import type { JsonObject } from "../../../core/json.ts";
 
 interface DefaultTool {

@@ -1,6 +1,6 @@
 // Builds the messages of a chat completion from items one by one. Items of one turn of the model become one assistant
 // message, and the outputs of its calls follow it directly, with their images and files in one user message behind them.
-import { TurnOrder, withOrder } from "../../../core/turn-order.ts";
+import { TurnOrder, withOrder } from "../../../core/request/turn-order.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import type { Json, JsonObject } from "../../../core/json.ts";
 import type { UntranslatedParts } from "./untranslated-parts.ts";

@@ -1,6 +1,6 @@
 // Collects what a request says that a chat completion cannot say. A target that speaks the operation itself takes it.
 import { invalidPart, orNoted } from "../../../engine/request/vendor-judged.ts";
-import type { ClientDeviationName } from "../../../core/client-deviations.ts";
+import type { ClientDeviationName } from "../../../core/configured/client-deviations.ts";
 import type { Untranslated } from "../../../core/chat.ts";
 import type { GatewayError } from "../../../core/errors.ts";
 

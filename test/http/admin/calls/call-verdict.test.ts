@@ -1,7 +1,7 @@
 // The sentence that says what decided a call, for each thing that can decide it.
 import { describe, expect, test } from "bun:test";
-import type { LimitRule } from "../../../../src/core/limit.ts";
-import type { LimitOutcome } from "../../../../src/core/record.ts";
+import type { LimitRule } from "../../../../src/core/configured/limit.ts";
+import type { LimitOutcome } from "../../../../src/core/record/record.ts";
 import { money, type UsualCall, type VerdictFacts, verdictOf } from "../../../../src/http/admin/calls/call-verdict.ts";
 import { attemptOf, bareRecord, type CallParts, recordOf } from "../../../contract/call-records.ts";
 

@@ -1,7 +1,7 @@
 // Metrics over OpenTelemetry's protocol: what is counted of a call, in which buckets, as totals or as increases, and
 // what happens when the receiver fails.
 import { describe, expect, test } from "bun:test";
-import type { CallRecord } from "../../../../src/core/record.ts";
+import type { CallRecord } from "../../../../src/core/record/record.ts";
 import { countCall, INSTRUMENTS } from "../../../../src/observe/integrations/otlp/call-metrics.ts";
 import { encodeMetrics, MetricSums, type Temporality } from "../../../../src/observe/integrations/otlp/metric.ts";
 import { type MetricsExport, openMetricsExport } from "../../../../src/observe/integrations/sinks/otlp-metrics.ts";

@@ -3,7 +3,7 @@ import { type AttemptReservation, CallLimits } from "../../../../src/admission/c
 import type { LimitStore } from "../../../../src/admission/limit-store.ts";
 import { systemClock } from "../../../../src/core/clock.ts";
 import { GatewayError } from "../../../../src/core/errors.ts";
-import type { LimitOutcome } from "../../../../src/core/record.ts";
+import type { LimitOutcome } from "../../../../src/core/record/record.ts";
 import { accountOf } from "../../../contract/limit-store.suite.ts";
 
 /** What a call uses, or has set aside. */

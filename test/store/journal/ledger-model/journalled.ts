@@ -1,7 +1,7 @@
 // The content of the journals of a folder, read entry by entry.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { CallRecord } from "../../../../src/core/record.ts";
+import type { CallRecord } from "../../../../src/core/record/record.ts";
 import { readEntry } from "../../../../src/store/journal/journal-entry.ts";
 import { segmentPath, segmentsOf, slotsOf } from "../../../../src/store/journal/journal-folder.ts";
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { AttemptReservation, CallLimits } from "../../../../src/admission/call-limits.ts";
 import { type MemoryLimitStore, openMemoryLimits } from "../../../../src/admission/memory.ts";
 import { systemClock } from "../../../../src/core/clock.ts";
-import type { CallRecord, LimitOutcome } from "../../../../src/core/record.ts";
+import type { CallRecord, LimitOutcome } from "../../../../src/core/record/record.ts";
 import { segmentsOf, slotsOf } from "../../../../src/store/journal/journal-folder.ts";
 import type { OpenEntry } from "../../../../src/store/journal/ledger.ts";
 import { type OpenLedger, openLedger } from "../../../../src/store/journal/open-ledger.ts";
