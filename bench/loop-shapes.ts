@@ -508,7 +508,7 @@ const PLAIN_ANSWERS = [
   { title: "an answer with 1,000,000 addresses of e-mail", model: "addresses", stream: false },
   { title: "an answer of 999,000 objects beside it", model: "objects", stream: false },
   { title: "an answer with 2,000 calls of 15 KB", model: "calls", stream: false },
-  { title: "an answer of 20,000 numbers of 20 digits beside it", model: "some-long-numbers", stream: false },
+  { title: "an answer of 10,000 numbers of 20 digits beside it", model: "some-long-numbers", stream: false },
   { title: "an answer of 390,000 numbers of 20 digits beside it", model: "long-numbers", stream: false },
   { title: "an answer with 2,000 tokens with 20 probabilities each", model: "probabilities", stream: false },
 ];
