@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { recordIn, textOfBlock } from "../src/store/calls/call-blocks.ts";
 import { readEntry, withoutRoomAhead } from "../src/store/journal/journal-entry.ts";
 import { segmentPath, segmentsOf } from "../src/store/journal/journal-folder.ts";
-import { parseCallRecord } from "../src/wire/record-json.ts";
+import { parseCallRecord } from "../src/wire/json/record-json.ts";
 
 export interface KeptRow {
   readonly traceId: string;

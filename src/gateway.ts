@@ -51,7 +51,7 @@ import { openAuditReads } from "./store/audit/audit-reads.ts";
 import { auditSigner } from "./store/audit/audit-signature.ts";
 import { noLedger } from "./store/journal/ledger.ts";
 import { databasePlace } from "./store/open-database.ts";
-import type { ProxySettings } from "./wire/http-proxy.ts";
+import type { ProxySettings } from "./wire/http/http-proxy.ts";
 import { VERSION } from "./core/version.ts";
 import { ArgumentChecks } from "./mcp/tool-arguments.ts";
 import { type Base, openFromBase } from "./gateway-parts/base.ts";

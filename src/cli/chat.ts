@@ -1,7 +1,7 @@
 // `dragoman chat`: one chat call to a running gateway, as any client makes it, with its answer as text, as JSON, or part by part.
 import type { Environment } from "../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
-import { parseBoundedJson } from "../wire/json.ts";
+import { parseBoundedJson } from "../wire/json/json.ts";
 import { createSseParser } from "../wire/sse.ts";
 import { type GatewayFlags, openAdminClient } from "./admin/client.ts";
 import { type InputFlags, readInput } from "./admin/input.ts";

@@ -6,7 +6,7 @@ import { listensLocally } from "./loopback.ts";
 import { EXPECTED_WORKERS, parseWorkerCount, usableCores, type WorkerCount } from "./worker-count.ts";
 import { ConfigurationError, type ConfigurationProblem } from "./problem.ts";
 import type { LogLevel } from "./sections.ts";
-import type { ProxySettings } from "../wire/http-proxy.ts";
+import type { ProxySettings } from "../wire/http/http-proxy.ts";
 
 /** The flags as they come from the command line, unchecked. */
 export interface ServerFlags {

@@ -14,8 +14,8 @@ import { type OpenToolServers, openToolServers } from "../mcp/open-tool-servers.
 import { sharedCallSlots } from "../mcp/shared-call-slots.ts";
 import { type ReadElsewhere, SANDBOX_SCHEME, createSandboxUpstream } from "../providers/sandbox/upstream.ts";
 import type { SnapshotSource } from "../snapshot/source.ts";
-import type { ProxySettings } from "../wire/http-proxy.ts";
-import { createSocketUpstream } from "../wire/upstream-socket.ts";
+import type { ProxySettings } from "../wire/http/http-proxy.ts";
+import { createSocketUpstream } from "../wire/http/upstream-socket.ts";
 import type { UpstreamClient } from "../wire/upstream.ts";
 import type { Base } from "./base.ts";
 import type { Machine } from "./machine.ts";

@@ -18,7 +18,7 @@ import {
 import { toldPlan } from "../core/record/record-text.ts";
 import type { ToolRun } from "../core/configured/tool.ts";
 import { memoizeBounded } from "../core/memoization.ts";
-import { parseRecord } from "../wire/record-json.ts";
+import { parseRecord } from "../wire/json/record-json.ts";
 import { fileOutput, type LineOutput, openLineSink } from "./line-sink.ts";
 import type { Observer } from "./observer.ts";
 

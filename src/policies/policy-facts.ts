@@ -16,7 +16,7 @@ import { isObject, isRawNumber, type Json, type JsonObject } from "../core/json.
 import type { RecordedOperation } from "../core/operation.ts";
 import type { CommonParameter } from "../core/params.ts";
 import type { PolicyTarget } from "../core/configured/policy.ts";
-import { parseBoundedJson } from "../wire/json.ts";
+import { parseBoundedJson } from "../wire/json/json.ts";
 
 /** The most characters of a text, and items of a list or a mapping, that a rule can read. */
 export const MAX_TEXT = 16_384;

@@ -20,9 +20,9 @@ import type { SseEvent } from "../wire/sse.ts";
 import type { UpstreamRequest } from "../wire/upstream.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { OperationName, TaskName } from "../core/operation.ts";
-import type { ConversationMembers } from "./conversation-members.ts";
-import type { FollowUp } from "./follow-up.ts";
-import type { TaskValues } from "./task-values.ts";
+import type { ConversationMembers } from "./conversation/conversation-members.ts";
+import type { FollowUp } from "./answers/follow-up.ts";
+import type { TaskValues } from "./tasks/task-values.ts";
 
 /** Why a provider refused or failed. The class decides the status and whether the call is retried (promise 7.8). */
 export type FailureClass =

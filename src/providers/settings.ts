@@ -12,7 +12,7 @@ import {
   isPlainAddress,
   storedCredentials,
   trimmedAddress,
-} from "./credential-settings.ts";
+} from "./credentials/credential-settings.ts";
 import type { Provider } from "./provider.ts";
 
 /** What the configuration needs to know about a provider's implementation or row. */

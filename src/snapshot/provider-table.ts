@@ -3,7 +3,7 @@
 import type { Variables } from "../config/expansion.ts";
 import type { StoredCredential } from "../core/configured/credential.ts";
 import type { ProviderSettings } from "../core/snapshot.ts";
-import { entryKeysOf } from "../providers/credential-settings.ts";
+import { entryKeysOf } from "../providers/credentials/credential-settings.ts";
 import {
   credentialCure,
   environmentBaseUrl,
@@ -11,7 +11,7 @@ import {
   environmentSettings,
   type Found,
   openSettings,
-} from "../providers/credential-variables.ts";
+} from "../providers/credentials/credential-variables.ts";
 import {
   runsInside,
   type ProviderEntry,

@@ -13,7 +13,7 @@ import type { Configured } from "../core/configured/configured.ts";
 import type { ProviderSettings, ScopeSettings } from "../core/snapshot.ts";
 import { isObject } from "../core/json.ts";
 import { memoizePerObject } from "../core/memoization.ts";
-import { lentByMachine } from "../providers/credential-settings.ts";
+import { lentByMachine } from "../providers/credentials/credential-settings.ts";
 import {
   type ProviderFamily,
   providerEntrySchema,

@@ -1,4 +1,4 @@
-// The port through which every provider is called. Its drivers are upstream-socket.ts (the gateway's own connections,
+// The port through which every provider is called. Its drivers are http/upstream-socket.ts (the gateway's own connections,
 // also through a proxy), which passes test/contract/upstream-client.suite.ts, and the sandbox, whose server runs in this
 // process.
 import type { CancelSignal } from "../core/concurrency/cancellation.ts";

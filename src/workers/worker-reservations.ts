@@ -12,7 +12,7 @@ import { isShortage, type LimitStore, type Need, type Reservation, type Shortage
 import { inspectJournal } from "../store/journal/journal-recovery.ts";
 import type { SettledFile } from "../store/journal/limit-holders.ts";
 import { traceIdOf } from "../store/journal/journal-row.ts";
-import { parseCallRecord } from "../wire/record-json.ts";
+import { parseCallRecord } from "../wire/json/record-json.ts";
 import { changesWire, readingWire, type ReservedWire, type ReserveWire, statusWire } from "./limit-messages.ts";
 import type { WorkerChannel } from "./messages.ts";
 

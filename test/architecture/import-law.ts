@@ -171,10 +171,10 @@ export function importRounds(files: readonly SourceFile[]): readonly (readonly s
   return rounds;
 }
 
-/**
- * Which folders of src/providers/ a provider's folder may import from beside its own. Files that stand directly in
- * src/providers/ are for all of them.
- */
+/** Rooms of src/providers/ with what several providers need; they, and the files directly in it, are for all. */
+const PROVIDERS_SHARE: ReadonlySet<string> = new Set(["answers", "conversation", "credentials", "native", "tasks"]);
+
+/** Which folders of src/providers/ a provider's folder may import from beside its own and what providers share. */
 export const PROVIDER_IMPORTS: Readonly<Record<string, readonly string[]>> = {
   anthropic: ["claude", "content-blocks"],
   bedrock: ["anthropic", "claude", "content-blocks"],
@@ -204,6 +204,10 @@ export const ROOM_IMPORTS: Readonly<Record<string, Readonly<Record<string, reado
     record: ["configured"],
     request: [],
     text: [],
+  },
+  "src/wire": {
+    http: [],
+    json: [],
   },
   "src/store": {
     // What every room needs of a database, so it needs none of them.
@@ -262,7 +266,10 @@ export const ROOM_IMPORTS: Readonly<Record<string, Readonly<Record<string, reado
 };
 
 export function providerImportViolations(files: readonly SourceFile[]): readonly Violation[] {
-  return importsBetweenRooms(files, "src/providers", PROVIDER_IMPORTS);
+  const shared = [...PROVIDERS_SHARE];
+  const rooms = new Set(files.flatMap(({ path }) => roomOf(path, "src/providers") ?? []));
+  const allowed = [...rooms].map((room) => [room, [...shared, ...(PROVIDER_IMPORTS[room] ?? [])]] as const);
+  return importsBetweenRooms(files, "src/providers", Object.fromEntries(allowed));
 }
 
 export function roomImportViolations(files: readonly SourceFile[]): readonly Violation[] {

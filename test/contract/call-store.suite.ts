@@ -5,7 +5,7 @@ import fc from "fast-check";
 import type { JsonObject } from "../../src/core/json.ts";
 import type { CallRecord } from "../../src/core/record/record.ts";
 import { tagOf } from "../../src/store/calls/call-tags.ts";
-import { parseJson } from "../../src/wire/json.ts";
+import { parseJson } from "../../src/wire/json/json.ts";
 import type {
   CallFilter,
   CallStore,

@@ -7,7 +7,7 @@ import { GatewayError } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import type { ToolResult, ToolServer, ToolTransport } from "../../src/core/configured/tool.ts";
 import { openToolServers, type OpenToolServers } from "../../src/mcp/open-tool-servers.ts";
-import { createSocketUpstream } from "../../src/wire/upstream-socket.ts";
+import { createSocketUpstream } from "../../src/wire/http/upstream-socket.ts";
 
 export interface ReferenceServer {
   readonly transport: ToolTransport;

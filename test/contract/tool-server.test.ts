@@ -5,7 +5,7 @@ import { Cancellation } from "../../src/core/concurrency/cancellation.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import type { ToolTransport } from "../../src/core/configured/tool.ts";
 import { openToolServers } from "../../src/mcp/open-tool-servers.ts";
-import { createSocketUpstream } from "../../src/wire/upstream-socket.ts";
+import { createSocketUpstream } from "../../src/wire/http/upstream-socket.ts";
 import { EVERYTHING_PROGRAM, openEverything } from "../harness/everything-server.ts";
 import { openModernToolServer } from "../harness/modern-tool-server.ts";
 import { serverOf, toolServerSuite } from "./tool-server.suite.ts";

@@ -8,7 +8,7 @@ import { createServer as createTlsServer } from "node:tls";
 import fc from "fast-check";
 import { Cancellation } from "../../src/core/concurrency/cancellation.ts";
 import { UpstreamFault, type UpstreamClient } from "../../src/wire/upstream.ts";
-import { createSocketUpstream } from "../../src/wire/upstream-socket.ts";
+import { createSocketUpstream } from "../../src/wire/http/upstream-socket.ts";
 import { printedSeed } from "../harness/chance.ts";
 import { type HttpReading, readHttp } from "./http-reading.ts";
 import { openRandomProxy, proxyPlay, type ProxyPlay, type RandomProxy } from "./random-proxy.ts";
@@ -376,7 +376,7 @@ function judge(
 
 /**
  * Whether the call took what came of an answer without a length for the whole. In a tunnel the runtime does not tell the
- * end of TCP from that of TLS, as src/wire/upstream-socket.ts says; who reads such an answer looks for its end mark.
+ * end of TCP from that of TLS, as src/wire/http/upstream-socket.ts says; who reads such an answer looks for its end mark.
  */
 function isTruncation(heard: Told, sent: HttpReading): boolean {
   const isWhole = heard.fault === null && sent.outcome === "whole" && heard.status === sent.status;

@@ -2,7 +2,7 @@
 // upstream-client.test.ts and upstream-tunnel.test.ts.
 import { describe, expect, test } from "bun:test";
 import { createServer, type AddressInfo, type Socket } from "node:net";
-import { createSocketUpstream } from "../../src/wire/upstream-socket.ts";
+import { createSocketUpstream } from "../../src/wire/http/upstream-socket.ts";
 import type { UpstreamClient } from "../../src/wire/upstream.ts";
 import { until } from "../harness/until.ts";
 import { forwardProxy } from "./forward-proxy.ts";

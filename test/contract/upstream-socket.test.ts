@@ -12,7 +12,7 @@ import fc from "fast-check";
 import { Cancellation } from "../../src/core/concurrency/cancellation.ts";
 import { VERSION } from "../../src/core/version.ts";
 import { UpstreamFault, type UpstreamClient } from "../../src/wire/upstream.ts";
-import { createSocketUpstream } from "../../src/wire/upstream-socket.ts";
+import { createSocketUpstream } from "../../src/wire/http/upstream-socket.ts";
 import { fullBacklog } from "./full-backlog.ts";
 import {
   CHUNKED_HEAD,
@@ -29,7 +29,7 @@ import { CLOSE_MS, MEGABYTE, REQUEST_BODY, faultKind, faultOf, post, readAll, se
 import { selfSigned } from "./upstream-tls.suite.ts";
 import { until, untilFound } from "../harness/until.ts";
 
-const SOCKET_UPSTREAM = new URL("../../src/wire/upstream-socket.ts", import.meta.url).href;
+const SOCKET_UPSTREAM = new URL("../../src/wire/http/upstream-socket.ts", import.meta.url).href;
 const CALL = { connectTimeoutMs: 2_000, firstByteTimeoutMs: 3_000, betweenBytesTimeoutMs: 3_000 };
 
 describe("requests", () => {

@@ -1,6 +1,6 @@
 // The contract of upstream clients in tunnels through proxies.
 import { afterAll } from "bun:test";
-import { createSocketUpstream } from "../../src/wire/upstream-socket.ts";
+import { createSocketUpstream } from "../../src/wire/http/upstream-socket.ts";
 import { forwardProxy } from "./forward-proxy.ts";
 import { tlsServers } from "./raw-server.ts";
 import { upstreamClientSuite } from "./upstream-client.suite.ts";

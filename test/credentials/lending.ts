@@ -10,7 +10,7 @@ import {
   openCredentialProvider,
   type RefusedCredential,
 } from "../../src/credentials/credential-provider.ts";
-import { createSocketUpstream } from "../../src/wire/upstream-socket.ts";
+import { createSocketUpstream } from "../../src/wire/http/upstream-socket.ts";
 
 export const START_MS = 1_790_000_000_000;
 export const HOUR_MS = 3_600_000;

@@ -6,7 +6,7 @@ import type { JsonObject } from "../../src/core/json.ts";
 import type { ToolServer } from "../../src/core/configured/tool.ts";
 import type { LinkBounds } from "../../src/mcp/links.ts";
 import { openToolServers, type OpenToolServers, type ToolServersOptions } from "../../src/mcp/open-tool-servers.ts";
-import { createSocketUpstream } from "../../src/wire/upstream-socket.ts";
+import { createSocketUpstream } from "../../src/wire/http/upstream-socket.ts";
 import { openToolServer, type ServedTool, type ToolServerEnd, type ToolServerOptions } from "./tool-server.ts";
 
 const closing: (() => Promise<unknown>)[] = [];

@@ -8,7 +8,7 @@ import { Cancellation } from "../../src/core/concurrency/cancellation.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import type { ToolServer } from "../../src/core/configured/tool.ts";
 import { openToolServers, type OpenToolServers } from "../../src/mcp/open-tool-servers.ts";
-import { createSocketUpstream } from "../../src/wire/upstream-socket.ts";
+import { createSocketUpstream } from "../../src/wire/http/upstream-socket.ts";
 import { until } from "../harness/until.ts";
 import { failure } from "../harness/faulty-tools.ts";
 

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import type { CallRecord } from "../../src/core/record/record.ts";
 import { callLine } from "../../src/observe/log.ts";
 import { observers } from "../../src/observe/observer.ts";
-import { parseJson } from "../../src/wire/json.ts";
+import { parseJson } from "../../src/wire/json/json.ts";
 import { attemptOf, bareRecord } from "../contract/call-records.ts";
 
 const figures: Readonly<Record<string, unknown>> = {

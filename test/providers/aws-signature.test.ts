@@ -5,7 +5,12 @@ import { createHash, createHmac } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Credential, Target } from "../../src/core/target.ts";
-import { canonicalPath, canonicalQuery, canonicalRequest, signatureOf } from "../../src/providers/aws-signature.ts";
+import {
+  canonicalPath,
+  canonicalQuery,
+  canonicalRequest,
+  signatureOf,
+} from "../../src/providers/credentials/aws-signature.ts";
 import { bedrock } from "../../src/providers/bedrock/provider.ts";
 import type { UpstreamRequest } from "../../src/wire/upstream.ts";
 import { encoded, refusalOf } from "../contract/provider-requests.ts";

@@ -4,7 +4,7 @@ import type { JsonObject } from "../../src/core/json.ts";
 import type { Target } from "../../src/core/target.ts";
 import { fitConversation } from "../../src/engine/fit/fit-conversation.ts";
 import { parseChatRequest } from "../../src/engine/request/parse.ts";
-import { openTable } from "../../src/providers/conversation-members.ts";
+import { openTable } from "../../src/providers/conversation/conversation-members.ts";
 import { openAICompatibleProvider } from "../../src/providers/openai-compatible/provider.ts";
 import { openaiCompatibleProviders } from "../../src/providers/registry.ts";
 import type { OpenAICompatibleRow } from "../../src/providers/openai-compatible/row.ts";

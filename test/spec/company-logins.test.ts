@@ -5,7 +5,7 @@ import type { Membership } from "../../src/core/identity.ts";
 import { type LoginGrant, type LoginIssuer, loginKey } from "../../src/core/configured/login.ts";
 import type { Snapshot } from "../../src/core/snapshot.ts";
 import { yieldToLoop } from "../../src/core/concurrency/event-loop.ts";
-import { createSocketUpstream } from "../../src/wire/upstream-socket.ts";
+import { createSocketUpstream } from "../../src/wire/http/upstream-socket.ts";
 import type { UpstreamClient } from "../../src/wire/upstream.ts";
 import { cannedUpstream, type Stub, stubGateway } from "../harness/in-process.ts";
 import { type Issuer, startIssuer } from "../harness/issuer.ts";

@@ -26,7 +26,7 @@ import { fakeToolServers, says } from "../harness/fake-tools.ts";
 import { providerSettings, storedKey } from "../harness/targets.ts";
 import { type ScriptedRound, scriptedModel } from "./scripted-rounds.ts";
 import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
-import { parseJson } from "../../src/wire/json.ts";
+import { parseJson } from "../../src/wire/json/json.ts";
 import { growth, MOST_GROWTH } from "../harness/cpu-time.ts";
 import { until } from "../harness/until.ts";
 

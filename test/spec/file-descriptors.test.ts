@@ -16,7 +16,7 @@ if (isMissing) console.log("skipped: there is no shell here that limits the open
 const PROGRAM = `
 import { closeSync, openSync } from "node:fs";
 import { Cancellation } from ${JSON.stringify(join(projectFolder, "src/core/concurrency/cancellation.ts"))};
-import { createSocketUpstream } from ${JSON.stringify(join(projectFolder, "src/wire/upstream-socket.ts"))};
+import { createSocketUpstream } from ${JSON.stringify(join(projectFolder, "src/wire/http/upstream-socket.ts"))};
 const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("hello") });
 let shortages = 0;
 const upstream = createSocketUpstream({ onShortage: () => shortages++ });

@@ -5,7 +5,7 @@ import { fitConversation } from "../../src/engine/fit/fit-conversation.ts";
 import { parseChatRequest } from "../../src/engine/request/parse.ts";
 import { describe, expect, test } from "bun:test";
 import { isObject, type Json, type JsonObject } from "../../src/core/json.ts";
-import type { Members } from "../../src/providers/conversation-members.ts";
+import type { Members } from "../../src/providers/conversation/conversation-members.ts";
 import type { Provider } from "../../src/providers/provider.ts";
 import { providers } from "../../src/providers/registry.ts";
 import { CONVERSING } from "../harness/conversing.ts";

@@ -7,7 +7,7 @@ import type { CallContent } from "../../src/core/configured/content.ts";
 import type { CallRecord } from "../../src/core/record/record.ts";
 import { newTraceId } from "../../src/core/ids.ts";
 import type { JsonObject } from "../../src/core/json.ts";
-import { parseJson } from "../../src/wire/json.ts";
+import { parseJson } from "../../src/wire/json/json.ts";
 import { recordOf } from "../contract/call-records.ts";
 import { type OpenedIntegrations, openTestIntegrations } from "../harness/integrations.ts";
 

@@ -2,7 +2,7 @@
 // may still send what it holds for the answer; a valid answer gives its connection back.
 import { describe, expect, test } from "bun:test";
 import type { Socket } from "node:net";
-import { createSocketUpstream } from "../../src/wire/upstream-socket.ts";
+import { createSocketUpstream } from "../../src/wire/http/upstream-socket.ts";
 import { EMBEDDINGS } from "../../src/operations/embeddings/embeddings.ts";
 import { type Stub, stubGateway } from "../harness/in-process.ts";
 import { providerSettings, storedKey } from "../harness/targets.ts";

@@ -1,7 +1,7 @@
 // A fictitious cloud, called with every form of credential: it writes what it receives into a header, so that tests see
 // where it was sent.
 import type { StoredCredential } from "../../src/core/configured/credential.ts";
-import { openTable } from "../../src/providers/conversation-members.ts";
+import { openTable } from "../../src/providers/conversation/conversation-members.ts";
 import { openAICompatibleProvider } from "../../src/providers/openai-compatible/provider.ts";
 import type { Provider } from "../../src/providers/provider.ts";
 import { type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";

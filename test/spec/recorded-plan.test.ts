@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { recordText } from "../../src/core/record/record-text.ts";
 import { callFields } from "../../src/observe/log.ts";
-import { parseCallRecord } from "../../src/wire/record-json.ts";
+import { parseCallRecord } from "../../src/wire/json/record-json.ts";
 import { policiesFor } from "../policies/policy-documents.ts";
 import { openAdminWorld } from "../harness/admin.ts";
 import { type Fault, OK, status } from "../harness/faults.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../src/core/clock.ts";
 import { openToolServers, type OpenToolServers } from "../../src/mcp/open-tool-servers.ts";
-import { createSocketUpstream } from "../../src/wire/upstream-socket.ts";
+import { createSocketUpstream } from "../../src/wire/http/upstream-socket.ts";
 import { type AdminWorld, openAdminWorld } from "../harness/admin.ts";
 import { openToolServer, said, type ToolServerEnd } from "../harness/tool-server.ts";
 

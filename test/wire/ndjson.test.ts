@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { createNdjsonParser } from "../../src/wire/ndjson.ts";
 import { UpstreamFault } from "../../src/wire/upstream.ts";
-import { encoder, readAll, type Reading, ROOMY } from "./parser-reading.ts";
+import { encoder, readAll, type Reading, ROOMY } from "./http/parser-reading.ts";
 
 const read = (chunks: readonly Uint8Array[], maxEventBytes = ROOMY): Reading =>
   readAll(createNdjsonParser({ maxEventBytes }), chunks);

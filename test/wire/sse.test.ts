@@ -8,7 +8,7 @@ import fc from "fast-check";
 import { createSseParser, encodeSseData, type SseEvent } from "../../src/wire/sse.ts";
 import { UpstreamFault } from "../../src/wire/upstream.ts";
 import { vectorsFolder } from "../traffic/cases.ts";
-import { encoder, readAll, type Reading, ROOMY } from "./parser-reading.ts";
+import { encoder, readAll, type Reading, ROOMY } from "./http/parser-reading.ts";
 import { growth, MOST_GROWTH } from "../harness/cpu-time.ts";
 
 const read = (chunks: readonly Uint8Array[], maxEventBytes = ROOMY): Reading =>

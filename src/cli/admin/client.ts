@@ -4,7 +4,7 @@ import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { messageOf } from "../../core/thrown.ts";
 import { CLI_AGENT, VERSION } from "../../core/version.ts";
-import { parseBoundedJson } from "../../wire/json.ts";
+import { parseBoundedJson } from "../../wire/json/json.ts";
 import { gatewayUrl } from "../gateway-url.ts";
 
 export interface GatewayFlags {

@@ -10,7 +10,7 @@ type Sparse<T> = { readonly [Name in keyof T]: T[Name] | undefined };
 
 /**
  * The record must have ended. Members that say nothing are left out, which is half of the text of most calls;
- * `parseCallRecord` (wire/record-json.ts) reads them as `emptyRecord` has them.
+ * `parseCallRecord` (wire/json/record-json.ts) reads them as `emptyRecord` has them.
  */
 export const recordText = memoizePerObject((record: CallRecord): string => JSON.stringify(sparseRecord(record)));
 

@@ -1,4 +1,4 @@
-// A change of a JSON text at one place. What is not changed keeps its text byte for byte (wire/json-edit.ts). The same
+// A change of a JSON text at one place. What is not changed keeps its text byte for byte (wire/json/json-edit.ts). The same
 // changes can be made to its value.
 import { isObject, type Json, type JsonObject } from "../json.ts";
 

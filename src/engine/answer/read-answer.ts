@@ -5,7 +5,7 @@ import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";
-import { parseSentObject } from "../../providers/sent-json.ts";
+import { parseSentObject } from "../../providers/answers/sent-json.ts";
 import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import type { OpenAnswer } from "../attempt/upstream-requests.ts";
 import { LONG_BODY_BYTES } from "../long-bodies/long-body-thread.ts";

@@ -2,7 +2,7 @@
 // reasons, usage, log probabilities, service tiers. Non-streaming and streamed answers use the same functions.
 import type { FinishReason, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { isCount } from "../../providers/token-count.ts";
+import { isCount } from "../../providers/answers/token-count.ts";
 import { withUnnamedOf } from "../../core/record/usage.ts";
 
 export const SERVICE_TIERS: ReadonlySet<unknown> = new Set(["auto", "default", "flex", "scale", "priority", "fast"]);

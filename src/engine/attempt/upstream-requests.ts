@@ -4,7 +4,7 @@
 // Decides (targets and attempts): What happens with a redirect of a provider? By: `refusal`. Also:
 // `routing/plan/verdict.ts` (`isRedirect`). Rule: It is not followed; the next target is attempted.
 import { type DecodeContext, StreamError, type UpstreamFailure } from "../../providers/provider.ts";
-import { readErrorJson } from "../../providers/error-body.ts";
+import { readErrorJson } from "../../providers/answers/error-body.ts";
 import { isObject } from "../../core/json.ts";
 import { checkAddress } from "../../wire/address-guard.ts";
 import { retryAfterMs } from "../../wire/retry-after.ts";

@@ -2,7 +2,7 @@
 // the bytes that arrive are counted.
 
 // Decides (the request): Which body is too large or too deep? By: `readBody` for its size. Also:
-// `engine/request/bounded-body.ts` (`jsonBounds`, `beyondBound`) and `wire/json-scan.ts` for levels and members.
+// `engine/request/bounded-body.ts` (`jsonBounds`, `beyondBound`) and `wire/json/json-scan.ts` for levels and members.
 // Rule: 413 for its size; 400 `invalid_request` with the path otherwise.
 import { type MaybePromise, whenReady } from "../../core/maybe-promise.ts";
 import { withTimeout } from "../../core/concurrency/timeout.ts";

@@ -7,7 +7,7 @@ import type { ChatRequest, FinishReason, HeldConversation, Message, ToolCall } f
 import type { CallContent, ContentRules, AnswerContent } from "../../core/configured/content.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { GuardPolicy, ProjectPolicies } from "../../core/configured/policy.ts";
-import { objectsIn, textOrEmpty } from "../../providers/sent-json.ts";
+import { objectsIn, textOrEmpty } from "../../providers/answers/sent-json.ts";
 import { maskingGuards, redactedForKeeping } from "./content-redaction.ts";
 import {
   CUT,

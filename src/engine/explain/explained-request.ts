@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { Provider } from "../../providers/provider.ts";
 import type { Target } from "../../core/target.ts";
-import { parseBoundedJson } from "../../wire/json.ts";
+import { parseBoundedJson } from "../../wire/json/json.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
 import type { Masker } from "./masking.ts";

@@ -5,7 +5,7 @@ import type { StoredCredential } from "../../core/configured/credential.ts";
 import { isObject, type Json } from "../../core/json.ts";
 import { COMMON_PARAMETERS } from "../../core/params.ts";
 import type { Credential } from "../../core/target.ts";
-import { parseBoundedJson } from "../../wire/json.ts";
+import { parseBoundedJson } from "../../wire/json/json.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 
 const MASK = "****";

@@ -5,7 +5,7 @@ import { withMembers } from "../../core/request/request-source.ts";
 import type { ChatRequest, ContentPart, Message, MessageRole, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { mappedList } from "../../core/request/mapped-list.ts";
-import type { ConversationMembers, Members } from "../../providers/conversation-members.ts";
+import type { ConversationMembers, Members } from "../../providers/conversation/conversation-members.ts";
 
 export interface FittedConversation {
   readonly request: ChatRequest;

@@ -7,7 +7,7 @@ import { type PackedTexts, packTexts } from "../../guards/packed-texts.ts";
 import { TooMuchWork, withinWork } from "../../guards/work-meter.ts";
 import type { ChatChunk } from "../../core/chat.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";
-import { parseJson } from "../../wire/json.ts";
+import { parseJson } from "../../wire/json/json.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";

@@ -19,7 +19,7 @@ import { GatewayError } from "../../core/errors.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";
 import type { ThreadReply, ThreadRequest } from "../../wire/request-thread.ts";
-import { parseJson } from "../../wire/json.ts";
+import { parseJson } from "../../wire/json/json.ts";
 import { GuardedChunks, splitChunk } from "./guarded-chunks.ts";
 
 /** What the thread receives at its start. */

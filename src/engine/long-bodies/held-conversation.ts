@@ -14,7 +14,7 @@ import type {
 } from "../../core/chat.ts";
 import { type MemberSpan, requestOfText, type RequestSource } from "../../core/request/request-source.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { parseBoundedJson } from "../../wire/json.ts";
+import { parseBoundedJson } from "../../wire/json/json.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
 import { FIELDS } from "../../core/params.ts";
 import { heldMember, heldPlace } from "../../core/request/held-member.ts";

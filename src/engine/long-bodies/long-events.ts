@@ -2,9 +2,9 @@
 // of its own, and may contain only as many values and escapes as can be read in one turn.
 import { MalformedAnswer } from "../../providers/provider.ts";
 import type { Json } from "../../core/json.ts";
-import { JsonError } from "../../wire/json-error.ts";
-import { parseScanned } from "../../wire/json.ts";
-import { scanValue } from "../../wire/json-scan.ts";
+import { JsonError } from "../../wire/json/json-error.ts";
+import { parseScanned } from "../../wire/json/json.ts";
+import { scanValue } from "../../wire/json/json-scan.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 

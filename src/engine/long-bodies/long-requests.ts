@@ -23,7 +23,7 @@ import {
   ownMemory,
 } from "./long-body-thread.ts";
 import type { EncodedThere, Opened } from "./long-body-worker.ts";
-import { parseBoundedJson } from "../../wire/json.ts";
+import { parseBoundedJson } from "../../wire/json/json.ts";
 import type { Fitting } from "../content/content-size.ts";
 
 /** Bounds the part of a long request beside its conversation, because that part is parsed in the serving thread. */

@@ -4,7 +4,7 @@
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type KeyFinder, KeyWatch } from "../../core/text/quoted-key.ts";
 import type { SseEvent } from "../../wire/sse.ts";
-import { parseEvent } from "../../providers/sent-json.ts";
+import { parseEvent } from "../../providers/answers/sent-json.ts";
 
 /** Members of a delta that are pieces of a text. */
 const PIECES = ["text", "thinking", "partial_json"] as const;

@@ -1,6 +1,6 @@
 // Completes a non-streaming answer of a target that speaks the operation, as the form of the operation says.
 import { withEdits } from "../../core/request/json-edit.ts";
-import { editedJson } from "../../wire/json-edit.ts";
+import { editedJson } from "../../wire/json/json-edit.ts";
 import type { NativeAnswers } from "../answer-form.ts";
 import type { Sealing } from "../carriers/vendor-reasoning.ts";
 import type { PassedText } from "../answer/non-streaming-answer.ts";

@@ -2,7 +2,7 @@
 // define count, because a model can be made to write any other: a tool's input, an echo of metadata.
 // https://platform.openai.com/docs/api-reference/responses/object, https://platform.claude.com/docs/en/api/messages
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { parseJson } from "../../wire/json.ts";
+import { parseJson } from "../../wire/json/json.ts";
 
 /** Members with ids, by the type of the object in which they stand. */
 const BY_TYPE: ReadonlyMap<unknown, readonly string[]> = new Map([

@@ -3,8 +3,8 @@
 import type { ChatRequest } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { VendorReference } from "../../core/request/vendor-reference.ts";
-import { EMPTY_REFERENCE_TYPES, REFERENCE_TYPES, VENDOR_ID_MEMBERS } from "../../providers/native-forms.ts";
-import { parseJson } from "../../wire/json.ts";
+import { EMPTY_REFERENCE_TYPES, REFERENCE_TYPES, VENDOR_ID_MEMBERS } from "../../providers/native/native-forms.ts";
+import { parseJson } from "../../wire/json/json.ts";
 
 /**
  * Members that hold an id only as the `id` of an object; a text is another thing. The other members hold ids by

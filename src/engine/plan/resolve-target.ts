@@ -5,7 +5,7 @@ import { IBM_TOKEN_URL, type StoredCredential } from "../../core/configured/cred
 import { GatewayError } from "../../core/errors.ts";
 import type { ProviderSettings, Snapshot } from "../../core/snapshot.ts";
 import { CHOSEN_BY, type Target } from "../../core/target.ts";
-import { credentialCure, openSettings } from "../../providers/credential-variables.ts";
+import { credentialCure, openSettings } from "../../providers/credentials/credential-variables.ts";
 import type { Provider } from "../../providers/provider.ts";
 import { quoted } from "../../routing/resolve-route.ts";
 

@@ -5,8 +5,8 @@ import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
 import { FIELDS } from "../../core/params.ts";
-import type { JsonError } from "../../wire/json-error.ts";
-import type { JsonBounds } from "../../wire/json-scan.ts";
+import type { JsonError } from "../../wire/json/json-error.ts";
+import type { JsonBounds } from "../../wire/json/json-scan.ts";
 
 export const jsonBounds = memoizePerObject((bounds: BodyBounds): JsonBounds => {
   const { maxValues, maxLevels, maxMessages, maxTools, maxItems, maxNameCharacters, maxNumberDigits } = bounds;

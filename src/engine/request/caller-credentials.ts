@@ -6,7 +6,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
 import { ADDRESS_WORD } from "../../core/target.ts";
-import { API_KEY } from "../../providers/credential-settings.ts";
+import { API_KEY } from "../../providers/credentials/credential-settings.ts";
 
 const SETTING_FIELDS = ["api_version", "aws_region_name", "vertex_project", "vertex_location"] as const;
 const FROM_CALLER = { weight: 1, fromCaller: true } as const;

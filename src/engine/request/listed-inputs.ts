@@ -3,7 +3,7 @@
 import { GatewayError } from "../../core/errors.ts";
 import type { Json } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
-import type { TaskMemo } from "../../providers/task.ts";
+import type { TaskMemo } from "../../providers/tasks/task.ts";
 
 export interface ListedInputs {
   readonly kind: TaskMemo["inputs"];

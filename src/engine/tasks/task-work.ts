@@ -6,7 +6,7 @@ import type { JsonObject } from "../../core/json.ts";
 import { isPending } from "../../core/maybe-promise.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import { StreamError, type TaskAnswer } from "../../providers/provider.ts";
-import { isCount } from "../../providers/token-count.ts";
+import { isCount } from "../../providers/answers/token-count.ts";
 import { answerBytes, closed } from "../answer/reply-non-streaming.ts";
 import { TURNS_BYTES } from "../answer/read-answer.ts";
 import type { AttemptRecorder } from "../attempt/attempt-recorder.ts";

@@ -7,8 +7,8 @@ import { formatPath } from "../../config/problem.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { describe, isObject, isRawNumber, type Json } from "../../core/json.ts";
 import type { ServerLimits } from "../../core/snapshot.ts";
-import { parseJsonObject } from "../../wire/json.ts";
-import { JsonError } from "../../wire/json-error.ts";
+import { parseJsonObject } from "../../wire/json/json.ts";
+import { JsonError } from "../../wire/json/json-error.ts";
 
 /** The bound of admin documents; the bodies of calls have their own bound. */
 export const MAX_ADMIN_BODY_BYTES = 1_048_576;

@@ -1,5 +1,5 @@
 // Texts of Bifrost's configuration that refer to the environment: `env.NAME`.
-import { API_KEY, isPlainAddress } from "../../providers/credential-settings.ts";
+import { API_KEY, isPlainAddress } from "../../providers/credentials/credential-settings.ts";
 import { ADDRESS_WORD } from "../../core/target.ts";
 import { placeholderUrl } from "../address.ts";
 import { textOf } from "../figures.ts";

@@ -1,6 +1,6 @@
 // Plugins of Bifrost that have a counterpart: traces over OTLP, metrics and the cache of answers.
 // https://docs.getbifrost.ai/features/observability/otel
-import { isPlainAddress } from "../../providers/credential-settings.ts";
+import { isPlainAddress } from "../../providers/credentials/credential-settings.ts";
 import { isOn, secondsOf, textOf, wholeOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";

@@ -1,5 +1,5 @@
 // MCP servers of Bifrost: registered tool servers here. https://docs.getbifrost.ai/mcp/overview
-import { isPlainAddress } from "../../providers/credential-settings.ts";
+import { isPlainAddress } from "../../providers/credentials/credential-settings.ts";
 import { nameOf } from "../draft.ts";
 import { isOn, textOf, wordOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";

@@ -1,7 +1,7 @@
 // Texts of LiteLLM's configuration that refer to the environment: `os.environ/NAME`. The file itself can set variables
 // under `environment_variables`, and often has secrets there.
 import { ADDRESS_WORD } from "../../core/target.ts";
-import { API_KEY, isPlainAddress } from "../../providers/credential-settings.ts";
+import { API_KEY, isPlainAddress } from "../../providers/credentials/credential-settings.ts";
 import { placeholderUrl } from "../address.ts";
 import { textOf, wordOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";

@@ -1,5 +1,5 @@
 // MCP servers of LiteLLM: registered tool servers here. https://docs.litellm.ai/docs/mcp
-import { isPlainAddress } from "../../providers/credential-settings.ts";
+import { isPlainAddress } from "../../providers/credentials/credential-settings.ts";
 import { nameOf } from "../draft.ts";
 import { textOf, wordOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";

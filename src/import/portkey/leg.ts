@@ -1,7 +1,7 @@
 // One target of a Portkey config: the account at a provider that it calls, its model, and its parameters. A key that
 // Portkey keeps itself is taken from a variable of the environment.
 // https://portkey.ai/docs/api-reference/inference-api/config-object
-import { API_KEY, isPlainAddress } from "../../providers/credential-settings.ts";
+import { API_KEY, isPlainAddress } from "../../providers/credentials/credential-settings.ts";
 import { ADDRESS_WORD } from "../../core/target.ts";
 import { MODEL_ID, type ProviderFamily } from "../../providers/settings.ts";
 import { isOpenAiAddress, placeholderUrl } from "../address.ts";

@@ -1,7 +1,7 @@
 // The line of text in which a call goes from the serving thread to the threads that deliver its record. JSON text
 // contains neither tabs nor line breaks, so these separate its parts.
 import type { CallContent } from "../../core/configured/content.ts";
-import { parseCallRecord } from "../../wire/record-json.ts";
+import { parseCallRecord } from "../../wire/json/record-json.ts";
 import type { RecordedCall } from "./sink.ts";
 
 export type LineKind = "end" | "start" | "chunk";

@@ -6,7 +6,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { systemClock } from "../../core/clock.ts";
 import { loadedOnce } from "../../core/concurrency/loaded-once.ts";
 import { messageOf } from "../../core/thrown.ts";
-import { parseRecord } from "../../wire/record-json.ts";
+import { parseRecord } from "../../wire/json/record-json.ts";
 import type { CallbackItem } from "./sinks/callback-sink.ts";
 import { type SharedFigures, sharedFigures } from "./integration-figures.ts";
 import { type ReceivedLine, readLine, recordedCall } from "./integration-line.ts";

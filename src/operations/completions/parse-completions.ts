@@ -8,7 +8,7 @@ import { GatewayError } from "../../core/errors.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
 import { type CommonParameter, invalid } from "../../core/params.ts";
-import type { TaskMemo } from "../../providers/task.ts";
+import type { TaskMemo } from "../../providers/tasks/task.ts";
 
 export interface CompletionMemo extends TaskMemo {
   /** The client's own word for the model; `null` when it named only a route. */

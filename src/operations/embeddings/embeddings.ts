@@ -3,7 +3,7 @@
 import { BARE_ERRORS } from "../../engine/call/called-operation.ts";
 import type { Operation } from "../../engine/operation.ts";
 import { type AnsweredTask, replyTask } from "../../engine/tasks/reply-task.ts";
-import type { Vector } from "../../providers/task-values.ts";
+import type { Vector } from "../../providers/tasks/task-values.ts";
 import { EMBEDDINGS_FORM, type EmbeddingMemo } from "./parse-embeddings.ts";
 
 export const EMBEDDINGS: Operation = {

@@ -7,7 +7,7 @@ import type { BodyBounds } from "../../core/request/body-bounds.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
 import { invalid } from "../../core/params.ts";
-import type { TaskMemo } from "../../providers/task.ts";
+import type { TaskMemo } from "../../providers/tasks/task.ts";
 
 export interface EmbeddingMemo extends TaskMemo {
   /** The client's own word for the model; `null` when it named only a route. */

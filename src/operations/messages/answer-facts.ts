@@ -2,8 +2,8 @@
 // https://platform.claude.com/docs/en/api/messages, .../build-with-claude/handling-stop-reasons
 import type { Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { isThinkingDetail } from "../../providers/signed-thinking.ts";
-import { toolInput } from "../../providers/tool-calls.ts";
+import { isThinkingDetail } from "../../providers/conversation/signed-thinking.ts";
+import { toolInput } from "../../providers/conversation/tool-calls.ts";
 import { clientCallId } from "./call-names.ts";
 
 /** What an answer says of its call. */

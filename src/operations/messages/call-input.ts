@@ -1,6 +1,6 @@
 // The input of a call as its pieces come.
 import { JsonProgress } from "../../engine/stream/json-progress.ts";
-import { parseObject } from "../../providers/tool-calls.ts";
+import { parseObject } from "../../providers/conversation/tool-calls.ts";
 
 export class CallInput {
   readonly #progress = new JsonProgress();

@@ -4,8 +4,8 @@
 import type { NativeAnswers, NativeEvents } from "../../engine/answer-form.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { JsonEdit } from "../../core/request/json-edit.ts";
-import { editedJson } from "../../wire/json-edit.ts";
-import { parseEvent } from "../../providers/sent-json.ts";
+import { editedJson } from "../../wire/json/json-edit.ts";
+import { parseEvent } from "../../providers/answers/sent-json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 
 /**

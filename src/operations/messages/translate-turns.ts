@@ -5,7 +5,7 @@ import type { ContentPart, Message, ReasoningDetail, ToolCall, Untranslated } fr
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
 import { inCharacters, TurnOrder, withOrder } from "../../core/request/turn-order.ts";
-import { redactedDetail, thinkingDetail } from "../../providers/signed-thinking.ts";
+import { redactedDetail, thinkingDetail } from "../../providers/conversation/signed-thinking.ts";
 import { chatToolName, providerCallId } from "./call-names.ts";
 import { bad, cacheMark, filledTextAt, given, objectAt, textAt } from "./fields.ts";
 import { partsOf, type PlacedBlock, placedBlocks, plainText, sourceOf, textPart } from "./translate-content.ts";

@@ -4,7 +4,7 @@ import { passedMembers } from "../../engine/request/task-body.ts";
 import { translatedForm, type Translation } from "../../engine/request/translated-form.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
-import type { TaskMemo } from "../../providers/task.ts";
+import type { TaskMemo } from "../../providers/tasks/task.ts";
 
 export interface ModerationMemo extends TaskMemo {
   /** The client's own word for the model; `null` when it named only a route. */

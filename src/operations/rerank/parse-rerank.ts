@@ -5,7 +5,7 @@ import { translatedForm, type Translation } from "../../engine/request/translate
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
-import type { RerankMemo as EncodedMemo } from "../../providers/ranking.ts";
+import type { RerankMemo as EncodedMemo } from "../../providers/tasks/ranking.ts";
 
 export interface RerankMemo extends EncodedMemo {
   /** The client's own word for the model; `null` when it named only a route. */

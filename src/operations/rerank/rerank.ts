@@ -2,7 +2,7 @@
 import type { ErrorForm } from "../../engine/call/called-operation.ts";
 import type { Operation } from "../../engine/operation.ts";
 import { type AnsweredTask, replyTask } from "../../engine/tasks/reply-task.ts";
-import type { RankedDocument } from "../../providers/task-values.ts";
+import type { RankedDocument } from "../../providers/tasks/task-values.ts";
 import { RERANK_FORM, type RerankMemo } from "./parse-rerank.ts";
 
 /** Cohere's envelope: https://docs.cohere.com/reference/errors */

@@ -7,9 +7,9 @@ import { emptyParts, noteBlock, turnMessage, type TurnParts } from "../content-b
 import { MalformedAnswer, StreamError, type DecodeContext } from "../provider.ts";
 import { classifyError } from "./errors.ts";
 import { finishOf, refusalOf, serviceTierOf, stopSequenceOf, usageOf } from "./outcome.ts";
-import { redactedDetail, thinkingDetail } from "../signed-thinking.ts";
+import { redactedDetail, thinkingDetail } from "../conversation/signed-thinking.ts";
 import { annotationsOf, carriedTurn } from "./turn-content.ts";
-import { parseSentObject, textOrEmpty } from "../sent-json.ts";
+import { parseSentObject, textOrEmpty } from "../answers/sent-json.ts";
 
 /** Throws StreamError for an error inside a 200, and MalformedAnswer for a body that is not an answer. */
 export function decodeResponse(

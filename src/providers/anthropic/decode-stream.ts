@@ -5,7 +5,7 @@ import type { ChatChunk } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { answerToolOf } from "../claude/json-output.ts";
-import { redactedDetail, thinkingDetail } from "../signed-thinking.ts";
+import { redactedDetail, thinkingDetail } from "../conversation/signed-thinking.ts";
 import { GrowingTurn } from "../content-blocks/carried-turn.ts";
 import {
   chunkOf,
@@ -17,7 +17,7 @@ import {
   TurnChunks,
 } from "../content-blocks/turn-chunks.ts";
 import { MalformedAnswer, StreamError, type DecodeContext, type StreamDecoder } from "../provider.ts";
-import { objectsIn, parseEventObject, requireNoChunk, textOrEmpty } from "../sent-json.ts";
+import { objectsIn, parseEventObject, requireNoChunk, textOrEmpty } from "../answers/sent-json.ts";
 import { callerOf } from "./decode-response.ts";
 import { classifyError } from "./errors.ts";
 import { finishOf, isCutOff, refusalOf, serviceTierOf, stopSequenceOf, usageOf } from "./outcome.ts";

@@ -4,7 +4,7 @@
 import type { ContentPart } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
-import { type InlineData, readDataUri } from "../data-uri.ts";
+import { type InlineData, readDataUri } from "../conversation/data-uri.ts";
 import { BLOCKS_AS_THEY_ARE } from "./dialect.ts";
 
 /** The beta feature that a request needs in order to name an uploaded file. */

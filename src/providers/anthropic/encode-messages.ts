@@ -6,7 +6,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { turnPieces } from "../../core/request/turn-order.ts";
 import { addContent, type Run } from "../content-blocks/turns.ts";
-import { calledFunction, type CallIdForm, fittingCallId, toolInput } from "../tool-calls.ts";
+import { calledFunction, type CallIdForm, fittingCallId, toolInput } from "../conversation/tool-calls.ts";
 import { encodeParts, namesUploadedFile } from "./encode-content.ts";
 import type { ModelFacts } from "../claude/models.ts";
 import { thinkingBlocks } from "../claude/thinking-blocks.ts";

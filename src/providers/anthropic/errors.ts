@@ -1,7 +1,7 @@
 // Classifies errors of the Messages API by their type first, then by the status. Texts refine the class where the
 // vendor has no code of its own. https://platform.claude.com/docs/en/api/errors
 import { isObject, type Json } from "../../core/json.ts";
-import { classOfStatus, describeErrorBody, filled, JUDGED_CHARACTERS, readErrorJson } from "../error-body.ts";
+import { classOfStatus, describeErrorBody, filled, JUDGED_CHARACTERS, readErrorJson } from "../answers/error-body.ts";
 import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../provider.ts";
 
 /** A map, because the provider's type may be a name that every object has. */

@@ -1,7 +1,7 @@
 // Counts of tokens before a call, by the vendor's own counter, which costs nothing:
 // https://platform.claude.com/docs/en/build-with-claude/token-counting
-import { nativeBody, nativeUrl } from "../native-body.ts";
-import { decodeCount } from "../native-count.ts";
+import { nativeBody, nativeUrl } from "../native/native-body.ts";
+import { decodeCount } from "../native/native-count.ts";
 import type { NativeOperation } from "../provider.ts";
 import { messagesUrl } from "./encode-request.ts";
 import { classifyError } from "./errors.ts";

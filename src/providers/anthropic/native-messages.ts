@@ -2,8 +2,8 @@
 // beta features go along, and answers and streams are read for their figures only.
 // https://platform.claude.com/docs/en/api/messages
 import { FEATURES_OF_THE_VENDOR } from "./beta-names.ts";
-import { nativeBody, nativeUrl } from "../native-body.ts";
-import { signedBlock } from "../signed-thinking.ts";
+import { nativeBody, nativeUrl } from "../native/native-body.ts";
+import { signedBlock } from "../conversation/signed-thinking.ts";
 import type { NativeForm, NativeOperation } from "../provider.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { openStream } from "./decode-stream.ts";

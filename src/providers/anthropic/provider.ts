@@ -1,5 +1,5 @@
 // Anthropic's Messages API as a provider. https://platform.claude.com/docs/en/api/messages
-import { keySigner } from "../key-header.ts";
+import { keySigner } from "../credentials/key-header.ts";
 import { PLAIN_PROVIDER, type Provider } from "../provider.ts";
 import { capabilities, conversation } from "./capabilities.ts";
 import { decodeResponse } from "./decode-response.ts";

@@ -10,7 +10,7 @@ import {
   type GrowingBlock,
   isBeyondChat,
 } from "../content-blocks/carried-turn.ts";
-import { parseObject } from "../tool-calls.ts";
+import { parseObject } from "../conversation/tool-calls.ts";
 import { hasCitationBeyondAnnotation, urlCitations } from "../content-blocks/citations.ts";
 
 const VENDOR = "anthropic";

@@ -16,7 +16,7 @@ import type { ModelFacts as ClaudeFacts } from "../claude/models.ts";
 import { acceptedEfforts } from "../claude/reasoning-effort.ts";
 import { FAMILIES, UNKNOWN_FAMILY, type FamilyFacts } from "./models.ts";
 import { thinkingBlocks } from "../claude/thinking-blocks.ts";
-import { conversationMembers, type ConversationMembers } from "../conversation-members.ts";
+import { conversationMembers, type ConversationMembers } from "../conversation/conversation-members.ts";
 import { NOT_IN_MESSAGES } from "../prompt-parameters.ts";
 
 const here = (takes: boolean, cell: Capability, note: string): Capability => (takes ? cell : unsupported(note));

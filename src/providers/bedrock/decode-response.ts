@@ -10,7 +10,7 @@ import { classifyError } from "./errors.ts";
 import { besideAnswer, finishOf, usageOf } from "./outcome.ts";
 import { hiddenDetail, reasoningDetail } from "./reasoning.ts";
 import { annotationsOf, carriedTurn, citedText, isOfService } from "./turn-content.ts";
-import { parseSentObject, textOrEmpty } from "../sent-json.ts";
+import { parseSentObject, textOrEmpty } from "../answers/sent-json.ts";
 
 /** Throws StreamError for an error inside a 200, and MalformedAnswer for a body that is not an answer. */
 export function decodeResponse(

@@ -16,7 +16,7 @@ import {
   TurnChunks,
 } from "../content-blocks/turn-chunks.ts";
 import { MalformedAnswer, StreamError, type DecodeContext, type StreamDecoder } from "../provider.ts";
-import { parseEventObject, textOrEmpty } from "../sent-json.ts";
+import { parseEventObject, textOrEmpty } from "../answers/sent-json.ts";
 import { classifyError } from "./errors.ts";
 import { besideAnswer, finishOf, isCutOff, usageOf } from "./outcome.ts";
 import { hiddenDetail, reasoningDetail } from "./reasoning.ts";

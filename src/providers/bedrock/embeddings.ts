@@ -11,12 +11,12 @@ import {
   inputTypeIn,
   type InputTypeWords,
   NEITHER,
-} from "../embedding-parameters.ts";
+} from "../tasks/embedding-parameters.ts";
 import { MalformedAnswer, type TaskForm } from "../provider.ts";
-import type { Vector } from "../task-values.ts";
-import { requireSentObject } from "../sent-json.ts";
-import { inputCount, parseNumbers, taskRequest, textInputs, toldTokens } from "../task.ts";
-import { orderedVectors } from "../vector.ts";
+import type { Vector } from "../tasks/task-values.ts";
+import { requireSentObject } from "../answers/sent-json.ts";
+import { inputCount, parseNumbers, taskRequest, textInputs, toldTokens } from "../tasks/task.ts";
+import { orderedVectors } from "../tasks/vector.ts";
 import { modelUrl } from "./address.ts";
 
 const LABEL = "Amazon Bedrock";

@@ -7,7 +7,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { type JsonObject } from "../../core/json.ts";
 import { turnPieces } from "../../core/request/turn-order.ts";
 import { addContent, type Run } from "../content-blocks/turns.ts";
-import { calledFunction, type CallIdForm, fittingCallId, toolInput } from "../tool-calls.ts";
+import { calledFunction, type CallIdForm, fittingCallId, toolInput } from "../conversation/tool-calls.ts";
 import { cachePoint, encodeParts, type DocumentNaming } from "./encode-content.ts";
 import { documentNames } from "./media.ts";
 import type { FamilyFacts } from "./models.ts";

@@ -9,7 +9,7 @@ import {
   JUDGED_CHARACTERS,
   readErrorJson,
   type StatusClasses,
-} from "../error-body.ts";
+} from "../answers/error-body.ts";
 import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../provider.ts";
 
 /** Classes by name in lower case: streams begin the name with a small letter, bodies with a capital. */

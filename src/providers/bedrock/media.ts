@@ -5,7 +5,7 @@ import type { ContentPart } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { MEDIA_TYPES } from "../../core/text/media-types.ts";
-import { readDataUri } from "../data-uri.ts";
+import { readDataUri } from "../conversation/data-uri.ts";
 
 const IMAGES: Readonly<Record<string, string>> = {
   "image/png": "png",

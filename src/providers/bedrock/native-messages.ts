@@ -8,8 +8,8 @@ import type { Target } from "../../core/target.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { betasElsewhere } from "../anthropic/beta-names.ts";
 import { CLAUDE_MESSAGES } from "../anthropic/native-messages.ts";
-import { readErrorJson } from "../error-body.ts";
-import { nativeBody } from "../native-body.ts";
+import { readErrorJson } from "../answers/error-body.ts";
+import { nativeBody } from "../native/native-body.ts";
 import {
   type DecodeContext,
   decoderAround,
@@ -18,7 +18,7 @@ import {
   type StreamDecoder,
   StreamError,
 } from "../provider.ts";
-import { parseSentObject, textOrEmpty } from "../sent-json.ts";
+import { parseSentObject, textOrEmpty } from "../answers/sent-json.ts";
 import { modelUrl } from "./address.ts";
 import { classifyError } from "./errors.ts";
 

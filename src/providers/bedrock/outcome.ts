@@ -5,8 +5,8 @@ import type { Usage } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed } from "../../core/record/usage.ts";
 import { stopReasons } from "../content-blocks/finish-reasons.ts";
-import { objectsIn } from "../sent-json.ts";
-import { mainTokenCount, tokenCount } from "../token-count.ts";
+import { objectsIn } from "../answers/sent-json.ts";
+import { mainTokenCount, tokenCount } from "../answers/token-count.ts";
 
 export const { finishOf, isCutOff } = stopReasons({
   guardrail_intervened: "content_filter",

@@ -4,7 +4,7 @@
 import type { Message, ReasoningDetail } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { thinkingBlocks } from "../claude/thinking-blocks.ts";
-import { redactedDetail, thinkingDetail } from "../signed-thinking.ts";
+import { redactedDetail, thinkingDetail } from "../conversation/signed-thinking.ts";
 import { encodeThinking } from "../claude/reasoning-effort.ts";
 import type { FamilyFacts } from "./models.ts";
 

@@ -4,10 +4,10 @@ import type { ChatRequest } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import type { TaskForm } from "../provider.ts";
-import type { RankedDocument } from "../task-values.ts";
-import { rankedDocuments, rerankInputs, searchUnits } from "../ranking.ts";
-import { requireSentObject } from "../sent-json.ts";
-import { inputCount, parseNumbers, taskRequest } from "../task.ts";
+import type { RankedDocument } from "../tasks/task-values.ts";
+import { rankedDocuments, rerankInputs, searchUnits } from "../tasks/ranking.ts";
+import { requireSentObject } from "../answers/sent-json.ts";
+import { inputCount, parseNumbers, taskRequest } from "../tasks/task.ts";
 import { modelUrl } from "./address.ts";
 
 function invoked(fixed: JsonObject): TaskForm<RankedDocument> {

@@ -5,8 +5,8 @@ import type { Message } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { carriedBlocks, type ChatContent, type GrowingBlock, isBeyondChat } from "../content-blocks/carried-turn.ts";
 import { hasCitationBeyondAnnotation, urlCitations } from "../content-blocks/citations.ts";
-import { objectsIn, textOrEmpty } from "../sent-json.ts";
-import { parseObject } from "../tool-calls.ts";
+import { objectsIn, textOrEmpty } from "../answers/sent-json.ts";
+import { parseObject } from "../conversation/tool-calls.ts";
 
 const VENDOR = "bedrock";
 

@@ -2,7 +2,7 @@
 // https://platform.claude.com/docs/en/build-with-claude/extended-thinking#preserving-thinking-blocks
 import type { Message } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { isThinkingDetail } from "../signed-thinking.ts";
+import { isThinkingDetail } from "../conversation/signed-thinking.ts";
 
 /**
  * The thinking blocks of an earlier answer. Reasoning without a signature (only `reasoning_content`, or details of

@@ -15,7 +15,7 @@ import {
   type ConversationMembers,
   isPlainReasoning,
   type MemberTable,
-} from "../conversation-members.ts";
+} from "../conversation/conversation-members.ts";
 import { NOT_IN_MESSAGES } from "../prompt-parameters.ts";
 
 const recorded = unsupported("the API has no field for it; it is only recorded by the gateway");

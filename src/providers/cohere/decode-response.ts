@@ -7,7 +7,7 @@ import { type DecodeContext, MalformedAnswer, StreamError } from "../provider.ts
 import { annotationsOf, citedBlock } from "./citations.ts";
 import { classifyError } from "./errors.ts";
 import { finishOf, logprobsOf, usageOf } from "./outcome.ts";
-import { objectsIn, parseSentObject, textOrEmpty } from "../sent-json.ts";
+import { objectsIn, parseSentObject, textOrEmpty } from "../answers/sent-json.ts";
 
 /**
  * Throws StreamError for an error inside a 200 and for an answer that failed, and MalformedAnswer for a body that is

@@ -6,7 +6,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { StreamError, type StreamDecoder } from "../provider.ts";
 import { annotationsOf, citedBlock } from "./citations.ts";
-import { parseEventObject, textOrEmpty } from "../sent-json.ts";
+import { parseEventObject, textOrEmpty } from "../answers/sent-json.ts";
 import { classifyError } from "./errors.ts";
 import { finishOf, logprobsOf, usageOf } from "./outcome.ts";
 

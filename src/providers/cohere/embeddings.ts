@@ -1,7 +1,7 @@
 // Cohere's embeddings, version 2: https://docs.cohere.com/reference/embed
 import { isObject } from "../../core/json.ts";
-import { BOTH } from "../embedding-parameters.ts";
-import { textEmbeddings } from "../text-embeddings.ts";
+import { BOTH } from "../tasks/embedding-parameters.ts";
+import { textEmbeddings } from "../tasks/text-embeddings.ts";
 import { versionedPath } from "./address.ts";
 import { classifyError } from "./errors.ts";
 

@@ -4,10 +4,10 @@
 import type { ContentPart, Message, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { calledFunction } from "../tool-calls.ts";
-import { plainReasoning } from "../conversation-members.ts";
+import { calledFunction } from "../conversation/tool-calls.ts";
+import { plainReasoning } from "../conversation/conversation-members.ts";
 import { NOT_THINKING } from "./models.ts";
-import { documentText } from "../document-text.ts";
+import { documentText } from "../conversation/document-text.ts";
 
 export interface Conversation {
   readonly messages: readonly JsonObject[];

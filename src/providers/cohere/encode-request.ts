@@ -2,7 +2,7 @@
 import type { ChatParams, ChatRequest } from "../../core/chat.ts";
 import { mergeObjects, type Json, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
-import { keepEncoded } from "../pass-through.ts";
+import { keepEncoded } from "../conversation/pass-through.ts";
 import type { EncodedRequest } from "../provider.ts";
 import { versionedPath } from "./address.ts";
 import { encodeConversation } from "./encode-messages.ts";

@@ -8,7 +8,7 @@ import {
   JUDGED_CHARACTERS,
   readErrorJson,
   type StatusClasses,
-} from "../error-body.ts";
+} from "../answers/error-body.ts";
 import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../provider.ts";
 
 /** Statuses beside those that mean the same at every vendor. */

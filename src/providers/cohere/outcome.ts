@@ -5,7 +5,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed } from "../../core/record/usage.ts";
 import { StreamError, type FailureClass } from "../provider.ts";
 import { classOfText } from "./errors.ts";
-import { mainTokenCount } from "../token-count.ts";
+import { mainTokenCount } from "../answers/token-count.ts";
 
 const FINISH: ReadonlyMap<string, FinishReason> = new Map<string, FinishReason>([
   ["COMPLETE", "stop"],

@@ -1,5 +1,5 @@
 // Cohere's chat API, version 2, as a provider. https://docs.cohere.com/reference/chat
-import { BEARER, keySigner } from "../key-header.ts";
+import { BEARER, keySigner } from "../credentials/key-header.ts";
 import { PLAIN_DIALECT, PLAIN_PROVIDER, type Provider } from "../provider.ts";
 import { capabilities, conversation } from "./capabilities.ts";
 import { decodeResponse } from "./decode-response.ts";

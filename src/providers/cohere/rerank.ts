@@ -3,10 +3,10 @@ import type { ChatRequest } from "../../core/chat.ts";
 import { isObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import { StreamError, type TaskForm } from "../provider.ts";
-import type { RankedDocument } from "../task-values.ts";
-import { rankedDocuments, rerankInputs, RERANK_PARAMETERS, searchUnits } from "../ranking.ts";
-import { requireSentObject } from "../sent-json.ts";
-import { inputCount, parseNumbers, taskRequest, toldTokens } from "../task.ts";
+import type { RankedDocument } from "../tasks/task-values.ts";
+import { rankedDocuments, rerankInputs, RERANK_PARAMETERS, searchUnits } from "../tasks/ranking.ts";
+import { requireSentObject } from "../answers/sent-json.ts";
+import { inputCount, parseNumbers, taskRequest, toldTokens } from "../tasks/task.ts";
 import { versionedPath } from "./address.ts";
 import { classifyError } from "./errors.ts";
 

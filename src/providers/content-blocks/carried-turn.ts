@@ -4,7 +4,7 @@
 // the message's other members (record 0006).
 import type { Message, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { parseObject } from "../tool-calls.ts";
+import { parseObject } from "../conversation/tool-calls.ts";
 import { MAX_KEPT } from "./turn-chunks.ts";
 
 /** The part of a list of blocks that chat completions can express as well. */

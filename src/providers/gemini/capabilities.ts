@@ -18,7 +18,7 @@ import {
   SPEECH_MODELS,
 } from "./models.ts";
 import { isObject } from "../../core/json.ts";
-import { conversationMembers, type ConversationMembers } from "../conversation-members.ts";
+import { conversationMembers, type ConversationMembers } from "../conversation/conversation-members.ts";
 
 const servedHere = unsupported("the API has no field for it; it is only recorded by the gateway");
 const noTools = { tools: UNSUPPORTED, tool_choice: UNSUPPORTED, parallel_tool_calls: UNSUPPORTED };

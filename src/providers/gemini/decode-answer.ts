@@ -4,7 +4,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer, StreamError } from "../provider.ts";
 import { classifyError, statusOfError } from "./errors.ts";
 import type { RenamedFunctions } from "./encode-tools.ts";
-import { objectsIn } from "../sent-json.ts";
+import { objectsIn } from "../answers/sent-json.ts";
 
 /**
  * Reads one response object. Throws StreamError for an error, also when it comes in a list of one, and MalformedAnswer

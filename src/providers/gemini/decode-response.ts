@@ -1,6 +1,6 @@
 // Decodes a GenerateContentResponse into a ChatAnswer.
 // https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
-import { parseSentJson } from "../sent-json.ts";
+import { parseSentJson } from "../answers/sent-json.ts";
 import type { AnswerChoice, ChatAnswer } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { type DecodeContext, MalformedAnswer } from "../provider.ts";

@@ -24,7 +24,7 @@ import { addExtra, type DecodedParts, decodeParts } from "./decode-parts.ts";
 import { decodeServiceTier, decodeUsage } from "./decode-usage.ts";
 import type { RenamedFunctions } from "./encode-tools.ts";
 import { finishReason, nativeFinish } from "./finish-reasons.ts";
-import { parseEvent } from "../sent-json.ts";
+import { parseEvent } from "../answers/sent-json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 
 /** The state of one choice so far. */

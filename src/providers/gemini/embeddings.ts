@@ -1,7 +1,7 @@
 // Gemini's embeddings, many texts in one request: https://ai.google.dev/api/embeddings
 import { isObject } from "../../core/json.ts";
-import { BOTH, type InputTypeWords } from "../embedding-parameters.ts";
-import { membersOf, textEmbeddings } from "../text-embeddings.ts";
+import { BOTH, type InputTypeWords } from "../tasks/embedding-parameters.ts";
+import { membersOf, textEmbeddings } from "../tasks/text-embeddings.ts";
 import { versionedBase } from "./address.ts";
 import { classifyError } from "./errors.ts";
 

@@ -5,7 +5,7 @@ import type { ContentPart, Message, MessageRole, ToolCall } from "../../core/cha
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { turnPieces } from "../../core/request/turn-order.ts";
-import { calledFunction, parseObject, requireInput } from "../tool-calls.ts";
+import { calledFunction, parseObject, requireInput } from "../conversation/tool-calls.ts";
 import { isOwnCallId } from "./call-ids.ts";
 import { answeredImagePart, encodePart } from "./encode-parts.ts";
 import { isGemini3OrLater, takesSystemInstruction } from "./models.ts";

@@ -1,8 +1,8 @@
 // Classifies errors of Google's APIs: by status codes and details first, by texts last. https://google.aip.dev/193,
 // https://ai.google.dev/gemini-api/docs/troubleshooting
-import { objectsIn } from "../sent-json.ts";
+import { objectsIn } from "../answers/sent-json.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { describeErrorBody, JUDGED_CHARACTERS, readErrorJson } from "../error-body.ts";
+import { describeErrorBody, JUDGED_CHARACTERS, readErrorJson } from "../answers/error-body.ts";
 import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../provider.ts";
 
 /** Maps, because the reasons and status codes that a provider sends may be names that every object has. */

@@ -2,7 +2,7 @@
 // this folder too. https://ai.google.dev/api/generate-content
 import type { BlockType, ChatRequest } from "../../core/chat.ts";
 import type { Target } from "../../core/target.ts";
-import { keySigner } from "../key-header.ts";
+import { keySigner } from "../credentials/key-header.ts";
 import { PLAIN_DIALECT, PLAIN_PROVIDER, type EncodedRequest, type Provider } from "../provider.ts";
 import { API_VERSION, versionedBase } from "./address.ts";
 import { capabilities, conversation } from "./capabilities.ts";

@@ -9,7 +9,11 @@ import {
   native,
   unsupported,
 } from "../../core/capability.ts";
-import { conversationMembers, type ConversationMembers, isPlainReasoning } from "../conversation-members.ts";
+import {
+  conversationMembers,
+  type ConversationMembers,
+  isPlainReasoning,
+} from "../conversation/conversation-members.ts";
 import { NOT_IN_MESSAGES } from "../prompt-parameters.ts";
 
 const option = (name: string, more = ""): Capability => mapped(`options.${name}${more}`);

@@ -1,13 +1,13 @@
 // Decodes non-streaming and streamed answers of the chat API: https://docs.ollama.com/api/chat,
 // https://docs.ollama.com/api/streaming. Each line of a stream has the form of a complete answer, with a piece of the
 // message in it. The line with `done` set to true is the last.
-import { mainTokenCount } from "../token-count.ts";
+import { mainTokenCount } from "../answers/token-count.ts";
 import type { AnswerMessage, ChatAnswer, ChatChunk, FinishReason, ToolCall, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { type DecodeContext, MalformedAnswer, StreamError, type StreamDecoder } from "../provider.ts";
 import { classifyError } from "./errors.ts";
-import { objectsIn, parseEventObject, parseSentObject, textOrEmpty } from "../sent-json.ts";
+import { objectsIn, parseEventObject, parseSentObject, textOrEmpty } from "../answers/sent-json.ts";
 
 const NOTHING: readonly ChatChunk[] = [];
 

@@ -1,6 +1,6 @@
 // Ollama's embeddings: https://docs.ollama.com/api/embed
-import { DIMENSIONS } from "../embedding-parameters.ts";
-import { textEmbeddings } from "../text-embeddings.ts";
+import { DIMENSIONS } from "../tasks/embedding-parameters.ts";
+import { textEmbeddings } from "../tasks/text-embeddings.ts";
 import { classifyError } from "./errors.ts";
 
 export const embeddings = textEmbeddings({

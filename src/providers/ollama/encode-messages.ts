@@ -3,10 +3,10 @@
 import type { ContentPart, Message, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
-import { calledFunction, requireInput } from "../tool-calls.ts";
-import { readDataUri } from "../data-uri.ts";
-import { documentText } from "../document-text.ts";
-import { plainReasoning } from "../conversation-members.ts";
+import { calledFunction, requireInput } from "../conversation/tool-calls.ts";
+import { readDataUri } from "../conversation/data-uri.ts";
+import { documentText } from "../conversation/document-text.ts";
+import { plainReasoning } from "../conversation/conversation-members.ts";
 
 /** Throws GatewayError `unsupported_content_block` or `invalid_request` with the path. */
 export function encodeMessages(messages: readonly Message[]): readonly JsonObject[] {

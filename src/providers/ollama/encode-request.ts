@@ -4,7 +4,7 @@ import type { ChatParams, ChatRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, mergeObjects, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
-import { keepEncoded } from "../pass-through.ts";
+import { keepEncoded } from "../conversation/pass-through.ts";
 import type { EncodedRequest } from "../provider.ts";
 import { encodeMessages } from "./encode-messages.ts";
 

@@ -1,7 +1,7 @@
 // Classifies errors of Ollama's API by the status first and then by texts, because there are no codes.
 // https://docs.ollama.com/api/errors and the messages in https://github.com/ollama/ollama/blob/main/server/routes.go
 import { isObject, type Json } from "../../core/json.ts";
-import { classOfStatus, describeErrorBody, filled, JUDGED_CHARACTERS, readErrorJson } from "../error-body.ts";
+import { classOfStatus, describeErrorBody, filled, JUDGED_CHARACTERS, readErrorJson } from "../answers/error-body.ts";
 import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../provider.ts";
 
 /** Messages that state more than their status: the server answers many faulty requests with 500. */

@@ -1,7 +1,7 @@
 // Ollama's native chat API as a provider, on the user's own machine or in Ollama's cloud.
 // https://docs.ollama.com/api/chat
 import type { BlockType } from "../../core/chat.ts";
-import { BEARER, keySigner } from "../key-header.ts";
+import { BEARER, keySigner } from "../credentials/key-header.ts";
 import { nativeOperations } from "../openai-compatible/native.ts";
 import { PLAIN_DIALECT, PLAIN_PROVIDER, type Provider } from "../provider.ts";
 import { capabilities, conversation } from "./capabilities.ts";

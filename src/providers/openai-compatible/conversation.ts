@@ -1,8 +1,12 @@
 // What OpenAI-compatible vendors accept of a conversation: tables that several rows share, and a row's own table for
 // one target.
 import type { Target } from "../../core/target.ts";
-import { withMarks } from "../cache-breakpoints.ts";
-import { conversationMembers, type ConversationMembers, type MemberTable } from "../conversation-members.ts";
+import { withMarks } from "../conversation/cache-breakpoints.ts";
+import {
+  conversationMembers,
+  type ConversationMembers,
+  type MemberTable,
+} from "../conversation/conversation-members.ts";
 import { responsesMembers } from "./responses-members.ts";
 import type { OpenAICompatibleRow } from "./row.ts";
 

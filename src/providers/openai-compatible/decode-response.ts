@@ -3,7 +3,7 @@
 import type { ChatAnswer } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer, StreamError } from "../provider.ts";
-import { parseSentJson, requireSentObject } from "../sent-json.ts";
+import { parseSentJson, requireSentObject } from "../answers/sent-json.ts";
 import type { AnswerRules } from "./answer-rules.ts";
 import {
   completeArguments,

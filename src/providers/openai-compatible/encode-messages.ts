@@ -2,8 +2,8 @@
 // caller's own text.
 import type { BlockType, ChatRequest, ContentPart, Message } from "../../core/chat.ts";
 import type { Target } from "../../core/target.ts";
-import { withBreakpoints, withMarkOf } from "../cache-breakpoints.ts";
-import { type CallIdForm, fittingCallId } from "../tool-calls.ts";
+import { withBreakpoints, withMarkOf } from "../conversation/cache-breakpoints.ts";
+import { type CallIdForm, fittingCallId } from "../conversation/tool-calls.ts";
 import { isElsewhere } from "./conversation.ts";
 import type { OpenAICompatibleRow } from "./row.ts";
 import type { WirePlan } from "./wire-plan.ts";

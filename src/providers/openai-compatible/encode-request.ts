@@ -5,7 +5,7 @@ import type { ChatParams, ChatRequest } from "../../core/chat.ts";
 import type { MemberSpan } from "../../core/request/request-source.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
-import { parseBoundedJson } from "../../wire/json.ts";
+import { parseBoundedJson } from "../../wire/json/json.ts";
 import type { EncodedRequest } from "../provider.ts";
 import { wireMessages } from "./encode-messages.ts";
 import type { OpenAICompatibleRow } from "./row.ts";

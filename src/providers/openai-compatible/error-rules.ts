@@ -1,7 +1,7 @@
 // Rules that classify the errors of every OpenAI-compatible provider, as data. Codes come first, because they do not
 // change with the wording; texts come last. Sources: the vendors' error pages named in the rows, and reported error
 // bodies.
-import type { StatusClasses } from "../error-body.ts";
+import type { StatusClasses } from "../answers/error-body.ts";
 import type { ErrorRule } from "./row.ts";
 
 export const CODE_RULES: readonly ErrorRule[] = [

@@ -1,7 +1,13 @@
 // Reads a provider's error, in any of the forms that OpenAI-compatible servers and the proxies in front of them use, as
 // one UpstreamFailure.
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { classOfStatus, describeErrorBody, isWebPage, JUDGED_CHARACTERS, readErrorJson } from "../error-body.ts";
+import {
+  classOfStatus,
+  describeErrorBody,
+  isWebPage,
+  JUDGED_CHARACTERS,
+  readErrorJson,
+} from "../answers/error-body.ts";
 import type { ErrorAnswer, UpstreamFailure } from "../provider.ts";
 import { CODE_RULES, OWN_STATUSES, TEXT_RULES } from "./error-rules.ts";
 import type { ErrorRule, OpenAICompatibleRow } from "./row.ts";

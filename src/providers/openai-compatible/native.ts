@@ -7,7 +7,7 @@ import type { Target } from "../../core/target.ts";
 import { API_VERSION } from "../anthropic/encode-request.ts";
 import { memoizeBounded } from "../../core/memoization.ts";
 import { MESSAGES } from "../anthropic/native-messages.ts";
-import { nativeBody, nativeUrl } from "../native-body.ts";
+import { nativeBody, nativeUrl } from "../native/native-body.ts";
 import type { NativeOperation, Provider, UpstreamFailure } from "../provider.ts";
 import { nativeInputTokens, nativeResponses } from "../responses/native-responses.ts";
 

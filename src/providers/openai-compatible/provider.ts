@@ -1,15 +1,15 @@
 // Makes a Provider from a row. Everything that depends only on the row is computed here once.
 import type { BlockType } from "../../core/chat.ts";
 import type { Target } from "../../core/target.ts";
-import { BEARER, keySigner } from "../key-header.ts";
+import { BEARER, keySigner } from "../credentials/key-header.ts";
 import { PLAIN_DIALECT, PLAIN_PROVIDER, type Provider, type Tasks } from "../provider.ts";
 import { answerRules } from "./answer-rules.ts";
 import { capabilityTable } from "./capabilities.ts";
 import { conversationTables } from "./conversation.ts";
 import { decodeResponse } from "./decode-response.ts";
-import { compatibleModerations } from "./moderations.ts";
-import { compatibleRerank } from "./rerank.ts";
-import { openAICompatibleEmbeddings } from "./embeddings.ts";
+import { compatibleModerations } from "./tasks/moderations.ts";
+import { compatibleRerank } from "./tasks/rerank.ts";
+import { openAICompatibleEmbeddings } from "./tasks/embeddings.ts";
 import { baseOf, encodeRequest } from "./encode-request.ts";
 import type { ErrorClassifier } from "./errors.ts";
 import { nativeOperations } from "./native.ts";

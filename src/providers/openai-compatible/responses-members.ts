@@ -1,7 +1,11 @@
 // What a row's models that speak only the Responses API take back of a conversation: reasoning that this provider has
 // encrypted, and turns that chat completions cannot express.
-import { withMarks } from "../cache-breakpoints.ts";
-import { conversationMembers, type ConversationMembers, type MemberTable } from "../conversation-members.ts";
+import { withMarks } from "../conversation/cache-breakpoints.ts";
+import {
+  conversationMembers,
+  type ConversationMembers,
+  type MemberTable,
+} from "../conversation/conversation-members.ts";
 import { hasReasoningBack, type ReasoningBack } from "../responses/encode-items.ts";
 import type { OpenAICompatibleRow, ResponsesModels } from "./row.ts";
 

@@ -1,6 +1,6 @@
 // One OpenAI-compatible provider as data. A row states only what differs from OpenAI's chat completions
 // (https://platform.openai.com/docs/api-reference/chat); the code beside it does the rest.
-import type { KeyHeader } from "../key-header.ts";
+import type { KeyHeader } from "../credentials/key-header.ts";
 import type { Capability, Feature } from "../../core/capability.ts";
 import type { PricedTool } from "../../core/configured/hosted-tool.ts";
 import type { BlockType, ChatParams, ChatRequest, ContentPart, FinishReason, Message } from "../../core/chat.ts";
@@ -8,12 +8,12 @@ import type { CredentialForm } from "../../core/configured/credential.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
 import type { CommonParameter } from "../../core/params.ts";
 import type { Target } from "../../core/target.ts";
-import type { CallIdForm } from "../tool-calls.ts";
-import type { MemberTable } from "../conversation-members.ts";
+import type { CallIdForm } from "../conversation/tool-calls.ts";
+import type { MemberTable } from "../conversation/conversation-members.ts";
 import type { NativeFacts } from "./native.ts";
 import type { Dialect, FailureClass, ProviderSetting, Tasks } from "../provider.ts";
-import type { EmbeddingRow } from "./embedding-row.ts";
-import type { ModerationRow, RerankRow } from "./task-rows.ts";
+import type { EmbeddingRow } from "./tasks/embedding-row.ts";
+import type { ModerationRow, RerankRow } from "./tasks/task-rows.ts";
 
 export interface OpenAICompatibleRow extends RowDifferences {
   /** The id stands before the colon in a model's name. */

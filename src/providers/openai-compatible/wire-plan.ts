@@ -6,7 +6,7 @@
 import type { BlockType } from "../../core/chat.ts";
 import { COMMON_PARAMETERS, type CommonParameter, GATEWAY, NEVER_UNSUPPORTED } from "../../core/params.ts";
 import { type CapabilityTable, capabilityOf } from "../../core/capability.ts";
-import type { CallIdForm } from "../tool-calls.ts";
+import type { CallIdForm } from "../conversation/tool-calls.ts";
 import type { BlockRewrite, OpenAICompatibleRow, ParameterRewrite, RowDifferences } from "./row.ts";
 
 /**

@@ -9,7 +9,7 @@ import { lazy, memoizePerObject } from "../../core/memoization.ts";
 import { alternating, contentOf, refuseCalls, type Turn, turnsOf, unsayable } from "./conversation.ts";
 import { findFamily, PLAIN_FAMILY, PROMPT_FAMILIES } from "./families.ts";
 import type { PromptFamily } from "./family.ts";
-import { conversationMembers, type ConversationMembers } from "../conversation-members.ts";
+import { conversationMembers, type ConversationMembers } from "../conversation/conversation-members.ts";
 
 export interface Prompt {
   readonly text: string;

@@ -2,7 +2,7 @@
 // encoded.
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject, mergeObjects } from "../../core/json.ts";
-import { keepEncoded } from "../pass-through.ts";
+import { keepEncoded } from "../conversation/pass-through.ts";
 import type { SentPrompt } from "./row.ts";
 
 const MAX_STOPS = 4;

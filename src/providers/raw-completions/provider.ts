@@ -1,7 +1,7 @@
 // Makes a Provider from a row: the conversation becomes one prompt, and the row's wire form encodes the request and
 // decodes the answer.
 import { answerRules } from "../openai-compatible/answer-rules.ts";
-import { BEARER, keySigner } from "../key-header.ts";
+import { BEARER, keySigner } from "../credentials/key-header.ts";
 import { RESERVED } from "../openai-compatible/provider.ts";
 import { PROMPT_PARAMETERS } from "../prompt-parameters.ts";
 import { PROMPT_MEMBERS, promptOf } from "../prompt-template/prompt.ts";

@@ -11,11 +11,11 @@ import {
 import type { ChatRequest } from "../../core/chat.ts";
 import type { Json } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
-import { conversationMembers } from "../conversation-members.ts";
+import { conversationMembers } from "../conversation/conversation-members.ts";
 import { answerRules } from "../openai-compatible/answer-rules.ts";
 import { RESERVED } from "../openai-compatible/provider.ts";
 import type { EncodedRequest, RawPrompts } from "../provider.ts";
-import { taskMemoOf, textsOrTokens } from "../task.ts";
+import { taskMemoOf, textsOrTokens } from "../tasks/task.ts";
 import { withExtra } from "./body.ts";
 import type { PromptEndpoint, PromptMember, PromptsOf, SentPrompt } from "./row.ts";
 

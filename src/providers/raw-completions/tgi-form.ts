@@ -4,12 +4,12 @@ import { type CapabilityCells, emulated, mapped, NATIVE, UNSUPPORTED } from "../
 import type { ChatAnswer, ChatChunk, ChatParams, FinishReason } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
-import { readErrorJson } from "../error-body.ts";
+import { readErrorJson } from "../answers/error-body.ts";
 import type { AnswerRules } from "../openai-compatible/answer-rules.ts";
 import { finishReasonOf } from "../openai-compatible/finish-reasons.ts";
 import { type DecodeContext, MalformedAnswer, type StreamDecoder, StreamError } from "../provider.ts";
-import { describeText, parseSentJson, requireSentObject } from "../sent-json.ts";
-import { mainTokenCount } from "../token-count.ts";
+import { describeText, parseSentJson, requireSentObject } from "../answers/sent-json.ts";
+import { mainTokenCount } from "../answers/token-count.ts";
 import { onlyText, present, stopWords } from "./body.ts";
 import { AS_MANY_CALLS, NEVER_IN_PROMPTS, PROMPT_CELLS, STOP_NOTE } from "./cells.ts";
 import { schemaOf } from "./openai-form.ts";

@@ -4,9 +4,9 @@ import type { ChatAnswer, ChatChunk, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { errorClassifier } from "../openai-compatible/errors.ts";
 import { type DecodeContext, MalformedAnswer, type StreamDecoder, StreamError } from "../provider.ts";
-import type { FollowUp } from "../follow-up.ts";
-import { parseSentJson } from "../sent-json.ts";
-import { mainTokenCount } from "../token-count.ts";
+import type { FollowUp } from "../answers/follow-up.ts";
+import { parseSentJson } from "../answers/sent-json.ts";
+import { mainTokenCount } from "../answers/token-count.ts";
 import type { ReplicateMemo } from "./encode-request.ts";
 
 /** Classifies the messages of failed predictions: https://replicate.com/docs/topics/predictions/lifecycle */

@@ -1,6 +1,6 @@
 // Replicate's predictions as a provider: https://replicate.com/docs/reference/http. A request creates a prediction, and
 // the answer is read from the prediction or from its stream.
-import { BEARER, keySigner } from "../key-header.ts";
+import { BEARER, keySigner } from "../credentials/key-header.ts";
 import { RESERVED } from "../openai-compatible/provider.ts";
 import { PROMPT_MEMBERS } from "../prompt-template/prompt.ts";
 import { PLAIN_DIALECT, PLAIN_PROVIDER, type Provider } from "../provider.ts";

@@ -4,7 +4,7 @@
 import type { Message, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { carriedExtras, isBeyondChat } from "../content-blocks/carried-turn.ts";
-import { objectsIn, textOrEmpty } from "../sent-json.ts";
+import { objectsIn, textOrEmpty } from "../answers/sent-json.ts";
 import { callIdOf, inputOf, kindOf } from "./output-items.ts";
 
 /** The order of items that a message can express. Other items have no place in it. */

@@ -4,7 +4,7 @@ import type { AnswerMessage, ChatAnswer, ReasoningDetail, ToolCall } from "../..
 import { TurnOrder, withOrder } from "../../core/request/turn-order.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer, StreamError } from "../provider.ts";
-import { objectsIn, parseSentObject, textOrEmpty } from "../sent-json.ts";
+import { objectsIn, parseSentObject, textOrEmpty } from "../answers/sent-json.ts";
 import { carriedItems } from "./carried-items.ts";
 import { besideChoices, finishOf, frameOf } from "./outcome.ts";
 import { annotationsOf, kindOf, toolCallOf } from "./output-items.ts";

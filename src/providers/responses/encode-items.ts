@@ -4,9 +4,9 @@ import type { ContentPart, Message, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { turnPieces } from "../../core/request/turn-order.ts";
-import { breakpointOf, withBreakpoints } from "../cache-breakpoints.ts";
-import { calledFunction } from "../tool-calls.ts";
-import { textOrEmpty } from "../sent-json.ts";
+import { breakpointOf, withBreakpoints } from "../conversation/cache-breakpoints.ts";
+import { calledFunction } from "../conversation/tool-calls.ts";
+import { textOrEmpty } from "../answers/sent-json.ts";
 import { itemsCarriedBy } from "./carried-items.ts";
 import { reasoningItems } from "./reasoning-items.ts";
 

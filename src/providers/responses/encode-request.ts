@@ -2,7 +2,7 @@
 // Nothing is stored at the vendor: its reasoning comes encrypted, and is sent back by the client.
 import type { ChatParams, Message } from "../../core/chat.ts";
 import { type Json, type JsonObject, mergeObjects } from "../../core/json.ts";
-import { conflict, keepEncoded } from "../pass-through.ts";
+import { conflict, keepEncoded } from "../conversation/pass-through.ts";
 import { encodeItems, type ReasoningBack } from "./encode-items.ts";
 import { encodeChoice, encodeText, encodeTools } from "./encode-tools.ts";
 

@@ -2,7 +2,7 @@
 // https://platform.openai.com/docs/guides/migrate-to-responses
 import type { ChatParams } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { objectsIn } from "../sent-json.ts";
+import { objectsIn } from "../answers/sent-json.ts";
 
 export function encodeTools(params: ChatParams): readonly JsonObject[] {
   const tools = (params.tools ?? []).map(encodeTool);

@@ -1,6 +1,6 @@
 // The Responses API for clients that speak it themselves: their own body goes out with another model, and answers and
 // streams are read for their figures only. https://platform.openai.com/docs/api-reference/responses
-import { decodeCount } from "../native-count.ts";
+import { decodeCount } from "../native/native-count.ts";
 import type { NativeForm, NativeOperation } from "../provider.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { openStream } from "./decode-stream.ts";

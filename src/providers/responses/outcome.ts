@@ -4,7 +4,7 @@ import type { ChunkChoice, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed } from "../../core/record/usage.ts";
 import { MalformedAnswer, StreamError } from "../provider.ts";
-import { isCount, mainTokenCount } from "../token-count.ts";
+import { isCount, mainTokenCount } from "../answers/token-count.ts";
 import type { ResponsesRules } from "./rules.ts";
 
 /** Why a vendor stopped before the end; any other reason means a bound, too. */

@@ -1,7 +1,7 @@
 // Reads the items of an answer: https://platform.openai.com/docs/api-reference/responses/object (output).
 import type { ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { objectsIn, textOrEmpty } from "../sent-json.ts";
+import { objectsIn, textOrEmpty } from "../answers/sent-json.ts";
 
 export type ItemKind = "message" | "reasoning" | "function" | "custom" | "other";
 

@@ -2,7 +2,7 @@
 // raw text where the vendor does not encrypt it. https://platform.openai.com/docs/guides/reasoning
 import type { Message, ReasoningDetail } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { objectsIn, textOrEmpty } from "../sent-json.ts";
+import { objectsIn, textOrEmpty } from "../answers/sent-json.ts";
 
 /** Stands between the parts of reasoning, which a chat completion has in one text. */
 export const REASONING_BREAK = "\n\n";

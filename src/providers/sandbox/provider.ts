@@ -1,7 +1,7 @@
 // The sandbox as a provider: OpenAI's wire form, answered by the server in this process (upstream.ts). It needs no key
 // and no network.
-import { openTable } from "../conversation-members.ts";
-import { LIKE_OPENAI } from "../openai-compatible/embedding-row.ts";
+import { openTable } from "../conversation/conversation-members.ts";
+import { LIKE_OPENAI } from "../openai-compatible/tasks/embedding-row.ts";
 import { openAICompatibleProvider } from "../openai-compatible/provider.ts";
 import type { Provider } from "../provider.ts";
 import { SANDBOX_SCHEME } from "./upstream.ts";

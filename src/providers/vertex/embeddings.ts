@@ -3,12 +3,12 @@
 // https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
-import { BOTH } from "../embedding-parameters.ts";
+import { BOTH } from "../tasks/embedding-parameters.ts";
 import { TASK_TYPES } from "../gemini/embeddings.ts";
 import type { TaskForm } from "../provider.ts";
-import type { Vector } from "../task-values.ts";
-import { toldTokens } from "../task.ts";
-import { membersOf, textEmbeddings } from "../text-embeddings.ts";
+import type { Vector } from "../tasks/task-values.ts";
+import { toldTokens } from "../tasks/task.ts";
+import { membersOf, textEmbeddings } from "../tasks/text-embeddings.ts";
 import { pathStep, vertexAddress } from "./address.ts";
 import { classifyError } from "./errors.ts";
 import { ownName, wireFormOf } from "./models.ts";

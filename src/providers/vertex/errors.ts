@@ -2,7 +2,7 @@
 // models, and Google's from everything in front of both.
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { classifyError as classifyClaude } from "../anthropic/errors.ts";
-import { readErrorJson } from "../error-body.ts";
+import { readErrorJson } from "../answers/error-body.ts";
 import { classifyError as classifyGoogle } from "../gemini/errors.ts";
 import type { ErrorAnswer, UpstreamFailure } from "../provider.ts";
 import { openModels } from "./open-models.ts";

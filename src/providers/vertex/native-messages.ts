@@ -4,7 +4,7 @@ import type { ChatRequest } from "../../core/chat.ts";
 import type { Target } from "../../core/target.ts";
 import { betasElsewhere } from "../anthropic/beta-names.ts";
 import { CLAUDE_MESSAGES } from "../anthropic/native-messages.ts";
-import { nativeBody } from "../native-body.ts";
+import { nativeBody } from "../native/native-body.ts";
 import type { EncodedRequest, NativeOperation } from "../provider.ts";
 import { claudeUrl, MESSAGES_VERSION } from "./claude-models.ts";
 

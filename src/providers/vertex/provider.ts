@@ -4,7 +4,7 @@ import type { CapabilityTable } from "../../core/capability.ts";
 import type { MessageRole } from "../../core/chat.ts";
 import { RESERVED as CLAUDE_RESERVED } from "../anthropic/encode-request.ts";
 import { gemini } from "../gemini/provider.ts";
-import { keySigner } from "../key-header.ts";
+import { keySigner } from "../credentials/key-header.ts";
 import { PLAIN_PROVIDER, type Dialect, type Provider } from "../provider.ts";
 import { GLOBAL_ADDRESS, SETTINGS } from "./address.ts";
 import { CLAUDE_INLINES, claudeModels } from "./claude-models.ts";

@@ -154,7 +154,7 @@ export function namesIn(calls: readonly { readonly figures: CallFigures }[]): Re
 const exact = (value: bigint | number): number => (typeof value === "number" ? value : fromInteger(value));
 const exactOrNull = (value: bigint | number | null): number | null => (value === null ? null : exact(value));
 
-const camelCase = <Name extends string>(name: Name): CamelCase<Name> =>
+export const camelCase = <Name extends string>(name: Name): CamelCase<Name> =>
   name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase()) as CamelCase<Name>;
 
 /** The columns of a type of which a summary tells, and the member that each of them has there. */

@@ -19,7 +19,7 @@ import { KEYS, type SumRow, sumsOf, type SumTable } from "../sums/call-sums.ts";
 import { placeOf, timeOfKey } from "./call-keys.ts";
 import { tagRowsOf } from "./call-tags.ts";
 import type { CallRecord } from "../../core/record/record.ts";
-import { parseRecord } from "../../wire/record-json.ts";
+import { parseRecord } from "../../wire/json/record-json.ts";
 import { keepPlace } from "./journal-places.ts";
 import type { LedgerRow, ShippedPlace } from "../journal/ledger.ts";
 

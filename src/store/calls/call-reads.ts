@@ -6,7 +6,7 @@ import { findKey, timeOfKey } from "./call-keys.ts";
 import { namesOf, numbersOf } from "./call-names.ts";
 import type { CallSchema, FoundRow } from "./call-schema.ts";
 import type { CallScope, CallSummary, LastUse, StoredCall } from "./calls.ts";
-import { parseCallRecord } from "../../wire/record-json.ts";
+import { parseCallRecord } from "../../wire/json/record-json.ts";
 
 type Db = Kysely<CallSchema>;
 

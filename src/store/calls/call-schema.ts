@@ -2,6 +2,7 @@
 // place of names that recur (call-names.ts). Absent texts are stored as empty strings, absent names as 0.
 import type { CALL_COLUMN_TYPES, CallColumn, ColumnType } from "./call-column-types.ts";
 import { LATENCY_BOUNDS_MS } from "./calls.ts";
+import { SUM_FIGURE_NAMES } from "./sum-figures.ts";
 import type { ReplicaSchema } from "../database/replicas.ts";
 import type { VendorObjectSchema } from "../vendor-objects.ts";
 
@@ -37,29 +38,10 @@ type Read<T> = T extends number ? bigint | number : T;
 export type FoundRow = { readonly [Name in CallColumn]: FoundValues[(typeof CALL_COLUMN_TYPES)[Name]] };
 
 export const LATENCY_COLUMNS: readonly string[] = [...LATENCY_BOUNDS_MS.map((bound) => `within_${bound}_ms`), "beyond"];
-export const SUM_COLUMNS: readonly string[] = [
-  "calls",
-  "errors",
-  "unpriced",
-  "prompt_tokens",
-  "completion_tokens",
-  "cached_tokens",
-  "reasoning_tokens",
-  "cost_nano_usd",
-  "total_ms",
-  ...LATENCY_COLUMNS,
-  /** Calls whose usage the gateway estimated. */
-  "estimated",
-];
-/** The sums of them that clients and providers can make as large as they like; the others are counts of calls. */
-export const AMOUNT_COLUMNS: readonly string[] = [
-  "prompt_tokens",
-  "completion_tokens",
-  "cached_tokens",
-  "reasoning_tokens",
-  "cost_nano_usd",
-  "total_ms",
-];
+/** The counts of durations stand behind their sum. */
+export const SUM_COLUMNS: readonly string[] = SUM_FIGURE_NAMES.flatMap((name) =>
+  name === "total_ms" ? [name, ...LATENCY_COLUMNS] : [name],
+);
 
 export interface ContentColumns {
   readonly trace_id: string;

@@ -5,6 +5,7 @@ import type { CacheOutcome } from "../../core/configured/cache.ts";
 import type { Attempt, CallRecord } from "../../core/record/record.ts";
 import type { LedgerSink } from "../journal/ledger.ts";
 import type { CALL_COLUMN_TYPES, ToldColumn, ToldType } from "./call-column-types.ts";
+import type { SumFigureName } from "./sum-figures.ts";
 import type { Page, PageRequest } from "../reader.ts";
 import type { ReplicaTable } from "../database/replicas.ts";
 import type { VendorObjectTable } from "../vendor-objects.ts";
@@ -156,22 +157,10 @@ export interface UsageQuery extends CallScope {
 export const LATENCY_BOUNDS_MS = [100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 120_000] as const;
 
 /** Sums of calls, as bigints, because a sum may exceed what a number holds exactly. */
-export interface UsageSums {
-  readonly calls: bigint;
-  readonly errors: bigint;
-  /** Calls with usage whose price was not known. */
-  readonly unpriced: bigint;
-  /** Calls whose usage the gateway estimated. */
-  readonly estimated: bigint;
-  readonly promptTokens: bigint;
-  readonly completionTokens: bigint;
-  readonly cachedTokens: bigint;
-  readonly reasoningTokens: bigint;
-  readonly costNanoUsd: bigint;
-  readonly totalMs: bigint;
+export type UsageSums = { readonly [Name in SumFigureName as CamelCase<Name>]: bigint } & {
   /** Calls by their latency: one count for each of LATENCY_BOUNDS_MS, and one more. */
   readonly latency: readonly bigint[];
-}
+};
 
 export interface UsageRow {
   /** A value for each of `by`, in its order; a day is written `2026-01-31`. `null` where a call had no value. */

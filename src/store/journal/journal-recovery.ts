@@ -10,7 +10,7 @@ import type { Usage } from "../../core/chat.ts";
 import type { CallRecord, LimitOutcome } from "../../core/record/record.ts";
 import { codeOf } from "../../core/thrown.ts";
 import { countedTokens } from "../../core/record/usage.ts";
-import { parseCallRecord } from "../../wire/record-json.ts";
+import { parseCallRecord } from "../../wire/json/record-json.ts";
 import { nextEntry, readEntry, withoutRoomAhead } from "./journal-entry.ts";
 import { segmentPath, segmentsOf, setAsidePath } from "./journal-folder.ts";
 import { identityOfBytes, type SegmentIdentity } from "./journal-identity.ts";

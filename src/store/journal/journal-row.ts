@@ -1,7 +1,7 @@
 // The contents of journal entries: a call as it was admitted, and as it ended.
 import type { CallRecord, ChargeInFlight } from "../../core/record/record.ts";
 import { admittedMembers, recordText } from "../../core/record/record-text.ts";
-import { parseCallRecord } from "../../wire/record-json.ts";
+import { parseCallRecord } from "../../wire/json/record-json.ts";
 import { MAX_TEXT_BYTES } from "./journal-entry.ts";
 import type { LedgerRow } from "./ledger.ts";
 

@@ -8,7 +8,7 @@ import { searchRows } from "./log-search.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { CallRecord } from "../../core/record/record.ts";
-import { parseCallRecord } from "../../wire/record-json.ts";
+import { parseCallRecord } from "../../wire/json/record-json.ts";
 import { plainTokenOf } from "../database/row-values.ts";
 import type { Schema } from "../schema.ts";
 

@@ -1,5 +1,12 @@
 // What calls add to the sums of their hour, and of the day of the end user that they name.
-import { DIMENSION_COLUMNS, type DimensionColumn, type FoundRow, SUM_COLUMNS } from "../calls/call-schema.ts";
+import {
+  DIMENSION_COLUMNS,
+  type DimensionColumn,
+  type FoundRow,
+  LATENCY_COLUMNS,
+  SUM_COLUMNS,
+} from "../calls/call-schema.ts";
+import { SUM_FIGURE_NAMES, SUM_FIGURES, type SUMMED_COLUMNS } from "../calls/sum-figures.ts";
 import { timeOfKey } from "../calls/call-keys.ts";
 import { NO_NAME } from "../calls/call-names.ts";
 import { LATENCY_BOUNDS_MS } from "../calls/calls.ts";
@@ -18,19 +25,7 @@ export interface SumRow {
 /** What is summed of a call. */
 export type Summed = Pick<
   FoundRow,
-  | DimensionColumn
-  | "id"
-  | "end_user"
-  | "operation"
-  | "estimated"
-  | "status"
-  | "explained"
-  | "prompt_tokens"
-  | "completion_tokens"
-  | "cached_tokens"
-  | "reasoning_tokens"
-  | "cost_nano_usd"
-  | "end_ms"
+  DimensionColumn | (typeof SUMMED_COLUMNS)[number] | "id" | "end_user" | "operation" | "explained" | "end_ms"
 >;
 
 /** The limit of a sum: a row that could not be updated would block every row after it. */
@@ -173,20 +168,13 @@ function totalOf({ exact, carried }: Accumulator): bigint {
   return sum > MOST_OF_A_SUM ? MOST_OF_A_SUM : sum;
 }
 
+const FIGURES = SUM_FIGURE_NAMES.map((name) => ({ at: SUM_COLUMNS.indexOf(name), of: SUM_FIGURES[name].of }));
+const LATENCY_AT = SUM_COLUMNS.indexOf(LATENCY_COLUMNS[0]!);
+
 /** Adds a call to each of SUM_COLUMNS. */
 function add(call: Summed, timeMs: number, sums: readonly Accumulator[]): void {
-  const isUnpriced = call.cost_nano_usd === null && Number(call.prompt_tokens) + Number(call.completion_tokens) > 0;
   const totalMs = Number(call.end_ms) - timeMs;
-  const above = LATENCY_BOUNDS_MS.findIndex((bound) => totalMs <= bound);
-  raise(sums[0]!, 1);
-  if (Number(call.status) >= 400) raise(sums[1]!, 1);
-  if (isUnpriced) raise(sums[2]!, 1);
-  raise(sums[3]!, call.prompt_tokens);
-  raise(sums[4]!, call.completion_tokens);
-  raise(sums[5]!, call.cached_tokens);
-  raise(sums[6]!, call.reasoning_tokens);
-  raise(sums[7]!, call.cost_nano_usd ?? 0);
-  raise(sums[8]!, totalMs);
-  raise(sums[9 + (above < 0 ? LATENCY_BOUNDS_MS.length : above)]!, 1);
-  if (Number(call.estimated) !== 0) raise(sums[10 + LATENCY_BOUNDS_MS.length]!, 1);
+  for (const { at, of } of FIGURES) raise(sums[at]!, of(call, totalMs));
+  const within = LATENCY_BOUNDS_MS.findIndex((bound) => totalMs <= bound);
+  raise(sums[LATENCY_AT + (within < 0 ? LATENCY_BOUNDS_MS.length : within)]!, 1);
 }

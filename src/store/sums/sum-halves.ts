@@ -1,11 +1,13 @@
 // The figures of sums as SQL computes with them. Counts stay within what a column can hold; amounts, which clients and
 // providers can make as large as they like, are computed in two halves, so that every sum is exact: databases round or
 // fail above 2^63.
-import { AMOUNT_COLUMNS, SUM_COLUMNS } from "../calls/call-schema.ts";
+import { SUM_COLUMNS } from "../calls/call-schema.ts";
+import { SUM_FIGURE_NAMES, SUM_FIGURES } from "../calls/sum-figures.ts";
 
 export const HALF = 1_000_000_000n;
 
-const isAmount = (column: string): boolean => AMOUNT_COLUMNS.includes(column);
+const AMOUNTS: ReadonlySet<string> = new Set(SUM_FIGURE_NAMES.filter((name) => SUM_FIGURES[name].kind === "amount"));
+const isAmount = (column: string): boolean => AMOUNTS.has(column);
 
 /** The columns in which a figure is computed. */
 export const partsOf = (column: string): readonly string[] =>

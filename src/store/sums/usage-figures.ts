@@ -1,6 +1,8 @@
 // Sums in SQL and out of it. Every sum is exact, however large (sum-halves.ts).
 import { type RawBuilder, sql } from "kysely";
-import { SUM_COLUMNS } from "../calls/call-schema.ts";
+import { LATENCY_COLUMNS, SUM_COLUMNS } from "../calls/call-schema.ts";
+import { camelCase } from "../calls/call-columns.ts";
+import { SUM_FIGURE_NAMES, type SumFigureName } from "../calls/sum-figures.ts";
 import type { UsageSums } from "../calls/calls.ts";
 import { FIGURE_COLUMNS, HALF, partsOf } from "./sum-halves.ts";
 
@@ -16,32 +18,22 @@ export function wholeOf(row: Sums, column: string): bigint {
   return low === undefined ? first! : first! * HALF + low;
 }
 
+/** The members of UsageSums that are no list, with their columns. */
+const MEMBERS = SUM_FIGURE_NAMES.map((column) => [camelCase(column), column] as const);
+
 export function sumsOf(row: Sums): UsageSums {
-  const [
-    calls,
-    errors,
-    unpriced,
-    promptTokens,
-    completionTokens,
-    cachedTokens,
-    reasoningTokens,
-    costNanoUsd,
-    totalMs,
-    ...rest
-  ] = SUM_COLUMNS.map((column) => wholeOf(row, column));
-  return {
-    calls: calls!,
-    errors: errors!,
-    unpriced: unpriced!,
-    promptTokens: promptTokens!,
-    completionTokens: completionTokens!,
-    cachedTokens: cachedTokens!,
-    reasoningTokens: reasoningTokens!,
-    costNanoUsd: costNanoUsd!,
-    totalMs: totalMs!,
-    latency: rest.slice(0, -1),
-    estimated: rest.at(-1)!,
-  };
+  return usageSums(
+    (_member, column) => wholeOf(row, column),
+    LATENCY_COLUMNS.map((column) => wholeOf(row, column)),
+  );
+}
+
+function usageSums(
+  wholeSum: (member: (typeof MEMBERS)[number][0], column: SumFigureName) => bigint,
+  latency: readonly bigint[],
+): UsageSums {
+  const sums = MEMBERS.map(([member, column]) => [member, wholeSum(member, column)] as const);
+  return { ...Object.fromEntries(sums), latency } as unknown as UsageSums;
 }
 
 /** Of no calls. */
@@ -50,17 +42,8 @@ export const NO_SUMS: UsageSums = sumsOf(Object.fromEntries(FIGURE_COLUMNS.map((
 export const ALL_SUMS = sql.join(SUM_COLUMNS.map(sumOf));
 
 export function addedSums(one: UsageSums, other: UsageSums): UsageSums {
-  return {
-    calls: one.calls + other.calls,
-    errors: one.errors + other.errors,
-    unpriced: one.unpriced + other.unpriced,
-    estimated: one.estimated + other.estimated,
-    promptTokens: one.promptTokens + other.promptTokens,
-    completionTokens: one.completionTokens + other.completionTokens,
-    cachedTokens: one.cachedTokens + other.cachedTokens,
-    reasoningTokens: one.reasoningTokens + other.reasoningTokens,
-    costNanoUsd: one.costNanoUsd + other.costNanoUsd,
-    totalMs: one.totalMs + other.totalMs,
-    latency: one.latency.map((count, index) => count + other.latency[index]!),
-  };
+  return usageSums(
+    (member) => one[member] + other[member],
+    one.latency.map((count, index) => count + other.latency[index]!),
+  );
 }

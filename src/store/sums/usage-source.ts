@@ -4,6 +4,7 @@ import { type Kysely, PostgresAdapter, type RawBuilder, sql } from "kysely";
 import { firstKeyAt, keyBoundAt, timeOfKey, timeOfKeySql } from "../calls/call-keys.ts";
 import { scopeConditions } from "../calls/call-reads.ts";
 import { type CallSchema, LATENCY_COLUMNS, SUM_COLUMNS } from "../calls/call-schema.ts";
+import { SUM_FIGURES, SUMMED_COLUMNS, type SumFigureName } from "../calls/sum-figures.ts";
 import { type CallScope, LATENCY_BOUNDS_MS, type UsageDimension } from "../calls/calls.ts";
 import { rolledFrom } from "./roll-ups.ts";
 import type { RollUpGroup } from "./roll-up-triggers.ts";
@@ -216,37 +217,23 @@ const partsIn = (query: SourceQuery): readonly string[] => figuresIn(query).figu
 
 /** Single calls in the form of sums. `totalMs` is the expression of how long one took. */
 function figuresOfCall(totalMs: string, { figures }: { readonly figures?: readonly string[] } = {}): string {
-  const tokens = "prompt_tokens + completion_tokens";
-  const one = (condition: string): string => `case when ${condition} then 1 else 0 end`;
-  const expressions: Readonly<Record<string, string>> = {
-    calls: "1",
-    errors: one("status >= 400"),
-    unpriced: one(`cost_nano_usd is null and ${tokens} > 0`),
-    cost_nano_usd: "coalesce(cost_nano_usd, 0)",
-    total_ms: totalMs,
-    ...Object.fromEntries(
-      LATENCY_COLUMNS.map((column, index) => {
-        const above = index === 0 ? [] : [`${totalMs} > ${LATENCY_BOUNDS_MS[index - 1]!}`];
-        const bound = LATENCY_BOUNDS_MS[index];
-        return [column, one([...above, ...(bound === undefined ? [] : [`${totalMs} <= ${bound}`])].join(" and "))];
-      }),
-    ),
-  };
-  return figuresFrom((column) => expressions[column] ?? column, { ...(figures !== undefined && { figures }) });
+  const latency = new Map(LATENCY_COLUMNS.map((column, index) => [column, oneWithin(totalMs, index)]));
+  return figuresFrom((column) => latency.get(column) ?? SUM_FIGURES[column as SumFigureName].sql(totalMs), {
+    ...(figures !== undefined && { figures }),
+  });
+}
+
+/** 1 for a call whose duration is in this bucket of LATENCY_COLUMNS. */
+function oneWithin(totalMs: string, index: number): string {
+  const above = index === 0 ? [] : [`${totalMs} > ${LATENCY_BOUNDS_MS[index - 1]!}`];
+  const bound = LATENCY_BOUNDS_MS[index];
+  const conditions = [...above, ...(bound === undefined ? [] : [`${totalMs} <= ${bound}`])];
+  return `case when ${conditions.join(" and ")} then 1 else 0 end`;
 }
 
 const TOTAL_MS = `(end_ms - ${timeOfKeySql("call.id")})`;
 export const FIGURES_OF_CALL = figuresOfCall(TOTAL_MS);
 
-/** What figuresOfCall() reads of a call. */
-const READ_OF_CALL = [
-  "status",
-  "cost_nano_usd",
-  "prompt_tokens",
-  "completion_tokens",
-  "cached_tokens",
-  "reasoning_tokens",
-] as const;
 /** Where a piece is taken from that is taken from nowhere. */
 const NOWHERE = -1;
 
@@ -288,8 +275,7 @@ function pieceArm(
     "piece.from_ms as at_ms",
     "piece.taken_ms as taken_ms",
     ...names,
-    ...READ_OF_CALL,
-    "estimated",
+    ...SUMMED_COLUMNS,
     `${TOTAL_MS} as took_ms`,
   ].join(", ");
   // Without the limit SQLite would work out how long each call took for each count of durations.

@@ -5,7 +5,7 @@ import { editsBetween, guardedWritten } from "../../../src/engine/guards/guard-w
 import { textGuard } from "../../../src/engine/guards/text-guard.ts";
 import type { WrittenRequest } from "../../../src/core/chat.ts";
 import type { Json, JsonObject } from "../../../src/core/json.ts";
-import { editedJson } from "../../../src/wire/json-edit.ts";
+import { editedJson } from "../../../src/wire/json/json-edit.ts";
 import { drawCount } from "../../harness/long-run.ts";
 import { guardsFor } from "../../policies/policy-documents.ts";
 

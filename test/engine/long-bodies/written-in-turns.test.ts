@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { jsonInTurns, textInTurns } from "../../../src/engine/long-bodies/written-in-turns.ts";
-import { parseJson } from "../../../src/wire/json.ts";
+import { parseJson } from "../../../src/wire/json/json.ts";
 
 /** Repeated, some of these are long, and some are longer than what is written in one turn. */
 const text = fc

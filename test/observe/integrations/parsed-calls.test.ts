@@ -4,7 +4,7 @@ import type { JsonObject } from "../../../src/core/json.ts";
 import { lineOf, readLine, recordedCall } from "../../../src/observe/integrations/integration-line.ts";
 import { ParsedCalls } from "../../../src/observe/integrations/parsed-calls.ts";
 import { prefixed } from "../../../src/observe/integrations/otlp/attributes.ts";
-import { parseJson } from "../../../src/wire/json.ts";
+import { parseJson } from "../../../src/wire/json/json.ts";
 import { recordOf } from "../../contract/call-records.ts";
 
 test("a line has its type, its recipients, and the record and content unchanged, whatever they contain", () => {

@@ -19,7 +19,7 @@ import type { Delivery, EventQueue } from "../../../src/store/events/events.ts";
 import { openSqliteEvents } from "../../../src/store/events/sqlite-events.ts";
 import { openSqliteStore } from "../../../src/store/sqlite.ts";
 import type { Store } from "../../../src/store/store.ts";
-import { createSocketUpstream } from "../../../src/wire/upstream-socket.ts";
+import { createSocketUpstream } from "../../../src/wire/http/upstream-socket.ts";
 import { someEvent } from "../../contract/event-queue.suite.ts";
 import { type FakeUpstream, type SeenRequest, startUpstream } from "../../harness/upstream.ts";
 import { until, untilFound } from "../../harness/until.ts";

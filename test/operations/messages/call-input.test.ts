@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { CallInput } from "../../../src/operations/messages/call-input.ts";
-import { parseObject } from "../../../src/providers/tool-calls.ts";
+import { parseObject } from "../../../src/providers/conversation/tool-calls.ts";
 
 const json = fc.oneof(
   fc.dictionary(fc.string(), fc.jsonValue()).map((value) => JSON.stringify(value)),

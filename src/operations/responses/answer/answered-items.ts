@@ -3,7 +3,7 @@ import { SEALED_TURNS } from "../../../engine/carriers/sealing-form.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
 import { turnPieces } from "../../../core/request/turn-order.ts";
 import type { Steps } from "../../../core/concurrency/steps.ts";
-import { textOrEmpty } from "../../../providers/sent-json.ts";
+import { textOrEmpty } from "../../../providers/answers/sent-json.ts";
 import { AnswerItems, carriersIn, flatCitations, flatLogprobs } from "./answer-items.ts";
 import type { RequestMemo } from "../request-memo.ts";
 import { servedCalls, type ToolsBefore } from "./served-tools.ts";

@@ -4,7 +4,7 @@ import type { ToolsForm } from "../../../engine/answer-form.ts";
 import type { SessionServer } from "../../../engine/tools/tool-session.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
 import type { ReportedActivity } from "../../../core/configured/tool.ts";
-import { textOrEmpty } from "../../../providers/sent-json.ts";
+import { textOrEmpty } from "../../../providers/answers/sent-json.ts";
 import type { AnswerItems } from "./answer-items.ts";
 
 /** Adds the beginning or the end of a call. Calls before the first round were approved by the client. */

@@ -7,7 +7,7 @@ import type { ReadyCall } from "../../../engine/operation.ts";
 import { replyConversation } from "../../../engine/reply-conversation.ts";
 import { asGatewayError, GatewayError } from "../../../core/errors.ts";
 import { isObject, type JsonObject } from "../../../core/json.ts";
-import { parseJson } from "../../../wire/json.ts";
+import { parseJson } from "../../../wire/json/json.ts";
 import { eventStreamOf, liveEvents } from "./background-events.ts";
 import { RunMarks } from "./background-marks.ts";
 import type { HiddenCarrier } from "../keeping/hidden-carriers.ts";

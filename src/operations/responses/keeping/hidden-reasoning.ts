@@ -4,7 +4,7 @@
 import type { SealReasoning } from "../../../engine/carriers/vendor-reasoning.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
 import { type JsonEdit, withEdits } from "../../../core/request/json-edit.ts";
-import { editedJson } from "../../../wire/json-edit.ts";
+import { editedJson } from "../../../wire/json/json-edit.ts";
 import type { HiddenCarrier } from "./hidden-carriers.ts";
 
 const PLACE = "encrypted_content";

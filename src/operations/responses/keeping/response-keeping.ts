@@ -6,7 +6,7 @@ import type { ReadyCall } from "../../../engine/operation.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { isPending, type MaybePromise } from "../../../core/maybe-promise.ts";
 import { type ResponsesStore, settingsOf, type Snapshot } from "../../../core/snapshot.ts";
-import { parseJson } from "../../../wire/json.ts";
+import { parseJson } from "../../../wire/json/json.ts";
 import { contentKeeping } from "./content-keeping.ts";
 import type { HiddenCarrier } from "./hidden-carriers.ts";
 import { type Keeper, keepResponse } from "./kept-responses.ts";

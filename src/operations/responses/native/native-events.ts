@@ -5,8 +5,8 @@ import type { EventNumbers, Growing, NativeEvents } from "../../../engine/answer
 import type { Sealing } from "../../../engine/carriers/vendor-reasoning.ts";
 import { isObject, type JsonObject } from "../../../core/json.ts";
 import { type JsonEdit, withEdits } from "../../../core/request/json-edit.ts";
-import { editedJson } from "../../../wire/json-edit.ts";
-import { valueOfEvent } from "../../../providers/sent-json.ts";
+import { editedJson } from "../../../wire/json/json-edit.ts";
+import { valueOfEvent } from "../../../providers/answers/sent-json.ts";
 import type { SseEvent } from "../../../wire/sse.ts";
 import { carriersIn, HiddenReasoning } from "../keeping/hidden-reasoning.ts";
 import { type Keep, keepEdited, responseEdits } from "./native-answers.ts";

@@ -1,7 +1,7 @@
 // One item of a stream that a provider speaks itself, and the changes that its events and the whole answer need.
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
 import { type JsonEdit, withEdits } from "../../../core/request/json-edit.ts";
-import { objectsIn, textOrEmpty } from "../../../providers/sent-json.ts";
+import { objectsIn, textOrEmpty } from "../../../providers/answers/sent-json.ts";
 import { isClientsCall, isText, type PartForm, partJson, type PassedPart, wholeTexts } from "./passed-parts.ts";
 import { itemEdits } from "./supplied-members.ts";
 

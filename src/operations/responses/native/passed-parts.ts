@@ -3,7 +3,7 @@
 // https://platform.openai.com/docs/api-reference/responses-streaming
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
 import { MalformedAnswer } from "../../../providers/provider.ts";
-import { objectsIn, textOrEmpty } from "../../../providers/sent-json.ts";
+import { objectsIn, textOrEmpty } from "../../../providers/answers/sent-json.ts";
 
 /** How the pieces of one kind of part are named. */
 export interface PartForm {

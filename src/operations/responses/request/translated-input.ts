@@ -3,7 +3,7 @@ import { isCarrier } from "../../../engine/carriers/reasoning-carrier.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
 import { invalid } from "../../../core/params.ts";
-import { objectsIn } from "../../../providers/sent-json.ts";
+import { objectsIn } from "../../../providers/answers/sent-json.ts";
 import { offeredNames, toolPlace } from "../../../engine/tools/offered-tools.ts";
 import { Conversation, type TranslatedConversation } from "./conversation.ts";
 import { type ClientTool, TOGETHER } from "../request-memo.ts";

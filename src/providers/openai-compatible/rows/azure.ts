@@ -6,7 +6,7 @@ import type { JsonObject } from "../../../core/json.ts";
 import type { Target } from "../../../core/target.ts";
 import { FOREIGN_TO_CLAUDE } from "../../anthropic/native-messages.ts";
 import { likeOpenAI } from "../conversation.ts";
-import { LIKE_OPENAI } from "../embedding-row.ts";
+import { LIKE_OPENAI } from "../tasks/embedding-row.ts";
 import { documentAsFile, stopAsList } from "../quirks.ts";
 import type { OpenAICompatibleRow, ParameterRewrite, ResponsesModels } from "../row.ts";
 import { openai, OPENAI_REASONING, OPENAI_RESPONSES, FOREIGN_TO_OPENAI } from "./model-makers.ts";

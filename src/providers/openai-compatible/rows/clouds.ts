@@ -8,7 +8,7 @@ import { VERSION } from "../../../core/version.ts";
 import { FOREIGN_TO_CLAUDE } from "../../anthropic/native-messages.ts";
 import { likeOpenAI, likeVllm } from "../conversation.ts";
 import { noted, stopAsList } from "../quirks.ts";
-import { watsonxEmbeddings } from "../watsonx-embeddings.ts";
+import { watsonxEmbeddings } from "../tasks/watsonx-embeddings.ts";
 import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 import { azure, azureAi } from "./azure.ts";
 import { databricks } from "./databricks.ts";

@@ -2,9 +2,9 @@
 import { native } from "../../../core/capability.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { isObject } from "../../../core/json.ts";
-import { openTable } from "../../conversation-members.ts";
+import { openTable } from "../../conversation/conversation-members.ts";
 import { likeOpenAI } from "../conversation.ts";
-import { LIKE_OPENAI } from "../embedding-row.ts";
+import { LIKE_OPENAI } from "../tasks/embedding-row.ts";
 import { ADDRESS, base64Of, documentAsFile, sourceOf, textPart, VENDOR_CHOICES } from "../quirks.ts";
 import type { BlockRewrite, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 import { UNKNOWN_TO_HOSTS } from "../features.ts";

@@ -3,7 +3,7 @@
 import { native } from "../../../core/capability.ts";
 import { isObject } from "../../../core/json.ts";
 import { likeVllm } from "../conversation.ts";
-import { LIKE_OPENAI } from "../embedding-row.ts";
+import { LIKE_OPENAI } from "../tasks/embedding-row.ts";
 import { OPENAI_ONLY } from "../features.ts";
 import { audioAsUrl, enableThinking, stopAsList } from "../quirks.ts";
 import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";

@@ -1,8 +1,8 @@
 // Servers that users run themselves, and `custom` for any address with OpenAI's API.
-import { LIKE_OPENAI } from "../embedding-row.ts";
+import { LIKE_OPENAI } from "../tasks/embedding-row.ts";
 import { native } from "../../../core/capability.ts";
 import { isObject, type Json } from "../../../core/json.ts";
-import { openTable } from "../../conversation-members.ts";
+import { openTable } from "../../conversation/conversation-members.ts";
 import { jsonObjectAsSchema, stopAsList, VENDOR_CHOICES } from "../quirks.ts";
 import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 

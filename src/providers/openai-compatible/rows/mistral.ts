@@ -1,11 +1,11 @@
 // Mistral: the form is OpenAI's, the schema is closed (unknown members are refused with 422), and content is a list of
 // blocks in requests and answers. https://docs.mistral.ai/api/endpoint/chat and the vendor's client generated from it:
 // https://github.com/mistralai/client-python
-import type { EmbeddingRow } from "../embedding-row.ts";
+import type { EmbeddingRow } from "../tasks/embedding-row.ts";
 import { native } from "../../../core/capability.ts";
 import type { ContentPart, Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
-import type { CallIdForm } from "../../tool-calls.ts";
+import type { CallIdForm } from "../../conversation/tool-calls.ts";
 import { mapMessages } from "../encode-messages.ts";
 import { OPENAI_ONLY } from "../features.ts";
 import { ADDRESS, base64Of, sourceOf, textPart } from "../quirks.ts";

@@ -2,9 +2,9 @@
 import { defaultOnly, NATIVE, native } from "../../../core/capability.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { isObject } from "../../../core/json.ts";
-import { openTable } from "../../conversation-members.ts";
+import { openTable } from "../../conversation/conversation-members.ts";
 import { likeOpenAI } from "../conversation.ts";
-import { LIKE_OPENAI } from "../embedding-row.ts";
+import { LIKE_OPENAI } from "../tasks/embedding-row.ts";
 import { BEYOND_TEXT, OPENAI_ONLY } from "../features.ts";
 import {
   ADDRESS,

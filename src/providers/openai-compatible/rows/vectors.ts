@@ -1,5 +1,5 @@
 // Vendors and servers of vectors and scores, which have no conversations.
-import { openTable } from "../../conversation-members.ts";
+import { openTable } from "../../conversation/conversation-members.ts";
 import type { OpenAICompatibleRow } from "../row.ts";
 
 const voyage: OpenAICompatibleRow = {

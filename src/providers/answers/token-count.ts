@@ -1,0 +1,20 @@
+// Token counts, as vendors report them or leave them out.
+import type { Json } from "../../core/json.ts";
+
+/** Sums of larger numbers would no longer be exact integers. */
+export function isCount(value: Json | undefined): value is number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+}
+
+/** A part of a sum. It counts as zero when it is absent or impossible (negative, too large, not a number). */
+export function tokenCount(value: Json | undefined): number {
+  return isCount(value) ? value : 0;
+}
+
+/**
+ * A sum on which everything else depends. NaN when it is impossible: the usage is then not trusted, and an estimate
+ * takes its place.
+ */
+export function mainTokenCount(value: Json | undefined): number {
+  return value === undefined || value === null || isCount(value) ? (value ?? 0) : Number.NaN;
+}

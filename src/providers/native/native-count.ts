@@ -1,0 +1,20 @@
+// Counts of tokens before a call, as a provider's own counter answers them: `{"input_tokens": N}`.
+import type { ChatAnswer } from "../../core/chat.ts";
+import { isObject, type JsonObject } from "../../core/json.ts";
+import { MalformedAnswer, StreamError, type UpstreamFailure } from "../provider.ts";
+import { parseSentObject } from "../answers/sent-json.ts";
+
+/** The count is the answer's text. It uses no tokens. Throws as `decodeResponse` of a provider does. */
+export function decodeCount(
+  body: string,
+  failureOf: (answer: JsonObject) => UpstreamFailure,
+  answer = parseSentObject(body, "answer"),
+): ChatAnswer {
+  const { input_tokens: count } = answer;
+  if (answer["type"] === "error" || isObject(answer["error"])) throw new StreamError(failureOf(answer));
+  if (typeof count !== "number") throw new MalformedAnswer("The provider's answer has no input_tokens.");
+  return {
+    choices: [{ index: 0, message: { role: "assistant", content: String(count) }, finish_reason: "stop" }],
+    usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
+  };
+}
