@@ -1,4 +1,5 @@
 // `dragoman serve`: starts the gateway, prints its address, and shuts it down on a signal.
+import { realpathSync } from "node:fs";
 import { join, relative, sep } from "node:path";
 import { type Environment, workerIdentity } from "../config/environment.ts";
 import { resolveServerOptions, type ServerFlags, type ServerOptions } from "../config/server-options.ts";
@@ -44,7 +45,7 @@ export async function serve(flags: ServerFlags, environment: Environment, launch
   // Log lines of the start about the data come before the line that says that it is complete.
   await gateway.logged();
   greet(gateway, options, loaded.file, environment);
-  if (options.hasConsole && isConsoleBuilt()) await greetWithConsole(gateway, options, environment);
+  if (options.hasConsole && isConsoleBuilt()) await greetWithConsole(gateway, options, loaded.file, environment);
   return await end;
 }
 
@@ -78,11 +79,23 @@ function greet(gateway: Gateway, options: ServerOptions, configFile: string | nu
   );
 }
 
+/** Addresses are written without it. */
+const HTTP_PORT = 80;
+
 /** The first start in a terminal gives a link that logs in; at any other, the person has a token or makes a link. */
-async function greetWithConsole(gateway: Gateway, options: ServerOptions, environment: Environment): Promise<void> {
-  const base = localAddress(Number(new URL(gateway.url).port));
+async function greetWithConsole(
+  gateway: Gateway,
+  options: ServerOptions,
+  configFile: string | null,
+  environment: Environment,
+): Promise<void> {
+  const port = Number(new URL(gateway.url).port || HTTP_PORT);
+  const base = localAddress(port);
   if (gateway.firstToken === null || !isTerminal()) {
-    printLine(`Console: ${base}/console/ (log in with a personal token, or with: ${commandHere()} console link)`);
+    const { variables, flags } = wayToDatabase(options, configFile, environment);
+    const where = variables.length === 0 ? "" : `, with this gateway's ${variables.join(", ")} in the environment,`;
+    const command = [commandHere(), "console link", ...flags, `--port ${port}`].join(" ");
+    printLine(`Console: ${base}/console/ (log in with a personal token, or${where} with: ${command})`);
     return;
   }
   const { code, user } = await withOpenDatabase({ ...options, environment }, ({ store }) =>
@@ -113,13 +126,16 @@ function wayToDatabase(
   };
 }
 
-/** The command that runs the command line in this folder, ready to be pasted: in a checkout it is not on the PATH. */
+/**
+ * The command that runs the command line in this folder, ready to be pasted. It has a name only where that is on the PATH
+ * of every shell: `npx` puts it there for its own run alone, and would ask the registry for it at the next one.
+ */
 function commandHere(): string {
   if (isEmbedded(import.meta.url)) return quoted(process.execPath);
-  const packageFolder = join(import.meta.dir, "../..");
-  return packageFolder.split(sep).includes("node_modules")
-    ? "npx dragoman"
-    : `node ${quoted(relative(process.cwd(), join(packageFolder, "bin/dragoman.mjs")))}`;
+  const launcher = join(import.meta.dir, "../../bin/dragoman.mjs");
+  const named = Bun.which("dragoman");
+  const isInstalled = named !== null && !named.split(sep).includes("node_modules") && realpathSync(named) === launcher;
+  return isInstalled ? "dragoman" : `node ${quoted(relative(process.cwd(), launcher))}`;
 }
 
 function quoted(path: string): string {

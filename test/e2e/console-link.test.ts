@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { consoleBrowser, type Shown } from "../harness/console-browser.ts";
 import { gatewayCommand, isExecutable, projectFolder } from "../harness/gateway-program.ts";
 import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
-import { inTerminal } from "../harness/terminal.ts";
+import { inShell, inTerminal } from "../harness/terminal.ts";
 import { until } from "../harness/until.ts";
 
 /** The link leads to the console's pages, so that none is printed where they have not been built. */
@@ -61,33 +61,42 @@ test("[d14.6] a login link is printed to a terminal only, has its code in the fr
   expect(audit.stdout).not.toContain(secret!);
 });
 
-test.skipIf(!isBuilt)("[d14.6] the first start in a terminal prints a login link, and no later one does", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "dragoman-first-"));
-  /** Starts the gateway in a terminal until it has said how to go on, and gives all that it has printed. */
-  const started = async (isFirst: boolean): Promise<string> => {
-    let output = "";
-    const decoder = new TextDecoder();
-    const child = Bun.spawn([...gatewayCommand, "serve", "--port", "0", "--data", join(folder, "data")], {
-      env: cleanEnvironment(),
-      cwd: folder,
-      terminal: { cols: 400, rows: 50, data: (_, bytes) => void (output += decoder.decode(bytes, { stream: true })) },
-    });
-    await until(() => output.includes(isFirst ? "#code=" : "console link)"), "the gateway has greeted");
-    child.kill("SIGTERM");
-    await child.exited;
-    child.terminal?.close();
-    return output;
-  };
-  try {
-    const first = await started(true);
-    expect(first).toMatch(/http:\/\/localhost:\d+\/console\/#code=[\w-]{43}\s/);
-    expect(first).toContain("dgm_pt_");
-    const second = await started(false);
-    expect(second).not.toContain("#code=");
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-});
+test.skipIf(!isBuilt)(
+  "[d14.6] the first start in a terminal prints a login link, and a later one the command that makes one for this gateway as it is pasted",
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), "dragoman-first-"));
+    /** Starts the gateway in a terminal until it has said how to go on, and gives all that it and the command that it names have printed. */
+    const started = async (isFirst: boolean): Promise<string> => {
+      let output = "";
+      const decoder = new TextDecoder();
+      const child = Bun.spawn([...gatewayCommand, "serve", "--port", "0", "--data", "kept here"], {
+        env: cleanEnvironment(),
+        cwd: folder,
+        terminal: { cols: 400, rows: 50, data: (_, bytes) => void (output += decoder.decode(bytes, { stream: true })) },
+      });
+      await until(() => output.includes(isFirst ? "#code=" : "console link"), "the gateway has greeted");
+      const command = /with: (.* console link .*)\)/.exec(output)?.[1];
+      const pasted = command === undefined ? null : await inShell(folder, command);
+      child.kill("SIGTERM");
+      await child.exited;
+      child.terminal?.close();
+      return pasted === null ? output : `${output}\n${pasted.output}`;
+    };
+    try {
+      const first = await started(true);
+      expect(first).toMatch(/http:\/\/localhost:\d+\/console\/#code=[\w-]{43}\s/);
+      expect(first).toContain("dgm_pt_");
+      const second = await started(false);
+      const [, listens] = /listens on http:\/\/127\.0\.0\.1:(\d+)/.exec(second)!;
+      expect(second.match(/\S+#code=[\w-]{43}\s/g)).toEqual([
+        expect.stringMatching(new RegExp(`^http://localhost:${listens!}/console/#code=`)) as unknown as string,
+      ]);
+      expect(second.indexOf("#code=")).toBeGreaterThan(second.indexOf("console link"));
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+);
 
 test("a link for nobody, or with a permission that there is not, is refused with the cure", async () => {
   const nobody = await inTerminal(gateway.folder, [...ARGS(), "--user", "nobody"]);

@@ -109,3 +109,20 @@ test("a wrong command is reported with an exit code, through npx too", async () 
   expect(wrong.exitCode).not.toBe(0);
   expect(wrong.stdout + wrong.stderr).toContain("no-such-command");
 });
+
+test("[d14.6] a start from a folder that has no such package names a command that runs there", async () => {
+  const elsewhere = join(scratch, "elsewhere");
+  mkdirSync(elsewhere);
+  const launcher = join(project, "node_modules", ".bin", "dragoman");
+  const child = Bun.spawn(["node", launcher, "serve", "--port", "0"], { cwd: elsewhere, stdout: "pipe" });
+  let output = "";
+  for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) {
+    output += text;
+    if (output.includes("console link")) child.kill();
+  }
+  expect(await child.exited).toBe(0);
+  const [, command] = /with: (.*) --data/.exec(output)!;
+  expect(command).toEndWith(" console link");
+  const help = await run(["bash", "-c", `${command!} --help`], elsewhere);
+  expect(help).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("--user <id>") as string });
+});
