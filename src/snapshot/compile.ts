@@ -275,8 +275,13 @@ export function configurationNotices(input: Omit<CompileInput, "version">): read
   return [
     ...notices,
     ...deadTargets(configuration, providers),
-    ...unknown("tenants", configuration.tenants.keys(), identities.tenants),
-    ...unknown("projects", configuration.projects.keys(), identities.projects),
+    // without a tenant the first start has not ended, which makes tenant and project last
+    ...(identities.tenants.length === 0
+      ? []
+      : [
+          ...unknown("tenants", configuration.tenants.keys(), identities.tenants),
+          ...unknown("projects", configuration.projects.keys(), identities.projects),
+        ]),
   ];
 }
 

@@ -191,6 +191,13 @@ describe("notices", () => {
     ]);
   });
 
+  test("say nothing of tenants and projects before the first start has made its own", () => {
+    const input = inputOf({ text: "tenants: {default: {}}\nprojects: {default: {}}" });
+    expect(
+      configurationNotices({ ...input, identities: { ...identities, tenants: [], projects: [], tokens: [] } }),
+    ).toEqual([]);
+  });
+
   test("report missing and unused keys, without showing them", () => {
     const told = (text: string, environment: Readonly<Record<string, string>>): string =>
       noticesOf({ text: `providers: {${text}}`, environment }).join();
