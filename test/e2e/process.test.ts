@@ -1,7 +1,7 @@
 // The life of the real process: its first output, a port in use, tokens and configuration that change while it serves,
 // and its end.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -65,6 +65,16 @@ describe("the first output", () => {
     expect(await statusOf(second.chat(ECHO, { token: firstToken! }))).toBe(200);
     expect(await second.stop()).toBe(0);
     rmSync(dirname(dataFolder), { recursive: true, force: true });
+  });
+
+  test("[d2.8] of the first start with the file to start from has a curl command that works as it is pasted, and no notice of what that start makes itself", async () => {
+    const config = readFileSync(join(projectFolder, "examples/dragoman.yaml"), "utf8");
+    const gateway = await startGateway({ config });
+    const pasted = await bash(`${/^curl .*$/m.exec(gateway.output())![0]} -sS`);
+    expect(JSON.parse(pasted.stdout)).toMatchObject({ choices: [{ message: { content: "Hello, Dragoman!" } }] });
+    expect(await gateway.stop()).toBe(0);
+    expect(gateway.output()).not.toContain("the database has no such");
+    rmSync(gateway.folder, { recursive: true, force: true });
   });
 
   test("of the help says where settings come from and what a first start does", async () => {
