@@ -56,6 +56,34 @@ consoleVisits("the editor of a route", {}, (visits) => {
     expect(await made.axe()).toEqual([]);
   });
 
+  test("a draft is there again, and marked in the list, as often as its reader leaves the page and comes back", async () => {
+    const made = await visits.signedIn("/default/default/routes");
+    const { page } = made;
+    const yaml = page.getByRole("textbox", { name: "YAML" });
+    const marked = page.getByRole("row", { name: /chat ● your draft/ });
+    for (const retries of [1, 2]) {
+      await page.getByRole("link", { name: "chat", exact: true }).click();
+      await yaml.waitFor();
+      if (retries > 1) expect(await yaml.inputValue()).toContain("retries: 1");
+      await yaml.fill(`targets: [sandbox:echo, sandbox:words-7]\nretries: ${retries}\n`);
+      await page.getByText("Your draft is kept").waitFor();
+      await page.getByRole("tab", { name: "Versions" }).click();
+      await page.getByRole("tab", { name: "Definition" }).click();
+      await yaml.waitFor();
+      expect(await yaml.inputValue()).toContain(`retries: ${retries}`);
+      await page.getByRole("link", { name: "Routes" }).first().click();
+      await marked.waitFor();
+    }
+    await page.getByRole("link", { name: "chat", exact: true }).click();
+    await page.getByRole("button", { name: "Discard the draft" }).click();
+    await until(async () => (await admin("GET", `${ROUTE}/draft`)).text === null);
+    await page.getByRole("link", { name: "Routes" }).first().click();
+    await marked.waitFor({ state: "detached" });
+    await page.getByRole("link", { name: "chat", exact: true }).click();
+    await yaml.waitFor();
+    expect(await yaml.inputValue()).not.toContain("retries");
+  });
+
   test("outages are switches, tests made of the calls are taken over, and a test that does not hold asks for a reason", async () => {
     const made = await visits.signedIn("/default/default/routes/chat", { colorScheme: "dark" });
     const { page } = made;

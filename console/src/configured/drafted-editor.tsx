@@ -17,10 +17,15 @@ interface DraftedEditorProps {
 }
 
 export function DraftedEditor({ noun, object, path }: DraftedEditorProps) {
-  const { data: draft, error, refetch } = useRead<Draft>(`${path}/draft`, { keepsPrevious: false });
+  const { data: draft, error, isFetching, refetch } = useRead<Draft>(`${path}/draft`, { keepsPrevious: false });
   const since = draft === undefined || draft.text === null ? 0 : publishedSince(draft);
   const versions = useRead<ObjectVersions>(since > 0 ? `${path}/versions` : null, { keepsPrevious: false });
-  const isRead = draft !== undefined && (since === 0 || versions.data !== undefined || versions.error !== null);
+  // what an earlier visit has read may be an older draft
+  const isRead =
+    draft !== undefined &&
+    error === null &&
+    !isFetching &&
+    (since === 0 || !(versions.isPending || versions.isFetching));
   const before = versions.data?.data[since - 1]?.change.before as Fields | null | undefined;
   const [first, setFirst] = useState<FirstState | null>(null);
   // the editor keeps what it began with, whatever is read again later

@@ -1,4 +1,5 @@
 // The reader's own draft of an object: read once, saved on each pause in typing, and removed when it is published or discarded.
+import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import type { Draft } from "../api/types.ts";
 import { useApi } from "../api/use-api.tsx";
@@ -16,6 +17,7 @@ export function useSavedDraft(
   first: string | null,
 ): DraftState {
   const api = useApi();
+  const queries = useQueryClient();
   const [state, setState] = useState<DraftState>("none");
   const kept = useRef<string | null>(first);
   useEffect(() => {
@@ -27,6 +29,8 @@ export function useSavedDraft(
         if (text === null) await api.send("DELETE", `${path}/draft`, { signal: stop.signal });
         else await api.send("PUT", `${path}/draft`, { body: { text, base_etag: base }, signal: stop.signal });
         kept.current = text;
+        // the next visit of this page and of the list reads what is kept now
+        void queries.invalidateQueries({ queryKey: ["read"], refetchType: "none" });
         setState(text === null ? "none" : "saved");
       } catch {
         if (!stop.signal.aborted) setState("unsaved");
@@ -38,7 +42,7 @@ export function useSavedDraft(
       clearTimeout(timer);
       stop.abort();
     };
-  }, [api, path, text, base]);
+  }, [api, queries, path, text, base]);
   return state;
 }
 
