@@ -45,7 +45,7 @@ button.addEventListener("click", async () => {
       return say(body.error.message);
     }
     token.textContent = body.token;
-    say("This is " + body.name + ", valid until " + body.expires_at.slice(0, 10) + ". It is shown only now. Programs send it to " + body.base_url + " as Authorization: Bearer.");
+    say("This is the token " + body.name + ", valid until " + body.expires_at.slice(0, 10) + ". It is shown only now. Programs send it to " + body.base_url + " as Authorization: Bearer.");
   } catch {
     button.disabled = false;
     say("The gateway did not answer. Try again.");
