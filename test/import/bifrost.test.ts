@@ -134,6 +134,17 @@ test("the client's settings, plugins and tool servers", () => {
   });
 });
 
+test("budgets and rate limits are said to be limits, and not people", () => {
+  const governance = { budgets: [{ max_limit: 100 }], rate_limits: [{ token_max_limit: 5 }], teams: [{ name: "a" }] };
+  const result = made({ providers: {}, governance });
+  for (const [path, page] of [
+    ["budgets[0].max_limit", "docs/limits.md"],
+    ["rate_limits[0].token_max_limit", "docs/limits.md"],
+    ["teams[0].name", "docs/identity.md"],
+  ])
+    expect(lineAt(result, `governance.${path!}`).note).toEndWith(page!);
+});
+
 test("anything else is refused with its place", () => {
   for (const value of [[], 5, { model_list: [] }, { providers: [] }])
     expect(() => made(value)).toThrow(ConfigurationError);

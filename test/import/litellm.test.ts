@@ -329,6 +329,11 @@ model_list:
     for (const path of ["brand_new.a", "brand_new.b[0]", "brand_new.b[1]"])
       expect(lineAt(result, path)).toMatchObject({ outcome: "without", note: "the import does not know this setting" });
   });
+  test("a list or a mapping without values is said to be empty", () => {
+    const result = made(`${ONE}litellm_settings: {callbacks: [], brand_new: {}}\n`);
+    for (const path of ["litellm_settings.callbacks", "litellm_settings.brand_new"])
+      expect(lineAt(result, path)).toMatchObject({ outcome: "without", note: "it is empty" });
+  });
   test("callbacks that we have are integrations; a program in Python has no counterpart", () => {
     const result = made(
       `${ONE}litellm_settings: {success_callback: [langfuse, prometheus, my.module.handler], failure_callback: [langfuse]}\n`,

@@ -49,6 +49,11 @@ export const bifrost: GatewayImport = {
       members.get("governance")?.members.get("virtual_keys"),
       "keys are not taken over yet: make a token for each with dragoman token create, and its bounds under limits and budgets",
     );
+    for (const bounds of ["budgets", "rate_limits"])
+      claims.without(
+        members.get("governance")?.members.get(bounds),
+        "limits and budgets are made anew, each with what it counts: docs/limits.md",
+      );
     claims.without(members.get("governance"), "people and tokens are administered over the API: docs/identity.md");
     claims.without(
       members.get("auth_config"),
