@@ -22,7 +22,7 @@ import { NOT_IN_MESSAGES } from "../prompt-parameters.ts";
 function generationCells(facts: ModelFacts) {
   return {
     temperature: facts.sampling
-      ? { ...native("0 to 1; cannot be combined with thinking, nor, from Claude 4.5 on, with top_p"), range: [0, 1] }
+      ? { ...native("cannot be combined with thinking, nor, from Claude 4.5 on, with top_p"), range: [0, 1] }
       : defaultOnly(1),
     top_p: facts.sampling
       ? native("cannot be combined with thinking, nor, from Claude 4.5 on, with temperature")

@@ -6,6 +6,7 @@ import {
   mapped,
   type CapabilityTable,
   native,
+  NATIVE,
   unsupported,
 } from "../../core/capability.ts";
 import { BEFORE_R7B, NOT_THINKING, TEXT_ONLY, WITHOUT_TOOLS } from "./models.ts";
@@ -31,9 +32,9 @@ export const capabilities: CapabilityTable = {
     document: mapped(
       "in a user message, the text is sent as documents[].data.text with its title, which the answer may cite; in a tool result, as a document block; PDF is refused",
     ),
-    temperature: { ...native("0 to 1; the provider's default is 0.3"), range: [0, 1] },
+    temperature: { ...native("the provider's default is 0.3"), range: [0, 1] },
     top_p: {
-      ...mapped("p, 0.01 to 0.99; 1 means not set, for which the vendor's default is 0.75"),
+      ...mapped("p; 1 means not set, for which the vendor's default is 0.75"),
       range: [0.01, 0.99],
     },
     n: unsupported("one choice per request"),
@@ -42,8 +43,8 @@ export const capabilities: CapabilityTable = {
     stop: mapped("stop_sequences, at most 5"),
     max_tokens: native("includes thinking"),
     max_completion_tokens: mapped("max_tokens, thinking included"),
-    presence_penalty: { ...native("0 to 1"), range: [0, 1] },
-    frequency_penalty: { ...native("0 to 1"), range: [0, 1] },
+    presence_penalty: { ...NATIVE, range: [0, 1] },
+    frequency_penalty: { ...NATIVE, range: [0, 1] },
     logit_bias: noCounterpart,
     user: recorded,
     safety_identifier: recorded,

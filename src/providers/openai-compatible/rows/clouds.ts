@@ -123,7 +123,7 @@ const heroku: OpenAICompatibleRow = {
     "document",
   ],
   cells: {
-    temperature: { support: "native", note: "0 to 1", range: [0, 1] },
+    temperature: { support: "native", range: [0, 1] },
     modalities: native("text only"),
     parallel_tool_calls: native("ignored by Nova models"),
     response_format: native("supported in part"),

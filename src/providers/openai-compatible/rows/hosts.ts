@@ -197,7 +197,7 @@ const cerebras: OpenAICompatibleRow = {
     "file",
     "document",
   ],
-  cells: { temperature: { support: "native", note: "0 to 1.5", range: [0, 1.5] } },
+  cells: { temperature: { support: "native", range: [0, 1.5] } },
   dialect: { blocks: ["image"] },
   developerRole: "system",
   reasoningBack: "reasoning",

@@ -348,7 +348,7 @@ const tgi: OpenAICompatibleRow = {
     "file",
     "document",
   ],
-  cells: { top_logprobs: { support: "native", note: "0 to 5", range: [0, 5] } },
+  cells: { top_logprobs: { support: "native", range: [0, 5] } },
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { stop: stopAsList, tool_choice: tgiNamedTool, response_format: jsonObjectAsSchema },
   developerRole: "system",

@@ -31,7 +31,7 @@ const MOONSHOT_ERRORS: readonly ErrorRule[] = [
 /** For models before K2.5. */
 const MOONSHOT_SAMPLING: NonNullable<OpenAICompatibleRow["cells"]> = {
   temperature: { support: "native", range: [0, 1] },
-  n: { support: "native", note: "1 to 5; 1 at temperature 0", range: [1, 5] },
+  n: { support: "native", note: "1 at temperature 0", range: [1, 5] },
   top_p: NATIVE,
   presence_penalty: NATIVE,
   frequency_penalty: NATIVE,
@@ -277,7 +277,7 @@ const dashscope: OpenAICompatibleRow = {
     "file",
   ],
   cells: {
-    n: { support: "native", note: "1 to 4; 1 with tools", range: [1, 4] },
+    n: { support: "native", note: "1 with tools", range: [1, 4] },
     top_logprobs: { support: "native", note: "depends on the model", range: [0, 5] },
     ...noted("Omni models only", "modalities", "audio"),
     ...noted("depends on the model", "logprobs"),
@@ -500,7 +500,7 @@ const hunyuan: OpenAICompatibleRow = {
     "file",
   ],
   cells: {
-    seed: { support: "native", note: "1 to 10000", range: [1, 10_000] },
+    seed: { support: "native", range: [1, 10_000] },
     tool_choice: {
       support: "native",
       note: "naming a function is not supported; custom forces a call",
@@ -542,7 +542,7 @@ const stepfun: OpenAICompatibleRow = {
     "document",
   ],
   cells: {
-    frequency_penalty: { support: "native", note: "0 to 1", range: [0, 1] },
+    frequency_penalty: { support: "native", range: [0, 1] },
     n: native("the vendor advises at most 5"),
     response_format: native("json_schema is not documented"),
     reasoning_effort: { support: "native", note: "low, medium, high", values: ["low", "medium", "high"] },
