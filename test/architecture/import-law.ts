@@ -172,7 +172,13 @@ export function importRounds(files: readonly SourceFile[]): readonly (readonly s
 }
 
 /** Rooms of src/providers/ with what several providers need; they, and the files directly in it, are for all. */
-const PROVIDERS_SHARE: ReadonlySet<string> = new Set(["answers", "conversation", "credentials", "native", "tasks"]);
+export const PROVIDERS_SHARE: ReadonlySet<string> = new Set([
+  "answers",
+  "conversation",
+  "credentials",
+  "native",
+  "tasks",
+]);
 
 /** Which folders of src/providers/ a provider's folder may import from beside its own and what providers share. */
 export const PROVIDER_IMPORTS: Readonly<Record<string, readonly string[]>> = {

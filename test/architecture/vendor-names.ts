@@ -1,5 +1,6 @@
 // No provider's name is in code outside src/providers/ and src/import/: a vendor's quirk that leaks into shared code would bring its
 // name along. Names are read from the providers themselves. Comments and documentation may name vendors.
+import { PROVIDERS_SHARE } from "./import-law.ts";
 import { isNode, literalText, violation, type SourceFile, type SyntaxNode, type Violation } from "./source-tree.ts";
 
 const PROVIDERS = "src/providers/";
@@ -38,7 +39,7 @@ const FIELDS = /\bvertex_(?:project|location|credentials|access_token)\b/g;
 const CLIENTS = /\bClaude Code\b/g;
 
 /** Folders that several providers share and that no vendor is called. */
-const SHARED_FOLDERS: ReadonlySet<string> = new Set(["content-blocks", "responses"]);
+const SHARED_FOLDERS: ReadonlySet<string> = new Set([...PROVIDERS_SHARE, "content-blocks", "responses"]);
 
 export interface Allowance {
   readonly path: string;

@@ -19,7 +19,7 @@ import type { JsonEdit } from "../../core/request/json-edit.ts";
 import type { OperationName } from "../../core/operation.ts";
 import { withMembers } from "../../core/request/request-source.ts";
 import type { Target } from "../../core/target.ts";
-import { nativeFormOf } from "../../providers/native/native-forms.ts";
+import { nativeFormOf } from "../../providers/native-forms.ts";
 import type { EncodedRequest, Provider } from "../../providers/provider.ts";
 import { providers } from "../../providers/registry.ts";
 import { readingOf } from "../../providers/sandbox/reading.ts";

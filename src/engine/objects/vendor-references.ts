@@ -3,7 +3,7 @@
 import type { ChatRequest } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { VendorReference } from "../../core/request/vendor-reference.ts";
-import { EMPTY_REFERENCE_TYPES, REFERENCE_TYPES, VENDOR_ID_MEMBERS } from "../../providers/native/native-forms.ts";
+import { EMPTY_REFERENCE_TYPES, REFERENCE_TYPES, VENDOR_ID_MEMBERS } from "../../providers/native-forms.ts";
 import { parseJson } from "../../wire/json/json.ts";
 
 /**

@@ -3,7 +3,7 @@
 import type { ChatRequest } from "../../core/chat.ts";
 import type { JsonEdit } from "../../core/request/json-edit.ts";
 import { fingerprint } from "../../credentials/fingerprint.ts";
-import { referenceNamesOf } from "../../providers/native/native-forms.ts";
+import { referenceNamesOf } from "../../providers/native-forms.ts";
 import { withOwnReasoning } from "../carriers/opened-request.ts";
 import { credentialName, returnsReasoning, withReturnedReasoning } from "../carriers/returned-reasoning.ts";
 import type { FittedRequest } from "../fit/fit.ts";

@@ -16,7 +16,7 @@ import { TOP_P_DEFAULT_ONLY } from "../claude/capabilities.ts";
 import { GENERATIONS, UNKNOWN_MODEL, type ModelFacts } from "../claude/models.ts";
 import { thinkingBlocks } from "../claude/thinking-blocks.ts";
 import { conversationMembers, type ConversationMembers } from "../conversation/conversation-members.ts";
-import { NOT_IN_MESSAGES } from "../prompt-parameters.ts";
+import { NOT_IN_MESSAGES } from "../conversation/prompt-parameters.ts";
 
 /** The cells that differ between generations. Each generation names all of them. */
 function generationCells(facts: ModelFacts) {

@@ -17,7 +17,7 @@ import { acceptedEfforts } from "../claude/reasoning-effort.ts";
 import { FAMILIES, UNKNOWN_FAMILY, type FamilyFacts } from "./models.ts";
 import { thinkingBlocks } from "../claude/thinking-blocks.ts";
 import { conversationMembers, type ConversationMembers } from "../conversation/conversation-members.ts";
-import { NOT_IN_MESSAGES } from "../prompt-parameters.ts";
+import { NOT_IN_MESSAGES } from "../conversation/prompt-parameters.ts";
 
 const here = (takes: boolean, cell: Capability, note: string): Capability => (takes ? cell : unsupported(note));
 

@@ -17,7 +17,7 @@ import {
   isPlainReasoning,
   type MemberTable,
 } from "../conversation/conversation-members.ts";
-import { NOT_IN_MESSAGES } from "../prompt-parameters.ts";
+import { NOT_IN_MESSAGES } from "../conversation/prompt-parameters.ts";
 
 const recorded = unsupported("the API has no field for it; it is only recorded by the gateway");
 const noCounterpart = unsupported("no equivalent");

@@ -14,7 +14,7 @@ import {
   type ConversationMembers,
   isPlainReasoning,
 } from "../conversation/conversation-members.ts";
-import { NOT_IN_MESSAGES } from "../prompt-parameters.ts";
+import { NOT_IN_MESSAGES } from "../conversation/prompt-parameters.ts";
 
 const option = (name: string, more = ""): Capability => mapped(`options.${name}${more}`);
 const recorded = unsupported("the API has no field for it; it is only recorded by the gateway");

@@ -12,7 +12,7 @@ import {
   UNSUPPORTED,
   unsupported,
 } from "../../core/capability.ts";
-import { NOT_IN_MESSAGES } from "../prompt-parameters.ts";
+import { NOT_IN_MESSAGES } from "../conversation/prompt-parameters.ts";
 import { RESPONSES_CELLS, RESPONSES_MODEL_CELLS } from "../responses/capabilities.ts";
 import type { OpenAICompatibleRow, RowDifferences } from "./row.ts";
 

@@ -7,7 +7,7 @@ import {
   UNSUPPORTED,
   unsupported,
 } from "../../core/capability.ts";
-import type { PromptCells } from "../prompt-parameters.ts";
+import type { PromptCells } from "../conversation/prompt-parameters.ts";
 
 const IN_PROMPT: Capability = mapped("part of the prompt; see prompt-templates.md");
 const TEMPLATE: Capability = mapped("selects the built-in prompt template; see prompt-templates.md");

@@ -5,7 +5,7 @@ import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import { turnsOf } from "../prompt-template/conversation.ts";
-import { PROMPT_PARAMETERS } from "../prompt-parameters.ts";
+import { PROMPT_PARAMETERS } from "../conversation/prompt-parameters.ts";
 import { promptOf } from "../prompt-template/prompt.ts";
 import type { EncodedRequest } from "../provider.ts";
 import { present, stopWords, withExtra } from "../raw-completions/body.ts";

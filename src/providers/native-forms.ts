@@ -1,8 +1,8 @@
 // The forms that providers speak beside chat completions, by operation. They are the same at every provider.
-import type { OperationName } from "../../core/operation.ts";
-import { MESSAGES_FORM } from "../anthropic/native-messages.ts";
-import type { NativeForm } from "../provider.ts";
-import { RESPONSES_FORM } from "../responses/native-responses.ts";
+import type { OperationName } from "../core/operation.ts";
+import { MESSAGES_FORM } from "./anthropic/native-messages.ts";
+import type { NativeForm } from "./provider.ts";
+import { RESPONSES_FORM } from "./responses/native-responses.ts";
 
 const FORMS: ReadonlyMap<OperationName, NativeForm> = new Map([
   ["messages", MESSAGES_FORM],

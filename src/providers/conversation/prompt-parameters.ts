@@ -1,7 +1,7 @@
 // The common parameters that shape the prompt of a raw prompt endpoint (promise 6.7). Endpoints that take messages do not
 // support them.
-import { type CapabilityCells, unsupported } from "../core/capability.ts";
-import type { CommonParameter } from "../core/params.ts";
+import { type CapabilityCells, unsupported } from "../../core/capability.ts";
+import type { CommonParameter } from "../../core/params.ts";
 
 export const PROMPT_PARAMETERS = [
   "initial_prompt_value",
