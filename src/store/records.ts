@@ -1,9 +1,10 @@
 // What the store keeps: identities, configured resources, the audit log, versions of the configuration, and answers to
 // repeated requests.
 import type { ConfiguredKind } from "../core/configured/configured.ts";
-import type { AccessToken, Login, Membership, Project, Role, Tenant, User } from "../core/identity.ts";
+import type { AccessToken, Membership, Project, Role, Tenant, User } from "../core/identity.ts";
 import type { Json, JsonObject } from "../core/json.ts";
 import type { ChainHead } from "./audit/audit-chain.ts";
+import type { MembersOf, USER_FIELDS } from "./database/identity-fields.ts";
 
 /** A row with the values from which its ETag is made. Times are `null` where the row is older than these columns. */
 export type Kept<T> = T & {
@@ -23,11 +24,7 @@ export interface StoredTenant extends Tenant {
   readonly tokenCaps?: TokenCaps;
 }
 
-export interface StoredUser extends User {
-  readonly email?: string | null;
-  /** No two users have the same. */
-  readonly login?: Login | null;
-}
+export type StoredUser = Pick<User, "id" | "tenantId"> & MembersOf<typeof USER_FIELDS>;
 
 export interface StoredToken extends AccessToken {
   /** For how long the token was made; a rotation renews it for the same time. The end of its maker may come first. */

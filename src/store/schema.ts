@@ -10,6 +10,7 @@ import type { ContractionSchema } from "./database/contraction-schema.ts";
 import type { DrainSchema } from "./configuration/drain-schema.ts";
 import type { DraftSchema } from "./configuration/draft-schema.ts";
 import type { EventSchema } from "./events/event-schema.ts";
+import type { ColumnsOf, PROJECT_FIELDS, USER_FIELDS } from "./database/identity-fields.ts";
 import type { MoveSchema } from "./database/move-schema.ts";
 import type { SessionSchema } from "./identity/session-schema.ts";
 import type { ViewSchema } from "./configuration/view-schema.ts";
@@ -36,16 +37,8 @@ export interface Schema
     readonly personal_token_max_ms: bigint | null;
     readonly project_token_max_ms: bigint | null;
   };
-  readonly projects: KeptColumns & { readonly id: string; readonly tenant_id: string; readonly name: string };
-  readonly users: KeptColumns & {
-    readonly id: string;
-    readonly tenant_id: string;
-    readonly name: string;
-    readonly email: string | null;
-    readonly issuer: string | null;
-    readonly subject: string | null;
-    /** 1 or 0. */ readonly is_operator: Generated<bigint>;
-  };
+  readonly projects: KeptColumns & PlaceColumns & ColumnsOf<typeof PROJECT_FIELDS>;
+  readonly users: KeptColumns & PlaceColumns & ColumnsOf<typeof USER_FIELDS>;
   readonly memberships: KeptColumns & {
     readonly tenant_id: string;
     readonly user_id: string;
@@ -133,6 +126,11 @@ interface KeptColumns {
   readonly version: Generated<bigint>;
   readonly created_at_ms: bigint | null;
   readonly updated_at_ms: bigint | null;
+}
+
+interface PlaceColumns {
+  readonly id: string;
+  readonly tenant_id: string;
 }
 
 interface ActorColumns {

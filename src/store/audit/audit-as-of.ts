@@ -3,7 +3,8 @@
 import { chainOf } from "./audit-chain.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
 import type { Page, PageRequest, Reader } from "../reader.ts";
-import { auditedMembership, auditedToken, auditedUser } from "../database/row-values.ts";
+import { auditedOf, USER_FIELDS } from "../database/identity-fields.ts";
+import { auditedMembership, auditedToken } from "../database/row-values.ts";
 
 /** An identity as the audit log shows it. */
 export interface EarlierIdentity {
@@ -55,7 +56,7 @@ async function presentIdentities(reader: Reader, tenantId: string, states: Recor
     void states[kind].set(id, { id, projectId, value });
   await allPages(
     (page) => reader.listUsers(page, { tenantId }),
-    (user) => put("user", user.id, null, auditedUser(user)),
+    (user) => put("user", user.id, null, auditedOf(USER_FIELDS, user)),
   );
   await allPages(
     (page) => reader.listMemberships(page, { tenantId }),

@@ -1,8 +1,9 @@
 // Converts between rows and values of identities and the audit log, the same for every database. Those of resources are
 // in configuration/resource-rows.ts.
 import type { Selectable } from "kysely";
-import type { Membership, Project, Tenant, User } from "../../core/identity.ts";
+import type { Membership, Project, User } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
+import { field, membersOf, NAME, PROJECT_FIELDS, USER_FIELDS } from "./identity-fields.ts";
 import {
   type Actor,
   AUDIT_WAYS,
@@ -28,7 +29,7 @@ import {
 type Row<Table extends keyof Schema> = Selectable<Schema[Table]>;
 
 const DAY_MS = 86_400_000;
-export const NO_CAPS: TokenCaps = { personalDays: null, projectDays: null };
+const NO_CAPS: TokenCaps = { personalDays: null, projectDays: null };
 
 function kept(row: {
   readonly version: bigint;
@@ -42,52 +43,48 @@ function kept(row: {
   };
 }
 
-export function capColumns(caps: TokenCaps) {
-  return {
-    personal_token_max_ms: caps.personalDays === null ? null : toInteger(caps.personalDays * DAY_MS),
-    project_token_max_ms: caps.projectDays === null ? null : toInteger(caps.projectDays * DAY_MS),
-  };
-}
+const daysToMs = (days: number | null): bigint | null => (days === null ? null : toInteger(days * DAY_MS));
+const daysOfMs = (ms: bigint | null): number | null => (ms === null ? null : fromInteger(ms) / DAY_MS);
+type CapColumns = Pick<Row<"tenants">, "personal_token_max_ms" | "project_token_max_ms">;
 
-export function plainTenantOf(row: Row<"tenants">): StoredTenant {
-  const tenant: Tenant = { id: row.id, name: row.name };
-  if (row.personal_token_max_ms === null && row.project_token_max_ms === null) return tenant;
-  const days = (ms: bigint | null): number | null => (ms === null ? null : fromInteger(ms) / DAY_MS);
-  return {
-    ...tenant,
-    tokenCaps: { personalDays: days(row.personal_token_max_ms), projectDays: days(row.project_token_max_ms) },
-  };
-}
+export const TENANT_FIELDS = {
+  name: NAME,
+  tokenCaps: field<TokenCaps | undefined, CapColumns>({
+    toColumns: ({ personalDays, projectDays } = NO_CAPS) => ({
+      personal_token_max_ms: daysToMs(personalDays),
+      project_token_max_ms: daysToMs(projectDays),
+    }),
+    fromColumns: ({ personal_token_max_ms: personal, project_token_max_ms: project }) =>
+      personal === null && project === null
+        ? undefined
+        : { personalDays: daysOfMs(personal), projectDays: daysOfMs(project) },
+    audited: ({ personalDays, projectDays } = NO_CAPS) => ({
+      personal_token_max_days: personalDays,
+      project_token_max_days: projectDays,
+    }),
+  }),
+};
+
+export const plainTenantOf = (row: Row<"tenants">): StoredTenant => ({ id: row.id, ...membersOf(TENANT_FIELDS, row) });
 export const tenantOf = (row: Row<"tenants">): Kept<StoredTenant> => ({ ...plainTenantOf(row), ...kept(row) });
 
 export const plainProjectOf = (row: Row<"projects">): Project => ({
   id: row.id,
   tenantId: row.tenant_id,
-  name: row.name,
+  ...membersOf(PROJECT_FIELDS, row),
 });
 export const projectOf = (row: Row<"projects">): Kept<Project> => ({ ...plainProjectOf(row), ...kept(row) });
 
+const storedUserOf = (row: Row<"users">): StoredUser => ({
+  id: row.id,
+  tenantId: row.tenant_id,
+  ...membersOf(USER_FIELDS, row),
+});
+export const userOf = (row: Row<"users">): Kept<StoredUser> => ({ ...storedUserOf(row), ...kept(row) });
+/** What calls read of a user. */
 export function plainUserOf(row: Row<"users">): User {
-  return {
-    id: row.id,
-    tenantId: row.tenant_id,
-    name: row.name,
-    ...(row.is_operator !== 0n && { isOperator: true }),
-    ...(row.issuer !== null && row.subject !== null && { login: { issuer: row.issuer, subject: row.subject } }),
-  };
-}
-
-export function userOf(row: Row<"users">): Kept<StoredUser> {
-  const login = row.issuer === null || row.subject === null ? null : { issuer: row.issuer, subject: row.subject };
-  return {
-    id: row.id,
-    tenantId: row.tenant_id,
-    name: row.name,
-    email: row.email,
-    login,
-    isOperator: row.is_operator !== 0n,
-    ...kept(row),
-  };
+  const { id, tenantId, name, isOperator, login } = storedUserOf(row);
+  return { id, tenantId, name, ...(isOperator === true && { isOperator }), ...(login != null && { login }) };
 }
 
 export function plainMembershipOf(row: Row<"memberships">): Membership {
@@ -188,20 +185,8 @@ export function auditRowOf(row: Row<"audit_log">): AuditRow {
   };
 }
 
-// Identities as the audit log shows them: with the names of the admin API, without secrets and their hashes.
+// As the audit log shows them: with the names of the admin API, without secrets and their hashes.
 
-export function auditedTenant({ name, tokenCaps = NO_CAPS }: StoredTenant): JsonObject {
-  return { name, personal_token_max_days: tokenCaps.personalDays, project_token_max_days: tokenCaps.projectDays };
-}
-export const auditedProject = ({ name }: Project): JsonObject => ({ name });
-export function auditedUser({ name, email = null, login = null, isOperator = false }: StoredUser): JsonObject {
-  return {
-    name,
-    email,
-    operator: isOperator,
-    login: login === null ? null : { issuer: login.issuer, subject: login.subject },
-  };
-}
 export const auditedMembership = ({ role }: Membership): JsonObject => ({ role });
 export function auditedToken(token: StoredToken): JsonObject {
   const { kind, name, userId, role, permissions, models, routes, ipRanges, secrets, expiresAtMs, revokedAtMs } = token;

@@ -1,6 +1,6 @@
 // Writes of tenants, projects, users and memberships, over any database that Kysely supports. A removal
 // also removes what depends on it, row by row, so that each has its entry in the audit log.
-import { sql } from "kysely";
+import { type Insertable, sql } from "kysely";
 import type { Membership, Project } from "../../core/identity.ts";
 import { kyselyReader } from "../kysely-reader.ts";
 import { removeResourcesOf } from "../configuration/kysely-resource-writes.ts";
@@ -16,62 +16,97 @@ import {
   requireFound,
   type Work,
 } from "../kysely-work.ts";
-import type { Kept, StoredTenant, StoredUser } from "../records.ts";
-import {
-  auditedMembership,
-  auditedProject,
-  auditedTenant,
-  auditedUser,
-  capColumns,
-  NO_CAPS,
-} from "../database/row-values.ts";
+import type { ConfigurationScope, Kept, StoredTenant, StoredUser } from "../records.ts";
+import { auditedOf, columnsOf, type Fields, PROJECT_FIELDS, USER_FIELDS } from "../database/identity-fields.ts";
+import { auditedMembership, TENANT_FIELDS } from "../database/row-values.ts";
+import type { Reader } from "../reader.ts";
+import type { Schema } from "../schema.ts";
 import { StoreError } from "../store.ts";
 import type { ExpectedVersion, Writer } from "../writer.ts";
 import { tokenWrites, changeToken } from "./kysely-token-writes.ts";
 import { removeViewsOf } from "../configuration/kysely-view-writes.ts";
 
-// Tenants.
+interface Thing<T> {
+  readonly kind: "tenant" | "project" | "user";
+  readonly table: "tenants" | "projects" | "users";
+  readonly fields: Fields;
+  readonly find: (id: string) => Promise<Kept<T> | null>;
+  /** Where it is, as the audit log says. */
+  readonly placeOf: (thing: T) => ConfigurationScope;
+  /** Throws where the state is in conflict with another thing. */
+  readonly check?: (state: T) => Promise<void>;
+  /** Removes what is in it and what depends on it. */
+  readonly removeDependents: (thing: T) => Promise<void>;
+}
 
-export function tenantWrites(work: Work): Pick<Writer, "createTenant" | "changeTenant" | "removeTenant"> {
+/** The writes of a thing, the same for tenants, projects and users. */
+function writesOf<T extends { readonly id: string; readonly name: string }>(
+  work: Work,
+  { kind, table, fields, find, placeOf, check, removeDependents }: Thing<T>,
+) {
   const { tx, nowMs } = work;
-  const reader = kyselyReader(tx, { clock: { now: () => nowMs }, cipher: null });
-  const recorded = (id: string, before: StoredTenant | null, after: StoredTenant | null): void =>
+  const recorded = (thing: T, before: T | null, after: T | null): void =>
     record(work, {
-      kind: "tenant",
-      id,
+      kind,
+      id: thing.id,
       name: (after ?? before)!.name,
-      tenantId: id,
-      projectId: null,
-      before: before && auditedTenant(before),
-      after: after && auditedTenant(after),
+      ...placeOf(thing),
+      before: before && auditedOf(fields, before),
+      after: after && auditedOf(fields, after),
     });
+  const columns = async (state: T) => {
+    const made = columnsOf(fields, state);
+    requireTexts(...Object.values(made).filter((value) => typeof value === "string"));
+    await check?.(state);
+    return made;
+  };
   return {
-    async createTenant(tenant) {
-      requireTexts(tenant.name);
-      await refuseUsedId(tx, "tenants", tenant.id);
+    create: async (thing: T): Promise<Kept<T>> => {
+      const { tenantId } = placeOf(thing);
+      if (kind !== "tenant") await requireTenant(tx, tenantId);
+      await refuseUsedId(tx, table, thing.id);
+      const ids = kind === "tenant" ? { id: thing.id } : { id: thing.id, tenant_id: tenantId };
+      const row = { ...ids, ...(await columns(thing)), ...createdAt(nowMs) };
       await tx
-        .insertInto("tenants")
-        .values({ id: tenant.id, name: tenant.name, ...capColumns(tenant.tokenCaps ?? NO_CAPS), ...createdAt(nowMs) })
+        .insertInto(table)
+        .values(row as Insertable<Schema[typeof table]>)
         .execute();
-      recorded(tenant.id, null, tenant);
-      return (await reader.findTenant(tenant.id))!;
+      recorded(thing, null, thing);
+      return (await find(thing.id))!;
     },
-    async changeTenant(id, change, expected) {
-      const before = requireFound(await reader.findTenant(id), "tenant", id);
-      requireVersion("tenant", before.version, expected);
-      const after = change(before);
-      requireTexts(after.name);
+    change: async (id: string, change: (thing: Kept<T>) => T, expected?: ExpectedVersion): Promise<Kept<T>> => {
+      const before = requireFound(await find(id), kind, id);
+      requireVersion(kind, before.version, expected);
+      const after = { ...change(before), id };
       await tx
-        .updateTable("tenants")
-        .set({ name: after.name, ...capColumns(after.tokenCaps ?? NO_CAPS), ...changed(before, nowMs) })
+        .updateTable(table)
+        .set({ ...(await columns(after)), ...changed(before, nowMs) })
         .where("id", "=", id)
         .execute();
-      recorded(id, before, after);
-      return (await reader.findTenant(id))!;
+      recorded(before, before, after);
+      return (await find(id))!;
     },
-    async removeTenant(id, expected) {
-      const tenant = requireFound(await reader.findTenant(id), "tenant", id);
-      requireVersion("tenant", tenant.version, expected);
+    remove: async (id: string, expected?: ExpectedVersion): Promise<void> => {
+      const thing = requireFound(await find(id), kind, id);
+      requireVersion(kind, thing.version, expected);
+      await removeDependents(thing);
+      await tx.deleteFrom(table).where("id", "=", id).execute();
+      recorded(thing, thing, null);
+    },
+  };
+}
+
+const readerOf = ({ tx, nowMs }: Work): Reader => kyselyReader(tx, { clock: { now: () => nowMs }, cipher: null });
+
+export function tenantWrites(work: Work): Pick<Writer, "createTenant" | "changeTenant" | "removeTenant"> {
+  const { tx } = work;
+  const { create, change, remove } = writesOf<StoredTenant>(work, {
+    kind: "tenant",
+    table: "tenants",
+    fields: TENANT_FIELDS,
+    find: (id) => readerOf(work).findTenant(id),
+    placeOf: ({ id }) => ({ tenantId: id, projectId: null }),
+    async removeDependents({ id }) {
       if ((await tx.selectFrom("tenants").select("id").where("id", "!=", id).limit(1).executeTakeFirst()) === undefined)
         throw new StoreError("conflict", "The last tenant cannot be removed.");
       for (const project of await tx.selectFrom("projects").select("id").where("tenant_id", "=", id).execute())
@@ -79,7 +114,6 @@ export function tenantWrites(work: Work): Pick<Writer, "createTenant" | "changeT
       for (const user of await tx.selectFrom("users").select("id").where("tenant_id", "=", id).execute())
         await userWrites(work).removeUser(user.id);
       await removeResourcesOf(work, id, null);
-      await tx.deleteFrom("tenants").where("id", "=", id).execute();
       // Encrypted credentials must not outlive their tenant, nor become available to another tenant of the same name.
       await tx.deleteFrom("version_changes").where("tenant_id", "=", id).execute();
       await sql`delete from call_content where tenant_id = ${id}`.execute(tx);
@@ -89,54 +123,20 @@ export function tenantWrites(work: Work): Pick<Writer, "createTenant" | "changeT
         work.steps.length,
         ...work.steps.filter((step) => (step.after ?? step.before)!.tenantId !== id),
       );
-      recorded(id, tenant, null);
     },
-  };
+  });
+  return { createTenant: create, changeTenant: change, removeTenant: remove };
 }
 
-// Projects.
-
 export function projectWrites(work: Work): Pick<Writer, "createProject" | "changeProject" | "removeProject"> {
-  const { tx, nowMs } = work;
-  const reader = kyselyReader(tx, { clock: { now: () => nowMs }, cipher: null });
-  const recorded = (project: Project, before: Project | null, after: Project | null): void =>
-    record(work, {
-      kind: "project",
-      id: project.id,
-      name: (after ?? before)!.name,
-      tenantId: project.tenantId,
-      projectId: project.id,
-      before: before && auditedProject(before),
-      after: after && auditedProject(after),
-    });
-  return {
-    async createProject(project) {
-      requireTexts(project.name);
-      await requireTenant(tx, project.tenantId);
-      await refuseUsedId(tx, "projects", project.id);
-      await tx
-        .insertInto("projects")
-        .values({ id: project.id, tenant_id: project.tenantId, name: project.name, ...createdAt(nowMs) })
-        .execute();
-      recorded(project, null, project);
-      return (await reader.findProject(project.id))!;
-    },
-    async changeProject(id, change, expected) {
-      const before = requireFound(await reader.findProject(id), "project", id);
-      requireVersion("project", before.version, expected);
-      const after = change(before);
-      requireTexts(after.name);
-      await tx
-        .updateTable("projects")
-        .set({ name: after.name, ...changed(before, nowMs) })
-        .where("id", "=", id)
-        .execute();
-      recorded(before, before, after);
-      return (await reader.findProject(id))!;
-    },
-    async removeProject(id, expected) {
-      const project = requireFound(await reader.findProject(id), "project", id);
-      requireVersion("project", project.version, expected);
+  const { tx } = work;
+  const { create, change, remove } = writesOf<Project>(work, {
+    kind: "project",
+    table: "projects",
+    fields: PROJECT_FIELDS,
+    find: (id) => readerOf(work).findProject(id),
+    placeOf: ({ id, tenantId }) => ({ tenantId, projectId: id }),
+    async removeDependents({ id, tenantId }) {
       for (const { user_id: userId } of await tx
         .selectFrom("memberships")
         .select("user_id")
@@ -145,70 +145,29 @@ export function projectWrites(work: Work): Pick<Writer, "createProject" | "chang
         await removeMembership(work, userId, id);
       for (const token of await tx.selectFrom("access_tokens").select("id").where("project_id", "=", id).execute())
         await tokenWrites(work).removeToken(token.id);
-      await removeResourcesOf(work, project.tenantId, id);
-      await tx.deleteFrom("projects").where("id", "=", id).execute();
+      await removeResourcesOf(work, tenantId, id);
       // Another project of the same name may have other members.
-      await sql`delete from call_content where tenant_id = ${project.tenantId} and project_id = ${id}`.execute(tx);
-      recorded(project, project, null);
+      await sql`delete from call_content where tenant_id = ${tenantId} and project_id = ${id}`.execute(tx);
     },
-  };
+  });
+  return { createProject: create, changeProject: change, removeProject: remove };
 }
 
-// Users and memberships.
-
 export function userWrites(work: Work): Pick<Writer, "createUser" | "changeUser" | "removeUser"> {
-  const { tx, nowMs } = work;
-  const reader = kyselyReader(tx, { clock: { now: () => nowMs }, cipher: null });
-  const recorded = (user: StoredUser, before: StoredUser | null, after: StoredUser | null): void =>
-    record(work, {
-      kind: "user",
-      id: user.id,
-      name: (after ?? before)!.name,
-      tenantId: user.tenantId,
-      projectId: null,
-      before: before && auditedUser(before),
-      after: after && auditedUser(after),
-    });
-  const columns = async (user: StoredUser) => {
-    const { name, email = null, login = null } = user;
-    requireTexts(name, email, login?.issuer, login?.subject);
-    const other = login === null ? null : await reader.findUserByLogin(user.tenantId, login.issuer, login.subject);
-    if (other !== null && other.id !== user.id)
-      throw new StoreError("exists", "Another user of the tenant already has this login.");
-    return {
-      name,
-      email,
-      issuer: login?.issuer ?? null,
-      subject: login?.subject ?? null,
-      is_operator: user.isOperator === true ? 1n : 0n,
-    };
-  };
-  return {
-    async createUser(user) {
-      await requireTenant(tx, user.tenantId);
-      await refuseUsedId(tx, "users", user.id);
-      await tx
-        .insertInto("users")
-        .values({ id: user.id, tenant_id: user.tenantId, ...(await columns(user)), ...createdAt(nowMs) })
-        .execute();
-      recorded(user, null, user);
-      return (await reader.findUser(user.id))!;
+  const { tx } = work;
+  const reader = readerOf(work);
+  const { create, change, remove } = writesOf<StoredUser>(work, {
+    kind: "user",
+    table: "users",
+    fields: USER_FIELDS,
+    find: (id) => reader.findUser(id),
+    placeOf: ({ tenantId }) => ({ tenantId, projectId: null }),
+    async check({ id, tenantId, login }) {
+      const other = login == null ? null : await reader.findUserByLogin(tenantId, login.issuer, login.subject);
+      if (other !== null && other.id !== id)
+        throw new StoreError("exists", "Another user of the tenant already has this login.");
     },
-    async changeUser(id, change, expected) {
-      const before = requireFound(await reader.findUser(id), "user", id);
-      requireVersion("user", before.version, expected);
-      const after = { ...change(before), id };
-      await tx
-        .updateTable("users")
-        .set({ ...(await columns(after)), ...changed(before, nowMs) })
-        .where("id", "=", id)
-        .execute();
-      recorded(before, before, after);
-      return (await reader.findUser(id))!;
-    },
-    async removeUser(id, expected) {
-      const user = requireFound(await reader.findUser(id), "user", id);
-      requireVersion("user", user.version, expected);
+    async removeDependents({ id }) {
       for (const token of await tx.selectFrom("access_tokens").select("id").where("user_id", "=", id).execute())
         await tokenWrites(work).removeToken(token.id);
       for (const { project_id: projectId } of await tx
@@ -218,11 +177,12 @@ export function userWrites(work: Work): Pick<Writer, "createUser" | "changeUser"
         .execute())
         await removeMembership(work, id, projectId);
       await removeViewsOf(work, id);
-      await tx.deleteFrom("users").where("id", "=", id).execute();
-      recorded(user, user, null);
     },
-  };
+  });
+  return { createUser: create, changeUser: change, removeUser: remove };
 }
+
+// Memberships.
 
 function recordMembership(
   work: Work,
@@ -251,7 +211,7 @@ export async function putMembership(
   const { userId, tenantId, projectId, role } = membership;
   await requireInTenant(tx, "users", userId, tenantId);
   if (projectId !== null) await requireInTenant(tx, "projects", projectId, tenantId);
-  const reader = kyselyReader(tx, { clock: { now: () => nowMs }, cipher: null });
+  const reader = readerOf(work);
   const before = await reader.findMembership(userId, projectId);
   if (before === null && expected != null) throw new StoreError("stale", "The membership was removed in the meantime.");
   if (before !== null) requireVersion("membership", before.version, expected);
@@ -278,11 +238,7 @@ export async function removeMembership(
   expected?: ExpectedVersion,
 ): Promise<void> {
   const { tx, nowMs } = work;
-  const membership = requireFound(
-    await kyselyReader(tx, { clock: { now: () => nowMs }, cipher: null }).findMembership(userId, projectId),
-    "membership of",
-    userId,
-  );
+  const membership = requireFound(await readerOf(work).findMembership(userId, projectId), "membership of", userId);
   requireVersion("membership", membership.version, expected);
   await tx
     .deleteFrom("memberships")
@@ -310,5 +266,3 @@ export async function removeMembership(
       "The user's last membership was removed in the meantime.",
     );
 }
-
-// Access tokens.

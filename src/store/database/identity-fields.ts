@@ -1,0 +1,78 @@
+// The fields that projects and users have beside their ids: the member with the value, its columns, and what the audit log
+// shows of it. The types of rows and of what the store keeps follow from here: CONTRIBUTING.md#adding-a-field-of-a-user.
+import type { Login } from "../../core/identity.ts";
+import type { JsonObject } from "../../core/json.ts";
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** A field with the name of its member. A member that may be undefined may also be left out. */
+export interface Field<Member, Columns> {
+  toColumns(value: Member): Columns;
+  fromColumns(row: Columns): Member;
+  /** By the names of the admin API; nothing where it is a secret. */
+  audited(value: Member): JsonObject;
+}
+export type Fields = Readonly<Record<string, Field<unknown, Values>>>;
+
+export const field = <Member, Columns>(of: Field<Member, Columns>): Field<Member, Columns> => of;
+
+export const NAME = field<string, { readonly name: string }>({
+  toColumns: (name) => ({ name }),
+  fromColumns: ({ name }) => name,
+  audited: (name) => ({ name }),
+});
+
+export const PROJECT_FIELDS = { name: NAME };
+
+export const USER_FIELDS = {
+  name: NAME,
+  email: field<string | null | undefined, { readonly email: string | null }>({
+    toColumns: (email = null) => ({ email }),
+    fromColumns: ({ email }) => email,
+    audited: (email = null) => ({ email }),
+  }),
+  isOperator: field<boolean | undefined, { /** 1 or 0. */ readonly is_operator: bigint }>({
+    toColumns: (isOperator) => ({ is_operator: isOperator === true ? 1n : 0n }),
+    fromColumns: (row) => row.is_operator !== 0n,
+    audited: (operator = false) => ({ operator }),
+  }),
+  /** No two users of a tenant have the same. */
+  login: field<Login | null | undefined, { readonly issuer: string | null; readonly subject: string | null }>({
+    toColumns: (login) => ({ issuer: login?.issuer ?? null, subject: login?.subject ?? null }),
+    fromColumns: ({ issuer, subject }) => (issuer === null || subject === null ? null : { issuer, subject }),
+    audited: (login) => ({ login: login == null ? null : { issuer: login.issuer, subject: login.subject } }),
+  }),
+};
+
+type MemberOf<Of> = Of extends { fromColumns(row: never): infer Member } ? Member : never;
+type Optional<Of extends Fields> = {
+  [Name in keyof Of]: undefined extends MemberOf<Of[Name]> ? Name : never;
+}[keyof Of];
+/** The members that the fields are in a thing. */
+export type MembersOf<Of extends Fields> = {
+  readonly [Name in Exclude<keyof Of, Optional<Of>>]: MemberOf<Of[Name]>;
+} & { readonly [Name in Optional<Of>]?: Exclude<MemberOf<Of[Name]>, undefined> };
+
+type All<Union> = (Union extends unknown ? (one: Union) => void : never) extends (all: infer Of) => void ? Of : never;
+/** The columns that the fields have in a row. */
+export type ColumnsOf<Of extends Fields> = All<ReturnType<Of[keyof Of]["toColumns"]>>;
+
+export function columnsOf(fields: Fields, thing: object): Values {
+  return joined(fields, (one, name) => one.toColumns((thing as Values)[name]));
+}
+
+export function membersOf<Of extends Fields>(fields: Of, row: ColumnsOf<Of> & Values): MembersOf<Of> {
+  return joined(fields, (one, name) => {
+    const value = one.fromColumns(row);
+    return value === undefined ? {} : { [name]: value };
+  }) as MembersOf<Of>;
+}
+
+/** What the audit log shows of a thing. */
+export function auditedOf(fields: Fields, thing: object): JsonObject {
+  return joined(fields, (one, name) => one.audited((thing as Values)[name])) as JsonObject;
+}
+
+function joined(fields: Fields, part: (one: Fields[string], name: string) => Values): Values {
+  return Object.fromEntries(Object.entries(fields).flatMap(([name, one]) => Object.entries(part(one, name))));
+}
