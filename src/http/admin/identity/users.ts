@@ -6,7 +6,7 @@ import { type Membership, type Role, ROLES, roleAtLeast } from "../../../core/id
 import type { JsonObject } from "../../../core/json.ts";
 import type { Kept, StoredUser } from "../../../store/records.ts";
 import type { Reader } from "../../../store/reader.ts";
-import { type AdminCall, type AdminOperation, type Answer, reading, writing } from "../operation.ts";
+import { type AdminCall, type AdminOperation, reading, writing } from "../operation.ts";
 import {
   chosenId,
   requireEtag,
@@ -14,14 +14,13 @@ import {
   etagField,
   etagOf,
   shownVersion,
-  label,
   listed,
   listOf,
   pageOf,
   pageQuery,
-  search,
   time,
 } from "../schemas.ts";
+import { identityOperations, memberOf, NAME, type Thing } from "./identity-operations.ts";
 
 const PROJECT_ROLES = ["viewer", "developer", "maintainer"] as const;
 
@@ -36,40 +35,6 @@ const operator = z.boolean().meta({
     "Whether the user is an operator of the gateway, with access to all tenants, `/metrics` and `/readyz?verbose`. Only operators can change it. The user also needs a role in a tenant or project.",
 });
 const email = z.email().max(254);
-const user = z
-  .strictObject({
-    id: chosenId,
-    tenant_id: chosenId,
-    name: z.string(),
-    email: z.string().nullable(),
-    login: login.nullable(),
-    operator: z.boolean(),
-    etag: etagField,
-    created_at: time.nullable(),
-    updated_at: time.nullable(),
-  })
-  .meta({ id: "User" });
-const newUser = z
-  .strictObject({
-    id: chosenId,
-    name: label.optional(),
-    email: email.nullish(),
-    login: login.nullish(),
-    role: z
-      .enum(ROLES)
-      .nullish()
-      .meta({ description: "The role in the whole tenant, at most the caller's own; none by default." }),
-    operator: operator.optional(),
-  })
-  .meta({ id: "NewUser" });
-const userChange = z
-  .strictObject({
-    name: label.optional(),
-    email: email.nullish(),
-    login: login.nullish(),
-    operator: operator.optional(),
-  })
-  .meta({ id: "UserChange" });
 const membership = z
   .strictObject({
     user_id: chosenId,
@@ -84,18 +49,6 @@ const membership = z
 const tenantRole = z.strictObject({ role: z.enum(ROLES) }).meta({ id: "TenantRole" });
 const projectRole = z.strictObject({ role: z.enum(PROJECT_ROLES) }).meta({ id: "ProjectRole" });
 
-function shownUser(kept: Kept<StoredUser>): JsonObject {
-  const { id, tenantId, name, email: address, login: known, isOperator = false } = kept;
-  return {
-    id,
-    tenant_id: tenantId,
-    name,
-    email: address ?? null,
-    login: known == null ? null : { issuer: known.issuer, subject: known.subject },
-    operator: isOperator,
-    ...shownVersion(kept),
-  };
-}
 function shownMembership(kept: Kept<Membership>): JsonObject {
   return {
     user_id: kept.userId,
@@ -105,12 +58,6 @@ function shownMembership(kept: Kept<Membership>): JsonObject {
     ...shownVersion(kept),
   };
 }
-const answerUser = (kept: Kept<StoredUser>, status: 200 | 201 = 200): Answer => ({
-  status,
-  body: shownUser(kept),
-  etag: etagOf(kept),
-});
-
 async function requireUser(store: Reader, tenantId: string, id: string): Promise<Kept<StoredUser>> {
   const found = await store.findUser(id);
   if (found === null || found.tenantId !== tenantId) throw nothingThere(`user ${id} in the tenant ${tenantId}`);
@@ -146,103 +93,55 @@ async function requireAnotherOperator(store: Reader, { id, isOperator = false }:
     throw new GatewayError("conflict", "This is the gateway's last operator. Make another user an operator first.");
 }
 
-const listUsers = reading({
-  id: "listUsers",
-  path: "/tenants/{tenant}/users",
-  tag: "users",
-  summary: "List the users of a tenant",
-  query: z.strictObject({ ...pageQuery, search, email: email.optional() }),
-  answer: listOf(user, "UserList"),
-  run: async ({ place, query }, store) => ({
-    body: listed(
-      await store.listUsers(pageOf(query), {
-        tenantId: place!.tenantId,
-        ...(query.search !== undefined && { search: query.search }),
-        ...(query.email !== undefined && { email: query.email }),
-      }),
-      shownUser,
-    ),
-  }),
-});
-const createUser = writing({
-  method: "post",
-  id: "createUser",
-  path: "/tenants/{tenant}/users",
-  tag: "users",
-  summary: "Create a user, optionally with a role in the tenant",
-  query: z.strictObject(dryRunQuery),
-  body: newUser,
-  answer: user,
-  run: async ({ place, role, body, caller }, writer) => {
-    const { tenantId } = place!;
-    if (body.operator === true) requireOperator(caller, "operator");
-    if (body.role != null) requireRoleWithin(role, body.role, "role");
-    const made = await writer.createUser({
-      id: body.id,
-      tenantId,
-      name: body.name ?? body.id,
-      email: body.email ?? null,
-      login: body.login ?? null,
-      isOperator: body.operator ?? false,
-    });
-    if (body.role != null) await writer.putMembership({ userId: made.id, tenantId, projectId: null, role: body.role });
-    return answerUser(made, 201);
+const member = memberOf<StoredUser>();
+
+const USER: Thing<StoredUser> = {
+  word: "User",
+  base: "/tenants/{tenant}/users",
+  summaries: {
+    list: "List the users of a tenant",
+    create: "Create a user, optionally with a role in the tenant",
+    read: "Get a user",
+    update: "Change a user's name, address, login or operator status",
+    delete: "Delete a user with memberships and personal tokens",
   },
-});
-const readUser = reading({
-  id: "readUser",
-  path: "/tenants/{tenant}/users/{user}",
-  tag: "users",
-  summary: "Get a user",
-  answer: user,
-  run: async ({ place, params }, store) => answerUser(await requireUser(store, place!.tenantId, params["user"]!)),
-});
-const updateUser = writing({
-  method: "patch",
-  id: "updateUser",
-  path: "/tenants/{tenant}/users/{user}",
-  tag: "users",
-  summary: "Change a user's name, address, login or operator status",
-  query: z.strictObject(dryRunQuery),
-  body: userChange,
-  answer: user,
-  run: async (call, writer) => {
-    const { place, params, body, ifMatch } = call;
-    const current = await requireUser(writer, place!.tenantId, params["user"]!);
-    await requireNotAbove(call, writer, current);
-    requireEtag(ifMatch, current);
-    const {
-      name = current.name,
-      email: address = current.email ?? null,
-      login: known = current.login ?? null,
-      operator: isOperator = current.isOperator ?? false,
-    } = body;
-    if (isOperator !== current.isOperator) requireOperator(call.caller, "operator");
-    if (!isOperator) await requireAnotherOperator(writer, current);
-    return answerUser(
-      await writer.changeUser(current.id, (now) => ({ ...now, name, email: address, login: known, isOperator })),
-    );
+  fields: {
+    name: NAME,
+    email: member("email", z.string().nullable(), email.nullish()),
+    login: member("login", login.nullable(), login.nullish()),
+    role: {
+      created: z
+        .enum(ROLES)
+        .nullish()
+        .meta({ description: "The role in the whole tenant, at most the caller's own; none by default." }),
+      async allow({ role: own }, _store, role: Role | null) {
+        if (role !== null) requireRoleWithin(own, role, "role");
+      },
+      async alsoCreate(writer, role: Role | null, { id: userId, tenantId }) {
+        if (role !== null) await writer.putMembership({ userId, tenantId, projectId: null, role });
+      },
+    },
+    operator: member("isOperator", z.boolean(), operator.optional(), {
+      async allow({ caller }, store, isOperator, current) {
+        if (isOperator !== (current?.isOperator ?? false)) requireOperator(caller, "operator");
+        if (current !== null && isOperator === false) await requireAnotherOperator(store, current);
+      },
+    }),
   },
-});
-const deleteUser = writing({
-  method: "delete",
-  id: "deleteUser",
-  path: "/tenants/{tenant}/users/{user}",
-  tag: "users",
-  summary: "Delete a user with memberships and personal tokens",
-  query: z.strictObject(dryRunQuery),
-  run: async (call, writer) => {
-    const current = await requireUser(writer, call.place!.tenantId, call.params["user"]!);
-    await requireNotAbove(call, writer, current);
-    requireEtag(call.ifMatch, current);
-    if (current.id === call.caller.token.userId)
+  filters: { email: email.optional() },
+  list: ({ place }, store, page, filter) => store.listUsers(page, { ...filter, tenantId: place!.tenantId }),
+  require: ({ place, params }, store) => requireUser(store, place!.tenantId, params["user"]!),
+  allow: requireNotAbove,
+  async allowDelete({ caller }, store, user) {
+    if (user.id === caller.token.userId)
       throw new GatewayError("conflict", "Users cannot delete themselves. Ask another user with the necessary role.");
-    await requireAnotherOwner(writer, current.tenantId, current.id);
-    await requireAnotherOperator(writer, current);
-    await writer.removeUser(current.id);
-    return { body: null };
+    await requireAnotherOwner(store, user.tenantId, user.id);
+    await requireAnotherOperator(store, user);
   },
-});
+  create: (writer, user) => writer.createUser(user),
+  change: (writer, id, change) => writer.changeUser(id, change),
+  remove: (writer, id) => writer.removeUser(id),
+};
 
 function membershipOperations(reach: "tenant" | "project"): readonly AdminOperation[] {
   const word = reach === "tenant" ? "Tenant" : "Project";
@@ -326,11 +225,7 @@ function membershipOperations(reach: "tenant" | "project"): readonly AdminOperat
 }
 
 export const USER_OPERATIONS: readonly AdminOperation[] = [
-  listUsers,
-  createUser,
-  readUser,
-  updateUser,
-  deleteUser,
+  ...identityOperations(USER),
   ...membershipOperations("tenant"),
   ...membershipOperations("project"),
 ];
