@@ -10,8 +10,9 @@
 import { withTimeout } from "../core/concurrency/timeout.ts";
 import { lookup } from "node:dns/promises";
 import { isIP, isIPv4 } from "node:net";
+import ipaddr from "ipaddr.js";
 import { GatewayError } from "../core/errors.ts";
-import { ipv4Value, ipv6Value } from "./ip-range.ts";
+import { parseIpAddress, rangesOf } from "./ip-range.ts";
 
 /**
  * `metadata` addresses hand out a cloud's credentials to any caller and are never called. `private` is every other
@@ -149,24 +150,7 @@ function unresolved(
   });
 }
 
-/** An address prefix: the first `bits` bits of `value`, a big-endian bit pattern. */
-interface Prefix {
-  readonly value: bigint;
-  readonly bits: number;
-}
-
-const prefixes = (...texts: readonly string[]): readonly Prefix[] =>
-  texts.map((text) => {
-    const [address = "", bits] = text.split("/");
-    return {
-      value: isIPv4(address) ? ipv4Value(address) : ipv6Value(address),
-      bits: Number(bits ?? (isIPv4(address) ? 32 : 128)),
-    };
-  });
-const inPrefix = (value: bigint, width: number, prefix: Prefix): boolean =>
-  value >> BigInt(width - prefix.bits) === prefix.value >> BigInt(width - prefix.bits);
-
-const IPV4_METADATA = prefixes(
+const IPV4_METADATA = rangesOf([
   "169.254.169.0/24", // AWS (also its DNS, time and licence servers), Google, Azure, Oracle, DigitalOcean, most others
   "169.254.170.0/24", // Amazon ECS and EKS: credentials of tasks and pods
   "169.254.0.23", // Tencent
@@ -174,62 +158,44 @@ const IPV4_METADATA = prefixes(
   "100.100.100.200", // Alibaba
   "168.63.129.16", // Azure's host agent
   "192.0.0.192", // Oracle Cloud Classic
-);
-const IPV4_PRIVATE = prefixes(
-  "0.0.0.0/8",
-  "10.0.0.0/8",
-  "100.64.0.0/10",
-  "127.0.0.0/8",
-  "169.254.0.0/16",
-  "172.16.0.0/12",
-  "192.0.0.0/24",
-  "192.0.2.0/24",
-  "192.88.99.0/24",
-  "192.168.0.0/16",
-  "198.18.0.0/15",
-  "198.51.100.0/24",
-  "203.0.113.0/24",
-  "224.0.0.0/4",
-  "240.0.0.0/4",
-);
-const IPV6_METADATA = prefixes(
-  "fd00:ec2::/32", // Amazon: metadata, pod credentials, DNS, time
-  "fd20:ce::254", // Google
-  "fd00:42::42", // Scaleway
-  "fe80::a9fe:a9fe", // OpenStack
-);
-/** The only part of the IPv6 space that is allocated for public use. */
-const [IPV6_PUBLIC] = prefixes("2000::/3") as readonly [Prefix];
-/** Special ranges inside the public part: IETF protocols with Teredo and ORCHID, and documentation. */
-const IPV6_PRIVATE = prefixes("2001::/23", "2001:db8::/32", "3fff::/20");
+]);
+/** How the library calls what is on the public Internet. Every other name of it is private. */
+const IPV4_PUBLIC: ReadonlySet<string> = new Set(["unicast", "as112", "amt"]);
 
-/**
- * IPv6 prefixes that embed an IPv4 address, with the number of bits behind it: mapped, translated, compatible, NAT64,
- * 6to4. The embedded address decides.
- */
-const IPV4_INSIDE: readonly (readonly [prefix: Prefix, shift: bigint])[] = [
-  ...prefixes("::ffff:0:0/96", "::ffff:0:0:0/96", "::/96", "64:ff9b::/96").map((prefix) => [prefix, 0n] as const),
-  ...prefixes("2002::/16").map((prefix) => [prefix, 80n] as const),
-];
-/** NAT64 of the local network (RFC 8215) is private, or metadata when the embedded address is. */
-const [LOCAL_NAT64] = prefixes("64:ff9b:1::/48") as readonly [Prefix];
+/** The first range that an address is in decides. */
+const IPV6_RANGES = {
+  // An IPv4 address is in the last bits: translated, compatible, NAT64.
+  inLastBits: rangesOf(["::ffff:0:0:0/96", "::/96", "64:ff9b::/96"]),
+  sixToFour: rangesOf(["2002::/16"]),
+  metadata: rangesOf([
+    "fd00:ec2::/32", // Amazon: metadata, pod credentials, DNS, time
+    "fd20:ce::254", // Google
+    "fd00:42::42", // Scaleway
+    "fe80::a9fe:a9fe", // OpenStack
+  ]),
+  localNat64: rangesOf(["64:ff9b:1::/48"]), // RFC 8215
+  // IETF protocols with Teredo and ORCHID, and documentation.
+  private: rangesOf(["2001::/23", "2001:db8::/32", "3fff::/20"]),
+  // The only part of the IPv6 space that is allocated for public use.
+  public: rangesOf(["2000::/3"]),
+};
 
 /** Classifies an IPv4 or IPv6 address. Throws TypeError for any other text. */
-export function addressRange(address: string): AddressRange {
-  const version = isIP(address);
-  if (version === 4) return ipv4Range(ipv4Value(address));
-  if (version === 0) throw new TypeError(`no IP address: ${address}`);
-  const value = ipv6Value(address);
-  for (const [prefix, shift] of IPV4_INSIDE)
-    if (inPrefix(value, 128, prefix)) return ipv4Range((value >> shift) & 0xffff_ffffn);
-  if (IPV6_METADATA.some((prefix) => inPrefix(value, 128, prefix))) return "metadata";
-  if (inPrefix(value, 128, LOCAL_NAT64)) return ipv4Range(value & 0xffff_ffffn) === "metadata" ? "metadata" : "private";
-  return inPrefix(value, 128, IPV6_PUBLIC) && !IPV6_PRIVATE.some((prefix) => inPrefix(value, 128, prefix))
-    ? "public"
-    : "private";
+export function addressRange(text: string): AddressRange {
+  const address = parseIpAddress(text);
+  if (address === null) throw new TypeError(`no IP address: ${text}`);
+  if (address instanceof ipaddr.IPv4) return ipv4Range(address);
+  const range = ipaddr.subnetMatch(address, IPV6_RANGES, "private");
+  const ipv4At = (byte: number): AddressRange =>
+    ipv4Range(new ipaddr.IPv4(address.toByteArray().slice(byte, byte + 4)));
+  if (range === "inLastBits") return ipv4At(12);
+  if (range === "sixToFour") return ipv4At(2);
+  // It is private, or metadata when the IPv4 address in it is.
+  if (range === "localNat64") return ipv4At(12) === "metadata" ? "metadata" : "private";
+  return range as AddressRange;
 }
 
-function ipv4Range(value: bigint): AddressRange {
-  if (IPV4_METADATA.some((prefix) => inPrefix(value, 32, prefix))) return "metadata";
-  return IPV4_PRIVATE.some((prefix) => inPrefix(value, 32, prefix)) ? "private" : "public";
+function ipv4Range(address: ipaddr.IPv4): AddressRange {
+  const range = IPV4_PUBLIC.has(address.range()) ? "public" : "private";
+  return ipaddr.subnetMatch(address, { metadata: IPV4_METADATA }, range) as AddressRange;
 }

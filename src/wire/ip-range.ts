@@ -1,38 +1,35 @@
-// IP addresses as numbers, and lists of addresses and CIDR ranges (RFC 4632, RFC 4291). An IPv4 address inside IPv6
-// (`::ffff:192.0.2.1`, as a socket that listens on both reports it) is treated as the IPv4 address, in ranges as well
-// as in addresses.
+// IP addresses, and lists of addresses and CIDR ranges (RFC 4632, RFC 4291), read and compared by `ipaddr.js`. An IPv4
+// address inside IPv6 (`::ffff:192.0.2.1`, as a socket that listens on both reports it) is treated as the IPv4 address,
+// in ranges as well as in addresses.
 import { isIP } from "node:net";
+import ipaddr from "ipaddr.js";
 import type { IpRanges } from "../core/snapshot.ts";
 
-/** A range is the first `bits` bits of `value`, a big-endian bit pattern. */
-interface Range {
-  readonly width: 32 | 128;
-  readonly value: bigint;
-  readonly bits: number;
-}
+type IpAddress = ipaddr.IPv4 | ipaddr.IPv6;
+/** An address, and how many of its first bits count. */
+type Range = [address: IpAddress, bits: number];
 
-const MAPPED = 0xffffn;
+const MAPPED = ipaddr.IPv6.parse("::ffff:0:0");
 const MAPPED_BITS = 96;
 
 /** Throws TypeError for a text that is neither an address nor a range of addresses. */
 export function compileIpRanges(texts: readonly string[]): IpRanges {
-  const ranges = texts.map((text) => {
+  const inside = rangesOf(texts);
+  return {
+    has: (text) => {
+      const address = parseIpAddress(text);
+      return address !== null && ipaddr.subnetMatch(address, { inside }, "outside") === "inside";
+    },
+  };
+}
+
+/** Ranges in the form of the library. Throws TypeError as compileIpRanges() does. */
+export function rangesOf(texts: readonly string[]): Range[] {
+  return texts.map((text) => {
     const range = parseIpRange(text);
     if (range === null) throw new TypeError(`not an IP address or range: ${text}`);
     return range;
   });
-  return {
-    has: (address) => {
-      const own = parseAddress(address);
-      return (
-        own !== null &&
-        ranges.some(
-          ({ width, value, bits }) =>
-            width === own.width && own.value >> BigInt(width - bits) === value >> BigInt(width - bits),
-        )
-      );
-    },
-  };
 }
 
 /** An address or a range: `192.0.2.1`, `10.0.0.0/8`, `2001:db8::/32`. */
@@ -40,48 +37,33 @@ export function isIpRange(text: string): boolean {
   return parseIpRange(text) !== null;
 }
 
+/** `null` for any other text. A zone after a percent sign is ignored. */
+export function parseIpAddress(text: string): IpAddress | null {
+  const address = parseAsWritten(text);
+  return address === null ? null : withoutMapping(address);
+}
+
 function parseIpRange(text: string): Range | null {
-  const [address = "", length, ...rest] = text.split("/");
-  const version = isIP(address);
-  if (version === 0 || address.includes("%") || rest.length > 0 || (length !== undefined && !/^\d{1,3}$/.test(length)))
-    return null;
-  const bits = length === undefined ? (version === 4 ? 32 : 128) : Number(length);
-  if (bits > (version === 4 ? 32 : 128)) return null;
-  const own = parseAddress(address)!;
+  const [, host = "", length] = /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  const address = parseAsWritten(host);
+  if (address === null) return null;
+  const width = address instanceof ipaddr.IPv4 ? 32 : 128;
+  const bits = length === undefined ? width : Number(length);
+  if (bits > width) return null;
   // A prefix that covers more than the mapped addresses is a range of IPv6.
-  if (version === 6 && own.width === 32)
-    return bits >= MAPPED_BITS ? { ...own, bits: bits - MAPPED_BITS } : { width: 128, value: ipv6Value(address), bits };
-  return { ...own, bits };
+  const own = bits < MAPPED_BITS ? address : withoutMapping(address);
+  return [own, own === address ? bits : bits - MAPPED_BITS];
 }
 
-function parseAddress(address: string): Pick<Range, "width" | "value"> | null {
-  const version = isIP(address);
-  if (version === 0) return null;
-  if (version === 4) return { width: 32, value: ipv4Value(address) };
-  const value = ipv6Value(address);
-  return value >> 32n === MAPPED ? { width: 32, value: value & 0xffff_ffffn } : { width: 128, value };
+/** The runtime decides what an address is: the library also takes octal and hexadecimal numbers, and fewer than four. */
+function parseAsWritten(text: string): IpAddress | null {
+  const version = isIP(text);
+  if (version !== 6) return version === 4 ? ipaddr.IPv4.parse(text) : null;
+  const [bare = ""] = text.split("%");
+  // The library takes `::192.0.2.1` for `::ffff:192.0.2.1`, which is another address.
+  return ipaddr.IPv6.parse(bare.replace(/^::(?=\d+\.)/, "0::"));
 }
 
-/** `address` has to be a valid IPv4 address. */
-export function ipv4Value(address: string): bigint {
-  return address.split(".").reduce((value, part) => (value << 8n) | BigInt(part), 0n);
-}
-
-/** `address` has to be a valid IPv6 address; a zone after a percent sign is ignored. */
-export function ipv6Value(address: string): bigint {
-  const [bare = ""] = address.split("%");
-  const [head = "", tail] = bare.split("::");
-  const left = ipv6Groups(head);
-  const right = ipv6Groups(tail ?? "");
-  const gap = tail === undefined ? 0 : 8 - left.length - right.length;
-  return [...left, ...Array<bigint>(gap).fill(0n), ...right].reduce((value, group) => (value << 16n) | group, 0n);
-}
-
-function ipv6Groups(text: string): bigint[] {
-  if (text === "") return [];
-  return text.split(":").flatMap((group) => {
-    if (!group.includes(".")) return [BigInt(`0x${group}`)];
-    const value = ipv4Value(group);
-    return [value >> 16n, value & 0xffffn];
-  });
+function withoutMapping(address: IpAddress): IpAddress {
+  return address instanceof ipaddr.IPv6 && address.match(MAPPED, MAPPED_BITS) ? address.toIPv4Address() : address;
 }

@@ -1,5 +1,6 @@
 // Ranges of IP addresses: their forms, and the addresses in them.
 import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
 import { compileIpRanges, isIpRange } from "../../src/wire/ip-range.ts";
 
 describe("a range of addresses", () => {
@@ -13,7 +14,10 @@ describe("a range of addresses", () => {
       ["2001:db8::/32", ["2001:db8::1", "2001:0DB8:ffff::"], ["2001:db9::1", "10.0.0.1"]],
       ["::/0", ["::1", "2001:db8::1"], ["10.0.0.1"]],
       ["::1", ["::1", "0:0:0:0:0:0:0:1"], ["::2"]],
-      ["fe80::/10", ["fe80::1%eth0"], ["fec0::1"]],
+      ["fe80::/10", ["fe80::1%eth0", "fe80::1%eth0.100", "fe80::1%br-lan"], ["fec0::1"]],
+      ["::/96", ["::192.0.2.1", "::c000:201", "::1"], ["192.0.2.1", "::ffff:192.0.2.1"]],
+      ["::192.0.2.1", ["::c000:201"], ["192.0.2.1", "::ffff:192.0.2.1"]],
+      ["64:ff9b::192.0.2.1", ["64:ff9b::c000:201"], ["192.0.2.1"]],
     ];
     for (const [range, inside, externalClients] of cases) {
       const ranges = compileIpRanges([range]);
@@ -21,6 +25,26 @@ describe("a range of addresses", () => {
       for (const address of externalClients)
         expect([range, address, ranges.has(address)]).toEqual([range, address, false]);
     }
+  });
+
+  test("of any length holds what has its first bits, in every spelling", () => {
+    const bitsOf = (groups: readonly number[]): string =>
+      groups.map((group) => group.toString(2).padStart(16, "0")).join("");
+    // Not one of IPv4 inside IPv6, whose ranges have other lengths.
+    const group = fc.nat(0xffff);
+    const address = fc.tuple(fc.integer({ min: 1, max: 0xffff }), group, group, group, group, group, group, group);
+    fc.assert(
+      fc.property(address, fc.nat(128), fc.nat(127), (groups, length, flipped) => {
+        const text = groups.map((one) => one.toString(16)).join(":");
+        const short = new URL(`http://[${text}]/`).hostname.slice(1, -1);
+        const ranges = compileIpRanges([`${text}/${length}`]);
+        const other = groups.map((one, at) => (at === flipped >> 4 ? one ^ (0x8000 >> (flipped & 15)) : one));
+        fc.pre(other[0] !== 0);
+        const otherText = other.map((one) => one.toString(16).padStart(4, "0")).join(":");
+        const isInside = bitsOf(other).slice(0, length) === bitsOf(groups).slice(0, length);
+        expect([text, short, otherText].map(ranges.has)).toEqual([true, true, isInside]);
+      }),
+    );
   });
 
   test("treats an IPv4 address inside IPv6 as the IPv4 address, on either side", () => {
@@ -35,8 +59,8 @@ describe("a range of addresses", () => {
     const ranges = compileIpRanges(["192.0.2.0/24", "::1"]);
     expect(["192.0.2.1", "::1", "192.0.3.1"].map(ranges.has)).toEqual([true, true, false]);
     expect(compileIpRanges([]).has("192.0.2.1")).toBe(false);
-    for (const text of ["", "unknown", "192.0.2", "192.0.2.1:80", "192.0.2.1, 192.0.2.2"])
-      expect(ranges.has(text)).toBe(false);
+    for (const text of ["", "unknown", "192.0.2", "192.0.2.1:80", "192.0.2.1, 192.0.2.2", "0300.0.2.1", "0xc0000201"])
+      expect([text, ranges.has(text)]).toEqual([text, false]);
   });
 
   test("is refused where it is invalid", () => {
@@ -50,6 +74,10 @@ describe("a range of addresses", () => {
       "::/129",
       "10.0.0",
       "010.0.0.1",
+      "0x7f.1",
+      "2130706433",
+      "::ffff:010.0.0.1",
+      "1::2::3",
       "example.com",
       "fe80::1%eth0",
       "10.0.0.0/8 ",

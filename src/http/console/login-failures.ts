@@ -3,6 +3,7 @@
 // address. The count is in the database, so that it holds over all workers and replicas.
 import { GatewayError } from "../../core/errors.ts";
 import { type Actor, LOCAL_ACTOR } from "../../store/records.ts";
+import { parseIpAddress } from "../../wire/ip-range.ts";
 import type { ConsoleContext } from "./console-context.ts";
 
 const WINDOW_MS = 15 * 60_000;
@@ -56,11 +57,13 @@ export async function countFailure(
 }
 
 /** Addresses of one IPv6 network belong to one customer of a provider. */
-function networkOf(address: string | null): string {
+function networkOf(text: string | null): string {
+  const address = text === null ? null : parseIpAddress(text);
   if (address === null) return "unknown";
-  if (!address.includes(":") || address.startsWith("::ffff:")) return address;
-  const [head = "", tail = ""] = address.split("::");
-  const groups = head === "" ? [] : head.split(":");
-  const missing = address.includes("::") ? 8 - groups.length - (tail === "" ? 0 : tail.split(":").length) : 0;
-  return [...groups, ...Array.from({ length: missing }, () => "0"), ...tail.split(":")].slice(0, 4).join(":");
+  return "parts" in address
+    ? address.parts
+        .slice(0, 4)
+        .map((part) => part.toString(16))
+        .join(":")
+    : address.toString();
 }
