@@ -104,6 +104,9 @@ describe("a login at a company's issuer", () => {
     issuer.codeFlow.claims = { groups: ["ai-users"], aud: "gateway" };
     const foreign = browser();
     await failing(foreign, await atIssuer(foreign));
+    issuer.codeFlow.claims = { groups: ["ai-users"], aud: [issuer.codeFlow.clientId, "gateway"] };
+    const shared = browser();
+    await failing(shared, await atIssuer(shared));
     issuer.codeFlow.claims = { groups: ["sales"] };
     const nobody = browser();
     await failing(nobody, await atIssuer(nobody));

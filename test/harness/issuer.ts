@@ -41,7 +41,7 @@ export async function startIssuer(options: { readonly claimedIssuer?: string } =
   let failing: number | null = null;
   const exchanged: URLSearchParams[] = [];
   const codes = new Map<string, URLSearchParams>();
-  const codeFlow: CodeFlow = { clientId: "console", clientSecret: "top secret+", claims: {}, exchanged };
+  const codeFlow: CodeFlow = { clientId: "web-console", clientSecret: "top secret+", claims: {}, exchanged };
   const addKey = async (kid: string, algorithm = "ES256"): Promise<void> => {
     keys.set(kid, { pair: await generateKeyPair(algorithm, { extractable: true }), algorithm });
   };

@@ -13,6 +13,7 @@ const LATER = [
   "google-auth-library",
   "ioredis",
   "jose",
+  "openid-client",
   "pg",
   "re2js",
 ];

@@ -1,9 +1,10 @@
 // The code flow with which a person logs in to the console at a company's issuer (OpenID Connect Core 1.0, 3.1; PKCE, RFC
-// 7636; RFC 9207): where the browser is sent, and what the code that it comes back with is exchanged for. The state of a
-// login that has begun is in the browser only.
-import { timingSafeEqual } from "node:crypto";
-import { isObject, type JsonObject } from "../../core/json.ts";
+// 7636; RFC 9207): where the browser is sent, and what the code that it comes back with is exchanged for. The protocol is
+// that of `openid-client`, whose requests are the gateway's own. The state of a login that has begun is in the browser only.
+import type * as OpenId from "openid-client";
 import type { ConsoleClient, LoginIssuer } from "../../core/configured/login.ts";
+import { GatewayError } from "../../core/errors.ts";
+import type { JsonObject } from "../../core/json.ts";
 import type { UpstreamClient } from "../../wire/upstream.ts";
 import { discoveryDocument, issuerJson } from "./issuer-requests.ts";
 
@@ -16,103 +17,101 @@ export interface BegunLogin {
   readonly verifier: string;
 }
 
-/** What the browser brings back. */
-export interface LoginCallback {
-  readonly code: string | null;
-  readonly state: string | null;
-  /** The issuer, where it says so (RFC 9207). */
-  readonly iss: string | null;
-}
+/** An issuer at which people log in to the console. */
+export type ConsoleIssuer = LoginIssuer & { readonly console: ConsoleClient };
 
-const secret = (): string =>
-  crypto.getRandomValues(new Uint8Array(32)).toBase64({ alphabet: "base64url", omitPadding: true });
+/** The library's codes for what does not belong to the login that was begun. */
+const FOREIGN: ReadonlySet<string> = new Set([
+  "OAUTH_INVALID_RESPONSE",
+  "OAUTH_JWT_CLAIM_COMPARISON_FAILED",
+  "OAUTH_JWT_TIMESTAMP_CHECK_FAILED",
+  "OAUTH_PARSE_ERROR",
+]);
 
 /** Returns where to send the browser. Throws Error when the issuer cannot be asked. */
 export async function beginLogin(
-  issuer: LoginIssuer,
-  client: ConsoleClient,
+  issuer: ConsoleIssuer,
   redirectUri: string,
   upstream: UpstreamClient,
 ): Promise<{ readonly login: BegunLogin; readonly address: string }> {
-  const { endpoint } = endpointOf(await discoveryDocument(issuer.issuer, upstream), "authorization_endpoint");
-  const login: BegunLogin = { issuer: issuer.name, state: secret(), nonce: secret(), verifier: secret() };
-  const address = new URL(endpoint);
-  const challenge = new Bun.CryptoHasher("sha256").update(login.verifier).digest("base64url");
-  for (const [name, value] of Object.entries({
-    response_type: "code",
-    client_id: client.clientId,
+  const openId = await import("openid-client");
+  const configuration = await configurationOf(issuer, upstream, openId);
+  const login: BegunLogin = {
+    issuer: issuer.name,
+    state: openId.randomState(),
+    nonce: openId.randomNonce(),
+    verifier: openId.randomPKCECodeVerifier(),
+  };
+  const address = openId.buildAuthorizationUrl(configuration, {
     redirect_uri: redirectUri,
-    scope: client.scopes.join(" "),
+    scope: issuer.console.scopes.join(" "),
     state: login.state,
     nonce: login.nonce,
-    code_challenge: challenge,
+    code_challenge: await openId.calculatePKCECodeChallenge(login.verifier),
     code_challenge_method: "S256",
-  }))
-    address.searchParams.set(name, value);
+  });
   return { login, address: address.href };
 }
 
-/** Whether the browser comes back from the login that it began. */
-export function isCallbackOf({ state }: BegunLogin, callback: LoginCallback, issuer: LoginIssuer): boolean {
-  const [given, begun] = [Buffer.from(callback.state ?? ""), Buffer.from(state)];
-  return (
-    given.byteLength === begun.byteLength &&
-    timingSafeEqual(given, begun) &&
-    (callback.iss === null || callback.iss === issuer.issuer)
-  );
-}
-
-/** Exchanges the code for the text of an ID token, which is not verified yet. Throws Error. */
+/**
+ * Exchanges what the browser brings back for the text of an ID token, whose signature is not verified yet. Throws
+ * `invalid_token` when it does not belong to the login that was begun, and Error when the issuer cannot be asked.
+ */
 export async function idTokenFor(
-  code: string,
-  { verifier }: BegunLogin,
+  broughtBack: URLSearchParams,
+  { state, nonce, verifier }: BegunLogin,
+  issuer: ConsoleIssuer,
   redirectUri: string,
-  {
-    issuer,
-    client,
-    upstream,
-  }: { readonly issuer: LoginIssuer; readonly client: ConsoleClient; readonly upstream: UpstreamClient },
+  upstream: UpstreamClient,
 ): Promise<string> {
-  const document = await discoveryDocument(issuer.issuer, upstream);
-  const { endpoint } = endpointOf(document, "token_endpoint");
-  const { headers, fields } = authentication(client, document);
-  const body = new URLSearchParams({
-    grant_type: "authorization_code",
-    code,
-    redirect_uri: redirectUri,
-    code_verifier: verifier,
-    ...fields,
-  }).toString();
-  const answer = await issuerJson(
-    {
-      method: "POST",
-      url: endpoint,
-      headers: { "content-type": "application/x-www-form-urlencoded", accept: "application/json", ...headers },
-      body,
-    },
-    issuer.issuer,
-    upstream,
-  );
-  const token = isObject(answer) ? answer["id_token"] : undefined;
-  if (typeof token !== "string") throw new Error("its token endpoint gave no ID token");
-  return token;
+  const openId = await import("openid-client");
+  const configuration = await configurationOf(issuer, upstream, openId);
+  const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier };
+  try {
+    const address = new URL(`${redirectUri}?${broughtBack.toString()}`);
+    return (await openId.authorizationCodeGrant(configuration, address, checks)).id_token!;
+  } catch (thrown) {
+    if (!(thrown instanceof openId.ClientError)) throw thrown;
+    // Without a code, it wraps what a request of ours has thrown.
+    if (thrown.code === undefined) throw thrown.cause;
+    if (!FOREIGN.has(thrown.code)) throw thrown;
+    throw new GatewayError("invalid_token", `The login is not valid: ${thrown.message}.`, { cause: thrown });
+  }
 }
 
-function endpointOf(document: JsonObject, name: string): { readonly endpoint: string } {
-  const endpoint = document[name];
-  if (typeof endpoint !== "string" || !URL.canParse(endpoint)) throw new Error(`its discovery document has no ${name}`);
-  return { endpoint };
+async function configurationOf(
+  { issuer, algorithms, clockToleranceMs, console: client }: ConsoleIssuer,
+  upstream: UpstreamClient,
+  openId: typeof OpenId,
+): Promise<OpenId.Configuration> {
+  const document = await discoveryDocument(issuer, upstream);
+  const configuration = new openId.Configuration(
+    { ...document, issuer, id_token_signing_alg_values_supported: [...algorithms] },
+    client.clientId,
+    { [openId.clockTolerance]: clockToleranceMs / 1000 },
+    authentication(client, document, openId),
+  );
+  // The configuration of the gateway may name an issuer by an http address.
+  // oxlint-disable-next-line typescript/no-deprecated
+  openId.allowInsecureRequests(configuration);
+  configuration[openId.customFetch] = async (url, { headers, body }) => {
+    const form = (body as URLSearchParams).toString();
+    return Response.json(await issuerJson({ method: "POST", url, headers, body: form }, issuer, upstream));
+  };
+  return configuration;
 }
 
 /** As the issuer takes it (OpenID Connect Core 1.0, 9); a client without a secret proves itself by PKCE alone. */
 function authentication(
   { clientId, clientSecret }: ConsoleClient,
   document: JsonObject,
-): { readonly headers: Readonly<Record<string, string>>; readonly fields: Readonly<Record<string, string>> } {
-  if (clientSecret === null) return { headers: {}, fields: { client_id: clientId } };
+  openId: typeof OpenId,
+): OpenId.ClientAuth {
+  if (clientSecret === null) return openId.None();
   const methods = document["token_endpoint_auth_methods_supported"];
-  const takesBasic = !Array.isArray(methods) || methods.some((method) => method === "client_secret_basic");
-  if (!takesBasic) return { headers: {}, fields: { client_id: clientId, client_secret: clientSecret } };
+  if (Array.isArray(methods) && !methods.includes("client_secret_basic")) return openId.ClientSecretPost(clientSecret);
+  // The library's own would write dashes and dots as %2D and %2E, which not every issuer decodes.
   const pair = `${encodeURIComponent(clientId)}:${encodeURIComponent(clientSecret)}`;
-  return { headers: { authorization: `Basic ${Buffer.from(pair).toString("base64")}` }, fields: {} };
+  return (_issuer, _client, _body, headers) =>
+    headers.set("authorization", `Basic ${Buffer.from(pair).toString("base64")}`);
 }

@@ -1,13 +1,12 @@
 // Logging in to the console at a company's issuer: the browser goes there with a state in a cookie, and comes back with a
 // code. The cookie of the state is sent when the issuer's page leads back (`SameSite=Lax`); the session's is not needed
 // then, because the page that follows is static and asks by itself.
-import { beginLogin, type BegunLogin, idTokenFor, isCallbackOf } from "../../auth/logins/code-flow.ts";
+import { beginLogin, type BegunLogin, type ConsoleIssuer, idTokenFor } from "../../auth/logins/code-flow.ts";
 import { hasRights, type LoggedIn, loggedInByIssuer } from "../../auth/logins/console-sessions.ts";
 import { ofUser } from "../../auth/identify.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { OPS } from "../../core/identity.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import type { ConsoleClient, LoginIssuer } from "../../core/configured/login.ts";
 import { messageOf } from "../../core/thrown.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import { addressOf, type Arrival } from "./arrival.ts";
@@ -25,11 +24,9 @@ interface Pending extends BegunLogin {
   readonly to: string;
 }
 
-type Issuer = LoginIssuer & { readonly console: ConsoleClient };
-
 /** What the login page offers. */
 export function offeredIssuers({ logins }: Pick<Snapshot, "logins">, { basePath }: Arrival): JsonObject {
-  const offered = logins.filter((issuer): issuer is Issuer => issuer.console !== undefined);
+  const offered = logins.filter((issuer): issuer is ConsoleIssuer => issuer.console !== undefined);
   return {
     oidc: offered.map(({ name, console: { label } }) => ({
       name,
@@ -47,11 +44,7 @@ export async function companyLoginBegun(
 ): Promise<Response> {
   const issuer = issuerNamed(url.searchParams.get("issuer"), context.snapshot());
   const redirectUri = `${addressOf(arrival)}${OIDC_CALLBACK_PATH}`;
-  const { login, address } = await reachable(
-    beginLogin(issuer, issuer.console, redirectUri, context.upstream),
-    issuer,
-    context,
-  );
+  const { login, address } = await reachable(beginLogin(issuer, redirectUri, context.upstream), issuer, context);
   const pending: Pending = { ...login, to: ownPath(url.searchParams.get("to"), arrival) };
   return redirected(address, [
     stateCookie(arrival, Buffer.from(JSON.stringify(pending)).toString("base64url"), LIVES_S),
@@ -72,38 +65,33 @@ export async function companyLogin(
 ): Promise<FinishedLogin> {
   const pending = pendingIn(request.headers, arrival);
   const { searchParams } = new URL(request.url);
-  const [code, state, iss] = ["code", "state", "iss"].map((name) => searchParams.get(name));
   const snapshot = context.snapshot();
   const issuer = snapshot.logins.find(
-    (one): one is Issuer => one.name === pending?.issuer && one.console !== undefined,
+    (one): one is ConsoleIssuer => one.name === pending?.issuer && one.console !== undefined,
   );
-  if (
-    pending === null ||
-    issuer === undefined ||
-    !isCallbackOf(pending, { code: code!, state: state!, iss: iss! }, issuer)
-  )
+  if (pending === null || issuer === undefined)
     throw notFinished("it was not begun in this browser, or more than ten minutes ago");
   // the person did not agree, or is not known there
-  if (code === null || code === undefined) throw notFinished("the issuer gave no code");
-  const identity = await verifiedIdentity(code, pending, issuer, arrival, context);
+  if (!searchParams.has("code")) throw notFinished("the issuer gave no code");
+  const identity = await verifiedIdentity(searchParams, pending, issuer, arrival, context);
   if (identity !== null) return { identity, to: pending.to };
   await countFailure({ address, account: null }, context);
   throw notFinished("the issuer's answer does not count, or its user has no role here");
 }
 
 async function verifiedIdentity(
-  code: string,
+  broughtBack: URLSearchParams,
   pending: Pending,
-  issuer: Issuer,
+  issuer: ConsoleIssuer,
   arrival: Arrival,
   context: ConsoleContext,
 ): Promise<LoggedIn | null> {
   const { clock, logins, upstream, warn } = context;
-  const { console: client } = issuer;
   const redirectUri = `${addressOf(arrival)}${OIDC_CALLBACK_PATH}`;
-  const text = await reachable(idTokenFor(code, pending, redirectUri, { issuer, client, upstream }), issuer, context);
   try {
-    const verified = await logins.identifyFor(client.clientId, pending.nonce, text, issuer, clock.now());
+    const given = idTokenFor(broughtBack, pending, issuer, redirectUri, upstream);
+    const text = await reachable(given, issuer, context);
+    const verified = await logins.identifyFor(issuer.console.clientId, text, issuer, clock.now());
     const snapshot = context.snapshot();
     const token = ofUser(verified, snapshot);
     if (token.permissions.includes(OPS) || !hasRights(token, snapshot)) return null;
@@ -127,8 +115,8 @@ export function redirected(location: string, cookies: readonly string[]): Respon
 const notFinished = (why: string): GatewayError =>
   new GatewayError("login_failed", `The login failed: ${why}. Begin again.`);
 
-function issuerNamed(name: string | null, { logins }: Pick<Snapshot, "logins">): Issuer {
-  const found = logins.find((issuer): issuer is Issuer => issuer.name === name && issuer.console !== undefined);
+function issuerNamed(name: string | null, { logins }: Pick<Snapshot, "logins">): ConsoleIssuer {
+  const found = logins.find((issuer): issuer is ConsoleIssuer => issuer.name === name && issuer.console !== undefined);
   if (found === undefined)
     throw new GatewayError("not_found", "No company login of this name opens the console.", { param: "issuer" });
   return found;
@@ -137,12 +125,13 @@ function issuerNamed(name: string | null, { logins }: Pick<Snapshot, "logins">):
 /** The cause is for operators only. */
 async function reachable<T>(
   work: Promise<T>,
-  { name }: LoginIssuer,
+  { name }: ConsoleIssuer,
   { warn }: Pick<ConsoleContext, "warn">,
 ): Promise<T> {
   try {
     return await work;
   } catch (thrown) {
+    if (thrown instanceof GatewayError && thrown.code === "invalid_token") throw thrown;
     warn(`a login to the console at ${name} failed: ${messageOf(thrown)}`);
     throw new GatewayError("login_unavailable", "The company's login cannot be reached, or refuses the console.", {
       cause: thrown,
