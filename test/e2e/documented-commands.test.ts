@@ -167,7 +167,8 @@ describe.skipIf(missing.length > 0)("the commands of", () => {
           .trim()
           .replaceAll(/dgm_pt_(\w+|\.\.\.)/g, "TOKEN")
           .replaceAll(/http:\/\/(127\.0\.0\.1|localhost):\d+/g, "URL")
-          .replaceAll(/data in .*\)/g, "data in DATA)");
+          .replaceAll(/data in .*\)/g, "data in DATA)")
+          .replaceAll(/--data \S+ --port \d+/g, "--data DATA --port PORT");
       expect(like(printed)).toBe(like(shown.text));
       const asked = Bun.spawn(["bash", "-c", `${/^curl .*$/m.exec(printed)![0]} --silent`], {
         env: cleanEnvironment(),

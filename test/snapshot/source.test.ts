@@ -455,7 +455,7 @@ describe("a source", () => {
 
   test("reports a probable mistake once, until it is new again", async () => {
     writeFileSync(file, "projects: {defualt: {}}\n");
-    const source = await open({ file, pollMs: 20 });
+    const source = await open({ file, pollMs: 20, store: await openStore() });
     const notice = {
       source: "notice",
       message: "projects.defualt has settings in the file, but the database has no such project",
