@@ -86,10 +86,7 @@ export class ReplicaReservation implements Reservation {
   }
 
   release(): void {
-    this.#owner.whenStated(this.#call, () => {
-      this.recorded();
-      for (let index = 0; index < this.needs.length; index++) this.#end(index, 0);
-    });
+    this.settle(this.needs.map(() => 0));
   }
 
   whenLost(end: () => void): void {

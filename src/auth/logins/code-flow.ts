@@ -13,7 +13,7 @@ export interface BegunLogin {
   readonly issuer: string;
   readonly state: string;
   readonly nonce: string;
-  /** Whoever finishes the login proves with it to be the one who began it. */
+  /** The PKCE code verifier, which shows that the browser that finishes the login is the one that began it. */
   readonly verifier: string;
 }
 

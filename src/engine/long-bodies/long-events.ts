@@ -21,7 +21,10 @@ const BOUNDS = {
   maxMembers: 10_000,
   /** Enough for an answer of two thousand tokens in one piece, each with the probabilities of twenty alternatives. */
   maxValues: 400_000,
-  /** Numbers that a double would change are read one by one, and each is an object: this many take some 8 ms, and under a guard three times that. */
+  /**
+   * Numbers that a double would change are read one by one, and each is an object: this many take some 8 ms, and under a
+   * guard three times that.
+   */
   maxChangedNumbers: 10_000,
 };
 const BACKSLASH = 0x5c;

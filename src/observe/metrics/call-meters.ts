@@ -60,8 +60,9 @@ type ValueName = keyof typeof VALUES;
 const SUM_LIST: readonly ((record: CallRecord) => number)[] = Object.values(SUMS);
 const VALUE_LIST: readonly ((record: CallRecord) => number | null)[] = Object.values(VALUES);
 
-const sumIn = (group: Group, name: SumName): number => group.sums[Object.keys(SUMS).indexOf(name)]!;
-const valuesIn = (group: Group, name: ValueName): readonly number[] => group.values[Object.keys(VALUES).indexOf(name)]!;
+/** Where a group has a figure. */
+const sumAt = (name: SumName): number => Object.keys(SUMS).indexOf(name);
+const valuesAt = (name: ValueName): number => Object.keys(VALUES).indexOf(name);
 
 /** The kinds of tokens that are counted. */
 const TOKEN_KINDS = { prompt: "promptTokens", completion: "completionTokens" } as const satisfies Readonly<
@@ -228,16 +229,18 @@ function meterKinds(registry: Registry) {
   /** A counter whose sum is 0 has no sample. */
   const counter = ({ of, labels, ...options }: MeterOptions & { readonly of: SumName }): Meter => {
     const meter = new Counter<string>({ ...options, labelNames: labels, registers });
+    const at = sumAt(of);
     return (group) => {
-      const sum = sumIn(group, of);
+      const sum = group.sums[at]!;
       if (sum > 0) meter.inc(labelsOf(group, labels), sum);
     };
   };
   const tokens = ({ labels, ...options }: MeterOptions): Meter => {
     const meter = new Counter<string>({ ...options, labelNames: [...labels, "kind"], registers });
+    const kinds = Object.entries(TOKEN_KINDS).map(([kind, of]) => ({ kind, at: sumAt(of) }));
     return (group) => {
-      for (const [kind, of] of Object.entries(TOKEN_KINDS)) {
-        const sum = sumIn(group, of);
+      for (const { kind, at } of kinds) {
+        const sum = group.sums[at]!;
         if (sum > 0) meter.inc({ ...labelsOf(group, labels), kind }, sum);
       }
     };
@@ -248,9 +251,10 @@ function meterKinds(registry: Registry) {
     ...options
   }: MeterOptions & { readonly of: ValueName; readonly buckets: number[] }): Meter => {
     const meter = new Histogram<string>({ ...options, labelNames: labels, registers });
+    const at = valuesAt(of);
     return (group) => {
       const own = labelsOf(group, labels);
-      for (const value of valuesIn(group, of)) meter.observe(own, value);
+      for (const value of group.values[at]!) meter.observe(own, value);
     };
   };
   return { counter, tokens, histogram };
