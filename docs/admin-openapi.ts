@@ -1,9 +1,10 @@
 // The OpenAPI document of the admin API without a gateway, for what is generated from it.
 import { systemClock } from "../src/core/clock.ts";
 import { adminOperations } from "../src/http/admin/app.ts";
-import type { DocumentDependencies } from "../src/http/admin/configured/document-rule.ts";
+import { PROVIDER_FAMILIES } from "../src/gateway-parts/provider-families.ts";
 import { openapiDocument } from "../src/http/admin/openapi.ts";
 import { noToolServers } from "../src/mcp/tool-servers.ts";
+import { providers } from "../src/providers/registry.ts";
 
 export interface Schema {
   readonly $ref?: string;
@@ -52,6 +53,7 @@ interface AdminDocument {
 const none = (): never => {
   throw new Error("the operations are only described");
 };
+const NOTHING_CONFIGURED = { families: PROVIDER_FAMILIES, providers, snapshot: none, configuration: none };
 const NOT_STARTED = {
   configurationFile: null,
   host: "",
@@ -64,9 +66,9 @@ const NOT_STARTED = {
   audit: { keepDays: null, keepRefusedDays: null },
 } as const;
 
-export function adminDocument(world: DocumentDependencies): AdminDocument {
+export function adminDocument(): AdminDocument {
   return openapiDocument(
-    adminOperations(world, {
+    adminOperations(NOTHING_CONFIGURED, {
       calls: null,
       simulations: null,
       auditReads: null,

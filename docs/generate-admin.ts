@@ -1,11 +1,10 @@
 // The reference of docs/admin-api.md, from the same operations and schemas that the gateway serves and describes at /api/v1/openapi.json.
-import type { DocumentDependencies } from "../src/http/admin/configured/document-rule.ts";
 import { adminDocument, type Described, type Schema, schemaName, typeWordsOf } from "./admin-openapi.ts";
 import { code, table } from "./markdown.ts";
 
 /** Tables of the operations by noun, and of the fields of what they take. */
-export function adminReference(world: DocumentDependencies): string {
-  const { paths, components } = adminDocument(world);
+export function adminReference(): string {
+  const { paths, components } = adminDocument();
   const operations = Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, of]) => ({ path, method, of })),
   );

@@ -1,6 +1,8 @@
-// The types of the answers that the console reads, console/src/api/types.ts, from the schemas of the OpenAPI document: a screen that reads
-// a member that the admin API does not have does not pass the type check.
-import type { DocumentDependencies } from "../src/http/admin/configured/document-rule.ts";
+// `npm run console:types`: writes the types of the answers that the console reads, console/src/api/types.ts, from the schemas of the OpenAPI
+// document, so that a screen that reads a member that the admin API does not have does not pass the type check. The checks that need the file
+// write it first, several of them at once.
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { adminDocument, type Schema, schemaName, typeWordsOf } from "./admin-openapi.ts";
 
 /** What the screens read; the schemas that these refer to are written as well. */
@@ -36,12 +38,16 @@ const READ_BY_SCREENS = [
   "Integrations",
   "Gateway",
   "WebhookDeliveryList",
+  "UserList",
+  "TenantMembershipList",
+  "ProjectMembershipList",
+  "TenantSessionList",
 ];
 
-const HEAD = `// The answers of the admin API that the console reads. \`npm run docs\` writes this file from the OpenAPI document.\n`;
+const HEAD = `// The answers of the admin API that the console reads. \`npm run console:types\` writes this file from the OpenAPI document.\n`;
 
-export function consoleTypes(world: DocumentDependencies): string {
-  const { components } = adminDocument(world);
+function consoleTypes(): string {
+  const { components } = adminDocument();
   const written = new Map<string, string>();
   const waiting = [...READ_BY_SCREENS];
   for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
@@ -104,4 +110,12 @@ function objectType({ properties = {}, required = [] }: Schema, indent: string):
 
 function comment({ description }: Schema, indent: string): string {
   return description === undefined ? "" : `${indent}/** ${description.replaceAll("*/", "* /")} */\n`;
+}
+
+const FILE = join(import.meta.dir, "../console/src/api/types.ts");
+const types = consoleTypes();
+if (!existsSync(FILE) || readFileSync(FILE, "utf8") !== types) {
+  const written = `${FILE}.${process.pid}`;
+  writeFileSync(written, types);
+  renameSync(written, FILE);
 }

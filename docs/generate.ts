@@ -4,9 +4,7 @@ import { join } from "node:path";
 import type { Sizing } from "../bench/sizing-figures.ts";
 import { sizingPage } from "../bench/sizing-page.ts";
 import { PROVIDER_FAMILIES } from "../src/gateway-parts/provider-families.ts";
-import { providers } from "../src/providers/registry.ts";
 import { adminReference } from "./generate-admin.ts";
-import { consoleTypes } from "./generate-console-types.ts";
 import { configurationJsonSchema, configurationPage } from "./generate-configuration.ts";
 import { errorsPage } from "./generate-errors.ts";
 import { hostedTools, searchUnitPrices } from "./generate-hosted-tools.ts";
@@ -19,11 +17,6 @@ import { embeddingProviders, rawPromptProviders, rerankProviders } from "./gener
 import { whereDecidedPage } from "./generate-where-decided.ts";
 import { withGeneratedPart } from "./markdown.ts";
 
-const none = (): never => {
-  throw new Error("the reference is made without a gateway");
-};
-const NOTHING_CONFIGURED = { families: PROVIDER_FAMILIES, providers, snapshot: none, configuration: none };
-
 /** The texts as they should be, by path from the project's folder. */
 export function generatedFiles(projectFolder: string): ReadonlyMap<string, string> {
   const read = (path: string): string => readFileSync(join(projectFolder, path), "utf8");
@@ -33,12 +26,8 @@ export function generatedFiles(projectFolder: string): ReadonlyMap<string, strin
     commonFieldsTable(),
   );
   return new Map([
-    ["console/src/api/types.ts", consoleTypes(NOTHING_CONFIGURED)],
     ["docs/api.md", api],
-    [
-      "docs/admin-api.md",
-      withGeneratedPart(read("docs/admin-api.md"), "operations", adminReference(NOTHING_CONFIGURED)),
-    ],
+    ["docs/admin-api.md", withGeneratedPart(read("docs/admin-api.md"), "operations", adminReference())],
     ["docs/clients/README.md", withGeneratedPart(read("docs/clients/README.md"), "deviations", clientDeviations())],
     ["docs/completions.md", withGeneratedPart(read("docs/completions.md"), "providers", rawPromptProviders())],
     ["docs/configuration.md", configurationPage(PROVIDER_FAMILIES, read("examples/dragoman.yaml"))],

@@ -2,6 +2,7 @@
 // matter.
 import { emptyAttempt, emptyRecord } from "../../src/core/record/empty-record.ts";
 import { EARLIEST_OPERATION } from "../../src/core/operation.ts";
+import { traceTimeOf } from "../../src/core/ids.ts";
 import type { Attempt, CallRecord } from "../../src/core/record/record.ts";
 import type { LedgerRow } from "../../src/store/journal/ledger.ts";
 
@@ -11,8 +12,12 @@ export const DAY_MS = 86_400_000;
 export const DAY_ONE = Date.UTC(2026, 0, 5);
 
 let made = 0;
-/** A trace id that no other call has; the later ones are the greater. */
-export const newTraceId = (): string => (++made).toString(16).padStart(32, "0");
+/** A trace id that no other call has, of a call that begins at this time. Of those of one time the later ones are the greater. */
+export function newTraceId(startedAtMs = DAY_ONE): string {
+  made += 1;
+  const places = made & 0xfffff;
+  return `${traceTimeOf(startedAtMs)}${places.toString(16).padStart(5, "0")}${made.toString(16).padStart(15, "0")}`;
+}
 
 export interface CallParts extends Partial<Omit<CallRecord, "usage" | "cost">> {
   /** Prompt, completion, cached and reasoning tokens; null: no usage. */
@@ -62,7 +67,8 @@ export function bareRecord(parts: Partial<CallRecord> = {}): CallRecord {
     snapshotVersion: 1,
     operation: EARLIEST_OPERATION,
   };
-  return { ...emptyRecord({ ...arrived, traceId: newTraceId(), startedAtMs: DAY_ONE }), ...parts };
+  const { startedAtMs = DAY_ONE } = parts;
+  return { ...emptyRecord({ ...arrived, traceId: newTraceId(startedAtMs), startedAtMs }), ...parts };
 }
 
 /** An upstream request that was answered. */

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { Kysely, PostgresAdapter, sql } from "kysely";
+import { traceTimeOf } from "../../src/core/ids.ts";
 import { incomingOf, ingestCalls } from "../../src/store/calls/call-ingest.ts";
 import { type CallSchema, SUM_COLUMNS } from "../../src/store/calls/call-schema.ts";
 import type { CallInserts } from "../../src/store/calls/call-insert.ts";
@@ -87,11 +88,13 @@ async function formerSchema(wider: Kysely<CallSchema>, groups: number): Promise<
   };
 }
 
+const beginningOf = (index: number): number => DAY_ONE + ((index * 7919) % 216) * HOUR_MS;
+
 /** Calls of nine days, with few callers, so that sums have several calls; some cost as much as a number can say. */
 const callAt = (index: number): LedgerRow => ({
   record: recordOf({
-    traceId: Bun.hash(String(index)).toString(16).padStart(32, "7"),
-    startedAtMs: DAY_ONE + ((index * 7919) % 216) * HOUR_MS,
+    traceId: traceTimeOf(beginningOf(index)) + Bun.hash(String(index)).toString(16).padStart(20, "7"),
+    startedAtMs: beginningOf(index),
     tenantId: index % 7 === 0 ? "other" : "acme",
     projectId: `p${index % 3}`,
     tokenId: `t${index % 2}`,

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { traceTimeOf } from "../../src/core/ids.ts";
 import { DAY_MS, HOUR_MS, rowOf } from "../contract/call-records.ts";
 import { type AdminWorld, openAdminWorld } from "../harness/admin.ts";
 
@@ -15,7 +16,7 @@ projects:
   app:
     settings: { content_log: { enabled: false } }
 `;
-const sampledOut = `${"0".repeat(12)}${"f".repeat(20)}`;
+const sampledOut = `${traceTimeOf(NOW - HOUR_MS)}${"f".repeat(20)}`;
 const rows = {
   kept: rowOf({ startedAtMs: NOW - HOUR_MS }),
   missing: rowOf({ startedAtMs: NOW - 2 * HOUR_MS }),

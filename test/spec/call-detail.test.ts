@@ -2,7 +2,7 @@
 // are usually like, and the calls around it, within what the reader may see.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
-import { attemptOf, HOUR_MS, rowOf } from "../contract/call-records.ts";
+import { attemptOf, HOUR_MS, newTraceId, rowOf } from "../contract/call-records.ts";
 import { type AdminWorld, openAdminWorld, type Told } from "../harness/admin.ts";
 
 const HOUR = Date.UTC(2026, 5, 15, 12);
@@ -36,10 +36,12 @@ const dear = rowOf({
   totalMs: 500,
   metadata: { session_id: "s1" },
 });
+const oddId = newTraceId(dear.record.startedAtMs);
 const odd = {
-  record: { ...dear.record, traceId: "e".repeat(32), cost: { nanoUsd: 123, priceId: "gone" } },
+  record: { ...dear.record, traceId: oddId, cost: { nanoUsd: 123, priceId: "gone" } },
   settled: true,
 };
+const refusedId = newTraceId(HOUR);
 const failing = (minute: number, parts = {}) =>
   rowOf({
     startedAtMs: HOUR + minute * MINUTE_MS,
@@ -85,7 +87,7 @@ beforeAll(async () => {
   });
   await world.source.reload();
   const refused = rowOf({
-    traceId: "f".repeat(32),
+    traceId: refusedId,
     startedAtMs: HOUR,
     status: 429,
     code: "insufficient_quota",
@@ -128,7 +130,7 @@ test("[d14.3] a call's cost is a sum that comes to exactly what the ledger has, 
       },
     ],
   });
-  expect((await get(`/tenants/acme/calls/${"e".repeat(32)}`)).body.cost).toBeNull();
+  expect((await get(`/tenants/acme/calls/${oddId}`)).body.cost).toBeNull();
 });
 
 test("the verdict compares a call with the medians of its route", async () => {
@@ -151,7 +153,7 @@ test("the verdict compares a call with the medians of its route", async () => {
 });
 
 test("a refusal names the budget with its figures and its end", async () => {
-  const { body } = await get(`/tenants/acme/calls/${"f".repeat(32)}`);
+  const { body } = await get(`/tenants/acme/calls/${refusedId}`);
   expect(body.verdict.text).toBe(
     'Refused before sending: the budget "team-month" had no room for the call: 12.00 of 12.00 USD were used in the month, and it resets on 2026-07-01 00:00 UTC.',
   );
@@ -179,6 +181,6 @@ test("[d2.1] the calls around it are of the same end user, session and error, an
   const own = await get(`/projects/site/calls/${failed.record.traceId}`, "acme.site.viewer");
   expect([own.body.around.errors, ids(own.body.around.error)]).toEqual([2, [trace(0)]]);
   const session = await get(`/tenants/acme/calls/${dear.record.traceId}`);
-  expect(ids(session.body.around.session)).toEqual([trace(6), "e".repeat(32)]);
+  expect(ids(session.body.around.session)).toEqual([trace(6), oddId]);
   expect((await get(`/tenants/acme/calls/${trace(2)}`)).status).toBe(404);
 });

@@ -4,19 +4,10 @@
 import { type Kysely, sql } from "kysely";
 import { addAttempts, askedIn, type AskingCall } from "../sums/attempt-sums.ts";
 import { figuresOf } from "./call-columns.ts";
-import {
-  type CallInserts,
-  type Incoming,
-  insertIncoming,
-  insertPlaced,
-  parts,
-  type Placed,
-  type Tx,
-} from "./call-insert.ts";
+import { type CallInserts, type Incoming, insertIncoming, parts, type Placed, type Tx } from "./call-insert.ts";
 import type { CallColumn } from "./call-column-types.ts";
 import { type CallRow, type CallSchema, type FoundRow, SUM_COLUMNS } from "./call-schema.ts";
 import { KEYS, type SumRow, sumsOf, type SumTable } from "../sums/call-sums.ts";
-import { placeOf, timeOfKey } from "./call-keys.ts";
 import { tagRowsOf } from "./call-tags.ts";
 import type { CallRecord } from "../../core/record/record.ts";
 import { parseRecord } from "../../wire/json/record-json.ts";
@@ -57,12 +48,7 @@ export async function ingestCalls(
     const before = late.length === 0 ? [] : await claimUnsettled(tx, late);
     const claimed = new Set(before.map(({ id }) => id));
     const replaced = late.filter(({ row }) => claimed.has(row.id));
-    for (const { row } of replaced.filter(isInPlace)) await replace(tx, row);
-    await relocate(
-      tx,
-      inserts,
-      replaced.filter((one) => !isInPlace(one)),
-    );
+    for (const { row } of replaced) await replace(tx, row);
     const counted = [...added, ...replaced].map(({ row }) => row);
     await removeTags(tx, before);
     await inserts.tags(tx, counted.flatMap(tagRowsOf));
@@ -110,19 +96,6 @@ async function claimUnsettled(tx: Tx, calls: readonly Placed[]): Promise<readonl
         .execute()),
     );
   return claimed;
-}
-
-const isInPlace = ({ row, incoming }: Placed): boolean => timeOfKey(row.id) === incoming.figures.timeMs;
-
-/** Rows that begin at another time than the ones that they replace. */
-async function relocate(tx: Tx, inserts: CallInserts, placed: readonly Placed[]): Promise<void> {
-  if (placed.length === 0) return;
-  for (const { row, incoming } of placed) {
-    await tx.deleteFrom("call").where("id", "=", row.id).execute();
-    await tx.deleteFrom("call_alias").where("id", "=", row.id).execute();
-    row.id = placeOf(row.trace_id, incoming.figures.timeMs);
-  }
-  await insertPlaced(tx, inserts, placed);
 }
 
 async function replace(tx: Tx, { id, ...columns }: CallRow): Promise<void> {

@@ -1,9 +1,9 @@
 // Inserts calls into their tables: names get numbers, each call gets its place, and records go into blocks.
-import { type Kysely, sql, type Transaction } from "kysely";
+import type { Kysely, Transaction } from "kysely";
 import { type AskedAttempt, namesOfAsked } from "../sums/attempt-sums.ts";
 import type { BlockWriter, KeptRecord } from "./call-blocks.ts";
 import { type CallFigures, namesIn, type PlacedRow, rowOf } from "./call-columns.ts";
-import { placeOf, tellsTime } from "./call-keys.ts";
+import { placeOf } from "./call-keys.ts";
 import { numbersFor } from "./call-names.ts";
 import type { CallRow, CallSchema } from "./call-schema.ts";
 import type { SumRow, SumTable } from "../sums/call-sums.ts";
@@ -73,7 +73,7 @@ export async function insertIncoming(
     const placed = batch.map((incoming, index): Placed => {
       const { figures } = incoming;
       const record = records[index]!;
-      const id = placeOf(figures.plain.trace_id, figures.timeMs);
+      const id = placeOf(figures.plain.trace_id);
       return { incoming, record, row: rowOf(figures, id, numberOf, record?.blockId ?? null) };
     });
     const { added, known } = await insertPlaced(tx, inserts, placed);
@@ -84,22 +84,14 @@ export async function insertIncoming(
 }
 
 /** Inserts each row at its place or, where another call is there, at the next free one. */
-export async function insertPlaced(
+async function insertPlaced(
   tx: Tx,
   inserts: CallInserts,
   placed: readonly Placed[],
 ): Promise<{ readonly added: readonly Placed[]; readonly known: readonly Placed[] }> {
   const added: Placed[] = [];
   const known: Placed[] = [];
-  const aliased = placed.filter(({ row, incoming }) => !tellsTime(row.trace_id, incoming.figures.timeMs));
-  const aliases = await keysOf(tx, aliased);
-  for (const { row } of aliased) row.id = aliases.get(row.trace_id) ?? row.id;
   let pending = placed;
-  if (aliases.size > 0) {
-    const isKnown = ({ row }: Placed): boolean => aliases.has(row.trace_id);
-    known.push(...placed.filter(isKnown));
-    pending = placed.filter((one) => !isKnown(one));
-  }
   while (pending.length > 0) {
     const sorted = pending.toSorted(inOrder);
     const taken = await inserts.calls(
@@ -114,13 +106,6 @@ export async function insertPlaced(
     pending = pending.filter((one) => !isKnown(one));
     for (const { row } of pending) row.id += 1n;
   }
-  if (aliased.length > 0) {
-    const isNew = new Set(added);
-    await insertAliases(
-      tx,
-      aliased.filter((one) => isNew.has(one)),
-    );
-  }
   return { added, known };
 }
 
@@ -131,18 +116,6 @@ function inOrder(a: Placed, b: Placed): number {
   );
 }
 
-async function keysOf(tx: Tx, aliased: readonly Placed[]): Promise<ReadonlyMap<string, bigint>> {
-  const keys = new Map<string, bigint>();
-  for (const part of parts(aliased.map(({ row }) => row.trace_id)))
-    for (const { trace_id: traceId, id } of await tx
-      .selectFrom("call_alias")
-      .selectAll()
-      .where("trace_id", "in", part)
-      .execute())
-      keys.set(traceId, id);
-  return keys;
-}
-
 /** Which calls are at the places of these. */
 async function traceIdsAt(tx: Tx, placed: readonly Placed[]): Promise<ReadonlyMap<bigint, string>> {
   const ids = new Map<bigint, string>();
@@ -150,13 +123,6 @@ async function traceIdsAt(tx: Tx, placed: readonly Placed[]): Promise<ReadonlyMa
     for (const row of await tx.selectFrom("call").select(["id", "trace_id"]).where("id", "in", part).execute())
       ids.set(row.id, row.trace_id);
   return ids;
-}
-
-async function insertAliases(tx: Tx, placed: readonly Placed[]): Promise<void> {
-  for (const part of parts(placed.map(({ row }) => row).toSorted((a, b) => (a.trace_id < b.trace_id ? -1 : 1))))
-    await sql`insert into call_alias (trace_id, id) values ${sql.join(part.map((row) => sql`(${row.trace_id}, ${row.id})`))}`.execute(
-      tx,
-    );
 }
 
 /** Keys that one statement looks up. */

@@ -1,7 +1,7 @@
 // The keys of calls: integers in the order of time, so that rows are added at the end of the table and of most indexes.
 // A key is the time in milliseconds and, below it, 20 bits of the trace id; a call whose place is taken by another one
-// has the next free place. A trace id that begins with the time of its call (core/ids.ts) leads to its key without an
-// index; for others, which earlier versions made, `call_alias` has the key.
+// has the next free place. A trace id begins with the time of its call (core/ids.ts), so it leads to its key without an
+// index.
 
 // Decides (records and configuration): Where is a call in the database, and is it there already? By: `placeOf`,
 // `findKey`. Also: `call-insert.ts` (`insertPlaced`). Rule: The time and 20 bits of its trace id are its place; if
@@ -46,28 +46,17 @@ export const timeOfKeySql = (column: string): string => `(${column} >> ${SLOT_BI
 /** What a key can hold of a time. */
 export const heldTime = (timeMs: number): number => Math.min(timeMs, MOST_MS - 1);
 
-/** Whether the trace id begins with this time. */
-export function tellsTime(traceId: string, timeMs: number): boolean {
-  return Number.parseInt(traceId.slice(0, TRACE_TIME_DIGITS), 16) === timeMs;
-}
-
-/** Where a call is, or behind which place it is. */
-export function placeOf(traceId: string, timeMs: number): bigint {
-  const slot = tellsTime(traceId, timeMs)
-    ? traceId.slice(TRACE_TIME_DIGITS, TRACE_TIME_DIGITS + SLOT_DIGITS)
-    : traceId.slice(-SLOT_DIGITS);
-  return keyAt(timeMs, Number.parseInt(slot, 16) || 0);
+/** Where a call is, or behind which place it is. A text that is no trace id has a place where no call is. */
+export function placeOf(traceId: string): bigint {
+  const timeMs = Number.parseInt(traceId.slice(0, TRACE_TIME_DIGITS), 16);
+  const slot = Number.parseInt(traceId.slice(TRACE_TIME_DIGITS, TRACE_TIME_DIGITS + SLOT_DIGITS), 16);
+  return keyAt(heldTime(timeMs || 0), slot || 0);
 }
 
 export async function findKey(db: Db, traceId: string): Promise<bigint | null> {
-  const timeMs = Number.parseInt(traceId.slice(0, TRACE_TIME_DIGITS), 16);
-  if (timeMs < MOST_MS) {
-    const first = placeOf(traceId, timeMs);
-    const { rows } = await sql<{
-      readonly id: bigint;
-    }>`select id from call where id >= ${first} and id < ${first + MOST_TAKEN} and trace_id = ${traceId}`.execute(db);
-    if (rows.length > 0) return rows[0]!.id;
-  }
-  const alias = await db.selectFrom("call_alias").select("id").where("trace_id", "=", traceId).executeTakeFirst();
-  return alias?.id ?? null;
+  const first = placeOf(traceId);
+  const { rows } = await sql<{
+    readonly id: bigint;
+  }>`select id from call where id >= ${first} and id < ${first + MOST_TAKEN} and trace_id = ${traceId}`.execute(db);
+  return rows[0]?.id ?? null;
 }

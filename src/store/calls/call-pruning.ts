@@ -12,7 +12,6 @@ type Db = Kysely<CallSchema>;
 
 /** The most rows of each table to remove in one go: a long removal would block other writers. */
 const PRUNED_AT_ONCE = 2000;
-const DAY_MS = 86_400_000;
 
 export async function prune(db: Db, { callsMs, detailsMs, placesMs }: KeptSince): Promise<number> {
   // A record without its call could not be found.
@@ -43,7 +42,6 @@ async function pruneCalls(db: Db, beforeMs: number): Promise<number> {
   if (old.length === 0) return dropped;
   await removeTags(db, old);
   const end = old.at(-1)!.id;
-  await db.deleteFrom("call_alias").where("id", "<=", end).execute();
   await db.deleteFrom("call").where("id", "<=", end).execute();
   return dropped + old.length;
 }
@@ -51,11 +49,5 @@ async function pruneCalls(db: Db, beforeMs: number): Promise<number> {
 /** Removes whole days. */
 async function dropDays(db: Db, beforeMs: number): Promise<number> {
   await dropPartitions(db, "call_tag", beforeMs);
-  const dropped = await dropPartitions(db, "call", beforeMs);
-  if (dropped > 0)
-    await db
-      .deleteFrom("call_alias")
-      .where("id", "<", keyBoundAt(Math.floor(beforeMs / DAY_MS) * DAY_MS))
-      .execute();
-  return dropped;
+  return await dropPartitions(db, "call", beforeMs);
 }

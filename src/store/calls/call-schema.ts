@@ -67,8 +67,6 @@ export interface CallSchema extends ReplicaSchema, VendorObjectSchema {
   readonly call: FoundRow;
   /** The names for which other tables hold numbers. */
   readonly call_name: { readonly number: bigint | number; readonly name: string };
-  /** Where calls are whose trace id does not tell it; see call-keys.ts. */
-  readonly call_alias: { readonly trace_id: string; readonly id: bigint };
   /** The records of some calls, compressed together; see call-blocks.ts. */
   readonly call_block: {
     readonly id: bigint;

@@ -74,7 +74,6 @@ export const PARTED_TABLES: readonly PartedTable[] = [
   parted("call", "id", KEYS_IN_HOUR, "id"),
   parted("call_block", "id", KEYS_IN_HOUR, "id"),
   parted("call_tag", "id", KEYS_IN_HOUR, "tag", "id"),
-  parted("call_alias", "id", KEYS_IN_HOUR, "trace_id"),
   parted("call_content", "expires_ms", DAY_MS, "trace_id"),
   parted("call_hour", "hour_ms", DAY_MS, "hour_ms", ...CALLER),
   parted("call_attempt_hour", "hour_ms", DAY_MS, "tenant_id", "hour_ms", "project_id", "provider", "model", "code"),

@@ -215,7 +215,7 @@ describe("[d15.3] the file", () => {
           await sql`insert into kept_answers (token_id, answer_key, request_hash, status, body, at_ms) values ('pair', ${`${number}`}, '', 200, '', 0)`.execute(
             tx,
           );
-          await sql`insert into call_alias (trace_id, id) values (${`pair-${number}`}, ${number})`.execute(tx);
+          await sql`insert into call_name (name) values (${`pair-${number}`})`.execute(tx);
         });
       }
     });
@@ -224,7 +224,7 @@ describe("[d15.3] the file", () => {
     );
     isOver = true;
     await changing;
-    expect(rows["kept_answers"]).toBe(rows["call_alias"]);
+    expect(rows["kept_answers"]).toBe(rows["call_name"]);
     expect(verifyBackup(file, null).rows).toEqual(rows);
   });
 });

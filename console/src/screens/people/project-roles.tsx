@@ -12,7 +12,8 @@ import { ScopedLink } from "../../scope/scope-context.tsx";
 import { adminPath } from "../../scope/scope.ts";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
-import { type Membership, type Page, PAGE, PROJECT_ROLES } from "./people-api.ts";
+import type { ProjectMembershipList } from "../../api/types.ts";
+import { PAGE, PROJECT_ROLES } from "./people-api.ts";
 import { RoleChoice, roleActions, roleRequest } from "./role-choice.tsx";
 import { useWrite } from "../../api/use-write.ts";
 
@@ -25,7 +26,7 @@ export function ProjectRoles({ tenant, project }: ProjectRolesProps) {
   const me = useMe();
   const scope = { tenant, project };
   const path = adminPath(scope, "/memberships");
-  const { data, error, refetch } = useRead<Page<Membership>>(path + PAGE);
+  const { data, error, refetch } = useRead<ProjectMembershipList>(path + PAGE);
   const mayPut = may(me, scope, "put*Membership");
   return (
     <>

@@ -1,6 +1,6 @@
 // The role of a user in a tenant or a project, changed where it stands. The version that is shown is sent along.
 import { Problem } from "../../components/problem.tsx";
-import type { Membership } from "./people-api.ts";
+import type { Membership } from "../../api/types.ts";
 import { useWrite } from "../../api/use-write.ts";
 import type { ShownRequest } from "../../api/command-of.ts";
 

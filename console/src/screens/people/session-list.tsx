@@ -8,7 +8,8 @@ import { Problem } from "../../components/problem.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import { useZone } from "../../use-zone.ts";
-import { type Page, PAGE, type Session } from "./people-api.ts";
+import type { Session, TenantSessionList } from "../../api/types.ts";
+import { PAGE } from "./people-api.ts";
 import { useWrite } from "../../api/use-write.ts";
 import type { ShownRequest } from "../../api/command-of.ts";
 
@@ -25,7 +26,7 @@ interface SessionListProps {
 export function SessionList({ path, userId, mayEnd, none }: SessionListProps) {
   const zone = useZone();
   const ofUser = userId === undefined ? "" : `&user_id=${encodeURIComponent(userId)}`;
-  const { data, error, refetch } = useRead<Page<Session>>(path + PAGE + ofUser);
+  const { data, error, refetch } = useRead<TenantSessionList>(path + PAGE + ofUser);
   const { isBusy, failure, ask } = useWrite();
   const ending = ({ id }: Session): ShownRequest => ({ method: "DELETE", path: `${path}/${encodeURIComponent(id)}` });
   if (error !== null)

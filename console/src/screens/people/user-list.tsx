@@ -15,7 +15,8 @@ import { ScopedLink } from "../../scope/scope-context.tsx";
 import { adminPath, type Scope } from "../../scope/scope.ts";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
-import { type Membership, type Page, PAGE, TENANT_ROLES, type User } from "./people-api.ts";
+import type { Membership, TenantMembershipList, User, UserList } from "../../api/types.ts";
+import { PAGE, TENANT_ROLES } from "./people-api.ts";
 import { RoleChoice, roleActions } from "./role-choice.tsx";
 import { useWrite } from "../../api/use-write.ts";
 import type { ShownRequest } from "../../api/command-of.ts";
@@ -25,8 +26,8 @@ export function UserList({ tenant }: { readonly tenant: string }) {
   const scope = { tenant, project: null };
   const users = adminPath(scope, "/users");
   const memberships = adminPath(scope, "/memberships");
-  const { data, error, refetch } = useRead<Page<User>>(users + PAGE);
-  const roles = useRead<Page<Membership>>(memberships + PAGE);
+  const { data, error, refetch } = useRead<UserList>(users + PAGE);
+  const roles = useRead<TenantMembershipList>(memberships + PAGE);
   const [removed, setRemoved] = useState<User | null>(null);
   const [claim, setClaim] = useState<NewClaim | null>(null);
   return (
@@ -164,7 +165,7 @@ interface InviteProps {
   readonly made: (claim: NewClaim) => void;
 }
 
-const roleOf = ({ data }: Page<Membership>, { id }: Pick<User, "id">): Membership | undefined =>
+const roleOf = ({ data }: TenantMembershipList, { id }: Pick<User, "id">): Membership | undefined =>
   data.find(({ user_id: of }) => of === id);
 
 /** Makes a link that gives the user a personal token, with which to log in and to call. */

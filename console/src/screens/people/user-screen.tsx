@@ -1,6 +1,6 @@
 // `/people/<id>`: one user of a tenant, with the user's sessions of the console and the history of the user and of the role in the tenant.
 import { AsCode } from "../../components/as-code.tsx";
-import type { User } from "./people-api.ts";
+import type { User } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Pending } from "../../components/pending.tsx";

@@ -75,7 +75,6 @@ export async function sqliteModel(): Promise<ModelDatabase> {
 
 const TABLES = [
   "call",
-  "call_alias",
   "call_block",
   "call_name",
   "call_tag",
