@@ -8,7 +8,7 @@ import {
   type ToldType,
 } from "./call-column-types.ts";
 import type { CallRow, FoundRow } from "./call-schema.ts";
-import { heldTime, timeOfKey } from "./call-keys.ts";
+import { timeOfKey, timeOfTrace } from "./call-keys.ts";
 import { NO_NAME } from "./call-names.ts";
 import { plain as plainText, tagsOf } from "./call-tags.ts";
 import type { CacheOutcome } from "../../core/configured/cache.ts";
@@ -31,6 +31,7 @@ export interface CallFigures {
 /** The record may be of an earlier version, without some of the members. */
 export function figuresOf(record: Partial<CallRecord>, settled: boolean): CallFigures {
   const { usage, cost, firstContentMs } = record;
+  const traceId = word(record.traceId);
   return {
     names: {
       tenant_id: word(record.tenantId),
@@ -45,7 +46,7 @@ export function figuresOf(record: Partial<CallRecord>, settled: boolean): CallFi
       operation: storedOperation(record.operation ?? EARLIEST_OPERATION),
     },
     plain: {
-      trace_id: word(record.traceId),
+      trace_id: traceId,
       end_user: word(record.endUser),
       status: Math.min(count(record.status), MAX_STATUS),
       stream: flag(record.stream === true),
@@ -65,7 +66,7 @@ export function figuresOf(record: Partial<CallRecord>, settled: boolean): CallFi
       request_hash: requestHash(record.providerRequestId),
       tags: tagsText(record),
     },
-    timeMs: heldTime(count(record.startedAtMs)),
+    timeMs: timeOfTrace(traceId),
     totalMs: count(record.totalMs),
   };
 }

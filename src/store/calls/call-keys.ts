@@ -43,14 +43,16 @@ export function timeOfKey(key: bigint): number {
 }
 /** The same in SQL. */
 export const timeOfKeySql = (column: string): string => `(${column} >> ${SLOT_BITS})`;
-/** What a key can hold of a time. */
-export const heldTime = (timeMs: number): number => Math.min(timeMs, MOST_MS - 1);
 
-/** Where a call is, or behind which place it is. A text that is no trace id has a place where no call is. */
+/** The time of a call, as far as a key can hold it. A text that is no trace id has the time 0. */
+export function timeOfTrace(traceId: string): number {
+  return Math.min(Number.parseInt(traceId.slice(0, TRACE_TIME_DIGITS), 16) || 0, MOST_MS - 1);
+}
+
+/** Where a call is, or behind which place it is. */
 export function placeOf(traceId: string): bigint {
-  const timeMs = Number.parseInt(traceId.slice(0, TRACE_TIME_DIGITS), 16);
   const slot = Number.parseInt(traceId.slice(TRACE_TIME_DIGITS, TRACE_TIME_DIGITS + SLOT_DIGITS), 16);
-  return keyAt(heldTime(timeMs || 0), slot || 0);
+  return keyAt(timeOfTrace(traceId), slot || 0);
 }
 
 export async function findKey(db: Db, traceId: string): Promise<bigint | null> {

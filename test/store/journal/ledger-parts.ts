@@ -26,9 +26,10 @@ export function newFolder(): string {
 
 /** A call that was admitted. */
 export function aCall(more: Partial<CallRecord> = {}): CallRecord {
+  const { startedAtMs = 1_767_225_600_000 } = more;
   return bareRecord({
-    traceId: newTraceId(1_767_225_600_000),
-    startedAtMs: 1_767_225_600_000,
+    traceId: newTraceId(startedAtMs),
+    startedAtMs,
     tokenId: "t1",
     tenantId: "default",
     projectId: "default",
