@@ -45,23 +45,35 @@ function release(sending: Sending): void {
   sending.settle("cancelled");
 }
 
-/** Keeps what is held back and what waits, and decides how the reply ends. */
+/**
+ * Which side waits for the other, until the call is settled, which happens once and ends all turns:
+ *
+ *     idle ─▶ asked ─▶ idle ─▶ sent ─▶ asked ...      one text after another (`#turn`)
+ *     idle, asked, sent ─▶ over                       the call is settled (`#settle`)
+ *     over ─▶ left                                    the client has disconnected (`#cancelled`)
+ *
+ * While it is `idle`, neither side waits: the client has not read yet, or a text is being handed over. While it is
+ * `asked`, the client waits for a text; while it is `sent`, the gateway waits for the client to read on. What is held
+ * when the call is over can still be read, unless the client has left.
+ */
+type Turn = "idle" | "asked" | "sent";
+type SessionState = Turn | "over" | "left";
+
+/**
+ * Keeps what is held back, and decides how the reply ends. Which stream has begun, whether the events with which it
+ * begins were sent, and what the disk still has to get do not follow from the state, so they are fields of their own.
+ */
 export class StreamSession {
   readonly #begun: Promise<Sending>;
   readonly #call: Call;
   readonly #form: StreamForm;
+  #state: SessionState = "idle";
+  /** The stream that has begun, even if it is not read yet. */
+  #arrived: Sending | null = null;
+  /** The same stream once it is read. Only then does a failure of the call fail its attempt. */
   #sending: Sending | null = null;
-  /** The stream that has begun, from which the client has not read yet. */
-  #untaken: Sending | null = null;
+  /** What the client receives when it reads next. */
   #held = "";
-  #over = false;
-  #left = false;
-  /** Whether text was sent and the client has not asked for more. */
-  #awaitsClient = false;
-  /** Whether the client has asked for more and waits. */
-  #isAsked = false;
-  /** What a client that did not read when the call was closed receives when it reads again. */
-  #rest: string | null = null;
   /** Whether the events with which the stream begins were sent. */
   #hasOpened = false;
   #keepAlive: ReturnType<typeof setTimeout> | undefined;
@@ -78,10 +90,22 @@ export class StreamSession {
     this.#onPiece = call.context.integrations?.chunks?.(call.record) ?? null;
     // a failure must not be unhandled while only the head is awaited
     begun.then(
-      (sending) => (this.#untaken = sending),
+      (sending) => (this.#arrived = sending),
       () => {},
     );
     call.signal.addEventListener("abort", this);
+  }
+
+  get #isOver(): boolean {
+    return this.#state === "over" || this.#state === "left";
+  }
+
+  /** The time from a text until the client reads on is a wait, which ends with the call at the latest. */
+  #turn(next: Turn): void {
+    if (this.#isOver) return;
+    if (this.#state === "sent") this.#call.clock.waitEnds();
+    if (next === "sent") this.#call.clock.waitBegins();
+    this.#state = next;
   }
 
   /**
@@ -90,10 +114,8 @@ export class StreamSession {
    */
   handleEvent(): void {
     const { reason } = this.#call.signal;
-    if (this.#over || this.#isAsked || asGatewayError(reason).code === "client_closed") return;
-    if (this.#awaitsClient) this.#call.clock.waitEnds();
-    this.#awaitsClient = false;
-    this.#rest =
+    if (this.#isOver || this.#state === "asked" || asGatewayError(reason).code === "client_closed") return;
+    this.#held =
       this.#opening() + this.#held + (this.#sending?.isFinished === true ? this.#complete() : this.#failed(reason));
   }
 
@@ -128,24 +150,20 @@ export class StreamSession {
       {
         start: (controller) => this.#startKeepAlive(controller),
         pull: async (controller) => {
-          if (this.#awaitsClient) this.#call.clock.waitEnds();
-          this.#awaitsClient = false;
-          this.#isAsked = true;
+          this.#turn("asked");
           const text = await this.#text();
           if (this.#call.lifetime.heldUp !== null) await this.#call.lifetime.heldUp;
-          if (this.#over) await this.#written();
-          this.#isAsked = false;
+          if (this.#isOver) await this.#written();
+          this.#turn("idle");
           this.#lastSentMs = this.#call.context.clock.monotonic();
-          if (this.#left) return;
+          if (this.#state === "left") return;
           if (text === null) return controller.close();
           const sent = this.#leaving(text);
           if (sent.length < LONG_EVENT) controller.enqueue(sent);
           else await this.#enqueueInTurns(controller, sent);
           this.#call.content?.sent(this.#form.chunksIn(sent));
-          if (this.#onPiece !== null && !this.#over) this.#onPiece(sent.length, this.#call.clock.elapsedMs());
-          // until the client reads again, the gateway waits for it
-          this.#awaitsClient = true;
-          this.#call.clock.waitBegins();
+          if (this.#onPiece !== null && !this.#isOver) this.#onPiece(sent.length, this.#call.clock.elapsedMs());
+          this.#turn("sent");
         },
         cancel: () => this.#cancelled(),
       },
@@ -159,7 +177,7 @@ export class StreamSession {
    */
   async #enqueueInTurns(controller: ReadableStreamDefaultController<string>, text: string): Promise<void> {
     for (const piece of piecesOf(text, LONG_EVENT)) {
-      if (this.#left) return;
+      if (this.#state === "left") return;
       controller.enqueue(piece);
       await yieldToLoop();
     }
@@ -167,29 +185,26 @@ export class StreamSession {
 
   /** Returns the next text; once the stream has begun, a failure is text as well. */
   async #text(): Promise<string | null> {
-    if (this.#over) {
-      const rest = this.#rest;
-      this.#rest = null;
-      return rest;
-    }
+    if (this.#isOver) return this.#takeHeld() || null;
     try {
       if (this.#sending === null) {
         const sending = await this.#begun;
-        if (this.#over) return null;
+        if (this.#isOver) return null;
         this.#take(sending);
       }
-      if (this.#held !== "") {
-        const held = this.#held;
-        this.#held = "";
-        return this.#opening() + held;
-      }
-      const text = await this.#sending!.next();
+      const text = this.#takeHeld() || (await this.#sending!.next());
       return this.#opening() + (text ?? this.#complete());
     } catch (thrown) {
       // the client disconnected during the read, so that the call is closed
-      if (this.#over) return null;
+      if (this.#isOver) return null;
       return this.#opening() + this.#failed(thrown);
     }
+  }
+
+  #takeHeld(): string {
+    const held = this.#held;
+    this.#held = "";
+    return held;
   }
 
   /** Waits until the disk has what the client learns with the last bytes. */
@@ -236,24 +251,25 @@ export class StreamSession {
   }
 
   #cancelled(): void {
-    this.#left = true;
     this.#call.lifetime.cancel();
     this.#sending?.cancel();
-    if (this.#over) return;
-    this.#call.recorder.leftInStream();
-    this.#settle("cancelled");
+    if (!this.#isOver) {
+      this.#call.recorder.leftInStream();
+      this.#settle("cancelled");
+    }
+    this.#state = "left";
   }
 
   #settle(outcome: Outcome): void {
-    if (this.#over) return;
-    this.#over = true;
+    if (this.#isOver) return;
+    this.#state = "over";
     clearTimeout(this.#keepAlive);
     this.#call.signal.removeEventListener("abort", this);
     this.#call.recorder.attemptsEnded();
     this.#bound = this.#call.objects.save();
     // a stream that has begun counts as used, whether or not the client reads on
-    if (this.#sending === null && this.#untaken !== null) {
-      this.#sending = this.#untaken;
+    if (this.#sending === null && this.#arrived !== null) {
+      this.#sending = this.#arrived;
       this.#call.won(this.#sending.attempt);
       this.#sending.cancel();
     }
@@ -274,7 +290,7 @@ export class StreamSession {
       const quietMs = this.#call.context.clock.monotonic() - this.#lastSentMs;
       if (quietMs >= keepAliveMs) {
         // a client that does not read gets none: they would pile up, and a slow reader would receive nothing else
-        if (this.#isAsked && (controller.desiredSize ?? -1) >= 0) {
+        if (this.#state === "asked" && (controller.desiredSize ?? -1) >= 0) {
           controller.enqueue(this.#leaving(this.#form.keepAlive()));
           this.#call.recorder.keptAlive();
         }
