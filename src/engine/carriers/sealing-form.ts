@@ -76,16 +76,19 @@ function sealedRounds(message: JsonObject, seal: Seal): JsonObject {
   return { [ROUNDS_FIELD]: { ...report, [SEALED_TURNS]: sealed } };
 }
 
-/** Seals the reasoning of one round before whatever follows it. */
+/**
+ * Seals the reasoning of one round before whatever follows it, and at the end what the vendor keeps beside the message:
+ * a block of reasoning waits for its last piece, and what is kept beside the message for more of the same.
+ */
 class SealingWriter implements StreamWriter {
   readonly #inner: StreamWriter;
   readonly #sealFor: (model: string) => Seal;
   readonly #seal: Seal;
   /** The pieces of blocks that came since the last other content. */
   #held: ReasoningDetail[] = [];
-  readonly #extra: Record<string, Json | undefined> = {};
-  /** Data of calls that came after the call had begun. */
-  readonly #late: Record<string, Json | undefined> = {};
+  /** What is sealed at the end: the message's own data, and data of calls that came after the call had begun. */
+  readonly #beside: { extra?: Record<string, Json | undefined>; calls?: Record<string, Json | undefined> } = {};
+  /** The ids of the calls by their index, because later data of a call comes without its id. */
   readonly #ids: string[] = [];
 
   constructor(inner: StreamWriter, frame: Pick<AnswerFrame, "model">, sealFor: (model: string) => Seal) {
@@ -138,11 +141,7 @@ class SealingWriter implements StreamWriter {
   }
 
   #beforeEnd(): string {
-    const late = {
-      ...(Object.keys(this.#extra).length > 0 && { extra: this.#extra as JsonObject }),
-      ...(Object.keys(this.#late).length > 0 && { calls: this.#late as JsonObject }),
-    };
-    return this.#released() + this.#written(sealedExtras(late, this.#seal));
+    return this.#released() + this.#written(sealedExtras(this.#beside as JsonObject, this.#seal));
   }
 
   continued(frame: AnswerFrame, includeUsage: boolean): StreamWriter {
@@ -157,7 +156,10 @@ class SealingWriter implements StreamWriter {
       return "";
     }
     if (isObject(extra)) {
-      for (const name in extra) this.#extra[name] = joined(this.#extra[name], extra[name]);
+      for (const name in extra) {
+        const known = (this.#beside.extra ??= {});
+        known[name] = joined(known[name], extra[name]);
+      }
       return "";
     }
     const isContent = Object.keys(delta).some((name) => name !== "role");
@@ -175,7 +177,7 @@ class SealingWriter implements StreamWriter {
       if (typeof id === "string" && typeof index === "number") this.#ids[index] = id;
       if (!isObject(extra)) continue;
       if (typeof id === "string") out += this.#written(sealedExtras(extrasOf(undefined, [call]), this.#seal));
-      else if (typeof index === "number") this.#late[this.#ids[index] ?? ""] = extra;
+      else if (typeof index === "number") (this.#beside.calls ??= {})[this.#ids[index] ?? ""] = extra;
     }
     return out;
   }
