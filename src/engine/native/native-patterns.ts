@@ -5,9 +5,8 @@ import type { TokenTally } from "../../accounting/estimate.ts";
 import type { ChatChunk } from "../../core/chat.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import type { EventNumbers, Growing } from "../answer-form.ts";
+import { EventMatcher, type EventTemplate, type Hole } from "../stream/event-matcher.ts";
 import { nameOfText } from "../stream/event-patterns.ts";
-import { JudgedText } from "../stream/judged-text.ts";
-import { StringScan } from "../stream/string-scan.ts";
 
 export interface NativePatternParts {
   readonly maxEventBytes: number;
@@ -25,78 +24,56 @@ export interface NativePatternParts {
   readonly growth?: () => (piece: string) => void;
 }
 
-type Hole = "text" | "number" | "padding";
-
-/** An event as literals with holes between them. It passes as it came, but for what precedes it. */
-interface NativePattern {
-  readonly holes: readonly Hole[];
-  /** One more than there are holes. */
-  readonly literals: readonly string[];
+/** An event passes as it came, but for what precedes it. */
+interface NativePattern extends EventTemplate {
   /** The name that the provider has left out. */
   readonly name: string;
-  /** The number of the last event; 0 when events have no number. */
-  number: number;
   /** What its events lengthen. */
   readonly growing: Growing | null;
   readonly grew: ((piece: string) => void) | undefined;
-  readonly passesPiece: (piece: string) => boolean;
 }
-
-/** Text and reasoning. */
-const MAX_PATTERNS = 2;
-/** The number of patterns in a row that no event fitted. */
-const MAX_TRIES = 8;
-/** Numbers that a double holds have no more digits. */
-const MAX_DIGITS = 15;
-const QUOTE = 0x22;
-const SPACE = 0x20;
-const ZERO = 0x30;
-const NINE = 0x39;
 
 export class NativePatterns {
   readonly #parts: NativePatternParts;
-  readonly #patterns: NativePattern[] = [];
-  #tries = 0;
+  readonly #matcher: EventMatcher<NativePattern>;
   #shown = "";
   /** Events that follow upon `#shown`, and how many of their numbers follow upon each other, the last being `#last`. */
   #run = "";
   #counted = 0;
   #last = 0;
-  /** The text of which events were taken last. */
-  readonly #judged: JudgedText;
-  /** What `#fit` found: the end of the event, and its number, which is 0 where there is none. */
-  #end = 0;
-  #number = 0;
-  readonly #piece = new StringScan();
-  readonly #padding = new StringScan();
 
   constructor(parts: NativePatternParts) {
     this.#parts = parts;
-    this.#judged = new JudgedText(parts.passes);
+    this.#matcher = new EventMatcher(parts.maxEventBytes, parts.generated, parts.passes);
   }
 
   /** Returns the position in `text` after all events from `start` on that fit a pattern. */
   take(text: string, start: number): number {
-    this.#judged.begin(text);
+    const matcher = this.#matcher;
+    matcher.begin(text);
     let at = start;
     // what precedes this was passed on
     let copied = start;
     while (at < text.length) {
-      const pattern = this.#fitting(text, at);
+      const pattern = matcher.fitting(text, at);
       if (pattern === null) break;
-      if (this.#number > 0) {
-        if (this.#counted > 0 && this.#number !== this.#last + 1) {
+      const { name, growing } = pattern;
+      const { number, said } = matcher;
+      pattern.grew?.(said);
+      if (growing !== null) grow(growing, said, number);
+      if (number > 0) {
+        if (this.#counted > 0 && number !== this.#last + 1) {
           this.#endRun(text.slice(copied, at));
           copied = at;
         }
         this.#counted += 1;
-        this.#last = this.#number;
+        this.#last = number;
       }
-      if (pattern.name !== "") {
-        this.#run += text.slice(copied, at) + pattern.name;
+      if (name !== "") {
+        this.#run += text.slice(copied, at) + name;
         copied = at;
       }
-      at = this.#end;
+      at = matcher.end;
     }
     if (at > copied) this.#endRun(text.slice(copied, at));
     return at;
@@ -119,79 +96,31 @@ export class NativePatterns {
 
   /** `chunks` are those of the event, and `shown` is what was passed on for it. */
   learn({ event, data }: SseEvent, chunks: readonly ChatChunk[], shown: string): void {
-    const name = chunks.length === 1 ? nameOfText(chunks[0]!) : null;
-    if (name === null) {
+    const member = chunks.length === 1 ? nameOfText(chunks[0]!) : null;
+    if (member === null) {
       // what follows belongs to another part of the answer
-      this.#patterns.length = 0;
+      this.#matcher.forget();
       return;
     }
-    if (this.#tries >= MAX_TRIES) return;
-    this.#tries += 1;
+    if (!this.#matcher.mayLearn()) return;
     const text = `${event === "" ? "" : `event: ${event}\n`}data: ${data}\n\n`;
-    const piece = chunks[0]!.choices[0]!.delta![name] as string;
+    const piece = textPlace(text, chunks[0]!.choices[0]!.delta![member] as string);
+    const number = placeOf("number", NUMBERS, text);
     const { growing, growth, numbers, pieces } = this.#parts;
-    const pattern = patternOf(
-      { text, piece, shown, numbers },
-      {
-        growing: growing(),
-        grew: growth?.(),
-        passesPiece: pieces(),
-      },
-    );
-    if (pattern !== null && this.#patterns.unshift(pattern) > MAX_PATTERNS) this.#patterns.pop();
-  }
-
-  /** Returns the pattern that the event at `start` fits. */
-  #fitting(text: string, start: number): NativePattern | null {
-    for (const pattern of this.#patterns)
-      if (this.#fit(pattern, text, start)) {
-        this.#tries = 0;
-        return pattern;
-      }
-    return null;
-  }
-
-  #fit(pattern: NativePattern, text: string, start: number): boolean {
-    const { holes, literals } = pattern;
-    let at = start;
-    let [pieceStart, pieceEnd] = [0, 0];
-    let number = 0;
-    for (let index = 0; ; index++) {
-      const literal = literals[index]!;
-      if (!text.startsWith(literal, at)) return false;
-      at += literal.length;
-      const hole = holes[index];
-      if (hole === undefined) break;
-      const end = this.#endOf(hole, text, at);
-      if (end < 0) return false;
-      if (hole === "number") {
-        number = numberIn(text, at, end);
-        // an event that comes twice is left to the decoder
-        if (number <= pattern.number) return false;
-      } else if (hole === "text") {
-        [pieceStart, pieceEnd] = [at, end];
-      }
-      at = end;
-    }
-    // a UTF-16 unit takes at most three bytes
-    if (pieceEnd === pieceStart || (at - start) * 3 > this.#parts.maxEventBytes) return false;
-    if (!this.#judged.passes(start, at)) return false;
-    const { generated } = this.#parts;
-    const plain = this.#piece.read(text.slice(pieceStart, pieceEnd));
-    if (plain === null || !pattern.passesPiece(plain)) return false;
-    this.#piece.count(generated, plain);
-    pattern.grew?.(plain);
-    if (pattern.growing !== null) grow(pattern.growing, plain, number);
-    pattern.number = number;
-    this.#number = number;
-    this.#end = at;
-    return true;
-  }
-
-  /** Returns the position after what fills a hole; -1 when nothing there can. */
-  #endOf(hole: Hole, text: string, start: number): number {
-    if (hole === "number") return endOfDigits(text, start);
-    return (hole === "text" ? this.#piece : this.#padding).endIn(text, start);
+    const name = nameBefore({ text, shown, numbers }, number);
+    // an event that is not passed on as it came, but for its name and its number, is no example
+    if (piece === null || name === null) return;
+    const places = [piece, number, placeOf("padding", PADDINGS, text)].filter((one) => one !== null);
+    places.sort((a, b) => a.start - b.start);
+    this.#matcher.learn({
+      holes: places.map(({ hole }) => hole),
+      literals: [0, ...places.map(({ end }) => end)].map((end, index) => text.slice(end, places[index]?.start)),
+      name,
+      number: number === null ? 0 : Number(text.slice(number.start, number.end)),
+      growing: growing(),
+      grew: growth?.(),
+      passesPiece: pieces(),
+    });
   }
 }
 
@@ -201,38 +130,11 @@ function grow(growing: Growing, piece: string, number: number): void {
   growing.number = number;
 }
 
-interface LearnedEvent {
-  readonly text: string;
-  readonly piece: string;
-  readonly shown: string;
-  readonly numbers: EventNumbers | null;
-}
-
-/** Returns `null` for an event that is not passed on as it came, but for its name and its number. */
-function patternOf(
-  event: LearnedEvent,
-  counted: Pick<NativePattern, "growing" | "grew" | "passesPiece">,
-): NativePattern | null {
-  const { text, piece } = event;
-  const found = [textPlace(text, piece), numberPlace(text), paddingPlace(text)];
-  if (found[0] === null || found.includes("several")) return null;
-  const places = found.filter((one) => one !== null && one !== "several").toSorted((a, b) => a.start - b.start);
-  const literals: string[] = [];
-  let copied = 0;
-  for (const { start, end } of places) {
-    literals.push(text.slice(copied, start));
-    copied = end;
-  }
-  literals.push(text.slice(copied));
-  const number = places.find(({ hole }) => hole === "number") ?? null;
-  const name = nameBefore(event, number);
-  if (name === null) return null;
-  const last = number === null ? 0 : Number(text.slice(number.start, number.end));
-  return { holes: places.map(({ hole }) => hole), literals, name, number: last, ...counted };
-}
-
-/** Returns the name that was passed on before an event; `null` when something else differs from what was passed on. */
-function nameBefore({ text, shown, numbers }: LearnedEvent, number: Place | null): string | null {
+/** Returns what was passed on before an event; `null` when something else differs than its number. */
+function nameBefore(
+  { text, shown, numbers }: { readonly text: string; readonly shown: string; readonly numbers: EventNumbers | null },
+  number: Place | null,
+): string | null {
   if (number !== null && numbers === null) return null;
   const passed = number === null ? text : text.slice(0, number.start) + numbers!.place + text.slice(number.end);
   const name = shown.slice(0, -passed.length);
@@ -246,63 +148,24 @@ interface Place {
   readonly end: number;
 }
 
-type Found = Place | "several" | null;
-
 /** The members in which pieces of text come. */
-const TEXT_MEMBERS = ["delta", "text", "thinking"] as const;
+const TEXT_MEMBERS = /"(?:delta|text|thinking)": ?/g;
+const NUMBERS = /"sequence_number": ?(\d+)/dg;
+const PADDINGS = /"obfuscation": ?"([^"\\]*)"/dg;
 
-/** Returns `null` when the event does not have the piece with this spelling. */
-function textPlace(event: string, piece: string): Found {
+/** Returns `null` when the event does not have the piece with this spelling, or has it several times. */
+function textPlace(event: string, piece: string): Place | null {
   const literal = JSON.stringify(piece);
-  let found: Found = null;
-  for (const name of TEXT_MEMBERS) {
-    const start = valuesOf(event, name).filter((at) => event.startsWith(literal, at));
-    if (start.length === 0) continue;
-    if (found !== null || start.length > 1) return "several";
-    found = { hole: "text", start: start[0]! + 1, end: start[0]! + literal.length - 1 };
-  }
-  return found;
+  const starts = [...event.matchAll(TEXT_MEMBERS)].map(({ 0: key, index }) => index + key.length);
+  const [start, another] = starts.filter((at) => event.startsWith(literal, at));
+  if (start === undefined || another !== undefined) return null;
+  return { hole: "text", start: start + 1, end: start + literal.length - 1 };
 }
 
-function numberPlace(event: string): Found {
-  const starts = valuesOf(event, "sequence_number");
-  if (starts.length > 1) return "several";
-  const [start = -1] = starts;
-  const end = start < 0 ? -1 : endOfDigits(event, start);
-  return end < 0 ? null : { hole: "number", start, end };
-}
-
-function paddingPlace(event: string): Found {
-  const starts = valuesOf(event, "obfuscation");
-  if (starts.length > 1) return "several";
-  const [start = -1] = starts;
-  if (start < 0 || event.charCodeAt(start) !== QUOTE) return null;
-  const end = event.indexOf('"', start + 1);
-  return end < 0 || event.slice(start, end).includes("\\") ? null : { hole: "padding", start: start + 1, end };
-}
-
-/** Returns where the values of all members of a name begin. */
-function valuesOf(event: string, name: string): readonly number[] {
-  const key = `"${name}":`;
-  const starts: number[] = [];
-  for (let at = event.indexOf(key); at >= 0; at = event.indexOf(key, at + 1)) {
-    const start = at + key.length;
-    starts.push(event.charCodeAt(start) === SPACE ? start + 1 : start);
-  }
-  return starts;
-}
-
-/** Returns the number that the digits between two positions write; 0 for one that JSON does not write so. */
-function numberIn(text: string, start: number, end: number): number {
-  if (end - start > MAX_DIGITS || text.charCodeAt(start) === ZERO) return 0;
-  let number = 0;
-  for (let at = start; at < end; at++) number = number * 10 + text.charCodeAt(at) - ZERO;
-  return number;
-}
-
-/** Returns the position after the digits; -1 when there are none. */
-function endOfDigits(text: string, start: number): number {
-  let at = start;
-  while (text.charCodeAt(at) >= ZERO && text.charCodeAt(at) <= NINE) at++;
-  return at === start ? -1 : at;
+/** Returns the place of the only value that a pattern finds. */
+function placeOf(hole: Hole, values: RegExp, event: string): Place | null {
+  const [found, another] = event.matchAll(values);
+  if (found === undefined || another !== undefined) return null;
+  const [start, end] = found.indices![1]!;
+  return { hole, start, end };
 }

@@ -2,21 +2,18 @@
 // differs from an earlier one only in its piece of text. Once such an event was parsed, found strict and written, it is
 // kept as a pattern: the provider's event and the client's, both without the text. An event that fits a pattern to the
 // last character is written as the pattern says, with its own text. Every other event is parsed.
-import type { TokenTally } from "../../accounting/estimate.ts";
 import type { ChatChunk, ChunkDelta } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import type { TokenTally } from "../../accounting/estimate.ts";
 import type { StreamDecoder } from "../../providers/provider.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { isVendorField } from "../answer/strict-fields.ts";
-import { JudgedText } from "./judged-text.ts";
-import { StringScan } from "./string-scan.ts";
+import { EventMatcher, type EventTemplate } from "./event-matcher.ts";
 
-/** What an event is made of around its text and, where the provider pads its events, around the padding behind it. */
-interface EventPattern {
-  readonly source: { readonly before: string; readonly between: string | null; readonly after: string };
-  /** The padding stands before the text. */
-  readonly shown: { readonly before: string; readonly between: string; readonly after: string };
-  readonly passesPiece: (piece: string) => boolean;
+/** Its holes are the text and, where the provider pads its events, the padding behind it. */
+interface EventPattern extends EventTemplate {
+  /** The literals of the client's event, in which the padding stands before the text. */
+  readonly shown: readonly string[];
 }
 
 export interface EventPatternParts {
@@ -30,10 +27,6 @@ export interface EventPatternParts {
   readonly repeated?: (piece: string) => void;
 }
 
-/** Reasoning and text, of two choices. */
-const MAX_PATTERNS = 4;
-/** The number of events in a row from which a pattern is made that no other event fits. */
-const MAX_TRIES = 8;
 /** Stand for text and padding in an event. They are random, so that no event contains them. */
 const TEXT = `text ${crypto.randomUUID()}`;
 const PADDING = `padding ${crypto.randomUUID()}`;
@@ -43,20 +36,19 @@ const passesAll = (): boolean => true;
 /** The patterns of one stream. */
 export class EventPatterns {
   readonly #parts: EventPatternParts;
-  /** The one that was used last is the first. */
-  readonly #patterns: EventPattern[] = [];
-  #tries = 0;
+  readonly #matcher: EventMatcher<EventPattern>;
   /** The chunk from which the last pattern was made; `null` once an event has fitted a pattern. */
   #last: ChatChunk | null = null;
   #shown = "";
-  readonly #judged: JudgedText;
-  readonly #text = new StringScan();
-  readonly #padding = new StringScan();
 
   constructor(parts: EventPatternParts) {
     this.#parts = parts;
-    const { passes } = parts;
-    this.#judged = new JudgedText(passes === true ? passesAll : (text) => passes.events(text));
+    const { passes, generated, maxEventBytes } = parts;
+    this.#matcher = new EventMatcher(
+      maxEventBytes,
+      generated,
+      passes === true ? passesAll : (events) => passes.events(events),
+    );
   }
 
   /**
@@ -64,19 +56,25 @@ export class EventPatterns {
    * client gets them.
    */
   take(text: string, start: number): number {
-    this.#judged.begin(text);
+    const matcher = this.#matcher;
+    const { repeated } = this.#parts;
+    matcher.begin(text);
     let at = start;
     while (at < text.length) {
-      const end = this.#takeOne(text, at);
-      if (end === at) break;
-      at = end;
+      const pattern = matcher.fitting(text, at);
+      if (pattern === null) break;
+      repeated?.(matcher.said);
+      const padding = pattern.holes.length === 1 ? "" : text.slice(matcher.paddingStart, matcher.paddingEnd);
+      this.#shown += shownEvent(pattern.shown, padding, matcher.written);
+      at = matcher.end;
     }
+    if (at > start) this.#last = null;
     return at;
   }
 
   /** Forgets all patterns, because the events that they yield are no longer right. */
   forget(): void {
-    this.#patterns.length = 0;
+    this.#matcher.forget();
     this.#last = null;
   }
 
@@ -86,67 +84,17 @@ export class EventPatterns {
     return shown;
   }
 
-  #takeOne(text: string, start: number): number {
-    const patterns = this.#patterns;
-    for (let index = 0; index < patterns.length; index++) {
-      const pattern = patterns[index]!;
-      const end = this.#fit(pattern, text, start);
-      if (end === start) continue;
-      this.#tries = 0;
-      this.#last = null;
-      if (index > 0) patterns.unshift(...patterns.splice(index, 1));
-      return end;
-    }
-    return start;
-  }
-
-  /** Returns the position after the event that begins at `start`; `start` when it does not fit the pattern. */
-  #fit({ source, shown, passesPiece }: EventPattern, text: string, start: number): number {
-    if (!text.startsWith(source.before, start)) return start;
-    const from = start + source.before.length;
-    const to = this.#text.endIn(text, from);
-    if (to <= from) return start;
-    let last = to;
-    let padding = "";
-    if (source.between !== null) {
-      if (!text.startsWith(source.between, to)) return start;
-      const paddingFrom = to + source.between.length;
-      last = this.#padding.endIn(text, paddingFrom);
-      if (last < 0 || this.#padding.hasEscapes) return start;
-      padding = text.slice(paddingFrom, last);
-    }
-    if (!text.startsWith(source.after, last)) return start;
-    const end = last + source.after.length;
-    // a UTF-16 unit takes at most three bytes
-    if ((end - start) * 3 > this.#parts.maxEventBytes) return start;
-    const piece = text.slice(from, to);
-    const plain = this.#text.read(piece);
-    if (plain === null) return start;
-    const { generated, repeated } = this.#parts;
-    if (!this.#judged.passes(start, end) || !passesPiece(plain)) return start;
-    this.#text.count(generated, plain);
-    repeated?.(plain);
-    this.#shown +=
-      source.between === null
-        ? shown.before + piece + shown.after
-        : shown.before + padding + shown.between + piece + shown.after;
-    return end;
-  }
-
   /**
    * Makes a pattern of an event that was parsed. `chunk` is its only chunk, which needed no repair, and `shown` the one
    * event that was written for it. Nothing happens where the event has another form, or after too many patterns that
    * no event fitted.
    */
   learn({ event, data }: SseEvent, chunk: ChatChunk, shown: string): void {
-    if (this.#tries >= MAX_TRIES) return;
     const name = nameOfText(chunk);
-    if (name === null) return;
-    this.#tries += 1;
+    if (name === null || !this.#matcher.mayLearn()) return;
     const pattern = this.#patternOf(event === "" ? "" : `event: ${event}\n`, data, chunk, name, shown);
     this.#last = chunk;
-    if (pattern === null) return;
-    if (this.#patterns.unshift(pattern) > MAX_PATTERNS) this.#patterns.pop();
+    if (pattern !== null) this.#matcher.learn(pattern);
   }
 
   #patternOf(head: string, data: string, chunk: ChatChunk, name: string, shown: string): EventPattern | null {
@@ -156,36 +104,32 @@ export class EventPatterns {
     const withText = marked(data, piece, TEXT);
     const whole = withText === null || padded === null ? withText : marked(withText, chunk[padded] as string, PADDING);
     if (whole === null || !isMarked(parsed(whole), padded)) return null;
-    const source = `${head}data: ${whole}\n\n`;
+    const [marks, padding] = padded === null ? [[TEXT], ""] : [[TEXT, PADDING], chunk[padded] as string];
+    const literals = literalsOf(`${head}data: ${whole}\n\n`, marks);
     const written = this.#parts.preview({
       ...chunk,
       ...(padded !== null && { [padded]: PADDING }),
       choices: [{ ...choice, delta: { [name]: TEXT } }],
     });
+    const shownLiterals = literalsOf(written, marks.toReversed());
+    if (literals === null || shownLiterals === null) return null;
+    if (shownEvent(shownLiterals, padding, JSON.stringify(piece).slice(1, -1)) !== shown) return null;
     const { passes } = this.#parts;
-    const passesPiece = passes === true ? passesAll : passes.pieces(choice.index ?? 0, name);
-    const expected = written.replace(TEXT, () => JSON.stringify(piece).slice(1, -1));
-    if (padded === null) {
-      if (expected !== shown) return null;
-      const [before = "", after] = source.split(TEXT);
-      const [shownBefore = "", shownAfter] = written.split(TEXT);
-      if (after === undefined || shownAfter === undefined) return null;
-      return {
-        source: { before, between: null, after },
-        shown: { before: shownBefore, between: "", after: shownAfter },
-        passesPiece,
-      };
-    }
-    if (expected.replace(PADDING, () => chunk[padded] as string) !== shown) return null;
-    const parts = new RegExp(`^(.*)${TEXT}(.*)${PADDING}(.*)$`, "s").exec(source);
-    const shownParts = new RegExp(`^(.*)${PADDING}(.*)${TEXT}(.*)$`, "s").exec(written);
-    if (parts === null || shownParts === null) return null;
     return {
-      source: { before: parts[1]!, between: parts[2]!, after: parts[3]! },
-      shown: { before: shownParts[1]!, between: shownParts[2]!, after: shownParts[3]! },
-      passesPiece,
+      holes: padded === null ? ["text"] : ["text", "padding"],
+      literals,
+      number: 0,
+      passesPiece: passes === true ? passesAll : passes.pieces(choice.index ?? 0, name),
+      shown: shownLiterals,
     };
   }
+}
+
+/** Returns the client's event. */
+function shownEvent(literals: readonly string[], padding: string, piece: string): string {
+  return literals.length === 2
+    ? literals[0]! + piece + literals[1]!
+    : literals[0]! + padding + literals[1]! + piece + literals[2]!;
 }
 
 /** Returns `null` for a text that is not JSON. */
@@ -227,6 +171,19 @@ function marked(text: string, value: string, mark: string): string | null {
   const literal = JSON.stringify(value);
   const at = text.indexOf(literal);
   return at < 0 ? null : text.slice(0, at + 1) + mark + text.slice(at + literal.length - 1);
+}
+
+/** Returns what stands around the marks; `null` when they do not stand in this order. */
+function literalsOf(text: string, marks: readonly string[]): readonly string[] | null {
+  const literals: string[] = [];
+  let rest = text;
+  for (const mark of marks) {
+    const at = rest.indexOf(mark);
+    if (at < 0) return null;
+    literals.push(rest.slice(0, at));
+    rest = rest.slice(at + mark.length);
+  }
+  return [...literals, rest];
 }
 
 /** Whether the mark of the text is a member of the delta, and that of the padding one of the chunk. */
