@@ -4,24 +4,18 @@
 import type { TokenTally } from "../../accounting/estimate.ts";
 import type { ChatChunk } from "../../core/chat.ts";
 import type { SseEvent } from "../../wire/sse.ts";
+import type { StreamDecoder } from "../../providers/provider.ts";
 import type { EventNumbers, Growing } from "../answer-form.ts";
 import { EventMatcher, type EventTemplate, type Hole } from "../stream/event-matcher.ts";
 import { nameOfText } from "../stream/event-patterns.ts";
+import type { NativePassing } from "./native-passing.ts";
 
 export interface NativePatternParts {
   readonly maxEventBytes: number;
   /** Counts the text of the events that pass. */
   readonly generated: TokenTally;
-  /** Whether the events of a text may pass as they are. */
-  readonly passes: (text: string) => boolean;
-  /** Returns what says whether a further piece of the text may pass as it is that the last event has lengthened. */
-  readonly pieces: () => (piece: string) => boolean;
-  /** How the client's events are numbered; `null` where they have no numbers. */
-  readonly numbers: EventNumbers | null;
-  /** What the event that was passed last has lengthened. */
-  readonly growing: () => Growing | null;
-  /** Returns what counts the text of further events for the decoder; absent where it counts none. */
-  readonly growth?: () => (piece: string) => void;
+  readonly passing: Pick<NativePassing, "passes" | "pieces" | "numbers" | "growing">;
+  readonly decoder: Pick<StreamDecoder, "growth">;
 }
 
 /** An event passes as it came, but for what precedes it. */
@@ -44,7 +38,8 @@ export class NativePatterns {
 
   constructor(parts: NativePatternParts) {
     this.#parts = parts;
-    this.#matcher = new EventMatcher(parts.maxEventBytes, parts.generated, parts.passes);
+    const { maxEventBytes, generated, passing } = parts;
+    this.#matcher = new EventMatcher(maxEventBytes, generated, (events) => passing.passes(events));
   }
 
   /** Returns the position in `text` after all events from `start` on that fit a pattern. */
@@ -89,7 +84,7 @@ export class NativePatterns {
   #endRun(rest: string): void {
     const events = this.#run + rest;
     const first = this.#last - this.#counted + 1;
-    this.#shown += this.#counted === 0 ? events : this.#parts.numbers!.run(events, first, this.#counted);
+    this.#shown += this.#counted === 0 ? events : this.#parts.passing.numbers!.run(events, first, this.#counted);
     this.#run = "";
     this.#counted = 0;
   }
@@ -106,7 +101,8 @@ export class NativePatterns {
     const text = `${event === "" ? "" : `event: ${event}\n`}data: ${data}\n\n`;
     const piece = textPlace(text, chunks[0]!.choices[0]!.delta![member] as string);
     const number = placeOf("number", NUMBERS, text);
-    const { growing, growth, numbers, pieces } = this.#parts;
+    const { passing, decoder } = this.#parts;
+    const { numbers } = passing;
     const name = nameBefore({ text, shown, numbers }, number);
     // an event that is not passed on as it came, but for its name and its number, is no example
     if (piece === null || name === null) return;
@@ -117,9 +113,9 @@ export class NativePatterns {
       literals: [0, ...places.map(({ end }) => end)].map((end, index) => text.slice(end, places[index]?.start)),
       name,
       number: number === null ? 0 : Number(text.slice(number.start, number.end)),
-      growing: growing(),
-      grew: growth?.(),
-      passesPiece: pieces(),
+      growing: passing.growing,
+      grew: decoder.growth?.(),
+      passesPiece: passing.pieces(),
     });
   }
 }

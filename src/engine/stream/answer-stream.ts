@@ -194,29 +194,31 @@ export class ResponseStream implements AnswerStream, EventReceiver {
 
   push(event: SseEvent): void {
     if (this.#hasEnded) return;
-    if (this.#later.length > 0 || (this.#parts.passing?.isLong(event) ?? isLongEvent(event))) {
-      this.#later.push(event);
-      return;
-    }
-    if (this.#isDone(event)) return;
-    const { decoder, writer, normalizer, passing } = this.#parts;
+    if (this.#later.length > 0 || this.#isLong(event)) this.#later.push(event);
+    else if (!this.#isDone(event)) this.#write(event);
+  }
+
+  #isLong(event: SseEvent): boolean {
+    return this.#parts.passing?.isLong(event) ?? isLongEvent(event);
+  }
+
+  /** Writes an event that is not long and that no guard searches. Others like it may then be written as text. */
+  #write(event: SseEvent): void {
+    const { decoder, writer, passing } = this.#parts;
     const chunks = decoder.push(event);
-    if (passing !== null) {
-      for (const chunk of chunks) writer.serialize(writer.repair(chunk));
-      const passed = passing.pass(event);
-      this.#add(passed);
-      (this.#patterns as NativePatterns).learn(event, chunks, passed);
-      return;
-    }
+    let shown = "";
+    let isRepaired = false;
     for (const chunk of chunks) {
       const repaired = writer.repair(chunk);
-      const { place } = normalizer!.writer;
-      const shown = writer.serialize(repaired);
+      if (repaired !== chunk) isRepaired = true;
+      shown = writer.serialize(repaired);
       this.#add(shown);
-      if (normalizer!.writer.place !== place) (this.#patterns as EventPatterns).forget();
-      else if (repaired === chunk && chunks.length === 1 && shown !== "" && normalizer!.repeatsEvents)
-        (this.#patterns as EventPatterns).learn(event, chunk, shown);
     }
+    if (passing !== null) {
+      shown = passing.pass(event);
+      this.#add(shown);
+    } else if (isRepaired) shown = "";
+    this.#patterns?.learn(event, chunks, shown);
   }
 
   async #step({ texts, after }: Steps): Promise<void> {
@@ -242,18 +244,18 @@ export class ResponseStream implements AnswerStream, EventReceiver {
       try {
         for (const [index, event] of events.entries()) {
           if (this.#isDone(event)) break;
+          if (guarded === null && !this.#isLong(event)) {
+            this.#write(event);
+            continue;
+          }
           for (const chunk of decoder.push(event))
             repaired.push(writer.repair(guarded === null ? chunk : await endingUnderGuards(chunk, guarded)));
           if (isLongEvent(event)) await yieldToLoop();
+          if (guarded !== null) continue;
+          this.#serialize(repaired.splice(0));
           if (passing === null) continue;
-          if (passing.isLong(event)) {
-            this.#steps = {
-              texts: passing.steps(event),
-              after: () => this.#translate(events.slice(index + 1), refusal),
-            };
-            return;
-          }
-          this.#add(passing.pass(event));
+          this.#steps = { texts: passing.steps(event), after: () => this.#translate(events.slice(index + 1), refusal) };
+          return;
         }
       } finally {
         // the chunks before a failure in the same read are written first
@@ -312,26 +314,8 @@ export class ResponseStream implements AnswerStream, EventReceiver {
 function patternsOf(parts: AnswerStreamParts): EventPatterns | NativePatterns | null {
   const { parser, decoder, guarded, normalizer, passing, maxEventBytes } = parts;
   if (parser.pushTo === undefined || guarded !== null || normalizer === null) return null;
-  if (passing !== null)
-    return new NativePatterns({
-      maxEventBytes,
-      passes: (event) => passing.passes(event),
-      pieces: () => passing.pieces(),
-      numbers: passing.numbers,
-      growing: () => passing.growing,
-      generated: normalizer.generated,
-      ...(decoder.growth !== undefined && { growth: () => decoder.growth!() }),
-    });
-  if (decoder.passes === undefined) return null;
-  return new EventPatterns({
-    maxEventBytes,
-    passes: decoder.passes,
-    generated: normalizer.generated,
-    preview: (chunk) => normalizer.preview(chunk),
-    ...(normalizer.writer.repeated !== undefined && {
-      repeated: (piece: string) => normalizer.writer.repeated!(piece),
-    }),
-  });
+  if (passing !== null) return new NativePatterns({ maxEventBytes, passing, decoder, generated: normalizer.generated });
+  return decoder.passes === undefined ? null : new EventPatterns({ maxEventBytes, normalizer, passes: decoder.passes });
 }
 
 function tooMuch(): MalformedAnswer {

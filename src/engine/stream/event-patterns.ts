@@ -4,11 +4,11 @@
 // last character is written as the pattern says, with its own text. Every other event is parsed.
 import type { ChatChunk, ChunkDelta } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import type { TokenTally } from "../../accounting/estimate.ts";
 import type { StreamDecoder } from "../../providers/provider.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { isVendorField } from "../answer/strict-fields.ts";
 import { EventMatcher, type EventTemplate } from "./event-matcher.ts";
+import type { StreamNormalizer } from "./stream-normalizer.ts";
 
 /** Its holes are the text and, where the provider pads its events, the padding behind it. */
 interface EventPattern extends EventTemplate {
@@ -19,12 +19,8 @@ interface EventPattern extends EventTemplate {
 export interface EventPatternParts {
   readonly maxEventBytes: number;
   readonly passes: NonNullable<StreamDecoder["passes"]>;
-  /** Counts the text of the events that are taken. */
-  readonly generated: TokenTally;
-  /** Returns the one event that is written for a strict chunk. */
-  readonly preview: (chunk: ChatChunk) => string;
-  /** Called with the text of each event that is taken; absent where it is not kept. */
-  readonly repeated?: (piece: string) => void;
+  /** Has written the events that are parsed. */
+  readonly normalizer: Pick<StreamNormalizer, "generated" | "preview" | "repeatsEvents" | "writer">;
 }
 
 /** Stand for text and padding in an event. They are random, so that no event contains them. */
@@ -39,14 +35,17 @@ export class EventPatterns {
   readonly #matcher: EventMatcher<EventPattern>;
   /** The chunk from which the last pattern was made; `null` once an event has fitted a pattern. */
   #last: ChatChunk | null = null;
+  /** Where the writer was when the patterns were made. */
+  #place: number | undefined;
   #shown = "";
 
   constructor(parts: EventPatternParts) {
     this.#parts = parts;
-    const { passes, generated, maxEventBytes } = parts;
+    const { passes, maxEventBytes, normalizer } = parts;
+    this.#place = normalizer.writer.place;
     this.#matcher = new EventMatcher(
       maxEventBytes,
-      generated,
+      normalizer.generated,
       passes === true ? passesAll : (events) => passes.events(events),
     );
   }
@@ -57,13 +56,14 @@ export class EventPatterns {
    */
   take(text: string, start: number): number {
     const matcher = this.#matcher;
-    const { repeated } = this.#parts;
+    const { writer } = this.#parts.normalizer;
+    this.#hasMoved();
     matcher.begin(text);
     let at = start;
     while (at < text.length) {
       const pattern = matcher.fitting(text, at);
       if (pattern === null) break;
-      repeated?.(matcher.said);
+      writer.repeated?.(matcher.said);
       const padding = pattern.holes.length === 1 ? "" : text.slice(matcher.paddingStart, matcher.paddingEnd);
       this.#shown += shownEvent(pattern.shown, padding, matcher.written);
       at = matcher.end;
@@ -72,10 +72,14 @@ export class EventPatterns {
     return at;
   }
 
-  /** Forgets all patterns, because the events that they yield are no longer right. */
-  forget(): void {
+  /** Forgets the patterns where the writer has come to another place, because what they yield is no longer right. */
+  #hasMoved(): boolean {
+    const { place } = this.#parts.normalizer.writer;
+    if (place === this.#place) return false;
+    this.#place = place;
     this.#matcher.forget();
     this.#last = null;
+    return true;
   }
 
   takeShown(): string {
@@ -85,11 +89,14 @@ export class EventPatterns {
   }
 
   /**
-   * Makes a pattern of an event that was parsed. `chunk` is its only chunk, which needed no repair, and `shown` the one
-   * event that was written for it. Nothing happens where the event has another form, or after too many patterns that
-   * no event fitted.
+   * Makes a pattern of an event that was parsed. `shown` is the last event that was written for it; empty where there is
+   * none, and where it needed repair. Nothing happens where the event has another form, where the writer has come to another
+   * place, or after too many patterns that no event fitted.
    */
-  learn({ event, data }: SseEvent, chunk: ChatChunk, shown: string): void {
+  learn({ event, data }: SseEvent, chunks: readonly ChatChunk[], shown: string): void {
+    const [chunk] = chunks;
+    if (this.#hasMoved() || chunk === undefined || chunks.length > 1 || shown === "") return;
+    if (!this.#parts.normalizer.repeatsEvents) return;
     const name = nameOfText(chunk);
     if (name === null || !this.#matcher.mayLearn()) return;
     const pattern = this.#patternOf(event === "" ? "" : `event: ${event}\n`, data, chunk, name, shown);
@@ -106,7 +113,7 @@ export class EventPatterns {
     if (whole === null || !isMarked(parsed(whole), padded)) return null;
     const [marks, padding] = padded === null ? [[TEXT], ""] : [[TEXT, PADDING], chunk[padded] as string];
     const literals = literalsOf(`${head}data: ${whole}\n\n`, marks);
-    const written = this.#parts.preview({
+    const written = this.#parts.normalizer.preview({
       ...chunk,
       ...(padded !== null && { [padded]: PADDING }),
       choices: [{ ...choice, delta: { [name]: TEXT } }],

@@ -11,8 +11,8 @@ const numbers = {
 };
 const patterns = (passes: (event: string) => boolean = () => true, passesPiece = passes) => {
   const generated = newTally();
-  const parts = { passes, pieces: () => passesPiece, numbers, generated, growing: () => null };
-  return { generated, patterns: new NativePatterns({ maxEventBytes: 1_000_000, ...parts }) };
+  const passing = { passes, pieces: () => passesPiece, numbers, growing: null };
+  return { generated, patterns: new NativePatterns({ maxEventBytes: 1_000_000, passing, decoder: {}, generated }) };
 };
 
 const delta = (text: string, index = 0): string =>

@@ -1,5 +1,6 @@
 // How much of a provider's stream is handled in one turn of the event loop, whatever arrives at once.
 import { describe, expect, spyOn, test } from "bun:test";
+import { LONG_EVENT } from "../../../src/engine/long-bodies/long-events.ts";
 import { TURN_BYTES } from "../../../src/engine/stream/answer-stream.ts";
 import type { Operation } from "../../../src/engine/operation.ts";
 import { CHAT_COMPLETIONS } from "../../../src/operations/chat/chat-completions.ts";
@@ -63,9 +64,9 @@ const CASES: readonly (readonly [string, Operation, string, object, object])[] =
   ["responses, native", RESPONSES, NATIVE_RESPONSES, { input: "x" }, { native: ["responses"] }],
 ];
 
-function gatewayOf(body: string, settings: object = {}): Stub {
+function gatewayOf(body: string, settings: object = {}, chunk: "whole" | "event" = "whole"): Stub {
   return stubGateway({
-    upstream: cannedUpstream({ headers: { "content-type": "text/event-stream" }, body, chunk: "whole" }),
+    upstream: cannedUpstream({ headers: { "content-type": "text/event-stream" }, body, chunk }),
     providers: [
       providerSettings({
         id: "up",
@@ -138,6 +139,37 @@ describe("a call in many pieces, beside which another waits", () => {
       } finally {
         read.mockRestore();
       }
+    },
+  );
+});
+
+describe("a long event between pieces of text", () => {
+  const call = { id: "c0", type: "function", function: { name: "f", arguments: `{"a":"${"x".repeat(LONG_EVENT)}"}` } };
+  const pieces = choice({ content: "word " }, null).repeat(4);
+  const long = choice({ tool_calls: [{ index: 0, ...call }] }, null);
+  const body = `${pieces}${long}${pieces}${choice({}, "tool_calls")}data: [DONE]\n\n`;
+
+  test.each(CASES.slice(1, 3))(
+    "[d5.8] %s: the pieces after it belong to a part that is open",
+    async (_, operation, __, ask) => {
+      const answer = await gatewayOf(body, {}, "event").call(operation, { model: "up:m", stream: true, ...ask });
+      const open = new Set<number>();
+      const places: number[] = [];
+      for (const line of (await answer.text()).split("\n").filter((one) => one.startsWith("data: {"))) {
+        const {
+          type,
+          index,
+          output_index: at = index,
+        } = JSON.parse(line.slice(6)) as {
+          readonly type: string;
+          readonly index: number;
+          readonly output_index?: number;
+        };
+        if (/^(content_block_start|response\.output_item\.added)$/.test(type)) open.add(at);
+        if (/^(content_block_stop|response\.output_item\.done)$/.test(type)) open.delete(at);
+        if (line.includes('"word "') && type.endsWith("delta")) places.push(open.has(at) ? at : -1);
+      }
+      expect(places).toEqual([0, 0, 0, 0, 2, 2, 2, 2]);
     },
   );
 });
