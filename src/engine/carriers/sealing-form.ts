@@ -141,7 +141,7 @@ class SealingWriter implements StreamWriter {
   }
 
   #beforeEnd(): string {
-    return this.#released() + this.#written(sealedExtras(this.#beside as JsonObject, this.#seal));
+    return this.#released() + this.#written(sealedExtras(this.#beside, this.#seal));
   }
 
   continued(frame: AnswerFrame, includeUsage: boolean): StreamWriter {

@@ -20,7 +20,7 @@ export interface EventPatternParts {
   readonly maxEventBytes: number;
   readonly passes: NonNullable<StreamDecoder["passes"]>;
   /** Has written the events that are parsed. */
-  readonly normalizer: Pick<StreamNormalizer, "generated" | "preview" | "repeatsEvents" | "writer">;
+  readonly normalizer: StreamNormalizer;
 }
 
 /** Stand for text and padding in an event. They are random, so that no event contains them. */
