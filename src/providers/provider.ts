@@ -18,7 +18,7 @@ import type { SearchUnitPrice } from "../core/configured/price.ts";
 import type { MaybePromise } from "../core/maybe-promise.ts";
 import type { SseEvent } from "../wire/sse.ts";
 import type { UpstreamRequest } from "../wire/upstream.ts";
-import type { JsonObject } from "../core/json.ts";
+import type { Json, JsonObject } from "../core/json.ts";
 import type { OperationName, TaskName } from "../core/operation.ts";
 import type { ConversationMembers } from "./conversation/conversation-members.ts";
 import type { FollowUp } from "./answers/follow-up.ts";
@@ -144,15 +144,18 @@ export interface StreamDecoder {
    */
   readonly isTerminated?: boolean;
   /**
-   * Present when an event that brings a piece of text leaves no trace in the decoder, so that one that differs from an
-   * earlier one only in its piece may be written in the same way without passing `push`; `true` where all may.
+   * Present when an event that brings a piece of text leaves no trace in the decoder but what `growth` takes, so that one
+   * that differs from an earlier one only in its piece may be written in the same way without passing `push`; `true` where
+   * all may.
    */
   readonly passes?: true | EventPasses;
   /**
-   * Present where the decoder counts the text of parts. Returns what takes further pieces of the part that the last
-   * event was about: events that differ from it only in their piece of text may be passed on without passing `push`.
+   * Present where the decoder keeps or counts the text of parts. Returns what takes further pieces of the part that the
+   * last event was about: events that differ from it only in their piece of text need not pass `push`.
    */
   growth?(): (piece: string) => void;
+  /** Returns the piece of text in the JSON of an event. Absent in the form of chat completions. */
+  pieceIn?(event: Json): Json | undefined;
   /** Throws StreamError when the event carries an error of the provider. */
   push(event: SseEvent): readonly ChatChunk[];
   /**
@@ -174,6 +177,7 @@ export function decoderAround(
     end,
     ...(passes !== undefined && { passes }),
     ...(inner.growth !== undefined && { growth: () => inner.growth!() }),
+    ...(inner.pieceIn !== undefined && { pieceIn: (event: Json) => inner.pieceIn!(event) }),
     ...(inner.isPlainText !== undefined && { isPlainText: inner.isPlainText }),
   };
   // Whether the form has a terminator is known from the start; whether the terminator has come changes.

@@ -315,7 +315,7 @@ function patternsOf(parts: AnswerStreamParts): EventPatterns | NativePatterns | 
   const { parser, decoder, guarded, normalizer, passing, maxEventBytes } = parts;
   if (parser.pushTo === undefined || guarded !== null || normalizer === null) return null;
   if (passing !== null) return new NativePatterns({ maxEventBytes, passing, decoder, generated: normalizer.generated });
-  return decoder.passes === undefined ? null : new EventPatterns({ maxEventBytes, normalizer, passes: decoder.passes });
+  return decoder.passes === undefined ? null : new EventPatterns({ maxEventBytes, normalizer, decoder });
 }
 
 function tooMuch(): MalformedAnswer {

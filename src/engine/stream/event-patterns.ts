@@ -14,11 +14,13 @@ import type { StreamNormalizer } from "./stream-normalizer.ts";
 interface EventPattern extends EventTemplate {
   /** The literals of the client's event, in which the padding stands before the text. */
   readonly shown: readonly string[];
+  readonly grew: ((piece: string) => void) | undefined;
 }
 
 export interface EventPatternParts {
   readonly maxEventBytes: number;
-  readonly passes: NonNullable<StreamDecoder["passes"]>;
+  /** Its `passes` is there. */
+  readonly decoder: Pick<StreamDecoder, "passes" | "growth" | "pieceIn">;
   /** Has written the events that are parsed. */
   readonly normalizer: StreamNormalizer;
 }
@@ -41,7 +43,8 @@ export class EventPatterns {
 
   constructor(parts: EventPatternParts) {
     this.#parts = parts;
-    const { passes, maxEventBytes, normalizer } = parts;
+    const { decoder, maxEventBytes, normalizer } = parts;
+    const { passes = true } = decoder;
     this.#place = normalizer.writer.place;
     this.#matcher = new EventMatcher(
       maxEventBytes,
@@ -63,6 +66,7 @@ export class EventPatterns {
     while (at < text.length) {
       const pattern = matcher.fitting(text, at);
       if (pattern === null) break;
+      pattern.grew?.(matcher.said);
       writer.repeated?.(matcher.said);
       const padding = pattern.holes.length === 1 ? "" : text.slice(matcher.paddingStart, matcher.paddingEnd);
       this.#shown += shownEvent(pattern.shown, padding, matcher.written);
@@ -95,6 +99,8 @@ export class EventPatterns {
    */
   learn({ event, data }: SseEvent, chunks: readonly ChatChunk[], shown: string): void {
     const [chunk] = chunks;
+    // what a decoder keeps belongs to the part that the last event was about
+    if (this.#parts.decoder.growth !== undefined) this.#matcher.forget();
     if (this.#hasMoved() || chunk === undefined || chunks.length > 1 || shown === "") return;
     if (!this.#parts.normalizer.repeatsEvents) return;
     const name = nameOfText(chunk);
@@ -110,7 +116,7 @@ export class EventPatterns {
     const padded = this.#last === null ? null : nameOfPadding(this.#last, chunk);
     const withText = marked(data, piece, TEXT);
     const whole = withText === null || padded === null ? withText : marked(withText, chunk[padded] as string, PADDING);
-    if (whole === null || !isMarked(parsed(whole), padded)) return null;
+    if (whole === null || !this.#isMarked(parsed(whole), padded)) return null;
     const [marks, padding] = padded === null ? [[TEXT], ""] : [[TEXT, PADDING], chunk[padded] as string];
     const literals = literalsOf(`${head}data: ${whole}\n\n`, marks);
     const written = this.#parts.normalizer.preview({
@@ -121,14 +127,23 @@ export class EventPatterns {
     const shownLiterals = literalsOf(written, marks.toReversed());
     if (literals === null || shownLiterals === null) return null;
     if (shownEvent(shownLiterals, padding, JSON.stringify(piece).slice(1, -1)) !== shown) return null;
-    const { passes } = this.#parts;
+    const { decoder } = this.#parts;
+    const { passes = true } = decoder;
     return {
       holes: padded === null ? ["text"] : ["text", "padding"],
       literals,
       number: 0,
       passesPiece: passes === true ? passesAll : passes.pieces(choice.index ?? 0, name),
       shown: shownLiterals,
+      grew: decoder.growth?.(),
     };
+  }
+
+  /** Whether the mark of the text is the piece of the event, and that of the padding a member of it. */
+  #isMarked(event: Json, padded: string | null): boolean {
+    const { decoder } = this.#parts;
+    if (padded !== null && (!isObject(event) || event[padded] !== PADDING)) return false;
+    return decoder.pieceIn === undefined ? isPieceOfDelta(event) : decoder.pieceIn(event) === TEXT;
   }
 }
 
@@ -193,9 +208,9 @@ function literalsOf(text: string, marks: readonly string[]): readonly string[] |
   return [...literals, rest];
 }
 
-/** Whether the mark of the text is a member of the delta, and that of the padding one of the chunk. */
-function isMarked(chunk: Json, padded: string | null): boolean {
-  if (!isObject(chunk) || (padded !== null && chunk[padded] !== PADDING)) return false;
+/** Whether the mark of the text is a member of the delta of a chat completion's chunk. */
+function isPieceOfDelta(chunk: Json): boolean {
+  if (!isObject(chunk)) return false;
   const [choice] = Array.isArray(chunk["choices"]) ? (chunk["choices"] as readonly Json[]) : [];
   if (!isObject(choice) || !isObject(choice["delta"])) return false;
   const { role: _role, ...members }: JsonObject = choice["delta"];

@@ -21,7 +21,7 @@ import { objectsIn, parseEventObject, requireNoChunk, textOrEmpty } from "../ans
 import { callerOf } from "./decode-response.ts";
 import { classifyError } from "./errors.ts";
 import { finishOf, isCutOff, refusalOf, serviceTierOf, stopSequenceOf, usageOf } from "./outcome.ts";
-import { annotationsOf, carriedTurn, endBlock, growBlock } from "./turn-content.ts";
+import { annotationsOf, carriedTurn, endBlock, growBlock, pieceOf } from "./turn-content.ts";
 
 interface TextBlock {
   readonly kind: "text";
@@ -52,6 +52,13 @@ const KINDS: Readonly<Record<string, "text" | "thinking" | "call">> = {
   input_json_delta: "call",
 };
 
+/** The delta that brings a piece of a block, without the piece, and the member that the piece is. */
+const DELTAS = {
+  text: ["text_delta", "text"],
+  thinking: ["thinking_delta", "thinking"],
+  call: ["input_json_delta", "partial_json"],
+} as const;
+
 export function openStream(context: DecodeContext): StreamDecoder {
   return new MessageStream(answerToolOf(context.memo));
 }
@@ -72,6 +79,7 @@ class MessageStream implements StreamDecoder {
   #stopReason: string | null = null;
   #stopSequence: ReturnType<typeof stopSequenceOf> = {};
   #container: Json | undefined;
+  readonly passes = true;
   isTerminated = false;
 
   constructor(answerTool: string | null) {
@@ -111,6 +119,17 @@ class MessageStream implements StreamDecoder {
         requireNoChunk(event);
         return NO_CHUNKS;
     }
+  }
+
+  pieceIn(event: Json): Json | undefined {
+    return isObject(event) && isObject(event["delta"]) ? (pieceOf(event["delta"]) ?? undefined) : undefined;
+  }
+
+  growth(): (piece: string) => void {
+    const { kind } = this.#block;
+    if (kind === "other" || kind === "none") return () => {};
+    const [type, name] = DELTAS[kind];
+    return (piece) => void this.#grow({ type, [name]: piece }, piece.length);
   }
 
   end(): readonly ChatChunk[] {
@@ -179,12 +198,12 @@ class MessageStream implements StreamDecoder {
     return chunks;
   }
 
-  /** `size` is the length of the event's data. */
-  #onDelta(delta: JsonObject, number: Json | undefined, size: number): readonly ChatChunk[] {
+  /** `length` is that of the event's data. */
+  #onDelta(delta: JsonObject, number: Json | undefined, length: number): readonly ChatChunk[] {
     if (number !== this.#number && this.#unended.has(number))
       throw new MalformedAnswer("The provider's stream goes on with a block after another one has begun.");
     const begun = this.#openBlockOf(delta, number);
-    const chunks = this.#grow(delta, size);
+    const chunks = this.#grow(delta, pieceOf(delta)?.length ?? length);
     return begun.length === 0 ? chunks : [...begun, ...chunks];
   }
 
@@ -198,7 +217,7 @@ class MessageStream implements StreamDecoder {
     return [...this.#endOpenBlock(), ...this.#onBlockStart(start, number)];
   }
 
-  /** `size` is the length of the event's data. */
+  /** `size` is the number of characters that are kept of it. */
   #grow(delta: JsonObject, size: number): readonly ChatChunk[] {
     const block = this.#block;
     if (this.#blockIndex >= 0) this.#turn.grow(this.#blockIndex, delta, size, growBlock);

@@ -90,6 +90,13 @@ const PIECES: Readonly<Record<string, string>> = {
   compaction_delta: "content",
 };
 
+/** Returns the piece that a delta adds to a text of its block; `null` where it brings something else. */
+export function pieceOf(delta: JsonObject): string | null {
+  const name = PIECES[delta["type"] as string];
+  const piece = name === undefined ? undefined : delta[name];
+  return typeof piece === "string" ? piece : null;
+}
+
 /** Adds a delta to its block. Pieces of an input are collected under their own name until the block ends. */
 export function growBlock(block: GrowingBlock, delta: JsonObject): void {
   if (delta["type"] === "citations_delta") {

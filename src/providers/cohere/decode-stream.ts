@@ -20,11 +20,14 @@ export function openStream(): StreamDecoder {
 
 class MessageStream implements StreamDecoder {
   private textLength = 0;
+  /** Whether the last piece of content was text, and not thinking. */
+  private isText = false;
   private readonly starts = new Map<number, number>();
   private call = -1;
   /** For each tool call that has started, whether its arguments have begun. */
   private readonly spoken = new Map<number, boolean>();
   private finished = false;
+  readonly passes = true;
 
   push(sent: SseEvent): readonly ChatChunk[] {
     const { event: name, data } = sent;
@@ -70,11 +73,21 @@ class MessageStream implements StreamDecoder {
     }
   }
 
+  pieceIn(event: Json): Json | undefined {
+    const content = isObject(event) ? messageOf(event)["content"] : undefined;
+    return isObject(content) ? (content["text"] ?? content["thinking"]) : undefined;
+  }
+
+  growth(): (piece: string) => void {
+    return this.isText ? (piece) => void (this.textLength += piece.length) : () => {};
+  }
+
   private content(block: JsonObject, items: Json | undefined): readonly ChatChunk[] {
     const text = textOrEmpty(block["text"]);
     const thinking = textOrEmpty(block["thinking"]);
     if (text === "" && thinking === "") return NOTHING;
     this.textLength += text.length;
+    this.isText = text !== "";
     const logprobs = items === undefined ? null : logprobsOf(items);
     return [
       {

@@ -2,82 +2,12 @@
 // count of what was generated, the same figures and the same failure (promises 8.1, 8.7 and 8.8).
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { systemClock } from "../../../src/core/clock.ts";
 import type { Credential } from "../../../src/core/target.ts";
-import { decoderWithoutKeys } from "../../../src/engine/answer/answer-keys.ts";
-import { CallClock } from "../../../src/engine/call/call-clock.ts";
-import { ResponseStream } from "../../../src/engine/stream/answer-stream.ts";
-import { StreamSerializer } from "../../../src/operations/chat/stream-serializer.ts";
-import { StreamNormalizer } from "../../../src/engine/stream/stream-normalizer.ts";
-import { decoderAround } from "../../../src/providers/provider.ts";
-import { providers } from "../../../src/providers/registry.ts";
-import { createSseParser, type SseEvent } from "../../../src/wire/sse.ts";
-import { frameOf } from "../../contract/provider-requests.ts";
 import { drawCount } from "../../harness/long-run.ts";
+import { sameBothWays, translated } from "./both-ways.ts";
 
-const provider = providers.get("openai")!;
 const KEY = "sk-proj-4f8a1c7b9d2e6035";
 const CREDENTIAL: Credential = { kind: "key", secret: KEY, fromCaller: false };
-const NO_USAGE = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
-
-interface Options {
-  /** False: every event is parsed. */
-  readonly rewrites?: boolean;
-  readonly credential?: Credential | null;
-  /** The bytes of each read. */
-  readonly cut?: number;
-  readonly maxEventBytes?: number;
-}
-
-/** What a client gets of a provider's stream, and what the gateway knows of it. */
-async function translated(source: string, options: Options = {}) {
-  const { rewrites = true, credential = null, cut = source.length, maxEventBytes = 1_000_000 } = options;
-  const bytes = Buffer.from(source);
-  let at = 0;
-  const body = {
-    read: async () => (at < bytes.length ? bytes.subarray(at, (at += Math.max(1, cut))) : null),
-    accept() {},
-    cancel() {},
-  };
-  const frame = frameOf(provider, 2);
-  const normalizer = new StreamNormalizer(frame, new StreamSerializer(frame, false));
-  const decoder = decoderWithoutKeys(provider.openStream({ model: "m", memo: null }), credential);
-  const parts = {
-    body: body as never,
-    parser: createSseParser({ maxEventBytes }),
-    decoder: rewrites
-      ? decoder
-      : decoderAround(decoder, { push: (one) => decoder.push(one), end: () => decoder.end() }),
-    writer: normalizer,
-    guarded: null,
-    usage: () => normalizer.reportedUsage ?? NO_USAGE,
-    normalizer,
-    passing: null,
-    withoutKeys: (event: SseEvent) => event,
-    maxEventBytes,
-  };
-  const stream = new ResponseStream(parts, new CallClock(systemClock));
-  let text = "";
-  let failure: string | null = null;
-  try {
-    for (let next = await stream.next(); next !== null; next = await stream.next()) text += next;
-  } catch (thrown) {
-    failure = String(thrown);
-  }
-  const events = text.split("\n\n").slice(0, -1);
-  for (const event of events) expect(event).toMatch(/^data: \{.*\}$/s);
-  return {
-    text,
-    seen: {
-      events: events.map((event) => JSON.parse(event.slice(6)) as object),
-      failure,
-      generated: { ...normalizer.generated },
-      usage: normalizer.reportedUsage,
-      finishReasons: normalizer.finishReasons,
-      hasGenerated: normalizer.hasGenerated,
-    },
-  };
-}
 
 const frame = { id: "chatcmpl-1", object: "chat.completion.chunk", created: 1_767_000_000, model: "m" };
 const choice = (delta: object, more: object = {}) => ({
@@ -94,14 +24,6 @@ const end = data({ ...frame, choices: [choice({}, { finish_reason: "stop" })] })
 const escaped = (text: string): string =>
   Array.from(text, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`).join("");
 const opening = say("") + say("one") + say("two");
-
-/** Fails unless both ways give the same; returns the client's text. */
-async function sameBothWays(source: string, options: Options = {}): Promise<string> {
-  const rewritten = await translated(source, options);
-  const parsed = await translated(source, { ...options, rewrites: false });
-  expect(rewritten.seen).toEqual(parsed.seen);
-  return rewritten.text;
-}
 
 describe("an event that differs from an earlier one only in its text", () => {
   // the spelling of the provider shows that the event was not parsed and written again
