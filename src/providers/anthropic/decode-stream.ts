@@ -21,7 +21,7 @@ import { objectsIn, parseEventObject, requireNoChunk, textOrEmpty } from "../ans
 import { callerOf } from "./decode-response.ts";
 import { classifyError } from "./errors.ts";
 import { finishOf, isCutOff, refusalOf, serviceTierOf, stopSequenceOf, usageOf } from "./outcome.ts";
-import { annotationsOf, carriedTurn, endBlock, growBlock, pieceOf } from "./turn-content.ts";
+import { annotationsOf, carriedTurn, endBlock, growBlock, pieceOf, withPiece } from "./turn-content.ts";
 
 interface TextBlock {
   readonly kind: "text";
@@ -52,12 +52,8 @@ const KINDS: Readonly<Record<string, "text" | "thinking" | "call">> = {
   input_json_delta: "call",
 };
 
-/** The delta that brings a piece of a block, without the piece, and the member that the piece is. */
-const DELTAS = {
-  text: ["text_delta", "text"],
-  thinking: ["thinking_delta", "thinking"],
-  call: ["input_json_delta", "partial_json"],
-} as const;
+/** In characters. */
+const MAX_GROWN = 65_536;
 
 export function openStream(context: DecodeContext): StreamDecoder {
   return new MessageStream(answerToolOf(context.memo));
@@ -75,6 +71,10 @@ class MessageStream implements StreamDecoder {
   #number: Json | undefined;
   readonly #unended = new Set<Json | undefined>();
   #blockIndex = -1;
+  /** The last one. */
+  #delta: JsonObject = {};
+  /** The pieces that came behind it without an event, as one. */
+  #grown = "";
   #usage: JsonObject = {};
   #stopReason: string | null = null;
   #stopSequence: ReturnType<typeof stopSequenceOf> = {};
@@ -89,6 +89,7 @@ class MessageStream implements StreamDecoder {
   push(sent: SseEvent): readonly ChatChunk[] {
     const { event: name, data } = sent;
     if (name === "error") throw new StreamError(classifyError({ status: 200, body: data }));
+    this.#takeGrown();
     const event = readEvent(sent);
     // the beginning of a block that comes twice would begin a second one
     const isRepeated = data === this.#begunWith;
@@ -126,10 +127,16 @@ class MessageStream implements StreamDecoder {
   }
 
   growth(): (piece: string) => void {
-    const { kind } = this.#block;
-    if (kind === "other" || kind === "none") return () => {};
-    const [type, name] = DELTAS[kind];
-    return (piece) => void this.#grow({ type, [name]: piece }, piece.length);
+    return (piece) => {
+      this.#grown += piece;
+      if (this.#grown.length > MAX_GROWN) this.#takeGrown();
+    };
+  }
+
+  #takeGrown(): void {
+    const piece = this.#grown;
+    this.#grown = "";
+    if (piece !== "") this.#grow(withPiece(this.#delta, piece), piece.length);
   }
 
   end(): readonly ChatChunk[] {
@@ -203,6 +210,7 @@ class MessageStream implements StreamDecoder {
     if (number !== this.#number && this.#unended.has(number))
       throw new MalformedAnswer("The provider's stream goes on with a block after another one has begun.");
     const begun = this.#openBlockOf(delta, number);
+    this.#delta = delta;
     const chunks = this.#grow(delta, pieceOf(delta)?.length ?? length);
     return begun.length === 0 ? chunks : [...begun, ...chunks];
   }

@@ -97,6 +97,11 @@ export function pieceOf(delta: JsonObject): string | null {
   return typeof piece === "string" ? piece : null;
 }
 
+/** Returns a delta that brings another piece than `delta` and nothing else. */
+export function withPiece({ type }: JsonObject, piece: string): JsonObject {
+  return { type: type!, [PIECES[type as string]!]: piece };
+}
+
 /** Adds a delta to its block. Pieces of an input are collected under their own name until the block ends. */
 export function growBlock(block: GrowingBlock, delta: JsonObject): void {
   if (delta["type"] === "citations_delta") {

@@ -87,6 +87,12 @@ describe("an event of Anthropic's form that differs from an earlier one only in 
     await anthropic(begin + ends.join("") + end);
   });
 
+  test("[d8.1] is parsed where its text also stands elsewhere in it", async () => {
+    const other = delta(0, { type: "new_delta", text: "text_delta" });
+    const shown = await anthropic(begin + text(0) + say("text_delta") + other + say("two") + stop(0) + end);
+    expect(shown.split('"text_delta"')).toHaveLength(2);
+  });
+
   test("[d6.5] never brings a key of the operator in pieces", async () => {
     const shown = await anthropic(begin + text(0) + Array.from(KEY, (letter) => say(letter)).join("") + stop(0) + end, {
       credential: CREDENTIAL,
