@@ -1,5 +1,6 @@
 // Turns events of a response back into chunks of a chat completion, where the content of calls is kept.
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { formOfCall, ITEM_DONE, PARTS } from "../../providers/responses/stream-grammar.ts";
 
 /** Returns what whole events say, as chunks. A call is taken when it is complete. */
 export function chunksOfEvents(events: string): readonly JsonObject[] {
@@ -14,13 +15,13 @@ export function chunksOfEvents(events: string): readonly JsonObject[] {
 function chunksOf(event: JsonObject): readonly JsonObject[] {
   const { type, delta, item, response, output_index: index } = event;
   switch (type) {
-    case "response.output_text.delta":
+    case PARTS.output_text.delta:
       return [chunk({ content: delta })];
-    case "response.refusal.delta":
+    case PARTS.refusal.delta:
       return [chunk({ refusal: delta })];
-    case "response.reasoning_summary_text.delta":
+    case PARTS.summary_text.delta:
       return [chunk({ reasoning_content: delta })];
-    case "response.output_item.done":
+    case ITEM_DONE:
       return isObject(item) ? callOf(item, index as number) : [];
     case "response.completed":
     case "response.incomplete":
@@ -31,9 +32,10 @@ function chunksOf(event: JsonObject): readonly JsonObject[] {
 }
 
 function callOf(item: JsonObject, index: number): readonly JsonObject[] {
-  const { type, call_id: id, name, arguments: text, input } = item;
-  if (type !== "function_call" && type !== "custom_tool_call") return [];
-  const called = { name, arguments: type === "function_call" ? text : input };
+  const { type, call_id: id, name } = item;
+  const form = formOfCall(type);
+  if (form === null) return [];
+  const called = { name, arguments: item[form.whole] };
   return [chunk({ tool_calls: [{ index, id, type: "function", function: called }] })];
 }
 

@@ -5,10 +5,12 @@ import type { Message, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { carriedExtras, isBeyondChat } from "../content-blocks/carried-turn.ts";
 import { objectsIn, textOrEmpty } from "../answers/sent-json.ts";
-import { callIdOf, inputOf, kindOf } from "./output-items.ts";
+import { callIdOf, inputOf, isCustom, kindOf } from "./output-items.ts";
+import { formOfCall } from "./stream-grammar.ts";
 
-/** The order of items that a message can express. Other items have no place in it. */
-const ORDER = { reasoning: 0, message: 1, function: 2, custom: 2, other: null } as const;
+/** The order of items that a message can express. Calls come last; other items have no place in it. */
+const ORDER: Readonly<Record<string, number>> = { reasoning: 0, message: 1 };
+const CALLS = 2;
 
 /** The member of an answer's message or of a delta. */
 export function carriedItems(items: readonly JsonObject[], carriedAs: string): { readonly extra_content?: JsonObject } {
@@ -22,7 +24,8 @@ function placeOf(item: JsonObject): number | null {
     (item["namespace"] ?? null) === null &&
     item["phase"] !== "commentary" &&
     partsOf(item).every(({ annotations }) => objectsIn(annotations).every(({ type }) => type === "url_citation"));
-  return isPlain ? ORDER[kindOf(item)] : null;
+  if (!isPlain) return null;
+  return formOfCall(item["type"]) === null ? (ORDER[kindOf(item)] ?? null) : CALLS;
 }
 
 function partsOf(item: JsonObject): readonly JsonObject[] {
@@ -37,7 +40,7 @@ export function itemsCarriedBy(message: Message, carriedAs: string): readonly Js
   const content = carriedExtras(message, carriedAs)?.["content"];
   if (!Array.isArray(content) || content.length === 0 || !(content as readonly Json[]).every(isObject)) return null;
   const items = content as readonly JsonObject[];
-  const calls = items.filter((item) => kindOf(item) === "function" || kindOf(item) === "custom");
+  const calls = items.filter(({ type }) => formOfCall(type) !== null);
   const made = message.tool_calls ?? [];
   const isSame =
     saidBy(items) === textOf(message) &&
@@ -61,9 +64,9 @@ function textOf({ content }: Message): string {
 }
 
 function isSameCall(item: JsonObject, call: ToolCall): boolean {
-  const kind = kindOf(item);
-  const made: Json | undefined = kind === "custom" ? call["custom"] : call.function;
+  const isText = isCustom(item);
+  const made: Json | undefined = isText ? call["custom"] : call.function;
   if (!isObject(made) || call.id !== callIdOf(item) || made["name"] !== item["name"]) return false;
-  const input = inputOf(item, kind);
-  return kind === "custom" ? made["input"] === input : made["arguments"] === (input === "" ? "{}" : input);
+  const input = inputOf(item);
+  return isText ? made["input"] === input : made["arguments"] === (input === "" ? "{}" : input);
 }

@@ -68,7 +68,7 @@ function collect(items: readonly JsonObject[], { reasoningFormat }: ResponsesRul
     else if (kind === "reasoning") {
       collected.reasoning.push(...reasoningTexts(item));
       collected.details.push(...reasoningDetails(item, collected.details.length, reasoningFormat));
-    } else if (kind !== "other") collected.calls.push(toolCallOf(item, kind));
+    } else if (kind !== "other") collected.calls.push(toolCallOf(item));
     const { text, reasoning, details, calls } = collected;
     const thought = reasoning.join(REASONING_BREAK).length;
     collected.order.note({ text: text.length, reasoning: thought, details: details.length, calls: calls.length });

@@ -8,10 +8,12 @@ import { readErrorJson } from "../answers/error-body.ts";
 import { MalformedAnswer, type StreamDecoder, StreamError } from "../provider.ts";
 import { objectsIn, requireNoChunk, requireSentObject, textOrEmpty, valueOfEvent } from "../answers/sent-json.ts";
 import { carriedItems } from "./carried-items.ts";
+import { matchedItems, placeOf } from "./item-places.ts";
 import { besideChoices, finishOf, frameOf } from "./outcome.ts";
 import { type ItemKind, kindOf } from "./output-items.ts";
 import type { ResponsesRules } from "./rules.ts";
-import { ItemChunks, isLate, newItem, requireMended, type PartKind, type StreamItem } from "./stream-items.ts";
+import { ANNOTATION_ADDED, formOfEvent, ITEM_ADDED, ITEM_DONE, type PartForm } from "./stream-grammar.ts";
+import { ItemChunks, isLate, newItem, requireMended, type StreamItem } from "./stream-items.ts";
 
 /** The most items of one answer. */
 const MAX_ITEMS = 4_096;
@@ -27,25 +29,6 @@ const TERMINAL: Readonly<Record<string, string>> = {
   // Some servers end with this event of another API: https://platform.openai.com/docs/api-reference/realtime
   "response.done": "completed",
 };
-
-interface TextEvent {
-  readonly item: ItemKind;
-  readonly part: PartKind;
-  /** The member with the index of the part. */
-  readonly at: "content_index" | "summary_index";
-  /** The member with the text of the event that ends the part. */
-  readonly whole: "text" | "refusal";
-}
-const TEXTS: ReadonlyMap<string, TextEvent> = new Map<string, TextEvent>([
-  ["response.output_text", { item: "message", part: "text", at: "content_index", whole: "text" }],
-  ["response.refusal", { item: "message", part: "refusal", at: "content_index", whole: "refusal" }],
-  ["response.reasoning_text", { item: "reasoning", part: "raw", at: "content_index", whole: "text" }],
-  ["response.reasoning_summary_text", { item: "reasoning", part: "summary", at: "summary_index", whole: "text" }],
-]);
-const INPUTS: ReadonlyMap<string, { readonly item: "function" | "custom"; readonly whole: string }> = new Map([
-  ["response.function_call_arguments", { item: "function", whole: "arguments" }],
-  ["response.custom_tool_call_input", { item: "custom", whole: "input" }],
-] as const);
 
 export function openStream(rules: ResponsesRules): StreamDecoder {
   return new ResponseStream(rules);
@@ -110,9 +93,9 @@ class ResponseStream implements StreamDecoder {
   /** `size` is the length of the event's data. */
   #onItemEvent(type: string, event: JsonObject, size: number): readonly ChatChunk[] {
     switch (type) {
-      case "response.output_item.added":
+      case ITEM_ADDED:
         return isObject(event["item"]) ? this.#onAdded(event, event["item"]) : NO_CHUNKS;
-      case "response.output_item.done": {
+      case ITEM_DONE: {
         const { item } = event;
         if (!isObject(item)) return NO_CHUNKS;
         this.#wholeCharacters += size;
@@ -120,35 +103,31 @@ class ResponseStream implements StreamDecoder {
           throw new MalformedAnswer(`The provider's stream holds items of more than ${MAX_KEPT} characters.`);
         return this.#chunks.settle(this.#itemAt(event, kindOf(item), item["id"]), item);
       }
-      case "response.output_text.annotation.added":
+      case ANNOTATION_ADDED:
         return this.#chunks.annotation(this.#itemAt(event, "message"), event["content_index"], event["annotation"]);
       default: {
-        const cut = type.lastIndexOf(".");
-        const [stem, step] = [type.slice(0, cut), type.slice(cut + 1)];
-        return step === "delta" || step === "done" ? this.#onPiece(stem, step, event) : NO_CHUNKS;
+        const form = formOfEvent(type);
+        return form === null || form.chat === null ? NO_CHUNKS : this.#onText(form, type, event);
       }
     }
   }
 
-  #onPiece(stem: string, step: "delta" | "done", event: JsonObject): readonly ChatChunk[] {
-    const text = TEXTS.get(stem);
-    if (text !== undefined) {
-      const item = this.#itemAt(event, text.item);
-      const at = event[text.at];
-      if (step === "done") return this.#chunks.complete(item, text.part, at, event[text.whole]);
-      if (isLate(item, event["sequence_number"])) return NO_CHUNKS;
-      const chunks = this.#chunks.grow(item, text.part, at, textOrEmpty(event["delta"]));
-      return text.part === "text" && event["logprobs"] !== undefined ? this.#withLogprobs(chunks, item, event) : chunks;
-    }
-    const input = INPUTS.get(stem);
-    if (input === undefined) return NO_CHUNKS;
-    const item = this.#itemAt(event, input.item);
-    if (step === "delta") {
-      if (isLate(item, event["sequence_number"])) return NO_CHUNKS;
-      return this.#chunks.callInput(item, textOrEmpty(event["delta"]));
-    }
+  #onText(form: PartForm, type: string, event: JsonObject): readonly ChatChunk[] {
+    if (type === form.delta) return this.#onPiece(form, this.#itemAt(event, form.item), event);
+    if (type !== form.done) return NO_CHUNKS;
+    const item = this.#itemAt(event, form.item);
+    const whole = event[form.whole];
+    if (form.at !== null) return this.#chunks.complete(item, form, event[form.at], whole);
     if (item.call === null) item.name ||= textOrEmpty(event["name"]);
-    return this.#chunks.completeInput(item, textOrEmpty(event[input.whole]));
+    return this.#chunks.completeInput(item, textOrEmpty(whole));
+  }
+
+  #onPiece(form: PartForm, item: StreamItem, event: JsonObject): readonly ChatChunk[] {
+    if (isLate(item, event["sequence_number"])) return NO_CHUNKS;
+    const piece = textOrEmpty(event["delta"]);
+    if (form.at === null) return this.#chunks.callInput(item, piece);
+    const chunks = this.#chunks.grow(item, form, event[form.at], piece);
+    return form.isAnnotated && event["logprobs"] !== undefined ? this.#withLogprobs(chunks, item, event) : chunks;
   }
 
   #withLogprobs(chunks: readonly ChatChunk[], item: StreamItem, event: JsonObject): readonly ChatChunk[] {
@@ -166,7 +145,7 @@ class ResponseStream implements StreamDecoder {
     if (there !== undefined && there.id !== null && typeof source["id"] === "string" && there.id !== source["id"])
       this.#places.delete(place!);
     const item = this.#itemAt(event, kind, source["id"]);
-    return kind === "function" || kind === "custom" ? this.#chunks.openCall(item, source) : NO_CHUNKS;
+    return item.called === null ? NO_CHUNKS : this.#chunks.openCall(item, source);
   }
 
   /** Returns the item that an event speaks of. It begins with the event when there is none of this kind at its place. */
@@ -174,7 +153,7 @@ class ResponseStream implements StreamDecoder {
     const place = placeOf(event, id);
     const there = place === null ? this.#items.findLast((item) => item.kind === kind) : this.#places.get(place);
     if (there?.kind === kind) return there;
-    const item = this.#begin(kind, event["type"] === "response.output_item.added" ? id : undefined);
+    const item = this.#begin(kind, event["type"] === ITEM_ADDED ? id : undefined);
     if (place !== null) this.#places.set(place, item);
     return item;
   }
@@ -211,7 +190,7 @@ class ResponseStream implements StreamDecoder {
   #missingOf(output: readonly JsonObject[]): readonly ChatChunk[] {
     if (output.length === 0) return NO_CHUNKS;
     const waiting = new Set(this.#items);
-    const matched = matchedItems(output, waiting);
+    const matched = matchedItems(output, waiting, sameAs, alike);
     const items: StreamItem[] = [];
     const chunks = output.flatMap((whole, at) => {
       const item = matched[at] ?? this.#begin(kindOf(whole), whole["id"]);
@@ -230,26 +209,13 @@ class ResponseStream implements StreamDecoder {
   }
 }
 
-function placeOf({ output_index: index }: JsonObject, id: Json | undefined): number | string | null {
-  if (typeof index === "number") return index;
-  return typeof id === "string" && id !== "" ? id : null;
+/** The items of a kind with the id of the whole, or the id of its call. */
+function sameAs(whole: JsonObject): (item: StreamItem) => boolean {
+  const [own, called, isKind] = [textOrEmpty(whole["id"]), textOrEmpty(whole["call_id"]), alike(whole)];
+  return (item) => isKind(item) && ((own !== "" && item.id === own) || (called !== "" && item.callId === called));
 }
 
-/** Takes from `waiting` the item of each whole one; undefined where none has come. */
-function matchedItems(output: readonly JsonObject[], waiting: Set<StreamItem>): readonly (StreamItem | undefined)[] {
-  const take = (isIt: (item: StreamItem) => boolean): StreamItem | undefined => {
-    for (const item of waiting)
-      if (isIt(item)) {
-        waiting.delete(item);
-        return item;
-      }
-    return undefined;
-  };
-  const byId = output.map((whole) => {
-    const [kind, id, callId] = [kindOf(whole), textOrEmpty(whole["id"]), textOrEmpty(whole["call_id"])];
-    return take(
-      (item) => item.kind === kind && ((id !== "" && item.id === id) || (callId !== "" && item.callId === callId)),
-    );
-  });
-  return output.map((whole, at) => byId[at] ?? take(({ kind }) => kind === kindOf(whole)));
+function alike(whole: JsonObject): (item: StreamItem) => boolean {
+  const own = kindOf(whole);
+  return ({ kind }) => kind === own;
 }

@@ -2,23 +2,23 @@
 import type { ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { objectsIn, textOrEmpty } from "../answers/sent-json.ts";
+import { formOfCall, isInChat, type ItemType } from "./stream-grammar.ts";
 
-export type ItemKind = "message" | "reasoning" | "function" | "custom" | "other";
-
-const KINDS: ReadonlyMap<Json | undefined, ItemKind> = new Map<Json | undefined, ItemKind>([
-  ["message", "message"],
-  ["reasoning", "reasoning"],
-  ["function_call", "function"],
-  ["custom_tool_call", "custom"],
-]);
+/** The type of an item that has a place in a chat completion; all other types are one kind. */
+export type ItemKind = ItemType | "other";
 
 export function kindOf({ type }: JsonObject): ItemKind {
-  return KINDS.get(type) ?? "other";
+  return isInChat(type) ? type : "other";
 }
 
 /** The text that a call is made with: arguments of a function, or the input of a custom tool. */
-export function inputOf(item: JsonObject, kind: ItemKind): string {
-  return textOrEmpty(kind === "custom" ? item["input"] : item["arguments"]);
+export function inputOf(item: JsonObject): string {
+  return textOrEmpty(item[formOfCall(item["type"])!.whole]);
+}
+
+/** Whether a call is made with a text in place of arguments. */
+export function isCustom({ type }: JsonObject): boolean {
+  return formOfCall(type)?.chat === "custom";
 }
 
 /** `call_id` pairs a call with its result; servers that omit it mean the item's own id. */
@@ -26,9 +26,9 @@ export function callIdOf({ call_id: callId, id }: JsonObject): string {
   return textOrEmpty(callId) || textOrEmpty(id);
 }
 
-export function toolCallOf(item: JsonObject, kind: ItemKind): ToolCall {
-  const [id, name, input] = [callIdOf(item), textOrEmpty(item["name"]), inputOf(item, kind)];
-  return kind === "custom"
+export function toolCallOf(item: JsonObject): ToolCall {
+  const [id, name, input] = [callIdOf(item), textOrEmpty(item["name"]), inputOf(item)];
+  return isCustom(item)
     ? ({ id, type: "custom", custom: { name, input } } as JsonObject as ToolCall)
     : { id, type: "function", function: { name, arguments: input === "" ? "{}" : input } };
 }

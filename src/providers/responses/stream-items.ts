@@ -1,6 +1,7 @@
 // The items of a streamed answer, and how much of each has come: deltas that were lost, came late or never are supplied
 // from the event that ends a part, an item or the answer, each of which repeats the whole. Where the pieces are not what
-// the whole begins with, the answer has failed: what the client has cannot be taken back.
+// the whole begins with, the answer has failed: what the client has cannot be taken back. Of each text a digest is kept,
+// unlike in a stream that passes (passed-items.ts of the operation), which may have to be told again.
 import type { ChatChunk, ChunkChoice, ChunkDelta, ReasoningDetail, ToolCallDelta } from "../../core/chat.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
 import { chunkOf, MAX_KEPT, NO_CHUNKS } from "../content-blocks/turn-chunks.ts";
@@ -9,10 +10,11 @@ import { objectsIn, textOrEmpty } from "../answers/sent-json.ts";
 import { annotationsOf, callIdOf, inputOf, type ItemKind } from "./output-items.ts";
 import { PieceDigest } from "./piece-digest.ts";
 import { REASONING_BREAK, reasoningDetails } from "./reasoning-items.ts";
+import { formOfCall, type PartForm, PARTS } from "./stream-grammar.ts";
 
 /** A text of an item: a content part or a part of the summary. */
 interface Part {
-  readonly kind: PartKind;
+  readonly form: PartForm;
   readonly at: number;
   /** What has come of it. */
   readonly said: PieceDigest;
@@ -23,10 +25,11 @@ interface Part {
   annotations: number;
   hasLogprobs: boolean;
 }
-export type PartKind = "text" | "refusal" | "raw" | "summary";
 
 export interface StreamItem {
   readonly kind: ItemKind;
+  /** The form of the input of a call; `null` for other items. */
+  readonly called: PartForm | null;
   id: string | null;
   readonly parts: Map<string, Part>;
   /** The index of the tool call; `null` before the name is known. */
@@ -50,6 +53,7 @@ export interface StreamItem {
 export function newItem(kind: ItemKind, id: Json | undefined): StreamItem {
   return {
     kind,
+    called: formOfCall(kind),
     id: typeof id === "string" ? id : null,
     parts: new Map(),
     call: null,
@@ -87,7 +91,7 @@ export class ItemChunks {
   /** The part to which something was added last; `null` before the first. */
   #growing: Part | null = null;
   /** The part that each text of the answer has grown by last. */
-  readonly #latest = new Map<"text" | "refusal" | "reasoning", Part>();
+  readonly #latest = new Map<PartForm["chat"], Part>();
 
   constructor(reasoningFormat: string) {
     this.#format = reasoningFormat;
@@ -98,9 +102,9 @@ export class ItemChunks {
   }
 
   /** Adds a piece to the part with this index. A piece that comes after the whole is left out. */
-  grow(item: StreamItem, kind: PartKind, at: Json | undefined, piece: string): readonly ChatChunk[] {
+  grow(item: StreamItem, form: PartForm, at: Json | undefined, piece: string): readonly ChatChunk[] {
     if (piece === "") return NO_CHUNKS;
-    const part = this.#part(item, kind, at);
+    const part = this.#part(item, form, at);
     if (!part.isWhole) return this.#grown(part, piece);
     item.isDisordered = true;
     return NO_CHUNKS;
@@ -110,9 +114,9 @@ export class ItemChunks {
    * Adds what is missing of the whole text of a part; a text that is absent says nothing. Throws MalformedAnswer where
    * the pieces are not what the whole begins with.
    */
-  complete(item: StreamItem, kind: PartKind, at: Json | undefined, text: Json | undefined): readonly ChatChunk[] {
+  complete(item: StreamItem, form: PartForm, at: Json | undefined, text: Json | undefined): readonly ChatChunk[] {
     if (typeof text !== "string") return NO_CHUNKS;
-    const part = this.#part(item, kind, at);
+    const part = this.#part(item, form, at);
     const missing = missingOf(part.said, text);
     part.isWhole = true;
     return missing === "" ? NO_CHUNKS : this.#grown(part, missing);
@@ -120,14 +124,13 @@ export class ItemChunks {
 
   #grown(part: Part, piece: string): readonly ChatChunk[] {
     const isFirst = part.said.length === 0;
-    const { kind } = part;
-    const grows = kind === "raw" || kind === "summary" ? "reasoning" : kind;
-    if (!isFirst && this.#latest.get(grows) !== part) throw new MalformedAnswer(OUT_OF_ORDER);
-    this.#latest.set(grows, part);
+    const { chat } = part.form;
+    if (!isFirst && this.#latest.get(chat) !== part) throw new MalformedAnswer(OUT_OF_ORDER);
+    this.#latest.set(chat, part);
     this.#growing = part;
     part.said.add(piece);
-    switch (kind) {
-      case "text":
+    switch (chat) {
+      case "content":
         if (isFirst) part.start = this.#textLength;
         this.#textLength += piece.length;
         return [chunkOf({ content: piece })];
@@ -147,12 +150,12 @@ export class ItemChunks {
     return (piece) => {
       if (part === null) return;
       part.said.add(piece);
-      if (part.kind === "text") this.#textLength += piece.length;
+      if (part.form.chat === "content") this.#textLength += piece.length;
     };
   }
 
   annotation(item: StreamItem, at: Json | undefined, annotation: Json | undefined): readonly ChatChunk[] {
-    const part = this.#part(item, "text", at);
+    const part = this.#part(item, PARTS.output_text, at);
     const annotations = annotationsOf([annotation ?? null], part.start);
     part.annotations += annotations.length;
     return annotations.length === 0 ? NO_CHUNKS : [chunkOf({ annotations })];
@@ -161,7 +164,7 @@ export class ItemChunks {
   logprobs(item: StreamItem, at: Json | undefined, entries: Json | undefined): Pick<ChunkChoice, "logprobs"> {
     const found = objectsIn(entries);
     if (found.length === 0) return {};
-    this.#part(item, "text", at).hasLogprobs = true;
+    this.#part(item, PARTS.output_text, at).hasLogprobs = true;
     return { logprobs: { content: found, refusal: null } };
   }
 
@@ -177,7 +180,7 @@ export class ItemChunks {
     item.held = "";
     const id = callIdOf(source);
     const delta: ToolCallDelta =
-      item.kind === "custom"
+      item.called?.chat === "custom"
         ? { index, id, type: "custom", custom: { name: item.name, input: held } }
         : { index, id, type: "function", function: { name: item.name, arguments: held } };
     return [chunkOf({ tool_calls: [delta] })];
@@ -198,7 +201,9 @@ export class ItemChunks {
       return [
         chunkOf({
           tool_calls: [
-            item.kind === "custom" ? { index, custom: { input: piece } } : { index, function: { arguments: piece } },
+            item.called?.chat === "custom"
+              ? { index, custom: { input: piece } }
+              : { index, function: { arguments: piece } },
           ],
         }),
       ];
@@ -229,15 +234,13 @@ export class ItemChunks {
         return this.#settleMessage(item, whole["content"]);
       case "reasoning":
         return [
-          ...this.#settleReasoning(item, "raw", whole["content"]),
-          ...this.#settleReasoning(item, "summary", whole["summary"]),
+          ...this.#settleReasoning(item, PARTS.reasoning_text, whole["content"]),
+          ...this.#settleReasoning(item, PARTS.summary_text, whole["summary"]),
           ...(isFirst ? this.#detailsOf(whole) : NO_CHUNKS),
         ];
-      case "function":
-      case "custom":
-        return [...this.openCall(item, whole), ...this.completeInput(item, inputOf(whole, item.kind))];
       default:
-        return NO_CHUNKS;
+        if (item.called === null) return NO_CHUNKS;
+        return [...this.openCall(item, whole), ...this.completeInput(item, inputOf(whole))];
     }
   }
 
@@ -254,12 +257,12 @@ export class ItemChunks {
   }
 
   #settleMessage(item: StreamItem, content: Json | undefined): readonly ChatChunk[] {
-    if (typeof content === "string") return this.complete(item, "text", 0, content);
+    if (typeof content === "string") return this.complete(item, PARTS.output_text, 0, content);
     const sources = objectsIn(content);
     const chunks = sources.flatMap((source, at) => {
-      if (source["type"] === "refusal") return this.complete(item, "refusal", at, source["refusal"]);
-      const text = this.complete(item, "text", at, source["text"]);
-      const part = this.#part(item, "text", at);
+      if (source["type"] === "refusal") return this.complete(item, PARTS.refusal, at, source["refusal"]);
+      const text = this.complete(item, PARTS.output_text, at, source["text"]);
+      const part = this.#part(item, PARTS.output_text, at);
       const annotations = annotationsOf(source["annotations"], part.start).slice(part.annotations);
       part.annotations += annotations.length;
       const { logprobs = null } = part.hasLogprobs ? {} : this.logprobs(item, at, source["logprobs"]);
@@ -271,14 +274,14 @@ export class ItemChunks {
     });
     const isRefusal = (at: number): boolean => sources[at]!["type"] === "refusal";
     if (sources.length > 0)
-      requireAll(item, ({ kind, at }) => at < sources.length && isRefusal(at) === (kind === "refusal"));
+      requireAll(item, ({ form, at }) => at < sources.length && isRefusal(at) === (form === PARTS.refusal));
     return chunks;
   }
 
-  #settleReasoning(item: StreamItem, kind: "raw" | "summary", parts: Json | undefined): readonly ChatChunk[] {
+  #settleReasoning(item: StreamItem, form: PartForm, parts: Json | undefined): readonly ChatChunk[] {
     const sources = objectsIn(parts);
-    const chunks = sources.flatMap(({ text }, at) => this.complete(item, kind, at, text));
-    if (sources.length > 0) requireAll(item, (part) => part.kind !== kind || part.at < sources.length);
+    const chunks = sources.flatMap(({ text }, at) => this.complete(item, form, at, text));
+    if (sources.length > 0) requireAll(item, (part) => part.form !== form || part.at < sources.length);
     return chunks;
   }
 
@@ -289,13 +292,13 @@ export class ItemChunks {
     return details.length === 0 ? NO_CHUNKS : [chunkOf(delta)];
   }
 
-  #part({ parts }: StreamItem, kind: PartKind, at: Json | undefined): Part {
+  #part({ parts }: StreamItem, form: PartForm, at: Json | undefined): Part {
     const index = typeof at === "number" && Number.isSafeInteger(at) && at >= 0 ? at : 0;
-    const key = `${kind} ${index}`;
+    const key = `${form.type} ${index}`;
     let part = parts.get(key);
     if (part === undefined) {
       const start = this.#textLength;
-      part = { kind, at: index, said: new PieceDigest(), start, isWhole: false, annotations: 0, hasLogprobs: false };
+      part = { form, at: index, said: new PieceDigest(), start, isWhole: false, annotations: 0, hasLogprobs: false };
       parts.set(key, part);
     }
     return part;
@@ -310,8 +313,8 @@ function missingOf(said: PieceDigest, whole: string): string {
   return whole.slice(said.length);
 }
 
-function isSaidText({ kind, said }: Part): boolean {
-  return kind === "text" && said.length > 0;
+function isSaidText({ form, said }: Part): boolean {
+  return form.chat === "content" && said.length > 0;
 }
 
 /** Throws MalformedAnswer for a part that has come and is not in the whole item. */

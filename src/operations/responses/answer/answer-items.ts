@@ -1,5 +1,6 @@
 // Makes the items of a response from the pieces of a chat completion, streamed or not. Items follow one another: while a
-// call is not complete, what comes beside it waits, so that no event belongs to an item that is not open.
+// call is not complete, what comes beside it waits, so that no event belongs to an item that is not open. Their state is
+// not that of items which are read from a stream: pieces come once and in order, and nothing has to be matched.
 import { isCarrier } from "../../../engine/carriers/reasoning-carrier.ts";
 import { JsonProgress } from "../../../engine/stream/json-progress.ts";
 import { BETWEEN_ROUNDS } from "../../../engine/tools/multi-round-answer.ts";

@@ -1,17 +1,23 @@
 // The events of one item after another: each is announced, written piece by piece, and closed with all that it has.
 import type { Json, JsonObject } from "../../../core/json.ts";
 import {
+  ANNOTATION_ADDED,
+  ITEM_ADDED,
+  ITEM_DONE,
+  type PartForm,
+  PARTS,
+} from "../../../providers/responses/stream-grammar.ts";
+import {
   type CallItem,
   customInput,
   itemJson,
   type ItemStatus,
+  type ListItem,
   type MessageItem,
   type OpenItem,
-  partJson,
-  type ReasoningItem,
   type ServedItem,
-  type TextPart,
 } from "./item-parts.ts";
+import { endedText, NOTHING, partJson, partPlace, type WrittenPart } from "../part-members.ts";
 import { deltaHead, eventText } from "../response-events.ts";
 
 export class ItemEvents {
@@ -20,8 +26,9 @@ export class ItemEvents {
   #text = "";
   /** Where events are written one by one: what writes those that were not taken. */
   #steps: (() => string)[] | null = null;
-  /** The beginning of the deltas of the part that is open. */
+  /** The beginning of the deltas of the part that is open, and whether they have log probabilities. */
   #head = "";
+  #hasLogprobs = false;
 
   constructor(place: string) {
     this.#place = place;
@@ -51,138 +58,118 @@ export class ItemEvents {
 
   /** A writer that continues an open item begins with this. */
   continueAt(item: OpenItem, at: number): void {
-    if (item.kind === "message") this.#head = this.#partHead(item, at);
-    else if (item.kind === "reasoning") this.#head = this.#reasoningHead(item, at);
-    else if (item.kind === "call") this.#head = this.#callHead(item, at);
+    if (item.kind === "message") {
+      const last = item.parts.length - 1;
+      this.#grow(PARTS[item.parts[last]!.type], item, at, last);
+    } else if (item.kind === "reasoning") this.#grow(PARTS.summary_text, item, at);
+    else if (item.kind === "call") this.#grow(PARTS.function_call, item, at);
   }
 
   /** Announces an item, with the pieces that it has already. */
   open(item: OpenItem, at: number): void {
-    this.#event("response.output_item.added", { output_index: at, item: itemJson(begun(item), "in_progress") });
+    this.#event(ITEM_ADDED, { output_index: at, item: itemJson(begun(item), "in_progress") });
     if (item.kind === "message")
       for (const [index, part] of item.parts.entries()) {
-        if (index > 0) this.#closePart(item, index - 1, at);
         this.#openPart(item, at, index);
         if (part.text !== "") this.delta(part.text, part.logprobs);
         for (const [number] of part.annotations.entries()) this.annotated(item, at, number);
       }
     else if (item.kind === "reasoning") {
       if (item.text === "") return;
-      this.#event("response.reasoning_summary_part.added", {
-        item_id: item.id,
-        output_index: at,
-        summary_index: 0,
-        part: { type: "summary_text", text: "" },
-      });
-      this.continueAt(item, at);
+      this.#begin(PARTS.summary_text, item, at);
       this.delta(item.text);
-    } else if (item.kind === "list")
-      this.#event("response.mcp_list_tools.in_progress", { item_id: item.id, output_index: at });
-    else if (item.kind === "served") this.#openServed(item, at);
-    else if (item.tool.kind === "function") {
-      this.continueAt(item, at);
+    } else if (item.kind === "call") {
+      if (item.tool.kind !== "function") return;
+      this.#begin(PARTS.function_call, item, at);
       if (item.text !== "") this.delta(item.text);
+    } else {
+      this.#progress(item, at, "in_progress");
+      if (item.kind === "list") return;
+      this.#begin(PARTS.mcp_call, item, at);
+      this.delta(item.text);
+      this.#end(PARTS.mcp_call, item, at, item);
     }
-  }
-
-  #openServed({ id, text }: ServedItem, at: number): void {
-    const place = { item_id: id, output_index: at };
-    this.#event("response.mcp_call.in_progress", place);
-    this.#event("response.mcp_call_arguments.delta", { ...place, delta: text });
-    this.#event("response.mcp_call_arguments.done", { ...place, arguments: text });
   }
 
   /** Announces the last part of a message, and closes the one before it. */
   openPart(item: MessageItem, at: number): void {
-    const index = item.parts.length - 1;
-    if (index > 0) this.#closePart(item, index - 1, at);
-    this.#openPart(item, at, index);
+    this.#openPart(item, at, item.parts.length - 1);
   }
 
   delta(piece: string, logprobs: readonly Json[] | null = null): void {
     const head = this.#head;
-    this.#write(() => deltaText(head, piece, logprobs));
+    const hasLogprobs = this.#hasLogprobs;
+    this.#write(() => deltaText(head, piece, hasLogprobs ? (logprobs ?? []) : null));
   }
 
   /** Returns the delta of the part that is open. */
   deltaText(piece: string, logprobs: readonly Json[] | null = null): string {
-    return deltaText(this.#head, piece, logprobs);
+    return deltaText(this.#head, piece, this.#hasLogprobs ? (logprobs ?? []) : null);
   }
 
   annotated(item: MessageItem, at: number, number: number): void {
     const index = item.parts.length - 1;
-    this.#event("response.output_text.annotation.added", {
-      item_id: item.id,
-      output_index: at,
-      content_index: index,
+    this.#event(ANNOTATION_ADDED, {
+      ...partPlace(PARTS.output_text, item.id, at, index),
       annotation_index: number,
       annotation: item.parts[index]!.annotations[number]!,
     });
   }
 
   close(item: OpenItem, at: number, status: ItemStatus): void {
-    if (item.kind === "message") {
-      if (item.parts.length > 0) this.#closePart(item, item.parts.length - 1, at);
-    } else if (item.kind === "reasoning") this.#closeReasoning(item, at);
-    else if (item.kind === "call") this.#closeCall(item, at);
+    if (item.kind === "message") this.#closePart(item, at, item.parts.length - 1);
+    else if (item.kind === "reasoning") {
+      if (item.text !== "") this.#end(PARTS.summary_text, item, at, item);
+    } else if (item.kind === "call") this.#closeCall(item, at);
     else {
       const hasFailed = item.kind === "list" ? item.error !== null : item.result?.isError !== false;
-      const type = item.kind === "list" ? "response.mcp_list_tools" : "response.mcp_call";
-      this.#event(`${type}.${hasFailed ? "failed" : "completed"}`, { item_id: item.id, output_index: at });
+      this.#progress(item, at, hasFailed ? "failed" : "completed");
     }
-    this.#event("response.output_item.done", { output_index: at, item: itemJson(item, status) });
+    this.#event(ITEM_DONE, { output_index: at, item: itemJson(item, status) });
   }
 
   #openPart(item: MessageItem, at: number, index: number): void {
-    const { type } = item.parts[index]!;
-    const empty: TextPart = { type, text: "", annotations: [], logprobs: [], start: 0 };
-    this.#event("response.content_part.added", {
-      item_id: item.id,
-      output_index: at,
-      content_index: index,
-      part: partJson(empty),
-    });
-    this.#head = this.#partHead(item, at, index);
+    if (index > 0) this.#closePart(item, at, index - 1);
+    this.#begin(PARTS[item.parts[index]!.type], item, at, index);
   }
 
-  #closePart(item: MessageItem, index: number, at: number): void {
+  #closePart(item: MessageItem, at: number, index: number): void {
     const part = item.parts[index]!;
-    const place = { item_id: item.id, output_index: at, content_index: index };
-    if (part.type === "refusal") this.#event("response.refusal.done", { ...place, refusal: part.text });
-    else this.#event("response.output_text.done", { ...place, text: part.text, logprobs: part.logprobs });
-    this.#event("response.content_part.done", { ...place, part: partJson(part) });
-  }
-
-  #closeReasoning(item: ReasoningItem, at: number): void {
-    if (item.text === "") return;
-    const place = { item_id: item.id, output_index: at, summary_index: 0 };
-    this.#event("response.reasoning_summary_text.done", { ...place, text: item.text });
-    this.#event("response.reasoning_summary_part.done", { ...place, part: { type: "summary_text", text: item.text } });
+    this.#end(PARTS[part.type], item, at, part, index);
   }
 
   #closeCall(item: CallItem, at: number): void {
-    const place = { item_id: item.id, output_index: at };
-    if (item.tool.kind === "function")
-      this.#event("response.function_call_arguments.done", { ...place, name: item.tool.name, arguments: item.text });
+    if (item.tool.kind === "function") this.#end(PARTS.function_call, item, at, item, 0, item.tool.name);
     if (item.tool.kind !== "freeform") return;
-    const input = customInput(item.text);
-    if (input !== "") this.#event("response.custom_tool_call_input.delta", { ...place, delta: input });
-    this.#event("response.custom_tool_call_input.done", { ...place, input });
+    const text = customInput(item.text);
+    this.#begin(PARTS.custom_tool_call, item, at);
+    if (text !== "") this.delta(text);
+    this.#end(PARTS.custom_tool_call, item, at, { text });
   }
 
-  #partHead(item: MessageItem, at: number, index = item.parts.length - 1): string {
-    const type = item.parts[index]?.type === "refusal" ? "response.refusal.delta" : "response.output_text.delta";
-    return deltaHead(this.#place, type, { item_id: item.id, output_index: at, content_index: index });
+  /** Announces a part; what is written next are its deltas. */
+  #begin(form: PartForm, item: OpenItem, at: number, index = 0): void {
+    if (form.partAdded !== null)
+      this.#event(form.partAdded, { ...partPlace(form, item.id, at, index), part: partJson(form, NOTHING) });
+    this.#grow(form, item, at, index);
   }
-  #reasoningHead(item: ReasoningItem, at: number): string {
-    return deltaHead(this.#place, "response.reasoning_summary_text.delta", {
-      item_id: item.id,
-      output_index: at,
-      summary_index: 0,
-    });
+
+  #grow(form: PartForm, item: OpenItem, at: number, index = 0): void {
+    this.#hasLogprobs = form.isAnnotated;
+    this.#head = deltaHead(this.#place, form.delta, partPlace(form, item.id, at, index));
   }
-  #callHead(item: CallItem, at: number): string {
-    return deltaHead(this.#place, "response.function_call_arguments.delta", { item_id: item.id, output_index: at });
+
+  /** Ends the text of a part, and the part. `name` is that of a call. */
+  #end(form: PartForm, item: OpenItem, at: number, part: WrittenPart, index = 0, name = ""): void {
+    const place = partPlace(form, item.id, at, index);
+    this.#event(form.done, { ...place, ...endedText(form, part, name) });
+    if (form.partDone !== null) this.#event(form.partDone, { ...place, part: partJson(form, part) });
+  }
+
+  /** Events of this form tell how an item comes along that the gateway makes itself. */
+  #progress({ kind, id }: ServedItem | ListItem, at: number, state: "in_progress" | "completed" | "failed"): void {
+    const type = kind === "list" ? "mcp_list_tools" : "mcp_call";
+    this.#event(`response.${type}.${state}`, { item_id: id, output_index: at });
   }
 
   #event(type: string, members: JsonObject): void {
@@ -190,29 +177,15 @@ export class ItemEvents {
   }
 }
 
+/** Deltas that have log probabilities have the member even when it is empty. */
 function deltaText(head: string, piece: string, logprobs: readonly Json[] | null): string {
-  const more =
-    logprobs === null || logprobs.length === 0 ? noLogprobs(head) : `,"logprobs":${JSON.stringify(logprobs)}`;
+  const more = logprobs === null ? "" : `,"logprobs":${logprobs.length === 0 ? "[]" : JSON.stringify(logprobs)}`;
   return `${head}${JSON.stringify(piece)}${more}}\n\n`;
-}
-
-/** Deltas of texts have the member even when it is empty. */
-function noLogprobs(head: string): string {
-  return head.startsWith("event: response.output_text") ? ',"logprobs":[]' : "";
 }
 
 /** The item without what its deltas bring, and without what only its end has. */
 function begun(item: OpenItem): OpenItem {
-  switch (item.kind) {
-    case "message":
-      return { ...item, parts: [] };
-    case "reasoning":
-      return { ...item, text: "", carrier: null };
-    case "list":
-      return item;
-    case "served":
-      return { ...item, text: "" };
-    default:
-      return { ...item, text: "" };
-  }
+  if (item.kind === "message") return { ...item, parts: [] };
+  if (item.kind === "reasoning") return { ...item, text: "", carrier: null };
+  return item.kind === "list" ? item : { ...item, text: "" };
 }

@@ -1,6 +1,8 @@
 // The items of an answer while they are written, and as they are in the response object.
 import type { Json, JsonObject } from "../../../core/json.ts";
 import type { JsonProgress } from "../../../engine/stream/json-progress.ts";
+import { PARTS } from "../../../providers/responses/stream-grammar.ts";
+import { partJson } from "../part-members.ts";
 import type { ClientTool } from "../request-memo.ts";
 
 export type ItemStatus = "in_progress" | "completed" | "incomplete";
@@ -79,20 +81,14 @@ export const ID_PREFIXES: Readonly<Record<CalledTool["kind"], string>> = {
   approval: "mcpr_",
 };
 
-export function partJson(part: TextPart): JsonObject {
-  return part.type === "refusal"
-    ? { type: part.type, refusal: part.text }
-    : { type: part.type, text: part.text, annotations: part.annotations.slice(), logprobs: part.logprobs.slice() };
-}
-
 /** Returns the item with what it has so far. */
 export function itemJson(item: OpenItem, status: ItemStatus): JsonObject {
   if (item.kind === "call") return callJson(item, status);
   if (item.kind === "list") return listJson(item, status);
   if (item.kind === "served") return servedJson(item, status);
   if (item.kind === "message")
-    return { id: item.id, type: "message", status, role: "assistant", content: item.parts.map(partJson) };
-  const summary = item.text === "" ? [] : [{ type: "summary_text", text: item.text }];
+    return { id: item.id, type: "message", status, role: "assistant", content: contentOf(item) };
+  const summary = item.text === "" ? [] : [partJson(PARTS.summary_text, item)];
   return {
     id: item.id,
     type: "reasoning",
@@ -100,6 +96,10 @@ export function itemJson(item: OpenItem, status: ItemStatus): JsonObject {
     ...(item.carrier !== null && { encrypted_content: item.carrier }),
     status,
   };
+}
+
+function contentOf({ parts }: MessageItem): readonly JsonObject[] {
+  return parts.map((part) => partJson(PARTS[part.type], part));
 }
 
 function listJson({ id, server, tools, error }: ListItem, status: ItemStatus): JsonObject {

@@ -7,12 +7,19 @@ import { isObject, type JsonObject } from "../../../core/json.ts";
 import { type JsonEdit, withEdits } from "../../../core/request/json-edit.ts";
 import { editedJson } from "../../../wire/json/json-edit.ts";
 import { valueOfEvent } from "../../../providers/answers/sent-json.ts";
+import {
+  ANNOTATION_ADDED,
+  formOfEvent,
+  ITEM_ADDED,
+  ITEM_DONE,
+  PARTS_ADDED,
+  PARTS_DONE,
+} from "../../../providers/responses/stream-grammar.ts";
 import type { SseEvent } from "../../../wire/sse.ts";
 import { carriersIn, HiddenReasoning } from "../keeping/hidden-reasoning.ts";
 import { type Keep, keepEdited, responseEdits } from "./native-answers.ts";
 import { itemsIn } from "./passed-item.ts";
 import { PassedItems } from "./passed-items.ts";
-import { formOfEvent } from "./passed-parts.ts";
 import { eventText, numberedRun } from "../response-events.ts";
 import { type ResponseFrame, responseObject, type ResponseState } from "../response-object.ts";
 
@@ -167,35 +174,19 @@ export class NativeResponseEvents implements NativeEvents {
       if (type !== "response.created") this.#write(() => this.#withResponse(type, "in_progress", data, event));
       return;
     }
-    if (type.endsWith(PIECE) || type === "response.output_item.done") this.#hasContent = true;
+    if (type.endsWith(PIECE) || type === ITEM_DONE) this.#hasContent = true;
     this.#passItem(type, data, event);
   }
 
   #passItem(type: string, data: string, event: JsonObject): void {
-    switch (type) {
-      case "response.output_item.added":
-        this.#items.added(event, data);
-        break;
-      case "response.output_item.done":
-        this.#items.done(event, data);
-        break;
-      case "response.content_part.added":
-      case "response.reasoning_summary_part.added":
-        this.#items.partAdded(type, event, data);
-        break;
-      case "response.content_part.done":
-      case "response.reasoning_summary_part.done":
-        this.#items.partDone(type, event, data);
-        break;
-      case "response.output_text.annotation.added":
-        this.#items.annotation(type, event, data);
-        break;
-      default: {
-        const form = formOfEvent(type);
-        if (form === null) this.#items.other(type, event, data);
-        else this.#items.piece(form, type, event, data);
-      }
-    }
+    const form = formOfEvent(type);
+    if (form !== null) this.#items.piece(form, type, event, data);
+    else if (type === ITEM_ADDED) this.#items.added(event, data);
+    else if (type === ITEM_DONE) this.#items.done(event, data);
+    else if (PARTS_ADDED.has(type)) this.#items.partAdded(type, event, data);
+    else if (PARTS_DONE.has(type)) this.#items.partDone(type, event, data);
+    else if (type === ANNOTATION_ADDED) this.#items.annotation(type, event, data);
+    else this.#items.other(type, event, data);
   }
 
   /** The last event repeats the whole answer: what of it the client does not have comes before it. */

@@ -2,7 +2,9 @@
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
 import { type JsonEdit, withEdits } from "../../../core/request/json-edit.ts";
 import { objectsIn, textOrEmpty } from "../../../providers/answers/sent-json.ts";
-import { isClientsCall, isText, type PartForm, partJson, type PassedPart, wholeTexts } from "./passed-parts.ts";
+import { formOfCall, type PartForm } from "../../../providers/responses/stream-grammar.ts";
+import { partJson, partPlace } from "../part-members.ts";
+import { type PassedPart, wholeTexts } from "./passed-parts.ts";
 import { itemEdits } from "./supplied-members.ts";
 
 export interface PassedItem {
@@ -24,12 +26,7 @@ export function isSet(id: Json | undefined): id is string {
 
 /** Whether the item can be announced: a call is nothing without a name. */
 export function isNamed({ type, name }: JsonObject): boolean {
-  return !isClientsCall(textOrEmpty(type)) || isSet(name);
-}
-
-export function placeOf({ output_index: index }: JsonObject, id: Json | undefined): number | string | null {
-  if (typeof index === "number") return index;
-  return isSet(id) ? id : null;
+  return formOfCall(type) === null || isSet(name);
 }
 
 export function indexIn(event: JsonObject, form: PartForm): number {
@@ -42,7 +39,7 @@ export function keyOf({ type }: PartForm, at: number): string {
 }
 
 export function placeIn(item: PassedItem, { form, at }: PassedPart): JsonObject {
-  return { item_id: item.id, output_index: item.index!, ...(form.at !== null && { [form.at]: at }) };
+  return partPlace(form, item.id, item.index!, at);
 }
 
 /** The change of an event that names the place of its item. */
@@ -61,7 +58,7 @@ export function placeEdits(event: JsonObject, item: PassedItem, form: PartForm, 
 /** The changes of an event that brings a piece of a part, or its whole text. */
 export function pieceEdits(event: JsonObject, item: PassedItem, { form, at }: PassedPart): JsonEdit[] {
   const edits = placeEdits(event, item, form, at).slice();
-  if (isText(form) && !Array.isArray(event["logprobs"])) edits.push({ path: ["logprobs"], value: [] });
+  if (form.isAnnotated && !Array.isArray(event["logprobs"])) edits.push({ path: ["logprobs"], value: [] });
   return edits;
 }
 
@@ -91,13 +88,15 @@ export function endedEdits(item: PassedItem, source: JsonObject, status: string,
 /** The texts that came in pieces and that the whole item lacks. */
 function filledEdits({ parts, type }: PassedItem, source: JsonObject): readonly JsonEdit[] {
   const edits: JsonEdit[] = [];
-  const listed = Map.groupBy(parts.values(), ({ form }) => (form.at === "summary_index" ? "summary" : "content"));
+  const listed = Map.groupBy(parts.values(), ({ form }) => form.list);
   for (const [name, found] of listed) {
-    const own = found.filter(({ form, text }) => form.at !== null && text !== "");
+    if (name === null) continue;
+    const own = found.filter(({ text }) => text !== "");
     const there = source[name];
     if (own.length === 0 || typeof there === "string") continue;
     if (!Array.isArray(there) || there.length === 0) {
-      edits.push({ path: [name], value: own.toSorted((one, other) => one.at - other.at).map(partJson) });
+      const inOrder = own.toSorted((one, other) => one.at - other.at);
+      edits.push({ path: [name], value: inOrder.map((part) => partJson(part.form, part)) });
       continue;
     }
     for (const { form, at, text } of own) {
@@ -116,25 +115,6 @@ function filledEdits({ parts, type }: PassedItem, source: JsonObject): readonly 
 export function composed(item: PassedItem, status: string): JsonObject {
   const { json } = item;
   return withEdits({ ...json, ...(json["status"] !== undefined && { status }) }, endedEdits(item, json, status, []));
-}
-
-/** Returns the item for each of the whole answer, and takes it from those that wait. */
-export function matchedItems(
-  output: readonly JsonObject[],
-  waiting: Set<PassedItem>,
-): readonly (PassedItem | undefined)[] {
-  const matched: (PassedItem | undefined)[] = output.map(() => undefined);
-  const match = (isSame: (item: PassedItem, whole: JsonObject) => boolean): void =>
-    output.forEach((whole, at) => {
-      if (matched[at] !== undefined) return;
-      const found = [...waiting].find((item) => isSame(item, whole));
-      if (found === undefined) return;
-      matched[at] = found;
-      waiting.delete(found);
-    });
-  match((item, { type, id }) => item.type === type && item.id === id);
-  match((item, { type }) => item.type === type);
-  return matched;
 }
 
 /** The output with the items that it lacks, at the places where they came. */

@@ -1,5 +1,6 @@
 // The items of a stream that a provider speaks itself, as they pass: what of each the client has, so that the events and
-// members that a server leaves out are supplied, and what comes twice or too late is not repeated (promise 12.5).
+// members that a server leaves out are supplied, and what comes twice or too late is not repeated (promise 12.5). The texts
+// themselves are kept, because they may be written again, where a decoder (stream-items.ts) needs no more than digests.
 // https://platform.openai.com/docs/api-reference/responses-streaming
 import type { Growing } from "../../../engine/answer-form.ts";
 import { newRandomId } from "../../../core/ids.ts";
@@ -8,6 +9,17 @@ import { type JsonEdit, withEdits } from "../../../core/request/json-edit.ts";
 import { MAX_KEPT } from "../../../providers/content-blocks/turn-chunks.ts";
 import { MalformedAnswer } from "../../../providers/provider.ts";
 import { textOrEmpty } from "../../../providers/answers/sent-json.ts";
+import { matchedItems, placeOf } from "../../../providers/responses/item-places.ts";
+import {
+  ANNOTATION_ADDED,
+  formOfCall,
+  formOfPart,
+  ITEM_ADDED,
+  ITEM_DONE,
+  type PartForm,
+  PARTS,
+} from "../../../providers/responses/stream-grammar.ts";
+import { endedText, NOTHING, partJson } from "../part-members.ts";
 import {
   begunEdits,
   composed,
@@ -17,29 +29,14 @@ import {
   isNamed,
   isSet,
   keyOf,
-  matchedItems,
   indexEdit,
   merged,
   type PassedItem,
   pieceEdits,
   placeEdits,
   placeIn,
-  placeOf,
 } from "./passed-item.ts";
-import {
-  emptyPart,
-  formOfInput,
-  formOfPart,
-  isNewPiece,
-  isText,
-  missingText,
-  newPart,
-  type PartForm,
-  partJson,
-  type PassedPart,
-  requireOrder,
-  wholeTexts,
-} from "./passed-parts.ts";
+import { isNewPiece, missingText, newPart, type PassedPart, requireOrder, wholeTexts } from "./passed-parts.ts";
 import { partEdits } from "./supplied-members.ts";
 
 /** Writes the events of one stream, in the order of the calls. */
@@ -48,12 +45,6 @@ export interface PassedEvents {
   /** The provider's event with changes. */
   passed(type: string, data: string, edits: readonly JsonEdit[]): void;
 }
-
-/** The last event of a part of a message and of a summary, and the one that announces it. */
-const PART_EVENTS = {
-  content_index: "response.content_part",
-  summary_index: "response.reasoning_summary_part",
-} as const;
 
 const ID_PREFIXES: Readonly<Record<string, string>> = { message: "msg_", reasoning: "rs_", function_call: "fc_" };
 
@@ -94,7 +85,7 @@ export class PassedItems {
     if (!isNamed(source)) return;
     item.index = this.#opened++;
     const edits = [...indexEdit(event, item), ...begunEdits(source, item.id, ["item"])];
-    this.#events.passed("response.output_item.added", data, edits);
+    this.#events.passed(ITEM_ADDED, data, edits);
     item.json = withEdits(source, begunEdits(source, item.id, []));
     this.#writeHeld(item);
   }
@@ -108,7 +99,7 @@ export class PassedItems {
     this.#settle(item, source);
     const edits = [...indexEdit(event, item), ...endedEdits(item, source, "completed", ["item"])];
     this.#end(item, source, "completed");
-    this.#events.passed("response.output_item.done", data, edits);
+    this.#events.passed(ITEM_DONE, data, edits);
   }
 
   partAdded(type: string, event: JsonObject, data: string): void {
@@ -157,7 +148,7 @@ export class PassedItems {
     this.#open(item, null);
     const part = this.#begun(item, form, at);
     if (part.hasText) return;
-    if (type.endsWith(".done")) {
+    if (type === form.done) {
       this.#sayBy(item, part, event, data);
       return;
     }
@@ -171,7 +162,7 @@ export class PassedItems {
   }
 
   annotation(type: string, event: JsonObject, data: string): void {
-    const form = formOfPart("message", "output_text")!;
+    const form = PARTS.output_text;
     const item = this.#itemAt(event, form.item, event["item_id"], false);
     if (item.isDone) return;
     const at = indexIn(event, form);
@@ -205,7 +196,12 @@ export class PassedItems {
    */
   end(output: readonly JsonObject[], isIncomplete: boolean): readonly JsonEdit[] {
     const waiting = new Set(this.#items);
-    const matched = matchedItems(output, waiting);
+    const matched = matchedItems(
+      output,
+      waiting,
+      (whole) => (item) => item.type === whole["type"] && item.id === whole["id"],
+      (whole) => (item) => item.type === whole["type"],
+    );
     const edits: JsonEdit[] = [];
     output.forEach((whole, at) => {
       const item = matched[at] ?? this.#begin(textOrEmpty(whole["type"]), whole["id"]);
@@ -257,7 +253,7 @@ export class PassedItems {
     if (!isNamed(base)) return;
     item.index = this.#opened++;
     item.json = withEdits(base, begunEdits(base, id, []));
-    this.#events.own("response.output_item.added", { output_index: item.index, item: item.json });
+    this.#events.own(ITEM_ADDED, { output_index: item.index, item: item.json });
     this.#writeHeld(item);
   }
 
@@ -271,8 +267,8 @@ export class PassedItems {
     if (known !== undefined) return known;
     const part = newPart(form, at);
     item.parts.set(keyOf(form, at), part);
-    if (form.at !== null)
-      this.#events.own(`${PART_EVENTS[form.at]}.added`, { ...placeIn(item, part), part: emptyPart(form) });
+    if (form.partAdded !== null)
+      this.#events.own(form.partAdded, { ...placeIn(item, part), part: partJson(form, NOTHING) });
     return part;
   }
 
@@ -293,9 +289,9 @@ export class PassedItems {
     const edits = [...pieceEdits(event, item, part)];
     if (whole !== part.text || typeof event[part.form.whole] !== "string")
       edits.push({ path: [part.form.whole], value: part.text });
-    if (item.type === "function_call" && typeof event["name"] !== "string")
+    if (part.form.isNamed && typeof event["name"] !== "string")
       edits.push({ path: ["name"], value: item.json["name"] ?? "" });
-    this.#events.passed(`${part.form.stem}.done`, data, edits);
+    this.#events.passed(part.form.done, data, edits);
   }
 
   /** Ends a text of which the event did not come. */
@@ -306,12 +302,8 @@ export class PassedItems {
     }
     this.#supply(item, part, whole);
     part.hasText = true;
-    this.#events.own(`${part.form.stem}.done`, {
-      ...placeIn(item, part),
-      ...(item.type === "function_call" && { name: item.json["name"] ?? "" }),
-      [part.form.whole]: part.text,
-      ...(isText(part.form) && { logprobs: part.logprobs.slice() }),
-    });
+    const ended = endedText(part.form, part, item.json["name"] ?? "");
+    this.#events.own(part.form.done, { ...placeIn(item, part), ...ended });
   }
 
   /** Writes what is missing of a whole text. An empty one says nothing of what has come. */
@@ -327,17 +319,14 @@ export class PassedItems {
   }
 
   #writePiece(item: PassedItem, part: PassedPart, piece: string): void {
-    this.#events.own(`${part.form.stem}.delta`, {
-      ...placeIn(item, part),
-      delta: piece,
-      ...(isText(part.form) && { logprobs: [] }),
-    });
+    const logprobs = part.form.isAnnotated && { logprobs: [] };
+    this.#events.own(part.form.delta, { ...placeIn(item, part), delta: piece, ...logprobs });
   }
 
   /** Supplies what the whole item has and the client has not, and ends its parts. */
   #settle(item: PassedItem, whole: JsonObject): void {
     const wholes = wholeTexts(whole);
-    const input = formOfInput(item.type);
+    const input = formOfCall(item.type);
     if (input !== null && wholes.length === 0) this.#say(item, this.#begun(item, input, 0), "");
     for (const { form, at, text: said, annotations, logprobs } of wholes) {
       const part = this.#begun(item, form, at);
@@ -346,15 +335,15 @@ export class PassedItems {
         part.annotations.push(annotation);
         const place = { ...placeIn(item, part), annotation_index: part.annotations.length - 1, annotation };
         this.#supply(item, part, part.hasText ? "" : said);
-        this.#events.own("response.output_text.annotation.added", place);
+        this.#events.own(ANNOTATION_ADDED, place);
       }
       this.#say(item, part, said);
     }
     for (const part of item.parts.values()) {
       this.#say(item, part, "");
-      if (part.isClosed || part.form.at === null) continue;
+      if (part.isClosed || part.form.partDone === null) continue;
       part.isClosed = true;
-      this.#events.own(`${PART_EVENTS[part.form.at]}.done`, { ...placeIn(item, part), part: partJson(part) });
+      this.#events.own(part.form.partDone, { ...placeIn(item, part), part: partJson(part.form, part) });
     }
   }
 
@@ -373,7 +362,7 @@ export class PassedItems {
   }
 
   #writeDone(item: PassedItem): void {
-    this.#events.own("response.output_item.done", { output_index: item.index!, item: item.json });
+    this.#events.own(ITEM_DONE, { output_index: item.index!, item: item.json });
   }
 
   #partIn(event: JsonObject): { readonly item: PassedItem; readonly form: PartForm; readonly at: number } | null {
@@ -381,8 +370,7 @@ export class PassedItems {
     const type = isObject(part) ? part["type"] : undefined;
     const place = placeOf(event, event["item_id"]);
     const there = place === null ? undefined : this.#places.get(place);
-    const names = there === undefined ? ["message", "reasoning"] : [there.type];
-    const form = names.map((name) => formOfPart(name, type)).find((one) => one !== undefined);
+    const form = formOfPart(there?.type ?? null, type);
     if (form === undefined) return null;
     return { item: this.#itemAt(event, form.item, event["item_id"], false), form, at: indexIn(event, form) };
   }

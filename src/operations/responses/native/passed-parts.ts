@@ -4,74 +4,7 @@
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
 import { MalformedAnswer } from "../../../providers/provider.ts";
 import { objectsIn, textOrEmpty } from "../../../providers/answers/sent-json.ts";
-
-/** How the pieces of one kind of part are named. */
-export interface PartForm {
-  /** What the events of its pieces are called before `.delta` and `.done`. */
-  readonly stem: string;
-  /** The type of the items that have it. */
-  readonly item: string;
-  /** The member with the index of the part; `null` for the input of a call, which has one. */
-  readonly at: "content_index" | "summary_index" | null;
-  /** The member with the whole text, in the event that ends the text and in the part or the item itself. */
-  readonly whole: "text" | "refusal" | "arguments" | "input" | "code";
-  /** The type of the part within the content or summary of its item. */
-  readonly type: string;
-}
-
-const OUTPUT_TEXT: PartForm = {
-  stem: "response.output_text",
-  item: "message",
-  at: "content_index",
-  whole: "text",
-  type: "output_text",
-};
-
-const FORMS: readonly PartForm[] = [
-  OUTPUT_TEXT,
-  { stem: "response.refusal", item: "message", at: "content_index", whole: "refusal", type: "refusal" },
-  { stem: "response.reasoning_text", item: "reasoning", at: "content_index", whole: "text", type: "reasoning_text" },
-  {
-    stem: "response.reasoning_summary_text",
-    item: "reasoning",
-    at: "summary_index",
-    whole: "text",
-    type: "summary_text",
-  },
-  ...(
-    [
-      ["response.function_call_arguments", "function_call", "arguments"],
-      ["response.custom_tool_call_input", "custom_tool_call", "input"],
-      ["response.mcp_call_arguments", "mcp_call", "arguments"],
-      ["response.code_interpreter_call_code", "code_interpreter_call", "code"],
-    ] as const
-  ).map(([stem, item, whole]) => ({ stem, item, at: null, whole, type: whole })),
-];
-const BY_STEM: ReadonlyMap<string, PartForm> = new Map(FORMS.map((form) => [form.stem, form]));
-
-/** Returns the form of the parts that an event is about; `null` for other events. */
-export function formOfEvent(type: string): PartForm | null {
-  return BY_STEM.get(type.slice(0, type.lastIndexOf("."))) ?? null;
-}
-
-/** Returns the form of the parts of an item with a type; undefined for parts that pass without being known. */
-export function formOfPart(item: string, part: Json | undefined): PartForm | undefined {
-  return FORMS.find((form) => form.item === item && form.at !== null && form.type === part);
-}
-
-/** Returns the form of the input of a call that the client makes; `null` for other items. */
-export function formOfInput(item: string): PartForm | null {
-  return isClientsCall(item) ? FORMS.find((form) => form.item === item)! : null;
-}
-
-/** Calls that the client makes are nothing without a name, and always have an input. */
-export function isClientsCall(item: string): boolean {
-  return item === "function_call" || item === "custom_tool_call";
-}
-
-export function isText(form: PartForm): boolean {
-  return form === OUTPUT_TEXT;
-}
+import { formOfInput, formOfPart, type PartForm } from "../../../providers/responses/stream-grammar.ts";
 
 export interface PassedPart {
   readonly form: PartForm;
@@ -131,20 +64,6 @@ export function requireOrder({ isDisordered }: PassedPart): void {
   if (isDisordered) throw new MalformedAnswer("The provider's stream has the pieces of a text in another order.");
 }
 
-/** The part as it stands in its item. */
-export function partJson({ form, text, annotations, logprobs }: PassedPart): JsonObject {
-  return isText(form)
-    ? { type: form.type, text, annotations: annotations.slice(), logprobs: logprobs.slice() }
-    : { type: form.type, [form.whole]: text };
-}
-
-/** The part when it begins. */
-export function emptyPart(form: PartForm): JsonObject {
-  return isText(form)
-    ? { type: form.type, text: "", annotations: [], logprobs: [] }
-    : { type: form.type, [form.whole]: "" };
-}
-
 /** The whole texts of an item, with their parts' forms and places. */
 export interface WholeText {
   readonly form: PartForm;
@@ -157,8 +76,8 @@ export interface WholeText {
 /** Returns the texts that an item repeats. Absent ones are not repeated, which says nothing of them. */
 export function wholeTexts(item: JsonObject): readonly WholeText[] {
   const type = textOrEmpty(item["type"]);
-  const input = FORMS.find((form) => form.item === type && form.at === null);
-  if (input !== undefined) {
+  const input = formOfInput(type);
+  if (input !== null) {
     const text = item[input.whole];
     return typeof text === "string" && text !== "" ? [{ form: input, at: 0, text, annotations: [], logprobs: [] }] : [];
   }

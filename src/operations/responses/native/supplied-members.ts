@@ -2,6 +2,8 @@
 // https://platform.openai.com/docs/api-reference/responses/object
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
 import type { JsonEdit } from "../../../core/request/json-edit.ts";
+import { formOfCall, formOfPart, PARTS } from "../../../providers/responses/stream-grammar.ts";
+import { partJson } from "../part-members.ts";
 
 type Path = JsonEdit["path"];
 
@@ -26,28 +28,23 @@ export function itemEdits(item: JsonObject, id: string, status: string, path: Pa
     case "reasoning":
       supply("summary", []);
       break;
-    case "function_call":
+    default: {
+      const call = formOfCall(type);
+      if (call === null) break;
       supply("call_id", id);
-      supply("arguments", "");
-      break;
-    case "custom_tool_call":
-      supply("call_id", id);
-      supply("input", "");
-      break;
-    default:
+      supply(call.whole, "");
+    }
   }
   return edits;
 }
 
 /** Some servers send the text in place of the list of parts. */
 function contentOf(content: Json | undefined): readonly JsonObject[] {
-  return typeof content === "string" && content !== ""
-    ? [{ type: "output_text", text: content, annotations: [], logprobs: [] }]
-    : [];
+  return typeof content === "string" && content !== "" ? [partJson(PARTS.output_text, { text: content })] : [];
 }
 
 export function partEdits(part: Json | undefined, path: Path): readonly JsonEdit[] {
-  if (!isObject(part) || part["type"] !== "output_text") return [];
+  if (!isObject(part) || formOfPart(null, part["type"])?.isAnnotated !== true) return [];
   return (["annotations", "logprobs"] as const).flatMap((name) =>
     Array.isArray(part[name]) ? [] : [{ path: [...path, name], value: [] }],
   );

@@ -1,0 +1,33 @@
+// Which item of a stream an event speaks of, and which one an item of the whole answer is.
+import type { Json, JsonObject } from "../../core/json.ts";
+
+/** Returns the provider's index of the item of an event, or its id where the event has no index. */
+export function placeOf({ output_index: index }: JsonObject, id: Json | undefined): number | string | null {
+  if (typeof index === "number") return index;
+  return typeof id === "string" && id !== "" ? id : null;
+}
+
+/** Returns what tells whether an item of the stream is one of the whole answer. */
+type Match<Item> = (whole: JsonObject) => (item: Item) => boolean;
+
+/**
+ * Returns the item for each of the whole answer, and takes it from those that wait: the same, else the first that is
+ * alike, because in some streams ids and indexes differ from those of the whole.
+ */
+export function matchedItems<Item>(
+  output: readonly JsonObject[],
+  waiting: Set<Item>,
+  same: Match<Item>,
+  alike: Match<Item>,
+): readonly (Item | undefined)[] {
+  const take = (fits: (item: Item) => boolean): Item | undefined => {
+    for (const item of waiting)
+      if (fits(item)) {
+        waiting.delete(item);
+        return item;
+      }
+    return undefined;
+  };
+  const taken = output.map((whole) => take(same(whole)));
+  return output.map((whole, at) => taken[at] ?? take(alike(whole)));
+}
