@@ -15,11 +15,11 @@ export function chunksOfEvents(events: string): readonly JsonObject[] {
 function chunksOf(event: JsonObject): readonly JsonObject[] {
   const { type, delta, item, response, output_index: index } = event;
   switch (type) {
-    case PARTS.output_text.delta:
+    case PARTS.message.output_text.delta:
       return [chunk({ content: delta })];
-    case PARTS.refusal.delta:
+    case PARTS.message.refusal.delta:
       return [chunk({ refusal: delta })];
-    case PARTS.summary_text.delta:
+    case PARTS.reasoning.summary_text.delta:
       return [chunk({ reasoning_content: delta })];
     case ITEM_DONE:
       return isObject(item) ? callOf(item, index as number) : [];

@@ -10,12 +10,10 @@ const LISTS = {
 } as const;
 
 interface Row {
-  /** The type of the items that have the part. */
-  readonly item: string;
   /** The member with the parts; `null` for the input of a call, which is a member of the item itself. */
   readonly list: keyof typeof LISTS | null;
-  /** The member with the whole text, in the part or the item, and in the event that ends the text. */
-  readonly whole: string;
+  /** The member with the text, in the part or item, and in the event that ends the text; that of the row's name by default. */
+  readonly whole?: string;
   /** What the events of the text are called before `.delta` and `.done`. */
   readonly events: string;
   /** What the text is in a chat completion: a member of the message, or the input of a call; `null` where it is nothing. */
@@ -26,64 +24,31 @@ interface Row {
   readonly isNamed?: true;
 }
 
-/** By the type of the part, or of the item whose input it is. */
+/** By the type of the item, and that of the part or the name of the input. */
 const ROWS = {
-  output_text: {
-    item: "message",
-    list: "content",
-    whole: "text",
-    events: "response.output_text",
-    chat: "content",
-    isAnnotated: true,
+  message: {
+    output_text: { list: "content", whole: "text", events: "response.output_text", chat: "content", isAnnotated: true },
+    refusal: { list: "content", events: "response.refusal", chat: "refusal" },
   },
-  refusal: { item: "message", list: "content", whole: "refusal", events: "response.refusal", chat: "refusal" },
-  reasoning_text: {
-    item: "reasoning",
-    list: "content",
-    whole: "text",
-    events: "response.reasoning_text",
-    chat: "reasoning",
-  },
-  summary_text: {
-    item: "reasoning",
-    list: "summary",
-    whole: "text",
-    events: "response.reasoning_summary_text",
-    chat: "reasoning",
+  reasoning: {
+    reasoning_text: { list: "content", whole: "text", events: "response.reasoning_text", chat: "reasoning" },
+    summary_text: { list: "summary", whole: "text", events: "response.reasoning_summary_text", chat: "reasoning" },
   },
   function_call: {
-    item: "function_call",
-    list: null,
-    whole: "arguments",
-    events: "response.function_call_arguments",
-    chat: "function",
-    isNamed: true,
+    arguments: { list: null, events: "response.function_call_arguments", chat: "function", isNamed: true },
   },
-  custom_tool_call: {
-    item: "custom_tool_call",
-    list: null,
-    whole: "input",
-    events: "response.custom_tool_call_input",
-    chat: "custom",
-  },
-  mcp_call: { item: "mcp_call", list: null, whole: "arguments", events: "response.mcp_call_arguments", chat: null },
-  code_interpreter_call: {
-    item: "code_interpreter_call",
-    list: null,
-    whole: "code",
-    events: "response.code_interpreter_call_code",
-    chat: null,
-  },
-} as const satisfies Readonly<Record<string, Row>>;
+  custom_tool_call: { input: { list: null, events: "response.custom_tool_call_input", chat: "custom" } },
+  mcp_call: { arguments: { list: null, events: "response.mcp_call_arguments", chat: null } },
+  code_interpreter_call: { code: { list: null, events: "response.code_interpreter_call_code", chat: null } },
+} as const satisfies Readonly<Record<string, Readonly<Record<string, Row>>>>;
 
-type PartType = keyof typeof ROWS;
 /** The types of items with texts. */
-export type ItemType = (typeof ROWS)[PartType]["item"];
+export type ItemType = keyof typeof ROWS;
 
 /** A row with the names of its events. */
-export interface PartForm extends Omit<Row, "item" | "isAnnotated" | "isNamed"> {
-  readonly type: string;
+export interface PartForm extends Required<Omit<Row, "isAnnotated" | "isNamed">> {
   readonly item: ItemType;
+  readonly type: string;
   /** The member of its events with its index; `null` for the input of a call, of which there is one. */
   readonly at: "content_index" | "summary_index" | null;
   readonly isAnnotated: boolean;
@@ -96,13 +61,10 @@ export interface PartForm extends Omit<Row, "item" | "isAnnotated" | "isNamed"> 
   readonly partDone: string | null;
 }
 
-function formOf(type: string, row: Row & { readonly item: ItemType }): PartForm {
+function formOf(item: ItemType, type: string, row: Row): PartForm {
   const list = row.list === null ? null : LISTS[row.list];
   return {
-    isAnnotated: false,
-    isNamed: false,
-    ...row,
-    type,
+    ...{ item, type, whole: type, isAnnotated: false, isNamed: false, ...row },
     at: list === null ? null : list.at,
     delta: `${row.events}.delta`,
     done: `${row.events}.done`,
@@ -111,20 +73,25 @@ function formOf(type: string, row: Row & { readonly item: ItemType }): PartForm 
   };
 }
 
+const FORMS: readonly PartForm[] = Object.entries(ROWS).flatMap(([item, rows]) =>
+  Object.entries(rows).map(([type, row]: readonly [string, Row]) => formOf(item as ItemType, type, row)),
+);
 export const PARTS = Object.fromEntries(
-  Object.entries(ROWS).map(([type, row]) => [type, formOf(type, row)]),
-) as Readonly<Record<PartType, PartForm>>;
+  Object.entries(Object.groupBy(FORMS, ({ item }) => item)).map(([item, forms]) => [
+    item,
+    Object.fromEntries(forms.map((form) => [form.type, form])),
+  ]),
+) as unknown as { readonly [Item in ItemType]: Readonly<Record<keyof (typeof ROWS)[Item], PartForm>> };
 
 /** The events that begin and end an item. */
 export const ITEM_ADDED = "response.output_item.added";
 export const ITEM_DONE = "response.output_item.done";
 /** The event that adds an annotation to a part that is annotated. */
-export const ANNOTATION_ADDED = `${PARTS.output_text.events}.annotation.added`;
+export const ANNOTATION_ADDED = `${PARTS.message.output_text.events}.annotation.added`;
 /** The events that begin and end parts. */
 export const PARTS_ADDED: ReadonlySet<string> = new Set(Object.values(LISTS).map(({ events }) => `${events}.added`));
 export const PARTS_DONE: ReadonlySet<string> = new Set(Object.values(LISTS).map(({ events }) => `${events}.done`));
 
-const FORMS: readonly PartForm[] = Object.values(PARTS);
 const BY_EVENTS: ReadonlyMap<string, PartForm> = new Map(FORMS.map((form) => [form.events, form]));
 const INPUTS: ReadonlyMap<unknown, PartForm> = new Map(
   FORMS.flatMap((form) => (form.list === null ? [[form.item, form]] : [])),

@@ -155,7 +155,7 @@ export class ItemChunks {
   }
 
   annotation(item: StreamItem, at: Json | undefined, annotation: Json | undefined): readonly ChatChunk[] {
-    const part = this.#part(item, PARTS.output_text, at);
+    const part = this.#part(item, PARTS.message.output_text, at);
     const annotations = annotationsOf([annotation ?? null], part.start);
     part.annotations += annotations.length;
     return annotations.length === 0 ? NO_CHUNKS : [chunkOf({ annotations })];
@@ -164,7 +164,7 @@ export class ItemChunks {
   logprobs(item: StreamItem, at: Json | undefined, entries: Json | undefined): Pick<ChunkChoice, "logprobs"> {
     const found = objectsIn(entries);
     if (found.length === 0) return {};
-    this.#part(item, PARTS.output_text, at).hasLogprobs = true;
+    this.#part(item, PARTS.message.output_text, at).hasLogprobs = true;
     return { logprobs: { content: found, refusal: null } };
   }
 
@@ -234,8 +234,8 @@ export class ItemChunks {
         return this.#settleMessage(item, whole["content"]);
       case "reasoning":
         return [
-          ...this.#settleReasoning(item, PARTS.reasoning_text, whole["content"]),
-          ...this.#settleReasoning(item, PARTS.summary_text, whole["summary"]),
+          ...this.#settleReasoning(item, PARTS.reasoning.reasoning_text, whole["content"]),
+          ...this.#settleReasoning(item, PARTS.reasoning.summary_text, whole["summary"]),
           ...(isFirst ? this.#detailsOf(whole) : NO_CHUNKS),
         ];
       default:
@@ -257,12 +257,12 @@ export class ItemChunks {
   }
 
   #settleMessage(item: StreamItem, content: Json | undefined): readonly ChatChunk[] {
-    if (typeof content === "string") return this.complete(item, PARTS.output_text, 0, content);
+    if (typeof content === "string") return this.complete(item, PARTS.message.output_text, 0, content);
     const sources = objectsIn(content);
     const chunks = sources.flatMap((source, at) => {
-      if (source["type"] === "refusal") return this.complete(item, PARTS.refusal, at, source["refusal"]);
-      const text = this.complete(item, PARTS.output_text, at, source["text"]);
-      const part = this.#part(item, PARTS.output_text, at);
+      if (source["type"] === "refusal") return this.complete(item, PARTS.message.refusal, at, source["refusal"]);
+      const text = this.complete(item, PARTS.message.output_text, at, source["text"]);
+      const part = this.#part(item, PARTS.message.output_text, at);
       const annotations = annotationsOf(source["annotations"], part.start).slice(part.annotations);
       part.annotations += annotations.length;
       const { logprobs = null } = part.hasLogprobs ? {} : this.logprobs(item, at, source["logprobs"]);
@@ -274,7 +274,7 @@ export class ItemChunks {
     });
     const isRefusal = (at: number): boolean => sources[at]!["type"] === "refusal";
     if (sources.length > 0)
-      requireAll(item, ({ form, at }) => at < sources.length && isRefusal(at) === (form === PARTS.refusal));
+      requireAll(item, ({ form, at }) => at < sources.length && isRefusal(at) === (form === PARTS.message.refusal));
     return chunks;
   }
 

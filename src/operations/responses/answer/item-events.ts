@@ -60,9 +60,9 @@ export class ItemEvents {
   continueAt(item: OpenItem, at: number): void {
     if (item.kind === "message") {
       const last = item.parts.length - 1;
-      this.#grow(PARTS[item.parts[last]!.type], item, at, last);
-    } else if (item.kind === "reasoning") this.#grow(PARTS.summary_text, item, at);
-    else if (item.kind === "call") this.#grow(PARTS.function_call, item, at);
+      this.#grow(PARTS.message[item.parts[last]!.type], item, at, last);
+    } else if (item.kind === "reasoning") this.#grow(PARTS.reasoning.summary_text, item, at);
+    else if (item.kind === "call") this.#grow(PARTS.function_call.arguments, item, at);
   }
 
   /** Announces an item, with the pieces that it has already. */
@@ -76,18 +76,18 @@ export class ItemEvents {
       }
     else if (item.kind === "reasoning") {
       if (item.text === "") return;
-      this.#begin(PARTS.summary_text, item, at);
+      this.#begin(PARTS.reasoning.summary_text, item, at);
       this.delta(item.text);
     } else if (item.kind === "call") {
       if (item.tool.kind !== "function") return;
-      this.#begin(PARTS.function_call, item, at);
+      this.#begin(PARTS.function_call.arguments, item, at);
       if (item.text !== "") this.delta(item.text);
     } else {
       this.#progress(item, at, "in_progress");
       if (item.kind === "list") return;
-      this.#begin(PARTS.mcp_call, item, at);
+      this.#begin(PARTS.mcp_call.arguments, item, at);
       this.delta(item.text);
-      this.#end(PARTS.mcp_call, item, at, item);
+      this.#end(PARTS.mcp_call.arguments, item, at, item);
     }
   }
 
@@ -110,7 +110,7 @@ export class ItemEvents {
   annotated(item: MessageItem, at: number, number: number): void {
     const index = item.parts.length - 1;
     this.#event(ANNOTATION_ADDED, {
-      ...partPlace(PARTS.output_text, item.id, at, index),
+      ...partPlace(PARTS.message.output_text, item.id, at, index),
       annotation_index: number,
       annotation: item.parts[index]!.annotations[number]!,
     });
@@ -119,7 +119,7 @@ export class ItemEvents {
   close(item: OpenItem, at: number, status: ItemStatus): void {
     if (item.kind === "message") this.#closePart(item, at, item.parts.length - 1);
     else if (item.kind === "reasoning") {
-      if (item.text !== "") this.#end(PARTS.summary_text, item, at, item);
+      if (item.text !== "") this.#end(PARTS.reasoning.summary_text, item, at, item);
     } else if (item.kind === "call") this.#closeCall(item, at);
     else {
       const hasFailed = item.kind === "list" ? item.error !== null : item.result?.isError !== false;
@@ -130,21 +130,21 @@ export class ItemEvents {
 
   #openPart(item: MessageItem, at: number, index: number): void {
     if (index > 0) this.#closePart(item, at, index - 1);
-    this.#begin(PARTS[item.parts[index]!.type], item, at, index);
+    this.#begin(PARTS.message[item.parts[index]!.type], item, at, index);
   }
 
   #closePart(item: MessageItem, at: number, index: number): void {
     const part = item.parts[index]!;
-    this.#end(PARTS[part.type], item, at, part, index);
+    this.#end(PARTS.message[part.type], item, at, part, index);
   }
 
   #closeCall(item: CallItem, at: number): void {
-    if (item.tool.kind === "function") this.#end(PARTS.function_call, item, at, item, 0, item.tool.name);
+    if (item.tool.kind === "function") this.#end(PARTS.function_call.arguments, item, at, item, 0, item.tool.name);
     if (item.tool.kind !== "freeform") return;
     const text = customInput(item.text);
-    this.#begin(PARTS.custom_tool_call, item, at);
+    this.#begin(PARTS.custom_tool_call.input, item, at);
     if (text !== "") this.delta(text);
-    this.#end(PARTS.custom_tool_call, item, at, { text });
+    this.#end(PARTS.custom_tool_call.input, item, at, { text });
   }
 
   /** Announces a part; what is written next are its deltas. */

@@ -88,7 +88,7 @@ export function itemJson(item: OpenItem, status: ItemStatus): JsonObject {
   if (item.kind === "served") return servedJson(item, status);
   if (item.kind === "message")
     return { id: item.id, type: "message", status, role: "assistant", content: contentOf(item) };
-  const summary = item.text === "" ? [] : [partJson(PARTS.summary_text, item)];
+  const summary = item.text === "" ? [] : [partJson(PARTS.reasoning.summary_text, item)];
   return {
     id: item.id,
     type: "reasoning",
@@ -99,7 +99,7 @@ export function itemJson(item: OpenItem, status: ItemStatus): JsonObject {
 }
 
 function contentOf({ parts }: MessageItem): readonly JsonObject[] {
-  return parts.map((part) => partJson(PARTS[part.type], part));
+  return parts.map((part) => partJson(PARTS.message[part.type], part));
 }
 
 function listJson({ id, server, tools, error }: ListItem, status: ItemStatus): JsonObject {

@@ -162,7 +162,7 @@ export class PassedItems {
   }
 
   annotation(type: string, event: JsonObject, data: string): void {
-    const form = PARTS.output_text;
+    const form = PARTS.message.output_text;
     const item = this.#itemAt(event, form.item, event["item_id"], false);
     if (item.isDone) return;
     const at = indexIn(event, form);

@@ -40,7 +40,7 @@ export function itemEdits(item: JsonObject, id: string, status: string, path: Pa
 
 /** Some servers send the text in place of the list of parts. */
 function contentOf(content: Json | undefined): readonly JsonObject[] {
-  return typeof content === "string" && content !== "" ? [partJson(PARTS.output_text, { text: content })] : [];
+  return typeof content === "string" && content !== "" ? [partJson(PARTS.message.output_text, { text: content })] : [];
 }
 
 export function partEdits(part: Json | undefined, path: Path): readonly JsonEdit[] {
