@@ -64,7 +64,12 @@ export interface PartForm extends Required<Omit<Row, "isAnnotated" | "isNamed">>
 function formOf(item: ItemType, type: string, row: Row): PartForm {
   const list = row.list === null ? null : LISTS[row.list];
   return {
-    ...{ item, type, whole: type, isAnnotated: false, isNamed: false, ...row },
+    item,
+    type,
+    whole: type,
+    isAnnotated: false,
+    isNamed: false,
+    ...row,
     at: list === null ? null : list.at,
     delta: `${row.events}.delta`,
     done: `${row.events}.done`,
