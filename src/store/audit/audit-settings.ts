@@ -3,7 +3,7 @@
 // of them.
 import { z } from "zod";
 import { signingKeyOf } from "./audit-signature.ts";
-import { DAY_MS, everyHour, pruneInRounds } from "../database/pruning.ts";
+import { DAY_MS, everyHour, keptDays, pruneInRounds } from "../database/pruning.ts";
 import type { Store } from "../store.ts";
 
 export interface AuditSettings {
@@ -14,22 +14,15 @@ export interface AuditSettings {
   readonly signingKey: string | null;
 }
 
-const FOREVER = "forever";
 const DEFAULT_REFUSED_DAYS = 400;
-const days = (fallback: number | typeof FOREVER, description: string) =>
-  z
-    .union([z.int().min(1).max(36_500), z.enum([FOREVER])])
-    .default(fallback)
-    .transform((given) => (given === FOREVER ? null : given))
-    .meta({ title: "Days", description });
 
 export const auditSection = z
   .strictObject({
-    keep_days: days(
-      FOREVER,
+    keep_days: keptDays(
+      "forever",
       "How long rows about changes are kept in the audit log; `forever` keeps all. Versions of the configuration are always kept, so that they can be restored.",
     ),
-    keep_refused_days: days(
+    keep_refused_days: keptDays(
       DEFAULT_REFUSED_DAYS,
       "How long rows about refused attempts are kept, but never longer than the others.",
     ),

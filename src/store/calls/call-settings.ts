@@ -2,7 +2,7 @@
 // places that the ledger no longer needs are removed in batches. Sums are kept.
 import { z } from "zod";
 import type { CallStore } from "./calls.ts";
-import { DAY_MS, everyHour, pruneInRounds } from "../database/pruning.ts";
+import { DAY_MS, everyHour, keptDays, pruneInRounds } from "../database/pruning.ts";
 
 export interface CallSettings {
   /** `null` means forever. */
@@ -17,31 +17,24 @@ const DEFAULT_DETAILS_DAYS = 30;
  * restored.
  */
 const KEEP_PLACES_DAYS = 400;
-const days = (fallback: number, description: string) =>
-  z
-    .union([z.int().min(1).max(36_500), z.enum(["forever"])])
-    .default(fallback)
-    .meta({ title: "Days", description });
 
 export const callsSection = z
   .strictObject({
-    keep_days: days(
+    keep_days: keptDays(
       DEFAULT_DAYS,
       "How long single calls are kept; `forever` keeps all. Hourly sums, from which usage reports and budgets are made, are always kept.",
     ),
-    keep_details_days: days(
+    keep_details_days: keptDays(
       DEFAULT_DETAILS_DAYS,
       "How long the full record of a call is kept, but never longer than the call.",
     ),
   })
   .transform((file): CallSettings => ({
-    keepDays: daysOrNull(file.keep_days),
-    keepDetailsDays: daysOrNull(file.keep_details_days),
+    keepDays: file.keep_days,
+    keepDetailsDays: file.keep_details_days,
   }))
   .prefault({})
   .meta({ title: "Calls", description: "How long calls are kept in the database. A change needs a restart." });
-
-const daysOrNull = (given: number | "forever"): number | null => (given === "forever" ? null : given);
 
 /** Removes what is too old, until nothing is left to remove. Returns how many rows were removed. */
 export async function pruneOld(

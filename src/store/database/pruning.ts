@@ -1,11 +1,22 @@
-// Removes rows that are too old: in batches, so that others can write in between, and once an hour.
-
+// Removes rows that are too old: in batches, so that others can write in between, and once an hour. Sections of the
+// configuration say with `keptDays` how old that is.
+import { z } from "zod";
 import { messageOf } from "../../core/thrown.ts";
+
 /** The pause between two batches. */
 const PAUSE_MS = 50;
 const FIRST_MS = 60_000;
 const EVERY_MS = 3_600_000;
 export const DAY_MS = 86_400_000;
+const FOREVER = "forever";
+
+/** A field of a section: for how many days rows are kept. It is read as `null` for `forever`. */
+export const keptDays = (fallback: number | typeof FOREVER, description: string) =>
+  z
+    .union([z.int().min(1).max(36_500), z.enum([FOREVER])])
+    .default(fallback)
+    .transform((given) => (given === FOREVER ? null : given))
+    .meta({ title: "Days", description });
 
 /** Repeats rounds until one removes nothing. Returns how many rows were removed. */
 export async function pruneInRounds(round: () => Promise<number>, isEnding: () => boolean): Promise<number> {
