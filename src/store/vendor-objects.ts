@@ -1,6 +1,7 @@
 // Which project received the id of a thing that lives at a vendor, and with which credential (promise 12.15). Ids stand
 // here as hashes. The table is part of the call store (calls.ts), whose connections are separate from the main thread.
 import { type Kysely, sql } from "kysely";
+import { belongsTo } from "./database/place-tables.ts";
 import { fromInteger, toInteger } from "./schema.ts";
 
 /** An id as it was handed out to a project. */
@@ -60,13 +61,7 @@ export async function createVendorObjects(db: Kysely<unknown>): Promise<void> {
     .addColumn("expires_ms", "bigint", (column) => column.notNull())
     .addPrimaryKeyConstraint("vendor_object_key", ["id_hash", "project_id", "provider_id", "credential"])
     // a project that is made again under the name of a removed one has none of its ids
-    .addForeignKeyConstraint(
-      "vendor_object_project",
-      ["tenant_id", "project_id"],
-      "projects",
-      ["tenant_id", "id"],
-      (key) => key.onDelete("cascade"),
-    )
+    .$call(belongsTo("project", "vendor_object"))
     .execute();
   await db.schema
     .createIndex("vendor_object_by_end")

@@ -1,5 +1,6 @@
 // Makes the tables of resources and their versions, of the audit log, and of answers to repeated requests.
 import { sql, type CreateTableBuilder, type Kysely } from "kysely";
+import { belongsTo, createUniqueInPlace } from "../database/place-tables.ts";
 
 type Db = Kysely<unknown>;
 
@@ -17,24 +18,9 @@ async function createResources(db: Db): Promise<void> {
     .addColumn("created_at_ms", "bigint", (column) => column.notNull())
     .addColumn("updated_at_ms", "bigint", (column) => column.notNull())
     .addColumn("by_operator", "bigint", (column) => column.notNull().defaultTo(0))
-    .addForeignKeyConstraint("resources_project", ["tenant_id", "project_id"], "projects", ["tenant_id", "id"], (key) =>
-      key.onDelete("cascade"),
-    )
+    .$call(belongsTo("project", "resources"))
     .execute();
-  await db.schema
-    .createIndex("resources_in_project")
-    .unique()
-    .on("resources")
-    .columns(["tenant_id", "project_id", "kind", "name"])
-    .where(sql.ref("project_id"), "is not", null)
-    .execute();
-  await db.schema
-    .createIndex("resources_in_tenant")
-    .unique()
-    .on("resources")
-    .columns(["tenant_id", "kind", "name"])
-    .where(sql.ref("project_id"), "is", null)
-    .execute();
+  await createUniqueInPlace(db, "resources", ["tenant_id", "project_id", "kind", "name"]);
 }
 
 const withActor = <T extends string>(table: CreateTableBuilder<T>): CreateTableBuilder<T> =>

@@ -1,5 +1,6 @@
 // The table of drafts, and what makes it.
-import { type Kysely, sql } from "kysely";
+import type { Kysely } from "kysely";
+import { belongsTo, createUniqueInPlace } from "../database/place-tables.ts";
 
 export interface DraftSchema {
   readonly drafts: {
@@ -25,23 +26,7 @@ export async function createDrafts(db: Kysely<unknown>): Promise<void> {
     .addColumn("text", "text", (column) => column.notNull())
     .addColumn("base", "text")
     .addColumn("saved_at_ms", "bigint", (column) => column.notNull())
-    .addForeignKeyConstraint("drafts_project", ["tenant_id", "project_id"], "projects", ["tenant_id", "id"], (key) =>
-      key.onDelete("cascade"),
-    )
+    .$call(belongsTo("project", "drafts"))
     .execute();
-  // Two indexes, because a unique index treats nulls as different from each other.
-  await db.schema
-    .createIndex("drafts_in_project")
-    .unique()
-    .on("drafts")
-    .columns(["tenant_id", "project_id", "owner", "kind", "name"])
-    .where(sql.ref("project_id"), "is not", null)
-    .execute();
-  await db.schema
-    .createIndex("drafts_in_tenant")
-    .unique()
-    .on("drafts")
-    .columns(["tenant_id", "owner", "kind", "name"])
-    .where(sql.ref("project_id"), "is", null)
-    .execute();
+  await createUniqueInPlace(db, "drafts", ["tenant_id", "project_id", "owner", "kind", "name"]);
 }

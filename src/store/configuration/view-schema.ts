@@ -1,5 +1,6 @@
 // The table of saved views, and what makes it.
 import type { Kysely } from "kysely";
+import { belongsTo } from "../database/place-tables.ts";
 
 export interface ViewSchema {
   readonly console_views: {
@@ -29,13 +30,7 @@ export async function createViews(db: Kysely<unknown>): Promise<void> {
     .addColumn("is_default", "bigint", (column) => column.notNull())
     .addColumn("created_by", "text", (column) => column.notNull())
     .addColumn("created_at_ms", "bigint", (column) => column.notNull())
-    .addForeignKeyConstraint(
-      "console_views_project",
-      ["tenant_id", "project_id"],
-      "projects",
-      ["tenant_id", "id"],
-      (key) => key.onDelete("cascade"),
-    )
+    .$call(belongsTo("project", "console_views"))
     .execute();
   await db.schema
     .createIndex("console_views_by_owner")

@@ -1,5 +1,6 @@
 // The table of claim links, and what makes it.
 import type { Kysely } from "kysely";
+import { belongsTo } from "../database/place-tables.ts";
 
 export interface ClaimSchema {
   readonly token_claims: {
@@ -33,13 +34,7 @@ export async function createClaims(db: Kysely<unknown>): Promise<void> {
     .addColumn("redeemed_at_ms", "bigint")
     .addColumn("token_id", "text")
     .addColumn("revoked_at_ms", "bigint")
-    .addForeignKeyConstraint(
-      "token_claims_project",
-      ["tenant_id", "project_id"],
-      "projects",
-      ["tenant_id", "id"],
-      (key) => key.onDelete("cascade"),
-    )
+    .$call(belongsTo("project", "token_claims"))
     .execute();
   await db.schema
     .createIndex("token_claims_by_place")

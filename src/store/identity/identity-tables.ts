@@ -1,6 +1,7 @@
 // Makes the tables of tenants, projects, users, memberships and access tokens. Composite foreign keys keep every row inside
 // its tenant, whatever errors the code above makes.
 import { sql, type Kysely } from "kysely";
+import { belongsTo, createUniqueInPlace } from "../database/place-tables.ts";
 
 type Db = Kysely<unknown>;
 
@@ -65,32 +66,10 @@ async function createMemberships(db: Db): Promise<void> {
     .addColumn("version", "bigint", (column) => column.notNull().defaultTo(1))
     .addColumn("created_at_ms", "bigint")
     .addColumn("updated_at_ms", "bigint")
-    .addForeignKeyConstraint("memberships_user", ["tenant_id", "user_id"], "users", ["tenant_id", "id"], (key) =>
-      key.onDelete("cascade"),
-    )
-    .addForeignKeyConstraint(
-      "memberships_project",
-      ["tenant_id", "project_id"],
-      "projects",
-      ["tenant_id", "id"],
-      (key) => key.onDelete("cascade"),
-    )
+    .$call(belongsTo("user", "memberships"))
+    .$call(belongsTo("project", "memberships"))
     .execute();
-  // Two indexes, because a unique index treats nulls as different from each other.
-  await db.schema
-    .createIndex("memberships_in_project")
-    .unique()
-    .on("memberships")
-    .columns(["user_id", "project_id"])
-    .where(sql.ref("project_id"), "is not", null)
-    .execute();
-  await db.schema
-    .createIndex("memberships_in_tenant")
-    .unique()
-    .on("memberships")
-    .column("user_id")
-    .where(sql.ref("project_id"), "is", null)
-    .execute();
+  await createUniqueInPlace(db, "memberships", ["user_id", "project_id"]);
 }
 
 async function createAccessTokens(db: Db): Promise<void> {
@@ -114,16 +93,8 @@ async function createAccessTokens(db: Db): Promise<void> {
     .addColumn("routes", "text", (column) => column.notNull().defaultTo("[]"))
     .addColumn("ip_ranges", "text", (column) => column.notNull().defaultTo("[]"))
     .addColumn("created_by", "text")
-    .addForeignKeyConstraint(
-      "access_tokens_project",
-      ["tenant_id", "project_id"],
-      "projects",
-      ["tenant_id", "id"],
-      (key) => key.onDelete("cascade"),
-    )
-    .addForeignKeyConstraint("access_tokens_user", ["tenant_id", "user_id"], "users", ["tenant_id", "id"], (key) =>
-      key.onDelete("cascade"),
-    )
+    .$call(belongsTo("project", "access_tokens"))
+    .$call(belongsTo("user", "access_tokens"))
     .addCheckConstraint(
       "access_tokens_kind",
       sql`(kind = 'project' and project_id is not null and user_id is null) or (kind = 'personal' and user_id is not null and project_id is null)`,
