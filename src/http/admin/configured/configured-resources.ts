@@ -27,7 +27,40 @@ export interface ConfiguredContext {
 
 type Call = AdminCall<unknown, unknown>;
 
-/** Finds a resource by its id, else by its name. */
+/** The resource of the database that has this id and is of this place. */
+export async function findById(
+  store: Reader,
+  kind: ConfiguredKind,
+  place: TenantOrProject,
+  id: string,
+): Promise<Resource | null> {
+  const found = await store.findResource(kind, id);
+  return found !== null && isOf(place, found) ? found : null;
+}
+
+/** The resource of the database that has this id, else the one that has this name. */
+export async function findByIdOrName(
+  store: Reader,
+  kind: ConfiguredKind,
+  place: TenantOrProject,
+  key: string,
+): Promise<Resource | null> {
+  return (await findById(store, kind, place, key)) ?? (await store.findResourceByName(kind, place, key));
+}
+
+/** The name of what the path names by its id or its name, also of what does not exist yet. Without a name it is the id. */
+export async function nameInPath(
+  call: Call,
+  store: Reader,
+  kind: ConfiguredKind,
+  context: ConfiguredContext,
+): Promise<string> {
+  const key = call.params["id"]!;
+  const stored = await findById(store, kind, call.place!, key);
+  return stored === null ? (fromFile(call, kind, key, context)?.name ?? key) : (stored.name ?? stored.id);
+}
+
+/** Finds what the path names in the database by its id or its name; throws `not_found`. */
 export async function requireResource(
   call: Call,
   store: Reader,
@@ -36,11 +69,7 @@ export async function requireResource(
 ): Promise<Resource> {
   const place = call.place!;
   const key = call.params["id"] ?? SETTINGS_NAME;
-  const byId = await store.findResource(kind, key);
-  const found =
-    byId !== null && byId.tenantId === place.tenantId && byId.projectId === place.projectId
-      ? byId
-      : await store.findResourceByName(kind, place, key);
+  const found = await findByIdOrName(store, kind, place, key);
   if (found !== null) return found;
   // A resource in the file that applies to all tenants cannot be changed here.
   if (fromFile(call, kind, key, context) !== undefined) requireWritable(call.role, { origin: "file", setBy: null });
@@ -61,7 +90,10 @@ export function fromFile(
   return all.find((one) => isOf(call.place!, one)) ?? all[0];
 }
 
-export function isOf(place: TenantOrProject, { tenantId, projectId }: Configured<JsonObject>): boolean {
+export function isOf(
+  place: TenantOrProject,
+  { tenantId, projectId }: Pick<Configured<unknown>, "tenantId" | "projectId">,
+): boolean {
   return tenantId === place.tenantId && projectId === place.projectId;
 }
 

@@ -4,6 +4,7 @@ import { requireConfigures } from "../../../auth/tokens/restriction-grants.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
 import type { Resource } from "../../../store/records.ts";
+import type { Reader } from "../../../store/reader.ts";
 import type { Writer } from "../../../store/writer.ts";
 import { withoutMasks } from "../../../store/configuration/secret-fields.ts";
 import { checked, problemsError } from "../input.ts";
@@ -121,4 +122,16 @@ export async function requireValid(
   requireConfigures(call.caller.token);
   const problems = await rule.problems({ call, name, document, reader: writer });
   if (problems.length > 0) throw problemsError(problems);
+}
+
+/** Throws `invalid_request` for a document that the body has in this field, and that could not be stored. */
+export async function requireStorable(
+  call: Call,
+  rule: DocumentRule,
+  field: string,
+  { name, document }: Desired,
+  reader: Reader,
+): Promise<void> {
+  const problems = await rule.problems({ call, name, document, reader });
+  if (problems.length > 0) throw problemsError(problems.map((one) => ({ ...one, path: [field, ...one.path] })));
 }

@@ -3,10 +3,8 @@ import { z } from "zod";
 import type { ConfiguredKind } from "../../../core/configured/configured.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { DraftPlace, DraftTable, StoredDraft } from "../../../store/configuration/drafts.ts";
-import type { Resource } from "../../../store/records.ts";
 import type { Reader } from "../../../store/reader.ts";
-import type { ConfiguredContext } from "./configured-resources.ts";
-import { fromFile } from "./configured-resources.ts";
+import { type ConfiguredContext, findById, nameInPath } from "./configured-resources.ts";
 import { type AdminCall, type AdminOperation, apart, PLACES, reading } from "../operation.ts";
 import { etagOf, iso, isoOrNull, time } from "../schemas.ts";
 
@@ -91,7 +89,7 @@ function operationsOf(
     ...call.place!,
     owner: ownerOf(call),
     kind,
-    name: await nameOf(call, store, kind, context),
+    name: await nameInPath(call, store, kind, context),
   });
   return [
     reading({
@@ -134,28 +132,12 @@ function operationsOf(
   ];
 }
 
-/** An object that does not exist yet may have a draft, under the name that it would have. */
-async function nameOf(call: Call, store: Reader, kind: ConfiguredKind, context: ConfiguredContext): Promise<string> {
-  const key = call.params["id"]!;
-  const { tenantId, projectId } = call.place!;
-  const byId = await store.findResource(kind, key);
-  if (byId !== null && byId.tenantId === tenantId && byId.projectId === projectId) return byId.name ?? byId.id;
-  const filed = fromFile(call, kind, key, context);
-  return filed?.name ?? key;
-}
-
 const NO_DRAFT = { text: null, base: null, savedAtMs: null };
 type ShownDraft = DraftPlace & (Pick<StoredDraft, "text" | "base" | "savedAtMs"> | typeof NO_DRAFT);
 
-/** A policy without a name is named by its id. */
-async function ofId({ kind, name, tenantId, projectId }: DraftPlace, store: Reader): Promise<Resource | null> {
-  const found = await store.findResource(kind, name);
-  return found?.tenantId === tenantId && found.projectId === projectId ? found : null;
-}
-
 async function shown(found: ShownDraft, store: Reader): Promise<JsonObject> {
   const { kind, name, text, base, savedAtMs } = found;
-  const object = (await store.findResourceByName(kind, found, name)) ?? (await ofId(found, store));
+  const object = (await store.findResourceByName(kind, found, name)) ?? (await findById(store, kind, found, name));
   return {
     kind,
     name,

@@ -53,19 +53,9 @@ function filed(
   scope: { readonly tenantId: string | null; readonly projectId: string | null },
   documents: Documents,
 ): readonly Configured<JsonObject>[] {
-  if (kind === "setting")
-    return documents.map(([name, document]) => ({
-      id: `${path}.settings`,
-      name,
-      ...scope,
-      origin: "file",
-      setBy: null,
-      version: 0,
-      document,
-    }));
   const section = SECTIONS[kind] ?? `${kind}s`;
   return documents.map(([name, document]) => ({
-    id: `${path}.${section}.${name}`,
+    id: kind === "setting" ? `${path}.settings` : `${path}.${section}.${name}`,
     name,
     ...scope,
     origin: "file",

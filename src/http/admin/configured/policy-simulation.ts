@@ -6,8 +6,8 @@ import { policySchema, type PolicyDocument } from "../../../policies/policy-sett
 import type { PolicySimulation } from "../../../simulation/policy-simulation.ts";
 import type { Simulations } from "../../../simulation/simulations.ts";
 import type { Reader } from "../../../store/reader.ts";
-import { type ConfiguredContext, fromFile } from "./configured-resources.ts";
-import { problemsError } from "../input.ts";
+import { type ConfiguredContext, findByIdOrName, fromFile } from "./configured-resources.ts";
+import { requireStorable } from "./desired-document.ts";
 import { type AdminCall, type AdminOperation, apart, PLACES } from "../operation.ts";
 import { keptSimulations } from "../report-reads.ts";
 import { iso, isoOrNull, orNull, time } from "../schemas.ts";
@@ -83,7 +83,10 @@ export function policySimulationOperations(
         const proposed = call.body.policy ?? null;
         if (document === null && proposed === null)
           throw nothingThere(`policy ${name} in the ${placeText(call.place!)}`);
-        if (proposed !== null) await requireStorable(call, store, name, context);
+        if (proposed !== null) {
+          const desired = { name, document: proposed as unknown as JsonObject };
+          await requireStorable(call, context.rules.policies!, "policy", desired, store);
+        }
         const made = await keptSimulations(simulations).policy({
           place: call.place!,
           name,
@@ -105,19 +108,9 @@ interface Present {
 
 async function presentPolicy(call: Call, store: Reader, context: ConfiguredContext): Promise<Present> {
   const key = call.params["id"]!;
-  const { tenantId, projectId } = call.place!;
-  const byId = await store.findResource("policy", key);
-  const isOwn = byId?.tenantId === tenantId && byId.projectId === projectId;
-  const stored = isOwn ? byId : await store.findResourceByName("policy", call.place!, key);
-  const found = fromFile(call, "policy", key, context) ?? stored;
+  const found = fromFile(call, "policy", key, context) ?? (await findByIdOrName(store, "policy", call.place!, key));
   const parsed = policySchema.safeParse(found?.document);
   return { name: found?.name ?? key, document: parsed.success ? parsed.data : null };
-}
-
-async function requireStorable(call: Call, store: Reader, name: string, { rules }: ConfiguredContext): Promise<void> {
-  const document = call.body.policy as unknown as JsonObject;
-  const problems = await rules.policies!.problems({ call, name, document, reader: store });
-  if (problems.length > 0) throw problemsError(problems.map((one) => ({ ...one, path: ["policy", ...one.path] })));
 }
 
 function shownSimulation(policy: string, made: PolicySimulation): JsonObject {

@@ -14,7 +14,8 @@ import { simulatedConfiguration } from "../../../simulation/simulated-configurat
 import type { Simulations } from "../../../simulation/simulations.ts";
 import type { Reader } from "../../../store/reader.ts";
 import { nothingThere, placeText } from "../../../auth/grants.ts";
-import { type ConfiguredContext, fromFile } from "./configured-resources.ts";
+import { type ConfiguredContext, fromFile, nameInPath } from "./configured-resources.ts";
+import { requireStorable } from "./desired-document.ts";
 import { problemsError } from "../input.ts";
 import { type AdminCall, type AdminOperation, apart, PLACES } from "../operation.ts";
 import { keptSimulations } from "../report-reads.ts";
@@ -169,13 +170,16 @@ export function routeSimulationOperations(
 /** Throws `not_found`, and `invalid_request` for a document that could not be stored either. */
 async function questionOf(call: Call, store: Reader, context: ConfiguredContext): Promise<RouteQuestion> {
   const place = call.place!;
-  const name = await routeName(call, store, context);
+  const name = await nameInPath(call, store, "route", context);
   const { dependencies } = context;
   const ownIn = await projectsWithOwn(dependencies, call.snapshot, place, name, store);
   const isPublished = routesFor(call.snapshot, place).has(name);
   const entry = call.body.route;
   if (entry === undefined && !isPublished) throw nothingThere(`route ${name} in the ${placeText(place)}`);
-  if (entry !== undefined) await requireStorable(call, store, name, entry, context);
+  if (entry !== undefined) {
+    const desired = { name, document: entry as unknown as JsonObject };
+    await requireStorable(call, context.rules.routes!, "route", desired, store);
+  }
   return {
     configuration: simulatedConfiguration(call.snapshot, place),
     place,
@@ -187,27 +191,6 @@ async function questionOf(call: Call, store: Reader, context: ConfiguredContext)
     faults: call.body.faults,
     limit: call.body.calls,
   };
-}
-
-/** A route is named by the id of its resource, or by its name. */
-async function routeName(call: Call, store: Reader, context: ConfiguredContext): Promise<string> {
-  const key = call.params["id"]!;
-  const byId = await store.findResource("route", key);
-  const place = call.place!;
-  if (byId !== null && byId.tenantId === place.tenantId && byId.projectId === place.projectId) return byId.name!;
-  return fromFile(call, "route", key, context)?.name ?? key;
-}
-
-async function requireStorable(
-  call: Call,
-  store: Reader,
-  name: string,
-  entry: RouteEntry,
-  { rules }: ConfiguredContext,
-): Promise<void> {
-  const document = entry as unknown as JsonObject;
-  const problems = await rules.routes!.problems({ call, name, document, reader: store });
-  if (problems.length > 0) throw problemsError(problems.map((one) => ({ ...one, path: ["route", ...one.path] })));
 }
 
 async function presentTests(
