@@ -148,21 +148,13 @@ function expanded(value: Json | undefined, variables: Variables, fail: (message:
     : value;
 }
 
+type Named = Pick<DesiredState, "kind" | "tenant" | "project" | "name">;
+
 /** Equal for documents of the same resource. */
-export function keyOf({
-  kind,
-  tenant,
-  project,
-  name,
-}: Pick<DesiredState, "kind" | "tenant" | "project" | "name">): string {
+export function keyOf({ kind, tenant, project, name }: Named): string {
   return [kind, tenant ?? "", project ?? "", name].join(" ");
 }
 
-export function titleOf({
-  kind,
-  tenant,
-  project,
-  name,
-}: Pick<DesiredState, "kind" | "tenant" | "project" | "name">): string {
+export function titleOf({ kind, tenant, project, name }: Named): string {
   return `${kind}${kind === "settings" ? "" : ` ${name}`}${project !== null ? ` (project ${project})` : tenant !== null ? ` (tenant ${tenant})` : ""}`;
 }
