@@ -26,7 +26,6 @@ export interface ModelFacts {
   /** The tokens that an answer may have. */
   readonly maxOutputTokens: number | null;
 }
-export const UNKNOWN_FACTS: ModelFacts = { contextTokens: null, maxOutputTokens: null };
 
 export interface Target {
   /** The id in the configuration: `openai`, or the operator's own `mine`. The answer's `model` contains it. */

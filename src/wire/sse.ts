@@ -80,11 +80,6 @@ export function createSseParser(options: { readonly maxEventBytes: number }): Ss
   };
 }
 
-/** Encodes one event without a name. `json` has no line ends, because JSON.stringify writes none. */
-export function encodeSseData(json: string): string {
-  return `data: ${json}\n\n`;
-}
-
 const LF = 0x0a;
 const SPACE = 0x20;
 /** The most characters of an event that are held until its rest comes. Lines of a longer one are read as they come. */

@@ -1,7 +1,7 @@
 // Targets, credentials and settings of providers for tests, with defaults for everything that a test does not set.
 import type { StoredCredential } from "../../src/core/configured/credential.ts";
 import type { ProviderSettings } from "../../src/core/snapshot.ts";
-import { type Credential, type Target, UNKNOWN_FACTS } from "../../src/core/target.ts";
+import type { Credential, Target } from "../../src/core/target.ts";
 import type { Provider, SignContext } from "../../src/providers/provider.ts";
 
 const HOME = "https://models.example/v1";
@@ -24,7 +24,7 @@ export function targetFor(
     baseUrl: address,
     credential: null,
     settings: values,
-    facts: UNKNOWN_FACTS,
+    facts: { contextTokens: null, maxOutputTokens: null },
     headers: {},
     guardedField: null,
     isCallersAddress: false,

@@ -136,5 +136,3 @@ export interface PolicySet {
   /** What the policies of a tenant and its projects are compiled from, so that another thread can compile them too. */
   sourcesOf(tenantId: string): readonly Configured<object>[];
 }
-
-export const NO_POLICIES: PolicySet = { of: () => null, sourcesOf: () => [] };

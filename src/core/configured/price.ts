@@ -96,5 +96,3 @@ export interface PriceBook {
   readonly tenants: ReadonlyMap<string, PriceList>;
   readonly projects: ReadonlyMap<string, PriceList>;
 }
-
-export const NO_PRICES: PriceBook = { global: null, tenants: new Map(), projects: new Map() };
