@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Ran, runHere } from "../harness/command-line.ts";
 import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
-import { until, untilFound } from "../harness/until.ts";
+import { untilFound } from "../harness/until.ts";
 
 let gateway: GatewayProcess;
 let token: string;
@@ -15,18 +15,7 @@ beforeAll(async () => {
     environment: { DRAGOMAN_MASTER_KEY: MASTER_KEY },
     config: 'routes: { filed: { targets: ["sandbox:echo"] } }\n',
   });
-  const made = await runCli([
-    "token",
-    "create",
-    "--personal",
-    "--role",
-    "owner",
-    "--json",
-    "--data",
-    gateway.dataFolder,
-  ]);
-  token = (JSON.parse(made.stdout) as { readonly token: string }).token;
-  await until(async () => (await cli("tenant", "list")).code === 0);
+  token = await gateway.createToken("--personal", "--role", "owner");
 });
 afterAll(async () => {
   await gateway.stop();

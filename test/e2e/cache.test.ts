@@ -5,7 +5,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Ran, runHere } from "../harness/command-line.ts";
-import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
+import { cleanEnvironment, type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
 import { until } from "../harness/until.ts";
 
 const ASK = { model: "sandbox:echo", messages: [{ role: "user", content: "Hello, cache!" }] };
@@ -28,9 +28,7 @@ describe("a tenant that allows it", () => {
       config: 'routes: { r: { targets: ["sandbox:echo"], cache: { ttl_s: 600 } } }\n',
       dataFolder: one.dataFolder,
     });
-    const made = await runCli(["token", "create", "--personal", "--role", "owner", "--json", "--data", one.dataFolder]);
-    owner = (JSON.parse(made.stdout) as { readonly token: string }).token;
-    await until(async () => (await cli("tenant", "list")).code === 0);
+    owner = await one.createToken("--personal", "--role", "owner");
     token = await one.createToken();
   });
   afterAll(async () => {

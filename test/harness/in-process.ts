@@ -23,13 +23,11 @@ import { LEAST_BODY_BOUNDS } from "../../src/core/request/body-bounds.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import type { StoredCredential } from "../../src/core/configured/credential.ts";
 import { type AccessToken, UNRESTRICTED, type Permission } from "../../src/core/identity.ts";
-import { NO_PRICES } from "../../src/core/configured/price.ts";
 import { NO_LIMITS } from "../../src/core/configured/limit.ts";
 import type { CallRecord } from "../../src/core/record/record.ts";
 import { NO_TOOL_SERVERS } from "../../src/core/configured/tool.ts";
 import { noToolServers } from "../../src/mcp/tool-servers.ts";
 import { NO_EVENTS, NO_WEBHOOKS } from "../../src/core/record/event.ts";
-import { NO_POLICIES } from "../../src/core/configured/policy.ts";
 import { DIRECT_ROUTE, directRoute } from "../../src/core/configured/route.ts";
 import type { ProviderSettings, ServerLimits, Snapshot } from "../../src/core/snapshot.ts";
 import type { Tracing } from "../../src/core/record/trace.ts";
@@ -130,7 +128,8 @@ export interface StubOptions {
   readonly refusal?: () => string | null;
 }
 
-export function stubGateway(options: StubOptions = {}): Stub {
+/** A token of the project `default` that never expires, and its text. */
+export function projectToken(of: Partial<AccessToken> = {}): { readonly token: AccessToken; readonly text: string } {
   const { id, text, sha256 } = newAccessToken("project");
   const token: AccessToken = {
     id,
@@ -140,14 +139,19 @@ export function stubGateway(options: StubOptions = {}): Stub {
     projectId: "default",
     userId: null,
     role: "developer",
-    permissions: options.permissions ?? ["byo_endpoint"],
+    permissions: [],
     ...UNRESTRICTED,
     secrets: [{ sha256, retiresAtMs: null }],
     createdAtMs: 0,
     expiresAtMs: Number.MAX_SAFE_INTEGER,
     revokedAtMs: null,
-    ...options.token,
+    ...of,
   };
+  return { token, text };
+}
+
+export function stubGateway(options: StubOptions = {}): Stub {
+  const { token, text } = projectToken({ permissions: options.permissions ?? ["byo_endpoint"], ...options.token });
   const settings =
     options.providers ??
     [...providers.values()].map((provider) =>
@@ -161,7 +165,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     );
   const snapshot: Snapshot = {
     version: 1,
-    tokens: new Map([[id, token]]),
+    tokens: new Map([[token.id, token]]),
     projects: new Map([["default", { id: "default", tenantId: "default", name: "default" }]]),
     memberships: new Map(),
     providers: new Map(settings.map((one) => [one.id, one])),
@@ -174,8 +178,8 @@ export function stubGateway(options: StubOptions = {}): Stub {
     routes: new Map([[DIRECT_ROUTE, { ...directRoute({ name: "", providerId: "", model: "" }), retries: 0 }]]),
     tenantRoutes: new Map(),
     projectRoutes: new Map(),
-    prices: NO_PRICES,
-    policies: NO_POLICIES,
+    prices: { global: null, tenants: new Map(), projects: new Map() },
+    policies: { of: () => null, sourcesOf: () => [] },
     drains: new Map(),
     contentLogs: new Map(),
     toolServers: options.tools?.set ?? NO_TOOL_SERVERS,

@@ -1,41 +1,27 @@
 // The listings beside the one operation: the models, and the disposition of each parameter at one of them (promises
 // 9.1, 6.1, 6.2). The demands of clients on the list's form (M1 to M5) are in operations.test.ts.
 import { describe, expect, test } from "bun:test";
-import { newAccessToken } from "../../src/auth/tokens/access-token.ts";
 import { providersPage } from "../../docs/generate-providers.ts";
 import { systemClock } from "../../src/core/clock.ts";
-import { type AccessToken, UNRESTRICTED } from "../../src/core/identity.ts";
 import type { ProviderSettings } from "../../src/core/snapshot.ts";
 import { createApp } from "../../src/http/app.ts";
 import { refuseUnservedWith } from "../../src/http/unserved-operations.ts";
 import { BUILT_IN_MODELS, providers } from "../../src/providers/registry.ts";
 import { codeWords } from "../docs/pages.ts";
 import { runCli } from "../harness/gateway-process.ts";
-import { stubGateway } from "../harness/in-process.ts";
+import { projectToken, stubGateway } from "../harness/in-process.ts";
 import { providerSettings } from "../harness/targets.ts";
 import { modelNames } from "./parameter-samples.ts";
 import { timesAsMuch } from "../harness/cpu-time.ts";
 import { idleStanding } from "../harness/standing.ts";
 
-const { id, text, sha256 } = newAccessToken("project");
-const token: AccessToken = {
-  id,
-  kind: "project",
-  name: "test",
-  tenantId: "default",
-  projectId: "default",
-  userId: null,
-  role: "developer",
-  permissions: [],
-  ...UNRESTRICTED,
-  secrets: [{ sha256, retiresAtMs: null }],
-  createdAtMs: 0,
-  expiresAtMs: Number.MAX_SAFE_INTEGER,
-  revokedAtMs: null,
-};
+const { token, text } = projectToken();
 
 function serve(settings?: readonly ProviderSettings[]) {
-  const stub = stubGateway({ ...(settings && { providers: settings }), snapshot: { tokens: new Map([[id, token]]) } });
+  const stub = stubGateway({
+    ...(settings && { providers: settings }),
+    snapshot: { tokens: new Map([[token.id, token]]) },
+  });
   const app = createApp({
     clock: systemClock,
     version: "1",

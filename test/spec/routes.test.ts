@@ -4,11 +4,10 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { newAccessToken } from "../../src/auth/tokens/access-token.ts";
 import { restrictionsOf } from "../../src/auth/tokens/token-restrictions.ts";
 import { parseChatRequest } from "../../src/engine/request/parse.ts";
 import { GatewayError } from "../../src/core/errors.ts";
-import { type AccessToken, UNRESTRICTED } from "../../src/core/identity.ts";
+import type { AccessToken } from "../../src/core/identity.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { createApp } from "../../src/http/app.ts";
 import { refuseUnservedWith } from "../../src/http/unserved-operations.ts";
@@ -20,6 +19,7 @@ import {
   resolveRoute,
 } from "../../src/routing/resolve-route.ts";
 import { runCli } from "../harness/gateway-process.ts";
+import { projectToken } from "../harness/in-process.ts";
 import { answeringGateway, ask, HELLO, MODELS } from "./chat-calls.ts";
 import { routesOfText } from "./route-texts.ts";
 import { idleStanding } from "../harness/standing.ts";
@@ -377,23 +377,8 @@ describe("the table of the request", () => {
 });
 
 describe("[d9.1] routes in the listing of models", () => {
-  const { id, text, sha256 } = newAccessToken("project");
-  const token: AccessToken = {
-    id,
-    kind: "project",
-    name: "test",
-    tenantId: "default",
-    projectId: "default",
-    userId: null,
-    role: "developer",
-    permissions: [],
-    ...UNRESTRICTED,
-    secrets: [{ sha256, retiresAtMs: null }],
-    createdAtMs: 0,
-    expiresAtMs: Number.MAX_SAFE_INTEGER,
-    revokedAtMs: null,
-  };
-  const snapshot = { ...gateway.context.snapshot(), tokens: new Map([[id, token]]) };
+  const { token, text } = projectToken();
+  const snapshot = { ...gateway.context.snapshot(), tokens: new Map([[token.id, token]]) };
   const app = createApp({
     clock: systemClock,
     version: "1",

@@ -12,6 +12,23 @@ export interface SeenAnswer {
   readonly content: CallContent | null;
 }
 
+/** What two such calls have alike in their records, besides their attempts. */
+const SHOWN = [
+  "policies",
+  "errorDetail",
+  "finishReasons",
+  "nativeFinishReasons",
+  "usage",
+  "usageSource",
+  "providerModel",
+  "cost",
+  "warnings",
+  "code",
+  "model",
+  "route",
+  "status",
+] as const;
+
 /** `answers` are what the provider gives, to one request after the other. */
 export async function seenAnswer(
   ask: object,
@@ -41,21 +58,6 @@ export async function seenAnswer(
   const text = await reply.text();
   const content = await published;
   const record = gateway.records[0]!;
-  const {
-    policies,
-    errorDetail,
-    finishReasons,
-    nativeFinishReasons,
-    usage,
-    usageSource,
-    providerModel,
-    cost,
-    warnings,
-    code,
-    model,
-    route,
-    status,
-  } = record;
   // what names the call, a time, and the ids that the gateway gives to calls of functions, is another in each
   const own = new RegExp(record.traceId, "g");
   const headers = Object.fromEntries(
@@ -74,19 +76,7 @@ export async function seenAnswer(
     headers,
     content,
     record: {
-      policies,
-      errorDetail,
-      finishReasons,
-      nativeFinishReasons,
-      usage,
-      usageSource,
-      providerModel,
-      cost,
-      warnings,
-      code,
-      model,
-      route,
-      status,
+      ...Object.fromEntries(SHOWN.map((name) => [name, record[name]])),
       attempts: record.attempts.map((one) => ({
         code: one.code,
         status: one.status,
