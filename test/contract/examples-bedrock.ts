@@ -2,7 +2,7 @@
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html
 import type { JsonObject } from "../../src/core/json.ts";
 import type { SseEvent } from "../../src/wire/sse.ts";
-import type { WireExamples } from "./wire-examples.ts";
+import { CLAUDE_CUT_OFF, WEATHER_AND_CLOCK, type WireExamples } from "./wire-examples.ts";
 
 export const BEDROCK_MODELS: readonly string[] = [
   "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
@@ -109,32 +109,11 @@ export const BEDROCK: WireExamples = {
         ],
         "max_tokens",
       ),
-      choices: [
-        {
-          text: "It is",
-          reasoning: "Think first.",
-          details: [
-            {
-              type: "reasoning.text",
-              text: "Think first.",
-              signature: "c2ln",
-              format: "anthropic-claude-v1",
-              index: 0,
-            },
-            { type: "reasoning.encrypted", data: "aGlkZGVu", format: "anthropic-claude-v1", index: 1 },
-          ],
-          finish: "length",
-        },
-      ],
+      choices: [CLAUDE_CUT_OFF],
     },
     {
       name: "text and two calls, one without input",
-      asked: {
-        tools: [
-          { type: "function", function: { name: "weather" } },
-          { type: "function", function: { name: "clock" } },
-        ],
-      },
+      asked: { tools: WEATHER_AND_CLOCK },
       whole: whole(
         [
           { text: "Let me see." },

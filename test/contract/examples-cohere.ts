@@ -1,6 +1,7 @@
 // Answers in the form of Cohere's chat API, made up for the provider suite. https://docs.cohere.com/reference/chat, https://docs.cohere.com/v2/docs/streaming
 import type { JsonObject } from "../../src/core/json.ts";
 import type { SseEvent } from "../../src/wire/sse.ts";
+import { WEATHER_AND_CLOCK } from "./wire-examples.ts";
 
 const USAGE: JsonObject = {
   billed_units: { input_tokens: 2, output_tokens: 3 },
@@ -74,12 +75,7 @@ export const COHERE = {
     },
     {
       name: "a plan and two calls, one without arguments",
-      asked: {
-        tools: [
-          { type: "function", function: { name: "weather" } },
-          { type: "function", function: { name: "clock" } },
-        ],
-      },
+      asked: { tools: WEATHER_AND_CLOCK },
       whole: whole(
         {
           tool_plan: "I will look.",

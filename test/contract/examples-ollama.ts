@@ -1,6 +1,7 @@
 // Answers in the form of Ollama's chat API, made up for the provider suite. https://docs.ollama.com/api/chat
 import type { JsonObject } from "../../src/core/json.ts";
 import type { SseEvent } from "../../src/wire/sse.ts";
+import { WEATHER_AND_CLOCK } from "./wire-examples.ts";
 
 const FRAME: JsonObject = { model: "m", created_at: "2026-01-02T03:04:05.678912345+01:00" };
 const END: JsonObject = {
@@ -42,12 +43,7 @@ export const OLLAMA = {
     },
     {
       name: "two calls, one without id and arguments",
-      asked: {
-        tools: [
-          { type: "function", function: { name: "weather" } },
-          { type: "function", function: { name: "clock" } },
-        ],
-      },
+      asked: { tools: WEATHER_AND_CLOCK },
       whole: whole({ tool_calls: [weather, clock] }, "stop"),
       events: lines("stop", { tool_calls: [weather] }, { tool_calls: [clock] }),
       choices: [

@@ -1,6 +1,7 @@
 // Answers of Gemini on Vertex AI, made up for the provider suite: figures on the last event alone, finish reasons as numbers, sources under `citations`,
 // times and tiers on every event. https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference#response
 import type { JsonObject } from "../../src/core/json.ts";
+import { WEATHER_AND_CLOCK } from "./wire-examples.ts";
 
 const HEAD = { modelVersion: "m", createTime: "2026-03-01T10:00:00.123456Z", responseId: "example" };
 const USAGE = { promptTokenCount: 4, candidatesTokenCount: 3, totalTokenCount: 7, trafficType: "ON_DEMAND" };
@@ -47,12 +48,7 @@ export const VERTEX = {
     },
     {
       name: "two calls without ids",
-      asked: {
-        tools: [
-          { type: "function", function: { name: "weather" } },
-          { type: "function", function: { name: "clock" } },
-        ],
-      },
+      asked: { tools: WEATHER_AND_CLOCK },
       whole: whole(
         candidate(
           [

@@ -11,7 +11,7 @@ import { BEDROCK } from "./examples-bedrock.ts";
 import { COMPLETION_EXAMPLES } from "./examples-completions.ts";
 import { responsesExamples } from "./examples-responses.ts";
 import { REPLICATE_EXAMPLES } from "./examples-replicate.ts";
-import type { WireExamples } from "./wire-examples.ts";
+import { CLAUDE_CUT_OFF, WEATHER_AND_CLOCK, type WireExamples } from "./wire-examples.ts";
 
 /** The encrypted reasoning of each row that has models which speak the Responses form alone. */
 const RESPONSES_FORMATS: ReadonlyMap<string, string> = new Map([
@@ -100,12 +100,7 @@ const OPENAI: WireExamples = {
     },
     {
       name: "two calls, one without arguments",
-      asked: {
-        tools: [
-          { type: "function", function: { name: "weather" } },
-          { type: "function", function: { name: "clock" } },
-        ],
-      },
+      asked: { tools: WEATHER_AND_CLOCK },
       whole: openaiWhole({
         message: {
           role: "assistant",
@@ -228,32 +223,11 @@ const ANTHROPIC: WireExamples = {
         ],
         "max_tokens",
       ),
-      choices: [
-        {
-          text: "It is",
-          reasoning: "Think first.",
-          details: [
-            {
-              type: "reasoning.text",
-              text: "Think first.",
-              signature: "c2ln",
-              format: "anthropic-claude-v1",
-              index: 0,
-            },
-            { type: "reasoning.encrypted", data: "aGlkZGVu", format: "anthropic-claude-v1", index: 1 },
-          ],
-          finish: "length",
-        },
-      ],
+      choices: [CLAUDE_CUT_OFF],
     },
     {
       name: "text and two calls, one without input",
-      asked: {
-        tools: [
-          { type: "function", function: { name: "weather" } },
-          { type: "function", function: { name: "clock" } },
-        ],
-      },
+      asked: { tools: WEATHER_AND_CLOCK },
       whole: claude(
         [
           { type: "text", text: "Let me see." },
@@ -412,12 +386,7 @@ const GEMINI: WireExamples = {
     },
     {
       name: "two calls, one without arguments",
-      asked: {
-        tools: [
-          { type: "function", function: { name: "weather" } },
-          { type: "function", function: { name: "clock" } },
-        ],
-      },
+      asked: { tools: WEATHER_AND_CLOCK },
       whole: google([
         candidate(
           [

@@ -27,3 +27,19 @@ export interface WireExamples {
   /** Errors as the vendor says them, in a body or in an event of that name. */
   readonly errors: readonly { readonly event: string; readonly body: JsonObject; readonly message: string }[];
 }
+
+export const WEATHER_AND_CLOCK: readonly JsonObject[] = ["weather", "clock"].map((name) => ({
+  type: "function",
+  function: { name },
+}));
+
+/** What a client sees of Claude's thinking, of which a part is hidden, and of the beginning of its text. */
+export const CLAUDE_CUT_OFF: SeenChoice = {
+  text: "It is",
+  reasoning: "Think first.",
+  details: [
+    { type: "reasoning.text", text: "Think first.", signature: "c2ln", format: "anthropic-claude-v1", index: 0 },
+    { type: "reasoning.encrypted", data: "aGlkZGVu", format: "anthropic-claude-v1", index: 1 },
+  ],
+  finish: "length",
+};
