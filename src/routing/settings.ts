@@ -62,7 +62,8 @@ const target = z.union([
       }),
       weight: z.number().gt(0).max(1_000_000).default(1).meta({
         title: "Weight",
-        description: "Share of calls among targets of the same order, for the strategy `weighted`.",
+        description:
+          "What a target counts among those of the same order: its share of calls with `weighted` and with `sticky`, and of calls in flight with `least_busy`; with `priority`, the greatest weight comes first.",
       }),
       order: z
         .int()
@@ -122,7 +123,7 @@ const ROUTE_SHAPE = {
     .meta({
       title: "Strategy",
       description:
-        "How the first target is chosen among those of the lowest order: `priority` (the listed order), `weighted`, `least_latency` (time to the first content), `least_cost` (for this request), `least_busy`. The default is `priority`.",
+        "How the first target is chosen among those of the lowest order: `priority` (the greatest weight, then the listed order), `weighted` (by weight), `least_latency` (time to the first content), `least_cost` (for this request), `least_busy`. The default is `priority`.",
     }),
   sticky,
   retries: z.int().min(0).max(10).optional().meta({
