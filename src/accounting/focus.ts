@@ -2,7 +2,7 @@
 // UTC, tenant, project, provider, model and route. https://focus.finops.org/focus-specification/v1-2/
 import type { UsageDimension, UsageRow } from "../store/calls/calls.ts";
 import { usd } from "./price.ts";
-import { csvLine } from "./usage-sums.ts";
+import { csvLine } from "../core/text/csv.ts";
 
 /** What the rows are sums over, in the order of `UsageRow.group`. Days are those of UTC, as the specification wants. */
 export const FOCUS_DIMENSIONS = [

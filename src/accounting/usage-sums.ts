@@ -1,6 +1,7 @@
 // Sums of calls as reports show them, in JSON and CSV. Sums are written exactly, however large they are; dollars are
 // decimal numbers in text.
 import type { Json, JsonObject, RawNumber } from "../core/json.ts";
+import { cellText, csvLine } from "../core/text/csv.ts";
 import { LATENCY_BOUNDS_MS, type UsageDimension, type UsageRow, type UsageSums } from "../store/calls/calls.ts";
 import { usd } from "./price.ts";
 
@@ -77,30 +78,11 @@ const CSV_SUMS = [
   "p95_ms",
 ] as const;
 
-/** CSV by RFC 4180, with a header line. */
+/** CSV, with a header line. */
 export function csvOf(by: readonly UsageDimension[], rows: readonly UsageRow[]): string {
   const lines = rows.map(({ group, sums }) => {
     const shown = shownSums(sums);
-    return [...group.map((value) => cell(value ?? "")), ...CSV_SUMS.map((name) => cellText(shown[name]))];
+    return csvLine([...group.map((value) => value ?? ""), ...CSV_SUMS.map((name) => cellText(shown[name]))]);
   });
-  return [[...by, ...CSV_SUMS], ...lines].map((line) => `${line.join(",")}\r\n`).join("");
-}
-
-/** An absent value is an empty cell. */
-export function cellText(value: Json | undefined): string {
-  return value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
-}
-
-/** Writes one line of texts, none of which a spreadsheet can take for a formula. */
-export function csvLine(cells: readonly string[]): string {
-  return `${cells.map(cell).join(",")}\r\n`;
-}
-
-/**
- * Text that a spreadsheet would take for a formula is prefixed with an apostrophe, because callers choose the names.
- * https://owasp.org/www-community/attacks/CSV_Injection
- */
-function cell(text: string): string {
-  const harmless = /^[\s]*[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-  return /["',\r\n\s]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
+  return [csvLine([...by, ...CSV_SUMS]), ...lines].join("");
 }

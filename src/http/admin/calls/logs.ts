@@ -5,7 +5,7 @@ import { nothingThere } from "../../../auth/grants.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { callFields } from "../../../observe/log.ts";
-import { cellText, csvLine } from "../../../accounting/usage-sums.ts";
+import { cellText, csvLine } from "../../../core/text/csv.ts";
 import { type CallSummary, LOG_ORDERS } from "../../../store/calls/calls.ts";
 import { callFilters, filterOf } from "./call-filters.ts";
 import { CALL_SHAPE, callPage, findCall, shownCall, shownPage, SCOPE_QUERY } from "./call-shapes.ts";
