@@ -1,10 +1,20 @@
 // The port to the limit store: accounts on which calls reserve before they run, and settle afterwards. Drivers are
 // memory.ts (one process) and valkey/ (several replicas); both pass test/contract/limit-store.suite.ts. The algorithm
 // is explained in docs/decisions.
+
+// Decides (money and limits): How many values of a limit's scope have a count of their own? By: `MAX_VALUES`. Also:
+// `memory-accounts.ts` (`MemoryAccounts`), `valkey/accounts-of-rules.ts` (`AccountsOfRules`). Rule: 50,000 of each rule
+// in a process; further ones share one count.
 import type { Account } from "../core/configured/limit.ts";
 import type { MaybePromise } from "../core/maybe-promise.ts";
 
 export type { Account } from "../core/configured/limit.ts";
+
+/**
+ * The most values of one rule that have a count of their own, because clients may make values up. Further values share
+ * one.
+ */
+export const MAX_VALUES = 50_000;
 
 export interface Need {
   readonly account: Account;

@@ -4,15 +4,16 @@ import type { Clock } from "../core/clock.ts";
 import type { CountStore, JournalledCount, JournalledHold } from "../store/journal/limit-counts.ts";
 import { CountKeeper } from "./count-keeper.ts";
 import { HeldUnits } from "./held-units.ts";
-import type {
-  Account,
-  AccountReading,
-  LimitStore,
-  Need,
-  Reservation,
-  Settled,
-  Shortage,
-  AccountStatus,
+import {
+  type Account,
+  type AccountReading,
+  type AccountStatus,
+  type LimitStore,
+  MAX_VALUES,
+  type Need,
+  type Reservation,
+  type Settled,
+  type Shortage,
 } from "./limit-store.ts";
 import { MemoryAccounts } from "./memory-accounts.ts";
 import { endNeed, type Entry, isShort, outlives, shortest, statusOf } from "./memory-entries.ts";
@@ -31,9 +32,7 @@ export interface MemoryLimitsOptions {
   readonly holds?: readonly JournalledHold[];
   /** The same now. */
   readonly laterHolds?: () => readonly JournalledHold[];
-  /**
-   * The most values of one rule with a count of their own. Further values share one count until one of these is idle.
-   */
+  /** As MAX_VALUES. */
   readonly maxValues?: number;
   readonly keepEveryMs?: number;
   /**
@@ -45,7 +44,6 @@ export interface MemoryLimitsOptions {
   readonly onFault?: (fault: unknown) => void;
 }
 
-const MAX_VALUES = 50_000;
 const KEEP_EVERY_MS = 100;
 /** How many counts are written in one batch: the thread is blocked during the write. */
 const KEPT_AT_ONCE = 500;

@@ -1,6 +1,6 @@
 // Finds the account, and the channel of its tenant, for a rule and a value, and decides when a replica may forget an
 // account.
-import type { Account } from "../limit-store.ts";
+import { type Account, MAX_VALUES } from "../limit-store.ts";
 import type { LimitRule } from "../../core/configured/limit.ts";
 import { forgetReported, type Moment, newAccount, type ReplicaAccount } from "./replica-account.ts";
 import { type Channel, newChannel } from "./channel-state.ts";
@@ -29,8 +29,6 @@ interface Found {
 
 /** An account that was unused for this long, and that holds and counts nothing, is forgotten. */
 const IDLE_MS = 60_000;
-/** The most values of one rule. */
-const MAX_VALUES = 50_000;
 
 export class AccountsOfRules {
   readonly #options: AccountsOptions;
@@ -61,7 +59,6 @@ export class AccountsOfRules {
     const { values, channel } = this.#foundOf(rule);
     let account = values.get(ownValue);
     if (account !== undefined) return account;
-    // Clients may make values up: beyond the maximum, all values share one account.
     const value = values.size < MAX_VALUES ? ownValue : "";
     account = values.get(value);
     if (account === undefined) {
