@@ -384,41 +384,9 @@ function retired(token: AccessToken, nowMs: number, overlapEndsMs: number): read
     .filter((secret) => secret.retiresAtMs > nowMs);
 }
 
-function summary(token: AccessToken, nowMs: number): TokenSummary {
-  const {
-    id,
-    kind,
-    name,
-    tenantId,
-    projectId,
-    userId,
-    role,
-    permissions,
-    models,
-    routes,
-    ipRanges,
-    createdAtMs,
-    expiresAtMs,
-    revokedAtMs,
-  } = token;
-  const state = revokedAtMs !== null ? "revoked" : nowMs >= expiresAtMs ? "expired" : "live";
-  return {
-    id,
-    kind,
-    name,
-    tenantId,
-    projectId,
-    userId,
-    role,
-    permissions,
-    models,
-    routes,
-    ipRanges,
-    createdAtMs,
-    expiresAtMs,
-    revokedAtMs,
-    state,
-  };
+function summary({ secrets: _secrets, ...token }: AccessToken, nowMs: number): TokenSummary {
+  const isExpired = nowMs >= token.expiresAtMs;
+  return { ...token, state: token.revokedAtMs !== null ? "revoked" : isExpired ? "expired" : "live" };
 }
 
 /** Finds a token by its id or by its whole text. */
