@@ -5,18 +5,13 @@
 import { crc32 } from "node:zlib";
 import type { EventStreamCodec } from "@smithy/eventstream-codec";
 import { lazy } from "../core/memoization.ts";
+import { createGrowingBuffer } from "./growing-buffer.ts";
 import type { SseEvent, SseParser } from "./sse.ts";
 import { UpstreamFault } from "./upstream.ts";
 
 /** Length of the message, length of its headers, and the checksum of both. */
 const PRELUDE_BYTES = 12;
 const CHECKSUM_BYTES = 4;
-/**
- * A larger buffer is released once its message is read, so that one long message does not occupy memory until the
- * stream ends.
- */
-const LARGEST_ROOM_KEPT = 65_536;
-const EMPTY = new Uint8Array(0);
 /** The most different headers that are kept, and the most bytes of each. */
 const MAX_HEADERS = 16;
 const MAX_HEADER_BYTES = 1024;
@@ -29,7 +24,7 @@ const MAX_HEADER_BYTES = 1024;
  * rule as in sse.ts: events that were complete before are returned first.
  */
 export function createAwsEventStreamParser({ maxEventBytes }: { readonly maxEventBytes: number }): SseParser {
-  const begun = createMessageBuffer();
+  const begun = createGrowingBuffer();
   const known = new Map<string, MessageHeaders>();
   let fault: UpstreamFault | null = null;
 
@@ -87,37 +82,6 @@ export function createAwsEventStreamParser({ maxEventBytes }: { readonly maxEven
       if (fault === null && begun.length() === 0) return [];
       fault ??= new UpstreamFault("cut", `The event stream ended ${begun.length()} bytes into a message.`);
       throw fault;
-    },
-  };
-}
-
-interface MessageBuffer {
-  length(): number;
-  /** Valid until the next call. */
-  bytes(): Uint8Array;
-  add(bytes: Uint8Array): void;
-  clear(): void;
-}
-
-/** The capacity doubles, so that a message that arrives byte by byte is not copied for every byte. */
-function createMessageBuffer(): MessageBuffer {
-  let room = EMPTY;
-  let held = 0;
-  return {
-    length: () => held,
-    bytes: () => room.subarray(0, held),
-    add(bytes) {
-      if (held + bytes.length > room.length) {
-        const larger = new Uint8Array(Math.max(held + bytes.length, 2 * room.length, 256));
-        larger.set(room.subarray(0, held));
-        room = larger;
-      }
-      room.set(bytes, held);
-      held += bytes.length;
-    },
-    clear() {
-      held = 0;
-      if (room.length > LARGEST_ROOM_KEPT) room = EMPTY;
     },
   };
 }

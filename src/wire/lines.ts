@@ -1,5 +1,6 @@
 // Splits the bytes of a text stream, however they are cut, into complete lines. A line ends in a line feed, a carriage
 // return or both, as https://html.spec.whatwg.org/multipage/server-sent-events.html (9.2.6) defines.
+import { createGrowingBuffer } from "./growing-buffer.ts";
 
 const LF = 0x0a;
 const CR = 0x0d;
@@ -7,11 +8,6 @@ const CR = 0x0d;
 const DECODER_OF_THE_START = new TextDecoder("utf-8");
 const DECODER = new TextDecoder("utf-8", { ignoreBOM: true });
 const EMPTY = new Uint8Array(0);
-/**
- * A larger buffer is released once its line is read, so that one long line does not occupy memory until the stream
- * ends.
- */
-const LARGEST_ROOM_KEPT = 65_536;
 
 export interface LineBuffer {
   /** The whole lines that these bytes complete, with their ends; empty when there are none. */
@@ -27,8 +23,7 @@ export interface LineBuffer {
  */
 export function createLineBuffer(): LineBuffer {
   let decoder = DECODER_OF_THE_START;
-  let room = EMPTY;
-  let held = 0;
+  const held = createGrowingBuffer();
   let lineFeedIsOld = false;
 
   function decode(bytes: Uint8Array): string {
@@ -37,24 +32,12 @@ export function createLineBuffer(): LineBuffer {
     return text;
   }
 
-  /** The capacity doubles, so that a line that arrives byte by byte is not copied for every byte. */
-  function hold(bytes: Uint8Array): void {
-    if (held + bytes.length > room.length) {
-      const larger = new Uint8Array(Math.max(held + bytes.length, 2 * room.length, 256));
-      larger.set(room.subarray(0, held));
-      room = larger;
-    }
-    room.set(bytes, held);
-    held += bytes.length;
-  }
-
   /** The bytes are valid until more are held. */
   function withHeld(bytes: Uint8Array): Uint8Array {
-    if (held === 0) return bytes;
-    hold(bytes);
-    const joined = room.subarray(0, held);
-    held = 0;
-    if (room.length > LARGEST_ROOM_KEPT) room = EMPTY;
+    if (held.length() === 0) return bytes;
+    held.add(bytes);
+    const joined = held.bytes();
+    held.clear();
     return joined;
   }
 
@@ -65,11 +48,11 @@ export function createLineBuffer(): LineBuffer {
       if (bytes.length > 0) lineFeedIsOld = bytes[bytes.length - 1] === CR;
       const end = endOfLastLine(fresh);
       const text = end === 0 ? "" : decode(withHeld(fresh.subarray(0, end)));
-      if (end < fresh.length) hold(fresh.subarray(end));
+      if (end < fresh.length) held.add(fresh.subarray(end));
       return text;
     },
     takeRest: () => decode(withHeld(EMPTY)),
-    heldBytes: () => held,
+    heldBytes: () => held.length(),
   };
 }
 
