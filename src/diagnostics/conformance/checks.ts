@@ -122,10 +122,9 @@ const allOf =
 const streams = ({ done, events }: Came): string | null =>
   !done ? "the stream has no [DONE]" : events.length < 2 ? "the stream came in one piece" : null;
 
-function callsOf(name: string | null, atLeast = 1) {
+function callsOf(name: string | null) {
   return (_: Came, { calls }: Choice): string | null => {
-    if (calls.length < atLeast)
-      return calls.length === 0 ? "no tool was called" : `only ${calls.length} tool was called`;
+    if (calls.length === 0) return "no tool was called";
     for (const call of calls) {
       if (call.id === "") return "a call has no id";
       if (name !== null && call.name !== name) return `${JSON.stringify(call.name)} was called`;

@@ -7,8 +7,8 @@ const turns = (open: string, middle: string, close: string, assistant = "assista
   `{{ bos_token }}{% for m in messages %}{{ '${open}' + ${assistant === "assistant" ? "m.role" : `('${assistant}' if m.role == 'assistant' else m.role)`} + '${middle}' + ${content} + '${close}' + (sequence_end if m.role == 'assistant' else '') }}{% endfor %}{% if add_generation_prompt %}{{ '${open}${assistant}${middle}' }}{% endif %}`;
 
 /** Puts `[INST]` around user messages. Assistant messages end with the end-of-sequence token. */
-const instructions = (open: string, close: string, lead: string, assistantClose = ""): string =>
-  `{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}{{ '${open}' + m.content + '${close}' }}{% else %}{{ '${lead}' + m.content + '${assistantClose}' + eos_token }}{% endif %}{% endfor %}`;
+const instructions = (open: string, close: string, lead: string): string =>
+  `{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}{{ '${open}' + m.content + '${close}' }}{% else %}{{ '${lead}' + m.content + eos_token }}{% endif %}{% endfor %}`;
 
 const MISTRAL_PAGE = "https://docs.mistral.ai/cookbook/concept-deep-dive-tokenization-templates";
 const MISTRAL = { bos: "<s>", eos: "</s>", docs: MISTRAL_PAGE } as const;

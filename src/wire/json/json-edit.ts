@@ -10,17 +10,11 @@ const MAX_DEPTH = 512;
 
 /**
  * Returns the text, which is the JSON of an object, with all edits. A member that is not there is added at the end of
- * its object, and the objects around it as well; an item that is not there is left alone. `known` says where the members
- * stand, for a text that was scanned before. Throws JsonError when an object on the path of an edit has two members of
- * one name.
+ * its object, and the objects around it as well; an item that is not there is left alone. Throws JsonError when an object
+ * on the path of an edit has two members of one name.
  */
-export function editedJson(
-  text: string,
-  edits: readonly JsonEdit[],
-  known: ReadonlyMap<string, MemberSpan> | null = null,
-): string {
-  if (edits.length === 0) return text;
-  return (known === null ? editedInOnePass(text, edits) : null) ?? editedObject(text, edits, known);
+export function editedJson(text: string, edits: readonly JsonEdit[]): string {
+  return edits.length === 0 ? text : (editedInOnePass(text, edits) ?? editedObject(text, edits));
 }
 
 /** The edits of one member or item, with the paths inside it; `[]` is the value itself. */
@@ -40,12 +34,9 @@ function editsBelow(edits: readonly JsonEdit[]): EditsBelow<string | number> {
 }
 const WHOLE: JsonEdit["path"] = [];
 
-function editedObject(
-  text: string,
-  edits: readonly JsonEdit[],
-  known: ReadonlyMap<string, MemberSpan> | null = null,
-): string {
-  const members = known ?? scanObject(text, { maxDepth: MAX_DEPTH }, (quoted) => JSON.parse(quoted) as string).members;
+/** The same, for any edits: with a list of the members of each object on a path. */
+export function editedObject(text: string, edits: readonly JsonEdit[]): string {
+  const { members } = scanObject(text, { maxDepth: MAX_DEPTH }, (quoted) => JSON.parse(quoted) as string);
   // the value at an outer name of a path is no object, so that it is replaced
   if (members === null) return editedObject("{}", edits);
   const changes: Change[] = [];

@@ -1,14 +1,13 @@
 // Traces of calls for Datadog, over its OTLP intake. Datadog recognizes calls of language models by the names of
 // OpenTelemetry's conventions. https://docs.datadoghq.com/llm_observability/instrumentation/otel_instrumentation/
-import type { Clock } from "../../../core/clock.ts";
 import type { DatadogSettings } from "./datadog-settings.ts";
 import { openTraceSink } from "./otlp-sink.ts";
 import type { Dialect } from "../otlp/call-spans.ts";
 import { spanContent } from "../otlp/span-content.ts";
 import type { Sink } from "../sink.ts";
 
-export function openDatadogSink(settings: DatadogSettings, clock?: Pick<Clock, "now">): Sink {
-  return openTraceSink(settings, [spanContent, datadog], clock);
+export function openDatadogSink(settings: DatadogSettings): Sink {
+  return openTraceSink(settings, [spanContent, datadog]);
 }
 
 /**

@@ -1,6 +1,5 @@
 // Traces of calls for Langfuse, over its OTLP intake, with the attributes that Langfuse stores in fields of its own.
 // https://langfuse.com/integrations/native/opentelemetry#property-mapping
-import type { Clock } from "../../../core/clock.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { RecordedCall, Sink } from "../sink.ts";
 import type { LangfuseSettings } from "./langfuse-settings.ts";
@@ -10,8 +9,8 @@ import type { Dialect } from "../otlp/call-spans.ts";
 import type { SpanPart } from "../otlp/record-spans.ts";
 import { inputMessage, outputMessage } from "../otlp/span-content.ts";
 
-export function openLangfuseSink(settings: LangfuseSettings, clock?: Pick<Clock, "now">): Sink {
-  return openTraceSink(settings, [langfuse(settings.fields)], clock);
+export function openLangfuseSink(settings: LangfuseSettings): Sink {
+  return openTraceSink(settings, [langfuse(settings.fields)]);
 }
 
 /** Attributes of the whole trace are repeated on each of its spans, because Langfuse reads them there. */

@@ -1,6 +1,5 @@
 // Traces of calls over OTLP. Metrics are exported separately (otlp-metrics.ts), because they count all calls, including
 // those that are dropped here.
-import type { Clock } from "../../../core/clock.ts";
 import { systemClock } from "../../../core/clock.ts";
 import { messageOf } from "../../../core/thrown.ts";
 import { ProtobufWriter } from "../../../wire/protobuf.ts";
@@ -14,8 +13,8 @@ import { type RecordedCall, type Rejected, type Sink, SinkFault } from "../sink.
 import type { TraceBase } from "./trace-fields.ts";
 import { isSent } from "../../tracing.ts";
 
-export function openOtlpSink(settings: OtlpSettings, clock?: Pick<Clock, "now">): Sink {
-  return openTraceSink(settings, settings.openInference ? [spanContent, openInference] : [spanContent], clock);
+export function openOtlpSink(settings: OtlpSettings): Sink {
+  return openTraceSink(settings, settings.openInference ? [spanContent, openInference] : [spanContent]);
 }
 
 const NO_SINK: Sink = { deliver: () => Promise.resolve(), close: () => Promise.resolve() };
@@ -24,7 +23,6 @@ const NO_SINK: Sink = { deliver: () => Promise.resolve(), close: () => Promise.r
 export function openTraceSink(
   { otlp: { traces, resource, gzip }, trace }: Pick<TraceBase, "otlp" | "trace">,
   dialects: readonly Dialect[],
-  clock: Pick<Clock, "now"> = systemClock,
 ): Sink {
   if (traces === null) return NO_SINK;
   const writer = new ProtobufWriter();
@@ -50,7 +48,7 @@ export function openTraceSink(
   };
   const deliver = async (calls: readonly RecordedCall[], signal: AbortSignal): Promise<Rejected | undefined> => {
     const { spans, sent, message } = encoded(calls);
-    const partial = spans.length === 0 ? null : await exportTo({ ...traces, gzip }, message, signal, clock);
+    const partial = spans.length === 0 ? null : await exportTo({ ...traces, gzip }, message, signal, systemClock);
     if (partial === null) return undefined;
     // The receiver counts spans, while the gateway counts calls.
     return {

@@ -1,5 +1,4 @@
 // Sends records in batches as signed posts. https://www.standardwebhooks.com
-import type { Clock } from "../../../core/clock.ts";
 import { systemClock } from "../../../core/clock.ts";
 import { VERSION } from "../../../core/version.ts";
 import { callJson } from "../../call-json.ts";
@@ -8,14 +7,15 @@ import type { RecordsWebhookSettings } from "./records-webhook-settings.ts";
 import type { RecordedCall, Sink } from "../sink.ts";
 import { webhookHeaders } from "../../webhooks/webhook-signature.ts";
 
-export function openRecordsWebhookSink(
-  { url, secrets, headers }: Pick<RecordsWebhookSettings, "url" | "secrets" | "headers">,
-  clock: Pick<Clock, "now"> = systemClock,
-): Sink {
+export function openRecordsWebhookSink({
+  url,
+  secrets,
+  headers,
+}: Pick<RecordsWebhookSettings, "url" | "secrets" | "headers">): Sink {
   return {
     async deliver(calls, signal) {
       const body = `{"type":"calls.ended","timestamp":"${new Date(lastEndMs(calls)).toISOString()}","data":{"calls":[${calls.map(callJson).join(",")}]}}`;
-      const signed = webhookHeaders({ id: batchId(calls), atMs: clock.now(), body }, secrets);
+      const signed = webhookHeaders({ id: batchId(calls), atMs: systemClock.now(), body }, secrets);
       await post(
         {
           url,
@@ -23,7 +23,7 @@ export function openRecordsWebhookSink(
           body,
         },
         signal,
-        clock,
+        systemClock,
       );
     },
     close: () => Promise.resolve(),
