@@ -1,5 +1,8 @@
 // What tenants, projects and routes say of the response cache: whether it may be used, for how long answers are kept, and
 // who shares them.
+
+// Decides (the response cache): For how long is an answer kept, and who shares it? By: `cacheUseSchema`. Also:
+// `engine/cache/cache-use.ts` (`cacheUseAt`). Rule: `ttl_s`, at most 30 days, by calls of the same `scope`.
 import { z } from "zod";
 import { CACHE_SCOPES, type CacheSetting, MAX_CACHE_TTL_S } from "../../core/configured/cache.ts";
 

@@ -1,5 +1,9 @@
 // Opens, finds and ends sessions of the console (promise 14.2). A session is looked up in the database at each request,
 // so that it ends everywhere at once.
+
+// Decides (who may call, and with what): When does a session of the console end? By: `currentSession`. Also:
+// `auth/logins/console-sessions.ts` (`sessionToken`), `console-settings.ts`. Rule: After `console.session_idle_s` without
+// use and `console.session_max_s` after the login; at once when its token ends or its rights are others.
 import {
   type LoggedIn,
   newSessionSecret,

@@ -1,10 +1,13 @@
 // What a journal contains at a start (promise 11.2): calls whose process ended before they did, with what they are charged,
 // and damage. Whole entries after damage count; bytes at the end that are not a whole entry were left by a crash, and are
-// cut off.
+// moved to a file beside the journal.
 
 // Decides (records and configuration): What is charged for a call that was killed? By: `recordOfKilledCall`. Also: by
 // what `engine/metering/call-meter.ts` (`inFlight`) knew. Rule: What its attempts had used, and the most that those
 // in flight might have used, as a budget reserves it.
+// Decides (records and configuration): What becomes of a journal's entry that was being written when the process ended?
+// By: `cutTorn`. Also: damage elsewhere: `journal-reader.ts` (`nextEntry`). Rule: It is moved to a file beside the
+// journal; a call whose closing entry it was is charged as one that was killed.
 import { readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import type { Usage } from "../../core/chat.ts";
 import type { CallRecord, LimitOutcome } from "../../core/record/record.ts";
