@@ -14,6 +14,11 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !isRawNumber(value);
 }
 
+/** Whether a member stands in a body and is not null. */
+export function isSet(value: Json | undefined): value is Exclude<Json, null> {
+  return value !== undefined && value !== null;
+}
+
 /** A RawNumber is the only object in a parsed body without a prototype. */
 export function isRawNumber(value: unknown): value is RawNumber {
   return (

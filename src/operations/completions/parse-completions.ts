@@ -5,7 +5,7 @@ import { passedMembers } from "../../engine/request/task-body.ts";
 import { translatedForm, type Translation } from "../../engine/request/translated-form.ts";
 import type { BodyBounds } from "../../core/request/body-bounds.ts";
 import { GatewayError } from "../../core/errors.ts";
-import type { Json, JsonObject } from "../../core/json.ts";
+import { isSet, type Json, type JsonObject } from "../../core/json.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
 import { type CommonParameter, invalid } from "../../core/params.ts";
 import type { TaskMemo } from "../../providers/tasks/task.ts";
@@ -113,10 +113,6 @@ function bestOf({ best_of: best, stream }: JsonObject, choices: number): number 
       param: "best_of",
     });
   return best;
-}
-
-function isSet(value: Json | undefined): value is Exclude<Json, null> {
-  return value !== undefined && value !== null;
 }
 
 function isWithin(value: Json, least: number, most: number): value is number {

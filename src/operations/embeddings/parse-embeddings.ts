@@ -4,7 +4,7 @@ import { type InputRules, listedInputs } from "../../engine/request/listed-input
 import { passedMembers } from "../../engine/request/task-body.ts";
 import { translatedForm, type Translation } from "../../engine/request/translated-form.ts";
 import type { BodyBounds } from "../../core/request/body-bounds.ts";
-import type { Json, JsonObject } from "../../core/json.ts";
+import { isSet, type JsonObject } from "../../core/json.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
 import { invalid } from "../../core/params.ts";
 import type { TaskMemo } from "../../providers/tasks/task.ts";
@@ -73,8 +73,4 @@ function translate(body: JsonObject): Translation {
     untranslated: [],
     memo,
   };
-}
-
-function isSet(value: Json | undefined): value is Exclude<Json, null> {
-  return value !== undefined && value !== null;
 }

@@ -2,7 +2,7 @@
 // https://platform.claude.com/docs/en/api/rate-limits, .../api/versioning
 import type { ReadyCall } from "../../engine/operation.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, isSet, type Json, type JsonObject } from "../../core/json.ts";
 
 const LEFT = "anthropic-ratelimit-";
 const VERSION = "anthropic-version";
@@ -62,10 +62,6 @@ export function requireVersionsRules({ headers, request }: ReadyCall): void {
         );
     });
   });
-}
-
-function isSet(value: Json | undefined): boolean {
-  return value !== undefined && value !== null;
 }
 
 /** Another thread may hold the messages of a long body. */

@@ -3,7 +3,7 @@
 import { passedMembers } from "../../engine/request/task-body.ts";
 import { translatedForm, type Translation } from "../../engine/request/translated-form.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, isSet, type Json, type JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
 import type { RerankMemo as EncodedMemo } from "../../providers/tasks/ranking.ts";
 
@@ -73,10 +73,6 @@ function translate(body: JsonObject): Translation {
     untranslated: [],
     memo,
   };
-}
-
-function isSet(value: Json | undefined): value is Exclude<Json, null> {
-  return value !== undefined && value !== null;
 }
 
 function namedFields(fields: Json | undefined): readonly string[] | null {
