@@ -22,6 +22,12 @@ export interface TenantOrProject {
   readonly projectId: string | null;
 }
 
+/** The fields of a filter that finds what is in the tenant, or in the project. */
+export const scopeOf = ({ tenantId, projectId }: TenantOrProject) => ({
+  tenantId,
+  ...(projectId !== null && { projectId }),
+});
+
 export interface AdminCaller {
   readonly token: AccessToken;
   /** True for the personal token of a user with the operator right, and for a login whose claims grant that right. */

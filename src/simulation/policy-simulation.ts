@@ -1,6 +1,6 @@
 // Which of the last calls of a place a policy would deny, as it is and with another document, and whose they are. It
 // runs in the thread of simulations.
-import type { TenantOrProject } from "../auth/grants.ts";
+import { scopeOf, type TenantOrProject } from "../auth/grants.ts";
 import type { PolicyDocument } from "../policies/policy-settings.ts";
 import type { RecordedCall } from "../store/calls/calls.ts";
 import type { KeptReads } from "./kept-reads.ts";
@@ -53,13 +53,17 @@ interface Judged {
 }
 
 export async function policySimulation(
-  { place: { tenantId, projectId }, name, published, proposed, limit }: PolicyQuestion,
+  { place, name, published, proposed, limit }: PolicyQuestion,
   reads: KeptReads,
 ): Promise<PolicySimulation> {
-  const found = await reads.calls({ tenantId, ...(projectId !== null && { projectId }), limit });
+  const found = await reads.calls({ ...scopeOf(place), limit });
   const tokens = await reads.tokens([...new Set(found.calls.flatMap(({ tokenId }) => tokenId ?? []))]);
   const verdicts = (document: PolicyDocument | null) =>
-    policyVerdicts({ tenantId, tokens, policy: document === null ? null : { name, tenantId, projectId, document } });
+    policyVerdicts({
+      tenantId: place.tenantId,
+      tokens,
+      policy: document === null ? null : { name, tenantId: place.tenantId, projectId: place.projectId, document },
+    });
   const [now, then] = [verdicts(published), verdicts(proposed ?? published)];
   const judged = found.calls.map((call): Judged => ({ call, before: now(call), after: then(call) }));
   const denied = judged.filter(({ before, after }) => before === "allowed" && after === "denied");

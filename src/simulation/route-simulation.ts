@@ -3,7 +3,7 @@
 
 // Decides (records and configuration): Where would recorded calls go with another route? By: `routeSimulation`. Also:
 // `replay.ts` (`replay`). Rule: Plans and health are the engine's own; outcomes come from records.
-import type { TenantOrProject } from "../auth/grants.ts";
+import { scopeOf, type TenantOrProject } from "../auth/grants.ts";
 import { routesFor } from "../routing/resolve-route.ts";
 import type { RouteTest } from "../routing/test-settings.ts";
 import type { Snapshot } from "../core/snapshot.ts";
@@ -100,8 +100,6 @@ export async function routeSimulation(question: RouteQuestion, reads: KeptReads)
     asOfMs: found.asOfMs,
   };
 }
-
-const scopeOf = ({ tenantId, projectId }: TenantOrProject) => ({ tenantId, ...(projectId !== null && { projectId }) });
 
 /** The calls that can be simulated, the oldest first, and why the others cannot. */
 function sorted(

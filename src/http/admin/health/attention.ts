@@ -1,7 +1,7 @@
 // What needs somebody in a tenant or project: budgets that are about to be reached, limits that refuse many calls,
 // providers and routes that fail, access tokens that expire, models without a price.
 import { z } from "zod";
-import type { TenantOrProject } from "../../../auth/grants.ts";
+import { scopeOf, type TenantOrProject } from "../../../auth/grants.ts";
 import { type Role, roleAtLeast } from "../../../core/identity.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
@@ -196,10 +196,7 @@ async function prices({ calls }: World, at: TenantOrProject, nowMs: number): Pro
 /** Only for those who may list the tokens. */
 async function tokens(store: Reader, at: TenantOrProject, role: Role, nowMs: number): Promise<readonly Matter[]> {
   if (!roleAtLeast(role, at.projectId === null ? "admin" : "maintainer")) return [];
-  const { data } = await store.listTokens(
-    { limit: MOST_TOKENS },
-    { tenantId: at.tenantId, state: "live", ...(at.projectId !== null && { projectId: at.projectId }) },
-  );
+  const { data } = await store.listTokens({ limit: MOST_TOKENS }, { ...scopeOf(at), state: "live" });
   return data.flatMap(({ id, name, expiresAtMs }): readonly Matter[] =>
     expiresAtMs - nowMs > EXPIRING_MS
       ? []
@@ -213,8 +210,6 @@ async function tokens(store: Reader, at: TenantOrProject, role: Role, nowMs: num
         ],
   );
 }
-
-const scopeOf = ({ tenantId, projectId }: TenantOrProject) => ({ tenantId, ...(projectId !== null && { projectId }) });
 
 const shown = ({ kind, subject, text, atMs }: Matter): JsonObject => ({
   kind,

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { usd } from "../../../accounting/price.ts";
 import type { AccountReading, AccountStatus, LimitStore } from "../../../admission/limit-store.ts";
 import { periodAt, slidingLengthMs } from "../../../admission/windows.ts";
-import { nothingThere, type TenantOrProject } from "../../../auth/grants.ts";
+import { nothingThere, scopeOf, type TenantOrProject } from "../../../auth/grants.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { LimitRule, LimitScope } from "../../../core/configured/limit.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
@@ -147,10 +147,10 @@ const shareOf = (status: AccountStatus | undefined): number =>
 /** What a millisecond of the last hours has used, by project; the empty name is all of them. */
 type Recent = ReadonlyMap<string, { readonly nano_usd: number; readonly tokens: number }>;
 
-async function recentUse(calls: AdminCalls, { tenantId, projectId }: TenantOrProject, nowMs: number): Promise<Recent> {
+async function recentUse(calls: AdminCalls, at: TenantOrProject, nowMs: number): Promise<Recent> {
   const toMs = Math.floor(nowMs / HOUR_MS) * HOUR_MS + HOUR_MS;
   const fromMs = toMs - HOUR_MS - RECENT_MS;
-  const query = { tenantId, ...(projectId !== null && { projectId }), fromMs, toMs };
+  const query = { ...scopeOf(at), fromMs, toMs };
   const { data, totals } = await calls.usage({ limit: 1000 }, { ...query, by: ["project"], order: "cost" });
   const elapsedMs = nowMs - fromMs;
   const rate = ({ costNanoUsd, promptTokens, completionTokens }: UsageRow["sums"]) => ({
@@ -224,7 +224,7 @@ async function valuesOf(
   const fromMs = Math.floor(countedFromMs / 86_400_000) * 86_400_000;
   const { data } = await calls.usage(
     { limit: MOST_VALUES },
-    { tenantId, ...(within !== null && { projectId: within }), fromMs, by, order: "tokens" },
+    { ...scopeOf({ tenantId, projectId: within }), fromMs, by, order: "tokens" },
   );
   return data.flatMap(({ group }) => (group.every((value) => value !== null) ? [group.join(":")] : []));
 }
@@ -267,8 +267,7 @@ function summedScope({ scope, projectId, tenantId }: LimitRule, at: TenantOrProj
   } as const;
   const within = at.projectId ?? projectId;
   return {
-    tenantId,
-    ...(within !== null && { projectId: within }),
+    ...scopeOf({ tenantId, projectId: within }),
     ...Object.fromEntries(exact.map(([key, value]) => [names[key as keyof typeof names], value])),
   };
 }

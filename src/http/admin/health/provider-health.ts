@@ -2,7 +2,7 @@
 // and which routes depend on it.
 import { z } from "zod";
 import { latencyAt } from "../../../accounting/usage-sums.ts";
-import type { TenantOrProject } from "../../../auth/grants.ts";
+import { scopeOf, type TenantOrProject } from "../../../auth/grants.ts";
 import { CATALOGUE, type ErrorCode } from "../../../core/errors.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { type Snapshot, snapshotSeenBy } from "../../../core/snapshot.ts";
@@ -155,11 +155,7 @@ export async function providersAt(
   nowMs: number,
 ): Promise<readonly OneProvider[]> {
   const [{ data }, all] = await Promise.all([
-    calls.attempts({
-      tenantId: at.tenantId,
-      ...(at.projectId !== null && { projectId: at.projectId }),
-      fromHourMs: recentFrom(nowMs),
-    }),
+    calls.attempts({ ...scopeOf(at), fromHourMs: recentFrom(nowMs) }),
     targets(),
   ]);
   const asked = Map.groupBy(data, ({ provider }) => provider);
