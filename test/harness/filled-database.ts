@@ -9,14 +9,8 @@ import {
   ROLLED_TABLES,
   type StoredTable,
 } from "../../src/store/copies/stored-tables.ts";
-import {
-  columnsOf,
-  followNumbers,
-  insertRows,
-  isPostgres,
-  provideDays,
-  type Row,
-} from "../../src/store/copies/table-copies.ts";
+import { columnsOf, followNumbers, insertRows, provideDays, type Row } from "../../src/store/copies/table-copies.ts";
+import { usesPostgres } from "../../src/store/database/dialect.ts";
 
 type Db = Kysely<Schema>;
 
@@ -49,7 +43,7 @@ const FIRST_MS = 1_795_000_000_000;
 /** Replaces what is there by so many rows in each table, all alike in databases of any kind. */
 export async function fillDatabase(db: Db, rows: number): Promise<void> {
   const columns = await columnsOf(db);
-  if (isPostgres(db)) {
+  if (usesPostgres(db)) {
     const hour = Math.floor(FIRST_MS / 3_600_000);
     await provideDays(db, hour, hour);
   }

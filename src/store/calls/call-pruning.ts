@@ -1,5 +1,6 @@
 // Removes old calls and their records.
-import { type Kysely, PostgresAdapter, sql } from "kysely";
+import { type Kysely, sql } from "kysely";
+import { usesPostgres } from "../database/dialect.ts";
 import { pruneBlocks } from "./call-blocks.ts";
 import { removeTags } from "./call-ingest.ts";
 import { keyBoundAt } from "./call-keys.ts";
@@ -23,15 +24,13 @@ export async function prune(db: Db, { callsMs, detailsMs, placesMs }: KeptSince)
   );
 }
 
-const isPartitioned = (db: Db): boolean => db.getExecutor().adapter instanceof PostgresAdapter;
-
 async function pruneRecords(db: Db, beforeMs: number): Promise<number> {
-  const dropped = isPartitioned(db) ? await dropPartitions(db, "call_block", beforeMs) : 0;
+  const dropped = usesPostgres(db) ? await dropPartitions(db, "call_block", beforeMs) : 0;
   return dropped + (await pruneBlocks(db, beforeMs, PRUNED_AT_ONCE));
 }
 
 async function pruneCalls(db: Db, beforeMs: number): Promise<number> {
-  const dropped = isPartitioned(db) ? await dropDays(db, beforeMs) : 0;
+  const dropped = usesPostgres(db) ? await dropDays(db, beforeMs) : 0;
   const old = await db
     .selectFrom("call")
     .select(["id", "trace_id", "tags", "tenant_id", "project_id"])

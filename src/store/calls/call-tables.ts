@@ -1,6 +1,7 @@
 // Makes the tables of calls as the migration `0001-baseline` has them. Once that was released, a column that a later
 // migration adds is left out here.
-import { type Kysely, PostgresAdapter, sql } from "kysely";
+import { type Kysely, sql } from "kysely";
+import { usesPostgres } from "../database/dialect.ts";
 import { CALL_COLUMN_TYPES, type ColumnType } from "./call-column-types.ts";
 import { DIMENSION_COLUMNS, SUM_COLUMNS } from "./call-schema.ts";
 
@@ -25,7 +26,7 @@ export const POSTGRES_TYPES: Readonly<Record<ColumnType, string>> = {
 };
 
 export async function createCalls(db: Kysely<unknown>): Promise<void> {
-  const isPostgres = db.getExecutor().adapter instanceof PostgresAdapter;
+  const isPostgres = usesPostgres(db);
   const run = async (text: string): Promise<void> => void (await sql.raw(text).execute(db));
   await run(
     isPostgres

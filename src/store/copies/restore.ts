@@ -11,6 +11,7 @@ import type { CallSchema } from "../calls/call-schema.ts";
 import { explainedBy, openTarget } from "./copy-places.ts";
 import { ledgerFolderOf } from "../data-folder.ts";
 import type { Database, DatabasePlace } from "../database/database.ts";
+import { usesPostgres } from "../database/dialect.ts";
 import { lockFolder, slotsOf } from "../journal/journal-folder.ts";
 import { MIGRATION_NAMES, migrate, migrationsRun } from "../migrations.ts";
 import { moveMarks } from "../database/move-marks.ts";
@@ -18,7 +19,7 @@ import { type AccessReport, applyKnownAccess, type KnownAccess } from "./restore
 import type { Schema } from "../schema.ts";
 import { ROLLED_TABLES } from "./stored-tables.ts";
 import { StoreError } from "../store.ts";
-import { followNumbers, insertRows, isPostgres, type Row } from "./table-copies.ts";
+import { followNumbers, insertRows, type Row } from "./table-copies.ts";
 
 export interface RestoreOptions {
   readonly file: string;
@@ -183,7 +184,7 @@ async function hasRows(db: Kysely<Schema>): Promise<boolean> {
 }
 
 async function fill(db: Kysely<Schema>, { file, passphrase }: RestoreOptions): Promise<void> {
-  const partitions = isPostgres(db) ? new CallPartitions() : null;
+  const partitions = usesPostgres(db) ? new CallPartitions() : null;
   const last: [string, Row][] = [];
   let waiting: Row[] = [];
   let name = "";

@@ -1,7 +1,8 @@
 // Makes the rows of a table in one database equal to those in another one. Tables are compared in parts, by counts and
 // sums that each database works out itself, and only parts that differ are copied: what was copied before an
 // interruption, or has not changed since, is not copied again.
-import { type Kysely, PostgresAdapter, sql } from "kysely";
+import { type Kysely, sql } from "kysely";
+import { usesPostgres } from "../database/dialect.ts";
 import { CallPartitions } from "../calls/call-partitions.ts";
 import type { CallSchema } from "../calls/call-schema.ts";
 import type { Schema } from "../schema.ts";
@@ -104,7 +105,7 @@ export async function copyParts(
   for (const { from, to } of rangesOf(differingParts(there, here), there)) {
     const { column, size } = table.part;
     const bounds = sql<boolean>`${sql.ref(column)} >= ${BigInt(from) * BigInt(size)} and ${sql.ref(column)} < ${BigInt(to + 1) * BigInt(size)}`;
-    if (table.isByDay && isPostgres(target)) await provideDays(target, from, to);
+    if (table.isByDay && usesPostgres(target)) await provideDays(target, from, to);
     copied += await target.transaction().execute(async (tx) => {
       await sql`delete from ${sql.table(table.name)} where ${bounds}`.execute(tx);
       let rows = 0;
@@ -130,14 +131,11 @@ export async function copyWhole(source: Db, target: Db, tables: readonly StoredT
 
 /** PostgreSQL gives numbers to names by itself, and has to go on behind those that were given elsewhere. */
 export async function followNumbers(db: Db): Promise<void> {
-  if (!isPostgres(db)) return;
+  if (!usesPostgres(db)) return;
   await sql`select setval(pg_get_serial_sequence('call_name', 'number'), (select coalesce(max(number), 0) + 1 from call_name), false)`.execute(
     db,
   );
 }
-
-export const isPostgres = (db: Kysely<never> | Db): boolean =>
-  (db as Db).getExecutor().adapter instanceof PostgresAdapter;
 
 /** Makes the tables that PostgreSQL needs for calls of these hours. */
 export async function provideDays(db: Db, fromHour: number, toHour: number): Promise<void> {

@@ -1,7 +1,8 @@
 // Keeps a database from being changed by anybody, gateways of earlier versions included, while what is left of it is
 // copied: triggers refuse changes until a time in the database, so that a move that was killed holds nothing up for long.
 // https://sqlite.org/lang_createtrigger.html, https://www.postgresql.org/docs/current/sql-createtrigger.html
-import { type Kysely, PostgresAdapter, type RawBuilder, sql } from "kysely";
+import { type Kysely, type RawBuilder, sql } from "kysely";
+import { usesPostgres } from "../database/dialect.ts";
 import { codeOf } from "../../core/thrown.ts";
 import { FOREVER_MS, HELD, HELD_CODE } from "../database/move-marks.ts";
 import type { Schema } from "../schema.ts";
@@ -23,12 +24,10 @@ const GIVEN_UP_AFTER_MS = 60_000;
 /** What PostgreSQL says when a lock is not free, and when two wait for each other. */
 const BLOCKED: ReadonlySet<string> = new Set(["55P03", "40P01"]);
 
-const isPostgres = (db: Db): boolean => db.getExecutor().adapter instanceof PostgresAdapter;
-
 /** By the clock of the database, which alone is the same for all that use it. */
 const nowSql = (db: Db): RawBuilder<bigint> =>
   sql.raw(
-    isPostgres(db)
+    usesPostgres(db)
       ? "cast(extract(epoch from clock_timestamp()) * 1000 as bigint)"
       : "cast(unixepoch('subsec') * 1000 as integer)",
   );
@@ -39,7 +38,7 @@ export async function holdWrites(db: Db, id: string, forMs: number): Promise<voi
   for (;;)
     try {
       return await db.transaction().execute(async (tx) => {
-        await (isPostgres(tx) ? addPostgresTriggers(tx) : addSqliteTriggers(tx));
+        await (usesPostgres(tx) ? addPostgresTriggers(tx) : addSqliteTriggers(tx));
         await setUntil(tx, id, sql`${nowSql(tx)} + ${BigInt(forMs)}`);
       });
     } catch (error) {
@@ -72,7 +71,7 @@ export async function liftHold(db: Db, id: string): Promise<void> {
 
 /** Of a database that is to be filled again. */
 export async function removeHold(tx: Db): Promise<void> {
-  if (isPostgres(tx)) {
+  if (usesPostgres(tx)) {
     for (const table of HELD_TABLES) await sql.raw(`drop trigger if exists ${TRIGGER} on ${table}`).execute(tx);
     await sql.raw(`drop function if exists ${TRIGGER}()`).execute(tx);
     return;

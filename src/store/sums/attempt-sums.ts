@@ -1,7 +1,8 @@
 // What was asked of providers, and how it ended: sums of attempts by the hour in which their call began, by provider,
 // model and code (promise 9.9). Calls do not tell it: one that a fallback answered had failed at another provider, and
 // one that a limit refused asked nobody.
-import { type Kysely, PostgresAdapter, sql, type Transaction } from "kysely";
+import { type Kysely, sql, type Transaction } from "kysely";
+import { usesPostgres } from "../database/dialect.ts";
 import { type CallSchema, LATENCY_COLUMNS } from "../calls/call-schema.ts";
 import { POSTGRES_TYPES } from "../calls/call-tables.ts";
 import { namesOf, numbersOf } from "../calls/call-names.ts";
@@ -81,7 +82,7 @@ export async function addAttempts(
     }
   const all = [...groups.values()];
   const columns = sql.raw([...KEY, ...COUNTS, "last_trace_id"].join(", "));
-  const later = tx.getExecutor().adapter instanceof PostgresAdapter ? "greatest" : "max";
+  const later = usesPostgres(tx) ? "greatest" : "max";
   const raised = [
     ...COUNTS.map((column) => `${column} = call_attempt_hour.${column} + excluded.${column}`),
     `last_trace_id = ${later}(call_attempt_hour.last_trace_id, excluded.last_trace_id)`,
@@ -141,7 +142,7 @@ export async function attempts(
 
 /** Gateways of the former version go on beside this one, and leave out the attempts of their calls. */
 export async function createAttemptSums(db: Kysely<unknown>): Promise<void> {
-  const isPostgres = db.getExecutor().adapter instanceof PostgresAdapter;
+  const isPostgres = usesPostgres(db);
   const [wide, name] = isPostgres ? [POSTGRES_TYPES.integer, POSTGRES_TYPES.name] : ["integer", "integer"];
   const columns = [
     ...KEY.map((column) => `${column} ${column === "hour_ms" ? wide : name} not null`),

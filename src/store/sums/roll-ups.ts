@@ -3,7 +3,8 @@
 // users: those of a project's day, and those of an end user's week. Triggers of the database keep them
 // (roll-up-triggers.ts), whichever version of the gateway writes. What was there before them is added in the
 // background, the newest first.
-import { type Kysely, PostgresAdapter, sql, type Transaction } from "kysely";
+import { type Kysely, sql, type Transaction } from "kysely";
+import { usesPostgres } from "../database/dialect.ts";
 import { ROLL_UP_GROUPS, ROLL_UP_LOCK, rolledUp, type RollUpGroup } from "./roll-up-triggers.ts";
 
 /** How many sums one step adds at least: whole hours or days, and more would keep other writers waiting. */
@@ -35,7 +36,7 @@ async function addNewest<Schema>(db: Kysely<Schema>, group: RollUpGroup, atOnce:
   const [table, time] = [sql.table(of.table), sql.ref(of.time)];
   return await db.transaction().execute(async (tx) => {
     // Who writes sums has the same lock until its end, so that each sum is added either here or by a trigger.
-    if (tx.getExecutor().adapter instanceof PostgresAdapter) await lockRollUps(tx);
+    if (usesPostgres(tx)) await lockRollUps(tx);
     const toMs = await rolledFrom(tx, group);
     const { rows } = await sql<{
       readonly at_ms: bigint;

@@ -1,6 +1,7 @@
 // The rows of sums of any period, as one table of SQL: the sums of whole hours or days (of end users: days), and single
 // calls in the form of sums where a period begins, ends or is cut within an hour. Every call is in it exactly once.
-import { type Kysely, PostgresAdapter, type RawBuilder, sql } from "kysely";
+import { type Kysely, type RawBuilder, sql } from "kysely";
+import { usesPostgres } from "../database/dialect.ts";
 import { firstKeyAt, keyBoundAt, timeOfKey, timeOfKeySql } from "../calls/call-keys.ts";
 import { scopeConditions } from "../calls/call-reads.ts";
 import { type CallSchema, LATENCY_COLUMNS, SUM_COLUMNS } from "../calls/call-schema.ts";
@@ -246,7 +247,7 @@ async function pieceArms(
   const { scope } = query;
   const inScope = await scopeConditions(db, scope, "calls");
   if (inScope === null) return [];
-  const isPostgres = db.getExecutor().adapter instanceof PostgresAdapter;
+  const isPostgres = usesPostgres(db);
   return [pieceArm(query, pieces, inScope, isPostgres)];
 }
 
