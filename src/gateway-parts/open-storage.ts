@@ -2,7 +2,7 @@
 import { isReadableByOthers } from "../config/master-key.ts";
 import { systemClock } from "../core/clock.ts";
 import { keepAuditPruned } from "../store/audit/audit-settings.ts";
-import { keepContentsPruned, keepObjectsPruned, keepPruned, keepRolledUp } from "../store/calls/call-settings.ts";
+import { keepContentsPruned, keepObjectsPruned, keepPruned, keepRolledUp } from "../store/calls/call-retention.ts";
 import type { CallStore } from "../store/calls/calls.ts";
 import { ownFiles } from "../store/data-folder.ts";
 import { type EncryptedDatabase, openCalls, openDatabase } from "../store/open-database.ts";

@@ -20,7 +20,7 @@ import { providersSection, type ProviderFamily } from "../providers/settings.ts"
 import { type RouteConfiguration, routeProblems } from "../routing/route-problems.ts";
 import { toolServersSection } from "../mcp/settings.ts";
 import { auditSection } from "../store/audit/audit-settings.ts";
-import { callsSection } from "../store/calls/call-settings.ts";
+import { callsSection } from "../store/calls/call-retention.ts";
 import { ledgerSection } from "../store/journal/ledger-settings.ts";
 import { routeDefaultsSection, routesSection } from "../routing/settings.ts";
 import { projectsSection, tenantsSection } from "./scopes.ts";

@@ -1,7 +1,7 @@
 // How long calls are kept: what is removed when, in rounds, and that the end of the process does not wait for all of them.
 import { expect, test } from "bun:test";
 import type { KeptSince } from "../../../src/store/calls/calls.ts";
-import { callsSection, keepPruned, pruneOld } from "../../../src/store/calls/call-settings.ts";
+import { callsSection, keepPruned, pruneOld } from "../../../src/store/calls/call-retention.ts";
 
 const DAY_MS = 86_400_000;
 
