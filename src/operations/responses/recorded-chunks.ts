@@ -1,6 +1,13 @@
 // Turns events of a response back into chunks of a chat completion, where the content of calls is kept.
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { formOfCall, ITEM_DONE, PARTS } from "../../providers/responses/stream-grammar.ts";
+import { formOfCall, formOfEvent, ITEM_DONE } from "../../providers/responses/stream-grammar.ts";
+
+/** The member of a delta for each text that is not the input of a call. */
+const MEMBERS: Readonly<Record<string, string>> = {
+  content: "content",
+  refusal: "refusal",
+  reasoning: "reasoning_content",
+};
 
 /** Returns what whole events say, as chunks. A call is taken when it is complete. */
 export function chunksOfEvents(events: string): readonly JsonObject[] {
@@ -14,13 +21,12 @@ export function chunksOfEvents(events: string): readonly JsonObject[] {
 
 function chunksOf(event: JsonObject): readonly JsonObject[] {
   const { type, delta, item, response, output_index: index } = event;
+  const form = formOfEvent(type as string);
+  if (form !== null) {
+    const member = type === form.delta ? MEMBERS[form.chat ?? ""] : undefined;
+    return member === undefined ? [] : [chunk({ [member]: delta })];
+  }
   switch (type) {
-    case PARTS.message.output_text.delta:
-      return [chunk({ content: delta })];
-    case PARTS.message.refusal.delta:
-      return [chunk({ refusal: delta })];
-    case PARTS.reasoning.summary_text.delta:
-      return [chunk({ reasoning_content: delta })];
     case ITEM_DONE:
       return isObject(item) ? callOf(item, index as number) : [];
     case "response.completed":

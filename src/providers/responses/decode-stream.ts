@@ -114,7 +114,6 @@ class ResponseStream implements StreamDecoder {
 
   #onText(form: PartForm, type: string, event: JsonObject): readonly ChatChunk[] {
     if (type === form.delta) return this.#onPiece(form, this.#itemAt(event, form.item), event);
-    if (type !== form.done) return NO_CHUNKS;
     const item = this.#itemAt(event, form.item);
     const whole = event[form.whole];
     if (form.at !== null) return this.#chunks.complete(item, form, event[form.at], whole);

@@ -97,15 +97,17 @@ export const ANNOTATION_ADDED = `${PARTS.message.output_text.events}.annotation.
 export const PARTS_ADDED: ReadonlySet<string> = new Set(Object.values(LISTS).map(({ events }) => `${events}.added`));
 export const PARTS_DONE: ReadonlySet<string> = new Set(Object.values(LISTS).map(({ events }) => `${events}.done`));
 
-const BY_EVENTS: ReadonlyMap<string, PartForm> = new Map(FORMS.map((form) => [form.events, form]));
+const BY_EVENT: ReadonlyMap<string, PartForm> = new Map(
+  FORMS.flatMap((form) => [form.delta, form.done].map((event) => [event, form])),
+);
 const INPUTS: ReadonlyMap<unknown, PartForm> = new Map(
   FORMS.flatMap((form) => (form.list === null ? [[form.item, form]] : [])),
 );
 const IN_CHAT: ReadonlySet<unknown> = new Set(FORMS.flatMap(({ item, chat }) => (chat === null ? [] : [item])));
 
-/** Returns the form of the part whose text an event is about; `null` for other events. */
+/** Returns the form of the part whose text an event lengthens or ends; `null` for other events. */
 export function formOfEvent(type: string): PartForm | null {
-  return BY_EVENTS.get(type.slice(0, type.lastIndexOf("."))) ?? null;
+  return BY_EVENT.get(type) ?? null;
 }
 
 /**

@@ -312,6 +312,25 @@ describe("a stream", () => {
     expect(without.response["output"][0].content[0].logprobs).toEqual([]);
   });
 
+  test("[d12.5] has a citation at the part that it belongs to, also where the message has waited and goes on with a refusal", async () => {
+    const citation = { url: "https://a.test/", title: "A", start_index: 0, end_index: 2 };
+    const { events } = await streamed(
+      [
+        callPiece(0, '{"a"', "weather"),
+        openaiChunk({ content: "Hi" }),
+        openaiChunk({ annotations: [{ type: "url_citation", url_citation: citation }] }),
+        openaiChunk({ refusal: "No." }),
+        callPiece(0, ":1}"),
+        openaiChunk({}, "tool_calls"),
+      ],
+      { tools: [weather] },
+    );
+    expect(events.find(({ type }) => type.endsWith("annotation.added"))).toMatchObject({
+      content_index: 0,
+      annotation: { type: "url_citation", ...citation },
+    });
+  });
+
   test("[d12.5] that breaks off tells it by error, flat and nested, and by response.failed with what there is", async () => {
     const { events, response } = await streamed([
       openaiChunk({ content: "Hel" }),

@@ -13,6 +13,7 @@ import {
   PARTS_ADDED,
   PARTS_DONE,
 } from "../../../src/providers/responses/stream-grammar.ts";
+import { chunksOfEvents } from "../../../src/operations/responses/recorded-chunks.ts";
 import { cannedUpstream } from "../../harness/in-process.ts";
 import { openaiChunk } from "../../harness/upstream.ts";
 import { type Read, streamed } from "../../providers/responses/events.ts";
@@ -48,7 +49,8 @@ describe("the table of the grammar", () => {
       if (form.list === null) continue;
       expect([PARTS_ADDED.has(form.partAdded!), PARTS_DONE.has(form.partDone!)]).toEqual([true, true]);
     }
-    expect([ITEM_ADDED, ANNOTATION_ADDED, "response.content_part.done"].map(formOfEvent)).toEqual([null, null, null]);
+    const others = [ITEM_ADDED, ANNOTATION_ADDED, "response.content_part.done", "response.output_text.new_step"];
+    expect(others.map(formOfEvent)).toEqual(others.map(() => null));
   });
 });
 
@@ -86,6 +88,8 @@ const CHUNKS: Readonly<Record<Chat, JsonObject>> = {
   function: called("look_up", TEXT),
   custom: called("patch", JSON.stringify({ input: TEXT })),
 };
+/** What is kept of it, as the delta of a chunk. */
+const KEPT: Readonly<Record<Chat, JsonObject>> = { ...CHUNKS, custom: called("look_up", TEXT) };
 /** Where a client of chat completions finds it. */
 const READ: Readonly<Record<Chat, (read: Read) => unknown>> = {
   content: ({ text }) => text,
@@ -139,6 +143,14 @@ describe.each(FORMS)("$type of $item", (form) => {
     expect(said.map(([, find]) => find(read))).toEqual(chat === null ? [] : [TEXT]);
     const { text, refusal, reasoning, calls } = read;
     if (chat === null) expect([text, refusal, reasoning, calls.length]).toEqual(["", "", "", 0]);
+  });
+
+  test("[d11.3] what is kept of it is what it is in a chat completion", async () => {
+    const events = (await passed(form)).map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+    const deltas = chunksOfEvents(events.join("")).flatMap(
+      ({ choices }) => (choices as readonly JsonObject[])[0]!["delta"],
+    );
+    expect(deltas).toEqual([...(chat === null ? [] : [KEPT[chat]]), {}]);
   });
 
   // what a chat completion says of reasoning is written as its summary

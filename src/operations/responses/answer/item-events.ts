@@ -72,7 +72,7 @@ export class ItemEvents {
       for (const [index, part] of item.parts.entries()) {
         this.#openPart(item, at, index);
         if (part.text !== "") this.delta(part.text, part.logprobs);
-        for (const [number] of part.annotations.entries()) this.annotated(item, at, number);
+        for (const number of part.annotations.keys()) this.annotated(item, at, number, index);
       }
     else if (item.kind === "reasoning") {
       if (item.text === "") return;
@@ -107,8 +107,8 @@ export class ItemEvents {
     return deltaText(this.#head, piece, this.#hasLogprobs ? (logprobs ?? []) : null);
   }
 
-  annotated(item: MessageItem, at: number, number: number): void {
-    const index = item.parts.length - 1;
+  /** Announces an annotation of a part, the last one if it is not named. */
+  annotated(item: MessageItem, at: number, number: number, index = item.parts.length - 1): void {
     this.#event(ANNOTATION_ADDED, {
       ...partPlace(PARTS.message.output_text, item.id, at, index),
       annotation_index: number,
