@@ -150,10 +150,12 @@ export interface StreamDecoder {
    */
   readonly passes?: true | EventPasses;
   /**
-   * Present where the decoder keeps or counts the text of parts. Returns what takes further pieces of the part that the
-   * last event was about: events that differ from it only in their piece of text need not pass `push`.
+   * Present where a piece of text belongs to what earlier events have begun, such as a block. Returns what takes further
+   * pieces behind the last event: those that differ from it only in their piece of text need not pass `push`.
    */
   growth?(): (piece: string) => void;
+  /** The member of an event that only pads it: it may differ from event to event, and no chunk has it. */
+  readonly padding?: string;
   /** Returns the piece of text in the JSON of an event. Absent in the form of chat completions. */
   pieceIn?(event: Json): Json | undefined;
   /** Throws StreamError when the event carries an error of the provider. */
@@ -177,6 +179,7 @@ export function decoderAround(
     end,
     ...(passes !== undefined && { passes }),
     ...(inner.growth !== undefined && { growth: () => inner.growth!() }),
+    ...(inner.padding !== undefined && { padding: inner.padding }),
     ...(inner.pieceIn !== undefined && { pieceIn: (event: Json) => inner.pieceIn!(event) }),
     ...(inner.isPlainText !== undefined && { isPlainText: inner.isPlainText }),
   };

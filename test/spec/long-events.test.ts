@@ -1,7 +1,7 @@
 // Promise 5.8: single events of megabytes in a provider's stream. They are passed on whole, within bounds of what they
 // contain.
 import { describe, expect, test } from "bun:test";
-import { piecesOf } from "../../src/engine/long-bodies/long-events.ts";
+import { piecesOf } from "../../src/engine/long-bodies/written-in-turns.ts";
 import { cannedUpstream, stubGateway } from "../harness/in-process.ts";
 
 const event = (content: string, more = ""): string =>

@@ -7,7 +7,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { isKey, keyFinder, type KeyFinder, keyRemover, KeyWatch } from "../../core/text/quoted-key.ts";
 import { type Credential, secretsOf } from "../../core/target.ts";
 import type { SseEvent } from "../../wire/sse.ts";
-import { isLongEvent } from "../long-bodies/long-events.ts";
+import { isLongEvent } from "../long-bodies/read-in-turns.ts";
 import { decoderAround, type StreamDecoder } from "../../providers/provider.ts";
 
 const NO_KEYS: readonly string[] = [];

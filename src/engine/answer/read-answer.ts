@@ -9,7 +9,7 @@ import { parseSentObject } from "../../providers/answers/sent-json.ts";
 import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import type { OpenAnswer } from "../attempt/upstream-requests.ts";
 import { LONG_BODY_BYTES } from "../long-bodies/long-body-thread.ts";
-import { valueInTurns } from "../long-bodies/long-events.ts";
+import { valueInTurns } from "../long-bodies/read-in-turns.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { answerWithoutKeys } from "./answer-keys.ts";
 import type { PassedText } from "./non-streaming-answer.ts";

@@ -6,7 +6,7 @@ import { isObject, type JsonObject } from "../../core/json.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import { ANY_TEXT, calledIn, pieceOf } from "../stream/tool-call-deltas.ts";
 import { StreamGuard } from "./guard-answer.ts";
-import { piecesOf } from "../long-bodies/long-events.ts";
+import { piecesOf } from "../long-bodies/written-in-turns.ts";
 
 interface GuardedChoice {
   readonly index: number;

@@ -2,10 +2,10 @@
 import { isObject, type Json } from "../../core/json.ts";
 import { joinedBytes } from "../../wire/body-bytes.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
-import { LONG_EVENT, piecesOf } from "./long-events.ts";
+import { LONG_TEXT } from "./read-in-turns.ts";
 
 /** In characters. A shorter text costs less in the outline than as a text of its own. */
-const LONG_TEXT = 1024;
+const OWN_TEXT = 1024;
 
 /** Returns the text in UTF-8. */
 export async function textInTurns(text: string): Promise<Uint8Array> {
@@ -20,7 +20,7 @@ export async function jsonInTurns(value: Json): Promise<Uint8Array> {
   const texts: string[] = [];
   await yieldToLoop();
   const outline = withTexts(value, (text) => {
-    if (text.length < LONG_TEXT) return text;
+    if (text.length < OWN_TEXT) return text;
     texts.push(text);
     return mark;
   });
@@ -47,9 +47,9 @@ class TurnWriter {
   }
 
   async writePieces(text: string, spelled: (piece: string) => string): Promise<void> {
-    for (const piece of piecesOf(text, LONG_EVENT)) {
+    for (const piece of piecesOf(text, LONG_TEXT)) {
       this.#sinceTurn += piece.length;
-      if (this.#sinceTurn > LONG_EVENT) {
+      if (this.#sinceTurn > LONG_TEXT) {
         await yieldToLoop();
         this.#sinceTurn = piece.length;
       }
@@ -87,4 +87,19 @@ function withTexts(value: Json, replaced: (text: string) => string): Json {
     if (other !== member) (changed ??= { ...value })[name] = other;
   }
   return changed ?? value;
+}
+
+/** Yields pieces of about `length` characters. No surrogate pair is cut, because each piece is encoded separately. */
+export function* piecesOf(text: string, length: number): Generator<string> {
+  for (let start = 0; start < text.length;) {
+    const cut = start + length;
+    const cutsPair = cut < text.length && isLeading(text.charCodeAt(cut - 1));
+    const end = !cutsPair ? cut : length > 1 ? cut - 1 : cut + 1;
+    yield text.slice(start, end);
+    start = end;
+  }
+}
+
+function isLeading(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff;
 }

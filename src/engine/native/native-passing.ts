@@ -7,7 +7,7 @@ import type { NativeOperation } from "../../providers/provider.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { answerKeyFinder, answerWithoutKeys, eventsWithoutKeys } from "../answer/answer-keys.ts";
 import type { EventNumbers, Growing, NativeEvents } from "../answer-form.ts";
-import { isLongEvent, LONG_EVENT } from "../long-bodies/long-events.ts";
+import { isLongEvent, LONG_TEXT } from "../long-bodies/read-in-turns.ts";
 import type { StreamWriter } from "../stream/stream-writer.ts";
 import { NativeKeys } from "./native-keys.ts";
 
@@ -49,7 +49,7 @@ export class NativePassing {
 
   /** Whether the event is long, or makes long ones, so that it is passed in steps. */
   isLong(event: SseEvent): boolean {
-    return isLongEvent(event) || this.#events.repeats?.(event, LONG_EVENT) === true;
+    return isLongEvent(event) || this.#events.repeats?.(event, LONG_TEXT) === true;
   }
 
   /** Does the same as `pass` in steps, of which each needs a turn of the event loop. Each returns whole events. */

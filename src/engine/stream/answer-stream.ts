@@ -9,7 +9,7 @@
 // Else `upstream_incomplete`.
 import { GatewayError } from "../../core/errors.ts";
 import type { ChatAnswer, ChatChunk, Usage } from "../../core/chat.ts";
-import { isLongEvent, LONG_EVENT, readableEvents } from "../long-bodies/long-events.ts";
+import { isLongEvent, LONG_TEXT, readableEvents } from "../long-bodies/read-in-turns.ts";
 import { MalformedAnswer, type StreamDecoder } from "../../providers/provider.ts";
 import type { EventReceiver, SseEvent, SseParser } from "../../wire/sse.ts";
 import type { UpstreamBody } from "../../wire/upstream.ts";
@@ -83,6 +83,8 @@ export class ResponseStream implements AnswerStream, EventReceiver {
   readonly #clock: CallClock;
   /** `null` when every event has to be parsed. */
   readonly #patterns: EventPatterns | NativePatterns | null;
+  /** The format of the stream has no events that could be taken as text before they are read. */
+  readonly #takesWholeEvents: boolean;
   /** The events of the present read from the first long one on, which need turns of their own. */
   #later: SseEvent[] = [];
   #hasEnded = false;
@@ -99,6 +101,7 @@ export class ResponseStream implements AnswerStream, EventReceiver {
     this.#parts = parts;
     this.#clock = clock;
     this.#patterns = patternsOf(parts);
+    this.#takesWholeEvents = this.#patterns !== null && parts.parser.pushTo === undefined;
   }
 
   async next(): Promise<string | null> {
@@ -154,7 +157,7 @@ export class ResponseStream implements AnswerStream, EventReceiver {
     const text = this.#text;
     this.#text = "";
     // a long text is encoded in a turn of its own
-    if (text.length >= LONG_EVENT) await yieldToLoop();
+    if (text.length >= LONG_TEXT) await yieldToLoop();
     return text;
   }
 
@@ -174,7 +177,7 @@ export class ResponseStream implements AnswerStream, EventReceiver {
       return parser.end();
     }
     this.#turnBytes += bytes.length;
-    if (this.#patterns === null) return parser.push(bytes);
+    if (this.#patterns === null || this.#takesWholeEvents) return parser.push(bytes);
     this.#later = [];
     try {
       parser.pushTo!(bytes, this);
@@ -205,6 +208,7 @@ export class ResponseStream implements AnswerStream, EventReceiver {
   /** Writes an event that is not long and that no guard searches. Others like it may then be written as text. */
   #write(event: SseEvent): void {
     const { decoder, writer, passing } = this.#parts;
+    if (this.#takesWholeEvents && !event.data.includes("\n") && this.take(textOf(event), 0) > 0) return;
     const chunks = decoder.push(event);
     let shown = "";
     let isRepaired = false;
@@ -313,9 +317,16 @@ export class ResponseStream implements AnswerStream, EventReceiver {
 
 function patternsOf(parts: AnswerStreamParts): EventPatterns | NativePatterns | null {
   const { parser, decoder, guarded, normalizer, passing, maxEventBytes } = parts;
-  if (parser.pushTo === undefined || guarded !== null || normalizer === null) return null;
-  if (passing !== null) return new NativePatterns({ maxEventBytes, passing, decoder, generated: normalizer.generated });
-  return decoder.passes === undefined ? null : new EventPatterns({ maxEventBytes, normalizer, decoder });
+  if (guarded !== null || normalizer === null) return null;
+  if (passing === null)
+    return decoder.passes === undefined ? null : new EventPatterns({ maxEventBytes, normalizer, decoder });
+  if (parser.pushTo === undefined) return null;
+  return new NativePatterns({ maxEventBytes, passing, decoder, generated: normalizer.generated });
+}
+
+/** An event as text, as a format of text has it. */
+function textOf({ event, data }: SseEvent): string {
+  return `${event === "" ? "" : `event: ${event}\n`}data: ${data}\n\n`;
 }
 
 function tooMuch(): MalformedAnswer {

@@ -10,9 +10,9 @@ import { isVendorField } from "../answer/strict-fields.ts";
 import { EventMatcher, type EventTemplate } from "./event-matcher.ts";
 import type { StreamNormalizer } from "./stream-normalizer.ts";
 
-/** Its holes are the text and, where the provider pads its events, the padding behind it. */
+/** Its holes are the text and, where the provider pads its events, the padding. */
 interface EventPattern extends EventTemplate {
-  /** The literals of the client's event, in which the padding stands before the text. */
+  /** The literals of the client's event. Where that has the padding too, it stands before the text. */
   readonly shown: readonly string[];
   readonly grew: ((piece: string) => void) | undefined;
 }
@@ -20,7 +20,7 @@ interface EventPattern extends EventTemplate {
 export interface EventPatternParts {
   readonly maxEventBytes: number;
   /** Its `passes` is there. */
-  readonly decoder: Pick<StreamDecoder, "passes" | "growth" | "pieceIn">;
+  readonly decoder: Pick<StreamDecoder, "passes" | "growth" | "padding" | "pieceIn">;
   /** Has written the events that are parsed. */
   readonly normalizer: StreamNormalizer;
 }
@@ -68,7 +68,7 @@ export class EventPatterns {
       if (pattern === null) break;
       pattern.grew?.(matcher.said);
       writer.repeated?.(matcher.said);
-      const padding = pattern.holes.length === 1 ? "" : text.slice(matcher.paddingStart, matcher.paddingEnd);
+      const padding = pattern.shown.length === 2 ? "" : text.slice(matcher.paddingStart, matcher.paddingEnd);
       this.#shown += shownEvent(pattern.shown, padding, matcher.written);
       at = matcher.end;
     }
@@ -113,24 +113,27 @@ export class EventPatterns {
   #patternOf(head: string, data: string, chunk: ChatChunk, name: string, shown: string): EventPattern | null {
     const choice = chunk.choices[0]!;
     const piece = choice.delta![name] as string;
-    const padded = this.#last === null ? null : nameOfPadding(this.#last, chunk);
+    const { decoder } = this.#parts;
+    const hidden = paddingIn(data, decoder.padding);
+    const padded = hidden !== null || this.#last === null ? null : nameOfPadding(this.#last, chunk);
+    const padding = padded === null ? hidden : (chunk[padded] as string);
     const withText = marked(data, piece, TEXT);
-    const whole = withText === null || padded === null ? withText : marked(withText, chunk[padded] as string, PADDING);
-    if (whole === null || !this.#isMarked(parsed(whole), padded)) return null;
-    const [marks, padding] = padded === null ? [[TEXT], ""] : [[TEXT, PADDING], chunk[padded] as string];
+    const whole = withText === null || padding === null ? withText : marked(withText, padding, PADDING);
+    if (whole === null) return null;
+    if (!this.#isMarked(parsed(whole), padding === null ? null : (padded ?? decoder.padding!))) return null;
+    const marks = (padding === null ? [TEXT] : [TEXT, PADDING]).toSorted((a, b) => whole.indexOf(a) - whole.indexOf(b));
     const literals = literalsOf(`${head}data: ${whole}\n\n`, marks);
     const written = this.#parts.normalizer.preview({
       ...chunk,
       ...(padded !== null && { [padded]: PADDING }),
       choices: [{ ...choice, delta: { [name]: TEXT } }],
     });
-    const shownLiterals = literalsOf(written, marks.toReversed());
+    const shownLiterals = literalsOf(written, padded === null ? [TEXT] : [PADDING, TEXT]);
     if (literals === null || shownLiterals === null) return null;
-    if (shownEvent(shownLiterals, padding, JSON.stringify(piece).slice(1, -1)) !== shown) return null;
-    const { decoder } = this.#parts;
+    if (shownEvent(shownLiterals, padding ?? "", JSON.stringify(piece).slice(1, -1)) !== shown) return null;
     const { passes = true } = decoder;
     return {
-      holes: padded === null ? ["text"] : ["text", "padding"],
+      holes: marks.map((mark) => (mark === TEXT ? "text" : "padding")),
       literals,
       number: 0,
       passesPiece: passes === true ? passesAll : passes.pieces(choice.index ?? 0, name),
@@ -193,6 +196,13 @@ function marked(text: string, value: string, mark: string): string | null {
   const literal = JSON.stringify(value);
   const at = text.indexOf(literal);
   return at < 0 ? null : text.slice(0, at + 1) + mark + text.slice(at + literal.length - 1);
+}
+
+/** Returns what a member of an event is that pads it; `null` where it has none. */
+function paddingIn(data: string, name: string | undefined): string | null {
+  const event = name === undefined ? null : parsed(data);
+  const padding = isObject(event) ? event[name!] : undefined;
+  return typeof padding === "string" ? padding : null;
 }
 
 /** Returns what stands around the marks; `null` when they do not stand in this order. */

@@ -32,7 +32,7 @@ import { ChoiceWriter, mergedStream } from "./fan-out.ts";
 import type { Answered, AttemptWork, OpenAttempt } from "../attempt/run-attempt.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { splitChunk } from "../guards/guarded-chunks.ts";
-import { LONG_EVENT } from "../long-bodies/long-events.ts";
+import { LONG_TEXT } from "../long-bodies/read-in-turns.ts";
 import type { StreamUnderGuards } from "../guards/guard-scheduler.ts";
 import { collectedBytes } from "../call/collected-bytes.ts";
 import { readAnswer, TURNS_BYTES } from "../answer/read-answer.ts";
@@ -305,7 +305,7 @@ async function chunksOf(open: OpenAnswer, resolved: Resolved, call: Call): Promi
     finish_reason: choice.finish_reason ?? ("stop" as const),
   }));
   const chunk = chunkOfAnswer({ ...answer, choices });
-  return isLong ? [...splitChunk(chunk, LONG_EVENT)] : [chunk];
+  return isLong ? [...splitChunk(chunk, LONG_TEXT)] : [chunk];
 }
 
 function sendingOf(

@@ -13,7 +13,8 @@ import type { StreamForm } from "../answer-form.ts";
 import type { Call } from "../call/call.ts";
 import { withAttempts } from "../plan/complete.ts";
 import { endingRequest, type OpenAttempt, outcomeOf } from "../attempt/run-attempt.ts";
-import { LONG_EVENT, piecesOf } from "../long-bodies/long-events.ts";
+import { LONG_TEXT } from "../long-bodies/read-in-turns.ts";
+import { piecesOf } from "../long-bodies/written-in-turns.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 
 /** A stream of which nothing has been sent yet: that of a provider, or that of several rounds. */
@@ -159,7 +160,7 @@ export class StreamSession {
           if (this.#state === "left") return;
           if (text === null) return controller.close();
           const sent = this.#leaving(text);
-          if (sent.length < LONG_EVENT) controller.enqueue(sent);
+          if (sent.length < LONG_TEXT) controller.enqueue(sent);
           else await this.#enqueueInTurns(controller, sent);
           this.#call.content?.sent(this.#form.chunksIn(sent));
           if (this.#onPiece !== null && !this.#isOver) this.#onPiece(sent.length, this.#call.clock.elapsedMs());
@@ -176,7 +177,7 @@ export class StreamSession {
    * delay other calls.
    */
   async #enqueueInTurns(controller: ReadableStreamDefaultController<string>, text: string): Promise<void> {
-    for (const piece of piecesOf(text, LONG_EVENT)) {
+    for (const piece of piecesOf(text, LONG_TEXT)) {
       if (this.#state === "left") return;
       controller.enqueue(piece);
       await yieldToLoop();

@@ -7,6 +7,7 @@ import type { SseEvent } from "../../wire/sse.ts";
 import { answerToolOf } from "../claude/json-output.ts";
 import { redactedDetail, thinkingDetail } from "../conversation/signed-thinking.ts";
 import { GrowingTurn } from "../content-blocks/carried-turn.ts";
+import { GrownText } from "../content-blocks/grown-text.ts";
 import {
   chunkOf,
   NO_CHUNKS,
@@ -52,9 +53,6 @@ const KINDS: Readonly<Record<string, "text" | "thinking" | "call">> = {
   input_json_delta: "call",
 };
 
-/** In characters. */
-const MAX_GROWN = 65_536;
-
 export function openStream(context: DecodeContext): StreamDecoder {
   return new MessageStream(answerToolOf(context.memo));
 }
@@ -73,8 +71,7 @@ class MessageStream implements StreamDecoder {
   #blockIndex = -1;
   /** The last one. */
   #delta: JsonObject = {};
-  /** The pieces that came behind it without an event, as one. */
-  #grown = "";
+  readonly #grown = new GrownText((piece) => this.#grow(withPiece(this.#delta, piece), piece.length));
   #usage: JsonObject = {};
   #stopReason: string | null = null;
   #stopSequence: ReturnType<typeof stopSequenceOf> = {};
@@ -89,7 +86,7 @@ class MessageStream implements StreamDecoder {
   push(sent: SseEvent): readonly ChatChunk[] {
     const { event: name, data } = sent;
     if (name === "error") throw new StreamError(classifyError({ status: 200, body: data }));
-    this.#takeGrown();
+    this.#grown.flush();
     const event = readEvent(sent);
     // the beginning of a block that comes twice would begin a second one
     const isRepeated = data === this.#begunWith;
@@ -127,16 +124,7 @@ class MessageStream implements StreamDecoder {
   }
 
   growth(): (piece: string) => void {
-    return (piece) => {
-      this.#grown += piece;
-      if (this.#grown.length > MAX_GROWN) this.#takeGrown();
-    };
-  }
-
-  #takeGrown(): void {
-    const piece = this.#grown;
-    this.#grown = "";
-    if (piece !== "") this.#grow(withPiece(this.#delta, piece), piece.length);
+    return this.#grown.push;
   }
 
   end(): readonly ChatChunk[] {

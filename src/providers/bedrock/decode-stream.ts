@@ -6,6 +6,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { answerToolOf } from "../claude/json-output.ts";
 import { GrowingTurn } from "../content-blocks/carried-turn.ts";
+import { GrownText } from "../content-blocks/grown-text.ts";
 import {
   chunkOf,
   NO_CHUNKS,
@@ -20,7 +21,7 @@ import { parseEventObject, textOrEmpty } from "../answers/sent-json.ts";
 import { classifyError } from "./errors.ts";
 import { besideAnswer, finishOf, isCutOff, usageOf } from "./outcome.ts";
 import { hiddenDetail, reasoningDetail } from "./reasoning.ts";
-import { annotationsOf, carriedTurn, endBlock, growBlock, isOfService } from "./turn-content.ts";
+import { annotationsOf, carriedTurn, endBlock, growBlock, isOfService, pieceOf, withPiece } from "./turn-content.ts";
 
 const MAX_OPEN_CALLS = 1024;
 
@@ -46,6 +47,12 @@ class ConverseStream implements StreamDecoder {
   #reasoning = { text: "", signature: "" };
   #citations: Json[] = [];
   #citedFrom = 0;
+  /** The last delta, and the index of its block. */
+  #delta: JsonObject = {};
+  #index: Json | undefined;
+  readonly #grown = new GrownText((piece) => this.#grow(this.#index, withPiece(this.#delta, piece), piece.length));
+  readonly passes = true;
+  readonly padding = "p";
   isTerminated = false;
 
   constructor(answerTool: string | null, model: string) {
@@ -55,6 +62,7 @@ class ConverseStream implements StreamDecoder {
 
   push(sent: SseEvent): readonly ChatChunk[] {
     const { event: name, data } = sent;
+    this.#grown.flush();
     // the beginning of a block that comes twice would begin a second one
     const isRepeated = data === this.#begunWith;
     this.#begunWith = name === "contentBlockStart" ? data : null;
@@ -77,6 +85,14 @@ class ConverseStream implements StreamDecoder {
         if (/exception$/i.test(name)) throw new StreamError(classifyError({ status: 200, body: data }, name));
         return NO_CHUNKS;
     }
+  }
+
+  pieceIn(event: Json): Json | undefined {
+    return isObject(event) && isObject(event["delta"]) ? (pieceOf(event["delta"]) ?? undefined) : undefined;
+  }
+
+  growth(): (piece: string) => void {
+    return this.#grown.push;
   }
 
   end(): readonly ChatChunk[] {
@@ -106,9 +122,16 @@ class ConverseStream implements StreamDecoder {
     return chunks;
   }
 
-  /** `size` is the length of the event's data. */
-  #onDelta({ delta, contentBlockIndex: index }: JsonObject, size: number): readonly ChatChunk[] {
+  /** `length` is that of the event's data. */
+  #onDelta({ delta, contentBlockIndex: index }: JsonObject, length: number): readonly ChatChunk[] {
     if (!isObject(delta)) return NO_CHUNKS;
+    this.#delta = delta;
+    this.#index = index;
+    return this.#grow(index, delta, pieceOf(delta)?.length ?? length);
+  }
+
+  /** `size` is the number of characters that are kept of it. */
+  #grow(index: Json | undefined, delta: JsonObject, size: number): readonly ChatChunk[] {
     this.#turn.grow(index, delta, size, growBlock);
     const { text, toolUse, reasoningContent, citation } = delta;
     if (typeof text === "string") return this.#chunks.text(text);

@@ -86,6 +86,23 @@ function isUnsigned({ reasoningContent }: JsonObject): boolean {
   return isObject(text) && (text["signature"] ?? "") === "";
 }
 
+/** Returns the piece that a delta adds to a text of its block; `null` where it brings something else, or something beside it. */
+export function pieceOf(delta: JsonObject): string | null {
+  const { text, reasoningContent, toolUse } = delta;
+  if (Object.keys(delta).length > 1) return null;
+  if (typeof text === "string") return text;
+  const inner = reasoningContent ?? toolUse;
+  if (!isObject(inner) || Object.keys(inner).length > 1) return null;
+  const piece = reasoningContent === undefined ? inner["input"] : inner["text"];
+  return typeof piece === "string" ? piece : null;
+}
+
+/** Returns the delta with another piece. */
+export function withPiece({ reasoningContent, toolUse }: JsonObject, piece: string): JsonObject {
+  if (reasoningContent !== undefined) return { reasoningContent: { text: piece } };
+  return toolUse === undefined ? { text: piece } : { toolUse: { input: piece } };
+}
+
 /**
  * Adds a delta to its block. Text blocks have no start event, and become cited blocks with their first citation. The
  * pieces of an input are joined as a text until the block ends.

@@ -35,6 +35,18 @@ class LineStream implements StreamDecoder {
   private begun = false;
   private calls = 0;
   private finished = false;
+  readonly passes = true;
+  readonly padding = "created_at";
+
+  pieceIn(line: Json): Json | undefined {
+    const message = isObject(line) ? line["message"] : undefined;
+    if (!isObject(message)) return undefined;
+    return message["content"] === "" ? message["thinking"] : message["content"];
+  }
+
+  growth(): () => void {
+    return () => {};
+  }
 
   push(event: SseEvent): readonly ChatChunk[] {
     const line = readLine(event.data, parseEventObject(event));

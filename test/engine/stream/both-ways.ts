@@ -11,7 +11,7 @@ import { StreamNormalizer } from "../../../src/engine/stream/stream-normalizer.t
 import { StreamSerializer } from "../../../src/operations/chat/stream-serializer.ts";
 import { decoderAround } from "../../../src/providers/provider.ts";
 import { providers } from "../../../src/providers/registry.ts";
-import { createSseParser, type SseEvent } from "../../../src/wire/sse.ts";
+import { createSseParser, type SseEvent, type SseParser } from "../../../src/wire/sse.ts";
 import { frameOf } from "../../contract/provider-requests.ts";
 
 const NO_USAGE = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
@@ -23,6 +23,8 @@ export interface StreamOptions {
   readonly provider?: string;
   /** What the request's encoder has noted for the decoder. */
   readonly memo?: Json;
+  /** Of server-sent events, if left out. */
+  readonly parser?: () => SseParser;
   readonly credential?: Credential | null;
   /** The bytes of each read. */
   readonly cut?: number;
@@ -45,7 +47,7 @@ export async function translated(source: string, options: StreamOptions = {}) {
   const decoder = decoderWithoutKeys(provider.openStream({ model: "m", memo: options.memo ?? null }), credential);
   const parts = {
     body: body as never,
-    parser: createSseParser({ maxEventBytes }),
+    parser: options.parser?.() ?? createSseParser({ maxEventBytes }),
     decoder: rewrites
       ? decoder
       : decoderAround(decoder, { push: (one) => decoder.push(one), end: () => decoder.end() }),

@@ -1,6 +1,6 @@
 // How much of a provider's stream is handled in one turn of the event loop, whatever arrives at once.
 import { describe, expect, spyOn, test } from "bun:test";
-import { LONG_EVENT } from "../../../src/engine/long-bodies/long-events.ts";
+import { LONG_TEXT } from "../../../src/engine/long-bodies/read-in-turns.ts";
 import { TURN_BYTES } from "../../../src/engine/stream/answer-stream.ts";
 import type { Operation } from "../../../src/engine/operation.ts";
 import { CHAT_COMPLETIONS } from "../../../src/operations/chat/chat-completions.ts";
@@ -144,7 +144,7 @@ describe("a call in many pieces, beside which another waits", () => {
 });
 
 describe("a long event between pieces of text", () => {
-  const call = { id: "c0", type: "function", function: { name: "f", arguments: `{"a":"${"x".repeat(LONG_EVENT)}"}` } };
+  const call = { id: "c0", type: "function", function: { name: "f", arguments: `{"a":"${"x".repeat(LONG_TEXT)}"}` } };
   const pieces = choice({ content: "word " }, null).repeat(4);
   const long = choice({ tool_calls: [{ index: 0, ...call }] }, null);
   const body = `${pieces}${long}${pieces}${choice({}, "tool_calls")}data: [DONE]\n\n`;

@@ -1,5 +1,5 @@
 // Writes the events of one attempt at a round, from the strict chunks of the stream normalizer.
-import { LONG_EVENT } from "../../../engine/long-bodies/long-events.ts";
+import { LONG_TEXT } from "../../../engine/long-bodies/read-in-turns.ts";
 import type { StreamWriter } from "../../../engine/stream/stream-writer.ts";
 import type { ChatChunk, ChunkChoice, FinishReason, Usage } from "../../../core/chat.ts";
 import type { JsonObject } from "../../../core/json.ts";
@@ -85,7 +85,7 @@ export class ResponseWriter implements StreamWriter {
   }
 
   get endsLong(): boolean {
-    return this.#items.characters >= LONG_EVENT;
+    return this.#items.characters >= LONG_TEXT;
   }
 
   endInSteps(chunk: ChatChunk, total: Usage): readonly (() => string)[] {

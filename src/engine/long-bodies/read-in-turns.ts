@@ -1,5 +1,5 @@
-// Single events of megabytes in the streams of providers, and answers as long as that (promise 5.8). Each is read in turns
-// of its own, and may contain only as many values and escapes as can be read in one turn.
+// Reads long texts of providers in turns (promise 5.8): answers of megabytes, and single events as long as that. Each may
+// contain only as many values and escapes as can be read in one turn.
 import { MalformedAnswer } from "../../providers/provider.ts";
 import type { Json } from "../../core/json.ts";
 import { JsonError } from "../../wire/json/json-error.ts";
@@ -8,8 +8,8 @@ import { scanValue } from "../../wire/json/json-scan.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 
-/** In characters. */
-export const LONG_EVENT = 524_288;
+/** From this length on a text is long, in characters. */
+export const LONG_TEXT = 524_288;
 /**
  * The runtime reads some hundred million characters of a text in a second, but it decodes escaped ones one by one: this
  * many take 10 to 15 ms. An event of 16 MiB could contain eight times as many.
@@ -30,7 +30,7 @@ const BOUNDS = {
 const BACKSLASH = 0x5c;
 
 export function isLongEvent({ data }: SseEvent): boolean {
-  return data.length >= LONG_EVENT;
+  return data.length >= LONG_TEXT;
 }
 
 /**
@@ -82,21 +82,6 @@ function parsed(text: string, changedNumbers: readonly number[]): Json | undefin
     if (!(thrown instanceof JsonError)) throw thrown;
     return undefined;
   }
-}
-
-/** Yields pieces of about `length` characters. No surrogate pair is cut, because each piece is encoded separately. */
-export function* piecesOf(text: string, length: number): Generator<string> {
-  for (let start = 0; start < text.length;) {
-    const cut = start + length;
-    const cutsPair = cut < text.length && isLeading(text.charCodeAt(cut - 1));
-    const end = !cutsPair ? cut : length > 1 ? cut - 1 : cut + 1;
-    yield text.slice(start, end);
-    start = end;
-  }
-}
-
-function isLeading(unit: number): boolean {
-  return unit >= 0xd800 && unit <= 0xdbff;
 }
 
 function tooMuch(sent: string, excess: string): MalformedAnswer {
