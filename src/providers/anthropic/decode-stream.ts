@@ -120,7 +120,7 @@ class MessageStream implements StreamDecoder {
   }
 
   pieceIn(event: Json): Json | undefined {
-    return isObject(event) && isObject(event["delta"]) ? (pieceOf(event["delta"]) ?? undefined) : undefined;
+    return isObject(event) && isObject(event["delta"]) ? pieceOf(event["delta"]) : undefined;
   }
 
   growth(): (piece: string) => void {

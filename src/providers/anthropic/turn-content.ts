@@ -90,11 +90,11 @@ const PIECES: Readonly<Record<string, string>> = {
   compaction_delta: "content",
 };
 
-/** Returns the piece that a delta adds to a text of its block; `null` where it brings something else. */
-export function pieceOf(delta: JsonObject): string | null {
+/** Returns the piece that a delta adds to a text of its block; undefined where it brings something else. */
+export function pieceOf(delta: JsonObject): string | undefined {
   const name = PIECES[delta["type"] as string];
   const piece = name === undefined ? undefined : delta[name];
-  return typeof piece === "string" ? piece : null;
+  return typeof piece === "string" ? piece : undefined;
 }
 
 /** Returns a delta that brings another piece than `delta` and nothing else. */

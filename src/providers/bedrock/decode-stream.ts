@@ -88,7 +88,7 @@ class ConverseStream implements StreamDecoder {
   }
 
   pieceIn(event: Json): Json | undefined {
-    return isObject(event) && isObject(event["delta"]) ? (pieceOf(event["delta"]) ?? undefined) : undefined;
+    return isObject(event) && isObject(event["delta"]) ? pieceOf(event["delta"]) : undefined;
   }
 
   growth(): (piece: string) => void {

@@ -86,15 +86,15 @@ function isUnsigned({ reasoningContent }: JsonObject): boolean {
   return isObject(text) && (text["signature"] ?? "") === "";
 }
 
-/** Returns the piece that a delta adds to a text of its block; `null` where it brings something else, or something beside it. */
-export function pieceOf(delta: JsonObject): string | null {
+/** Returns the piece that a delta adds to a text of its block; undefined where it brings something else, or something beside it. */
+export function pieceOf(delta: JsonObject): string | undefined {
   const { text, reasoningContent, toolUse } = delta;
-  if (Object.keys(delta).length > 1) return null;
+  if (Object.keys(delta).length > 1) return undefined;
   if (typeof text === "string") return text;
   const inner = reasoningContent ?? toolUse;
-  if (!isObject(inner) || Object.keys(inner).length > 1) return null;
+  if (!isObject(inner) || Object.keys(inner).length > 1) return undefined;
   const piece = reasoningContent === undefined ? inner["input"] : inner["text"];
-  return typeof piece === "string" ? piece : null;
+  return typeof piece === "string" ? piece : undefined;
 }
 
 /** Returns the delta with another piece. */
