@@ -15,6 +15,11 @@ export interface SseEvent {
   readonly value?: Json;
 }
 
+/** The text of an event in a stream of server-sent events. Its data is one line. */
+export function textOfEvent({ event, data }: SseEvent): string {
+  return `${event === "" ? "" : `event: ${event}\n`}data: ${data}\n\n`;
+}
+
 export interface SseParser {
   /**
    * Returns the events that these bytes complete. The bytes may be reused afterwards. Throws UpstreamFault `too_large`;

@@ -3,7 +3,7 @@
 // that fits it to the last character passes in the same way. Every other event is parsed.
 import type { TokenTally } from "../../accounting/estimate.ts";
 import type { ChatChunk } from "../../core/chat.ts";
-import type { SseEvent } from "../../wire/sse.ts";
+import { type SseEvent, textOfEvent } from "../../wire/sse.ts";
 import type { StreamDecoder } from "../../providers/provider.ts";
 import type { EventNumbers, Growing } from "../answer-form.ts";
 import { EventMatcher, type EventTemplate, type Hole } from "../stream/event-matcher.ts";
@@ -90,7 +90,7 @@ export class NativePatterns {
   }
 
   /** `chunks` are those of the event, and `shown` is what was passed on for it. */
-  learn({ event, data }: SseEvent, chunks: readonly ChatChunk[], shown: string): void {
+  learn(event: SseEvent, chunks: readonly ChatChunk[], shown: string): void {
     const member = chunks.length === 1 ? nameOfText(chunks[0]!) : null;
     if (member === null) {
       // what follows belongs to another part of the answer
@@ -98,7 +98,7 @@ export class NativePatterns {
       return;
     }
     if (!this.#matcher.mayLearn()) return;
-    const text = `${event === "" ? "" : `event: ${event}\n`}data: ${data}\n\n`;
+    const text = textOfEvent(event);
     const piece = textPlace(text, chunks[0]!.choices[0]!.delta![member] as string);
     const number = placeOf("number", NUMBERS, text);
     const { passing, decoder } = this.#parts;

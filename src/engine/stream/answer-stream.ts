@@ -11,7 +11,7 @@ import { GatewayError } from "../../core/errors.ts";
 import type { ChatAnswer, ChatChunk, Usage } from "../../core/chat.ts";
 import { isLongEvent, LONG_TEXT, readableEvents } from "../long-bodies/read-in-turns.ts";
 import { MalformedAnswer, type StreamDecoder } from "../../providers/provider.ts";
-import type { EventReceiver, SseEvent, SseParser } from "../../wire/sse.ts";
+import { type EventReceiver, type SseEvent, type SseParser, textOfEvent } from "../../wire/sse.ts";
 import type { UpstreamBody } from "../../wire/upstream.ts";
 import type { CallClock } from "../call/call-clock.ts";
 import type { StreamUnderGuards } from "../guards/guard-scheduler.ts";
@@ -83,8 +83,6 @@ export class ResponseStream implements AnswerStream, EventReceiver {
   readonly #clock: CallClock;
   /** `null` when every event has to be parsed. */
   readonly #patterns: EventPatterns | NativePatterns | null;
-  /** The format of the stream has no events that could be taken as text before they are read. */
-  readonly #takesWholeEvents: boolean;
   /** The events of the present read from the first long one on, which need turns of their own. */
   #later: SseEvent[] = [];
   #hasEnded = false;
@@ -101,7 +99,6 @@ export class ResponseStream implements AnswerStream, EventReceiver {
     this.#parts = parts;
     this.#clock = clock;
     this.#patterns = patternsOf(parts);
-    this.#takesWholeEvents = this.#patterns !== null && parts.parser.pushTo === undefined;
   }
 
   async next(): Promise<string | null> {
@@ -177,10 +174,10 @@ export class ResponseStream implements AnswerStream, EventReceiver {
       return parser.end();
     }
     this.#turnBytes += bytes.length;
-    if (this.#patterns === null || this.#takesWholeEvents) return parser.push(bytes);
+    if (this.#patterns === null || parser.pushTo === undefined) return parser.push(bytes);
     this.#later = [];
     try {
-      parser.pushTo!(bytes, this);
+      parser.pushTo(bytes, this);
     } catch (thrown) {
       // what follows `[DONE]` does not matter
       if (!this.#hasEnded) this.#failure = thrown;
@@ -207,8 +204,10 @@ export class ResponseStream implements AnswerStream, EventReceiver {
 
   /** Writes an event that is not long and that no guard searches. Others like it may then be written as text. */
   #write(event: SseEvent): void {
-    const { decoder, writer, passing } = this.#parts;
-    if (this.#takesWholeEvents && !event.data.includes("\n") && this.take(textOf(event), 0) > 0) return;
+    const { decoder, writer, passing, parser } = this.#parts;
+    // where the format of the stream is no text, the parser could not ask
+    const mayTake = this.#patterns !== null && parser.pushTo === undefined && !event.data.includes("\n");
+    if (mayTake && this.take(textOfEvent(event), 0) > 0) return;
     const chunks = decoder.push(event);
     let shown = "";
     let isRepaired = false;
@@ -319,14 +318,11 @@ function patternsOf(parts: AnswerStreamParts): EventPatterns | NativePatterns | 
   const { parser, decoder, guarded, normalizer, passing, maxEventBytes } = parts;
   if (guarded !== null || normalizer === null) return null;
   if (passing === null)
-    return decoder.passes === undefined ? null : new EventPatterns({ maxEventBytes, normalizer, decoder });
+    return decoder.passes === undefined
+      ? null
+      : new EventPatterns({ maxEventBytes, normalizer, decoder, passes: decoder.passes });
   if (parser.pushTo === undefined) return null;
   return new NativePatterns({ maxEventBytes, passing, decoder, generated: normalizer.generated });
-}
-
-/** An event as text, as a format of text has it. */
-function textOf({ event, data }: SseEvent): string {
-  return `${event === "" ? "" : `event: ${event}\n`}data: ${data}\n\n`;
 }
 
 function tooMuch(): MalformedAnswer {

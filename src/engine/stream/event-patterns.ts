@@ -4,8 +4,8 @@
 // last character is written as the pattern says, with its own text. Every other event is parsed.
 import type { ChatChunk, ChunkDelta } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import type { StreamDecoder } from "../../providers/provider.ts";
-import type { SseEvent } from "../../wire/sse.ts";
+import type { EventPasses, StreamDecoder } from "../../providers/provider.ts";
+import { type SseEvent, textOfEvent } from "../../wire/sse.ts";
 import { isVendorField } from "../answer/strict-fields.ts";
 import { EventMatcher, type EventTemplate } from "./event-matcher.ts";
 import type { StreamNormalizer } from "./stream-normalizer.ts";
@@ -19,8 +19,8 @@ interface EventPattern extends EventTemplate {
 
 export interface EventPatternParts {
   readonly maxEventBytes: number;
-  /** Its `passes` is there. */
-  readonly decoder: Pick<StreamDecoder, "passes" | "growth" | "padding" | "pieceIn">;
+  readonly passes: NonNullable<StreamDecoder["passes"]>;
+  readonly decoder: Pick<StreamDecoder, "growth" | "padding" | "pieceIn">;
   /** Has written the events that are parsed. */
   readonly normalizer: StreamNormalizer;
 }
@@ -29,11 +29,12 @@ export interface EventPatternParts {
 const TEXT = `text ${crypto.randomUUID()}`;
 const PADDING = `padding ${crypto.randomUUID()}`;
 
-const passesAll = (): boolean => true;
+const ALL_PASS: EventPasses = { events: () => true, pieces: () => () => true };
 
 /** The patterns of one stream. */
 export class EventPatterns {
   readonly #parts: EventPatternParts;
+  readonly #passes: EventPasses;
   readonly #matcher: EventMatcher<EventPattern>;
   /** The chunk from which the last pattern was made; `null` once an event has fitted a pattern. */
   #last: ChatChunk | null = null;
@@ -43,14 +44,11 @@ export class EventPatterns {
 
   constructor(parts: EventPatternParts) {
     this.#parts = parts;
-    const { decoder, maxEventBytes, normalizer } = parts;
-    const { passes = true } = decoder;
+    const { passes, maxEventBytes, normalizer } = parts;
+    const judge = passes === true ? ALL_PASS : passes;
+    this.#passes = judge;
     this.#place = normalizer.writer.place;
-    this.#matcher = new EventMatcher(
-      maxEventBytes,
-      normalizer.generated,
-      passes === true ? passesAll : (events) => passes.events(events),
-    );
+    this.#matcher = new EventMatcher(maxEventBytes, normalizer.generated, (events) => judge.events(events));
   }
 
   /**
@@ -60,7 +58,7 @@ export class EventPatterns {
   take(text: string, start: number): number {
     const matcher = this.#matcher;
     const { writer } = this.#parts.normalizer;
-    this.#hasMoved();
+    this.#forgetWhereMoved();
     matcher.begin(text);
     let at = start;
     while (at < text.length) {
@@ -76,8 +74,11 @@ export class EventPatterns {
     return at;
   }
 
-  /** Forgets the patterns where the writer has come to another place, because what they yield is no longer right. */
-  #hasMoved(): boolean {
+  /**
+   * Forgets the patterns where the writer has come to another place, because what they yield is no longer right. Returns
+   * whether it has.
+   */
+  #forgetWhereMoved(): boolean {
     const { place } = this.#parts.normalizer.writer;
     if (place === this.#place) return false;
     this.#place = place;
@@ -97,20 +98,20 @@ export class EventPatterns {
    * none, and where it needed repair. Nothing happens where the event has another form, where the writer has come to another
    * place, or after too many patterns that no event fitted.
    */
-  learn({ event, data }: SseEvent, chunks: readonly ChatChunk[], shown: string): void {
+  learn(event: SseEvent, chunks: readonly ChatChunk[], shown: string): void {
     const [chunk] = chunks;
     // what a decoder keeps belongs to the part that the last event was about
     if (this.#parts.decoder.growth !== undefined) this.#matcher.forget();
-    if (this.#hasMoved() || chunk === undefined || chunks.length > 1 || shown === "") return;
+    if (this.#forgetWhereMoved() || chunk === undefined || chunks.length > 1 || shown === "") return;
     if (!this.#parts.normalizer.repeatsEvents) return;
     const name = nameOfText(chunk);
     if (name === null || !this.#matcher.mayLearn()) return;
-    const pattern = this.#patternOf(event === "" ? "" : `event: ${event}\n`, data, chunk, name, shown);
+    const pattern = this.#patternOf(event, chunk, name, shown);
     this.#last = chunk;
     if (pattern !== null) this.#matcher.learn(pattern);
   }
 
-  #patternOf(head: string, data: string, chunk: ChatChunk, name: string, shown: string): EventPattern | null {
+  #patternOf({ event, data }: SseEvent, chunk: ChatChunk, name: string, shown: string): EventPattern | null {
     const choice = chunk.choices[0]!;
     const piece = choice.delta![name] as string;
     const { decoder } = this.#parts;
@@ -122,7 +123,7 @@ export class EventPatterns {
     if (whole === null) return null;
     if (!this.#isMarked(parsed(whole), padding === null ? null : (padded ?? decoder.padding!))) return null;
     const marks = (padding === null ? [TEXT] : [TEXT, PADDING]).toSorted((a, b) => whole.indexOf(a) - whole.indexOf(b));
-    const literals = literalsOf(`${head}data: ${whole}\n\n`, marks);
+    const literals = literalsOf(textOfEvent({ event, data: whole }), marks);
     const written = this.#parts.normalizer.preview({
       ...chunk,
       ...(padded !== null && { [padded]: PADDING }),
@@ -131,12 +132,11 @@ export class EventPatterns {
     const shownLiterals = literalsOf(written, padded === null ? [TEXT] : [PADDING, TEXT]);
     if (literals === null || shownLiterals === null) return null;
     if (shownEvent(shownLiterals, padding ?? "", JSON.stringify(piece).slice(1, -1)) !== shown) return null;
-    const { passes = true } = decoder;
     return {
       holes: marks.map((mark) => (mark === TEXT ? "text" : "padding")),
       literals,
       number: 0,
-      passesPiece: passes === true ? passesAll : passes.pieces(choice.index ?? 0, name),
+      passesPiece: this.#passes.pieces(choice.index ?? 0, name),
       shown: shownLiterals,
       grew: decoder.growth?.(),
     };
