@@ -7,6 +7,7 @@ import { openLogins } from "./auth/logins/logins.ts";
 import { reportThreshold, thresholdWatch } from "./admission/budget-thresholds.ts";
 import { openBudgetUsage } from "./admission/budget-usage.ts";
 import { openMemoryLimits } from "./admission/memory.ts";
+import { openGuardServices } from "./engine/guards/outside-guards.ts";
 import { openGuardThreads } from "./engine/guards/guard-threads.ts";
 import { handleCall } from "./engine/handle.ts";
 import { CallNotes } from "./engine/call/call-notes.ts";
@@ -216,6 +217,11 @@ async function openAll(base: Base, parts: ProcessParts): Promise<ServingGateway>
     toolServers,
     argumentChecks: new ArgumentChecks(),
     guards,
+    guardServices: openGuardServices({
+      upstream,
+      clock: systemClock,
+      allowPrivateAddresses: () => source.current().allowPrivateAddresses,
+    }),
     ledger: records.ledger,
     traffic,
     cache,
@@ -467,6 +473,11 @@ export function openCallContext(snapshot: Snapshot, upstreamProxy: ProxySettings
     toolServers,
     argumentChecks: new ArgumentChecks(),
     guards: openGuardThreads({ onEnded: () => {} }),
+    guardServices: openGuardServices({
+      upstream,
+      clock: systemClock,
+      allowPrivateAddresses: () => snapshot.allowPrivateAddresses,
+    }),
     ledger: noLedger,
     traffic,
     cache: null,

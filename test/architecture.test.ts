@@ -81,6 +81,11 @@ const VENDOR_NAMES_ALLOWED: readonly Allowance[] = [
   },
   { path: "src/mcp/settings.ts", text: "custom", reason: "zod's word for a problem that one finds oneself" },
   {
+    path: "src/guards/outside/outside-settings.ts",
+    text: "custom",
+    reason: "zod's word for a problem that one finds oneself",
+  },
+  {
     path: "src/auth/settings/content-settings.ts",
     text: "custom",
     reason: "zod's word for a problem that one finds oneself",

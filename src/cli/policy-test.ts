@@ -108,7 +108,7 @@ type GuardCost = { readonly policy: string } & ReturnType<typeof guardCost>;
 
 function costsOf({ policies }: PlacedPolicies): readonly GuardCost[] {
   return policies.flatMap(({ id, document: { guard } }) =>
-    guard === undefined ? [] : [{ policy: id, ...guardCost(compileGuard(guard).work) }],
+    guard === undefined || guard.service !== undefined ? [] : [{ policy: id, ...guardCost(compileGuard(guard).work) }],
   );
 }
 

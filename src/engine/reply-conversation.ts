@@ -22,7 +22,8 @@ export async function replyConversation(ready: ReadyCall, own: AnswerForm): Prom
   if (explains) return replyExplained(prepare, request, principal, headers, call, await opening);
   const isStreamed = request.params.stream === true;
   if (opening !== null) {
-    const rounds = opening.then((session) => {
+    const rounds = opening.then(async (session) => {
+      if (call.services !== null) await call.policies!.askAbout(session.request);
       form.stream.tools?.listed(session.servers);
       return new ToolRounds(session, prepare, call);
     });

@@ -6,6 +6,7 @@ import type { NationalId } from "./detector-national-ids.ts";
 import { matchesNothing, patternDetector } from "./pattern-machine.ts";
 import { compilePattern, PatternError, type PatternProgram } from "./pattern-program.ts";
 import { compatibleForm } from "./read-text.ts";
+import { compileService, type ServiceDocument, type ServiceOwner } from "./outside/outside-settings.ts";
 
 /** Matches of more than this many UTF-16 units are not found. */
 const MAX_MATCH = 1024;
@@ -18,17 +19,13 @@ export interface GuardDocument {
   readonly action: "block" | "mask";
   readonly mask?: string | undefined;
   readonly on_error: "block" | "allow";
+  readonly service?: ServiceDocument | undefined;
 }
 
-export function compileGuard({
-  on,
-  classes,
-  national_ids: countries,
-  patterns,
-  action,
-  mask,
-  on_error: onError,
-}: GuardDocument): Guard {
+export function compileGuard(
+  { on, classes, national_ids: countries, patterns, action, mask, on_error: onError, service }: GuardDocument,
+  owner: ServiceOwner = UNKNOWN_OWNER,
+): Guard {
   const detectors = [
     ...[...new Set(classes)].flatMap((name) => detectorsOf(name, countries)),
     ...patterns.map(guardPattern),
@@ -39,10 +36,12 @@ export function compileGuard({
     action,
     mask: mask ?? null,
     onError,
-    work: workOf(detectors),
+    work: service === undefined ? workOf(detectors) : Number.POSITIVE_INFINITY,
     detectors,
+    service: service === undefined ? null : compileService(service, owner),
   };
 }
+const UNKNOWN_OWNER: ServiceOwner = { tenantId: null, isTrusted: false };
 
 export function workOf(detectors: readonly Detector[]): number {
   return detectors.reduce((sum, { work }) => sum + work, 0);

@@ -30,7 +30,16 @@ export function sentGuard({ id, name, mode, guard }: GuardPolicy): SentGuard {
 
 export function receivedGuard({ id, name, mode, action, mask, onError, sources }: SentGuard): GuardPolicy {
   const detectors = sources.map(openDetector);
-  const guard: Guard = { onInput: true, onOutput: true, action, mask, onError, work: workOf(detectors), detectors };
+  const guard: Guard = {
+    onInput: true,
+    onOutput: true,
+    action,
+    mask,
+    onError,
+    work: workOf(detectors),
+    detectors,
+    service: null,
+  };
   return unscopedGuard({ id, name, mode, guard });
 }
 
@@ -43,6 +52,8 @@ export function unscopedGuard(policy: Pick<GuardPolicy, "id" | "name" | "mode" |
 export interface Texts {
   readonly plain: readonly string[];
   readonly json: readonly string[];
+  /** How many of the plain texts, from the first on, can be replaced; absent for all. The others are names and ids. */
+  readonly replaceable?: number;
 }
 
 export interface Matches {
@@ -55,6 +66,8 @@ export interface Matches {
   readonly masks: readonly string[];
   /** The indexes of guards that did not finish within their time, or that found more than can be masked in one turn. */
   readonly unsearched: readonly number[];
+  /** Why they did not, where that is another reason than time. */
+  readonly reasons?: ReadonlyMap<number, string>;
 }
 
 /** Masking so many takes some 20 ms, in the thread that serves calls. */

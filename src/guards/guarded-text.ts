@@ -30,9 +30,9 @@ export function blocksUnsearched({ mode, guard }: GuardPolicy): boolean {
 }
 
 /** Reports that the guard could not search a text. Throws BlockedText if the policy blocks in that case. */
-export function noteUnsearched(policy: GuardPolicy, onFinding: GuardFinding): void {
-  onFinding(policy, UNSEARCHED);
-  if (blocksUnsearched(policy)) throw new BlockedText(policy, UNSEARCHED);
+export function noteUnsearched(policy: GuardPolicy, onFinding: GuardFinding, why: string = UNSEARCHED): void {
+  onFinding(policy, why);
+  if (blocksUnsearched(policy)) throw new BlockedText(policy, why);
 }
 
 interface Watch {

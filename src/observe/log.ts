@@ -16,6 +16,7 @@ import {
   type PolicyOutcome,
 } from "../core/record/record.ts";
 import { toldPlan } from "../core/record/record-text.ts";
+import type { GuardServiceUse } from "../core/configured/outside-guard.ts";
 import type { ToolRun } from "../core/configured/tool.ts";
 import { memoizeBounded } from "../core/memoization.ts";
 import { parseRecord } from "../wire/json/record-json.ts";
@@ -208,6 +209,7 @@ function lineOf(record: CallRecord) {
     ...(record.tools.length > 0 || record.rounds > 1 ? toolsFields(record) : undefined),
     limits: unlessEmpty(record.limits.map(limitFields)),
     policies: unlessEmpty(record.policies.map(policyFields)),
+    guard_services: unlessEmpty(record.guardServices.map(serviceFields)),
     warnings: unlessEmpty(record.warnings),
     cancelled: record.cancelled || undefined,
     metadata: record.metadata ?? undefined,
@@ -298,6 +300,21 @@ function limitFields({ id, value, unit, before, reserved, settled, after, wouldR
     after,
     would_refuse: wouldRefuse || undefined,
     refused,
+  };
+}
+
+function serviceFields(use: GuardServiceUse) {
+  return {
+    policy: use.policy,
+    type: use.type,
+    place: use.place,
+    requests: use.requests,
+    characters: use.characters,
+    waited_ms: milliseconds(use.waitedMs),
+    slowest_ms: milliseconds(use.slowestMs),
+    found: unlessEmpty(use.found),
+    failures: use.failures || undefined,
+    cost_nano_usd: use.costNanoUsd ?? undefined,
   };
 }
 

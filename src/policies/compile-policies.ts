@@ -57,10 +57,18 @@ export function projectPolicies(all: readonly Policy[]): ProjectPolicies {
     targetRules: rules.filter(({ perTarget }) => perTarget),
     inputGuards: guards.filter(({ guard }) => guard.onInput),
     outputGuards: guards.filter(({ guard }) => guard.onOutput),
+    hasServices: guards.some(({ guard }) => guard.service !== null),
   };
 }
 
-function compilePolicy({ id, name: known, document }: Configured<PolicyDocument>): Policy {
+function compilePolicy({
+  id,
+  name: known,
+  document,
+  tenantId,
+  origin,
+  byOperator,
+}: Configured<PolicyDocument>): Policy {
   const { mode, message, scope } = document;
   const name = known ?? document.name ?? id;
   const concernsTarget = targetScope(scope);
@@ -73,7 +81,8 @@ function compilePolicy({ id, name: known, document }: Configured<PolicyDocument>
     concernsTarget,
     perTarget: concernsTarget !== null,
   };
-  if (document.guard !== undefined) return { ...scoped, kind: "guard", guard: compileGuard(document.guard) };
+  const owner = { tenantId, isTrusted: origin === "file" || byOperator === true };
+  if (document.guard !== undefined) return { ...scoped, kind: "guard", guard: compileGuard(document.guard, owner) };
   const { rule, mentionsTarget, mentionsNow } = ruleOf(document.rule!);
   return {
     ...scoped,

@@ -5,6 +5,7 @@ import { DETECTOR_CLASSES } from "../guards/detector-classes.ts";
 import { NATIONAL_ID_NAMES, type NationalId } from "../guards/detector-national-ids.ts";
 import { guardPattern } from "../guards/compile-guard.ts";
 import { PatternError } from "../guards/pattern-program.ts";
+import { serviceSettings } from "../guards/outside/outside-settings.ts";
 import { compileRule, MAX_RULE, RuleError } from "./policy-rule.ts";
 
 const POLICY_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
@@ -60,6 +61,7 @@ const guard = z
       .max(MAX_PATTERNS)
       .default([])
       .meta({ title: "Patterns", description: "Regular expressions (RE2). A match has at most 1,024 characters." }),
+    service: serviceSettings.optional(),
     action: z.enum(["block", "mask"]).meta({
       title: "Action",
       description: "`block` refuses the call, or ends a stream with an error event; `mask` replaces each match.",
@@ -72,12 +74,19 @@ const guard = z
     on_error: z.enum(["block", "allow"]).default("block").meta({
       title: "On error",
       description:
-        "What happens to a text that cannot be checked within the time limit of guards: docs/policies.md. `block` refuses the call, or ends a stream; `allow` passes the text unchecked.",
+        "What happens to a text that cannot be checked, within the time limit of guards or by the service: docs/policies.md. `block` refuses the call, or ends a stream; `allow` passes the text unchecked.",
     }),
   })
   .superRefine((value, context) => {
-    if (value.classes.length === 0 && value.patterns.length === 0)
-      context.addIssue({ code: "custom", path: [], message: "expected classes or patterns" });
+    const searches = value.classes.length > 0 || value.patterns.length > 0;
+    if (!searches && value.service === undefined)
+      context.addIssue({ code: "custom", path: [], message: "expected classes, patterns or a service" });
+    if (searches && value.service !== undefined)
+      context.addIssue({
+        code: "custom",
+        path: ["service"],
+        message: "expected no classes and patterns beside a service: make two policies, one for each",
+      });
     if (value.national_ids.length > 0 && !value.classes.includes("national_id"))
       context.addIssue({
         code: "custom",

@@ -199,6 +199,20 @@ const FULL: Required<CallRecord> = {
     },
   ],
   policies: [{ name: "p", effect: "failed", why: "No such key: team" }],
+  guardServices: [
+    {
+      policy: "p",
+      type: "request",
+      place: "input",
+      requests: 1,
+      characters: 5,
+      waitedMs: 2,
+      slowestMs: 2,
+      found: ["PERSON"],
+      failures: 1,
+      costNanoUsd: 1,
+    },
+  ],
   warnings: ["stop_truncated"],
   cancelled: true,
   metadata: { team: "a" },
@@ -212,7 +226,7 @@ function fieldNames(line: Readonly<Record<string, unknown>>): readonly string[] 
   return Object.entries(line).flatMap(([name, value]) => {
     if (name === "messages" || name === "cache")
       return [name, ...Object.keys(value as object).map((member) => `${name}.${member}`)];
-    if (["attempts", "plan", "tools", "limits", "policies"].includes(name))
+    if (["attempts", "plan", "tools", "limits", "policies", "guard_services"].includes(name))
       return [name, ...Object.keys((value as readonly object[])[0]!).map((member) => `${name}[].${member}`)];
     return [name];
   });

@@ -2,6 +2,7 @@
 // or with a simulated clock.
 import type { VendorObjects } from "../../src/engine/objects/vendor-objects.ts";
 import { reasoningCarriers } from "../../src/engine/carriers/reasoning-carrier.ts";
+import { openGuardServices } from "../../src/engine/guards/outside-guards.ts";
 import type { GuardThreads } from "../../src/engine/guards/guard-threads.ts";
 import { patientGuards } from "./patient-guards.ts";
 import { openLogins } from "../../src/auth/logins/logins.ts";
@@ -218,6 +219,11 @@ export function stubGateway(options: StubOptions = {}): Stub {
     providers: options.families ?? providers,
     upstream,
     guards: options.guards ?? patientGuards(),
+    guardServices: openGuardServices({
+      upstream,
+      clock,
+      allowPrivateAddresses: () => snapshot.allowPrivateAddresses,
+    }),
     credentials: openCredentialProvider({ upstream, clock, onRefused: (one) => refused.push(one) }),
     logins: openLogins({ upstream, clock, onFault: () => {} }),
     routing: openRouting(Math.random),

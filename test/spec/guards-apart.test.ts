@@ -8,7 +8,8 @@ import { type GuardThreads, openGuardThreads } from "../../src/engine/guards/gua
 import { patientGuards } from "../harness/patient-guards.ts";
 import { guardedMessages } from "../../src/engine/guards/guard-request.ts";
 import { textGuard } from "../../src/engine/guards/text-guard.ts";
-import { GuardScheduler, type StreamUnderGuards } from "../../src/engine/guards/guard-scheduler.ts";
+import { GuardScheduler } from "../../src/engine/guards/guard-scheduler.ts";
+import type { StreamUnderGuards } from "../../src/engine/guards/stream-under-guards.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import { Cancellation } from "../../src/core/concurrency/cancellation.ts";
 import type { ChatChunk, Message } from "../../src/core/chat.ts";

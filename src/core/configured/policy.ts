@@ -2,6 +2,7 @@
 // compiled with the snapshot.
 
 import type { Configured } from "./configured.ts";
+import type { GuardService } from "./outside-guard.ts";
 
 /** The variables that a rule may use, by name. */
 export const RULE_VARIABLES = ["request", "target", "token", "tenant", "project", "client", "now"] as const;
@@ -84,9 +85,14 @@ export interface Guard {
   readonly mask: string | null;
   /** What happens to a text that could not be searched in time. */
   readonly onError: "block" | "allow";
-  /** The most steps that all its detectors together may take for each character of a text. */
+  /**
+   * The most steps that all its detectors together may take for each character of a text. It is infinite where a service
+   * judges the texts, so that no text is searched at once.
+   */
   readonly work: number;
   readonly detectors: readonly Detector[];
+  /** The service that judges the texts in place of detectors; `null` where the gateway searches them itself. */
+  readonly service: GuardService | null;
 }
 
 interface ScopedPolicy {
@@ -128,6 +134,8 @@ export interface ProjectPolicies {
   readonly targetRules: readonly RulePolicy[];
   readonly inputGuards: readonly GuardPolicy[];
   readonly outputGuards: readonly GuardPolicy[];
+  /** Whether a service judges texts for any of the guards. */
+  readonly hasServices: boolean;
 }
 
 export interface PolicySet {

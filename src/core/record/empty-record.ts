@@ -62,6 +62,7 @@ export function emptyRecord(arrived: ArrivedCall): CallRecord {
     cache: null,
     limits: NOTHING,
     policies: NOTHING,
+    guardServices: NOTHING,
     warnings: NOTHING,
     cancelled: false,
     metadata: null,

@@ -6,6 +6,7 @@ import type { FinishReason, Usage } from "../chat.ts";
 import type { JsonObject } from "../json.ts";
 import type { LimitRule, LimitUnit } from "../configured/limit.ts";
 import type { RecordedOperation } from "../operation.ts";
+import type { GuardServiceUse } from "../configured/outside-guard.ts";
 import type { ToolRun } from "../configured/tool.ts";
 import type { TraceContext } from "./trace.ts";
 
@@ -220,6 +221,8 @@ export interface CallRecord {
   readonly cache: CachedCall | null;
   readonly limits: readonly LimitOutcome[];
   readonly policies: readonly PolicyOutcome[];
+  /** What services of guards were asked. */
+  readonly guardServices: readonly GuardServiceUse[];
   readonly warnings: readonly string[];
   /** The client disconnected before the answer was complete. */
   readonly cancelled: boolean;

@@ -16,6 +16,7 @@ import type {
   GuardPolicy,
   RulePolicy,
 } from "../../core/configured/policy.ts";
+import type { GuardPlace } from "../../core/configured/outside-guard.ts";
 import type { PolicyOutcome } from "../../core/record/record.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import { TooMuchWork, withinWork } from "../../guards/work-meter.ts";
@@ -27,7 +28,8 @@ import { guardedWritten } from "../guards/guard-written.ts";
 import { textsOf } from "../guards/guard-texts.ts";
 import { matchesIn, type PriorMatches, type TextGuard, textGuard, UNREPLACEABLE } from "../guards/text-guard.ts";
 import type { HeldFindings, LongRequests } from "../long-bodies/long-requests.ts";
-import type { GuardScheduler, StreamUnderGuards } from "../guards/guard-scheduler.ts";
+import type { GuardScheduler } from "../guards/guard-scheduler.ts";
+import type { StreamUnderGuards } from "../guards/stream-under-guards.ts";
 import type { NonStreamingAnswer } from "../answer/non-streaming-answer.ts";
 
 export interface PolicyCall extends FactSource {
@@ -100,7 +102,9 @@ export class CallPolicies {
    */
   async #admitHeld(sent: ChatRequest, guards: readonly GuardPolicy[]): Promise<void> {
     const { scheduler, longRequests } = this.#call;
-    this.#heldFindings = await longRequests!.search(sent, guards, (texts) => scheduler!.searchTexts(texts, guards));
+    this.#heldFindings = await longRequests!.search(sent, guards, (texts) =>
+      scheduler!.searchTexts(texts, guards, "input"),
+    );
     await this.#admitConversation(guards);
   }
 
@@ -112,7 +116,8 @@ export class CallPolicies {
       guardedRequest(sent, guard);
       if (written !== undefined && written.held === undefined) guardedWritten(written, guard);
     };
-    return this.#search(guards, Math.max(sent.source.text.length, written?.text.length ?? 0), visit, (found) => {
+    const characters = Math.max(sent.source.text.length, written?.text.length ?? 0);
+    return this.#search("input", guards, characters, visit, (found) => {
       const prior = found ?? (written === undefined ? null : matchesIn(textsOf(visit), guards));
       this.#prior = prior;
       // guards that apply only to some targets take as much work there
@@ -133,13 +138,14 @@ export class CallPolicies {
   }
 
   #search<T>(
+    place: GuardPlace,
     guards: readonly GuardPolicy[],
     characters: number,
     visit: (guard: TextGuard) => unknown,
     work: (prior: PriorMatches | null) => T,
   ): MaybePromise<T> {
     const { scheduler } = this.#call;
-    return scheduler === null ? work(null) : scheduler.search(guards, characters, visit, work);
+    return scheduler === null ? work(null) : scheduler.search(guards, characters, visit, work, place);
   }
 
   /** Searches what a round adds to the conversation in advance, where that takes long. */
@@ -159,9 +165,24 @@ export class CallPolicies {
           );
         return prior;
       },
+      "tool_result",
     );
     const found = await searching;
-    if (found === null) return;
+    if (found !== null) this.#foundInAdvance(found);
+  }
+
+  /**
+   * Asks the services of guards about a request to which the gateway has added something, such as the tools of tool
+   * servers. What they were asked before is not asked again.
+   */
+  async askAbout(request: ChatRequest): Promise<void> {
+    const guards = this.#guardsAnywhere();
+    const { scheduler } = this.#call;
+    if (!guards.some(({ guard }) => guard.service !== null) || scheduler === null) return;
+    this.#foundInAdvance(await scheduler.searchInThread(guards, (guard) => guardedRequest(request, guard)));
+  }
+
+  #foundInAdvance(found: PriorMatches): void {
     const before = this.#prior;
     this.#prior =
       before === null
@@ -169,7 +190,7 @@ export class CallPolicies {
         : {
             plain: new Map([...before.plain, ...found.plain]),
             json: new Map([...before.json, ...found.json]),
-            unsearched: new Set([...before.unsearched, ...found.unsearched]),
+            unsearched: new Map([...before.unsearched, ...found.unsearched]),
           };
   }
 
@@ -255,6 +276,7 @@ export class CallPolicies {
     const guards = this.#guards(this.#policies.inputGuards, null);
     if (guards.length === 0) return messages;
     return this.#search(
+      "tool_result",
       guards,
       charactersOfMessages(messages),
       (guard) => guardedMessages(messages, guard),
@@ -283,7 +305,8 @@ export class CallPolicies {
         throw thrown;
       }
     };
-    return this.#search(guards, charactersOfMessages([message]), (guard) => guardedMessages([message], guard), search);
+    const visit = (guard: TextGuard): unknown => guardedMessages([message], guard);
+    return this.#search("tool_result", guards, charactersOfMessages([message]), visit, search);
   }
 
   /** Returns the guards that search the answer of a target. */
@@ -328,6 +351,7 @@ export class CallPolicies {
     isLong: boolean,
   ): MaybePromise<NonStreamingAnswer> {
     return this.#search(
+      "output",
       guards,
       isLong ? Number.POSITIVE_INFINITY : charactersOfAnswer(answer),
       (guard) => visitAnswer(answer, guard),

@@ -16,6 +16,7 @@ import {
   type PlanStep,
   type PolicyOutcome,
 } from "../../core/record/record.ts";
+import type { GuardServiceUse } from "../../core/configured/outside-guard.ts";
 import type { Route } from "../../core/configured/route.ts";
 import type { ToolRun } from "../../core/configured/tool.ts";
 import { unnamedFigures } from "../../core/record/usage.ts";
@@ -91,6 +92,11 @@ export class CallRecorder {
   /** The policies of the call keep the list up to date. */
   policedBy(policies: readonly PolicyOutcome[]): void {
     this.#record.policies = policies;
+  }
+
+  /** The guard services of the call keep the list up to date. */
+  judgedBy(uses: readonly GuardServiceUse[]): void {
+    this.#record.guardServices = uses;
   }
 
   /** Records the first target of the plan, and later the one that answers. */

@@ -3,6 +3,8 @@
 import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
 import type { CachedCall } from "../../core/configured/cache.ts";
 import type { ChatRequest } from "../../core/chat.ts";
+import type { GuardServiceUse } from "../../core/configured/outside-guard.ts";
+import type { ProjectPolicies } from "../../core/configured/policy.ts";
 import type { Principal } from "../../core/identity.ts";
 import type { CallRecord, PolicyOutcome } from "../../core/record/record.ts";
 import { type Snapshot, snapshotSeenBy } from "../../core/snapshot.ts";
@@ -18,6 +20,7 @@ import type { CallRecorder } from "./call-recorder.ts";
 import { ContentRecorder } from "../content/content-recorder.ts";
 import type { ChatContext } from "./context.ts";
 import type { FittedRequest } from "../fit/fit.ts";
+import { CallServices } from "../guards/outside-verdicts.ts";
 import { GuardScheduler } from "../guards/guard-scheduler.ts";
 import { CallMeter } from "../metering/call-meter.ts";
 import { CallPrices } from "../metering/call-prices.ts";
@@ -54,6 +57,8 @@ export class Call {
   readonly meter: CallMeter;
   /** `null` when no policy applies. */
   readonly policies: CallPolicies | null;
+  /** The services that judge texts for guards; `null` where no guard of the project has one. */
+  readonly services: CallServices | null;
   /** `null` when the content of the call is not kept. */
   readonly content: ContentRecorder | null;
   readonly #headers: Headers;
@@ -81,7 +86,9 @@ export class Call {
     this.mayDebug = principal.permissions.has("debug");
     this.showsCost = showsCost;
     this.meter = this.#meterOf(received, sent, principal);
-    this.policies = this.#policiesOf(sent, principal, received.clientIp);
+    const policies = this.snapshot.policies.of(principal.tenantId, principal.projectId);
+    this.services = policies?.hasServices === true ? this.#openServices() : null;
+    this.policies = policies === null ? null : this.#policiesOf(policies, sent, principal, received.clientIp);
     this.content = isExplained ? null : this.#contentOf(sent, principal);
     lifetime.authorized(this.meter, this.content);
   }
@@ -104,11 +111,14 @@ export class Call {
     });
   }
 
-  #policiesOf(sent: ChatRequest, principal: Principal, clientIp: () => string | null): CallPolicies | null {
-    const { tenantId, projectId } = principal;
+  #policiesOf(
+    policies: ProjectPolicies,
+    sent: ChatRequest,
+    principal: Principal,
+    clientIp: () => string | null,
+  ): CallPolicies {
+    const { tenantId } = principal;
     const { guards, longRequests } = this.context;
-    const policies = this.snapshot.policies.of(tenantId, projectId);
-    if (policies === null) return null;
     const outcomes: PolicyOutcome[] = [];
     this.recorder.policedBy(outcomes);
     return new CallPolicies(policies, {
@@ -118,8 +128,23 @@ export class Call {
       clientIp: () => clientIp() ?? "",
       now: () => this.record.startedAtMs,
       outcomes,
-      scheduler: new GuardScheduler(guards, { tenantId, signal: this.signal }),
+      scheduler: new GuardScheduler(guards, {
+        tenantId,
+        signal: this.signal,
+        ...(this.services !== null && { services: this.services }),
+      }),
       longRequests,
+    });
+  }
+
+  #openServices(): CallServices {
+    const uses: GuardServiceUse[] = [];
+    this.recorder.judgedBy(uses);
+    return new CallServices({
+      services: this.context.guardServices,
+      uses,
+      monotonic: () => this.context.clock.monotonic(),
+      waiting: (verdict) => this.clock.waiting(verdict),
     });
   }
 
@@ -130,7 +155,12 @@ export class Call {
     const { guards, longRequests } = this.context;
     const policies = this.snapshot.policies.of(tenantId, projectId);
     // the content is prepared after the end of the call, whose signal does not matter any more
-    const scheduler = new GuardScheduler(guards, { tenantId, signal: null });
+    const services = this.services?.unrecorded();
+    const scheduler = new GuardScheduler(guards, {
+      tenantId,
+      signal: null,
+      ...(services !== undefined && { services }),
+    });
     return new ContentRecorder(rules, policies, sent, scheduler, longRequests);
   }
 

@@ -30,6 +30,7 @@ import type { LongRequests } from "../long-bodies/long-requests.ts";
 import type { CallNotes } from "./call-notes.ts";
 import type { HeldBytes } from "./held-bytes.ts";
 import type { UpstreamClient } from "../../wire/upstream.ts";
+import type { GuardServices } from "../guards/outside-guards.ts";
 import type { GuardThreads } from "../guards/guard-threads.ts";
 
 export interface ChatContext {
@@ -53,6 +54,8 @@ export interface ChatContext {
   readonly argumentChecks: ArgumentChecks;
   /** The threads in which guards run long searches. */
   readonly guards: GuardThreads;
+  /** The services that judge texts for guards. */
+  readonly guardServices: GuardServices;
   readonly ledger: Ledger;
   readonly routing: Routing;
   /** `null` when requests of any length are parsed and written in the thread that serves calls. */

@@ -17,6 +17,7 @@ export function redactedValues(values: readonly Json[], guard: TextGuard): reado
     (text: string, kind: "plain" | "json", across?: readonly Found[]) =>
       guard(text, isEscapedJson(text) ? "json" : kind, across),
     guard.divided === undefined ? {} : { divided: guard.divided },
+    guard.ofName === undefined ? {} : { ofName: guard.ofName },
   );
   return values.map((value) => namesAndNumbers(mapMessage(value, read, kindOf), read));
 }
@@ -67,11 +68,12 @@ export function maskingGuards({ detectors }: ContentRules, policies: ProjectPoli
         onError: "block",
         work: workOf(detectors),
         detectors,
+        service: null,
       },
     ],
     ...own.map(({ name, guard }) => [name, { ...guard, action: "mask", onError: "block" }] as const),
   ];
   return all
-    .filter(([, guard]) => guard.detectors.length > 0)
+    .filter(([, guard]) => guard.detectors.length > 0 || guard.service !== null)
     .map(([name, guard]) => unscopedGuard({ id: name, name, mode: "enforce", guard }));
 }

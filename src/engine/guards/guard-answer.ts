@@ -8,7 +8,7 @@ import type { GuardPolicy } from "../../core/configured/policy.ts";
 import { isProtocolWord } from "./protocol-words.ts";
 import { blockedError } from "../call/policy-violation.ts";
 import type { FittedRequest } from "../fit/fit.ts";
-import { type KindOf, mapTexts, namesAndNumbers } from "./guarded-values.ts";
+import { guardName, type KindOf, mapTexts, namesAndNumbers } from "./guarded-values.ts";
 import { type PriorMatches, textGuard, type TextGuard } from "./text-guard.ts";
 import { isVendorField, SERVICE_TIERS } from "../answer/strict-fields.ts";
 import type { NonStreamingAnswer } from "../answer/non-streaming-answer.ts";
@@ -40,7 +40,11 @@ const answerKind: KindOf = (name, owner) => {
   if (name === "name") return "arguments" in owner ? "fixed" : "plain";
   if (FILES.has(name)) return typeof owner[name] === "string" && isAddress(owner[name]) ? "plain" : "file";
   if (FIXED.has(name)) return "fixed";
-  return SEALED.has(name) || (REASONS.has(name) && WORDS.has(owner[name])) ? "skip" : "plain";
+  if (SEALED.has(name)) return "skip";
+  if (!REASONS.has(name)) return "plain";
+  const reason = owner[name];
+  if (WORDS.has(reason)) return "skip";
+  return typeof reason === "string" && /^\w{1,64}$/.test(reason) ? "name" : "plain";
 };
 
 function isAddress(text: string): boolean {
@@ -116,7 +120,7 @@ function mapAnswer(answer: NonStreamingAnswer, guard: TextGuard): Record<string,
     if (name === "choices")
       body[name] = (body[name] as readonly JsonObject[]).map((choice) => mapChoice(choice, guard));
     else if (name === "usage") body[name] = guardedUsage(body[name]!, guard);
-    else if (name === "id") body[name] = guard(body[name] as string, "plain");
+    else if (name === "id") body[name] = guardName(body[name] as string, guard);
     else if (isVendorField(name, body[name]))
       body[name] = namesAndNumbers(mapTexts(body[name]!, guard, answerKind, name, answer.body), guard);
   return body;
@@ -134,18 +138,24 @@ export class StreamGuard {
   readonly withholdsLogprobs: boolean;
   readonly #guards: readonly GuardPolicy[];
   readonly #onFinding: GuardFinding;
-  readonly #whole: TextGuard;
+  readonly #wholeGuard: () => TextGuard;
   readonly #texts = new Map<string, GuardedText>();
   /** The other members of each reasoning block whose text has not ended, by the key of that text. */
   readonly #details = new Map<string, JsonObject>();
   readonly #names = new Map<string, string>();
   #isAbandoned = false;
 
-  constructor(guards: readonly GuardPolicy[], onFinding: GuardFinding) {
+  /** `whole` returns what searches texts that come in one piece. */
+  constructor(guards: readonly GuardPolicy[], onFinding: GuardFinding, whole?: () => TextGuard) {
     this.#guards = guards;
     this.#onFinding = onFinding;
-    this.#whole = textGuard(guards, onFinding);
+    const own = whole === undefined ? textGuard(guards, onFinding) : null;
+    this.#wholeGuard = whole ?? (() => own!);
     this.withholdsLogprobs = changes(guards);
+  }
+
+  get #whole(): TextGuard {
+    return this.#wholeGuard();
   }
 
   /** Takes the next piece of a text and returns what may be sent of the text. */
@@ -161,6 +171,12 @@ export class StreamGuard {
   /** Stops the search. What guards hold back is then sent unchanged. */
   abandon(): void {
     this.#isAbandoned = true;
+  }
+
+  /** Returns what may be sent of a text by now, without a further piece. */
+  released(key: string): string {
+    const text = this.#texts.get(key);
+    return text === undefined ? "" : this.#guarded(() => text.push(""));
   }
 
   /** Returns the rest of a text, or an empty text if there is none. */
@@ -197,11 +213,12 @@ export class StreamGuard {
     });
   }
 
-  endedDetails(choice: number): readonly JsonObject[] {
+  /** Returns what `rest` gives of each reasoning block. */
+  restOfDetails(choice: number, rest: (key: string) => string): readonly JsonObject[] {
     return [...this.#details].flatMap(([key, frame]) => {
       if (!key.startsWith(`${choice} detail `)) return [];
-      const rest = this.end(key);
-      return rest === "" ? [] : [{ ...frame, [key.slice(key.lastIndexOf(" ") + 1)]: rest }];
+      const text = rest(key);
+      return text === "" ? [] : [{ ...frame, [key.slice(key.lastIndexOf(" ") + 1)]: text }];
     });
   }
 
@@ -222,7 +239,7 @@ export class StreamGuard {
   #nameOf(name: string): string {
     let shown = this.#names.get(name);
     if (shown === undefined) {
-      shown = isProtocolWord(name) ? name : this.#guarded(() => this.#whole(name, "plain"));
+      shown = isProtocolWord(name) ? name : this.#guarded(() => guardName(name, this.#whole));
       if (this.#names.size < MAX_NAMES) this.#names.set(name, shown);
     }
     return shown;
@@ -254,18 +271,18 @@ export class StreamGuard {
     return Object.fromEntries(members.filter(([, member]) => member !== undefined));
   }
 
-  /** Returns the rest of the other members of a choice, as deltas. */
-  endedMembers(choice: number): readonly JsonObject[] {
+  /** Returns what `rest` gives of the other members of a choice, as deltas. */
+  restOfMembers(choice: number, rest: (key: string) => string): readonly JsonObject[] {
     const place = `${choice} member `;
     return [...this.#texts.keys()]
       .filter((key) => key.startsWith(place))
       .flatMap((key) => {
-        const rest = this.end(key);
+        const text = rest(key);
         const names = key
           .slice(place.length, -1)
           .split("\n")
           .map((name) => this.#nameOf(JSON.parse(name) as string));
-        return rest === "" ? [] : [nested(names, rest)];
+        return text === "" ? [] : [nested(names, text)];
       });
   }
 

@@ -3,18 +3,22 @@
 // that turns out to be long is stopped, and starts anew in a worker thread.
 import { BlockedText, type GuardFinding, noteUnsearched } from "../../guards/guarded-text.ts";
 import { type Matches, type Texts, workOfGuards } from "../../guards/guard-search.ts";
-import { type PackedTexts, packTexts } from "../../guards/packed-texts.ts";
+import { type PackedTexts, packTexts, unpackTexts } from "../../guards/packed-texts.ts";
 import { TooMuchWork, withinWork } from "../../guards/work-meter.ts";
 import type { ChatChunk } from "../../core/chat.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";
 import { parseJson } from "../../wire/json/json.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
+import type { GuardPlace } from "../../core/configured/outside-guard.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import type { PriorMatches, TextGuard } from "./text-guard.ts";
+import { judgedTexts, withVerdicts } from "./outside-verdicts.ts";
 import { priorMatches, textsOf } from "./guard-texts.ts";
 import type { SearchContext, GuardThreads } from "./guard-threads.ts";
 import { blockedError } from "../call/policy-violation.ts";
+import { openStreamAtServices } from "./judged-windows.ts";
+import type { StreamUnderGuards } from "./stream-under-guards.ts";
 import { charactersOf, GuardedChunks, splitChunk } from "./guarded-chunks.ts";
 
 /** The most steps of the pattern machine that a search may take in the serving thread: some 2 ms. */
@@ -34,7 +38,7 @@ export class GuardScheduler {
   }
 
   /**
-   * Returns the result of `work`, which searches texts with guards, or a promise when a worker thread searches them.
+   * Returns the result of `work`, which searches texts with guards, or a promise when a worker thread or a service does.
    * `visit` walks over the texts. `work` receives what was found in them, or null when it has to search by itself.
    */
   search<T>(
@@ -42,6 +46,7 @@ export class GuardScheduler {
     characters: number,
     visit: (guard: TextGuard) => unknown,
     work: (prior: PriorMatches | null) => T,
+    place: GuardPlace = "input",
   ): MaybePromise<T> {
     if (characters < LONG_TEXTS && characters * workOfGuards(guards) < POSSIBLE_STEPS && areReady(guards)) {
       try {
@@ -50,36 +55,67 @@ export class GuardScheduler {
         if (!(thrown instanceof TooMuchWork)) throw thrown;
       }
     }
-    return this.searchInThread(guards, visit).then(work);
+    return this.searchInThread(guards, visit, place).then(work);
   }
 
   /**
    * Searches the texts in a worker thread. Other calls get their turns before the texts are gathered and before the
    * findings are used. Rejects with the reason of the call's signal.
    */
-  async searchInThread(guards: readonly GuardPolicy[], visit: (guard: TextGuard) => unknown): Promise<PriorMatches> {
+  async searchInThread(
+    guards: readonly GuardPolicy[],
+    visit: (guard: TextGuard) => unknown,
+    place: GuardPlace = "input",
+  ): Promise<PriorMatches> {
     await yieldToLoop();
     const texts = textsOf(visit);
     await yieldToLoop();
-    const matches = await this.searchTexts(packTexts(texts), guards);
+    const matches = await this.searchTexts(hasService(guards) ? texts : packTexts(texts), guards, place);
     const prior = priorMatches(texts, guards, matches);
     await yieldToLoop();
     return prior;
   }
 
   /** Returns null when the search did not finish. Rejects with the reason of the call's signal. */
-  searchTexts(texts: Texts | PackedTexts, guards: readonly GuardPolicy[]): Promise<Matches | null> {
-    return this.#threads.search(texts, guards, this.#context);
+  async searchTexts(
+    given: Texts | PackedTexts,
+    guards: readonly GuardPolicy[],
+    place: GuardPlace,
+  ): Promise<Matches | null> {
+    const asked = guards.filter(({ guard }) => guard.service !== null);
+    if (asked.length === 0) return this.#threads.search(given, guards, this.#context);
+    const texts = "bytes" in given ? unpackTexts(given) : given;
+    const judged = judgedTexts(texts);
+    const { services, signal } = this.#context;
+    const own = guards.filter(({ guard }) => guard.service === null);
+    const [local, verdicts] = await Promise.all([
+      own.length === 0 ? NOTHING_FOUND : this.#threads.search(texts, own, this.#context),
+      Promise.all(asked.map(async (policy) => [policy, await services!.judge(policy, judged, place, signal)] as const)),
+    ]);
+    return withVerdicts(guards, texts, local, new Map(verdicts));
   }
 
   /** Searches the chunks of one stream. */
   stream(guards: readonly GuardPolicy[], onFinding: GuardFinding): StreamUnderGuards {
+    const { services, signal } = this.#context;
+    if (services !== undefined && hasService(guards)) {
+      const own = guards.filter(({ guard }) => guard.service === null);
+      if (workOfGuards(own) <= MOST_WORK_HERE) return openStreamAtServices(guards, onFinding, services, signal);
+      const asked = guards.filter(({ guard }) => guard.service !== null);
+      return inSuccession(this.stream(own, onFinding), openStreamAtServices(asked, onFinding, services, signal));
+    }
     const work = workOfGuards(guards);
     return work <= MOST_WORK_HERE
       ? openStreamHere(guards, onFinding, work)
       : openStreamInThread(guards, onFinding, this.#threads, this.#context);
   }
 }
+
+function hasService(guards: readonly GuardPolicy[]): boolean {
+  return guards.some(({ guard }) => guard.service !== null);
+}
+
+const NOTHING_FOUND: Matches = { numbers: new Int32Array(), masks: [], unsearched: [] };
 
 /**
  * The most instructions of detectors that one search compiles in the serving thread: some 2 ms, or one long pattern.
@@ -100,18 +136,6 @@ function areReady(guards: readonly GuardPolicy[]): boolean {
       made += detector.work;
     }
   return true;
-}
-
-/**
- * The methods return the chunks that may be sent, or a promise when that takes long. They throw `policy_violation`, or
- * reject with it, when a guard blocks.
- */
-export interface StreamUnderGuards {
-  take(chunks: readonly ChatChunk[]): MaybePromise<readonly ChatChunk[]>;
-  /** Returns the chunks that were held back until the end. */
-  end(): MaybePromise<readonly ChatChunk[]>;
-  /** The stream is not read further. */
-  close(): void;
 }
 
 /** The most steps for each character, in the worst case, that the guards of a stream may take in the serving thread. */
@@ -143,6 +167,17 @@ function openStreamHere(guards: readonly GuardPolicy[], onFinding: GuardFinding,
     },
     end: () => guarded.end(),
     close: () => {},
+  };
+}
+
+function inSuccession(first: StreamUnderGuards, second: StreamUnderGuards): StreamUnderGuards {
+  return {
+    take: async (chunks) => second.take(await first.take(chunks)),
+    end: async () => [...(await second.take(await first.end())), ...(await second.end())],
+    close() {
+      first.close();
+      second.close();
+    },
   };
 }
 

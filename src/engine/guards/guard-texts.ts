@@ -1,6 +1,6 @@
 // Collects the texts of a request or an answer for a search in another thread, and prepares the matches for the walk
 // that masks them.
-import type { Found } from "../../guards/guarded-text.ts";
+import { type Found, UNSEARCHED } from "../../guards/guarded-text.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import type { Matches, Texts } from "../../guards/guard-search.ts";
 import type { PriorMatches, TextGuard } from "./text-guard.ts";
@@ -8,20 +8,26 @@ import type { PriorMatches, TextGuard } from "./text-guard.ts";
 /** Collects each text once. `visit` must call the guard with every text. */
 export function textsOf(visit: (guard: TextGuard) => unknown): Texts {
   const texts = { plain: new Set<string>(), json: new Set<string>() };
+  const fixed = new Set<string>();
   const noted = (text: string, kind: "plain" | "json"): string => {
     if (text !== "") texts[kind].add(text);
     return text;
   };
   visit(
     Object.assign(noted, {
-      fixed: (text: string) => void noted(text, "plain"),
+      fixed: (text: string) => void (text !== "" && fixed.add(text)),
+      ofName(text: string) {
+        if (text !== "") fixed.add(text);
+        return text;
+      },
       divided(parts: readonly string[]) {
         noted(parts.join(""), "plain");
         return NOTHING_DIVIDED;
       },
     }),
   );
-  return { plain: [...texts.plain], json: [...texts.json] };
+  const replaceable = texts.plain.size;
+  return { plain: [...texts.plain.union(fixed)], json: [...texts.json], replaceable };
 }
 const NOTHING_DIVIDED: ReadonlyMap<number, readonly Found[]> = new Map();
 
@@ -30,7 +36,16 @@ const NOTHING_DIVIDED: ReadonlyMap<number, readonly Found[]> = new Map();
  * that they are not searched again.
  */
 export function priorMatches(texts: Texts, guards: readonly GuardPolicy[], matches: Matches | null): PriorMatches {
-  const { numbers, masks, unsearched } = matches ?? { numbers: [], masks: [], unsearched: guards.keys().toArray() };
+  const {
+    numbers,
+    masks,
+    unsearched,
+    reasons,
+  }: Pick<Matches, "masks" | "unsearched" | "reasons"> & { readonly numbers: ArrayLike<number> } = matches ?? {
+    numbers: [],
+    masks: [],
+    unsearched: guards.keys().toArray(),
+  };
   const found = new Map<number, Found[]>();
   for (let at = 0; at < numbers.length; at += 5) {
     const one: Found = {
@@ -45,6 +60,10 @@ export function priorMatches(texts: Texts, guards: readonly GuardPolicy[], match
   }
   const plain = new Map(texts.plain.map((text, index) => [text, found.get(index) ?? NOTHING]));
   const json = new Map(texts.json.map((text, index) => [text, found.get(texts.plain.length + index) ?? NOTHING]));
-  return { plain, json, unsearched: new Set(unsearched.map((rank) => guards[rank]!)) };
+  return {
+    plain,
+    json,
+    unsearched: new Map(unsearched.map((rank) => [guards[rank]!, reasons?.get(rank) ?? UNSEARCHED])),
+  };
 }
 const NOTHING: readonly Found[] = [];

@@ -13,6 +13,7 @@ import { threadFile } from "../../core/concurrency/thread-file.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";
 import { RequestThread } from "../../wire/request-thread.ts";
+import type { CallServices } from "./outside-verdicts.ts";
 import type { ChunksReply, GuardMethod, GuardSetup } from "./guard-worker.ts";
 
 /** For which tenant guards search, and until when. */
@@ -20,6 +21,8 @@ export interface SearchContext {
   readonly tenantId: string;
   /** Aborted when the call is over; null if nothing ends the search early. */
   readonly signal: CancelSignal | null;
+  /** Asks the services of guards; absent where no guard of the project has one. */
+  readonly services?: CallServices;
 }
 
 /** A stream whose chunks are searched in a guard thread. */

@@ -6,6 +6,7 @@ import { isObject, type JsonObject } from "../../core/json.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import { ANY_TEXT, calledIn, pieceOf } from "../stream/tool-call-deltas.ts";
 import { StreamGuard } from "./guard-answer.ts";
+import type { TextGuard } from "./text-guard.ts";
 import { piecesOf } from "../long-bodies/written-in-turns.ts";
 
 interface GuardedChoice {
@@ -28,8 +29,9 @@ export class GuardedChunks {
   readonly #guard: StreamGuard;
   readonly #choices = new Map<number, GuardedChoice>();
 
-  constructor(guards: readonly GuardPolicy[], onFinding: GuardFinding) {
-    this.#guard = new StreamGuard(guards, onFinding);
+  /** `whole` returns what searches texts that come in one piece. */
+  constructor(guards: readonly GuardPolicy[], onFinding: GuardFinding, whole?: () => TextGuard) {
+    this.#guard = new StreamGuard(guards, onFinding, whole);
   }
 
   take(given: ChatChunk): ChatChunk {
@@ -39,8 +41,17 @@ export class GuardedChunks {
 
   /** Returns what guards still held back at the end of the stream. */
   end(): readonly ChatChunk[] {
+    return this.#restOfAll((key) => this.#guard.end(key));
+  }
+
+  /** Returns what need not be held back any more, although no further chunk has come. */
+  released(): readonly ChatChunk[] {
+    return this.#restOfAll((key) => this.#guard.released(key));
+  }
+
+  #restOfAll(rest: (key: string) => string): readonly ChatChunk[] {
     return [...this.#choices.values()].flatMap((choice) =>
-      this.#rest(choice).map((delta): ChatChunk => ({ choices: [{ index: choice.index, delta }] })),
+      this.#rest(choice, rest).map((delta): ChatChunk => ({ choices: [{ index: choice.index, delta }] })),
     );
   }
 
@@ -104,21 +115,21 @@ export class GuardedChunks {
     return own;
   }
 
-  #rest({ index, calls, takingText }: GuardedChoice): readonly ChunkDelta[] {
+  #rest({ index, calls, takingText }: GuardedChoice, rest: (key: string) => string): readonly ChunkDelta[] {
     const guard = this.#guard;
-    const rest: JsonObject[] = [];
+    const deltas: JsonObject[] = [];
     for (const name of TEXTS) {
-      const text = guard.end(textKey({ index }, name));
-      if (text !== "") rest.push({ [name]: text });
+      const text = rest(textKey({ index }, name));
+      if (text !== "") deltas.push({ [name]: text });
     }
-    const details = guard.endedDetails(index);
-    if (details.length > 0) rest.push({ reasoning_details: details });
-    rest.push(...guard.endedMembers(index));
+    const details = guard.restOfDetails(index, rest);
+    if (details.length > 0) deltas.push({ reasoning_details: details });
+    deltas.push(...guard.restOfMembers(index, rest));
     for (let call = 0; call < calls; call++) {
-      const text = guard.end(callKey(index, call));
-      if (text !== "") rest.push({ tool_calls: [pieceOf(call, text, takingText.has(call))] });
+      const text = rest(callKey(index, call));
+      if (text !== "") deltas.push({ tool_calls: [pieceOf(call, text, takingText.has(call))] });
     }
-    return rest;
+    return deltas;
   }
 }
 

@@ -1,7 +1,7 @@
 // What a streamed answer shows at its end, searched before the stream normalizer keeps it for the last events.
 import type { ChatChunk, ChunkChoice } from "../../core/chat.ts";
 import { isObject } from "../../core/json.ts";
-import type { StreamUnderGuards } from "./guard-scheduler.ts";
+import type { StreamUnderGuards } from "./stream-under-guards.ts";
 
 /**
  * Returns a chunk as the provider sent it, with what the answer shows of it at its end as it may be shown: the usage and

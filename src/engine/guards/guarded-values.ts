@@ -8,10 +8,10 @@ import { isProtocolWord } from "./protocol-words.ts";
 import type { TextGuard } from "./text-guard.ts";
 
 /**
- * How a text is searched: not at all (`skip`), as plain text, as JSON, as a file or its address, or as a text that
- * cannot be replaced (`fixed`). With `none`, nothing inside the value is searched either.
+ * How a text is searched: not at all (`skip`), as plain text, as a name, as JSON, as a file or its address, or as a text
+ * that cannot be replaced (`fixed`). With `none`, nothing inside the value is searched either.
  */
-export type TextKind = "none" | "skip" | "plain" | "json" | "file" | "fixed";
+export type TextKind = "none" | "skip" | "plain" | "name" | "json" | "file" | "fixed";
 /** Decides by the name of the member that holds a text, and by the object that contains the member. */
 export type KindOf = (name: string, owner: JsonObject) => TextKind;
 /**
@@ -52,6 +52,7 @@ export function mapTexts(
       });
     if (kind === "fixed") return guardFixed(value, guard);
     if (kind === "skip" || kind === "none") return value;
+    if (kind === "name") return guardName(value, guard);
     return guard(value, kind, name === "text" ? across?.get(owner) : undefined);
   }
   if (typeof value !== "object" || value === null || (name !== "" && kindOf(name, owner) === "none")) return value;
@@ -134,5 +135,9 @@ export function guardedNames(value: Json, guard: TextGuard): Json {
 }
 
 function guardedName(name: string, guard: TextGuard): string {
-  return name.length < LONG_NAME || isProtocolWord(name) ? name : guard(name, "plain");
+  return name.length < LONG_NAME || isProtocolWord(name) ? name : guardName(name, guard);
+}
+
+export function guardName(name: string, guard: TextGuard): string {
+  return guard.ofName === undefined ? guard(name, "plain") : guard.ofName(name);
 }

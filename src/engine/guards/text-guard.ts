@@ -22,6 +22,11 @@ export interface TextGuard {
    */
   readonly fixed?: (text: string) => void;
   /**
+   * Searches a name that can be replaced, which no service judges. If the method is missing, it is searched as plain
+   * text.
+   */
+  readonly ofName?: (text: string) => string;
+  /**
    * Searches adjacent texts for matches that extend over several of them. Returns the part of each text, by its index.
    */
   readonly divided?: (texts: readonly string[]) => ReadonlyMap<number, readonly Found[]>;
@@ -31,8 +36,8 @@ const AS_JSON: GuardedTextOptions = { isJson: true };
 
 /** Matches that were found in advance, by kind and text. */
 export interface PriorMatches extends Readonly<Record<"plain" | "json", ReadonlyMap<string, readonly Found[]>>> {
-  /** The guards whose search did not finish, although they may have found something. */
-  readonly unsearched: ReadonlySet<GuardPolicy>;
+  /** The guards whose search did not finish, although they may have found something, and why. */
+  readonly unsearched: ReadonlyMap<GuardPolicy, string>;
 }
 
 /** Throws BlockedText if a guard did not finish its search in advance, and blocks in that case. */
@@ -42,7 +47,11 @@ export function textGuard(
   prior: PriorMatches | null = null,
 ): TextGuard {
   if (prior !== null && prior.unsearched.size > 0)
-    for (const policy of guards) if (prior.unsearched.has(policy)) noteUnsearched(policy, onFinding);
+    for (const policy of guards) {
+      const why = prior.unsearched.get(policy);
+      if (why !== undefined) noteUnsearched(policy, onFinding, why);
+    }
+  const asked = guards.filter(({ guard }) => guard.service !== null);
   const guard = (text: string, kind: "plain" | "json", across?: readonly Found[]): string => {
     if (text === "") return text;
     const options = kind === "json" ? AS_JSON : undefined;
@@ -57,8 +66,15 @@ export function textGuard(
       ? guardText(text, guards, onFinding, options)
       : guardFound(text, found, guards, onFinding, options);
   };
+  // a service can be asked only in advance
+  const judged = (text: string, kind: "plain" | "json", across?: readonly Found[]): string => {
+    if (text !== "" && prior?.[kind].has(text) !== true)
+      for (const policy of asked) noteUnsearched(policy, onFinding, UNASKED);
+    return guard(text, kind, across);
+  };
   const hasPatterns = guards.some(({ guard: { detectors } }) => detectors.some(({ folds }) => !folds));
-  return Object.assign(guard, {
+  const whole = asked.length === 0 ? guard : Object.assign(judged, { ofName: (text: string) => guard(text, "plain") });
+  return Object.assign(whole, {
     divided: (texts: readonly string[]) => dividedBetween(texts, guards, prior),
     fixed(text: string) {
       // built-in detectors never match a short word of letters
@@ -78,9 +94,12 @@ export function matchesIn({ plain, json }: Texts, guards: readonly GuardPolicy[]
   return {
     plain: new Map(plain.map((text) => [text, searchText(text, guards)])),
     json: new Map(json.map((text) => [text, searchText(text, guards, AS_JSON)])),
-    unsearched: new Set(),
+    unsearched: new Map(),
   };
 }
+
+/** Why a service has not judged a text: it was found where nothing can be awaited. */
+const UNASKED = "the guard's service was not asked about this text";
 
 /** Why a guard blocks a call although it is set to mask. */
 export const UNREPLACEABLE = "the guard found a match in a place where it cannot be masked";

@@ -14,7 +14,7 @@ import { MalformedAnswer, type StreamDecoder } from "../../providers/provider.ts
 import { type EventReceiver, type SseEvent, type SseParser, textOfEvent } from "../../wire/sse.ts";
 import type { UpstreamBody } from "../../wire/upstream.ts";
 import type { CallClock } from "../call/call-clock.ts";
-import type { StreamUnderGuards } from "../guards/guard-scheduler.ts";
+import type { StreamUnderGuards } from "../guards/stream-under-guards.ts";
 import { endingUnderGuards } from "../guards/guarded-ending.ts";
 import { EventPatterns } from "./event-patterns.ts";
 import { NativePatterns } from "../native/native-patterns.ts";

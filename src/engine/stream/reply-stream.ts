@@ -33,7 +33,7 @@ import type { Answered, AttemptWork, OpenAttempt } from "../attempt/run-attempt.
 import type { Resolved } from "../plan/resolve-target.ts";
 import { splitChunk } from "../guards/guarded-chunks.ts";
 import { LONG_TEXT } from "../long-bodies/read-in-turns.ts";
-import type { StreamUnderGuards } from "../guards/guard-scheduler.ts";
+import type { StreamUnderGuards } from "../guards/stream-under-guards.ts";
 import { collectedBytes } from "../call/collected-bytes.ts";
 import { readAnswer, TURNS_BYTES } from "../answer/read-answer.ts";
 import { NativePassing } from "../native/native-passing.ts";

@@ -26,7 +26,7 @@ const SECRET_FIELDS: Readonly<Record<ConfiguredKind, readonly string[]>> = {
   tool_server: ["headers.*", "url?", "oauth.client_secret"],
   webhook: ["secret", "previous_secret", "url?"],
   route: [],
-  policy: [],
+  policy: ["guard.service.headers.*", "guard.service.url?"],
   limit: [],
   budget: [],
   price: [],
@@ -56,6 +56,7 @@ const HARMLESS_FIELDS: Readonly<Partial<Record<ConfiguredKind, readonly string[]
     "role",
     "require_approval",
   ],
+  policy: ["name", "effect", "rule", "message", "scope", "mode"],
   webhook: [
     "secret",
     "previous_secret",

@@ -30,7 +30,7 @@ export function documentRules(
     limits: { schema: limitSchema, named: "id", problems: tokenProblems },
     budgets: budgetRule(dependencies),
     prices: formAlone(priceSchema, "name"),
-    policies: { ...formAlone(policySchema, "id"), derive: costOfGuard },
+    policies: { ...formAlone(policySchema, "id"), derive: costOfGuard, addresses: ["guard.service.url"] },
     tool_servers: { ...formAlone(toolServerSchema, "name"), addresses: ["url", "oauth.token_url"] },
     webhooks: WEBHOOK_RULE,
     settings: settingsRule(),
@@ -45,7 +45,7 @@ function formAlone(schema: z.ZodType, named: DocumentRule["named"]): DocumentRul
 /** The cost of the policy's guard, if it has a valid one. */
 function costOfGuard(document: JsonObject): JsonObject {
   const parsed = policySchema.safeParse(document);
-  return parsed.success && parsed.data.guard !== undefined
+  return parsed.success && parsed.data.guard !== undefined && parsed.data.guard.service === undefined
     ? { guard_cost: guardCost(compileGuard(parsed.data.guard).work) }
     : {};
 }

@@ -5,6 +5,7 @@ import type { JsonObject } from "../../../core/json.ts";
 import type { ContentLogSettings, ScopeSettings } from "../../../core/snapshot.ts";
 import type { ToolServerDocument } from "../../../mcp/settings.ts";
 import type { WebhookDocument } from "../../../observe/webhooks/webhook-settings.ts";
+import type { PolicyDocument } from "../../../policies/policy-settings.ts";
 import type { ProviderEntry } from "../../../providers/settings.ts";
 import type { Configuration } from "../../../snapshot/configuration.ts";
 import type { ScopeConfiguration } from "../../../snapshot/scopes.ts";
@@ -69,6 +70,7 @@ function ofScope(kind: ConfiguredKind, scope: ScopeConfiguration): Documents {
   if (kind === "setting") return shownSettings(scope.settings);
   if (kind === "webhook") return shownWebhooks(scope.webhooks);
   if (kind === "tool_server") return shownToolServers(scope.toolServers);
+  if (kind === "policy") return shownPolicies(scope.policies);
   const section = SECTIONS[kind];
   return section === null ? [] : (Object.entries(asJson(scope[section])) as Documents);
 }
@@ -82,6 +84,7 @@ function ofAllTenants(
   // Only operators see the webhooks that receive events of all tenants.
   if (kind === "webhook") return isOperator && projectId === null ? shownWebhooks(file.webhooks) : [];
   if (kind === "tool_server") return shownToolServers(file.tool_servers);
+  if (kind === "policy") return shownPolicies(file.policies);
   const section = SECTIONS[kind];
   if (section !== null) return Object.entries(asJson(file[section])) as Documents;
   return kind === "provider" && projectId === null
@@ -117,6 +120,15 @@ function shownToolServers(servers: Readonly<Record<string, ToolServerDocument>>)
       },
     ]) => [name, asJson(shown)],
   );
+}
+
+/** The address and the headers of a guard's service concern only the operator. */
+function shownPolicies(policies: Readonly<Record<string, PolicyDocument>>): Documents {
+  return Object.entries(policies).map(([name, { guard, ...rest }]) => {
+    if (guard?.service === undefined) return [name, asJson(guard === undefined ? rest : { ...rest, guard })];
+    const { headers: _headers, url: _url, ...service } = guard.service;
+    return [name, asJson({ ...rest, guard: { ...guard, service } })];
+  });
 }
 
 /** Empty when the file contains no settings for the place. */

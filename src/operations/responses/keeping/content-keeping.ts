@@ -19,7 +19,12 @@ export function contentKeeping({ call, principal }: ReadyCall, durable: DurableS
     untilMs,
     async keep({ owner, response, input, hidden = [], hiddenInput = [], isStreamed }) {
       // the response is prepared after the end of the call, whose signal does not matter any more
-      const scheduler = new GuardScheduler(context.guards, { tenantId, signal: null });
+      const services = call.services?.unrecorded();
+      const scheduler = new GuardScheduler(context.guards, {
+        tenantId,
+        signal: null,
+        ...(services !== undefined && { services }),
+      });
       const values = [response, ...input];
       const [kept, ...items] = (await redactedForKeeping(values, guards, scheduler)).map((value, index) =>
         withStructure(values[index]!, value),

@@ -1,0 +1,217 @@
+// Applies guards with services to the chunks of a stream (promise 16.4): text is collected in windows, each window is
+// judged with the end of the one before it, and nothing leaves before its verdict. Guards without a service that search
+// in this thread take part in the same windows, so that no guard sees another's mask.
+import type { ChatChunk, ChunkChoice, ReasoningDetail } from "../../core/chat.ts";
+import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
+import type { DetectorRun, GuardPolicy, TextWindow } from "../../core/configured/policy.ts";
+import { isObject } from "../../core/json.ts";
+import { type Found, noteUnsearched, type GuardFinding } from "../../guards/guarded-text.ts";
+import { blockedError } from "../call/policy-violation.ts";
+import { type CallServices, judgedTexts, SERVICE_MASK, withVerdicts } from "./outside-verdicts.ts";
+import { GuardedChunks } from "./guarded-chunks.ts";
+import type { StreamUnderGuards } from "./stream-under-guards.ts";
+import type { Span } from "./outside-guards.ts";
+import { priorMatches, textsOf } from "./guard-texts.ts";
+import { matchesIn, type PriorMatches, textGuard } from "./text-guard.ts";
+
+/** One text of the stream, as the service of one guard judges it. */
+class ServiceRun implements DetectorRun {
+  readonly policy: GuardPolicy;
+  /** What has not left yet, from the position `#base` on; it was judged up to `#judged`. */
+  #text = "";
+  #base = 0;
+  #judged = 0;
+  #found: Span[] = [];
+
+  constructor(policy: GuardPolicy) {
+    this.policy = policy;
+  }
+
+  advance({ text, base, limit }: TextWindow, found: (start: number, end: number) => void): number {
+    this.#text += text.slice(this.#base + this.#text.length - base, limit - base);
+    for (const { start, end } of this.#found.splice(0)) found(start, end);
+    return this.#base;
+  }
+
+  /** The text that was not judged yet has at least `least` characters. */
+  waits(least: number): boolean {
+    return this.#base + this.#text.length - this.#judged >= Math.max(1, least);
+  }
+
+  /** What the service is asked about: all that was collected, with the end of what was judged before. */
+  get window(): string {
+    return this.#text;
+  }
+
+  /** Takes the findings in the window. What of it is needed for the next one is kept. */
+  judged(window: string, findings: readonly Span[]): void {
+    for (const { start, end } of findings) this.#found.push({ start: start + this.#base, end: end + this.#base });
+    this.#judged = this.#base + window.length;
+    let kept = Math.max(0, window.length - this.policy.guard.service!.overlapCharacters);
+    if (kept > 0 && isHighSurrogate(window.charCodeAt(kept - 1))) kept -= 1;
+    this.#text = this.#text.slice(kept);
+    this.#base += kept;
+  }
+}
+
+function isHighSurrogate(code: number): boolean {
+  return code >= 0xd800 && code <= 0xdbff;
+}
+
+/** The same guard for one stream, whose runs are noted. */
+function windowed(policy: GuardPolicy, runs: Set<ServiceRun>): GuardPolicy {
+  if (policy.guard.service === null) return policy;
+  const open = (): DetectorRun => {
+    const run = new ServiceRun(policy);
+    runs.add(run);
+    return run;
+  };
+  const detector = { mask: SERVICE_MASK, folds: false, source: "service", work: 0, isReady: true, open };
+  return { ...policy, guard: { ...policy.guard, detectors: [detector] } };
+}
+
+export function openStreamAtServices(
+  guards: readonly GuardPolicy[],
+  onFinding: GuardFinding,
+  services: CallServices,
+  signal: CancelSignal | null,
+): StreamUnderGuards {
+  const runs = new Set<ServiceRun>();
+  const given = new Map<GuardPolicy, GuardPolicy>();
+  const inWindows = guards.map((policy) => {
+    const copy = windowed(policy, runs);
+    given.set(copy, policy);
+    return copy;
+  });
+  const asked = guards.filter(({ guard }) => guard.service !== null);
+  const own = guards.filter(({ guard }) => guard.service === null);
+  const findings: GuardFinding = (policy, failure) => onFinding(given.get(policy) ?? policy, failure);
+  const [plain, json] = [new Map<string, readonly Found[]>(), new Map<string, readonly Found[]>()];
+  const whole: PriorMatches = { plain, json, unsearched: new Map() };
+  const guarded = new GuardedChunks(inWindows, findings, () => textGuard(guards, onFinding, whole));
+  // walks over the same values without guards, to know beforehand which texts come in one piece
+  let pieces: Parameters<Parameters<typeof textsOf>[0]>[0];
+  const listener = new GuardedChunks(
+    [],
+    () => {},
+    () => pieces,
+  );
+
+  const failed = (policy: GuardPolicy, failure: string): void => {
+    try {
+      noteUnsearched(policy, onFinding, failure);
+    } catch (thrown) {
+      throw blockedError(thrown);
+    }
+  };
+
+  /** Asks about all texts with enough new characters; about all texts at all where `isEnd` is set. */
+  const judgeWindows = async (isEnd: boolean): Promise<boolean> => {
+    const waiting = asked
+      .map((policy) => ({
+        policy,
+        due: [...runs].filter(
+          (run) => run.policy === policy && run.waits(isEnd ? 1 : policy.guard.service!.windowCharacters),
+        ),
+      }))
+      .filter(({ due }) => due.length > 0);
+    const verdicts = await Promise.all(
+      waiting.map(async ({ policy, due }) => {
+        const windows = due.map(({ window }) => window);
+        return { policy, due, windows, ...(await services.judge(policy, windows, "output", signal)) };
+      }),
+    );
+    for (const { policy, due, windows, findings: found, failure } of verdicts) {
+      if (found === null) failed(policy, failure!);
+      for (const [index, run] of due.entries()) run.judged(windows[index]!, found?.[index] ?? []);
+    }
+    return verdicts.length > 0;
+  };
+
+  /** Asks about the texts of a chunk that come in one piece. */
+  const judgeWhole = async (chunk: ChatChunk): Promise<void> => {
+    const texts = textsOf((guard) => {
+      pieces = guard;
+      listener.take(chunk);
+    });
+    const judged = judgedTexts(texts);
+    if (judged.length === 0) return;
+    const verdicts = await Promise.all(
+      asked.map(async (policy) => [policy, await services.judge(policy, judged, "output", signal)] as const),
+    );
+    const matches = withVerdicts(asked, texts, NOTHING_FOUND, new Map(verdicts));
+    const found = priorMatches(texts, asked, { ...matches, unsearched: [] });
+    for (const [policy, { failure }] of verdicts) if (failure !== null) failed(policy, failure);
+    const local = matchesIn(texts, own);
+    for (const [text, one] of found.plain) plain.set(text, [...one, ...local.plain.get(text)!]);
+    for (const [text, one] of found.json) json.set(text, [...one, ...local.json.get(text)!]);
+  };
+
+  return {
+    async take(chunks) {
+      const shown: ChatChunk[] = [];
+      for (const chunk of chunks.flatMap(withSignaturesApart)) {
+        await judgeWhole(chunk);
+        if (isSigned(chunk)) await judgeWindows(true);
+        shown.push(guarded.take(chunk));
+        if (await judgeWindows(false)) shown.push(...guarded.released());
+      }
+      return shown;
+    },
+    async end() {
+      await judgeWindows(true);
+      return guarded.end();
+    },
+    close: () => runs.clear(),
+  };
+}
+
+const NOTHING_FOUND = { numbers: new Int32Array(), masks: [], unsearched: [] };
+
+function detailsOf(chunk: ChatChunk): readonly ReasoningDetail[] {
+  const choices: unknown = chunk.choices;
+  return (Array.isArray(choices) ? (choices as readonly ChunkChoice[]) : []).flatMap((choice) => {
+    const details: unknown = choice.delta?.reasoning_details;
+    return Array.isArray(details) ? (details as readonly ReasoningDetail[]).filter(isObject) : [];
+  });
+}
+
+function isSigned(chunk: ChatChunk): boolean {
+  return detailsOf(chunk).some(({ signature }) => typeof signature === "string" && signature !== "");
+}
+
+/** A signature ends its text at once, so that the text comes in a chunk before it. */
+function withSignaturesApart(chunk: ChatChunk): readonly ChatChunk[] {
+  if (!isSigned(chunk)) return [chunk];
+  const texts: ChatChunk = {
+    choices: chunk.choices.map(({ index, delta }) => ({
+      ...(index !== undefined && { index }),
+      delta: {
+        reasoning_details: (delta?.reasoning_details ?? [])
+          .filter(({ text, summary }) => isText(text) || isText(summary))
+          .map(({ signature: _signature, data: _data, ...detail }) => detail),
+      },
+    })),
+  };
+  const signatures: ChatChunk = {
+    ...chunk,
+    choices: chunk.choices.map((choice) => ({
+      ...choice,
+      ...(choice.delta?.reasoning_details != null && {
+        delta: {
+          ...choice.delta,
+          reasoning_details: choice.delta.reasoning_details.map((detail) => ({
+            ...detail,
+            ...(isText(detail["text"]) && { text: "" }),
+            ...(isText(detail["summary"]) && { summary: "" }),
+          })),
+        },
+      }),
+    })),
+  };
+  return [texts, signatures];
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === "string" && value !== "";
+}

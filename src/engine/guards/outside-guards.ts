@@ -1,0 +1,207 @@
+// Asks guard services for their verdicts (promise 16.4). Each service has a bound of requests in flight and a circuit
+// breaker; each question has one time limit. Whatever goes wrong becomes the reason for which there is no verdict.
+
+// Decides (the answer): What if a guard's service gives no verdict? By: `openGuardServices`. Also:
+// `guards/guarded-text.ts` (`blocksUnsearched`). Rule: `on_error` decides; a service that failed often is not asked for a
+// while.
+import { Cancellation, type CancelSignal } from "../../core/concurrency/cancellation.ts";
+import { untilOver } from "../../core/concurrency/timeout.ts";
+import type { Clock } from "../../core/clock.ts";
+import type { GuardService } from "../../core/configured/outside-guard.ts";
+import { DEFAULT_BREAKER } from "../../core/configured/route.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { type CallSlots, openCallSlots } from "../../mcp/call-slots.ts";
+import { batchesOf, NonsenseAnswer, type Part, type ServiceQuestion } from "../../guards/outside/judging-form.ts";
+import { SERVICE_FORMS } from "../../guards/outside/judging-forms.ts";
+import { type Breaker, enterBreaker, leaveBreaker, newBreaker, phaseOf } from "../../routing/health/breaker.ts";
+import { checkAddress } from "../../wire/address-guard.ts";
+import { parseJson } from "../../wire/json/json.ts";
+import { type UpstreamClient, UpstreamFault, type UpstreamRequest } from "../../wire/upstream.ts";
+
+/** A stretch of a text in UTF-16 units. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface ServiceVerdict {
+  /** For each text; `null` where there is no verdict. */
+  readonly findings: readonly (readonly Span[])[] | null;
+  /** Why there is no verdict. */
+  readonly failure: string | null;
+  /** What was found, by the service's own names, without duplicates. */
+  readonly labels: readonly string[];
+  /** What was sent. */
+  readonly requests: number;
+  readonly characters: number;
+}
+
+export interface GuardServices {
+  /** Rejects only with the reason of the signal. */
+  ask(service: GuardService, question: ServiceQuestion, signal: CancelSignal | null): Promise<ServiceVerdict>;
+}
+
+export interface GuardServicesOptions {
+  readonly upstream: UpstreamClient;
+  readonly clock: Pick<Clock, "monotonic">;
+  readonly allowPrivateAddresses: () => boolean;
+}
+
+interface ServiceState {
+  readonly slots: CallSlots;
+  readonly breaker: Breaker;
+}
+
+const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
+/** The most requests and findings of one question. */
+const MAX_REQUESTS = 64;
+const MAX_FINDINGS = 20_000;
+/** The most services whose state is remembered: the one that was asked longest ago is forgotten first. */
+const MAX_SERVICES = 10_000;
+
+class NoVerdict extends Error {}
+
+export function openGuardServices({ upstream, clock, allowPrivateAddresses }: GuardServicesOptions): GuardServices {
+  const states = new Map<string, ServiceState>();
+  const stateOf = (key: string): ServiceState => {
+    const state = states.get(key) ?? { slots: openCallSlots(), breaker: newBreaker(DEFAULT_BREAKER) };
+    states.delete(key);
+    states.set(key, state);
+    const [oldest] = states;
+    if (states.size > MAX_SERVICES) states.delete(oldest![0]);
+    return state;
+  };
+
+  const exchange = async (request: UpstreamRequest, service: GuardService, signal: Cancellation): Promise<string> => {
+    const { timeoutMs, key, guarded } = service;
+    const checked = guarded
+      ? await untilOver(
+          checkAddress(request.url, { allowPrivate: allowPrivateAddresses(), param: "guard.service.url" }),
+          signal,
+        )
+      : undefined;
+    const { status, body } = await upstream.send(request, {
+      connectTimeoutMs: timeoutMs,
+      firstByteTimeoutMs: timeoutMs,
+      betweenBytesTimeoutMs: timeoutMs,
+      signal,
+      partition: `guard ${key}`,
+      pinnedAddress: checked?.pinnedAddress,
+    });
+    try {
+      if (status < 200 || status > 299) throw new NoVerdict(`the service answered with the status ${status}`);
+      const text = await body.text(MAX_ANSWER_BYTES);
+      body.accept();
+      return text;
+    } finally {
+      body.cancel();
+    }
+  };
+
+  const inTurn = async <T>(
+    { slots }: ServiceState,
+    max: number,
+    signal: Cancellation,
+    work: () => Promise<T>,
+  ): Promise<T> => {
+    const waiting = slots.take(max);
+    if (waiting !== undefined)
+      try {
+        await untilOver(waiting, signal);
+      } catch (thrown) {
+        slots.giveUp(waiting);
+        throw thrown;
+      }
+    try {
+      return await work();
+    } finally {
+      slots.free();
+    }
+  };
+
+  return {
+    async ask(service, question, callSignal) {
+      callSignal?.throwIfAborted();
+      const state = stateOf(service.key);
+      const { breaker } = state;
+      const phase = phaseOf(breaker, clock.monotonic());
+      if (phase === "open" || phase === "probing") return withoutVerdict(OPEN);
+      const form = SERVICE_FORMS[service.type];
+      const batches = batchesOf(question.texts, form);
+      if (batches.length > MAX_REQUESTS) return withoutVerdict(TOO_LONG);
+      const probe = enterBreaker(breaker, clock.monotonic());
+      const signal = new Cancellation();
+      const over = (): void => signal.abort(callSignal!.reason);
+      callSignal?.addEventListener("abort", over);
+      const timer = setTimeout(
+        () => signal.abort(new NoVerdict(`the service gave no verdict within ${service.timeoutMs / 1000} s`)),
+        service.timeoutMs,
+      );
+      const sent = { requests: 0, characters: 0 };
+      try {
+        const found = await Promise.all(
+          batches.map((parts) =>
+            inTurn(state, service.maxConcurrent, signal, async () => {
+              const texts = parts.map(({ part }) => part);
+              sent.requests += 1;
+              for (const { length } of texts) sent.characters += length;
+              const answer = await exchange(form.encode({ ...question, texts }, service), service, signal);
+              return { parts, findings: form.decode(jsonOf(answer), texts, service) };
+            }),
+          ),
+        );
+        const labels = new Set(found.flatMap(({ findings }) => findings.map(({ label }) => label)));
+        const findings: Span[][] = question.texts.map(() => []);
+        let count = 0;
+        for (const one of found)
+          for (const { text, span } of one.findings)
+            for (const part of text === null ? one.parts : [one.parts[text]!]) {
+              if ((count += 1) > MAX_FINDINGS) throw new NonsenseAnswer("has more findings than can be used");
+              const place = placeOf(part, span);
+              if (place !== null) findings[part.text]!.push(place);
+            }
+        leaveBreaker(breaker, "success", clock.monotonic(), probe);
+        return { findings, failure: null, labels: [...labels], ...sent };
+      } catch (thrown) {
+        signal.abort(thrown);
+        leaveBreaker(breaker, callSignal?.aborted === true ? "cancelled" : "upstream_fault", clock.monotonic(), probe);
+        callSignal?.throwIfAborted();
+        return { ...withoutVerdict(reasonOf(thrown)), ...sent };
+      } finally {
+        clearTimeout(timer);
+        callSignal?.removeEventListener("abort", over);
+      }
+    },
+  };
+}
+
+const OPEN = "the service failed too often and is not asked for a while";
+const TOO_LONG = "the texts are longer than a service is asked about";
+
+/** Says that there is no verdict, of a question that was not sent. */
+export function withoutVerdict(failure: string): ServiceVerdict {
+  return { findings: null, failure, labels: [], requests: 0, characters: 0 };
+}
+
+/** An empty text has nothing that could be found. */
+function placeOf({ offset, part }: Part, span: Span | null): Span | null {
+  const { start, end } = span ?? { start: 0, end: part.length };
+  return end === 0 ? null : { start: offset + start, end: offset + end };
+}
+
+function jsonOf(text: string) {
+  try {
+    return parseJson(text);
+  } catch {
+    throw new NonsenseAnswer("is not JSON");
+  }
+}
+
+function reasonOf(thrown: unknown): string {
+  if (thrown instanceof NoVerdict) return thrown.message;
+  if (thrown instanceof NonsenseAnswer) return `the service's answer ${thrown.message}`;
+  if (thrown instanceof UpstreamFault)
+    return `the service could not be asked: ${thrown.message.replaceAll("the provider", "the service")}`;
+  if (thrown instanceof GatewayError) return `the service could not be asked: ${thrown.message}`;
+  return `the service could not be asked: ${String(thrown)}`;
+}

@@ -1,0 +1,151 @@
+// The guard services of one call: asks each about a text once, keeps what they cost and how long they took for the
+// record, and turns their findings into matches.
+import type { GuardPlace, GuardService, GuardServiceUse } from "../../core/configured/outside-guard.ts";
+import type { GuardPolicy } from "../../core/configured/policy.ts";
+import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
+import type { Matches, Texts } from "../../guards/guard-search.ts";
+import { type GuardServices, type ServiceVerdict, type Span, withoutVerdict } from "./outside-guards.ts";
+
+/** The mask of a service's findings where the guard has none of its own. */
+export const SERVICE_MASK = "[masked]";
+
+/** The most characters of one question. */
+const MAX_CHARACTERS = 4_194_304;
+const MAX_LABELS = 10;
+
+export interface CallServicesOptions {
+  readonly services: GuardServices;
+  /** Receives what was asked. */
+  readonly uses: GuardServiceUse[];
+  readonly monotonic: () => number;
+  /** Measures the time of a wait for somebody else. */
+  readonly waiting: <T>(verdict: Promise<T>) => Promise<T>;
+}
+
+export class CallServices {
+  readonly #options: CallServicesOptions;
+  readonly #known: Map<GuardService, Map<string, readonly Span[]>>;
+
+  constructor(options: CallServicesOptions, known = new Map<GuardService, Map<string, readonly Span[]>>()) {
+    this.#options = options;
+    this.#known = known;
+  }
+
+  /** The same for what is asked after the end of the call, when its record is written. */
+  unrecorded(): CallServices {
+    return new CallServices({ ...this.#options, uses: [], waiting: (verdict) => verdict }, this.#known);
+  }
+
+  /**
+   * Returns what the guard's service finds in each text, or why there is no verdict. Rejects only with the reason of the
+   * signal.
+   */
+  async judge(
+    { name, guard }: GuardPolicy,
+    texts: readonly string[],
+    place: GuardPlace,
+    signal: CancelSignal | null,
+  ): Promise<Pick<ServiceVerdict, "findings" | "failure">> {
+    const service = guard.service!;
+    const known = this.#known.get(service) ?? new Map<string, readonly Span[]>();
+    this.#known.set(service, known);
+    const asked = [...new Set(texts)].filter((text) => text !== "" && !known.has(text));
+    if (asked.length > 0) {
+      const verdict = await this.#ask(name, service, asked, place, signal);
+      if (verdict.findings === null) return verdict;
+      for (const [index, text] of asked.entries()) known.set(text, verdict.findings[index]!);
+    }
+    return { findings: texts.map((text) => known.get(text) ?? []), failure: null };
+  }
+
+  async #ask(
+    policy: string,
+    service: GuardService,
+    texts: readonly string[],
+    place: GuardPlace,
+    signal: CancelSignal | null,
+  ): Promise<ServiceVerdict> {
+    const { services, monotonic, waiting } = this.#options;
+    const use = this.#useOf(policy, service, place);
+    const startMs = monotonic();
+    const isTooLong = texts.reduce((sum, { length }) => sum + length, 0) > MAX_CHARACTERS;
+    const verdict = isTooLong
+      ? withoutVerdict("the texts are longer than a service is asked about")
+      : await waiting(services.ask(service, { texts, place, policy }, signal));
+    const tookMs = monotonic() - startMs;
+    use.requests += verdict.requests;
+    use.characters += verdict.characters;
+    use.waitedMs += tookMs;
+    use.slowestMs = Math.max(use.slowestMs, tookMs);
+    use.found = [...new Set([...use.found, ...verdict.labels])].slice(0, MAX_LABELS);
+    if (verdict.findings === null) use.failures += 1;
+    if (service.price !== null) use.costNanoUsd = (use.costNanoUsd ?? 0) + costOf(verdict, service.price);
+    return verdict;
+  }
+
+  #useOf(policy: string, { type, price }: GuardService, place: GuardPlace): GuardServiceUse {
+    const { uses } = this.#options;
+    const known = uses.find((use) => use.policy === policy && use.place === place);
+    if (known !== undefined) return known;
+    const use: GuardServiceUse = {
+      policy,
+      type,
+      place,
+      requests: 0,
+      characters: 0,
+      waitedMs: 0,
+      slowestMs: 0,
+      found: [],
+      failures: 0,
+      costNanoUsd: price === null ? null : 0,
+    };
+    uses.push(use);
+    return use;
+  }
+}
+
+function costOf(
+  { requests, characters }: ServiceVerdict,
+  { requestNanoUsd, thousandCharactersNanoUsd }: NonNullable<GuardService["price"]>,
+): number {
+  return requests * requestNanoUsd + Math.ceil(characters / 1000) * thousandCharactersNanoUsd;
+}
+
+const NUMBERS_A_MATCH = 5;
+
+/** Adds the verdicts of services to what the other guards found. `local` has the ranks among guards without a service. */
+export function withVerdicts(
+  guards: readonly GuardPolicy[],
+  { plain, replaceable = plain.length }: Texts,
+  local: Matches | null,
+  verdicts: ReadonlyMap<GuardPolicy, Pick<ServiceVerdict, "findings" | "failure">>,
+): Matches {
+  const own = guards.flatMap((policy, rank) => (policy.guard.service === null ? [rank] : []));
+  const numbers: number[] = [];
+  const masks = [...(local?.masks ?? [])];
+  const unsearched = (local?.unsearched ?? own.keys().toArray()).map((rank) => own[rank]!);
+  const reasons = new Map<number, string>();
+  if (local !== null)
+    for (const [at, number] of local.numbers.entries())
+      numbers.push(at % NUMBERS_A_MATCH === 1 ? own[number]! : number);
+  for (const [rank, policy] of guards.entries()) {
+    const verdict = verdicts.get(policy);
+    if (verdict === undefined) continue;
+    if (verdict.findings === null) {
+      unsearched.push(rank);
+      reasons.set(rank, verdict.failure!);
+      continue;
+    }
+    const mask = masks.push(policy.guard.mask ?? SERVICE_MASK) - 1;
+    for (const [index, spans] of verdict.findings.entries()) {
+      const text = index < replaceable ? index : index - replaceable + plain.length;
+      for (const { start, end } of spans) numbers.push(text, rank, start, end, mask);
+    }
+  }
+  return { numbers: Int32Array.from(numbers), masks, unsearched, reasons };
+}
+
+/** The texts that a service judges, in the order in which `withVerdicts` expects the findings. */
+export function judgedTexts({ plain, replaceable = plain.length, json }: Texts): readonly string[] {
+  return [...plain.slice(0, replaceable), ...json];
+}
