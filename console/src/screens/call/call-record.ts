@@ -73,6 +73,18 @@ export interface RecordFields {
   readonly rounds?: number;
   readonly tools?: readonly ToolFields[];
   readonly policies?: readonly { readonly name: string; readonly effect: string; readonly why?: string }[];
+  /** What services of guards were asked. */
+  readonly guard_services?: readonly {
+    readonly policy: string;
+    readonly type: string;
+    readonly place: string;
+    readonly requests: number;
+    readonly characters: number;
+    readonly waited_ms: number;
+    readonly found?: readonly string[];
+    readonly failures?: number;
+    readonly cost_nano_usd?: number;
+  }[];
   readonly warnings?: readonly string[];
   readonly metadata?: Readonly<Record<string, unknown>>;
   readonly client_request_id?: string;

@@ -194,6 +194,15 @@ function Shown({ call }: { readonly call: CallDetail }) {
             {why === undefined ? "" : ` (${visibleText(why)})`}
           </p>
         ))}
+        {(record.guard_services ?? []).map((use) => (
+          <p key={`${use.policy} ${use.place}`}>
+            Service of <code>{visibleText(use.policy)}</code> ({use.type}, {use.place.replace("_", " ")}):{" "}
+            {use.requests} requests with {use.characters} characters, waited {Math.round(use.waited_ms)} ms
+            {use.found === undefined ? "" : `, found ${visibleText(use.found.join(", "))}`}
+            {use.failures === undefined ? "" : `, ${use.failures} without a verdict`}
+            {use.cost_nano_usd === undefined ? "" : `, cost $${use.cost_nano_usd / 1e9}`}
+          </p>
+        ))}
         {(record.warnings ?? []).map((warning) => (
           <p key={warning}>Warning: {visibleText(warning)}</p>
         ))}
