@@ -79,6 +79,7 @@ function listedRoute(
     disableStopSequenceLimit,
     retryTimeouts,
     fallbackOnRefusal,
+    promptCaching,
     targets,
     ...route
   }: Route,
@@ -116,6 +117,7 @@ function listedRoute(
     drop_params: dropParams,
     disable_stop_sequence_limit: disableStopSequenceLimit,
     fallback_on_refusal: fallbackOnRefusal,
+    prompt_cache: promptCaching,
   };
 }
 

@@ -3,6 +3,7 @@
 // https://platform.openai.com/docs/api-reference/chat
 import type { BodyBounds } from "./request/body-bounds.ts";
 import type { CacheRequest } from "./configured/cache.ts";
+import type { CacheMarks } from "./configured/prompt-cache.ts";
 import type { ClientDeviationName } from "./configured/client-deviations.ts";
 import type { CredentialForm, StoredCredential } from "./configured/credential.ts";
 import type { HeldBody } from "./request/held-body.ts";
@@ -397,6 +398,8 @@ export interface WrittenRequest {
   readonly carriers?: CarrierOpening;
   /** What is known of the body where another thread holds it; `text` and `body` are empty then. */
   readonly held?: HeldBody;
+  /** Set with `edits` where the gateway sets marks of the prompt cache in the text when it is written. */
+  readonly cacheMarks?: CacheMarks;
   /** What such a target is sent in place of the client's own HTTP headers; an empty text stands for none. */
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -520,6 +523,8 @@ export interface ChatRequest {
   readonly toolImages: ReadonlySet<number>;
   /** What the parser changed, for the header `x-gateway-warnings`. */
   readonly warnings: readonly string[];
+  /** Set in a request that is fitted to a target where the gateway sets marks of the prompt cache when it is written. */
+  readonly cacheMarks?: CacheMarks;
 }
 
 export const FINISH_REASONS = ["stop", "length", "tool_calls", "content_filter", "function_call"] as const;

@@ -17,6 +17,7 @@ import type { LimitSet } from "./configured/limit.ts";
 import type { LoginIssuer } from "./configured/login.ts";
 import { memoizePerObject } from "./memoization.ts";
 import type { PolicySet } from "./configured/policy.ts";
+import type { PromptCaching } from "./configured/prompt-cache.ts";
 import type { Route } from "./configured/route.ts";
 import { UTC } from "./configured/time-zone.ts";
 import type { ToolServerSet } from "./configured/tool.ts";
@@ -40,6 +41,8 @@ export interface ScopeSettings {
   readonly cacheAllowed?: boolean;
   /** How a project keeps answers; absent when it does not say. */
   readonly cache?: CacheSetting | "off";
+  /** Whether the prompt caches of vendors are used in a project; absent when it does not say. */
+  readonly promptCaching?: PromptCaching;
   /** The time zone whose days reports count where a request names none; absent when this scope does not say. */
   readonly timezone?: string;
 }
@@ -135,6 +138,8 @@ export interface Snapshot {
   readonly settings: ScopeSettings;
   readonly tenantSettings: ReadonlyMap<string, ScopeSettings>;
   readonly projectSettings: ReadonlyMap<string, ScopeSettings>;
+  /** Set where the settings of some project say how prompt caches are used. */
+  readonly hasCachingProjects?: true;
   /** The routes for tenants and projects that have none of their own, by name. */
   readonly routes: ReadonlyMap<string, Route>;
   /**
@@ -225,6 +230,16 @@ export function settingsOf(
     tenantId === null ? undefined : tenantSettings.get(tenantId),
     settings,
   ];
+}
+
+/** Whether the prompt caches of vendors are used in calls of a project by a route (promise 16.2). */
+export function cachesPrompts(
+  { promptCaching }: Pick<Route, "promptCaching">,
+  projectId: string | null,
+  { hasCachingProjects, projectSettings }: Pick<Snapshot, "hasCachingProjects" | "projectSettings">,
+): boolean {
+  if (promptCaching !== null) return promptCaching === "auto";
+  return hasCachingProjects === true && projectSettings.get(projectId ?? "")?.promptCaching === "auto";
 }
 
 /** The time zone whose days the reports of a tenant count; of the whole gateway for null. */

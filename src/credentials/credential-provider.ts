@@ -63,7 +63,9 @@ export function openCredentialProvider(options: CredentialProviderOptions): Open
     if (thrown.kind === "refused") setAside(stored, "authentication", context);
     const without = new Set([...tried, stored]);
     const next =
-      thrown.kind === "refused" || thrown.kind === "unusable" ? rotation.next(context.providerId, all, without) : null;
+      thrown.kind === "refused" || thrown.kind === "unusable"
+        ? rotation.next(context.providerId, all, context.stickyKey, without)
+        : null;
     if (next === null) throw exchangeError(thrown, stored, context);
     return resolveFirst(next, all, context, without);
   };
@@ -87,7 +89,7 @@ export function openCredentialProvider(options: CredentialProviderOptions): Open
   return {
     learn: (news) => rotation.learn(news),
     resolve(all, context) {
-      const stored = all.length === 1 ? all[0]! : rotation.next(context.providerId, all);
+      const stored = all.length === 1 ? all[0]! : rotation.next(context.providerId, all, context.stickyKey);
       if (stored === null) throw new GatewayError("internal_error", "There is no credential to resolve.");
       return resolveFirst(stored, all, context);
     },

@@ -1,5 +1,5 @@
 // Chooses the next of several credentials of a provider: by weight, smoothly (the algorithm of nginx's upstream
-// module), and avoiding recently refused ones as long as there is another. This state outlives snapshots, because it is
+// module) or by a sticky key, and avoiding recently refused ones as long as there is another. This state outlives snapshots, because it is
 // kept by fingerprint.
 
 // Decides (targets and attempts): When is a provider's key avoided? By: `setAside`. Also: reported by
@@ -7,6 +7,7 @@
 // min after a quota error. A caller's own key and a single key are used on.
 import { BoundedCache } from "../core/bounded-cache.ts";
 import type { RefusalReason, StoredCredential } from "../core/configured/credential.ts";
+import { hashText, rendezvousScore } from "../core/rendezvous.ts";
 import { fingerprint } from "./fingerprint.ts";
 
 interface CredentialState {
@@ -30,12 +31,14 @@ const MAX_STATES = 10_000;
 
 export interface Rotation {
   /**
-   * Expects at least one credential. If all are set aside, it returns the one that becomes available first. `null` when
+   * Expects at least one credential. With a sticky key, the same one is returned each time while it is not set aside,
+   * and the order of the others does not change. If all are set aside, it returns the one that becomes available first. `null` when
    * all of them are excluded.
    */
   next(
     providerId: string,
     stored: readonly StoredCredential[],
+    stickyKey: string | null,
     excluded?: ReadonlySet<StoredCredential>,
   ): StoredCredential | null;
   /** Returns how the credential is set aside now; `null` when it already was. */
@@ -72,9 +75,38 @@ export function openRotation(monotonicMs: () => number): Rotation {
     return state;
   };
 
+  /** The credential that a key has among those that may be used; another one takes over only its share of the keys. */
+  const keptFor = (
+    stickyKey: string,
+    providerId: string,
+    stored: readonly StoredCredential[],
+    mayUse: (one: StoredCredential, state: CredentialState) => boolean,
+  ): StoredCredential | null => {
+    const keyHash = hashText(stickyKey);
+    let best: StoredCredential | null = null;
+    let bestScore = 0;
+    for (const one of stored) {
+      if (!mayUse(one, stateOf(providerId, one))) continue;
+      const score = rendezvousScore(keyHash, fingerprint(one), one.weight);
+      if (best !== null && score <= bestScore) continue;
+      best = one;
+      bestScore = score;
+    }
+    return best;
+  };
+
   return {
-    next(providerId, stored, excluded) {
+    next(providerId, stored, stickyKey, excluded) {
       const nowMs = monotonicMs();
+      if (stickyKey !== null) {
+        const kept = keptFor(
+          stickyKey,
+          providerId,
+          stored,
+          (one, state) => excluded?.has(one) !== true && state.asideUntilMs <= nowMs,
+        );
+        if (kept !== null) return kept;
+      }
       let total = 0;
       let chosen: { readonly stored: StoredCredential; readonly state: CredentialState } | null = null;
       let soonest: { readonly stored: StoredCredential; readonly state: CredentialState } | null = null;

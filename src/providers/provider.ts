@@ -13,12 +13,14 @@ import type {
 } from "../core/chat.ts";
 import type { CredentialForm } from "../core/configured/credential.ts";
 import type { Credential, ModelFacts, Target } from "../core/target.ts";
+import type { CacheMarks } from "../core/configured/prompt-cache.ts";
 import type { PricedTool } from "../core/configured/hosted-tool.ts";
 import type { SearchUnitPrice } from "../core/configured/price.ts";
 import type { MaybePromise } from "../core/maybe-promise.ts";
 import type { SseEvent } from "../wire/sse.ts";
 import type { UpstreamRequest } from "../wire/upstream.ts";
 import type { Json, JsonObject } from "../core/json.ts";
+import type { JsonEdit } from "../core/request/json-edit.ts";
 import type { OperationName, TaskName } from "../core/operation.ts";
 import type { ConversationMembers } from "./conversation/conversation-members.ts";
 import type { FollowUp } from "./answers/follow-up.ts";
@@ -276,6 +278,11 @@ export interface NativeOperation {
   readonly clientHeaders: readonly string[];
   /** Members of the query of the client's own request that are sent along. */
   readonly clientQuery: readonly string[];
+  /**
+   * Returns the changes that set marks of the prompt cache in a body that has none, where the provider has `cacheMarks`
+   * for the model. `edits` are the changes that the body gets before. Absent where the gateway sets none.
+   */
+  markEdits?(body: JsonObject, edits: readonly JsonEdit[], marks: CacheMarks): readonly JsonEdit[];
   /** Set where the platform lacks the foreign features of the form. */
   readonly lacksFeatures?: true;
   /** The models that are known to encrypt their reasoning where the request asks for it; absent where none is. */
@@ -437,6 +444,11 @@ export interface Provider {
   dialectOf?(model: string): Dialect;
   /** What messages, content parts and tool calls may hold for this target (promise 6.10). */
   conversation(target: Target): ConversationMembers;
+  /**
+   * How the target takes marks of its vendor's prompt cache, which are members `cache_control` of messages and tools
+   * (promise 16.2); null where it takes none. Absent where no model of the provider does.
+   */
+  cacheMarks?(target: Target): CacheMarks | null;
   /** True when the wire form is OpenAI's own: the provider then determines the finish reasons (promise 8.6). */
   readonly sameShape: boolean;
   /**

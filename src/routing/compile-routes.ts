@@ -1,6 +1,7 @@
 // Compiles routes of the configuration to `Route`. What a route does not set comes from the defaults of its scopes, the
 // nearest first.
 import { toCacheUse } from "../auth/settings/cache-use-settings.ts";
+import { toPromptCaching } from "../auth/settings/prompt-cache-settings.ts";
 import { SYNONYMS } from "../core/capability.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { CommonParameter } from "../core/params.ts";
@@ -88,6 +89,9 @@ export function compileRoute(name: string, entry: RouteEntry, defaults: readonly
     disableStopSequenceLimit: first((scope) => scope.disable_stop_sequence_limit),
     fallbackOnRefusal: first((scope) => scope.fallback_on_refusal) ?? false,
     cache: first((scope) => (scope.cache === undefined ? undefined : toCacheUse(scope.cache))),
+    promptCaching: first((scope) =>
+      scope.prompt_cache === undefined ? undefined : toPromptCaching(scope.prompt_cache),
+    ),
   };
 }
 

@@ -2,6 +2,7 @@
 // their keys, types and bounds. route-problems.ts checks entries against one another.
 import { z } from "zod";
 import { cacheUseSchema } from "../auth/settings/cache-use-settings.ts";
+import { promptCacheSchema } from "../auth/settings/prompt-cache-settings.ts";
 import { COMMON_PARAMETERS, type CommonParameter } from "../core/params.ts";
 import { DIRECT_ROUTE, ROUTE_ALIAS, ROUTE_NAME, type StrategyType } from "../core/configured/route.ts";
 import { routeTestsSchema } from "./test-settings.ts";
@@ -247,6 +248,11 @@ const ROUTE_SHAPE = {
     title: "Response cache",
     description:
       "How answers of this route are kept, for tenants that allow it; see [cache.md](cache.md). It takes precedence over `cache` of the project. With `false`, no call of the route is cached.",
+  }),
+  prompt_cache: promptCacheSchema.meta({
+    title: "Prompt cache",
+    description:
+      "`auto` sets the vendor's marks of the prompt cache where the conversation is stable and the client has set none, and keeps the conversations of coding agents at one target and key; see [prompt-cache.md](prompt-cache.md). It takes precedence over `prompt_cache` of the project; `false` overrides a wider scope.",
   }),
 };
 

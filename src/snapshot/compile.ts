@@ -76,10 +76,7 @@ export function compileSnapshot(input: CompileInput): Snapshot {
         settingsById(configuration.projects),
       ),
     ),
-    ...memoize("settings", [configuration], () => ({
-      tenantSettings: settingsById(configuration.tenants),
-      projectSettings: settingsById(configuration.projects),
-    })),
+    ...memoize("settings", [configuration], () => compileSettings(configuration)),
     ...memoize("routes", [configuration, projects], () => compileRoutes(configuration, identities, memoize)),
     prices: memoize("prices", [prices], () => compilePrices(prices)),
     limitRules: memoize("limits", [limits], () => compileLimits(limits)),
@@ -216,6 +213,20 @@ function scopedProviders(
 
 function settingsById(scopes: ReadonlyMap<string, ScopeConfiguration>): ReadonlyMap<string, ScopeSettings> {
   return new Map([...scopes].map(([id, { settings }]) => [id, settings]));
+}
+
+function compileSettings({
+  tenants,
+  projects,
+}: Configuration): Pick<Snapshot, "tenantSettings" | "projectSettings" | "hasCachingProjects"> {
+  const projectSettings = settingsById(projects);
+  return {
+    tenantSettings: settingsById(tenants),
+    projectSettings,
+    ...([...projectSettings.values()].some(({ promptCaching }) => promptCaching !== undefined) && {
+      hasCachingProjects: true as const,
+    }),
+  };
 }
 
 /** A tenant or project without settings for routes has no entry: the routes of the next wider scope apply. */

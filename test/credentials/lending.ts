@@ -109,7 +109,7 @@ export function lending(options: Partial<CredentialProviderOptions> = {}): Lendi
 }
 
 export function context(signal = new Cancellation()): ResolveContext {
-  return { providerId: "cloud", label: "Cloud", signal };
+  return { providerId: "cloud", label: "Cloud", signal, stickyKey: null };
 }
 
 /** Everything that an error contains, for client and operator. */

@@ -73,6 +73,7 @@ describe("a route", () => {
       disableStopSequenceLimit: null,
       fallbackOnRefusal: false,
       cache: null,
+      promptCaching: null,
     });
   });
 
@@ -133,6 +134,7 @@ describe("a route", () => {
       disableStopSequenceLimit: false,
       fallbackOnRefusal: true,
       cache: { ttlMs: 60_000, scope: "project" },
+      promptCaching: null,
     });
   });
 

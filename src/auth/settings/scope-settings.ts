@@ -5,6 +5,7 @@ import { CLIENT_DEVIATION_NAMES } from "../../core/configured/client-deviations.
 import type { ScopeSettings } from "../../core/snapshot.ts";
 import { isTimeZone } from "../../core/configured/time-zone.ts";
 import { cacheUseSchema, toCacheUse } from "./cache-use-settings.ts";
+import { promptCacheSchema, toPromptCaching } from "./prompt-cache-settings.ts";
 import { contentLogSchema, toContentLogSettings } from "./content-settings.ts";
 
 const DROP_PARAMS =
@@ -63,6 +64,11 @@ export const scopeSettings = z.strictObject({
     description:
       "How the calls of this project use the response cache, if the tenant allows it; only the settings of a project can say so. `cache` of a route takes precedence. The default is that requests turn it on.",
   }),
+  prompt_cache: promptCacheSchema.meta({
+    title: "Prompt cache",
+    description:
+      "`auto` has vendors cache the prompts of this project's conversations ([prompt-cache.md](prompt-cache.md)); only the settings of a project can say so. `prompt_cache` of a route takes precedence. The default is that only marks of clients count.",
+  }),
   timezone,
   models: z.array(z.string().min(1).max(400)).max(1000).optional().meta({
     title: "Models",
@@ -73,10 +79,13 @@ export const scopeSettings = z.strictObject({
 export const toScopeSettings = (
   file: Omit<
     z.output<typeof scopeSettings>,
-    "content_log" | "cache" | "cache_allowed" | "responses" | "client_deviations" | "timezone"
+    "content_log" | "cache" | "cache_allowed" | "prompt_cache" | "responses" | "client_deviations" | "timezone"
   > &
     Partial<
-      Pick<z.output<typeof scopeSettings>, "cache" | "cache_allowed" | "responses" | "client_deviations" | "timezone">
+      Pick<
+        z.output<typeof scopeSettings>,
+        "cache" | "cache_allowed" | "prompt_cache" | "responses" | "client_deviations" | "timezone"
+      >
     > & {
       readonly content_log?: z.output<typeof contentLogSchema> | undefined;
     },
@@ -89,6 +98,7 @@ export const toScopeSettings = (
   ...(file.content_log !== undefined && { contentLog: toContentLogSettings(file.content_log) }),
   ...(file.cache_allowed !== undefined && { cacheAllowed: file.cache_allowed }),
   ...(file.cache !== undefined && { cache: toCacheUse(file.cache) }),
+  ...(file.prompt_cache !== undefined && { promptCaching: toPromptCaching(file.prompt_cache) }),
   ...(file.timezone !== undefined && { timezone: file.timezone }),
 });
 
@@ -134,7 +144,13 @@ const MISPLACED: Readonly<Record<"tenant" | "project", readonly MisplacedSetting
     { path: ["cache_allowed"], message: "only the settings of a tenant can allow the response cache" },
     { path: ["timezone"], message: "only the settings of a tenant can name the time zone of its reports" },
   ],
-  tenant: [{ path: ["cache"], message: "only the settings of a project, or a route, can turn the response cache on" }],
+  tenant: [
+    { path: ["cache"], message: "only the settings of a project, or a route, can turn the response cache on" },
+    {
+      path: ["prompt_cache"],
+      message: "only the settings of a project, or a route, can say how prompt caches are used",
+    },
+  ],
 };
 
 function valueAt(document: unknown, path: readonly string[]): unknown {

@@ -120,4 +120,6 @@ export interface ResolveContext {
   readonly providerId: string;
   readonly label: string;
   readonly signal: CancelSignal;
+  /** Calls with the same key get the same credential, as long as it is not set aside; null for any other call. */
+  readonly stickyKey: string | null;
 }

@@ -1,6 +1,7 @@
 // A route as it is compiled from the configuration: its targets, their order, the bounds on attempts and time, and the
 // fallbacks.
 import type { CacheSetting } from "./cache.ts";
+import type { PromptCaching } from "./prompt-cache.ts";
 import type { ModelListEntry } from "../chat.ts";
 import type { JsonObject } from "../json.ts";
 import type { CommonParameter } from "../params.ts";
@@ -125,6 +126,8 @@ export interface Route {
   readonly fallbackOnRefusal: boolean;
   /** How answers are kept; `null` when the project or the request decides. */
   readonly cache: CacheSetting | "off" | null;
+  /** Whether the prompt caches of vendors are used; `null` when the project decides. */
+  readonly promptCaching: PromptCaching | null;
 }
 
 export const DEFAULT_BREAKER: BreakerSettings = { failures: 5, ratio: 0.5, windowMs: 30_000, openMs: 10_000 };
@@ -163,5 +166,6 @@ export function directRoute(target: Pick<RouteTarget, "name" | "providerId" | "m
     disableStopSequenceLimit: null,
     fallbackOnRefusal: defaults?.fallbackOnRefusal ?? false,
     cache: defaults?.cache ?? null,
+    promptCaching: defaults?.promptCaching ?? null,
   };
 }

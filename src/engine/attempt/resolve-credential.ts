@@ -3,12 +3,18 @@ import type { ResolveContext, RefusalReason } from "../../core/configured/creden
 import type { Credential } from "../../core/target.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
 import type { Call } from "../call/call.ts";
+import type { RouteCandidate } from "../plan/candidate.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 
 /** Throws GatewayError `upstream_authentication` or `credential_rejected`, or the signal's reason. */
-export function resolveCredential(resolved: Resolved, call: Call): MaybePromise<Resolved> {
+export function resolveCredential(
+  resolved: Resolved,
+  candidate: Pick<RouteCandidate, "cachedConversation">,
+  call: Call,
+): MaybePromise<Resolved> {
   if (resolved.credentials.length === 0) return resolved;
-  const resolving = call.context.credentials.resolve(resolved.credentials, resolveContext(resolved, call));
+  const stickyKey = resolved.credentials.length === 1 ? null : candidate.cachedConversation();
+  const resolving = call.context.credentials.resolve(resolved.credentials, resolveContext(resolved, call, stickyKey));
   return isPending(resolving)
     ? call.clock.waiting(resolving).then((credential) => withCredential(resolved, credential))
     : withCredential(resolved, resolving);
@@ -24,8 +30,12 @@ export function reportRefused(
     call.context.credentials.refused(target.credential, reason, resolveContext({ target, provider }, call));
 }
 
-function resolveContext({ target, provider }: Pick<Resolved, "target" | "provider">, call: Call): ResolveContext {
-  return { providerId: target.providerId, label: provider.label, signal: call.signal };
+function resolveContext(
+  { target, provider }: Pick<Resolved, "target" | "provider">,
+  call: Call,
+  stickyKey: string | null = null,
+): ResolveContext {
+  return { providerId: target.providerId, label: provider.label, signal: call.signal, stickyKey };
 }
 
 function withCredential(resolved: Resolved, credential: Credential): Resolved {

@@ -198,7 +198,7 @@ export class AttemptRun<T> {
     await call.lifetime.admitted();
 
     // 4. a credential
-    const resolving = resolveCredential(withoutCredential, call);
+    const resolving = resolveCredential(withoutCredential, candidate, call);
     const resolved = isPending(resolving) ? await resolving : resolving;
     const fitted = fittedAt(ready.ready, resolved, call);
 

@@ -38,6 +38,8 @@ export interface FitSettings {
   readonly drop?: ReadonlySet<CommonParameter>;
   /** Set where nothing may be stored in the vendor's account. */
   readonly storesNothing?: true;
+  /** Set where the gateway has the vendor cache the prompt. */
+  readonly cachesPrompts?: true;
   /** Whether what is done for named clients is done here; all of it when absent. */
   readonly deviates?: (name: ClientDeviationName) => boolean;
 }

@@ -6,6 +6,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { withMembers } from "../../core/request/request-source.ts";
 import type { Target } from "../../core/target.ts";
 import type { EncodedRequest, Provider, TaskForm } from "../../providers/provider.ts";
+import { withCacheMarks } from "./cache-marks.ts";
 import { withoutSilentTurns } from "./silent-turns.ts";
 
 /** The inputs of one upstream request. */
@@ -71,7 +72,7 @@ export function encodedRequest(
   part: TaskPart | null,
 ): EncodedRequest {
   const { task } = request.form;
-  if (task === undefined) return provider.encodeRequest(withoutSilentTurns(request), target);
+  if (task === undefined) return provider.encodeRequest(withCacheMarks(withoutSilentTurns(request)), target);
   return taskFormOf(task, provider, target.model).encode(part === null ? request : partOf(request, part), target);
 }
 

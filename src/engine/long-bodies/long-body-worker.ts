@@ -14,6 +14,7 @@ import type {
   VendorForm,
   WrittenRequest,
 } from "../../core/chat.ts";
+import type { CacheMarks } from "../../core/configured/prompt-cache.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { JsonEdit } from "../../core/request/json-edit.ts";
 import type { OperationName } from "../../core/operation.ts";
@@ -33,6 +34,7 @@ import { answeringPrompts } from "../fit/raw-prompts.ts";
 import { encodedRequest, type TaskPart } from "../fit/task-parts.ts";
 import { type HeldFinding, HeldGuardSearch, type HeldPlace } from "../guards/guard-held.ts";
 import { heldBody } from "../native/native-facts.ts";
+import { withMarkEdits } from "../native/native-target.ts";
 import { decodedTask, type TaskQuestion } from "./decoded-task.ts";
 import {
   heldFigures,
@@ -123,6 +125,8 @@ export interface EncodeNativeQuestion {
   readonly masks: readonly string[];
   /** `null` when the body has no carriers. */
   readonly opening: CarrierOpening | null;
+  /** Set where the gateway sets marks of the prompt cache. */
+  readonly cacheMarks?: CacheMarks;
   readonly target: Target;
   readonly nowMs: number;
 }
@@ -193,6 +197,7 @@ class HeldConversations {
     edits,
     masks,
     opening,
+    cacheMarks,
     target,
     nowMs,
   }: EncodeNativeQuestion): Promise<EncodedThere> {
@@ -202,8 +207,11 @@ class HeldConversations {
     const masked = masks.length === 0 ? [] : search!.maskedWritten(masks);
     const native = provider.native!(operation, target.model, circumstance)!;
     const opened = opening === null ? [] : openedEdits(written.body, native, opening);
-    const sent = { ...request, written: { ...written, edits: [...masked, ...edits, ...opened] } };
-    const bytes = await signedBytes(native.encodeRequest(sent, target), provider, target, nowMs);
+    const sent = {
+      ...request,
+      written: { ...written, edits: [...masked, ...edits, ...opened], ...(cacheMarks !== undefined && { cacheMarks }) },
+    };
+    const bytes = await signedBytes(native.encodeRequest(withMarkEdits(sent, native), target), provider, target, nowMs);
     return { ...bytes, leavesReasoning: leavesAny(opened) };
   }
 

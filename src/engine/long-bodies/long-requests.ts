@@ -126,9 +126,18 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
     },
     encode(request, target, nowMs, part) {
       const { id: conversation } = request.held!;
-      const { spoken, edits = [], maskedBy: masks = [], carriers: opening = null } = request.written ?? {};
+      const { spoken, edits = [], maskedBy: masks = [], carriers: opening = null, cacheMarks } = request.written ?? {};
       if (spoken !== undefined)
-        return ask(conversation, "encode_native", { conversation, spoken, edits, masks, opening, target, nowMs });
+        return ask(conversation, "encode_native", {
+          conversation,
+          spoken,
+          edits,
+          masks,
+          opening,
+          ...(cacheMarks !== undefined && { cacheMarks }),
+          target,
+          nowMs,
+        });
       return ask(conversation, "encode", {
         conversation,
         outline: outlineOf(request),

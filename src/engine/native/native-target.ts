@@ -98,6 +98,15 @@ function editsOfSettings(
   return { edits, dropped };
 }
 
+/** Sets the marks of the prompt cache in a native request that gets some. */
+export function withMarkEdits(request: ChatRequest, native: NativeOperation): ChatRequest {
+  const { written } = request;
+  if (written?.cacheMarks === undefined) return request;
+  const { body, edits = [], cacheMarks } = written;
+  const marks = native.markEdits?.(body, edits, cacheMarks) ?? [];
+  return { ...request, written: { ...written, edits: [...edits, ...marks] } };
+}
+
 /** The provider with the operation in place of chat completions. */
 const nativeProvider = memoizePerObject((provider: Provider) =>
   memoizePerObject((native: NativeOperation): Provider => {
@@ -108,7 +117,7 @@ const nativeProvider = memoizePerObject((provider: Provider) =>
       clientHeaders: native.clientHeaders,
       clientQuery: native.clientQuery,
       inlines: () => NOTHING,
-      encodeRequest: (request, target) => native.encodeRequest(request, target),
+      encodeRequest: (request, target) => native.encodeRequest(withMarkEdits(request, native), target),
       decodeResponse: (body, context, value) => native.decodeResponse(body, context, value),
       openStream: (context) => native.openStream(context),
     };

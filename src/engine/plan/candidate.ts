@@ -12,7 +12,7 @@ import type { PolicyTarget, GuardPolicy } from "../../core/configured/policy.ts"
 import type { CallRecord, PolicyOutcome } from "../../core/record/record.ts";
 import type { Principal } from "../../core/identity.ts";
 import { type Route, type RouteTarget } from "../../core/configured/route.ts";
-import type { ProviderSettings } from "../../core/snapshot.ts";
+import { cachesPrompts, type ProviderSettings } from "../../core/snapshot.ts";
 import { fingerprint } from "../../credentials/fingerprint.ts";
 import type { Candidate, Stage } from "../../routing/plan/plan-steps.ts";
 import type { Call } from "../call/call.ts";
@@ -30,6 +30,7 @@ import type { CallObjects } from "../objects/call-objects.ts";
 import { type ReadyTarget, readyTarget } from "../ways/ready-target.ts";
 import { type AskedTarget, wayAt } from "../ways/way.ts";
 import { targetFor } from "./resolve-target.ts";
+import { stickyKeyOf } from "./sticky-key.ts";
 
 /** The parts of a call that matter for its stages. */
 export type PlannedCall = Pick<Call, "snapshot" | "policies"> & {
@@ -61,6 +62,11 @@ export interface RouteCandidate extends Candidate {
   ready(): ReadyTarget;
   /** Whether the target is sent what the client wrote, if it accepts it. */
   isNative(): boolean;
+  /**
+   * What the calls of one conversation have in common, where its prompt is cached and it therefore stays with one
+   * credential; null for any other call.
+   */
+  cachedConversation(): string | null;
 }
 
 export type RouteStage = Stage<RouteCandidate>;
@@ -200,6 +206,13 @@ export class PlannedCandidate implements RouteCandidate {
     return wayAt(this.#asked()).kind === "native";
   }
 
+  cachedConversation(): string | null {
+    const { principal, call, http } = this.#caller;
+    return cachesPrompts(this.route, principal.projectId, call.snapshot)
+      ? stickyKeyOf(this.serving.route, this.#request, http, true)
+      : null;
+  }
+
   /** Throws `target_drained`. */
   #requireUndrained(): void {
     const { principal, call } = this.#caller;
@@ -235,14 +248,25 @@ export class PlannedCandidate implements RouteCandidate {
       outputGuards: policies === null ? NO_GUARDS : policies.output(policyTarget),
       resolved: targetFor(target.providerId, target.model, request.options, snapshot, context.providers),
       entry,
-      settings: settingsAt(target, settingsFor(request.options, principal, snapshot, route), entry),
+      settings: settingsAt(
+        target,
+        settingsFor(request.options, principal, snapshot, route),
+        entry,
+        cachesPrompts(route, principal.projectId, snapshot),
+      ),
     };
   }
 }
 
-function settingsAt({ drop }: RouteTarget, settings: FitSettings, entry: ProviderSettings): FitSettings {
+function settingsAt(
+  { drop }: RouteTarget,
+  settings: FitSettings,
+  entry: ProviderSettings,
+  isCaching: boolean,
+): FitSettings {
   return {
     ...settings,
+    ...(isCaching && { cachesPrompts: true as const }),
     ...(drop !== undefined && { drop }),
     ...(entry.vendorStore !== true && { storesNothing: true as const }),
   };

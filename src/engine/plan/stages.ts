@@ -10,13 +10,13 @@ import {
   directRoute,
   type Route,
   type RouteTarget,
-  type Sticky,
 } from "../../core/configured/route.ts";
+import { cachesPrompts } from "../../core/snapshot.ts";
 import { compileFallback } from "../../routing/compile-routes.ts";
 import { contextWindowFallback, resolveRoute, splitModel } from "../../routing/resolve-route.ts";
 import { atEntry, type Entry, requestForEntry } from "../fit/entry-request.ts";
-import { openingOf } from "../long-bodies/held-conversation.ts";
 import { requireNoHeaders } from "../fit/narrowed-headers.ts";
+import { stickyKeyOf } from "./sticky-key.ts";
 import {
   type Caller,
   PlannedCandidate,
@@ -324,7 +324,7 @@ function stageOf(
   serving: Serving,
   { request, origin, route, targets, label, group }: StageParts,
 ): RouteStage {
-  const { sent, http } = preparing;
+  const { sent, http, principal, call } = preparing;
   return {
     label,
     group,
@@ -334,11 +334,6 @@ function stageOf(
     onExhausted: route.onExhausted,
     retries: request.options.numRetries ?? route.retries ?? DEFAULT_RETRIES,
     retryTimeouts: route.retryTimeouts,
-    stickyKey: route.sticky === null ? null : stickyKey(route.sticky, sent, http),
+    stickyKey: stickyKeyOf(route, sent, http, cachesPrompts(route, principal.projectId, call.snapshot)),
   };
-}
-
-function stickyKey(sticky: Sticky, { params, messages, held }: ChatRequest, http: Headers): string | null {
-  if (sticky.by === "user") return params.user ?? params.safety_identifier ?? null;
-  return sticky.by === "header" ? http.get(sticky.name) : (held?.opening ?? openingOf(messages));
 }

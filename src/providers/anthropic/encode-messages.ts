@@ -112,22 +112,24 @@ function encodeAssistant(message: Message, path: string): Turn["content"] {
 }
 
 function encodePiece(message: Message, path: string): Turn["content"] {
-  const content = encodeContent(message, path);
+  const content = encodeUnmarked(message, path);
   const thinking = thinkingBlocks(message);
   const calls = (message.tool_calls ?? []).map((call, index) => encodeToolCall(call, `${path}.tool_calls[${index}]`));
   const refusal =
     typeof message.refusal === "string" && message.refusal !== "" && content.length === 0
       ? [{ type: "text", text: message.refusal }]
       : [];
-  if (thinking.length + calls.length + refusal.length === 0) return content;
+  if (thinking.length + calls.length + refusal.length === 0) return withCacheControl(content, message["cache_control"]);
   return withCacheControl([...thinking, ...asBlocks(content), ...refusal, ...calls], message["cache_control"]);
 }
 
-/** The text, or a list of blocks when the content is more than text. */
 function encodeContent(message: Message, path: string): string | readonly JsonObject[] {
-  const { content } = message;
-  const blocks = typeof content === "string" ? content : encodeParts(content ?? [], `${path}.content`);
-  return withCacheControl(blocks, message["cache_control"]);
+  return withCacheControl(encodeUnmarked(message, path), message["cache_control"]);
+}
+
+/** The text, or a list of blocks when the content is more than text; without a mark of the whole message. */
+function encodeUnmarked({ content }: Message, path: string): string | readonly JsonObject[] {
+  return typeof content === "string" ? content : encodeParts(content ?? [], `${path}.content`);
 }
 
 /** A `cache_control` on the whole message goes to its last block, up to which the vendor then caches. */

@@ -5,10 +5,13 @@ import { decodeCount } from "../native/native-count.ts";
 import type { NativeOperation } from "../provider.ts";
 import { messagesUrl } from "./encode-request.ts";
 import { classifyError } from "./errors.ts";
-import { NATIVE_MESSAGES } from "./native-messages.ts";
+import { FOREIGN_TO_CLAUDE, MESSAGES, NATIVE_MESSAGES } from "./native-messages.ts";
 
+/** A count needs no marks. */
 export const NATIVE_COUNT: NativeOperation = {
-  ...NATIVE_MESSAGES,
+  ...MESSAGES,
+  foreignSeal: FOREIGN_TO_CLAUDE,
+  keepsThreads: true,
   source: "https://platform.claude.com/docs/en/api/messages-count-tokens",
   encodeRequest(request, target) {
     const encoded = NATIVE_MESSAGES.encodeRequest(request, target);

@@ -3,6 +3,7 @@
 // https://platform.claude.com/docs/en/api/messages
 import { FEATURES_OF_THE_VENDOR } from "./beta-names.ts";
 import { nativeBody, nativeUrl } from "../native/native-body.ts";
+import { markEdits } from "../claude/cache-marks.ts";
 import { signedBlock } from "../conversation/signed-thinking.ts";
 import type { NativeForm, NativeOperation } from "../provider.ts";
 import { decodeResponse } from "./decode-response.ts";
@@ -66,7 +67,7 @@ export const MESSAGES: NativeOperation = {
 };
 
 /** As every platform serves Claude. */
-export const CLAUDE_MESSAGES: NativeOperation = { ...MESSAGES, foreignSeal: FOREIGN_TO_CLAUDE };
+export const CLAUDE_MESSAGES: NativeOperation = { ...MESSAGES, foreignSeal: FOREIGN_TO_CLAUDE, markEdits };
 
 /** As Claude's own vendor serves it. */
 export const NATIVE_MESSAGES: NativeOperation = { ...CLAUDE_MESSAGES, keepsThreads: true };

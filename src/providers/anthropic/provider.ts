@@ -11,6 +11,7 @@ import { classifyError } from "./errors.ts";
 import { HOSTED_TOOLS } from "./hosted-tools.ts";
 import { NATIVE_COUNT } from "./native-count.ts";
 import { NATIVE_MESSAGES } from "./native-messages.ts";
+import { CLAUDE_MARKS } from "../claude/cache-marks.ts";
 import { factsOf } from "../claude/models.ts";
 
 export const anthropic: Provider = {
@@ -34,6 +35,7 @@ export const anthropic: Provider = {
   capabilities,
   dialect,
   conversation: () => conversation,
+  cacheMarks: () => CLAUDE_MARKS,
   sameShape: false,
   reserved: RESERVED,
   // The client's anthropic-version is not forwarded, because the version has to match the gateway's own encoding.

@@ -17,6 +17,7 @@ import { embeddings } from "./embeddings.ts";
 import { rerank } from "./rerank.ts";
 import { encodeRequest, RESERVED } from "./encode-request.ts";
 import { classifyError } from "./errors.ts";
+import { cacheMarksOf } from "./cache-marks.ts";
 import { nativeMessagesOf } from "./native-messages.ts";
 
 const SCOPE: SigningScope = {
@@ -52,6 +53,7 @@ export const bedrock: Provider = {
   capabilities,
   dialect,
   conversation: () => conversation,
+  cacheMarks: ({ model }) => cacheMarksOf(model),
   sameShape: false,
   reserved: RESERVED,
   encodeRequest,

@@ -2,11 +2,18 @@
 // `prompt_cache_breakpoint`. A request may have any number of them, of which the vendor writes four.
 // https://developers.openai.com/api/docs/guides/prompt-caching#prompt-cache-breakpoints
 import type { ContentPart, Message } from "../../core/chat.ts";
+import type { CacheMarks } from "../../core/configured/prompt-cache.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import type { MemberTable } from "./conversation-members.ts";
 
 const MARK = "cache_control";
 const BREAKPOINT = "prompt_cache_breakpoint";
+
+/**
+ * The vendor writes the latest three beside one of its own behind the newest message:
+ * https://developers.openai.com/api/docs/guides/prompt-caching
+ */
+export const BREAKPOINT_MARKS: CacheMarks = { most: 3, inTools: false, inAnswers: false };
 
 /** The blocks of an answer can have none. */
 export function withMarks(table: MemberTable): MemberTable {

@@ -1,6 +1,7 @@
 // Makes a Provider from a row. Everything that depends only on the row is computed here once.
 import type { BlockType } from "../../core/chat.ts";
 import type { Target } from "../../core/target.ts";
+import { BREAKPOINT_MARKS } from "../conversation/cache-breakpoints.ts";
 import { BEARER, keySigner } from "../credentials/key-header.ts";
 import { PLAIN_DIALECT, PLAIN_PROVIDER, type Provider, type Tasks } from "../provider.ts";
 import { answerRules } from "./answer-rules.ts";
@@ -67,6 +68,7 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
       dialectOf: (model: string) => (responses!.only.test(model) ? RESPONSES_DIALECT : dialect),
     }),
     conversation: conversationTables(row),
+    ...cacheMarksOf(row),
     sameShape: true,
     reserved: new Set([...RESERVED, ...(row.reserved ?? [])]),
     privileged: new Set(row.privileged),
@@ -80,6 +82,19 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
     classifyError: rules.errors.classify,
     ...(row.hasOnlyTasks === true && { hasOnlyTasks: true }),
     ...tasksOf(row, rules.errors),
+  };
+}
+
+/** Marks of the prompt cache at the row's own address; others need not know them. */
+function cacheMarksOf({ models = [], cacheBreakpoints, elsewhere }: OpenAICompatibleRow): Pick<Provider, "cacheMarks"> {
+  const marking = models.filter((one) => one.cacheBreakpoints === true);
+  if (cacheBreakpoints !== true && marking.length === 0) return {};
+  return {
+    cacheMarks: ({ model, isCallersAddress }) =>
+      !(isCallersAddress && elsewhere !== undefined) &&
+      (cacheBreakpoints === true || marking.some(({ models: names }) => names.test(model)))
+        ? BREAKPOINT_MARKS
+        : null,
   };
 }
 

@@ -3,6 +3,7 @@
 import type { CapabilityTable } from "../../core/capability.ts";
 import type { MessageRole } from "../../core/chat.ts";
 import { RESERVED as CLAUDE_RESERVED } from "../anthropic/encode-request.ts";
+import { CLAUDE_MARKS } from "../claude/cache-marks.ts";
 import { gemini } from "../gemini/provider.ts";
 import { keySigner } from "../credentials/key-header.ts";
 import { PLAIN_PROVIDER, type Dialect, type Provider } from "../provider.ts";
@@ -71,6 +72,7 @@ export const vertex: Provider = {
   },
   dialectOf: (model) => modelsLike(model).dialect,
   conversation: (target) => modelsLike(target.model).conversation(target),
+  cacheMarks: ({ model }) => (wireFormOf(model) === "claude" ? CLAUDE_MARKS : null),
   sameShape: false,
   reserved: new Set([...gemini.reserved, ...CLAUDE_RESERVED, ...mistralModels.reserved, "anthropic_version"]),
   encodeRequest: (request, target) => modelsLike(target.model).encodeRequest(request, target),

@@ -7,7 +7,7 @@
 // `priority` takes the greatest weight, then the first of the list.
 import type { StrategyType } from "../../core/configured/route.ts";
 import type { Health } from "../health/health.ts";
-import { hashText, rendezvousScore } from "./rendezvous.ts";
+import { hashText, rendezvousScore } from "../../core/rendezvous.ts";
 
 export interface Choosable {
   readonly key: string;
