@@ -9,7 +9,7 @@ import { fencesOf, readPage, tableBelow } from "./pages.ts";
 const page = readPage("docs/prompt-cache.md");
 
 test("[d16.2] the piece of configuration loads", () => {
-  const [{ text }] = fencesOf(page).filter(({ info }) => info === "yaml") as [{ text: string }];
+  const { text } = fencesOf(page).find(({ info }) => info === "yaml")!;
   const { routes, projects } = parseConfiguration({
     file: "docs/prompt-cache.md",
     text,
@@ -28,7 +28,7 @@ test("[d16.2] the headers of the page are those of the gateway", () => {
 });
 
 test.each([
-  ["routes: { r: { targets: ['openai:m'], prompt_cache: always } }", /prompt_cache.*expected auto, or false/s],
+  ["routes: { r: { targets: ['openai:m'], prompt_cache: always } }", /routes.r.prompt_cache: expected one of auto, false/],
   ["tenants: { acme: { settings: { prompt_cache: auto } } }", /only the settings of a project, or a route/],
 ])("[d16.2] what is wrong is named: %s", (text, problem) => {
   expect(() =>

@@ -2,9 +2,7 @@
 import { z } from "zod";
 import type { PromptCaching } from "../../core/configured/prompt-cache.ts";
 
-export const promptCacheSchema = z
-  .union([z.enum(["auto"], "expected auto, or false"), z.boolean().refine((value) => !value, "expected auto, or false")])
-  .optional();
+export const promptCacheSchema = z.literal(["auto", false], "expected auto, or false").optional();
 
 export function toPromptCaching(entry: NonNullable<z.output<typeof promptCacheSchema>>): PromptCaching {
   return entry === "auto" ? "auto" : "off";
