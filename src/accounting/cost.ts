@@ -28,6 +28,27 @@ export function costOf(usage: Usage, rates: Rates): number | null {
   return sum.nanoUsd();
 }
 
+/**
+ * Returns how much less a usage costs than without the provider's prompt cache, in nano-dollars: below 0 where writing cost
+ * more than reading saved. `null` when nothing was read or written, or a price is not known.
+ */
+export function promptCacheSaving(usage: Usage, rates: Rates): number | null {
+  const { prompt_tokens_details: details } = usage;
+  if (details === undefined) return null;
+  const { cacheRead, audioCacheRead, cacheWrite, cacheWriteHour } = partsOf(usage);
+  if (cacheRead + audioCacheRead + cacheWrite + cacheWriteHour === 0) return null;
+  const cost = costOf(usage, rates);
+  const { prompt, audioPrompt } = rates;
+  const uncached = costOf(usage, {
+    ...rates,
+    cacheRead: prompt,
+    cacheWrite: prompt,
+    cacheWriteHour: prompt,
+    audioCacheRead: audioPrompt ?? prompt,
+  });
+  return cost === null || uncached === null ? null : uncached - cost;
+}
+
 /** What a part of a cost is for. */
 export type CostKind = "request" | "search_units" | keyof Parts;
 

@@ -75,6 +75,7 @@ export function exactUsd(units: number, rate: number): string {
 }
 
 function decimal(value: number | bigint, digits: number): string {
+  if (value < 0) return `-${decimal(-value, digits)}`;
   const text = String(value).padStart(digits + 1, "0");
   const fraction = text.slice(-digits).replace(/0+$/, "");
   return text.slice(0, -digits) + (fraction === "" ? "" : `.${fraction}`);

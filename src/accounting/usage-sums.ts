@@ -27,6 +27,11 @@ const native = JSON as unknown as { rawJSON(text: string): RawNumber };
 const exact = (value: bigint): Json =>
   value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : native.rawJSON(value.toString());
 
+/** The share of prompt tokens that was read from caches of providers, in ten-thousandths; `null` where there were none. */
+function hitRate({ cachedTokens, promptTokens }: UsageSums): number | null {
+  return promptTokens === 0n ? null : Number((cachedTokens * 10_000n) / promptTokens) / 10_000;
+}
+
 /** What a bucket of time shows of its sums. */
 export function shownCounts(sums: UsageSums): JsonObject {
   return {
@@ -37,6 +42,9 @@ export function shownCounts(sums: UsageSums): JsonObject {
     prompt_tokens: exact(sums.promptTokens),
     completion_tokens: exact(sums.completionTokens),
     cached_tokens: exact(sums.cachedTokens),
+    cache_write_tokens: exact(sums.cacheWriteTokens),
+    cache_hit_rate: hitRate(sums),
+    cache_saved_usd: usd(sums.cacheSavedNanoUsd),
     reasoning_tokens: exact(sums.reasoningTokens),
     cost_usd: usd(sums.costNanoUsd),
     mean_ms: sums.calls === 0n ? null : Number(sums.totalMs / sums.calls),
@@ -76,6 +84,9 @@ const CSV_SUMS = [
   "mean_ms",
   "p50_ms",
   "p95_ms",
+  "cache_write_tokens",
+  "cache_hit_rate",
+  "cache_saved_usd",
 ] as const;
 
 /** CSV, with a header line. */

@@ -2,7 +2,7 @@
 // reserved.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { costBound, costOf } from "../../src/accounting/cost.ts";
+import { costBound, costOf, promptCacheSaving } from "../../src/accounting/cost.ts";
 import type { Usage } from "../../src/core/chat.ts";
 import { NO_RATES, type Rate, type Rates } from "../../src/core/configured/price.ts";
 
@@ -173,6 +173,42 @@ describe("[d4.2] the reserved cost of a call", () => {
         expect(costOf(usage(prompt, completion, {}, { reasoning_tokens: reasoning }), own)!).toBeLessThanOrEqual(
           costBound(prompt, completion, 1, own)!,
         );
+      }),
+    );
+  });
+});
+
+describe("[d16.2] what the provider's prompt cache saved", () => {
+  const rates: Rates = {
+    ...NO_RATES,
+    prompt: flat(4_000 * MILLION),
+    cacheRead: flat(400 * MILLION),
+    cacheWrite: flat(5_000 * MILLION),
+    cacheWriteHour: flat(8_000 * MILLION),
+    completion: flat(20_000 * MILLION),
+  };
+
+  test("reading saves, writing costs, and both add up", () => {
+    expect(promptCacheSaving(usage(100, 9, { cached_tokens: 90 }), rates)).toBe(90 * 3_600);
+    expect(promptCacheSaving(usage(100, 9, { cache_write_tokens: 90 }), rates)).toBe(-90 * 1_000);
+    expect(
+      promptCacheSaving(usage(100, 9, { cached_tokens: 50, cache_write_tokens: 30, cache_write_1h_tokens: 10 }), rates),
+    ).toBe(50 * 3_600 - 20 * 1_000 - 10 * 4_000);
+  });
+
+  test("nothing is said where nothing was read or written, or a price is not known", () => {
+    expect(promptCacheSaving(usage(100, 9), rates)).toBeNull();
+    expect(promptCacheSaving(usage(100, 9, { cached_tokens: 0 }), rates)).toBeNull();
+    expect(promptCacheSaving(usage(100, 9, { cached_tokens: 9 }), { ...rates, prompt: null })).toBeNull();
+    expect(promptCacheSaving(usage(100, 9, { cached_tokens: 9 }), { ...rates, completion: null })).toBeNull();
+  });
+
+  test("with the cost it is the cost of the same tokens without details, for any usage", () => {
+    fc.assert(
+      fc.property(fc.nat(5_000), fc.nat(5_000), fc.nat(5_000), fc.nat(50), (prompt, cached, written, completion) => {
+        const with_ = usage(prompt, completion, { cached_tokens: cached, cache_write_tokens: written });
+        const saved = promptCacheSaving(with_, rates) ?? 0;
+        expect(costOf(with_, rates)! + saved).toBe(costOf(usage(prompt, completion), rates)!);
       }),
     );
   });

@@ -12,6 +12,8 @@ const sums = (parts: Partial<UsageSums> = {}): UsageSums => ({
   promptTokens: 3n,
   completionTokens: 4n,
   cachedTokens: 0n,
+  cacheWriteTokens: 0n,
+  cacheSavedNanoUsd: 0n,
   reasoningTokens: 0n,
   costNanoUsd: 1_500_000n,
   totalMs: 301n,
@@ -61,7 +63,7 @@ test("times are computed from buckets: between the bounds of the one that contai
 describe("CSV", () => {
   test("has a line of names, one for each group, and ends each as RFC 4180 says", () => {
     expect(csvOf(["day", "model"], [{ group: ["2026-01-05", null], sums: sums() }])).toBe(
-      "day,model,calls,errors,unpriced,estimated,prompt_tokens,completion_tokens,cached_tokens,reasoning_tokens,cost_usd,total_ms,mean_ms,p50_ms,p95_ms\r\n2026-01-05,,2,0,0,0,3,4,0,0,0.0015,301,150,100,235\r\n",
+      "day,model,calls,errors,unpriced,estimated,prompt_tokens,completion_tokens,cached_tokens,reasoning_tokens,cost_usd,total_ms,mean_ms,p50_ms,p95_ms,cache_write_tokens,cache_hit_rate,cache_saved_usd\r\n2026-01-05,,2,0,0,0,3,4,0,0,0.0015,301,150,100,235,0,0,0\r\n",
     );
   });
   test("a name that a spreadsheet would run is quoted as text, and a name cannot leave its cell", () => {
@@ -81,4 +83,19 @@ describe("CSV", () => {
       '"it\'s"',
     ]);
   });
+});
+
+test("[d16.2] the share of tokens that caches had, and what they saved or lost", () => {
+  const shown = (parts: Partial<UsageSums>) => shownSums(sums(parts));
+  expect(
+    shown({ promptTokens: 3n, cachedTokens: 2n, cacheWriteTokens: 1n, cacheSavedNanoUsd: 1_500_000n }),
+  ).toMatchObject({
+    cached_tokens: 2,
+    cache_write_tokens: 1,
+    cache_hit_rate: 0.6666,
+    cache_saved_usd: "0.0015",
+  });
+  expect(shown({ cacheSavedNanoUsd: -1n })["cache_saved_usd"]).toBe("-0.000000001");
+  expect(shown({ cacheSavedNanoUsd: -2_500_000_000n })["cache_saved_usd"]).toBe("-2.5");
+  expect(shown({ promptTokens: 0n })["cache_hit_rate"]).toBeNull();
 });

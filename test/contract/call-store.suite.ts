@@ -230,6 +230,37 @@ function onceSuite(newStore: NewStore): void {
       expect((await calls.searchCalls({ limit: 10 }, { order: "newest", settled: false })).data).toEqual([]);
     });
 
+    test("[d16.2] what prompt caches saved or lost is summed with its sign, whole and by target", async () => {
+      const row = (saved: number, parts: object = {}) =>
+        rowOf({
+          ...parts,
+          usage: {
+            prompt_tokens: 100,
+            completion_tokens: 1,
+            total_tokens: 101,
+            prompt_tokens_details: { cached_tokens: 60, cache_write_tokens: 30 },
+          },
+          cost: { nanoUsd: 5, priceId: "p", promptCacheSavedNanoUsd: saved },
+        } as object);
+      const calls = await newStore([row(-7), row(-2_000_000_000_001, { model: "other" })]);
+      await calls.ingest([row(3), row(-1), rowOf()]);
+      expect(await totals(calls)).toMatchObject({
+        calls: 5n,
+        cachedTokens: 240n,
+        cacheWriteTokens: 120n,
+        cacheSavedNanoUsd: -2_000_000_000_006n,
+      });
+      const { data } = await calls.usage({ limit: 10 }, { by: ["model"], order: "group" });
+      expect(data.map(({ group, sums }) => [...group, sums.cacheSavedNanoUsd])).toEqual([
+        ["gpt-4o", -5n],
+        ["other", -2_000_000_000_001n],
+      ]);
+      const least = -Number.MAX_SAFE_INTEGER;
+      await calls.ingest([row(least), row(least)]);
+      await calls.ingest([row(least)]);
+      expect((await totals(calls)).cacheSavedNanoUsd).toBe(3n * BigInt(least) - 2_000_000_000_006n);
+    });
+
     test("[d11.2] several writers of the same rows at once count them once", async () => {
       const rows = Array.from({ length: 300 }, () => rowOf());
       const calls = await newStore();
@@ -432,8 +463,10 @@ function listSuite(newStore: NewStore): void {
         promptTokens: 10,
         completionTokens: 5,
         cachedTokens: 4,
+        cacheWriteTokens: 0,
         reasoningTokens: 3,
         costNanoUsd: 9_007_199_254_740_991,
+        cacheSavedNanoUsd: 0,
         totalMs: 100,
         firstContentMs: 12,
         settled: true,

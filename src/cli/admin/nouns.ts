@@ -319,6 +319,8 @@ export const NOUNS: readonly Noun[] = [
       PROMPT: "prompt_tokens",
       COMPLETION: "completion_tokens",
       USD: "cost_usd",
+      "CACHE HITS": "cache_hit_rate",
+      "CACHE SAVED": "cache_saved_usd",
     },
     filters: [...SCOPE_FILTERS, "timezone"],
   },

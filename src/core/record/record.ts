@@ -66,6 +66,11 @@ export interface CallCost {
   readonly nanoUsd: number;
   /** The source of the price, with its version. */
   readonly priceId: string;
+  /**
+   * How much less it is than without the provider's prompt cache, below 0 where it is more; absent where nothing was read
+   * from the cache or written to it.
+   */
+  readonly promptCacheSavedNanoUsd?: number;
 }
 
 /**

@@ -180,7 +180,7 @@ export class AttemptMeter {
     const { record } = this.#recorder;
     const cost = this.#prices.cost(usage, fitted.request, resolved);
     if (!this.#isPaid) {
-      this.#recorder.costs(sumOfCosts(record.cost, cost === null ? null : { ...cost, nanoUsd: 0 }));
+      this.#recorder.costs(sumOfCosts(record.cost, cost === null ? null : { nanoUsd: 0, priceId: cost.priceId }));
       return this.#recorder.saved(cost?.nanoUsd ?? null);
     }
     this.#recorder.costs(sumOfCosts(record.cost, cost));

@@ -1,5 +1,5 @@
 // The prices that apply to one call, and the only place where its usage becomes money (promises 4.7 and 4.8).
-import { costOf } from "../../accounting/cost.ts";
+import { costOf, promptCacheSaving } from "../../accounting/cost.ts";
 import { type CurrentPrice, priceAt } from "../../accounting/price-book.ts";
 import { usageWithout } from "../../accounting/summed-usage.ts";
 import type { CallOptions, ChatRequest, Usage } from "../../core/chat.ts";
@@ -99,12 +99,22 @@ export class CallPrices {
 export function sumOfCosts(before: CallCost | null, more: CallCost | null): CallCost | null {
   return more === null
     ? before
-    : { nanoUsd: Math.min((before?.nanoUsd ?? 0) + more.nanoUsd, Number.MAX_SAFE_INTEGER), priceId: more.priceId };
+    : {
+        nanoUsd: Math.min((before?.nanoUsd ?? 0) + more.nanoUsd, Number.MAX_SAFE_INTEGER),
+        priceId: more.priceId,
+        ...savedBy(before?.promptCacheSavedNanoUsd, more.promptCacheSavedNanoUsd),
+      };
+}
+
+function savedBy(before: number | undefined, more: number | undefined): Pick<CallCost, "promptCacheSavedNanoUsd"> {
+  return before === undefined && more === undefined ? {} : { promptCacheSavedNanoUsd: (before ?? 0) + (more ?? 0) };
 }
 
 function costAt(usage: Usage, price: CurrentPrice | null): CallCost | null {
   const nanoUsd = price === null ? null : costOf(usage, price.rates);
-  return nanoUsd === null ? null : { nanoUsd, priceId: price!.id };
+  if (nanoUsd === null) return null;
+  const saved = promptCacheSaving(usage, price!.rates);
+  return { nanoUsd, priceId: price!.id, ...(saved !== null && { promptCacheSavedNanoUsd: saved }) };
 }
 
 /**

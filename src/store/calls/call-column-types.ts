@@ -26,8 +26,12 @@ export const CALL_COLUMN_TYPES = {
   prompt_tokens: "integer",
   completion_tokens: "integer",
   cached_tokens: "integer",
+  /** Written to the provider's prompt cache. */
+  cache_write_tokens: "integer",
   reasoning_tokens: "integer",
   cost_nano_usd: "integer or null",
+  /** How much less the call cost than without the provider's prompt cache; below 0 where it cost more. */
+  cache_saved_nano_usd: "integer",
   /** When the call ended. It began at the time in its id. */
   end_ms: "integer",
   first_content_ms: "integer or null",

@@ -56,8 +56,10 @@ export function figuresOf(record: Partial<CallRecord>, settled: boolean): CallFi
       prompt_tokens: count(usage?.prompt_tokens),
       completion_tokens: count(usage?.completion_tokens),
       cached_tokens: count(usage?.prompt_tokens_details?.cached_tokens),
+      cache_write_tokens: count(usage?.prompt_tokens_details?.cache_write_tokens),
       reasoning_tokens: count(usage?.completion_tokens_details?.reasoning_tokens),
       cost_nano_usd: cost == null ? null : count(cost.nanoUsd),
+      cache_saved_nano_usd: signed(cost?.promptCacheSavedNanoUsd),
       first_content_ms: firstContentMs == null ? null : count(firstContentMs),
       settled: flag(settled),
       model_asked: word(record.modelAsked),
@@ -110,6 +112,10 @@ const flag = (value: boolean): number => (value ? 1 : 0);
 /** A figure reported by a provider may be anything. */
 function count(value: unknown): number {
   return typeof value === "number" && value > 0 && value <= Number.MAX_SAFE_INTEGER ? Math.round(value) : 0;
+}
+
+function signed(value: number | undefined): number {
+  return value === undefined ? 0 : value < 0 ? -count(-value) : count(value);
 }
 
 /** The row of a call at its place, which may still change. */

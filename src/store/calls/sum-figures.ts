@@ -8,6 +8,8 @@ export const SUMMED_COLUMNS = [
   "prompt_tokens",
   "completion_tokens",
   "cached_tokens",
+  "cache_write_tokens",
+  "cache_saved_nano_usd",
   "reasoning_tokens",
   "estimated",
 ] as const;
@@ -47,6 +49,8 @@ export const SUM_FIGURES = {
   prompt_tokens: amount("prompt_tokens"),
   completion_tokens: amount("completion_tokens"),
   cached_tokens: amount("cached_tokens"),
+  cache_write_tokens: amount("cache_write_tokens"),
+  cache_saved_nano_usd: amount("cache_saved_nano_usd"),
   reasoning_tokens: amount("reasoning_tokens"),
   cost_nano_usd: amount("cost_nano_usd", "coalesce(cost_nano_usd, 0)"),
   total_ms: { kind: "amount", of: (_call, totalMs) => totalMs, sql: (totalMs) => totalMs },

@@ -6,7 +6,7 @@ import {
   LATENCY_COLUMNS,
   SUM_COLUMNS,
 } from "../calls/call-schema.ts";
-import { SUM_FIGURE_NAMES, SUM_FIGURES, type SUMMED_COLUMNS } from "../calls/sum-figures.ts";
+import { type SumFigureName, SUM_FIGURE_NAMES, SUM_FIGURES, type SUMMED_COLUMNS } from "../calls/sum-figures.ts";
 import { timeOfKey } from "../calls/call-keys.ts";
 import { NO_NAME } from "../calls/call-names.ts";
 import { LATENCY_BOUNDS_MS } from "../calls/calls.ts";
@@ -33,8 +33,14 @@ export const MOST_OF_A_SUM = 9_000_000_000_000_000_000n;
 
 /** SQL that adds a row's sum to the existing one without exceeding what the column can hold. */
 export function raisedSum(table: string, column: string): string {
-  return `"${column}" = case when "${table}"."${column}" > ${MOST_OF_A_SUM} - excluded."${column}" then ${MOST_OF_A_SUM} else "${table}"."${column}" + excluded."${column}" end`;
+  const [own, more] = [`"${table}"."${column}"`, `excluded."${column}"`];
+  const isSigned = column === SIGNED_SUM;
+  const least = isSigned ? ` when ${more} < 0 and ${own} < -${MOST_OF_A_SUM} - ${more} then -${MOST_OF_A_SUM}` : "";
+  const most = isSigned ? `${more} > 0 and ${own}` : own;
+  return `"${column}" = case when ${most} > ${MOST_OF_A_SUM} - ${more} then ${MOST_OF_A_SUM}${least} else ${own} + ${more} end`;
 }
+/** The only figure that may be below 0. */
+const SIGNED_SUM: SumFigureName = "cache_saved_nano_usd";
 
 export const KEYS: Readonly<Record<SumTable, readonly string[]>> = {
   call_hour: ["hour_ms", ...DIMENSION_COLUMNS],
@@ -155,7 +161,7 @@ interface Accumulator {
 
 function raise(sum: Accumulator, more: bigint | number): void {
   const value = Number(more);
-  if (sum.exact + value <= Number.MAX_SAFE_INTEGER) {
+  if (Math.abs(sum.exact + value) <= Number.MAX_SAFE_INTEGER) {
     sum.exact += value;
     return;
   }
@@ -165,6 +171,7 @@ function raise(sum: Accumulator, more: bigint | number): void {
 
 function totalOf({ exact, carried }: Accumulator): bigint {
   const sum = carried + BigInt(exact);
+  if (sum < -MOST_OF_A_SUM) return -MOST_OF_A_SUM;
   return sum > MOST_OF_A_SUM ? MOST_OF_A_SUM : sum;
 }
 

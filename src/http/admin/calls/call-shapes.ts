@@ -41,8 +41,19 @@ const SHOWN = {
   prompt_tokens: shown(count, (call) => call.promptTokens),
   completion_tokens: shown(count, (call) => call.completionTokens),
   cached_tokens: shown(count, (call) => call.cachedTokens),
+  cache_write_tokens: shown(
+    count.meta({ description: "Prompt tokens that were written to the provider's prompt cache." }),
+    (call) => call.cacheWriteTokens,
+  ),
   reasoning_tokens: shown(count, (call) => call.reasoningTokens),
   cost_usd: shown(z.string().nullable(), (call) => (call.costNanoUsd === null ? null : usd(call.costNanoUsd))),
+  cache_saved_usd: shown(
+    z.string().meta({
+      description:
+        "How much less the call cost than without the provider's prompt cache, in dollars; below 0 where it cost more.",
+    }),
+    (call) => usd(call.cacheSavedNanoUsd),
+  ),
   total_ms: shown(z.number(), (call) => call.totalMs),
   first_content_ms: shown(z.number().nullable(), (call) => call.firstContentMs),
   model_asked: shown(
@@ -77,7 +88,12 @@ const SHOWN = {
     }),
     (call) => call.estimated,
   ),
-} satisfies Readonly<Record<Exclude<ToldColumn, "cost_nano_usd"> | "at" | "cost_usd" | "total_ms", ShownMember>>;
+} satisfies Readonly<
+  Record<
+    Exclude<ToldColumn, "cost_nano_usd" | "cache_saved_nano_usd"> | "at" | "cost_usd" | "cache_saved_usd" | "total_ms",
+    ShownMember
+  >
+>;
 type Shown = typeof SHOWN;
 const NAMES = Object.keys(SHOWN) as readonly (keyof Shown)[];
 

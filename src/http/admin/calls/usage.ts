@@ -23,7 +23,15 @@ export const COUNTED = {
   }),
   prompt_tokens: count,
   completion_tokens: count,
-  cached_tokens: count,
+  cached_tokens: count.meta({ description: "Prompt tokens that were read from prompt caches of providers." }),
+  cache_write_tokens: count.meta({ description: "Prompt tokens that were written to them." }),
+  cache_hit_rate: z.number().nullable().meta({
+    description: "The share of the prompt tokens that was read from them, from 0 to 1; null where there were none.",
+  }),
+  cache_saved_usd: z.string().meta({
+    description:
+      "How much less the calls cost than without those caches, in dollars; below 0 where writing cost more than reading saved.",
+  }),
   reasoning_tokens: count,
   cost_usd: z.string(),
   mean_ms: count.nullable(),
