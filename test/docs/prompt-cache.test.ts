@@ -28,7 +28,10 @@ test("[d16.2] the headers of the page are those of the gateway", () => {
 });
 
 test.each([
-  ["routes: { r: { targets: ['openai:m'], prompt_cache: always } }", /routes.r.prompt_cache: expected one of auto, false/],
+  [
+    "routes: { r: { targets: ['openai:m'], prompt_cache: always } }",
+    /routes.r.prompt_cache: expected one of auto, false/,
+  ],
   ["tenants: { acme: { settings: { prompt_cache: auto } } }", /only the settings of a project, or a route/],
 ])("[d16.2] what is wrong is named: %s", (text, problem) => {
   expect(() =>
