@@ -49,6 +49,10 @@ const bound = (least: number, max: number, description: string) =>
 /** A host name or address without scheme, port or brackets. */
 export const HOST = /^[A-Za-z0-9.:_-]{1,253}$/;
 
+/** Names of headers that may hold secrets, or do not identify the caller. */
+export const MAY_HOLD_SECRET =
+  /^(authorization|proxy-authorization|cookie|set-cookie|.*api[-_]?key.*|.*(token|secret|password|signature).*|x-goog-.*|x-amz-.*)$/i;
+
 function isProxyUrl(text: string): boolean {
   return /^https?:\/\/[^\s/]+\/?$/i.test(text) && URL.canParse(text);
 }
@@ -197,6 +201,23 @@ export const serverSection = z
       description:
         "The header to which all `trusted_proxies` append the address of their client. Only this header is read, because proxies may pass on others as the client sent them.",
     }),
+    condition_headers: z
+      .array(
+        z
+          .string()
+          .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/, "expected the name of a header")
+          .refine(
+            (name) => !MAY_HOLD_SECRET.test(name),
+            "this header may contain a secret, which conditions cannot read",
+          ),
+      )
+      .max(100)
+      .default([])
+      .meta({
+        title: "Headers in conditions",
+        description:
+          "Names of headers of clients' requests that `when` of targets and fallbacks can read as `headers`, such as `x-tier`; see [routes.md](routes.md#conditions). By default none.",
+      }),
     stale_snapshot: z.enum(STALE_SNAPSHOT).default("serve").meta({
       title: "Stale snapshot",
       description:
@@ -211,6 +232,7 @@ export const serverSection = z
     databaseUrl: file.database_url ?? null,
     upstreamProxy: file.upstream_proxy ?? null,
     staleSnapshot: file.stale_snapshot,
+    conditionHeaders: [...new Set(file.condition_headers.map((name) => name.toLowerCase()))],
     proxyTrust:
       file.trusted_proxies.length === 0
         ? null

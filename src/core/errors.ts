@@ -61,6 +61,10 @@ export const CATALOGUE = {
     "The request names a route and a model that is not one of its targets.",
     "Leave `model` out, or name one of the route's targets.",
   ),
+  target_not_eligible: badRequest(
+    "No target of the route is for this call: `when` and `share` of its targets and fallbacks leave the call out.",
+    "Call another route or model. The operator can give the route a target or a fallback without a condition.",
+  ),
   project_required: badRequest(
     "The personal token has access to more than one project.",
     "Send `project_id`, or the header `x-gateway-project-id`.",

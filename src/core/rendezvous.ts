@@ -9,6 +9,11 @@ export function rendezvousScore(keyHash: number, target: string, weight: number)
   return -weight / Math.log(share);
 }
 
+/** A number of at least 0 and below 1 that depends on the two texts alone, and evenly on the key. */
+export function shareOfKey(key: string, place: string): number {
+  return finish(hashText(key, hashText(place))) / 2 ** 32;
+}
+
 /** FNV-1a over UTF-16 units; `start` continues an earlier hash. */
 export function hashText(text: string, start = 0x811c_9dc5): number {
   let hash = start;

@@ -162,6 +162,8 @@ export interface Snapshot {
   readonly limits: ServerLimits;
   /** `null` when no proxy is trusted. */
   readonly proxyTrust: ProxyTrust | null;
+  /** Headers of requests that conditions of routes may read, in lower case. */
+  readonly conditionHeaders: readonly string[];
   /** Issuers whose logins are accepted as personal tokens. */
   readonly logins: readonly LoginIssuer[];
   /** Users that are linked to a company login, by `loginKey`. */

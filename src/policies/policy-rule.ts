@@ -1,13 +1,13 @@
-// Rules in CEL: parsed, checked and bounded once when they are loaded, and evaluated on calls. Only this file uses the
-// library. What could make a rule slow is refused here: macros inside macros, functions that make long values, and
+// Rules of policies and conditions of routes in CEL: parsed, checked and bounded once when they are loaded, and evaluated
+// on calls. Only this file uses the library. What could make a rule slow is refused here: macros inside macros, functions that make long values, and
 // regular expressions that backtrack (promise 3.1). https://github.com/google/cel-spec/blob/master/doc/langdef.md
 import { lazy, memoizeBounded } from "../core/memoization.ts";
 import { isZoneOrOffset } from "../core/configured/time-zone.ts";
 import type * as Cel from "@marcbachmann/cel-js";
 import type { ASTNode, Environment } from "@marcbachmann/cel-js";
 import type { RE2JS } from "re2js";
-import type { PolicyRule, RuleVariable } from "../core/configured/policy.ts";
-import { RULE_VARIABLES } from "../core/configured/policy.ts";
+import type { ConditionFacts, ConditionVariable, PolicyRule, RuleVariable } from "../core/configured/policy.ts";
+import { CONDITION_VARIABLES, RULE_VARIABLES } from "../core/configured/policy.ts";
 import { instructionsOf, linearPattern } from "../guards/pattern-program.ts";
 import { CALENDAR_FIELDS, zonedField } from "./zoned-time.ts";
 import {
@@ -25,6 +25,14 @@ import {
 
 export interface CompiledRule extends PolicyRule {
   readonly mentions: ReadonlySet<RuleVariable>;
+}
+
+/** A condition of a target or fallback of a route. */
+export interface CompiledCondition {
+  /** Names of headers that it reads, as far as they are text literals. */
+  readonly headers: ReadonlySet<string>;
+  /** Throws when the condition cannot be evaluated on these facts. */
+  holds(facts: ConditionFacts): boolean;
 }
 
 /** A rule that cannot be used; the message shows the position with a caret. */
@@ -76,35 +84,54 @@ const MAX_KNOWN = 10_000;
 
 /** Throws RuleError. After a change of the configuration most rules are the same as before. */
 export const compileRule = memoizeBounded(MAX_KNOWN, (text: string): CompiledRule => {
+  const { mentions, isTrue } = compiled(text, rules());
+  return { mentions, denies: isTrue };
+});
+
+/** Throws RuleError. */
+export const compileCondition = memoizeBounded(MAX_KNOWN, (text: string): CompiledCondition => {
+  const { headers, isTrue } = compiled(text, conditions());
+  return { headers, holds: isTrue };
+});
+
+interface Compiled extends Pick<Walk, "mentions" | "headers"> {
+  readonly isTrue: (facts: object) => boolean;
+}
+
+function compiled(text: string, environment: RuleEnvironment): Compiled {
   if (text.length > MAX_RULE) throw new RuleError(`a rule has at most ${MAX_RULE} characters`);
-  const { ast, type } = checked(text, text);
+  const { ast, type } = checked(text, text, environment);
   if (type !== "bool")
     throw refusal(
       text,
       0,
       `a rule must give true or false, but this gives ${type === "dyn" ? "the value that was sent; compare it with something" : type}`,
     );
-  const walk: Walk = { text, nodes: 0, mentions: new Set(), edits: [] };
+  const walk: Walk = { text, nodes: 0, mentions: new Set(), headers: new Set(), edits: [] };
   judge(ast, walk, null);
-  const program = checked(edited(text, walk.edits), text).program;
+  const { program } = checked(edited(text, walk.edits), text, environment);
   return {
     mentions: walk.mentions,
-    denies(facts) {
-      environment().matching.begin();
+    headers: walk.headers,
+    isTrue(facts) {
+      environment.matching.begin();
       const outcome: unknown = program(facts);
       if (typeof outcome !== "boolean") throw new FactError("the rule gave neither true nor false");
       return outcome;
     },
   };
-});
+}
 
 interface RuleEnvironment {
-  readonly rules: Environment;
+  readonly language: Environment;
   readonly matching: PatternMatching;
 }
 
 /** The library is loaded with the first rule; a gateway without rules saves a dozen megabytes. */
-const environment = lazy((): RuleEnvironment => {
+const rules = lazy(() => openEnvironment(RULE_VARIABLES));
+const conditions = lazy(() => openEnvironment(CONDITION_VARIABLES));
+
+function openEnvironment(variables: readonly (RuleVariable | ConditionVariable)[]): RuleEnvironment {
   const cel = require("@marcbachmann/cel-js") as typeof Cel;
   const made = new cel.Environment({
     unlistedVariablesAreDyn: false,
@@ -152,16 +179,17 @@ const environment = lazy((): RuleEnvironment => {
   });
   declare("Scope", ScopeFacts, { id: "string" });
   declare("Client", ClientFacts, { ip: "string" });
-  const types: Readonly<Record<RuleVariable, string>> = {
+  const types: Readonly<Record<RuleVariable | ConditionVariable, string>> = {
     request: "Request",
     target: "Target",
+    headers: "map<string, string>",
     token: "Token",
     tenant: "Scope",
     project: "Scope",
     client: "Client",
     now: "google.protobuf.Timestamp",
   };
-  for (const name of RULE_VARIABLES) made.registerVariable(name, types[name]);
+  for (const name of variables) made.registerVariable(name, types[name]);
   for (const field of CALENDAR_FIELDS)
     made.registerFunction(`google.protobuf.Timestamp.${field}${ZONED}(string): int`, (at: Date, zone: string) =>
       zonedField(field, at, zone),
@@ -172,8 +200,8 @@ const environment = lazy((): RuleEnvironment => {
   made.registerFunction(`string.${MATCHES}(string): bool`, (text: string, pattern: string) =>
     matching.matches(text, pattern),
   );
-  return { rules: made, matching };
-});
+  return { language: made, matching };
+}
 
 /** Names that replace a macro's list and `matches` in the program. */
 const BOUNDED = "bounded__list";
@@ -228,9 +256,9 @@ interface Checked {
 }
 
 /** `shown` is the text as its author wrote it. */
-function checked(text: string, shown: string): Checked {
+function checked(text: string, shown: string, { language }: RuleEnvironment): Checked {
   try {
-    const program = environment().rules.parse(text);
+    const program = language.parse(text);
     const result = program.check();
     if (!result.valid) throw result.error!;
     return { ast: program.ast, type: result.type ?? "dyn", program };
@@ -262,6 +290,7 @@ interface Walk {
   readonly text: string;
   nodes: number;
   readonly mentions: Set<RuleVariable>;
+  readonly headers: Set<string>;
   readonly edits: Edit[];
 }
 
@@ -284,6 +313,7 @@ function judge(node: ASTNode, walk: Walk, body: Body | null): void {
       return;
     case ".":
     case ".?":
+      noteHeader(node.args[0], node.args[1], walk);
       return judge(node.args[0], walk, body);
     case "list":
       return node.args.forEach((item) => judge(item, walk, body));
@@ -299,6 +329,21 @@ function judge(node: ASTNode, walk: Walk, body: Body | null): void {
     default:
       judgeOperator(node, walk, body);
   }
+}
+
+/** `name` is the key by which the value of `map` is read, or looked for. */
+function noteHeader(map: ASTNode, name: unknown, { headers }: Walk): void {
+  if (map.op === "id" && map.args === "headers" && typeof name === "string") headers.add(name);
+}
+
+/** `headers["x-tier"]` and `"x-tier" in headers`. */
+function noteHeaderOf({ op, args }: ASTNode, walk: Walk): void {
+  if (op === "[]" || op === "[?]") noteHeader(args[0], literalOf(args[1]), walk);
+  else if (op === "in") noteHeader(args[1], literalOf(args[0]), walk);
+}
+
+function literalOf(node: ASTNode): unknown {
+  return node.op === "value" ? node.args : null;
 }
 
 function judgeCall(
@@ -361,6 +406,7 @@ function judgeZone(name: string, receiver: ASTNode, zone: ASTNode, walk: Walk, b
 
 function judgeOperator(node: Extract<ASTNode, { args: readonly ASTNode[] }>, walk: Walk, body: Body | null): void {
   const operands = node.args as readonly ASTNode[];
+  noteHeaderOf(node, walk);
   if (body !== null && node.op === "+" && !operands.every((one) => FIXED_SIZE.test(typeOf(one))))
     throw refusal(walk.text, node.start, "texts and lists cannot be joined inside a macro");
   if (body !== null && node.op === "in" && operands[1]!.op !== "list" && !typeOf(operands[1]!).startsWith("map"))

@@ -9,7 +9,9 @@ import {
   DEFAULT_BREAKER,
   DEFAULT_QUEUE,
   DIRECT_ROUTE,
+  type EntryCondition,
   type Hedge,
+  isConditional,
   NO_TIMEOUTS,
   type Route,
   type RouteFallback,
@@ -53,11 +55,13 @@ export function compileRoute(name: string, entry: RouteEntry, defaults: readonly
     layers.map(read).find((value) => value !== undefined) ?? null;
   const strategy = first((scope) => scope.strategy) ?? "priority";
   const { aliases = [] } = entry;
+  const targets = entry.targets.map(compileTarget);
   return {
     name,
     ...(aliases.length > 0 && { aliases }),
     strategy: typeof strategy === "string" ? strategy : strategy.type,
-    targets: entry.targets.map(compileTarget),
+    targets,
+    ...(targets.some(isConditional) && { isConditional: true as const }),
     retries: first((scope) => scope.retries),
     retryTimeouts: first((scope) => scope.retry_timeouts) ?? false,
     timeouts: compileTimeouts(first),
@@ -116,6 +120,8 @@ function compileTarget(entry: TargetEntry): RouteTarget {
     params,
     drop = [],
     max_concurrency: maxConcurrency = null,
+    when,
+    share,
   } = typeof entry === "string" ? { model: entry } : entry;
   // route-problems.ts, which also compiles routes to find loops, reports names that are not models
   const { providerId, model: own } = splitName(model) ?? { providerId: "", model };
@@ -128,7 +134,18 @@ function compileTarget(entry: TargetEntry): RouteTarget {
     params: jsonObject(params ?? {}),
     maxConcurrency,
     ...(drop.length > 0 && { drop: withSynonyms(drop) }),
+    ...conditionOf({ when, share }),
   };
+}
+
+function conditionOf({
+  when,
+  share,
+}: {
+  readonly when?: string | undefined;
+  readonly share?: number | undefined;
+}): EntryCondition {
+  return { ...(when !== undefined && { when }), ...(share !== undefined && { share }) };
 }
 
 /** The two names of the output bound are one parameter (promise 5.5). */
@@ -166,8 +183,8 @@ export function compileFallback(entry: FallbackEntry): RouteFallback {
     return entry.startsWith(ROUTE_PREFIX)
       ? { model: null, route: entry.slice(ROUTE_PREFIX.length), params: {} }
       : { model: entry, route: null, params: {} };
-  const { model = null, route = null, ...params } = entry;
-  return { model, route, params: jsonObject(params) };
+  const { model = null, route = null, when, share, ...params } = entry;
+  return { model, route, params: jsonObject(params), ...conditionOf({ when, share }) };
 }
 
 /** Omits parameters that are undefined, which is how an empty value of the YAML file arrives. */

@@ -1,11 +1,12 @@
 // Finds problems of routes beyond the shape of their entries: unknown models and routes, parameters that no route can
-// set, and loops.
+// set, conditions and shares (entry-condition-problems.ts), and loops.
 import { didYouMean } from "../config/suggestion.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Json } from "../core/json.ts";
 import { FIELDS } from "../core/params.ts";
 import type { Route, RouteFallback } from "../core/configured/route.ts";
 import { MODEL_ID } from "../providers/settings.ts";
+import { shareProblems, whenProblems } from "./entry-condition-problems.ts";
 import { compileFallback, type RouteScope, routesSeen, splitName } from "./compile-routes.ts";
 import type { FallbackEntry, RouteDefaults, RouteEntry, TargetEntry } from "./settings.ts";
 
@@ -21,37 +22,49 @@ export interface RouteConfiguration {
   readonly projects: ReadonlyMap<string, RouteScope>;
 }
 
-/** The problems are in no particular order. `providers` has the ids that may precede the name of a model. */
+/**
+ * The problems are in no particular order. `providers` has the ids that may precede the name of a model, and `headers`
+ * the names of the headers that conditions may read; `null` when these are not checked.
+ */
 export function routeProblems(
   { global, tenants, projects }: RouteConfiguration,
   providers: ReadonlySet<string>,
+  headers: ReadonlySet<string> | null,
 ): readonly RouteProblem[] {
+  const named: Named = { providers, headers };
   // only the database knows which tenant a project belongs to
   const ofTenants = [...tenants.values()].flatMap(({ routes }) => Object.keys(routes));
   return [
     ...(providers.has("route")
       ? [{ path: ["providers", "route"], message: "this id is reserved: `route:` is the prefix of route names" }]
       : []),
-    ...scopeProblems([], [global], [], providers),
-    ...[...tenants].flatMap(([id, scope]) => scopeProblems(["tenants", id], [scope, global], [], providers)),
-    ...[...projects].flatMap(([id, scope]) => scopeProblems(["projects", id], [scope, global], ofTenants, providers)),
+    ...scopeProblems([], [global], [], named),
+    ...[...tenants].flatMap(([id, scope]) => scopeProblems(["tenants", id], [scope, global], [], named)),
+    ...[...projects].flatMap(([id, scope]) => scopeProblems(["projects", id], [scope, global], ofTenants, named)),
   ];
 }
 
 /**
  * Returns the problems of one scope; `wider` has the scopes whose routes and defaults it inherits, the nearest first.
- * Paths begin with `routes` or `route_defaults`.
+ * Paths begin with `routes` or `route_defaults`. A header that is not listed any more is no problem of the route: its
+ * condition cannot be evaluated, and the entry is passed over.
  */
 export function scopeRouteProblems(
   own: RouteScope,
   wider: readonly RouteScope[],
   providers: ReadonlySet<string>,
 ): readonly RouteProblem[] {
-  return scopeProblems([], [own, ...wider], [], providers);
+  return scopeProblems([], [own, ...wider], [], { providers, headers: null });
 }
 
-interface Known {
+/** What routes may name beside one another. */
+interface Named {
   readonly providers: ReadonlySet<string>;
+  /** `null` when the names of headers are not checked. */
+  readonly headers: ReadonlySet<string> | null;
+}
+
+interface Known extends Named {
   readonly routes: ReadonlySet<string>;
 }
 
@@ -60,11 +73,11 @@ function scopeProblems(
   base: Path,
   scopes: readonly RouteScope[],
   further: readonly string[],
-  providers: ReadonlySet<string>,
+  named: Named,
 ): readonly RouteProblem[] {
   const [own] = scopes as readonly [RouteScope];
   const known: Known = {
-    providers,
+    ...named,
     routes: new Set([...scopes.flatMap(({ routes }) => Object.keys(routes)), ...further]),
   };
   const entries = Object.entries(own.routes);
@@ -109,7 +122,7 @@ function aliasProblems(
 
 function targetProblems({ targets }: RouteEntry, base: Path, known: Known): readonly RouteProblem[] {
   const seen = new Set<string>();
-  return targets.flatMap((entry, index): readonly RouteProblem[] => {
+  const ofEach = targets.flatMap((entry, index): readonly RouteProblem[] => {
     const at = [...base, "targets", index];
     const [name, place] = typeof entry === "string" ? [entry, at] : [entry.model, [...at, "model"]];
     const split = splitName(name);
@@ -123,9 +136,14 @@ function targetProblems({ targets }: RouteEntry, base: Path, known: Known): read
       ...twice,
       ...(typeof entry === "string"
         ? []
-        : [...paramProblems(entry.params ?? {}, [...at, "params"]), ...dropProblems(entry, [...at, "drop"])]),
+        : [
+            ...paramProblems(entry.params ?? {}, [...at, "params"]),
+            ...dropProblems(entry, [...at, "drop"]),
+            ...whenProblems(entry, at, known.headers),
+          ]),
     ];
   });
+  return [...ofEach, ...shareProblems(targets, [...base, "targets"], true)];
 }
 
 /** A parameter that the target both drops and sets would be dropped. */
@@ -138,8 +156,10 @@ function dropProblems({ params = {}, drop = [] }: Exclude<TargetEntry, string>, 
 }
 
 function settingProblems(entry: RouteDefaults, base: Path, known: Known): readonly RouteProblem[] {
-  const list = (key: "fallbacks" | "content_policy_fallbacks"): readonly RouteProblem[] =>
-    (entry[key] ?? []).flatMap((one, index) => fallbackProblems(one, [...base, key, index], known));
+  const list = (key: "fallbacks" | "content_policy_fallbacks"): readonly RouteProblem[] => [
+    ...(entry[key] ?? []).flatMap((one, index) => fallbackProblems(one, [...base, key, index], known)),
+    ...shareProblems(entry[key] ?? [], [...base, key], false),
+  ];
   const twice = entry.sticky !== undefined && typeof entry.strategy === "object" && entry.strategy.sticky !== undefined;
   return [
     ...list("fallbacks"),
@@ -167,11 +187,13 @@ function fallbackProblems(entry: FallbackEntry, at: Path, known: Known): readonl
   if (typeof entry !== "string" && model !== null && route !== null)
     return [{ path: at, message: "expected a model or a route, got both" }];
   const place = (key: string): Path => (typeof entry === "string" ? at : [...at, key]);
-  if (route !== null) return [...routeNameProblems(route, place("route"), known), ...paramProblems(params, at)];
+  const ofMembers =
+    typeof entry === "string" ? [] : [...paramProblems(params, at), ...whenProblems(entry, at, known.headers)];
+  if (route !== null) return [...routeNameProblems(route, place("route"), known), ...ofMembers];
   if (model === null) return [{ path: at, message: "expected a model or a route" }];
   if (known.routes.has(model))
     return [{ path: place("model"), message: `expected <provider>:<model_name>; a route is written "route:${model}"` }];
-  return [...modelProblems(model, place("model"), known, ", or route:<name>"), ...paramProblems(params, at)];
+  return [...modelProblems(model, place("model"), known, ", or route:<name>"), ...ofMembers];
 }
 
 /** The most names to compare with a wrong one for a suggestion. */

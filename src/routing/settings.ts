@@ -1,8 +1,10 @@
 // The sections `routes:` and `route_defaults:` of the configuration, both global and of single tenants and projects:
 // their keys, types and bounds. route-problems.ts checks entries against one another.
 import { z } from "zod";
+import { MAY_HOLD_SECRET } from "../config/sections.ts";
 import { cacheUseSchema } from "../auth/settings/cache-use-settings.ts";
 import { promptCacheSchema } from "../auth/settings/prompt-cache-settings.ts";
+import { MAX_RULE } from "../policies/policy-rule.ts";
 import { COMMON_PARAMETERS, type CommonParameter } from "../core/params.ts";
 import { DIRECT_ROUTE, ROUTE_ALIAS, ROUTE_NAME, type StrategyType } from "../core/configured/route.ts";
 import { routeTestsSchema } from "./test-settings.ts";
@@ -20,9 +22,6 @@ const MAX_ENTRIES = 100;
 
 const milliseconds = (description: string) =>
   z.int().min(1).max(DAY_MS).optional().meta({ title: "Milliseconds", description });
-/** Names of headers that may hold secrets or do not identify the caller. */
-const UNFIT_HEADERS =
-  /^(authorization|proxy-authorization|cookie|set-cookie|.*api[-_]?key.*|.*(token|secret|password|signature).*|x-goog-.*|x-amz-.*)$/i;
 
 const sticky = z
   .union([
@@ -33,7 +32,7 @@ const sticky = z
         .string()
         .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/, "expected the name of a header")
         .refine(
-          (name) => !UNFIT_HEADERS.test(name),
+          (name) => !MAY_HOLD_SECRET.test(name),
           "this header may contain a secret and cannot be used to distinguish callers",
         )
         .meta({ title: "Header", description: "Name of a header in the client's request." }),
@@ -52,6 +51,22 @@ const DROPPABLE_PARAMETERS = COMMON_PARAMETERS.filter((name) => !UNDROPPABLE.has
 
 const params = z.record(z.string().min(1).max(256), z.unknown());
 const model = z.string().min(1).max(400);
+
+const when = z.string().min(1).max(MAX_RULE).optional().meta({
+  title: "When",
+  description:
+    "A condition in CEL over `request`, `headers`, `token`, `tenant`, `project`, `client` and `now`: [routes.md](routes.md#conditions). A call for which it is false, or cannot be evaluated, passes this entry over.",
+});
+const share = (further: string) =>
+  z
+    .number()
+    .gt(0)
+    .max(100)
+    .optional()
+    .meta({
+      title: "Share",
+      description: `The percentage of calls that this entry is for, by a stable hash of the \`sticky\` key or else of the trace id: [routes.md](routes.md#a-share-of-the-calls). ${further}`,
+    });
 
 const target = z.union([
   model.meta({ title: "Target", description: "`<provider>:<model_name>`" }),
@@ -86,6 +101,8 @@ const target = z.union([
         title: "Calls",
         description: "Maximum number of calls in flight at this target; further calls wait in the `queue`.",
       }),
+      when,
+      share: share("They go to it before the other targets of its order, and the other calls pass it over."),
     })
     .meta({ title: "Target", description: "A model and how it is used in this route." }),
 ]);
@@ -102,6 +119,8 @@ const fallback = z.union([
         .max(64)
         .optional()
         .meta({ title: "Route", description: "Name of a route, instead of `model`." }),
+      when,
+      share: share("The other calls pass it over."),
     })
     .catchall(z.unknown())
     .meta({

@@ -7,6 +7,15 @@ const MAX_LIST = 40;
 const target = z.string().min(1).max(400);
 const targets = z.union([target, z.array(target).min(1).max(MAX_LIST)]);
 
+/** Headers of a call that is made up. */
+export const simulatedHeaders = z.record(
+  z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/, "expected the name of a header"),
+  z
+    .string()
+    .max(1000)
+    .regex(/^[\x20-\x7e]*$/, "expected printable ASCII characters"),
+);
+
 export const routeTestsSchema = z
   .array(
     z.strictObject({
@@ -39,6 +48,18 @@ export const routeTestsSchema = z
             .max(64)
             .optional()
             .meta({ title: "Project", description: "The project of the call, whose models and policies apply." }),
+          headers: simulatedHeaders.optional().meta({
+            title: "Headers",
+            description: "Headers of the call, which conditions read where the operator lists them.",
+          }),
+          metadata: z
+            .record(z.string().min(1).max(100), z.unknown())
+            .optional()
+            .meta({ title: "Metadata", description: "The `metadata` of the call." }),
+          time: z.iso.datetime({ offset: true }).optional().meta({
+            title: "Time",
+            description: "When the call is made, such as `2026-03-01T09:00:00Z`. The default is now.",
+          }),
           down: z.array(target).max(MAX_LIST).optional().meta({
             title: "Down",
             description: "Targets that cannot be reached: `<provider>:<model_name>`, or `<provider>:*`.",

@@ -3,9 +3,11 @@
 import type { CallPrices } from "../engine/metering/call-prices.ts";
 import { everyStage, type Prepared } from "../engine/plan/stages.ts";
 import type { RouteCandidate } from "../engine/plan/candidate.ts";
+import type { ChatRequest } from "../core/chat.ts";
 import { type ErrorCode, GatewayError } from "../core/errors.ts";
 import type { CallCost } from "../core/record/record.ts";
-import { DIRECT_ROUTE } from "../core/configured/route.ts";
+import { DIRECT_ROUTE, isConditional, type Route } from "../core/configured/route.ts";
+import { withMembers } from "../core/request/request-source.ts";
 import { snapshotSeenBy, type Snapshot } from "../core/snapshot.ts";
 import { FORMS } from "../operations/forms.ts";
 import { routesFor } from "../routing/resolve-route.ts";
@@ -15,7 +17,16 @@ import { chanceOf } from "./chance.ts";
 import type { Fault } from "./faults.ts";
 import type { ObservedTimes } from "./observed-times.ts";
 import { type CallTrace, runCalls } from "./run-calls.ts";
-import { preparedCall, pricesFor, type SimulatedCall, simulatedPrincipal } from "./simulated-call.ts";
+import {
+  type CallPlace,
+  preparedCall,
+  type PreparedCall,
+  pricesFor,
+  type SimulatedCall,
+  type SimulatedFacts,
+  simulatedPrincipal,
+  withMetadata,
+} from "./simulated-call.ts";
 import { createCourses } from "./upstream-course.ts";
 import { SIMULATED_OPERATIONS, type SimulatedOperation, writtenRequest } from "./written-request.ts";
 
@@ -67,7 +78,11 @@ export function canBeSimulated({ operation }: RecordedCall): boolean {
 }
 
 interface Kind {
-  readonly prepared: Pick<SimulatedCall, "prepared" | "timeoutMs" | "hasOwnTimeout">;
+  readonly request: ChatRequest;
+  readonly place: Omit<CallPlace, "facts">;
+  /** A route that its calls may reach asks more of a call than its kind. */
+  readonly isConditional: boolean;
+  readonly prepared: PreparedCall;
   readonly prices: CallPrices;
 }
 
@@ -158,8 +173,12 @@ function kindOf(call: RecordedCall, { tenantId, route, snapshot }: ReplayInput):
   });
   try {
     const request = FORMS.get(operation)!.parse(text, snapshot.limits.body);
+    const place = { operation, snapshot: seen, principal, prices, policies: null };
     return {
-      prepared: preparedCall(request, { operation, snapshot: seen, principal, prices, policies: null }),
+      request,
+      place,
+      isConditional: [...routesFor(seen, principal).values()].some(hasConditions),
+      prepared: preparedCall(request, { ...place, facts: factsOf(call) }),
       prices,
     };
   } catch (thrown) {
@@ -168,6 +187,26 @@ function kindOf(call: RecordedCall, { tenantId, route, snapshot }: ReplayInput):
     const targets = routesFor(seen, principal).get(route)?.targets ?? [];
     return refusalOf(targets.length === 1 ? targets[0]!.name : null, thrown);
   }
+}
+
+function hasConditions({ isConditional: ofTargets, fallbacks, contentPolicyFallbacks }: Route): boolean {
+  return ofTargets === true || fallbacks.some(isConditional) || contentPolicyFallbacks.some(isConditional);
+}
+
+/** Headers are not recorded. */
+function factsOf({ traceId, timeMs }: RecordedCall): SimulatedFacts {
+  return { traceId, headers: new Headers(), timeMs };
+}
+
+/** The call with what conditions and shares may ask of it beside its kind, as far as it is recorded. */
+function preparedAlone(call: RecordedCall, { request, place }: Kind): PreparedCall {
+  const { endUser, metadata, tokenId, userId } = call;
+  const own = endUser === null ? request : withMembers(request, { params: { ...request.params, user: endUser } });
+  return preparedCall(withMetadata(own, metadata), {
+    ...place,
+    principal: { ...place.principal, tokenId: tokenId ?? place.principal.tokenId, userId },
+    facts: factsOf(call),
+  });
 }
 
 function refusalOf(
@@ -190,7 +229,7 @@ interface Playing extends ReplayInput {
 }
 
 function playableCall(recorded: RecordedCall, { number, kind, startMs, tenantId, route, seed }: Playing): Playable {
-  const { prepared, timeoutMs, hasOwnTimeout } = kind.prepared;
+  const { prepared, timeoutMs, hasOwnTimeout } = kind.isConditional ? preparedAlone(recorded, kind) : kind.prepared;
   return {
     atMs: recorded.timeMs - startMs,
     asked: route,

@@ -3,13 +3,21 @@ import { CallPolicies } from "../engine/call/call-policies.ts";
 import { everyStage, type Prepared } from "../engine/plan/stages.ts";
 import { systemClock } from "../core/clock.ts";
 import { GatewayError } from "../core/errors.ts";
+import type { JsonObject } from "../core/json.ts";
 import { snapshotSeenBy, type Snapshot } from "../core/snapshot.ts";
 import { FORMS } from "../operations/forms.ts";
 import type { RouteTest } from "../routing/test-settings.ts";
 import { chanceOf } from "./chance.ts";
 import { concerns } from "./faults.ts";
 import { runCalls } from "./run-calls.ts";
-import { preparedCall, pricesFor, type SimulatedCall, simulatedPrincipal } from "./simulated-call.ts";
+import {
+  preparedCall,
+  type PreparedCall,
+  pricesFor,
+  type SimulatedCall,
+  simulatedPrincipal,
+  withMetadata,
+} from "./simulated-call.ts";
 import { createCourses } from "./upstream-course.ts";
 import { writtenRequest } from "./written-request.ts";
 
@@ -27,8 +35,9 @@ export interface TestedRoute {
   readonly name: string;
 }
 
-/** A strategy that draws lots must not pass by chance. */
+/** A strategy that draws lots must not pass by chance, nor must a share that divides calls by their trace ids. */
 const DRAWS = 10;
+const DIVIDED_DRAWS = 200;
 const OPERATION = "chat.completions";
 const USUAL_PROMPT = 100;
 /** A longer prompt is written like one of this length. */
@@ -40,33 +49,46 @@ export function testResults(tests: readonly RouteTest[], route: TestedRoute): re
 
 function faultOf(test: RouteTest, route: TestedRoute): string | null {
   const { expect } = test;
-  const call = callOf(test, route);
-  if (call instanceof GatewayError) return wrongEnd(expect, { target: null, code: call.code, message: call.message });
-  const reached = listOf(expect.never).filter((name) => isReachable(call.prepared, name));
-  if (reached.length > 0) return `Such a call can reach ${reached.join(", ")}.`;
-  if (expect.target === undefined && expect.code === undefined) return null;
-  for (let seed = 1; seed <= DRAWS; seed++) {
-    const fault = wrongEnd(expect, endOf(call, test, route, seed));
+  const first = callOf(test, route, 1);
+  if (first instanceof GatewayError)
+    return wrongEnd(expect, { target: null, code: first.code, message: first.message });
+  const isDivided = first.isDividedByTrace;
+  for (let draw = 1; draw <= (isDivided ? DIVIDED_DRAWS : DRAWS); draw++) {
+    const call = isDivided && draw > 1 ? (callOf(test, route, draw) as typeof first) : first;
+    const fault = (draw === 1 || isDivided ? wrongReach(call, expect) : null) ?? wrongEndOf(call, test, route, draw);
     if (fault !== null) return fault;
   }
   return null;
 }
 
+function wrongReach({ prepared }: SimulatedCall, { never }: RouteTest["expect"]): string | null {
+  const reached = listOf(never).filter((name) => isReachable(prepared, name));
+  return reached.length > 0 ? `Such a call can reach ${reached.join(", ")}.` : null;
+}
+
+function wrongEndOf(call: SimulatedCall, test: RouteTest, route: TestedRoute, seed: number): string | null {
+  const { expect } = test;
+  return expect.target === undefined && expect.code === undefined
+    ? null
+    : wrongEnd(expect, endOf(call, test, route, seed));
+}
+
 /** The target that answers such a call in one draw; `null` where none does. */
 export function answeringTarget(when: RouteTest["when"], route: TestedRoute): string | null {
   const test: RouteTest = { name: "", when, expect: {} };
-  const call = callOf(test, route);
+  const call = callOf(test, route, 1);
   return call instanceof GatewayError ? null : endOf(call, test, route, 1).target;
 }
 
 const listOf = (names: string | readonly string[] | undefined): readonly string[] =>
   names === undefined ? [] : typeof names === "string" ? [names] : names;
 
-/** Returns the call as the engine would plan it, or why it does not get that far. */
+/** Returns the call as the engine would plan it, or why it does not get that far. Each draw has a trace id of its own. */
 function callOf(
   { when }: RouteTest,
   { snapshot, tenantId, projectId, name }: TestedRoute,
-): SimulatedCall | GatewayError {
+  draw: number,
+): (SimulatedCall & PreparedCall) | GatewayError {
   const project = projectId ?? when.project ?? "";
   if (when.project !== undefined && projectId === null && snapshot.projects.get(when.project)?.tenantId !== tenantId)
     return new GatewayError("not_found", `There is no project ${JSON.stringify(when.project)} in the tenant.`);
@@ -74,18 +96,22 @@ function callOf(
   const seen = snapshotSeenBy(snapshot, principal);
   const { stream = false, parameters = [], content = [], prompt_tokens: tokens = USUAL_PROMPT, model } = when;
   try {
-    const request = FORMS.get(OPERATION)!.parse(
-      writtenRequest({
-        operation: OPERATION,
-        route: name,
-        model,
-        stream,
-        promptTokens: Math.min(tokens, MOST_WRITTEN),
-        parameters,
-        blocks: content,
-      }),
-      snapshot.limits.body,
+    const request = withMetadata(
+      FORMS.get(OPERATION)!.parse(
+        writtenRequest({
+          operation: OPERATION,
+          route: name,
+          model,
+          stream,
+          promptTokens: Math.min(tokens, MOST_WRITTEN),
+          parameters,
+          blocks: content,
+        }),
+        snapshot.limits.body,
+      ),
+      (when.metadata ?? null) as JsonObject | null,
     );
+    const timeMs = when.time === undefined ? systemClock.now() : Date.parse(when.time);
     const own = seen.policies.of(tenantId, project);
     const policies =
       own === null
@@ -95,7 +121,7 @@ function callOf(
             operation: OPERATION,
             principal,
             clientIp: () => "",
-            now: () => systemClock.now(),
+            now: () => timeMs,
             outcomes: [],
             scheduler: null,
           });
@@ -106,6 +132,7 @@ function callOf(
       principal,
       prices: pricesFor(seen, principal),
       policies,
+      facts: { traceId: `draw-${draw}`, headers: new Headers(when.headers), timeMs },
     } as const;
     return { atMs: 0, asked: name, tenant: tenantId, isStream: stream, ...preparedCall(request, place) };
   } catch (thrown) {

@@ -1,6 +1,6 @@
 // The engine of src/engine/plan/complete.ts in virtual time: the same plans, health, hedging, concurrency and verdicts, with
 // attempts whose outcomes are determined by the faults and latencies that it is given.
-import type { Prepared } from "../engine/plan/stages.ts";
+import { noneEligible, type Prepared } from "../engine/plan/stages.ts";
 import type { RouteCandidate } from "../engine/plan/candidate.ts";
 import type { ReadyTarget } from "../engine/ways/ready-target.ts";
 import { type ErrorCode, GatewayError } from "../core/errors.ts";
@@ -163,7 +163,9 @@ function goOn(running: Running, failure: Failure | null): void {
   running.failure = null;
   if (step.kind === "give_up")
     return running.finish(
-      running.failures.reported ?? (step.why === "deadline" ? "upstream_timeout" : "no_target_available"),
+      running.failures.reported ??
+        noneEligible(running.prepared)?.code ??
+        (step.why === "deadline" ? "upstream_timeout" : "no_target_available"),
     );
   serve(running, step.candidate.route);
   if (step.waitMs === 0) return attempt(running, step, false);

@@ -4,10 +4,12 @@ import type { CallPolicies } from "../engine/call/call-policies.ts";
 import { reasoningCarriers } from "../engine/carriers/reasoning-carrier.ts";
 import { CallPrices } from "../engine/metering/call-prices.ts";
 import type { PlannedCall } from "../engine/plan/candidate.ts";
+import { Eligibility } from "../engine/plan/eligibility.ts";
 import { prepare, type Prepared } from "../engine/plan/stages.ts";
 import type { ChatRequest } from "../core/chat.ts";
 import { systemClock } from "../core/clock.ts";
 import type { Principal } from "../core/identity.ts";
+import type { JsonObject } from "../core/json.ts";
 import type { RecordedOperation } from "../core/operation.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { providers } from "../providers/registry.ts";
@@ -31,6 +33,19 @@ export interface CallPlace {
   readonly prices: CallPrices;
   /** `null` when no policy is asked. */
   readonly policies: CallPolicies | null;
+  /** What the conditions and shares of routes read of the call beside its request. */
+  readonly facts: SimulatedFacts;
+}
+
+export interface SimulatedFacts {
+  readonly traceId: string;
+  readonly headers: Headers;
+  readonly timeMs: number;
+}
+
+export interface PreparedCall extends Pick<SimulatedCall, "prepared" | "timeoutMs" | "hasOwnTimeout"> {
+  /** A share of its routes divides the calls by their trace ids. */
+  readonly isDividedByTrace: boolean;
 }
 
 export function pricesFor(snapshot: Snapshot, { tenantId, projectId }: Principal): CallPrices {
@@ -40,9 +55,19 @@ export function pricesFor(snapshot: Snapshot, { tenantId, projectId }: Principal
 /** Throws GatewayError where the request cannot be planned. */
 export function preparedCall(
   request: ChatRequest,
-  { operation, snapshot, principal, prices, policies }: CallPlace,
-): Pick<SimulatedCall, "prepared" | "timeoutMs" | "hasOwnTimeout"> {
+  { operation, snapshot, principal, prices, policies, facts }: CallPlace,
+): PreparedCall {
   const askedMs = request.options.timeoutMs;
+  const eligibility = new Eligibility({
+    sent: request,
+    principal,
+    http: facts.headers,
+    operation,
+    clientIp: () => "",
+    now: () => facts.timeMs,
+    conditionHeaders: snapshot.conditionHeaders,
+    traceId: facts.traceId,
+  });
   let timeoutMs = askedMs ?? snapshot.limits.defaultTimeoutMs;
   const call: PlannedCall = {
     snapshot,
@@ -59,12 +84,18 @@ export function preparedCall(
       },
     },
     recorder: { targeted: () => {}, fitted: () => {} },
+    eligibilityOf: () => eligibility,
   };
   return {
-    prepared: prepare(request, principal, new Headers(), call),
+    prepared: prepare(request, principal, facts.headers, call),
     timeoutMs,
     hasOwnTimeout: askedMs !== null,
+    isDividedByTrace: eligibility.isDividedByTrace,
   };
+}
+
+export function withMetadata(request: ChatRequest, metadata: JsonObject | null): ChatRequest {
+  return metadata === null ? request : { ...request, options: { ...request.options, metadata } };
 }
 
 /** Who makes simulated calls: the rights of a project's usual token. */

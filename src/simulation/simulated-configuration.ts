@@ -26,6 +26,7 @@ export type SimulatedConfiguration = Pick<
   | "prices"
   | "allowPrivateAddresses"
   | "limits"
+  | "conditionHeaders"
 > & {
   readonly policies: readonly Configured<PolicyDocument>[];
   /** Of the tenant and its projects. */
@@ -47,7 +48,7 @@ export function simulatedConfiguration(
     const own = all.get(tenantId);
     return new Map(own === undefined ? [] : [[tenantId, own]]);
   };
-  const { version, providers, settings, routes, prices, allowPrivateAddresses, limits } = snapshot;
+  const { version, providers, settings, routes, prices, allowPrivateAddresses, limits, conditionHeaders } = snapshot;
   return {
     version,
     projects,
@@ -63,6 +64,7 @@ export function simulatedConfiguration(
     prices: { global: prices.global, tenants: ofTenant(prices.tenants), projects: ofProjects(prices.projects) },
     allowPrivateAddresses,
     limits,
+    conditionHeaders,
     limitRules: snapshot.limitRules.rulesIn(tenantId),
     // The set was compiled from documents of this type.
     policies: snapshot.policies.sourcesOf(tenantId) as readonly Configured<PolicyDocument>[],

@@ -89,6 +89,7 @@ export function compileSnapshot(input: CompileInput): Snapshot {
       serverLimits(configuration.server.limits, projects),
     ),
     proxyTrust: configuration.server.proxyTrust,
+    conditionHeaders: configuration.server.conditionHeaders,
     logins: configuration.oidc,
     corsOrigins: configuration.cors.origins,
     opsOpen: configuration.ops.open,

@@ -62,7 +62,7 @@ function schemaOf(families: readonly ProviderFamily[]) {
     // A section with an error is not compiled, so there is nothing to check against.
     if (context.issues.length > 0) return;
     const providers = new Set([...families.map(({ id }) => id), ...file.providers.entries.keys()]);
-    for (const { path, message } of routeProblems(routesOf(file), providers))
+    for (const { path, message } of routeProblems(routesOf(file), providers, new Set(file.server.conditionHeaders)))
       context.addIssue({ code: "custom", path: [...path], message });
   });
 }

@@ -463,6 +463,65 @@ describe("files with mistakes", () => {
   });
 });
 
+describe("[d16.1] conditions and shares", () => {
+  test("divide the calls of a traffic file by their headers and metadata, and verbose calls say what was passed over", () => {
+    const report = simulation(
+      written(
+        JSON.stringify({
+          server: { condition_headers: ["x-tier"] },
+          routes: {
+            r: {
+              targets: [
+                { model: A, when: 'headers["x-tier"] == "gold"' },
+                { model: B, when: 'request.metadata.plan == "pro"' },
+                C,
+              ],
+            },
+          },
+        }),
+      ),
+      {
+        traffic: written(
+          JSON.stringify({
+            calls: [
+              { route: "r", count: 3, headers: { "X-Tier": "gold" } },
+              { route: "r", count: 4, at_ms: 10, metadata: { plan: "pro" } },
+              { route: "r", count: 5, at_ms: 20 },
+            ],
+          }),
+        ),
+        verbose: true,
+      },
+      readEnvironment({}),
+    );
+    expect([A, B, C].map((target) => rowOf(report, target).successes)).toEqual([3, 4, 5]);
+    const [gold, , , pro] = report.calls!;
+    expect(gold!.passed_over?.map(({ target }) => target)).toEqual([B]);
+    expect(pro!.passed_over).toEqual([{ target: A, why: "`when` is false" }]);
+  });
+
+  test("send a share of calls without a sticky key, and always the same users, to the canary", () => {
+    const targets = [A, { model: B, share: 20 }];
+    const byTrace = simulated({ targets }, { calls: [{ route: "r", count: 2000, every_ms: 10 }] });
+    expect(rowOf(byTrace, B).share).toBeWithin(0.16, 0.24);
+    const byUser = simulated(
+      { targets, sticky: "user" },
+      { calls: [{ route: "r", count: 2000, every_ms: 10, users: 400 }] },
+    );
+    expect(rowOf(byUser, B).share).toBeWithin(0.14, 0.26);
+    const users = new Map<number, Set<string | null>>();
+    byUser.calls!.forEach(({ target }, call) =>
+      users.set(call % 400, (users.get(call % 400) ?? new Set()).add(target)),
+    );
+    expect([...users.values()].every(({ size }) => size === 1)).toBe(true);
+  });
+
+  test("end a call that no target is for with its code", () => {
+    const { totals } = simulated({ targets: [{ model: A, when: "request.stream" }] }, { calls: [{ route: "r" }] });
+    expect([totals.failures, totals.attempts]).toEqual([{ target_not_eligible: 1 }, 0]);
+  });
+});
+
 test("docs/routes.md has every key of the traffic file, and no other", () => {
   const keys = (schema: any, path: string): readonly string[] => {
     if (schema.items !== undefined) return keys(schema.items, `${path}[]`);
@@ -472,7 +531,7 @@ test("docs/routes.md has every key of the traffic file, and no other", () => {
       : Object.entries(schema.properties).flatMap(([key, below]) => keys(below, path === "" ? key : `${path}.${key}`));
   };
   const real = keys(z.toJSONSchema(trafficShape, { io: "input" }), "").map((key) =>
-    key.replace("fallbacks[]", "fallbacks"),
+    key.replace("fallbacks[]", "fallbacks").replace(/(headers|metadata)\.<target>$/, "$1"),
   );
   const told = tableBelow(readPage("docs/routes.md"), "### The traffic file").flatMap(([cell]) =>
     [...cell!.matchAll(/`([^`]+)`/g)].map(([, key]) => key!),

@@ -189,6 +189,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     allowPrivateAddresses: true,
     limits: { ...LIMITS, ...options.limits },
     proxyTrust: null,
+    conditionHeaders: [],
     logins: [],
     operators: new Map<string, string>(),
     tokensByHash: new Map(),

@@ -2,6 +2,7 @@
 import {
   DIRECT_ROUTE,
   directRoute,
+  isConditional,
   NO_TIMEOUTS,
   type Route,
   type RouteFallback,
@@ -80,6 +81,7 @@ export function routeOf(
     ...parts,
     name,
     targets: all,
+    ...(all.some(isConditional) && { isConditional: true as const }),
     timeouts: { ...NO_TIMEOUTS, ...timeouts },
     fallbacks: fallbacks.map(fallbackOf),
     contentPolicyFallbacks: contentPolicyFallbacks.map(fallbackOf),

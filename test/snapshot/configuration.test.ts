@@ -49,6 +49,7 @@ describe("without a file", () => {
         upstreamProxy: null,
         staleSnapshot: "serve",
         proxyTrust: null,
+        conditionHeaders: [],
         limits: {
           maxBodyBytes: 33_554_432,
           body: {

@@ -9,6 +9,14 @@ export const RULE_VARIABLES = ["request", "target", "token", "tenant", "project"
 export type RuleVariable = (typeof RULE_VARIABLES)[number];
 export type RuleFacts = Readonly<Record<RuleVariable, object>>;
 
+/**
+ * The variables of a condition of a route's target or fallback. It stands at its target, so that it needs no name for
+ * it, and it can read the headers that the operator has listed.
+ */
+export const CONDITION_VARIABLES = ["request", "headers", "token", "tenant", "project", "client", "now"] as const;
+export type ConditionVariable = (typeof CONDITION_VARIABLES)[number];
+export type ConditionFacts = Readonly<Record<ConditionVariable, object>>;
+
 export interface PolicyRule {
   /** Throws when the rule cannot be evaluated on these facts, which denies the call as well. */
   denies(facts: RuleFacts): boolean;

@@ -18,7 +18,15 @@ export const DIRECT_ROUTE = "direct";
 
 export type StrategyType = "priority" | "weighted" | "least_latency" | "least_cost" | "least_busy";
 
-export interface RouteTarget {
+/** Which calls an entry of a route is for; without either, it is for all of them. */
+export interface EntryCondition {
+  /** A condition in CEL. The entry is passed over by calls for which it is false or cannot be evaluated. */
+  readonly when?: string;
+  /** The percentage of these calls that the entry is for, by a stable hash; above 0 and at most 100. */
+  readonly share?: number;
+}
+
+export interface RouteTarget extends EntryCondition {
   /** The name in the file, such as `openai:gpt-5-mini`. */
   readonly name: string;
   readonly providerId: string;
@@ -41,7 +49,7 @@ export interface RouteTarget {
 }
 
 /** `provider:model` or `route:name`, with parameters that override the request's own. */
-export interface RouteFallback {
+export interface RouteFallback extends EntryCondition {
   readonly model: string | null;
   readonly route: string | null;
   readonly params: JsonObject;
@@ -102,6 +110,8 @@ export interface Route {
   readonly aliases?: readonly string[];
   readonly strategy: StrategyType;
   readonly targets: readonly RouteTarget[];
+  /** Some of its targets are not for all calls; absent when all are. */
+  readonly isConditional?: true;
   /** Further attempts at the same target; `null` when the route does not say. */
   readonly retries: number | null;
   /** Whether an attempt that ended by a time limit is repeated at the same target while another one is left. */
@@ -128,6 +138,10 @@ export interface Route {
   readonly cache: CacheSetting | "off" | null;
   /** Whether the prompt caches of vendors are used; `null` when the project decides. */
   readonly promptCaching: PromptCaching | null;
+}
+
+export function isConditional({ when, share }: EntryCondition): boolean {
+  return when !== undefined || share !== undefined;
 }
 
 export const DEFAULT_BREAKER: BreakerSettings = { failures: 5, ratio: 0.5, windowMs: 30_000, openMs: 10_000 };

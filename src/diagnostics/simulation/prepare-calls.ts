@@ -5,11 +5,20 @@ import { everyStage, type Prepared } from "../../engine/plan/stages.ts";
 import { withCheckedEntries } from "../../engine/fit/entry-request.ts";
 import type { Environment } from "../../config/environment.ts";
 import type { ChatRequest } from "../../core/chat.ts";
+import { systemClock } from "../../core/clock.ts";
 import { GatewayError } from "../../core/errors.ts";
+import type { JsonObject } from "../../core/json.ts";
 import type { ProviderSettings, Snapshot } from "../../core/snapshot.ts";
 import { FORMS } from "../../operations/forms.ts";
 import { PROVIDER_FAMILIES } from "../../gateway-parts/provider-families.ts";
-import { preparedCall, pricesFor, type SimulatedCall, simulatedPrincipal } from "../../simulation/simulated-call.ts";
+import {
+  preparedCall,
+  type PreparedCall,
+  pricesFor,
+  type SimulatedCall,
+  simulatedPrincipal,
+  withMetadata,
+} from "../../simulation/simulated-call.ts";
 import { type SimulatedOperation, writtenRequest } from "../../simulation/written-request.ts";
 import { compileSnapshot } from "../../snapshot/compile.ts";
 import type { Configuration } from "../../snapshot/configuration.ts";
@@ -76,21 +85,31 @@ export function simulatedSnapshot(
   return { ...snapshot, providers: new Map([...snapshot.providers].map(([id, settings]) => [id, enabled(settings)])) };
 }
 
+/** As many trace ids stand for all those of calls that a share divides. */
+const DRAWS = 1000;
+
 type NamedEntry = CallEntry & { readonly operation: SimulatedOperation };
 
 function callsOf(entry: NamedEntry, snapshot: Snapshot, targets: Set<string>): readonly SimulatedCall[] {
   const { at_ms: atMs, every_ms: everyMs, count, users } = entry;
-  const request = withCheckedEntries(FORMS.get(entry.operation)!.parse(bodyOf(entry), snapshot.limits.body));
+  const request = withMetadata(
+    withCheckedEntries(FORMS.get(entry.operation)!.parse(bodyOf(entry), snapshot.limits.body)),
+    (entry.metadata ?? null) as JsonObject | null,
+  );
   // parsed once: thousands of users need not hold thousands of long prompts
-  const kinds = Array.from({ length: Math.min(users ?? 1, count) }, (_, number) =>
+  const kindOf = (number: number): SimulatedCall & PreparedCall =>
     callOf(
       users === undefined
         ? request
-        : withMembers(request, { params: { ...request.params, user: `user-${number + 1}` } }),
+        : withMembers(request, { params: { ...request.params, user: `user-${(number % users) + 1}` } }),
       entry,
       snapshot,
-    ),
-  );
+      `${atMs}-${number}`,
+    );
+  const first = kindOf(0);
+  const each = users ?? 1;
+  const length = Math.min(count, first.isDividedByTrace ? each * Math.ceil(DRAWS / each) : each);
+  const kinds = Array.from({ length }, (_, number) => (number === 0 ? first : kindOf(number)));
   for (const { prepared } of kinds) for (const name of targetsOf(prepared)) targets.add(name);
   return Array.from({ length: count }, (_, number) => ({
     ...kinds[number % kinds.length]!,
@@ -99,7 +118,12 @@ function callsOf(entry: NamedEntry, snapshot: Snapshot, targets: Set<string>): r
 }
 
 /** Throws GatewayError. */
-function callOf(request: ChatRequest, entry: NamedEntry, snapshot: Snapshot): SimulatedCall {
+function callOf(
+  request: ChatRequest,
+  entry: NamedEntry,
+  snapshot: Snapshot,
+  traceId: string,
+): SimulatedCall & PreparedCall {
   const principal = simulatedPrincipal({ tenantId: entry.tenant, projectId: entry.project });
   return {
     atMs: 0,
@@ -112,6 +136,7 @@ function callOf(request: ChatRequest, entry: NamedEntry, snapshot: Snapshot): Si
       principal,
       prices: pricesFor(snapshot, principal),
       policies: null,
+      facts: { traceId, headers: new Headers(entry.headers), timeMs: systemClock.now() },
     }),
   };
 }

@@ -63,6 +63,8 @@ export interface CallRow {
   readonly added_ms: number | null;
   readonly first_content_ms: number | null;
   readonly total_ms: number;
+  /** Targets that `when` and `share` leave out for the call; absent when there are none. */
+  readonly passed_over?: readonly { readonly target: string; readonly why: string }[];
   readonly attempts: readonly {
     readonly target: string;
     readonly at_ms: number;
@@ -203,6 +205,7 @@ function totalsOf({ calls, endedMs }: Run): Totals {
 }
 
 function callRow({ call, attempts, winner, code, endedMs }: CallTrace): CallRow {
+  const { passedOver } = call.prepared;
   return {
     at_ms: rounded(call.atMs),
     asked: call.asked,
@@ -212,6 +215,9 @@ function callRow({ call, attempts, winner, code, endedMs }: CallTrace): CallRow 
     added_ms: winner === null ? null : rounded(winner.startedMs - call.atMs),
     first_content_ms: winner?.contentMs == null ? null : rounded(winner.contentMs - call.atMs),
     total_ms: rounded(endedMs - call.atMs),
+    ...(passedOver.length > 0 && {
+      passed_over: passedOver.map(({ candidate }) => ({ target: candidate.target.name, why: candidate.passedOver! })),
+    }),
     attempts: attempts.map(
       ({ target, startedMs, endedMs: attemptEndedMs, ending, code: attemptCode, status, isHedge, why }) => ({
         target,

@@ -2,6 +2,7 @@
 // with their times.
 import { z } from "zod";
 import { DAY_MS, faultEntry, fewText, latencyEntry, time } from "../../simulation/faults.ts";
+import { simulatedHeaders } from "../../routing/test-settings.ts";
 import { SIMULATED_OPERATIONS } from "../../simulation/written-request.ts";
 
 export const MAX_CALLS = 200_000;
@@ -26,6 +27,8 @@ const callEntry = z.strictObject({
     .max(32)
     .optional(),
   timeout_ms: z.number().min(1).max(DAY_MS).optional(),
+  headers: simulatedHeaders.optional(),
+  metadata: z.record(z.string(), z.unknown()).optional(),
   tenant: fewText.default("default"),
   project: fewText.default("default"),
 });

@@ -1,4 +1,4 @@
-// What the rules of policies can read of a call (promise 3.1).
+// What the rules of policies (promise 3.1) and the conditions of routes (promise 16.1) can read of a call.
 
 // Decides (the answer): What does a rule read, and when is it evaluated? Also: `policies/policy-facts.ts`,
 // `policy-rule.ts`, `engine/call/call-policies.ts` (`CallPolicies`).
@@ -15,6 +15,8 @@ export interface FactSource {
   /** Returns an empty text when the address is unknown. */
   readonly clientIp: () => string;
   readonly now: () => number;
+  /** The values of the headers that conditions may read, by name; absent where no condition is evaluated. */
+  readonly listedHeaders?: () => ReadonlyMap<string, string>;
 }
 
 /** Each value is created when a rule uses it. */
@@ -29,6 +31,7 @@ export class CallFacts {
   #project: ScopeFacts | null = null;
   #client: ClientFacts | null = null;
   #now: Date | null = null;
+  #headers: ReadonlyMap<string, string> | null = null;
 
   constructor(call: FactSource) {
     this.#call = call;
@@ -56,4 +59,9 @@ export class CallFacts {
   get now(): Date {
     return (this.#now ??= new Date(this.#call.now()));
   }
+  get headers(): ReadonlyMap<string, string> {
+    return (this.#headers ??= this.#call.listedHeaders?.() ?? NO_HEADERS);
+  }
 }
+
+const NO_HEADERS: ReadonlyMap<string, string> = new Map();

@@ -22,6 +22,7 @@ import type { ChatContext } from "./context.ts";
 import type { FittedRequest } from "../fit/fit.ts";
 import { CallServices } from "../guards/outside-verdicts.ts";
 import { GuardScheduler } from "../guards/guard-scheduler.ts";
+import { Eligibility } from "../plan/eligibility.ts";
 import { CallMeter } from "../metering/call-meter.ts";
 import { CallPrices } from "../metering/call-prices.ts";
 import type { ClientHead } from "../fit/caller-headers.ts";
@@ -62,6 +63,8 @@ export class Call {
   /** `null` when the content of the call is not kept. */
   readonly content: ContentRecorder | null;
   readonly #headers: Headers;
+  readonly #clientIp: () => string | null;
+  #eligibility: Eligibility | null = null;
 
   constructor(
     received: ReceivedCall,
@@ -81,6 +84,7 @@ export class Call {
     this.traceId = recorder.record.traceId;
     this.cors = received.cors;
     this.#headers = received.headers;
+    this.#clientIp = received.clientIp;
     this.objects = new CallObjects(referencesOf(sent), principal, context.objects);
     this.clientHead = { header: this.clientHeader, query: received.query };
     this.mayDebug = principal.permissions.has("debug");
@@ -146,6 +150,20 @@ export class Call {
       monotonic: () => this.context.clock.monotonic(),
       waiting: (verdict) => this.clock.waiting(verdict),
     });
+  }
+
+  /** Which targets and fallbacks are for this call; asked only where a route has conditions, and decided once. */
+  eligibilityOf(sent: ChatRequest, principal: Principal, http: Headers): Eligibility {
+    return (this.#eligibility ??= new Eligibility({
+      sent,
+      principal,
+      http,
+      operation: this.record.operation,
+      clientIp: () => this.#clientIp() ?? "",
+      now: () => this.record.startedAtMs,
+      conditionHeaders: this.snapshot.conditionHeaders,
+      traceId: this.traceId,
+    }));
   }
 
   #contentOf(sent: ChatRequest, { tenantId, projectId }: Principal): ContentRecorder | null {

@@ -168,13 +168,15 @@ function plannedAt(
 }
 
 function reasonFor(
-  { route, order, weight }: RouteCandidate,
+  { route, target: { order, weight }, share }: RouteCandidate,
   { label, strategy, candidates }: RouteStage,
   place: number,
 ): string {
   if (route.name === DIRECT_ROUTE && place === 0 && candidates.length === 1)
     return "The request names this model and no route, so it is the only target.";
-  const before = place === 0 ? "" : "Attempted if all targets before it have failed. ";
+  const before =
+    (place === 0 ? "" : "Attempted if all targets before it have failed. ") +
+    (share === null ? "" : `The call is in its share of ${share} %. `);
   return candidates.length === 1
     ? `${before}The only target of ${label}.`
     : `${before}One of ${candidates.length} targets of ${label}, chosen by ${strategy}: order ${order}, weight ${weight}.`;

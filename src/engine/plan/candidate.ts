@@ -29,11 +29,12 @@ import { settingsFor } from "../fit/fit-settings.ts";
 import type { CallObjects } from "../objects/call-objects.ts";
 import { type ReadyTarget, readyTarget } from "../ways/ready-target.ts";
 import { type AskedTarget, wayAt } from "../ways/way.ts";
+import type { Verdict } from "./eligibility.ts";
 import { targetFor } from "./resolve-target.ts";
 import { stickyKeyOf } from "./sticky-key.ts";
 
 /** The parts of a call that matter for its stages. */
-export type PlannedCall = Pick<Call, "snapshot" | "policies"> & {
+export type PlannedCall = Pick<Call, "snapshot" | "policies" | "eligibilityOf"> & {
   readonly context: Pick<ChatContext, "providers" | "carriers" | "clock" | "ignoresDrains">;
   readonly meter: Pick<CallMeter, "prices" | "isRedirectedTo">;
   readonly record: Pick<CallRecord, "operation">;
@@ -49,6 +50,10 @@ export interface RouteCandidate extends Candidate {
   readonly target: RouteTarget;
   /** The target to which budgets redirect calls, as they name it; `null` for one that was requested. */
   readonly redirect: string | null;
+  /** Why `when` or `share` leaves this call out; `null` when the candidate is for it. */
+  readonly passedOver: string | null;
+  /** The share of calls that the call is in, in percent; `null` when the target has none. */
+  readonly share: number | null;
   /** `<provider>:<name>` of the deployment that the request calls instead of the model; `null` when there is none. */
   readonly deployed: string | null;
   /** Throws GatewayError where this caller may not call this target (promise 3.4), or calls are kept from it. */
@@ -84,6 +89,8 @@ export interface Origin {
   readonly redirect: string | null;
   /** The route by which the caller got to the target; `null` for a target that the caller named. */
   readonly via: string | null;
+  /** Why the entry that led here is not for this call; `null` when it is. */
+  readonly passedOver: string | null;
 }
 
 /**
@@ -115,6 +122,8 @@ export interface CandidateParts {
   /** The route whose rules apply to the candidate. */
   readonly route: Route;
   readonly target: RouteTarget;
+  /** `null` when the route has no conditions for its targets. */
+  readonly verdict: Verdict | null;
 }
 
 export class PlannedCandidate implements RouteCandidate {
@@ -128,6 +137,8 @@ export class PlannedCandidate implements RouteCandidate {
   readonly route: Route;
   readonly target: RouteTarget;
   readonly redirect: string | null;
+  readonly passedOver: string | null;
+  readonly share: number | null;
   readonly deployed: string | null;
   readonly #caller: Caller;
   readonly #request: ChatRequest;
@@ -137,7 +148,7 @@ export class PlannedCandidate implements RouteCandidate {
   #judged: ReturnType<CallPolicies["at"]> | null = null;
   #ready: ReadyTarget | null = null;
 
-  constructor(caller: Caller, { serving, origin, request, route, target }: CandidateParts) {
+  constructor(caller: Caller, { serving, origin, request, route, target, verdict }: CandidateParts) {
     const { principal, call } = caller;
     const { variant, covered, redirect, via } = origin;
     this.#caller = caller;
@@ -148,9 +159,14 @@ export class PlannedCandidate implements RouteCandidate {
     this.key = healthKey(target, request, route, principal, call.snapshot.providers.get(target.providerId)?.owner);
     // a target that was refused when it was requested may run when a budget redirects the call to it
     this.variant = redirect === null ? variant : `instead ${variant}`;
+    this.passedOver = origin.passedOver ?? verdict?.passedOver ?? null;
+    // the same target may stand elsewhere without the condition
+    if (this.passedOver !== null) this.variant = `passed over ${this.variant}`;
+    this.share = verdict?.share ?? null;
     this.upstream = target.providerId;
     this.weight = target.weight;
-    this.order = target.order;
+    // the calls of a share go to its target before the others of its order
+    this.order = this.share === null ? target.order : target.order - 0.5;
     this.serving = serving;
     this.route = route;
     this.target = target;
@@ -160,7 +176,9 @@ export class PlannedCandidate implements RouteCandidate {
   }
 
   get isOffered(): boolean {
-    return this.redirect === null || this.#caller.call.meter.isRedirectedTo(this.redirect);
+    return (
+      this.passedOver === null && (this.redirect === null || this.#caller.call.meter.isRedirectedTo(this.redirect))
+    );
   }
 
   isCallable(): boolean {
@@ -179,6 +197,7 @@ export class PlannedCandidate implements RouteCandidate {
     const { route, target, deployed } = this;
     requireEnabled(call.snapshot, principal, target.name, this.#via);
     requireTarget(principal.restrictions, route, target, this.#isCovered, this.#via);
+    if (this.passedOver !== null) throw notEligible(this.passedOver);
     if (deployed !== null) {
       requireEnabled(call.snapshot, principal, deployed, null);
       requireTarget(principal.restrictions, route, { name: deployed }, false, null);
@@ -279,6 +298,11 @@ function settingsAt(
 function deploymentOf({ params }: ChatRequest, { brought, model }: RouteTarget): string | null {
   const named = brought?.params["deployment_id"] ?? params.deployment_id;
   return typeof named === "string" && named !== model ? named : null;
+}
+
+/** The condition itself is for those who may read the route. */
+function notEligible(why: string): GatewayError {
+  return new GatewayError("target_not_eligible", `This target is passed over: ${why}.`);
 }
 
 function judgedAt(

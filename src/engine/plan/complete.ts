@@ -10,11 +10,11 @@ import { attemptSummary } from "../../core/record/record.ts";
 import type { Hedge, Route } from "../../core/configured/route.ts";
 import type { NativeOperation } from "../../providers/provider.ts";
 import { createPlan, type Plan } from "../../routing/plan/plan.ts";
-import type { Failure } from "../../routing/plan/plan-steps.ts";
+import type { Failure, TryStep } from "../../routing/plan/plan-steps.ts";
 import { failureAfter, Failures } from "../../routing/plan/verdict.ts";
 import type { Call } from "../call/call.ts";
-import type { Prepared } from "./stages.ts";
-import type { RouteCandidate } from "./candidate.ts";
+import { noneEligible, type PassedOver, type Prepared } from "./stages.ts";
+import type { RouteCandidate, RouteStage } from "./candidate.ts";
 import {
   type Answered,
   AttemptRun,
@@ -37,13 +37,16 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
   const isAnotherLeft = hasSeveral ? () => plan.isAnotherLeft(clock.monotonic()) : null;
   if (hasSeveral)
     call.recorder.mayGoTo(prepared.stages.flatMap(({ candidates }) => candidates.map(({ target }) => target.name)));
+  let noted = NOTHING_NOTED;
   for (;;) {
     const step = plan.next(failure, clock.monotonic(), call.deadline.leftMs());
+    if (prepared.passedOver.length > noted.size)
+      noted = notePassedOver(prepared, step.kind === "give_up" ? null : step.stage, noted, call);
     if (step.kind === "give_up") {
       if (empty !== null) return empty;
-      throw finalError(failures.reported, step.why === "deadline", call);
+      throw finalError(failures.reported ?? noneEligible(prepared), step.why === "deadline", call);
     }
-    call.recorder.planned(step.candidate.target.name, step.why, step.waitMs);
+    call.recorder.planned(step.candidate.target.name, whyChosen(step), step.waitMs);
     if (step.waitMs > 0) {
       await call.clock.waiting(pause(step.waitMs, call.signal)).catch((ended: unknown) => {
         if (empty !== null) abandon(empty, work);
@@ -81,6 +84,32 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
         : failureAfter(endOf(thrown, call, run.endingRequest));
     }
   }
+}
+
+const NOTHING_NOTED: ReadonlySet<PassedOver> = new Set();
+
+/**
+ * Records the candidates that `when` and `share` leave out of the stages up to this one; of all stages when it is
+ * `null`. Returns those that are recorded now.
+ */
+function notePassedOver(
+  { stages, passedOver }: Prepared,
+  reached: RouteStage | null,
+  noted: ReadonlySet<PassedOver>,
+  { recorder }: Call,
+): ReadonlySet<PassedOver> {
+  const place = reached === null ? -1 : stages.indexOf(reached);
+  const last = place < 0 ? stages.length : place;
+  const due = passedOver.filter((one) => !noted.has(one) && stages.indexOf(one.stage) <= last);
+  for (const { candidate } of due) {
+    recorder.planned(candidate.target.name, `passed over: ${candidate.passedOver!}`, 0);
+    recorder.planRefused("target_not_eligible");
+  }
+  return new Set([...noted, ...due]);
+}
+
+function whyChosen({ candidate: { share }, why }: Pick<TryStep<RouteCandidate>, "candidate" | "why">): string {
+  return share === null ? why : `in its share of ${share} %, ${why}`;
 }
 
 /** Whether the provider has refused a feature in a way that the client knows how to cure (promise 12.6). */
@@ -140,7 +169,7 @@ async function hedged<T>(
     (one, why) => takes(one, why, call),
   );
   if (step === null) return first.result;
-  call.recorder.planned(step.candidate.target.name, step.why, 0);
+  call.recorder.planned(step.candidate.target.name, whyChosen(step), 0);
   const second = new AttemptRun({ ...step, isAnotherLeft: null }, call, work);
   const winner = await Promise.any([answerOf(first), answerOf(second)]).catch(() => null);
   if (winner === null) return first.result;
@@ -189,8 +218,9 @@ async function isLate(attempt: Promise<unknown>, delayMs: number): Promise<boole
  * Reserves what a first attempt may use, for work that precedes it: a call that is refused has no effects (promise
  * 4.3), and one that has effects is in the ledger. Throws the last refusal, or `ledger_unavailable`.
  */
-export async function reserveInAdvance({ stages }: Prepared, call: Call): Promise<void> {
-  let refusal: GatewayError | null = null;
+export async function reserveInAdvance(prepared: Prepared, call: Call): Promise<void> {
+  const { stages } = prepared;
+  let refusal: GatewayError | null = noneEligible(prepared);
   const left = new Set(stages.flatMap(({ candidates }) => candidates));
   for (;;) {
     // a budget may redirect the call to a target that was passed over before

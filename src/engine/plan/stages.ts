@@ -8,7 +8,10 @@ import {
   DEFAULT_RETRIES,
   DIRECT_ROUTE,
   directRoute,
+  type EntryCondition,
+  isConditional,
   type Route,
+  type RouteFallback,
   type RouteTarget,
 } from "../../core/configured/route.ts";
 import { cachesPrompts } from "../../core/snapshot.ts";
@@ -17,6 +20,7 @@ import { contextWindowFallback, resolveRoute, splitModel } from "../../routing/r
 import { atEntry, type Entry, requestForEntry } from "../fit/entry-request.ts";
 import { requireNoHeaders } from "../fit/narrowed-headers.ts";
 import { stickyKeyOf } from "./sticky-key.ts";
+import { FOR_THE_CALL, type Verdict } from "./eligibility.ts";
 import {
   type Caller,
   PlannedCandidate,
@@ -33,6 +37,13 @@ export interface Prepared {
   readonly contentPolicyStages: (candidate: RouteCandidate) => readonly RouteStage[];
   /** The route of the first stage. */
   readonly route: Route;
+  /** Candidates for which the call is left out by `when` or `share`, in the order in which their stages were made. */
+  readonly passedOver: readonly PassedOver[];
+}
+
+export interface PassedOver {
+  readonly stage: RouteStage;
+  readonly candidate: RouteCandidate;
 }
 
 /** What all stages of one call have in common. */
@@ -43,6 +54,8 @@ interface Preparing extends Caller {
    * of routes may be a loop.
    */
   readonly entered: Set<string>;
+  /** Stages that are made later add to it. */
+  readonly passedOver: PassedOver[];
 }
 
 /**
@@ -59,10 +72,17 @@ export function prepare(
 ): Prepared {
   requireNoHeaders(sent, principal.restrictions);
   const { route, requested } = resolveRoute(sent.options, call.snapshot, principal, principal.restrictions);
-  const preparing: Preparing = { sent, principal, http, call, entered: new Set([route.name]) };
+  const passedOver: PassedOver[] = [];
+  const preparing: Preparing = { sent, principal, http, call, entered: new Set([route.name]), passedOver };
   const isCovered = principal.restrictions?.permitsWholeRoute(route.name) === true;
   const via = route.name === DIRECT_ROUTE ? null : route.name;
-  const serving = new ServingRoute(preparing, route, sent, { variant: "", covered: isCovered, redirect: null, via });
+  const serving = new ServingRoute(preparing, route, sent, {
+    variant: "",
+    covered: isCovered,
+    redirect: null,
+    via,
+    passedOver: null,
+  });
   call.deadline.boundByRoute(route.timeouts.totalMs);
   const stages = routeStages(
     preparing,
@@ -70,7 +90,8 @@ export function prepare(
     requested,
     route.name === DIRECT_ROUTE ? (route.targets.length > 1 ? "model_list" : "direct") : `route ${route.name}`,
   );
-  const [first] = stages[0]!.candidates;
+  const { candidates } = stages[0]!;
+  const first = candidates.find((one) => one.passedOver === null) ?? candidates[0];
   call.recorder.targeted(first!.target, route.name);
   if (!isTentative && (requested !== null || route.targets.length === 1)) requireTaken(first!, call);
   for (const model of sent.options.contextWindowFallbacks.values())
@@ -88,6 +109,7 @@ export function prepare(
   return {
     stages,
     route,
+    passedOver,
     contextWindowStage: contextWindowStageOf,
     contentPolicyStages: contentPolicyStagesOf,
   };
@@ -122,7 +144,13 @@ class ServingRoute implements Serving {
   contentPolicyStages(): readonly RouteStage[] {
     const { route, origin } = this;
     return (this.#policyStages ??= route.contentPolicyFallbacks.flatMap((fallback) =>
-      entryStages({ ...this.#preparing, entered: new Set([route.name]) }, this, fallback, origin),
+      fallbackStages(
+        { ...this.#preparing, entered: new Set([route.name]) },
+        this,
+        fallback,
+        route.contentPolicyFallbacks,
+        origin,
+      ),
     ));
   }
 }
@@ -204,8 +232,9 @@ function routeStages(
 ): RouteStage[] {
   const { route, request, origin } = serving;
   const group = {};
+  const verdicts = targetVerdicts(preparing, route, requested);
   const stage = (targets: readonly RouteTarget[], from: Origin): RouteStage =>
-    stageOf(preparing, serving, { request, origin: from, route, targets, label, group });
+    stageOf(preparing, serving, { request, origin: from, route, targets, label, group, verdicts });
   if (requested === null) return [stage(route.targets, origin)];
   const others = route.targets.filter((target) => target !== requested);
   return [stage([requested], { ...origin, via: null }), ...(others.length === 0 ? [] : [stage(others, origin)])];
@@ -221,7 +250,63 @@ function routeFallbacks(preparing: Preparing, serving: Serving): readonly RouteS
     !(origin.covered || preparing.principal.restrictions?.permitsRoute(route.name) !== false)
   )
     return NO_STAGES;
-  return route.fallbacks.flatMap((fallback) => entryStages(preparing, serving, fallback, origin));
+  return route.fallbacks.flatMap((fallback) => fallbackStages(preparing, serving, fallback, route.fallbacks, origin));
+}
+
+/** `list` is the one of the route in which the fallback stands. */
+function fallbackStages(
+  preparing: Preparing,
+  serving: Serving,
+  fallback: RouteFallback,
+  list: readonly RouteFallback[],
+  from: Origin,
+): readonly RouteStage[] {
+  if (!isConditional(fallback)) return entryStages(preparing, serving, fallback, from);
+  const { route } = serving;
+  const kind = list === route.fallbacks ? "fallbacks" : "content policy fallbacks";
+  const why = verdictsOf(preparing, route, list, kind).get(fallback)!.passedOver;
+  if (why === null) return entryStages(preparing, serving, fallback, from);
+  // a route that does not take over the call here may do so by a later fallback
+  return entryStages({ ...preparing, entered: new Set(preparing.entered) }, serving, fallback, {
+    ...from,
+    passedOver: from.passedOver ?? `the fallback is not for this call (${why})`,
+  });
+}
+
+function verdictsOf<T extends EntryCondition>(
+  { sent, principal, http, call }: Preparing,
+  { name, sticky }: Route,
+  entries: readonly T[],
+  kind: string,
+): ReadonlyMap<T, Verdict> {
+  const key = sticky === null ? null : stickyKey(sticky, sent, http);
+  return call.eligibilityOf(sent, principal, http).among(entries, `${kind} of ${name}`, key);
+}
+
+/**
+ * Returns the verdicts on the targets of a route; `null` when it has no conditions. The request may name one of them,
+ * to which its share does not apply.
+ */
+function targetVerdicts(
+  preparing: Preparing,
+  route: Route,
+  requested: RouteTarget | null,
+): ReadonlyMap<RouteTarget, Verdict> | null {
+  if (route.isConditional !== true) return null;
+  const verdicts = verdictsOf(preparing, route, route.targets, "targets");
+  return requested !== null && verdicts.get(requested)!.isOutsideShare
+    ? new Map(verdicts).set(requested, FOR_THE_CALL)
+    : verdicts;
+}
+
+/** Returns the error of a call for which no target is meant; `null` when one is. */
+export function noneEligible({ stages, passedOver }: Prepared): GatewayError | null {
+  if (passedOver.length === 0) return null;
+  const isLeftOut = ({ candidates }: RouteStage): boolean =>
+    candidates.every((candidate) => candidate.passedOver !== null || candidate.redirect !== null);
+  return stages.every(isLeftOut)
+    ? new GatewayError("target_not_eligible", "No target of the route is for this call.", { param: "route" })
+    : null;
 }
 
 /**
@@ -317,23 +402,38 @@ interface StageParts {
   readonly targets: readonly RouteTarget[];
   readonly label: string;
   readonly group: object;
+  /** Which of the targets are for this call; absent when all are. */
+  readonly verdicts?: ReadonlyMap<RouteTarget, Verdict> | null;
 }
 
 function stageOf(
   preparing: Preparing,
   serving: Serving,
-  { request, origin, route, targets, label, group }: StageParts,
+  { request, origin, route, targets, label, group, verdicts = null }: StageParts,
 ): RouteStage {
-  const { sent, http, principal, call } = preparing;
-  return {
+  const { sent, http, principal, call, passedOver } = preparing;
+  const stage: RouteStage = {
     label,
     group,
     strategy: route.strategy,
-    candidates: targets.map((target) => new PlannedCandidate(preparing, { serving, origin, request, route, target })),
+    candidates: targets.map(
+      (target) =>
+        new PlannedCandidate(preparing, {
+          serving,
+          origin,
+          request,
+          route,
+          target,
+          verdict: verdicts?.get(target) ?? null,
+        }),
+    ),
     breaker: route.breaker,
     onExhausted: route.onExhausted,
     retries: request.options.numRetries ?? route.retries ?? DEFAULT_RETRIES,
     retryTimeouts: route.retryTimeouts,
     stickyKey: stickyKeyOf(route, sent, http, cachesPrompts(route, principal.projectId, call.snapshot)),
   };
+  if (verdicts !== null || origin.passedOver !== null)
+    for (const candidate of stage.candidates) if (candidate.passedOver !== null) passedOver.push({ stage, candidate });
+  return stage;
 }

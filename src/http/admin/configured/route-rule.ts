@@ -13,8 +13,7 @@ import { GatewayError } from "../../../core/errors.ts";
 import { roleAtLeast } from "../../../core/identity.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { snapshotSeenBy } from "../../../core/snapshot.ts";
-import type { RouteScope } from "../../../routing/compile-routes.ts";
-import { splitName } from "../../../routing/compile-routes.ts";
+import { compileFallback, type RouteScope, splitName } from "../../../routing/compile-routes.ts";
 import { routeProblems } from "../../../routing/route-problems.ts";
 import { type RouteEntry, routeName, routeSchema } from "../../../routing/settings.ts";
 import { simulatedConfiguration } from "../../../simulation/simulated-configuration.ts";
@@ -74,6 +73,7 @@ async function misplaced(
   return routeProblems(
     { global: { routes: file.routes, defaults: file.route_defaults }, tenants, projects },
     providerIds(dependencies, await allOf(reader, "provider", tenantId)),
+    new Set(file.server.conditionHeaders),
   )
     .filter(({ path }) => base.every((step, index) => path[index] === step))
     .map(({ path, message }) => ({ path: path.slice(base.length), message }));
@@ -93,10 +93,7 @@ function namedIn({
 }: RouteEntry): readonly Named[] {
   const list = (key: string, entries: NonNullable<RouteEntry["fallbacks"]>): readonly Named[] =>
     entries.map((entry, index) => {
-      if (typeof entry === "string")
-        return { path: [key, index], model: entry.startsWith("route:") ? null : entry, params: {} };
-      const { model = null, route, ...params } = entry;
-      void route;
+      const { model, params } = compileFallback(entry);
       return { path: [key, index], model, params };
     });
   return [

@@ -230,7 +230,11 @@ function shownRecorded({ targets, failed, costNanoUsd }: RouteSimulation["record
   return { targets: targets.map((one) => ({ ...one })), failed, cost_usd: usd(costNanoUsd) };
 }
 
-const shownSuggestion = ({ name, when, expect }: RouteTest): JsonObject => ({ name, when, expect });
+const shownSuggestion = ({ name, when, expect }: RouteTest): JsonObject => ({
+  name,
+  when: when as JsonObject,
+  expect,
+});
 const shownTest = ({ name, fault }: RouteTestResult): JsonObject => ({ name, passed: fault === null, fault });
 
 const shownPercentiles = ({ p50, p95 }: Percentiles): JsonObject => ({ p50, p95 });
