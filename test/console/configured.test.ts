@@ -97,6 +97,18 @@ describe("a change", () => {
     expect(changeWords(before, before)).toEqual([]);
   });
 
+  test("[d16.1] shows the condition and the share of a target, and tells when they change", () => {
+    const before = readYaml({ text: "targets: [a:1, { model: b:2, share: 5, max_concurrency: 3 }]" }).fields!;
+    const after = readYaml({ text: "targets: [{ model: a:1, when: request.stream }, { model: b:2 }]" }).fields!;
+    expect(targetsOf(before)[1]).toMatchObject({ when: "", share: 5, further: ["max_concurrency"] });
+    expect(targetsOf(after)[0]).toMatchObject({ when: "request.stream", share: null, further: [] });
+    expect(targetWords(before, after)).toEqual(["a:1 is for calls with request.stream.", "b:2 has no share any more."]);
+    expect(targetWords(after, before)).toEqual([
+      "a:1 has no condition any more.",
+      "b:2 gets a share of 5 % of the calls.",
+    ]);
+  });
+
   test("line by line gives both texts back, with as few lines as a comparison of all pairs", () => {
     const lines = fc.array(fc.constantFrom("a", "b", "c"), { maxLength: 8 }).map((list) => list.join("\n"));
     fc.assert(

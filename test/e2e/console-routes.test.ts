@@ -170,4 +170,32 @@ consoleVisits("the editor of a route", {}, (visits) => {
     await page.getByText("Your draft is kept").waitFor();
     expect(await made.axe()).toEqual([]);
   });
+
+  test("[d16.1] the condition and the share of a target are edited in the form, and the page of a call says what was passed over", async () => {
+    await admin("POST", "/projects/default/routes", { name: "chosen", targets: ["sandbox:words-7", "sandbox:echo"] });
+    const made = await visits.signedIn("/default/default/routes/chosen");
+    const { page } = made;
+    await page.getByLabel("Condition of target 1").fill("request.stream");
+    await page.getByLabel("Share of target 1").fill("50");
+    await page.getByText("Your draft is kept").waitFor();
+    expect(await made.axe()).toEqual([]);
+    await page.getByRole("button", { name: "Look at the change and publish" }).press("Enter");
+    const dialog = page.getByRole("dialog", { name: "Publish chosen" });
+    await dialog.getByText("sandbox:words-7 is for calls with request.stream.").waitFor();
+    await dialog.getByText("sandbox:words-7 gets a share of 50 % of the calls.").waitFor();
+    await dialog.getByRole("button", { name: "Publish", exact: true }).press("Enter");
+    await page.getByRole("region", { name: "Published" }).waitFor();
+    expect((await admin("GET", "/projects/default/routes/chosen")).targets).toEqual([
+      { model: "sandbox:words-7", when: "request.stream", share: 50 },
+      "sandbox:echo",
+    ]);
+    const answered = async (): Promise<any> =>
+      (await visits.gateway.chat({ route: "chosen", messages: [{ role: "user", content: "Hello" }] })).json();
+    let answer = await answered();
+    await until(async () => String((answer = await answered()).model).includes("echo"));
+    const id = answer.x_gateway_trace_id ?? answer.id;
+    await page.goto(new URL(`/console/default/default/calls/${id}`, page.url()).href);
+    await page.getByText("passed over: `when` is false").first().waitFor();
+    expect(await made.axe()).toEqual([]);
+  });
 });

@@ -34,7 +34,7 @@ export function RouteForm(props: FormProps) {
         {...props}
         label="Fallbacks, one in each line"
         path={["fallbacks"]}
-        hint="Models, or route:<name>. They are tried when all targets have failed."
+        hint="Models, or route:<name>. They are tried when all targets have failed. Conditions and shares of fallbacks are set in the YAML."
       />
       <fieldset>
         <legend>Time limits; those that are empty are inherited</legend>
@@ -83,6 +83,8 @@ function Targets({ fields, edit, isReadOnly }: FormProps) {
   );
 }
 
+const NUMBERS = { weight: "Weight", order: "Order", share: "Share" } as const;
+
 interface TargetRowProps extends Pick<FormProps, "edit" | "isReadOnly"> {
   readonly target: RouteTarget;
   readonly index: number;
@@ -103,7 +105,7 @@ function TargetRow({ target, index, count, isMapping, edit, isReadOnly }: Target
   };
   const setModel = (model: string): void =>
     edit((yaml) => withValue(yaml, isMapping ? ["targets", index, "model"] : ["targets", index], model));
-  const setNumber = (name: "weight" | "order", value: number | undefined): void =>
+  const setMember = (name: "weight" | "order" | "share" | "when", value: number | string | undefined): void =>
     edit((yaml) => {
       if (isMapping) return withValue(yaml, ["targets", index, name], value);
       return value === undefined ? yaml : withValue(yaml, ["targets", index], { model: target.model, [name]: value });
@@ -120,16 +122,17 @@ function TargetRow({ target, index, count, isMapping, edit, isReadOnly }: Target
         onKeyDown={press}
         onChange={(event) => setModel(event.target.value)}
       />
-      {(["weight", "order"] as const).map((name) => (
+      {(["weight", "order", "share"] as const).map((name) => (
         <label key={name} className="target-number">
-          {name}
+          {name === "share" ? "share %" : name}
           <input
             type="number"
-            aria-label={`${name === "weight" ? "Weight" : "Order"} of target ${nth}`}
+            step="any"
+            aria-label={`${NUMBERS[name]} of target ${nth}`}
             value={target[name] ?? ""}
             readOnly={isReadOnly}
             onChange={({ target: { value, valueAsNumber } }) =>
-              setNumber(name, value === "" || Number.isNaN(valueAsNumber) ? undefined : valueAsNumber)
+              setMember(name, value === "" || Number.isNaN(valueAsNumber) ? undefined : valueAsNumber)
             }
           />
         </label>
@@ -164,6 +167,19 @@ function TargetRow({ target, index, count, isMapping, edit, isReadOnly }: Target
           </button>
         </span>
       )}
+      <label className="target-when">
+        when
+        <input
+          className="mono"
+          aria-label={`Condition of target ${nth}`}
+          placeholder="all calls"
+          value={target.when}
+          readOnly={isReadOnly}
+          spellCheck={false}
+          autoComplete="off"
+          onChange={({ target: { value } }) => setMember("when", value === "" ? undefined : value)}
+        />
+      </label>
       {target.further.length > 0 && (
         <small className="target-further">also sets {target.further.map((name) => visibleText(name)).join(", ")}</small>
       )}

@@ -5,24 +5,35 @@ export interface RouteTarget {
   readonly model: string;
   readonly weight: number | null;
   readonly order: number | null;
+  /** The condition; empty when the target is for all calls. */
+  readonly when: string;
+  /** The percentage of calls that the target is for; `null` when it has no share. */
+  readonly share: number | null;
   /** Names of the other settings of this target. */
   readonly further: readonly string[];
 }
-
-const SHOWN: ReadonlySet<string> = new Set(["model", "weight", "order"]);
 
 export function targetsOf(fields: Fields): readonly RouteTarget[] {
   const { targets } = fields;
   if (!Array.isArray(targets)) return [];
   return targets.map((target: unknown) => {
     if (typeof target !== "object" || target === null)
-      return { model: typeof target === "string" ? target : "", weight: null, order: null, further: [] };
-    const { model, weight, order, ...rest } = target as Record<string, unknown>;
+      return {
+        model: typeof target === "string" ? target : "",
+        weight: null,
+        order: null,
+        when: "",
+        share: null,
+        further: [],
+      };
+    const { model, weight, order, when, share, ...rest } = target as Record<string, unknown>;
     return {
       model: typeof model === "string" ? model : "",
       weight: typeof weight === "number" ? weight : null,
       order: typeof order === "number" ? order : null,
-      further: Object.keys(rest).filter((name) => !SHOWN.has(name)),
+      when: typeof when === "string" ? when : "",
+      share: typeof share === "number" ? share : null,
+      further: Object.keys(rest),
     };
   });
 }
@@ -40,7 +51,23 @@ export function targetWords(before: Fields, after: Fields): readonly string[] {
       ? [`${model} moves before ${behind}.`]
       : [];
   });
-  return [...added, ...removed, ...moved];
+  return [...added, ...removed, ...moved, ...conditionWords(before, after)];
+}
+
+/** Which calls the targets that stay are for, where that changes. */
+function conditionWords(before: Fields, after: Fields): readonly string[] {
+  const old = new Map(targetsOf(before).map((target) => [target.model, target]));
+  return targetsOf(after).flatMap(({ model, when, share }): readonly string[] => {
+    const known = old.get(model) ?? { when: "", share: null };
+    return [
+      ...(when === known.when
+        ? []
+        : [when === "" ? `${model} has no condition any more.` : `${model} is for calls with ${when}.`]),
+      ...(share === known.share
+        ? []
+        : [share === null ? `${model} has no share any more.` : `${model} gets a share of ${share} % of the calls.`]),
+    ];
+  });
 }
 
 /** Such as `weighted`, also where the strategy is a mapping. */
