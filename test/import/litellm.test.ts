@@ -43,6 +43,38 @@ model_list:
     });
     expect(section(result, "route_defaults")).toEqual({ strategy: "weighted" });
   });
+  test("[d16.1] tags are conditions where calls are divided by them", () => {
+    const list = `
+model_list:
+  - {model_name: m, litellm_params: {model: openai/a, tags: [paid, pro]}}
+  - {model_name: m, litellm_params: {model: anthropic/b, tags: [default]}}
+  - {model_name: only, litellm_params: {model: gemini/c, tags: [paid]}}
+`;
+    const plain = made(list);
+    expect(section(plain, "routes")["m"]).toEqual({ targets: ["openai:a", "anthropic:b"] });
+    const result = made(`${list}router_settings: {enable_tag_filtering: true}\n`);
+    const paid = 'request.metadata.tags.exists(tag, tag in ["paid","pro"])';
+    expect(section(result, "routes")).toEqual({
+      m: {
+        targets: [
+          { model: "openai:a", when: `has(request.metadata.tags) && ${paid}` },
+          { model: "anthropic:b", when: `!has(request.metadata.tags) || !(${paid})` },
+        ],
+      },
+      only: {
+        targets: [
+          {
+            model: "gemini:c",
+            when: '!has(request.metadata.tags) || request.metadata.tags.exists(tag, tag in ["paid"])',
+          },
+        ],
+      },
+    });
+    expect(lineAt(result, "router_settings.enable_tag_filtering")).toMatchObject({ outcome: "changed" });
+    expect(lineAt(result, "model_list[0].litellm_params.tags[0]")).toMatchObject({ outcome: "changed" });
+    const all = made(`${list}router_settings: {enable_tag_filtering: true, tag_filtering_match_any: false}\n`);
+    expect(JSON.stringify(section(all, "routes")["m"])).toContain("request.metadata.tags.all(tag, ");
+  });
   test("rpm is a weight with the usual strategy, and a limit where LiteLLM keeps it", () => {
     const list = `
 model_list:

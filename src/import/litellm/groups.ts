@@ -7,6 +7,7 @@ import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import type { Mapping, Value } from "../reference.ts";
 import type { Deployment } from "./deployment.ts";
+import { tagConditions } from "./tags.ts";
 
 export interface Group {
   /** What clients ask for. */
@@ -68,7 +69,9 @@ export function shareKeyOf({ deployments }: Group): ShareKey | null {
 }
 
 /** The targets of a route. A target can be in a list once: equal ones share their weights. */
-export function targetsOf(group: Group, { claims }: ImportContext): readonly Value[] {
+export function targetsOf(group: Group, context: ImportContext): readonly Value[] {
+  const { claims } = context;
+  const conditions = tagConditions(group.deployments, group.route, context);
   const key = shareKeyOf(group);
   const rows = group.deployments.map((deployment) => {
     const { settings } = deployment;
@@ -91,9 +94,15 @@ export function targetsOf(group: Group, { claims }: ImportContext): readonly Val
       ...(Object.keys(deployment.params).length > 0 && { params: deployment.params }),
       ...(deployment.drop.length > 0 && { drop: deployment.drop }),
       ...(deployment.maxConcurrency !== null && { max_concurrency: deployment.maxConcurrency }),
+      ...(conditions.size > 0 && { when: anyOf(same.map((row) => conditions.get(row.deployment)!)) }),
     };
     return Object.keys(entry).length === 1 ? model : entry;
   });
+}
+
+function anyOf(conditions: readonly string[]): string {
+  const distinct = [...new Set(conditions)];
+  return distinct.length === 1 ? distinct[0]! : distinct.map((one) => `(${one})`).join(" || ");
 }
 
 /** Whether both are written as the same target. */

@@ -86,8 +86,8 @@ const ROUTER: Words = {
   allowed_fails_policy: "which failures count at a breaker is the same for all routes: docs/routes.md",
   disable_cooldowns: "a route has on_exhausted, and a breaker with failures as high as is wanted",
   default_model: "a call names its model or route",
-  enable_tag_filtering: "clients name the route that they want",
-  tag_filtering_match_any: "clients name the route that they want",
+  enable_tag_filtering: "no deployment that was taken over has a tag",
+  tag_filtering_match_any: "no deployment that was taken over has a tag",
   routing_strategy_args: "strategies have no further settings",
   set_verbose: "log.level sets it",
   optional_pre_call_checks:
