@@ -110,7 +110,7 @@ describe("[d7.5] over HTTP", () => {
 });
 
 describe("[d16.2] by the session of a coding agent, with prompt_cache: auto", () => {
-  const asking = (promptCaching: PromptCaching | null, sticky: Sticky | null = null) => {
+  const askingInSessions = (promptCaching: PromptCaching | null, sticky: Sticky | null = null) => {
     const gateway = routedGateway(
       [
         routeOf(
@@ -127,7 +127,10 @@ describe("[d16.2] by the session of a coding agent, with prompt_cache: auto", ()
       return response.headers.get("x-gateway-model")!;
     };
   };
-  const targetsOf = async (ask: ReturnType<typeof asking>, headers: Record<string, string>): Promise<number> => {
+  const targetsOf = async (
+    ask: ReturnType<typeof askingInSessions>,
+    headers: Record<string, string>,
+  ): Promise<number> => {
     const seen = new Set<string>();
     for (let call = 0; call < 60; call++) seen.add(await ask(headers));
     return seen.size;
@@ -136,7 +139,7 @@ describe("[d16.2] by the session of a coding agent, with prompt_cache: auto", ()
   test.each(AGENT_SESSIONS)(
     "$agent: $header keeps a session at one target, and sessions use all",
     async ({ header }) => {
-      const ask = asking("auto");
+      const ask = askingInSessions("auto");
       const first = new Map<string, string>();
       for (const key of KEYS) first.set(key, await ask({ [header]: key }));
       expect(new Set(first.values()).size).toBe(UPSTREAMS.length);
@@ -146,13 +149,13 @@ describe("[d16.2] by the session of a coding agent, with prompt_cache: auto", ()
 
   test("a call without a session, and every call without prompt_cache, goes where the strategy sends it", async () => {
     const session = { "x-claude-code-session-id": "one" };
-    expect(await targetsOf(asking("auto"), {})).toBeGreaterThan(1);
-    expect(await targetsOf(asking(null), session)).toBeGreaterThan(1);
-    expect(await targetsOf(asking("off"), session)).toBeGreaterThan(1);
+    expect(await targetsOf(askingInSessions("auto"), {})).toBeGreaterThan(1);
+    expect(await targetsOf(askingInSessions(null), session)).toBeGreaterThan(1);
+    expect(await targetsOf(askingInSessions("off"), session)).toBeGreaterThan(1);
   });
 
   test("a sticky key comes before the session, which counts where the key is missing", async () => {
-    const ask = asking("auto", { by: "header", name: "x-mine" });
+    const ask = askingInSessions("auto", { by: "header", name: "x-mine" });
     const session = { "x-claude-code-session-id": "one" };
     expect(await targetsOf(ask, session)).toBe(1);
     const mine = new Set<string>();

@@ -7,7 +7,7 @@
 import type { EntryCondition } from "../../core/configured/route.ts";
 import { compileCondition } from "../../policies/policy-rule.ts";
 import { boundedText } from "../../policies/policy-facts.ts";
-import { shareOfKey } from "../../routing/plan/rendezvous.ts";
+import { shareOfKey } from "../../core/rendezvous.ts";
 import { CallFacts, type FactSource } from "../call/call-facts.ts";
 
 export interface EligibilitySource extends Omit<FactSource, "listedHeaders"> {

@@ -274,13 +274,18 @@ function fallbackStages(
 }
 
 function verdictsOf<T extends EntryCondition>(
-  { sent, principal, http, call }: Preparing,
-  { name, sticky }: Route,
+  preparing: Preparing,
+  route: Route,
   entries: readonly T[],
   kind: string,
 ): ReadonlyMap<T, Verdict> {
-  const key = sticky === null ? null : stickyKey(sticky, sent, http);
-  return call.eligibilityOf(sent, principal, http).among(entries, `${kind} of ${name}`, key);
+  const { sent, principal, http, call } = preparing;
+  const key = stickyKeyAt(route, preparing);
+  return call.eligibilityOf(sent, principal, http).among(entries, `${kind} of ${route.name}`, key);
+}
+
+function stickyKeyAt(route: Route, { sent, principal, http, call }: Preparing): string | null {
+  return stickyKeyOf(route, sent, http, cachesPrompts(route, principal.projectId, call.snapshot));
 }
 
 /**
@@ -411,7 +416,7 @@ function stageOf(
   serving: Serving,
   { request, origin, route, targets, label, group, verdicts = null }: StageParts,
 ): RouteStage {
-  const { sent, http, principal, call, passedOver } = preparing;
+  const { passedOver } = preparing;
   const stage: RouteStage = {
     label,
     group,
@@ -431,7 +436,7 @@ function stageOf(
     onExhausted: route.onExhausted,
     retries: request.options.numRetries ?? route.retries ?? DEFAULT_RETRIES,
     retryTimeouts: route.retryTimeouts,
-    stickyKey: stickyKeyOf(route, sent, http, cachesPrompts(route, principal.projectId, call.snapshot)),
+    stickyKey: stickyKeyAt(route, preparing),
   };
   if (verdicts !== null || origin.passedOver !== null)
     for (const candidate of stage.candidates) if (candidate.passedOver !== null) passedOver.push({ stage, candidate });
