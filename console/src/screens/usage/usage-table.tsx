@@ -20,7 +20,7 @@ interface UsageTableProps {
   readonly range: TimeRange;
 }
 
-const HEADS = ["Cost", "Calls", "Failed", "Tokens in", "From cache", "Cache saved", "Tokens out", "Median"];
+const HEADS = ["Cost", "Calls", "Failed", "Tokens in", "Tokens out", "From cache", "Cache saved", "Median"];
 const PARTS = 1000n;
 
 export function UsageTable({ by, usage, range }: UsageTableProps) {
@@ -133,6 +133,10 @@ function Sums({ row, link }: SumsProps) {
         <CallsLink calls={row.errors} to={link(true)} />
       </td>
       <td className="number">{wholeCount(row.prompt_tokens)}</td>
+      <td className="number">
+        {row.estimated > 0 ? "~" : ""}
+        {wholeCount(row.completion_tokens)}
+      </td>
       <td
         className="number"
         title={`${wholeCount(row.cached_tokens)} read, ${wholeCount(row.cache_write_tokens)} written`}
@@ -141,10 +145,6 @@ function Sums({ row, link }: SumsProps) {
       </td>
       <td className="number">
         <MoneyText usd={row.cache_saved_usd} />
-      </td>
-      <td className="number">
-        {row.estimated > 0 ? "~" : ""}
-        {wholeCount(row.completion_tokens)}
       </td>
       <td className="number">{row.p50_ms === null ? "–" : `~${duration(row.p50_ms)}`}</td>
     </>
