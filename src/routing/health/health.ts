@@ -142,8 +142,14 @@ export function openHealth(
   onChange: (change: BreakerChange) => void = () => {},
   toTell: CollectedNews | null = null,
 ): OpenHealth {
-  const budget = openRetryBudget();
-  const keys = openKeyedState<KeyHealth>({
+  return new KnownHealth(onChange, toTell);
+}
+
+class KnownHealth implements OpenHealth {
+  readonly #onChange: (change: BreakerChange) => void;
+  readonly #toTell: CollectedNews | null;
+  readonly #budget = openRetryBudget();
+  readonly #keys = openKeyedState<KeyHealth>({
     create: (nowMs) => ({
       usedMs: nowMs,
       lookedMs: nowMs,
@@ -155,21 +161,136 @@ export function openHealth(
     }),
     isBusy: ({ inFlight }) => inFlight > 0,
   });
-  const changed = (key: string, { breakers }: KeyHealth, breaker: Breaker, nowMs: number): void => {
-    if (breakers.some((other) => other !== breaker && other.isTripped)) return;
-    const {
-      settings: { windowMs },
-      openForMs,
-    } = breaker;
-    onChange({
-      key,
-      state: breaker.isTripped ? "opened" : "closed",
-      ...countedBy(breaker, nowMs),
-      windowMs,
-      openForMs,
-    });
-  };
-  const learnOf = (kept: KeyHealth, news: TargetNews, nowMs: number): void => {
+
+  constructor(onChange: (change: BreakerChange) => void, toTell: CollectedNews | null) {
+    this.#onChange = onChange;
+    this.#toTell = toTell;
+  }
+
+  blockedReason(key: string, settings: BreakerSettings, nowMs: number): BlockedReason | null {
+    const kept = this.#keys.find(key);
+    if (kept === undefined) return null;
+    if (nowMs < kept.limitedUntilMs) return "rate_limited";
+    const breaker = breakerOf(kept, settings);
+    if (breaker?.isTripped !== true) return null;
+    const phase = phaseOf(breaker, nowMs);
+    return phase === "open" || phase === "probing" ? phase : null;
+  }
+
+  freeAtMs(key: string, settings: BreakerSettings, nowMs: number): number {
+    const kept = this.#keys.find(key);
+    if (kept === undefined) return nowMs;
+    const breaker = breakerOf(kept, settings);
+    return Math.max(nowMs, kept.limitedUntilMs, breaker === undefined ? nowMs : breakerFreeAtMs(breaker, nowMs));
+  }
+
+  begin(key: string, settings: BreakerSettings, nowMs: number): number {
+    const kept = this.#keys.of(key, nowMs);
+    kept.inFlight += 1;
+    const breaker = breakerOf(kept, settings) ?? addBreaker(kept, settings);
+    const probe = enterBreaker(breaker, nowMs);
+    if (probe !== 0) this.#toTell?.target(breakerNews(key, breaker, nowMs));
+    return probe;
+  }
+
+  answering(
+    key: string,
+    settings: BreakerSettings,
+    nowMs: number,
+    firstContentMs: number,
+    probe: number,
+    firstByteMs = firstContentMs,
+  ): void {
+    const kept = this.#keys.of(key, nowMs);
+    kept.latency = measured(kept.latency, firstContentMs, nowMs);
+    kept.firstBytes = measured(kept.firstBytes, firstByteMs, nowMs);
+    const breaker = breakerOf(kept, settings);
+    if (breaker === undefined) return;
+    const was = breaker.isTripped;
+    probeAnswers(breaker, probe);
+    if (breaker.isTripped === was) return;
+    this.#toTell?.target(breakerNews(key, breaker, nowMs));
+    this.#changed(key, kept, breaker, nowMs);
+  }
+
+  end(
+    key: string,
+    settings: BreakerSettings,
+    outcome: Outcome,
+    nowMs: number,
+    { firstContentMs, retryAfterMs, probe }: Parameters<Health["end"]>[4],
+  ): void {
+    const kept = this.#keys.of(key, nowMs);
+    kept.inFlight = Math.max(0, kept.inFlight - 1);
+    if (firstContentMs !== undefined) kept.latency = measured(kept.latency, firstContentMs, nowMs);
+    if (retryAfterMs !== undefined) {
+      rest(kept, retryAfterMs, nowMs);
+      this.#toTell?.target({ kind: "rest", key, leftMs: retryAfterMs });
+    }
+    const counted = retryAfterMs === undefined ? outcome : "cancelled";
+    const isFault = counted === "upstream_fault";
+    // Others count the attempt as this process does: not at a breaker that it closes, and not again at one that it opens.
+    if (!isFault) this.#toTell?.target(countNews(key, settings, counted));
+    const own = breakerOf(kept, settings) ?? addBreaker(kept, settings);
+    // Another process changed the breaker between the probe and its end, so no other call may wait for this probe.
+    if (probe !== undefined && probe !== 0 && own.probe !== probe)
+      this.#toTell?.target({ ...breakerNews(key, own, nowMs), state: "unprobed" });
+    for (const breaker of kept.breakers) {
+      const { isTripped: was, probe: wasProbe } = breaker;
+      leaveBreaker(breaker, counted, nowMs, breaker === own ? probe : 0);
+      if (breaker.isTripped === was && breaker.probe === wasProbe) continue;
+      this.#toTell?.target(breakerNews(key, breaker, nowMs));
+      if (breaker.isTripped !== was) this.#changed(key, kept, breaker, nowMs);
+    }
+    if (isFault) this.#toTell?.target(countNews(key, settings, counted));
+  }
+
+  inFlight(key: string): number {
+    return this.#keys.find(key)?.inFlight ?? 0;
+  }
+
+  latencyMs(key: string, nowMs: number): number | null {
+    const latency = this.#keys.find(key)?.latency ?? null;
+    return latency === null ? null : latencyAt(latency, nowMs);
+  }
+
+  latencyAgeMs(key: string, nowMs: number): number | null {
+    const latency = this.#keys.find(key)?.latency ?? null;
+    return latency === null ? null : nowMs - latency.measuredAtMs;
+  }
+
+  p95Ms(key: string): number | null {
+    const latency = this.#keys.find(key)?.latency ?? null;
+    return latency === null ? null : p95Of(latency);
+  }
+
+  patienceMs(key: string): number {
+    const firstBytes = this.#keys.find(key)?.firstBytes ?? null;
+    const p95 = firstBytes === null ? null : p95Of(firstBytes, 1);
+    return p95 === null ? PATIENCE_UNKNOWN_MS : Math.max(MIN_PATIENCE_MS, UNUSUAL_TIMES * p95);
+  }
+
+  called(upstream: string, nowMs: number): void {
+    this.#budget.called(upstream, nowMs);
+    this.#toTell?.spent({ upstream, calls: 1, retries: 0 });
+  }
+
+  takeRetry(upstream: string, nowMs: number): boolean {
+    const isTaken = this.#budget.take(upstream, nowMs);
+    if (isTaken) this.#toTell?.spent({ upstream, calls: 0, retries: 1 });
+    return isTaken;
+  }
+
+  learn({ targets, spendings }: HealthNews, nowMs: number): void {
+    for (const news of targets) this.#learnOf(this.#keys.of(news.key, nowMs), news, nowMs);
+    for (const { upstream, ...spent } of spendings) this.#budget.spentElsewhere(upstream, spent, nowMs);
+  }
+
+  snapshot(nowMs: number): readonly TargetHealth[] {
+    return [...this.#keys.entries()].map(([key, kept]) => healthOf(key, kept, nowMs));
+  }
+
+  #learnOf(kept: KeyHealth, news: TargetNews, nowMs: number): void {
     if (news.kind === "rest") return rest(kept, news.leftMs, nowMs);
     const own = breakerOf(kept, news.breaker) ?? addBreaker(kept, news.breaker);
     if (news.kind === "breaker") return takeBreakerNews(own, news, nowMs);
@@ -177,104 +298,25 @@ export function openHealth(
       const was = breaker.isTripped;
       countElsewhere(breaker, news, nowMs);
       if (breaker.isTripped === was) continue;
-      toTell?.target(breakerNews(news.key, breaker, nowMs));
-      changed(news.key, kept, breaker, nowMs);
+      this.#toTell?.target(breakerNews(news.key, breaker, nowMs));
+      this.#changed(news.key, kept, breaker, nowMs);
     }
-  };
-  return {
-    blockedReason(key, settings, nowMs) {
-      const kept = keys.find(key);
-      if (kept === undefined) return null;
-      if (nowMs < kept.limitedUntilMs) return "rate_limited";
-      const breaker = breakerOf(kept, settings);
-      if (breaker?.isTripped !== true) return null;
-      const phase = phaseOf(breaker, nowMs);
-      return phase === "open" || phase === "probing" ? phase : null;
-    },
-    freeAtMs(key, settings, nowMs) {
-      const kept = keys.find(key);
-      if (kept === undefined) return nowMs;
-      const breaker = breakerOf(kept, settings);
-      return Math.max(nowMs, kept.limitedUntilMs, breaker === undefined ? nowMs : breakerFreeAtMs(breaker, nowMs));
-    },
-    begin(key, settings, nowMs) {
-      const kept = keys.of(key, nowMs);
-      kept.inFlight += 1;
-      const breaker = breakerOf(kept, settings) ?? addBreaker(kept, settings);
-      const probe = enterBreaker(breaker, nowMs);
-      if (probe !== 0) toTell?.target(breakerNews(key, breaker, nowMs));
-      return probe;
-    },
-    answering(key, settings, nowMs, firstContentMs, probe, firstByteMs = firstContentMs) {
-      const kept = keys.of(key, nowMs);
-      kept.latency = measured(kept.latency, firstContentMs, nowMs);
-      kept.firstBytes = measured(kept.firstBytes, firstByteMs, nowMs);
-      const breaker = breakerOf(kept, settings);
-      if (breaker === undefined) return;
-      const was = breaker.isTripped;
-      probeAnswers(breaker, probe);
-      if (breaker.isTripped === was) return;
-      toTell?.target(breakerNews(key, breaker, nowMs));
-      changed(key, kept, breaker, nowMs);
-    },
-    end(key, settings, outcome, nowMs, { firstContentMs, retryAfterMs, probe }) {
-      const kept = keys.of(key, nowMs);
-      kept.inFlight = Math.max(0, kept.inFlight - 1);
-      if (firstContentMs !== undefined) kept.latency = measured(kept.latency, firstContentMs, nowMs);
-      if (retryAfterMs !== undefined) {
-        rest(kept, retryAfterMs, nowMs);
-        toTell?.target({ kind: "rest", key, leftMs: retryAfterMs });
-      }
-      const counted = retryAfterMs === undefined ? outcome : "cancelled";
-      const isFault = counted === "upstream_fault";
-      // Others count the attempt as this process does: not at a breaker that it closes, and not again at one that it opens.
-      if (!isFault) toTell?.target(countNews(key, settings, counted));
-      const own = breakerOf(kept, settings) ?? addBreaker(kept, settings);
-      // Another process changed the breaker between the probe and its end, so no other call may wait for this probe.
-      if (probe !== undefined && probe !== 0 && own.probe !== probe)
-        toTell?.target({ ...breakerNews(key, own, nowMs), state: "unprobed" });
-      for (const breaker of kept.breakers) {
-        const { isTripped: was, probe: wasProbe } = breaker;
-        leaveBreaker(breaker, counted, nowMs, breaker === own ? probe : 0);
-        if (breaker.isTripped === was && breaker.probe === wasProbe) continue;
-        toTell?.target(breakerNews(key, breaker, nowMs));
-        if (breaker.isTripped !== was) changed(key, kept, breaker, nowMs);
-      }
-      if (isFault) toTell?.target(countNews(key, settings, counted));
-    },
-    inFlight: (key) => keys.find(key)?.inFlight ?? 0,
-    latencyMs(key, nowMs) {
-      const latency = keys.find(key)?.latency ?? null;
-      return latency === null ? null : latencyAt(latency, nowMs);
-    },
-    latencyAgeMs(key, nowMs) {
-      const latency = keys.find(key)?.latency ?? null;
-      return latency === null ? null : nowMs - latency.measuredAtMs;
-    },
-    p95Ms(key) {
-      const latency = keys.find(key)?.latency ?? null;
-      return latency === null ? null : p95Of(latency);
-    },
-    patienceMs(key) {
-      const firstBytes = keys.find(key)?.firstBytes ?? null;
-      const p95 = firstBytes === null ? null : p95Of(firstBytes, 1);
-      return p95 === null ? PATIENCE_UNKNOWN_MS : Math.max(MIN_PATIENCE_MS, UNUSUAL_TIMES * p95);
-    },
-    called(upstream, nowMs) {
-      budget.called(upstream, nowMs);
-      toTell?.spent({ upstream, calls: 1, retries: 0 });
-    },
-    takeRetry(upstream, nowMs) {
-      const isTaken = budget.take(upstream, nowMs);
-      if (isTaken) toTell?.spent({ upstream, calls: 0, retries: 1 });
-      return isTaken;
-    },
-    learn({ targets, spendings }, nowMs) {
-      for (const news of targets) learnOf(keys.of(news.key, nowMs), news, nowMs);
-      for (const { upstream, ...spent } of spendings) budget.spentElsewhere(upstream, spent, nowMs);
-    },
-    snapshot: (nowMs) => [...keys.entries()].map(([key, kept]) => healthOf(key, kept, nowMs)),
-  };
+  }
+
+  #changed(key: string, { breakers }: KeyHealth, breaker: Breaker, nowMs: number): void {
+    if (breakers.some((other) => other !== breaker && other.isTripped)) return;
+    const {
+      settings: { windowMs },
+      openForMs,
+    } = breaker;
+    this.#onChange({
+      key,
+      state: breaker.isTripped ? "opened" : "closed",
+      ...countedBy(breaker, nowMs),
+      windowMs,
+      openForMs,
+    });
+  }
 }
 
 function breakerOf({ breakers }: KeyHealth, settings: BreakerSettings): Breaker | undefined {
