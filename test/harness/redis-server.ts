@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { endWithThisProcess } from "./server-end.ts";
-import { freePort } from "./free-port.ts";
+import { freePort, isFree } from "./free-port.ts";
 
 export interface RedisServer {
   readonly url: string;
@@ -136,10 +136,13 @@ export async function startCluster(
   return { servers, stop };
 }
 
-/** The bus of a cluster listens 10000 above its port. */
+/** How far above its port the bus of a cluster listens. */
+const BUS = 10_000;
+
 function clusterPort(): number {
   for (;;) {
     const port = freePort();
-    if (port < 55_000) return port;
+    // the bus, too, is below the ports of outgoing connections
+    if (port + BUS < 32_768 && isFree(port + BUS)) return port;
   }
 }
