@@ -41,7 +41,7 @@ export function compileGuard(
     service: service === undefined ? null : compileService(service, owner),
   };
 }
-const UNKNOWN_OWNER: ServiceOwner = { tenantId: null, isTrusted: false };
+const UNKNOWN_OWNER: ServiceOwner = { tenantId: null, projectId: null, isTrusted: false };
 
 export function workOf(detectors: readonly Detector[]): number {
   return detectors.reduce((sum, { work }) => sum + work, 0);

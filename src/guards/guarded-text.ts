@@ -4,6 +4,7 @@
 // Decides (the answer): What is masked or blocked in a text? By: `GuardedText`. Also: which texts:
 // `engine/guards/guard-request.ts` (`guardedRequest`), `guard-answer.ts` (`StreamGuard`).
 import type { Detector, DetectorRun, GuardPolicy, TextWindow } from "../core/configured/policy.ts";
+import { isHighSurrogate } from "../core/text/surrogates.ts";
 import { ReadText } from "./read-text.ts";
 
 /** Called once for each policy and text. `failure` says why the guard could not search, if it could not. */
@@ -327,10 +328,6 @@ function joinOverlapping(matches: readonly Match[]): readonly Match[] {
     else joined.push({ ...match });
   }
   return joined;
-}
-
-function isHighSurrogate(code: number): boolean {
-  return code >= 0xd800 && code <= 0xdbff;
 }
 
 /** Characters of numbers, `true`, `false` and `null`. */

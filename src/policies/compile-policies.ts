@@ -66,6 +66,7 @@ function compilePolicy({
   name: known,
   document,
   tenantId,
+  projectId,
   origin,
   byOperator,
 }: Configured<PolicyDocument>): Policy {
@@ -81,7 +82,7 @@ function compilePolicy({
     concernsTarget,
     perTarget: concernsTarget !== null,
   };
-  const owner = { tenantId, isTrusted: origin === "file" || byOperator === true };
+  const owner = { tenantId, projectId, isTrusted: origin === "file" || byOperator === true };
   if (document.guard !== undefined) return { ...scoped, kind: "guard", guard: compileGuard(document.guard, owner) };
   const { rule, mentionsTarget, mentionsNow } = ruleOf(document.rule!);
   return {

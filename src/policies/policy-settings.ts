@@ -149,6 +149,12 @@ export const policySchema = z
 
 export type PolicyDocument = z.output<typeof policySchema>;
 
+/** The provider whose service judges the texts of a valid policy; undefined where none does. */
+export function serviceProvider(document: unknown): string | undefined {
+  return (document as PolicyDocument).guard?.service?.provider;
+}
+export const NO_PROVIDER = "there is no provider with this id";
+
 /**
  * Replaces a stored policy that this version cannot read. Its rule is empty, and a rule that cannot be evaluated
  * denies.

@@ -1,4 +1,5 @@
-// Guard services without sockets, beside a provider: what is sent to the host `guard.test` goes to the service.
+// Guard services without sockets, beside a provider: what is sent to the host `guard.test`, or to another address that a
+// test names, goes to the service.
 import { untilOver } from "../../src/core/concurrency/timeout.ts";
 import type { UpstreamClient } from "../../src/wire/upstream.ts";
 import { type CannedAnswer, cannedUpstream } from "./in-process.ts";
@@ -18,13 +19,14 @@ export interface FakeService {
 export function fakeService(
   judge: (body: any, nth: number) => object | CannedAnswer | Promise<object | CannedAnswer>,
   provider: UpstreamClient,
+  address = "http://guard.test",
 ): FakeService {
   const asked: AskedService[] = [];
   return {
     asked,
     upstream: {
       async send(request, call) {
-        if (!request.url.startsWith("http://guard.test")) return provider.send(request, call);
+        if (!request.url.startsWith(address)) return provider.send(request, call);
         const body: unknown = JSON.parse(request.body);
         const nth = asked.push({ url: request.url, headers: request.headers, body });
         const answer = await untilOver(Promise.resolve(judge(body, nth)), call.signal);

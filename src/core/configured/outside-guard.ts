@@ -1,24 +1,68 @@
 // A service that judges texts for a guard, as calls see it (promise 16.4).
 
 /** The forms of requests in which services are asked. */
-export const GUARD_SERVICE_TYPES = ["request", "presidio"] as const;
+export const GUARD_SERVICE_TYPES = [
+  "request",
+  "presidio",
+  "content_safety",
+  "lakera",
+  "moderation",
+  "guardrails",
+  "model_armor",
+] as const;
 export type GuardServiceType = (typeof GUARD_SERVICE_TYPES)[number];
+/** Services that a configured provider has, with its address and credential. */
+export const PROVIDER_SERVICE_TYPES = ["moderation", "guardrails", "model_armor"] as const;
+export type ProviderServiceType = (typeof PROVIDER_SERVICE_TYPES)[number];
+/** Services at an address of their own. */
+export type AddressServiceType = Exclude<GuardServiceType, ProviderServiceType>;
 
 /** Where the texts of a question are from: the request, the answer, or the result of a tool that the gateway ran. */
 export type GuardPlace = "input" | "output" | "tool_result";
 
+/** Where the service is. */
+export type GuardServicePlace =
+  | {
+      readonly type: AddressServiceType;
+      readonly url: string;
+      /** By lower-case name; they may hold credentials. */
+      readonly headers: Readonly<Record<string, string>>;
+      /** The operator did not configure the address, so that the address guard checks it at each request. */
+      readonly guarded: boolean;
+    }
+  | {
+      readonly type: ProviderServiceType;
+      /** The id of the provider, as it is configured for the tenant or project of the policy. */
+      readonly provider: string;
+      /** Empty for types without models. */
+      readonly model: string;
+      /** Both `null` for a policy of the whole gateway, which uses the gateway's own providers. */
+      readonly tenantId: string | null;
+      readonly projectId: string | null;
+      /** The operator wrote the policy. */
+      readonly isTrusted: boolean;
+    };
+
+/** What only some types have. */
+export interface GuardServiceOptions {
+  readonly language: string;
+  readonly entities: readonly string[];
+  readonly scoreThreshold: number | null;
+  readonly leastSeverity: number;
+  readonly blocklists: readonly string[];
+  /** The guardrail, template or project at the vendor; empty where none is named. */
+  readonly vendorId: string;
+  /** The version of the guardrail. */
+  readonly version: string;
+}
+
 export interface GuardService {
-  readonly type: GuardServiceType;
+  readonly place: GuardServicePlace;
   /**
    * Identical for guards that ask the same service for the same tenant: its calls in flight are bounded together, and it
    * has one circuit breaker.
    */
   readonly key: string;
-  readonly url: string;
-  /** By lower-case name; they may hold credentials. */
-  readonly headers: Readonly<Record<string, string>>;
-  /** The operator did not configure the address, so that the address guard checks it at each request. */
-  readonly guarded: boolean;
   /** The time for one question, with the waiting for a turn and all its requests. */
   readonly timeoutMs: number;
   readonly maxConcurrent: number;
@@ -28,12 +72,7 @@ export interface GuardService {
   readonly overlapCharacters: number;
   /** What the service costs, in nano-dollars; `null` where the configuration does not say. */
   readonly price: { readonly requestNanoUsd: number; readonly thousandCharactersNanoUsd: number } | null;
-  /** What only some types have, such as the language of texts. */
-  readonly options: {
-    readonly language: string;
-    readonly entities: readonly string[];
-    readonly scoreThreshold: number | null;
-  };
+  readonly options: GuardServiceOptions;
 }
 
 /** What one policy's service was asked in one place of a call. */
@@ -53,6 +92,6 @@ export interface GuardServiceUse {
   found: readonly string[];
   /** Questions without a verdict. */
   failures: number;
-  /** By the configured price; `null` where there is none. It is not charged to budgets. */
+  /** In nano-dollars, by the configured price; `null` where no price is configured. Budgets do not count it. */
   costNanoUsd: number | null;
 }

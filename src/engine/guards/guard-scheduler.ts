@@ -98,7 +98,7 @@ export class GuardScheduler {
   /** Searches the chunks of one stream. */
   stream(guards: readonly GuardPolicy[], onFinding: GuardFinding): StreamUnderGuards {
     const { services, signal } = this.#context;
-    if (services !== undefined && hasService(guards)) {
+    if (services != null && hasService(guards)) {
       const own = guards.filter(({ guard }) => guard.service === null);
       if (workOfGuards(own) <= MOST_WORK_HERE) return openStreamAtServices(guards, onFinding, services, signal);
       const asked = guards.filter(({ guard }) => guard.service !== null);

@@ -21,8 +21,8 @@ export interface SearchContext {
   readonly tenantId: string;
   /** Aborted when the call is over; null if nothing ends the search early. */
   readonly signal: CancelSignal | null;
-  /** Asks the services of guards; absent where no guard of the project has one. */
-  readonly services?: CallServices;
+  /** Asks the services of guards; `null` or absent where no guard of the project has one. */
+  readonly services?: CallServices | null;
 }
 
 /** A stream whose chunks are searched in a guard thread. */

@@ -5,6 +5,7 @@ import type { ChatChunk, ChunkChoice, ReasoningDetail } from "../../core/chat.ts
 import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
 import type { DetectorRun, GuardPolicy, TextWindow } from "../../core/configured/policy.ts";
 import { isObject } from "../../core/json.ts";
+import { isHighSurrogate } from "../../core/text/surrogates.ts";
 import { type Found, noteUnsearched, type GuardFinding } from "../../guards/guarded-text.ts";
 import { blockedError } from "../call/policy-violation.ts";
 import { type CallServices, judgedTexts, SERVICE_MASK, withVerdicts } from "./outside-verdicts.ts";
@@ -52,10 +53,6 @@ class ServiceRun implements DetectorRun {
     this.#text = this.#text.slice(kept);
     this.#base += kept;
   }
-}
-
-function isHighSurrogate(code: number): boolean {
-  return code >= 0xd800 && code <= 0xdbff;
 }
 
 /** The same guard for one stream, whose runs are noted. */

@@ -11,12 +11,13 @@ import type { GuardService } from "../../core/configured/outside-guard.ts";
 import { DEFAULT_BREAKER } from "../../core/configured/route.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { type CallSlots, openCallSlots } from "../../mcp/call-slots.ts";
-import { batchesOf, NonsenseAnswer, type Part, type ServiceQuestion } from "../../guards/outside/judging-form.ts";
-import { SERVICE_FORMS } from "../../guards/outside/judging-forms.ts";
+import { batchesOf, type Part } from "../../guards/outside/text-batches.ts";
+import { NonsenseAnswer, type ServiceQuestion } from "../../providers/judging-form.ts";
 import { type Breaker, enterBreaker, leaveBreaker, newBreaker, phaseOf } from "../../routing/health/breaker.ts";
 import { checkAddress } from "../../wire/address-guard.ts";
 import { parseJson } from "../../wire/json/json.ts";
-import { type UpstreamClient, UpstreamFault, type UpstreamRequest } from "../../wire/upstream.ts";
+import { type UpstreamClient, UpstreamFault } from "../../wire/upstream.ts";
+import type { ServiceEndpoint, ServiceRequest } from "./outside-endpoint.ts";
 
 /** A stretch of a text in UTF-16 units. */
 export interface Span {
@@ -38,7 +39,12 @@ export interface ServiceVerdict {
 
 export interface GuardServices {
   /** Rejects only with the reason of the signal. */
-  ask(service: GuardService, question: ServiceQuestion, signal: CancelSignal | null): Promise<ServiceVerdict>;
+  ask(
+    service: GuardService,
+    endpoint: ServiceEndpoint,
+    question: ServiceQuestion,
+    signal: CancelSignal | null,
+  ): Promise<ServiceVerdict>;
 }
 
 export interface GuardServicesOptions {
@@ -53,8 +59,9 @@ interface ServiceState {
 }
 
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
+const MAX_ERROR_BYTES = 64 * 1024;
 /** The most requests and findings of one question. */
-const MAX_REQUESTS = 64;
+const MAX_REQUESTS = 256;
 const MAX_FINDINGS = 20_000;
 /** The most services whose state is remembered: the one that was asked longest ago is forgotten first. */
 const MAX_SERVICES = 10_000;
@@ -72,8 +79,12 @@ export function openGuardServices({ upstream, clock, allowPrivateAddresses }: Gu
     return state;
   };
 
-  const exchange = async (request: UpstreamRequest, service: GuardService, signal: Cancellation): Promise<string> => {
-    const { timeoutMs, key, guarded } = service;
+  const exchange = async (
+    { request, refused }: ServiceRequest,
+    { timeoutMs, key }: GuardService,
+    guarded: boolean,
+    signal: Cancellation,
+  ): Promise<string> => {
     const checked = guarded
       ? await untilOver(
           checkAddress(request.url, { allowPrivate: allowPrivateAddresses(), param: "guard.service.url" }),
@@ -89,7 +100,10 @@ export function openGuardServices({ upstream, clock, allowPrivateAddresses }: Gu
       pinnedAddress: checked?.pinnedAddress,
     });
     try {
-      if (status < 200 || status > 299) throw new NoVerdict(`the service answered with the status ${status}`);
+      if (status < 200 || status > 299) {
+        refused?.({ status, body: await body.text(MAX_ERROR_BYTES).catch(() => "") });
+        throw new NoVerdict(`the service answered with the status ${status}`);
+      }
       const text = await body.text(MAX_ANSWER_BYTES);
       body.accept();
       return text;
@@ -120,14 +134,13 @@ export function openGuardServices({ upstream, clock, allowPrivateAddresses }: Gu
   };
 
   return {
-    async ask(service, question, callSignal) {
+    async ask(service, endpoint, question, callSignal) {
       callSignal?.throwIfAborted();
       const state = stateOf(service.key);
       const { breaker } = state;
       const phase = phaseOf(breaker, clock.monotonic());
       if (phase === "open" || phase === "probing") return withoutVerdict(OPEN);
-      const form = SERVICE_FORMS[service.type];
-      const batches = batchesOf(question.texts, form);
+      const batches = batchesOf(question.texts, endpoint);
       if (batches.length > MAX_REQUESTS) return withoutVerdict(TOO_LONG);
       const probe = enterBreaker(breaker, clock.monotonic());
       const signal = new Cancellation();
@@ -143,10 +156,11 @@ export function openGuardServices({ upstream, clock, allowPrivateAddresses }: Gu
           batches.map((parts) =>
             inTurn(state, service.maxConcurrent, signal, async () => {
               const texts = parts.map(({ part }) => part);
+              const request = await endpoint.request({ ...question, texts }, signal);
               sent.requests += 1;
               for (const { length } of texts) sent.characters += length;
-              const answer = await exchange(form.encode({ ...question, texts }, service), service, signal);
-              return { parts, findings: form.decode(jsonOf(answer), texts, service) };
+              const answer = await exchange(request, service, endpoint.guarded, signal);
+              return { parts, findings: endpoint.decode(jsonOf(answer), texts) };
             }),
           ),
         );
@@ -176,7 +190,8 @@ export function openGuardServices({ upstream, clock, allowPrivateAddresses }: Gu
 }
 
 const OPEN = "the service failed too often and is not asked for a while";
-const TOO_LONG = "the texts are longer than a service is asked about";
+/** Why there is no verdict on texts beyond the bounds of one question. */
+export const TOO_LONG = "the texts are longer than a service is asked about";
 
 /** Says that there is no verdict, of a question that was not sent. */
 export function withoutVerdict(failure: string): ServiceVerdict {
@@ -197,7 +212,8 @@ function jsonOf(text: string) {
   }
 }
 
-function reasonOf(thrown: unknown): string {
+/** Says why there is no verdict. */
+export function reasonOf(thrown: unknown): string {
   if (thrown instanceof NoVerdict) return thrown.message;
   if (thrown instanceof NonsenseAnswer) return `the service's answer ${thrown.message}`;
   if (thrown instanceof UpstreamFault)

@@ -2,9 +2,19 @@
 // record, and turns their findings into matches.
 import type { GuardPlace, GuardService, GuardServiceUse } from "../../core/configured/outside-guard.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
+import type { ServiceQuestion } from "../../providers/judging-form.ts";
 import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
 import type { Matches, Texts } from "../../guards/guard-search.ts";
-import { type GuardServices, type ServiceVerdict, type Span, withoutVerdict } from "./outside-guards.ts";
+import { GatewayError } from "../../core/errors.ts";
+import {
+  type GuardServices,
+  reasonOf,
+  type ServiceVerdict,
+  type Span,
+  TOO_LONG,
+  withoutVerdict,
+} from "./outside-guards.ts";
+import type { ServiceEndpoint } from "./outside-endpoint.ts";
 
 /** The mask of a service's findings where the guard has none of its own. */
 export const SERVICE_MASK = "[masked]";
@@ -15,6 +25,8 @@ const MAX_LABELS = 10;
 
 export interface CallServicesOptions {
   readonly services: GuardServices;
+  /** Throws GatewayError where the configuration has no such service. */
+  readonly endpointOf: (service: GuardService) => ServiceEndpoint;
   /** Receives what was asked. */
   readonly uses: GuardServiceUse[];
   readonly monotonic: () => number;
@@ -65,13 +77,10 @@ export class CallServices {
     place: GuardPlace,
     signal: CancelSignal | null,
   ): Promise<ServiceVerdict> {
-    const { services, monotonic, waiting } = this.#options;
+    const { monotonic } = this.#options;
     const use = this.#useOf(policy, service, place);
     const startMs = monotonic();
-    const isTooLong = texts.reduce((sum, { length }) => sum + length, 0) > MAX_CHARACTERS;
-    const verdict = isTooLong
-      ? withoutVerdict("the texts are longer than a service is asked about")
-      : await waiting(services.ask(service, { texts, place, policy }, signal));
+    const verdict = await this.#verdict(service, { texts, place, policy }, signal);
     const tookMs = monotonic() - startMs;
     use.requests += verdict.requests;
     use.characters += verdict.characters;
@@ -83,7 +92,22 @@ export class CallServices {
     return verdict;
   }
 
-  #useOf(policy: string, { type, price }: GuardService, place: GuardPlace): GuardServiceUse {
+  async #verdict(
+    service: GuardService,
+    question: ServiceQuestion,
+    signal: CancelSignal | null,
+  ): Promise<ServiceVerdict> {
+    const { services, endpointOf, waiting } = this.#options;
+    if (question.texts.reduce((sum, { length }) => sum + length, 0) > MAX_CHARACTERS) return withoutVerdict(TOO_LONG);
+    try {
+      return await waiting(services.ask(service, endpointOf(service), question, signal));
+    } catch (thrown) {
+      if (signal?.aborted !== true && thrown instanceof GatewayError) return withoutVerdict(reasonOf(thrown));
+      throw thrown;
+    }
+  }
+
+  #useOf(policy: string, { place: { type }, price }: GuardService, place: GuardPlace): GuardServiceUse {
     const { uses } = this.#options;
     const known = uses.find((use) => use.policy === policy && use.place === place);
     if (known !== undefined) return known;

@@ -2,15 +2,55 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { httpAddress } from "../../config/http-address.ts";
-import { GUARD_SERVICE_TYPES, type GuardService } from "../../core/configured/outside-guard.ts";
+import { sentHeaders } from "../../config/sent-headers.ts";
+import {
+  GUARD_SERVICE_TYPES,
+  type GuardService,
+  type GuardServicePlace,
+  type GuardServiceType,
+  PROVIDER_SERVICE_TYPES,
+  type ProviderServiceType,
+} from "../../core/configured/outside-guard.ts";
 
 const MAX_HEADERS = 20;
-const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/;
-/** Headers that frame a message or name its receiver are set by the gateway only. */
-const OWN_HEADERS =
-  /^(host|content-length|content-type|connection|keep-alive|te|trailer|transfer-encoding|upgrade|proxy-.*)$/i;
-const HEADER_VALUE = /^[\x20-\x7e]{0,8192}$/;
+const ID = /^[A-Za-z0-9_.-]{1,128}$/;
 const NANO = 1e9;
+
+/** The fields that only some types have. */
+const SPECIAL = [
+  "url",
+  "headers",
+  "provider",
+  "model",
+  "language",
+  "entities",
+  "score_threshold",
+  "least_severity",
+  "blocklists",
+  "project",
+  "guardrail",
+  "version",
+  "template",
+] as const;
+type Fields = Readonly<Record<GuardServiceType, readonly (typeof SPECIAL)[number][]>>;
+const NEEDED: Fields = {
+  request: ["url"],
+  presidio: ["url"],
+  content_safety: ["url"],
+  lakera: ["url"],
+  moderation: ["provider", "model"],
+  guardrails: ["provider", "guardrail"],
+  model_armor: ["provider", "template"],
+};
+const USED: Fields = {
+  request: ["headers"],
+  presidio: ["headers", "language", "entities", "score_threshold"],
+  content_safety: ["headers", "least_severity", "blocklists"],
+  lakera: ["headers", "project"],
+  moderation: ["entities", "score_threshold"],
+  guardrails: ["version"],
+  model_armor: [],
+};
 
 const usd = (description: string) => z.number().min(0).max(100).default(0).meta({ title: "Price", description });
 
@@ -19,26 +59,25 @@ export const serviceSettings = z
     type: z.enum(GUARD_SERVICE_TYPES).meta({
       title: "Type",
       description:
-        "The form of the requests: `request` for the gateway's own, `presidio` for the analyzer of Presidio: docs/guard-services.md.",
+        "Which service, and so the form of the requests: docs/guard-services.md. `request` is the gateway's own form.",
     }),
-    url: httpAddress.meta({
+    url: httpAddress.optional().meta({
       title: "URL",
-      description: "Address of the service. The texts go there and nowhere else.",
+      description:
+        "Address of the service, for `request`, `presidio`, `content_safety` and `lakera`. The texts go there and nowhere else.",
     }),
-    headers: z
-      .record(
-        z
-          .string()
-          .regex(HEADER_NAME, "expected the name of a header")
-          .refine((name) => !OWN_HEADERS.test(name), "this header is set by the gateway itself"),
-        z.string().regex(HEADER_VALUE, "expected printable characters without line breaks"),
-      )
-      .refine((headers) => Object.keys(headers).length <= MAX_HEADERS, `expected at most ${MAX_HEADERS} headers`)
+    provider: z.string().regex(ID).optional().meta({
+      title: "Provider",
+      description:
+        "The configured provider whose address and credential are used, for `moderation`, `guardrails` and `model_armor`. The texts go there and nowhere else.",
+    }),
+    model: z
+      .string()
+      .min(1)
+      .max(200)
       .optional()
-      .meta({
-        title: "Headers",
-        description: "Headers to send, which may contain credentials: they are stored encrypted and shown masked.",
-      }),
+      .meta({ title: "Model", description: "The provider's own name of the model, for `moderation`." }),
+    headers: sentHeaders("the gateway", MAX_HEADERS),
     timeout_s: z.number().gt(0).max(60).default(5).meta({
       title: "Timeout",
       description:
@@ -67,19 +106,56 @@ export const serviceSettings = z
     language: z
       .string()
       .regex(/^[a-z]{2,8}$/, 'expected a language such as "en"')
-      .default("en")
-      .meta({ title: "Language", description: "The language of the texts, for `presidio`." }),
-    entities: z
-      .array(z.string().regex(/^[A-Za-z0-9_]{1,64}$/, 'expected the name of an entity such as "PERSON"'))
-      .max(200)
-      .default([])
-      .meta({ title: "Entities", description: "What is looked for, for `presidio`. Empty for everything it knows." }),
-    score_threshold: z
-      .number()
-      .min(0)
-      .max(1)
       .optional()
-      .meta({ title: "Score", description: "The least score of a finding, for `presidio`." }),
+      .meta({ title: "Language", description: "The language of the texts, for `presidio`. The default is `en`." }),
+    entities: z
+      .array(z.string().regex(/^[A-Za-z0-9_/-]{1,64}$/, 'expected the name of an entity such as "PERSON"'))
+      .max(200)
+      .optional()
+      .meta({
+        title: "Entities",
+        description:
+          "What is looked for, for `presidio`, and the categories that count, for `moderation`. Without them, everything that the service knows.",
+      }),
+    score_threshold: z.number().min(0).max(1).optional().meta({
+      title: "Score",
+      description:
+        "The least score of a finding, for `presidio`; for `moderation`, the least score of a category, in place of the model's own verdict.",
+    }),
+    least_severity: z.int().min(1).max(6).optional().meta({
+      title: "Severity",
+      description: "The least severity that counts, for `content_safety`: 2, 4 or 6. The default is 4.",
+    }),
+    blocklists: z
+      .array(z.string().regex(ID))
+      .max(50)
+      .optional()
+      .meta({ title: "Blocklists", description: "Lists of words that count, by their names, for `content_safety`." }),
+    project: z.string().regex(ID).optional().meta({
+      title: "Project",
+      description: "The project whose policy applies, for `lakera`. Without it, the account's default policy.",
+    }),
+    guardrail: z
+      .string()
+      .regex(/^[A-Za-z0-9:/-]{1,2048}$/, "expected the id or ARN of a guardrail")
+      .optional()
+      .meta({ title: "Guardrail", description: "The guardrail's id or ARN, for `guardrails`." }),
+    version: z
+      .string()
+      .regex(/^([1-9][0-9]{0,7}|DRAFT)$/, 'expected a number such as "1", or "DRAFT"')
+      .optional()
+      .meta({ title: "Version", description: "The guardrail's version, for `guardrails`. The default is `DRAFT`." }),
+    template: z
+      .string()
+      .regex(
+        /^(?:projects\/[A-Za-z0-9:._-]{1,63}\/locations\/[a-z0-9-]{1,63}\/templates\/)?[A-Za-z0-9_-]{1,63}$/,
+        "expected the id of a template, or its full name with project and location",
+      )
+      .optional()
+      .meta({
+        title: "Template",
+        description: "The template's id, or its full name, for `model_armor`.",
+      }),
   })
   .superRefine((service, context) => {
     if (service.overlap_characters >= service.window_characters)
@@ -88,10 +164,12 @@ export const serviceSettings = z
         path: ["overlap_characters"],
         message: "expected fewer characters than in window_characters",
       });
-    if (service.type === "presidio") return;
-    for (const field of ["entities", "score_threshold"] as const)
-      if (service[field] !== undefined && !(Array.isArray(service[field]) && service[field].length === 0))
-        context.addIssue({ code: "custom", path: [field], message: "only for services of the type presidio" });
+    for (const field of NEEDED[service.type])
+      if (service[field] === undefined)
+        context.addIssue({ code: "custom", path: [field], message: `a service of the type ${service.type} needs it` });
+    for (const field of SPECIAL)
+      if (service[field] !== undefined && !NEEDED[service.type].includes(field) && !USED[service.type].includes(field))
+        context.addIssue({ code: "custom", path: [field], message: `a service of the type ${service.type} has none` });
   })
   .meta({
     title: "Service",
@@ -103,23 +181,29 @@ export type ServiceDocument = z.output<typeof serviceSettings>;
 /** Whose the policy with the service is. */
 export interface ServiceOwner {
   readonly tenantId: string | null;
-  /** The operator of the gateway wrote the address. */
+  readonly projectId: string | null;
+  /** The operator of the gateway wrote it. */
   readonly isTrusted: boolean;
 }
 
-export function compileService(document: ServiceDocument, { tenantId, isTrusted }: ServiceOwner): GuardService {
-  const headers = Object.fromEntries(
-    Object.entries(document.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
-  );
-  const { type, url, price } = document;
+export function compileService(document: ServiceDocument, owner: ServiceOwner): GuardService {
+  const { price } = document;
+  const place = placeOf(document, owner);
+  const options: GuardService["options"] = {
+    language: document.language ?? "en",
+    entities: document.entities ?? [],
+    scoreThreshold: document.score_threshold ?? null,
+    leastSeverity: document.least_severity ?? 4,
+    blocklists: document.blocklists ?? [],
+    vendorId: document.guardrail ?? document.template ?? document.project ?? "",
+    version: document.version ?? "DRAFT",
+  };
+  const { vendorId, version } = options;
   return {
-    type,
+    place,
     key: createHash("sha256")
-      .update(JSON.stringify([tenantId, type, url, headers]))
+      .update(JSON.stringify([owner.tenantId, place, vendorId, version]))
       .digest("hex"),
-    url,
-    headers,
-    guarded: !isTrusted,
     timeoutMs: Math.ceil(document.timeout_s * 1000),
     maxConcurrent: document.max_concurrent,
     windowCharacters: document.window_characters,
@@ -131,10 +215,19 @@ export function compileService(document: ServiceDocument, { tenantId, isTrusted 
             requestNanoUsd: Math.round(price.per_request * NANO),
             thousandCharactersNanoUsd: Math.round(price.per_1000_characters * NANO),
           },
-    options: {
-      language: document.language,
-      entities: document.entities,
-      scoreThreshold: document.score_threshold ?? null,
-    },
+    options,
   };
+}
+
+function placeOf(
+  { type, url = "", headers = {}, provider = "", model = "" }: ServiceDocument,
+  { tenantId, projectId, isTrusted }: ServiceOwner,
+): GuardServicePlace {
+  if (isOfProvider(type)) return { type, provider, model, tenantId, projectId, isTrusted };
+  const lowerCase = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
+  return { type, url, headers: Object.fromEntries(lowerCase), guarded: !isTrusted };
+}
+
+function isOfProvider(type: GuardServiceType): type is ProviderServiceType {
+  return (PROVIDER_SERVICE_TYPES as readonly GuardServiceType[]).includes(type);
 }

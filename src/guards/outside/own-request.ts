@@ -1,9 +1,16 @@
 // The gateway's own request to a guard service: docs/guard-services.md. All texts go in one list, and the findings name
 // the index of their text.
 import { isObject, type Json } from "../../core/json.ts";
-import { jsonRequest, labelOf, NonsenseAnswer, type ServiceForm, spanOfCodePoints } from "./judging-form.ts";
+import {
+  jsonRequest,
+  labelOf,
+  NonsenseAnswer,
+  type ServiceAddress,
+  type ServiceForm,
+  spanOfCodePoints,
+} from "../../providers/judging-form.ts";
 
-export const OWN_REQUEST: ServiceForm = {
+export const OWN_REQUEST: ServiceForm<ServiceAddress> = {
   docs: "docs/guard-services.md",
   maxTexts: 1000,
   maxCharacters: 262_144,

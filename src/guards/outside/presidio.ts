@@ -2,14 +2,22 @@
 // of findings for each; places are counted in code points, as Python does.
 // https://microsoft.github.io/presidio/api-docs/api-docs.html#tag/Analyzer
 import { isObject, type Json } from "../../core/json.ts";
-import { jsonRequest, labelOf, NonsenseAnswer, type ServiceForm, spanOfCodePoints } from "./judging-form.ts";
+import {
+  jsonRequest,
+  labelOf,
+  NonsenseAnswer,
+  pathUnder,
+  type ServiceAddress,
+  type ServiceForm,
+  spanOfCodePoints,
+} from "../../providers/judging-form.ts";
 
-export const PRESIDIO: ServiceForm = {
+export const PRESIDIO: ServiceForm<ServiceAddress> = {
   docs: "https://microsoft.github.io/presidio/api-docs/api-docs.html#tag/Analyzer",
   maxTexts: 500,
   maxCharacters: 100_000,
-  encode({ texts }, { url, headers, options: { language, entities, scoreThreshold } }) {
-    return jsonRequest(`${url.replace(/\/+$/, "")}/analyze`, headers, {
+  encode({ texts }, { url, headers }, { language, entities, scoreThreshold }) {
+    return jsonRequest(pathUnder(url, "/analyze"), headers, {
       text: texts,
       language,
       ...(entities.length > 0 && { entities }),

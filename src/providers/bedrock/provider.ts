@@ -9,6 +9,7 @@ import { LEFT_OUT_EMPTY } from "../content-blocks/turns.ts";
 import { signAws, type SigningScope } from "../credentials/aws-signature.ts";
 import { BEARER, keySigner } from "../credentials/key-header.ts";
 import { PLAIN_PROVIDER, type Provider, type SignContext } from "../provider.ts";
+import { APPLY_GUARDRAIL } from "./apply-guardrail.ts";
 import { capabilities, conversation } from "./capabilities.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { openStream } from "./decode-stream.ts";
@@ -61,6 +62,7 @@ export const bedrock: Provider = {
   sign,
   decodeResponse,
   tasks: { embeddings, rerank },
+  judging: { guardrails: APPLY_GUARDRAIL },
   openStream,
   classifyError: (answer) => classifyError(answer),
 };

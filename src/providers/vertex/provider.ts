@@ -12,6 +12,7 @@ import { CLAUDE_INLINES, claudeModels } from "./claude-models.ts";
 import { embeddings } from "./embeddings.ts";
 import { classifyError } from "./errors.ts";
 import { type ModelsOfOneForm, CLAUDE, MISTRAL, OPEN, type WireForm, wireFormOf } from "./models.ts";
+import { MODEL_ARMOR } from "./model-armor.ts";
 import { geminiModels } from "./gemini-models.ts";
 import { NATIVE_CLAUDE } from "./native-messages.ts";
 import { mistralModels, openModels } from "./open-models.ts";
@@ -82,4 +83,5 @@ export const vertex: Provider = {
   openStream: (context) => modelsLike(context.model).openStream(context),
   classifyError,
   tasks: { embeddings },
+  judging: { model_armor: MODEL_ARMOR },
 };

@@ -1,7 +1,9 @@
-// The form of a policy: a rule that denies calls, or a guard that searches their text, and to which calls it applies.
+// The form of a policy: a rule that denies calls, or a guard that searches their text or has a service judge it, and to
+// which calls it applies.
+import { GuardServiceFields } from "./outside-guard-fields.tsx";
 import { ChoiceField, LinesField, TextField } from "../../configured/form-fields.tsx";
 import type { FormProps } from "../../configured/noun.ts";
-import { withValue } from "../../configured/yaml-text.ts";
+import { valueAt, withValue } from "../../configured/yaml-text.ts";
 
 const SCOPE = [
   ["route", "Route"],
@@ -11,24 +13,34 @@ const SCOPE = [
   ["user", "End user"],
 ] as const;
 
+const KINDS = { rule: "Rule", guard: "Guard", service: "Guard with a service" } as const;
+/** What a guard of the kind begins with. */
+const FIRST = { guard: { classes: ["secret"] }, service: { service: { type: "request" } } } as const;
+
 export function PolicyForm(props: FormProps) {
   const { fields, edit, isReadOnly } = props;
   const isGuard = fields["guard"] !== undefined;
-  const become = (kind: "rule" | "guard"): void =>
+  const kind = !isGuard ? "rule" : valueAt(fields, ["guard", "service"]) === undefined ? "guard" : "service";
+  const become = (chosen: keyof typeof KINDS): void =>
     edit((yaml) =>
-      kind === "guard"
-        ? withValue(withValue(yaml, ["rule"], undefined), ["guard"], { classes: ["secret"], action: "mask" })
-        : withValue(withValue(yaml, ["guard"], undefined), ["rule"], "false"),
+      chosen === "rule"
+        ? withValue(withValue(yaml, ["guard"], undefined), ["rule"], "false")
+        : withValue(withValue(yaml, ["rule"], undefined), ["guard"], { ...FIRST[chosen], action: "mask" }),
     );
   return (
     <div className="object-form">
       <span className="segments" role="group" aria-label="Kind of policy">
-        <button type="button" aria-pressed={!isGuard} disabled={isReadOnly} onClick={() => isGuard && become("rule")}>
-          Rule
-        </button>
-        <button type="button" aria-pressed={isGuard} disabled={isReadOnly} onClick={() => isGuard || become("guard")}>
-          Guard
-        </button>
+        {(Object.keys(KINDS) as (keyof typeof KINDS)[]).map((each) => (
+          <button
+            key={each}
+            type="button"
+            aria-pressed={each === kind}
+            disabled={isReadOnly}
+            onClick={() => each === kind || become(each)}
+          >
+            {KINDS[each]}
+          </button>
+        ))}
       </span>
       {isGuard ? (
         <>
@@ -48,13 +60,19 @@ export function PolicyForm(props: FormProps) {
               unset="choose one"
             />
           </div>
-          <LinesField
-            {...props}
-            label="Classes, one in each line"
-            path={["guard", "classes"]}
-            hint="email, phone, card, iban, national_id, secret"
-          />
-          <LinesField {...props} label="Patterns (RE2), one in each line" path={["guard", "patterns"]} />
+          {kind === "service" ? (
+            <GuardServiceFields {...props} />
+          ) : (
+            <>
+              <LinesField
+                {...props}
+                label="Classes, one in each line"
+                path={["guard", "classes"]}
+                hint="email, phone, card, iban, national_id, secret"
+              />
+              <LinesField {...props} label="Patterns (RE2), one in each line" path={["guard", "patterns"]} />
+            </>
+          )}
         </>
       ) : (
         <TextField

@@ -1,9 +1,11 @@
 // Moderations as their vendors serve them, whose categories are the vendors' own:
 // https://platform.openai.com/docs/api-reference/moderations, https://docs.mistral.ai/api/endpoint/classifiers
 import type { ChatRequest, Message } from "../../../core/chat.ts";
-import type { Json, JsonObject } from "../../../core/json.ts";
+import type { GuardServiceOptions } from "../../../core/configured/outside-guard.ts";
+import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
 import type { Target } from "../../../core/target.ts";
 import { MalformedAnswer, StreamError, type TaskForm, type Tasks } from "../../provider.ts";
+import { jsonRequest, labelOf, NonsenseAnswer, type ProviderForm } from "../../judging-form.ts";
 import { parseSentObject } from "../../answers/sent-json.ts";
 import { taskMemoOf, taskRequest } from "../../tasks/task.ts";
 import type { ErrorClassifier } from "../errors.ts";
@@ -38,6 +40,38 @@ export function compatibleModerations({ row, base, errors }: ModerationProvider)
     },
   };
   return () => form;
+}
+
+/** The same for guards, which may ask about several texts at once. */
+export function compatibleJudging({ row, base }: Pick<ModerationProvider, "row" | "base">): ProviderForm {
+  return {
+    docs: row.docs,
+    maxTexts: 100,
+    maxCharacters: 100_000,
+    encode: ({ texts }, target) =>
+      jsonRequest(`${base(target)}/moderations`, target.headers, { model: target.model, input: texts }),
+    decode(answer, texts, options) {
+      const results = isObject(answer) ? answer["results"] : undefined;
+      if (!Array.isArray(results) || results.length !== texts.length)
+        throw new NonsenseAnswer("has no list with a result for each text");
+      return (results as readonly Json[]).flatMap((result, text) =>
+        categoriesFound(result, options).map((label) => ({ text, span: null, label })),
+      );
+    },
+  };
+}
+
+/** By the vendor's own verdict, or by the scores where a threshold is set. */
+function categoriesFound(result: Json, { entities, scoreThreshold }: GuardServiceOptions): readonly string[] {
+  const { flagged, categories, category_scores: scores } = isObject(result) ? result : {};
+  const judged = scoreThreshold === null ? categories : scores;
+  if (!isObject(judged)) throw new NonsenseAnswer("has a result without categories");
+  const found = Object.entries(judged).flatMap(([name, value]) => {
+    const isFound = typeof value === "number" && scoreThreshold !== null ? value >= scoreThreshold : value === true;
+    return isFound && (entities.length === 0 || entities.includes(name)) ? [labelOf(name)] : [];
+  });
+  const isFlaggedAlone = flagged === true && found.length === 0 && entities.length === 0 && scoreThreshold === null;
+  return isFlaggedAlone ? ["flagged"] : found;
 }
 
 function inputOf({ content }: Message): Json {

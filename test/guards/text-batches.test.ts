@@ -1,0 +1,64 @@
+// How the texts of a question are divided among the requests to a service.
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { batchesOf } from "../../src/guards/outside/text-batches.ts";
+import { quotedFindings, spanOfCodePoints } from "../../src/providers/judging-form.ts";
+import { drawCount } from "../harness/long-run.ts";
+
+const text = fc.string({ unit: fc.constantFrom("a", "é", "😀", "\n"), maxLength: 1500 });
+
+test("[d16.4] no request has more than it takes, no character is divided, and each stretch of 200 characters is in one part", () => {
+  fc.assert(
+    fc.property(
+      fc.array(text, { maxLength: 5 }),
+      fc.integer({ min: 600, max: 900 }),
+      fc.integer({ min: 1, max: 3 }),
+      (texts, maxCharacters, maxTexts) => {
+        const batches = batchesOf(texts, { maxTexts, maxCharacters });
+        for (const batch of batches) {
+          expect(batch.length).toBeLessThanOrEqual(maxTexts);
+          expect(batch.reduce((sum, { part }) => sum + part.length, 0)).toBeLessThanOrEqual(maxCharacters);
+        }
+        const parts = batches.flat();
+        for (const { text: index, offset, part } of parts) {
+          expect(texts[index]!.startsWith(part, offset)).toBe(true);
+          expect(part.isWellFormed()).toBe(true);
+        }
+        for (const [index, whole] of texts.entries())
+          for (let start = 0; start === 0 || start + 200 <= whole.length; start += 50) {
+            const end = Math.min(whole.length, start + 200);
+            const holds = parts.some(
+              ({ text: of, offset, part }) => of === index && offset <= start && end <= offset + part.length,
+            );
+            expect([index, start, holds]).toEqual([index, start, true]);
+          }
+      },
+    ),
+    { numRuns: drawCount(30, 500) },
+  );
+});
+
+test("[d16.4] places in code points are those of the same characters in the text", () => {
+  fc.assert(
+    fc.property(text, fc.nat(1500), fc.integer({ min: 1, max: 20 }), (whole, at, length) => {
+      const points = Array.from(whole);
+      const [start, end] = [Math.min(at, points.length), Math.min(at, points.length) + length];
+      if (end > points.length) {
+        expect(() => spanOfCodePoints(whole, start, end)).toThrow("outside of its text");
+        return;
+      }
+      const span = spanOfCodePoints(whole, start, end);
+      expect(whole.slice(span.start, span.end)).toBe(points.slice(start, end).join(""));
+    }),
+    { numRuns: drawCount(100, 2000) },
+  );
+});
+
+test("[d16.4] what a service quotes is found wherever it stands, and else concerns the whole text", () => {
+  const spans = (quoted: unknown): readonly unknown[] => quotedFindings("ab ab", quoted, "X").map(({ span }) => span);
+  expect(spans("ab")).toEqual([
+    { start: 0, end: 2 },
+    { start: 3, end: 5 },
+  ]);
+  expect(["AB", "", undefined, 7].map(spans)).toEqual([[null], [null], [null], [null]]);
+});
