@@ -10,6 +10,7 @@ import { CHAT_COMPLETIONS } from "../../src/operations/chat/chat-completions.ts"
 import { longBodyProgram } from "../../src/operations/long-body-program.ts";
 import { COUNT_TOKENS } from "../../src/operations/messages/count-tokens.ts";
 import { MESSAGES } from "../../src/operations/messages/messages.ts";
+import { RESPONSES } from "../../src/operations/responses/responses.ts";
 import { type Chance, chanceOf, printedSeed } from "../harness/chance.ts";
 import { stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { drawCount } from "../harness/long-run.ts";
@@ -182,6 +183,19 @@ describe("[d16.2] marks in what the client wrote", () => {
     ]);
     const thoughts = { ...body, messages: body.messages.with(1, { role: "assistant", content: [THOUGHT] }) };
     expect(marksIn(await sentBy(MESSAGES, thoughts))).toContain("messages[0].content[0]");
+  });
+
+  test("a native response goes out without marks, because its vendor marks the newest message of each", async () => {
+    const turns = [
+      { role: "user", content: "Look." },
+      { role: "assistant", content: "It rains." },
+      { role: "user", content: "And now?" },
+    ];
+    const body = { model: "openai:gpt-5.6", instructions: "Be brief.", input: turns };
+    const sent = await sentBy(RESPONSES, body);
+    expect(sent["input"]).toEqual(turns);
+    expect(marksIn(sent)).toEqual([]);
+    expect(sent).toEqual(await sentBy(RESPONSES, body, optionsWith(null)));
   });
 
   test("a count of tokens, and a model of the platform that takes no marks, go out as they are", async () => {

@@ -1,4 +1,5 @@
-// The prompt cache of a vendor: whether a route or a project has the gateway use it, and how a model takes its marks.
+// The prompt cache of a vendor: whether a route or a project has the gateway use it, how a model takes its marks, and prompts as
+// they are compared.
 
 /** `auto`: the gateway sets marks and keeps conversations together; `off` is what `false` says in the configuration. */
 export type PromptCaching = "auto" | "off";
@@ -12,3 +13,15 @@ export interface CacheMarks {
   /** Whether a turn of the model may have one. */
   readonly inAnswers: boolean;
 }
+
+/** A prompt as hashes of its pieces, in the order in which prompt caches read them: to compare it, not to read it. */
+export interface PromptPieces {
+  /** 0 where there are none. */
+  readonly tools: number;
+  /** The system text where it stands outside the messages; 0 where there is none. */
+  readonly system: number;
+  readonly messages: Uint32Array;
+}
+
+/** The first piece in which a prompt is not what it was: a message by its number, counted from 1. */
+export type ChangedPiece = "tools" | "system" | number;

@@ -1,12 +1,14 @@
 // The cost of a call as a sum that can be checked with a pencil.
 import type { CallCost as CostSum, CallDetail } from "../../api/types.ts";
 import { CostTable } from "../../components/cost-table.tsx";
+import { wholeCount } from "../../format/count.ts";
 import { exactUsd, nanoUsd } from "../../format/money.ts";
 import { visibleText } from "../../format/visible-text.ts";
+import { missWords } from "./cache-miss.ts";
 import { recordOf } from "./call-record.ts";
 
 export function CallCost({ call }: { readonly call: CallDetail }) {
-  const { price_id: price, caller_cost_nano_usd: ofCaller, cache } = recordOf(call.record);
+  const { price_id: price, caller_cost_nano_usd: ofCaller, cache, attempts = [] } = recordOf(call.record);
   return (
     <>
       <p>{chargedOf(call)}</p>
@@ -22,6 +24,15 @@ export function CallCost({ call }: { readonly call: CallDetail }) {
           By the client&rsquo;s own price it would be {exactUsd(BigInt(ofCaller))}, which no budget counts.
         </p>
       )}
+      <PromptCache call={call} />
+      {attempts.map(
+        ({ provider, model, prompt_cache_miss: miss }, at) =>
+          miss !== undefined && (
+            <p key={at} className="hint">
+              The prompt cache of {visibleText(`${provider}:${model ?? ""}`)} had less than before. {missWords(miss)}
+            </p>
+          ),
+      )}
       {cache !== undefined && (
         <p className="hint">
           Response cache: {cache.outcome}
@@ -30,6 +41,19 @@ export function CallCost({ call }: { readonly call: CallDetail }) {
         </p>
       )}
     </>
+  );
+}
+
+function PromptCache({ call }: { readonly call: CallDetail }) {
+  const { cached_tokens: read, cache_write_tokens: written } = call;
+  const saved = nanoUsd(call.cache_saved_usd) ?? 0n;
+  if (read + written === 0) return null;
+  return (
+    <p className="hint">
+      Prompt cache of the provider: {wholeCount(read)} tokens read, {wholeCount(written)} written
+      {saved > 0n && `, which saved ${exactUsd(saved)}`}
+      {saved < 0n && `, which cost ${exactUsd(-saved)} more than without it`}.
+    </p>
   );
 }
 

@@ -1,8 +1,32 @@
 // Why a call went where it went, as it was decided then: each step of the plan with its reason, and the targets that were not needed.
 import { TableBox } from "../../components/table-box.tsx";
 import { duration } from "../../format/time.ts";
+import { ScopedLink } from "../../scope/scope-context.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import type { RecordFields } from "./call-record.ts";
+
+/** The copy of the call for the mirror of its route, or the call that this one is a copy of. */
+export function CallMirror({ record: { mirror, mirror_of: original } }: { readonly record: RecordFields }) {
+  if (original !== undefined)
+    return (
+      <p>
+        This is a copy, for the mirror of the route, of{" "}
+        <ScopedLink to={`/calls/${original}`}>the client’s call</ScopedLink>. No limit, no budget and no sum counts it.
+      </p>
+    );
+  if (mirror === undefined) return null;
+  const target = visibleText(mirror.target ?? "the mirror");
+  return mirror.trace_id === undefined ? (
+    <p>
+      {target} got no copy of this call: {visibleText(mirror.dropped ?? "it was dropped")}.
+    </p>
+  ) : (
+    <p>
+      {target} got <ScopedLink to={`/calls/${mirror.trace_id}`}>a copy of this call</ScopedLink>, as the mirror of the
+      route.
+    </p>
+  );
+}
 
 export function CallPlan({ record }: { readonly record: RecordFields }) {
   const { plan = [], candidates = [], attempts = [] } = record;

@@ -1,5 +1,7 @@
 // The members of a call's record that the page shows, with the names that they have in the log (docs/operations.md). What is absent was not
 // recorded: an earlier version knew less, and a refused call has no attempts.
+import type { CacheMissFields } from "./cache-miss.ts";
+
 export interface AttemptFields {
   readonly provider: string;
   readonly model?: string;
@@ -9,6 +11,7 @@ export interface AttemptFields {
   readonly native_code?: string;
   readonly retry_after_ms?: number;
   readonly from_cache?: boolean;
+  readonly prompt_cache_miss?: CacheMissFields;
   readonly prompt_tokens?: number;
   readonly completion_tokens?: number;
   readonly usage_source?: "estimated";
@@ -41,6 +44,13 @@ export interface PlanFields {
 export interface RecordFields {
   readonly error_detail?: string;
   readonly explained?: boolean;
+  readonly mirror_of?: string;
+  readonly mirror?: {
+    readonly route?: string;
+    readonly target?: string;
+    readonly trace_id?: string;
+    readonly dropped?: string;
+  };
   readonly usage_source?: "provider" | "estimated";
   readonly cost_nano_usd?: number;
   readonly caller_cost_nano_usd?: number;

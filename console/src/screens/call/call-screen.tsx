@@ -24,7 +24,7 @@ import { Origin, Parameters, RawRecord } from "./call-facts.tsx";
 import { CallHeadline } from "./call-headline.tsx";
 import { CallHistory } from "./call-history.tsx";
 import { CallLimits } from "./call-limits.tsx";
-import { CallPlan } from "./call-plan.tsx";
+import { CallMirror, CallPlan } from "./call-plan.tsx";
 import { recordOf } from "./call-record.ts";
 import { remadeRequest } from "./call-request.ts";
 import { CallVerdict } from "./call-verdict.tsx";
@@ -170,6 +170,7 @@ function Shown({ call }: { readonly call: CallDetail }) {
         <Timeline record={record} totalMs={call.total_ms} />
       </Panel>
       <Panel title="Why it went there">
+        <CallMirror record={record} />
         <CallPlan record={record} />
       </Panel>
       <Panel title="Where it would go now">
