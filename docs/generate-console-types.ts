@@ -20,6 +20,7 @@ const READ_BY_SCREENS = [
   "IssuedToken",
   "ModelList",
   "RouteSimulation",
+  "RouteComparison",
   "PolicySimulation",
   "ObjectVersions",
   "Draft",

@@ -20,6 +20,7 @@ import { openLongTasks } from "./engine/long-bodies/long-tasks.ts";
 import { openLongBodyThread } from "./engine/long-bodies/long-body-thread.ts";
 import { openLongRequests } from "./engine/long-bodies/long-requests.ts";
 import { longBodyProgram } from "./operations/long-body-program.ts";
+import { OpenCopies } from "./engine/mirror/copies.ts";
 import { openRouting, targetStandings } from "./engine/plan/open-routing.ts";
 import type { ParsedToken } from "./auth/tokens/access-token.ts";
 import { givenFirstToken } from "./auth/tokens/given-token.ts";
@@ -196,6 +197,8 @@ async function openAll(base: Base, parts: ProcessParts): Promise<ServingGateway>
   const background = new BackgroundRuns();
   // what they have made is kept before the stores are closed
   closing.add(() => background.settled());
+  const copies = new OpenCopies(openRouting(Math.random));
+  closing.add(() => copies.close());
   const notes = new CallNotes(storage.store, (fault) =>
     log.error({ error_detail: String(fault) }, "the audit log lacks how many more calls were explained or replayed"),
   );
@@ -224,6 +227,7 @@ async function openAll(base: Base, parts: ProcessParts): Promise<ServingGateway>
     }),
     ledger: records.ledger,
     traffic,
+    copies,
     cache,
     kept,
     durable: durableStore(records.contents),
@@ -480,6 +484,7 @@ export function openCallContext(snapshot: Snapshot, upstreamProxy: ProxySettings
     }),
     ledger: noLedger,
     traffic,
+    copies: null,
     cache: null,
     kept: null,
     durable: null,

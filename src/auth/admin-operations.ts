@@ -233,6 +233,8 @@ const FIXED: Readonly<Record<string, Requirement>> = {
   // It shows what the calls and the routes show that the same caller may list.
   simulateTenantRoute: { reach: "tenant", role: "viewer" },
   simulateProjectRoute: { reach: "project", role: "viewer" },
+  compareTenantRoute: { reach: "tenant", role: "viewer" },
+  compareProjectRoute: { reach: "project", role: "viewer" },
   simulateTenantPolicy: { reach: "tenant", role: "viewer" },
   simulateProjectPolicy: { reach: "project", role: "viewer" },
   listTenantLimitStates: { reach: "tenant", role: "viewer" },

@@ -22,7 +22,7 @@ import {
   addLogs,
   addPolicySimulate,
   addProviderCommands,
-  addRouteSimulate,
+  addRouteCommands,
   addToolCommands,
   addTop,
   addUsageExport,
@@ -78,7 +78,7 @@ function createProgram(setCode: SetCode, launcher: Launcher): Command {
   addAuditCommands(program, setCode);
   addUsageExport(program);
   addHistoryCommands(program);
-  addRouteSimulate(program);
+  addRouteCommands(program);
   addPolicySimulate(program);
   addVersionCommands(program);
   addDocumentCommands(program, setCode);

@@ -147,7 +147,7 @@ export function addCacheCommands(program: Command): void {
 }
 
 /** Added to the commands of the admin API for routes. */
-export function addRouteSimulate(program: Command): void {
+export function addRouteCommands(program: Command): void {
   const routes = commandOf(program, "route");
   gatewayOptions(
     routes
@@ -165,6 +165,17 @@ export function addRouteSimulate(program: Command): void {
     )
     .option("--calls <n>", "how many calls, the newest (default: 1000)", positiveNumber)
     .action(async (name, options) => (await import("./admin/routes.ts")).simulate(name, options, readEnvironment()));
+  gatewayOptions(
+    routes
+      .command("compare")
+      .description("compare the calls of a route with the copies that its mirror got of them")
+      .argument("<name>"),
+  )
+    .option("--tenant <id>", "tenant (default: default)")
+    .option("--project <id>", "project, instead of the tenant")
+    .option("--from <time>", "only calls from this time or day on")
+    .option("--to <time>", "only calls before this time or day")
+    .action(async (name, options) => (await import("./admin/routes.ts")).compare(name, options, readEnvironment()));
 }
 
 /** Added to the commands of the admin API for policies. */

@@ -5,6 +5,7 @@ import { z } from "zod";
 import { LEAST_BODY_BOUNDS } from "../core/request/body-bounds.ts";
 import type { ServerLimits } from "../core/snapshot.ts";
 import { availableMemory } from "./available-memory.ts";
+import { headerName } from "./sent-headers.ts";
 import { EXPECTED_WORKERS, MAX_WORKERS, usableCores, type WorkerCount } from "./worker-count.ts";
 import { compileIpRanges, isIpRange } from "../wire/ip-range.ts";
 
@@ -203,13 +204,10 @@ export const serverSection = z
     }),
     condition_headers: z
       .array(
-        z
-          .string()
-          .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/, "expected the name of a header")
-          .refine(
-            (name) => !MAY_HOLD_SECRET.test(name),
-            "this header may contain a secret, which conditions cannot read",
-          ),
+        headerName.refine(
+          (name) => !MAY_HOLD_SECRET.test(name),
+          "this header may contain a secret, which conditions cannot read",
+        ),
       )
       .max(100)
       .default([])

@@ -12,7 +12,7 @@ import { withEntriesInTurns } from "./fit/entry-request.ts";
 import { replayedCall } from "./call/call-notes.ts";
 import { asksToExplain, requireExplainable, EXPLAIN_HEADER } from "./explain/explain.ts";
 import { isOn } from "./call/header-switch.ts";
-import { prepare } from "./plan/stages.ts";
+import { preparation } from "./mirror/copy-call.ts";
 import { LONG_BODY_BYTES } from "./long-bodies/long-body-thread.ts";
 import type { FormCaller, Operation } from "./operation.ts";
 import { afterUnread, bodyText, isUnread, readBody } from "./call/read-body.ts";
@@ -85,8 +85,7 @@ export async function handleCall(
       request: sent,
       principal,
       headers: http.headers,
-      prepare: (request: ChatRequest, isTentative?: boolean) =>
-        prepare(request, principal, http.headers, call, call.meter.degradeTo, isTentative),
+      prepare: preparation({ operation, received, call, request: sent, principal, http }),
       fail: (thrown: unknown) => void received.fail(thrown),
       explains,
     });

@@ -2,14 +2,12 @@
 // file has it, where it may also be a program.
 import { z } from "zod";
 import { httpAddress } from "../config/http-address.ts";
+import { sentHeaders } from "../config/sent-headers.ts";
 import { SCOPE_ID } from "../config/sections.ts";
 
 const MAX_HEADERS = 50;
-const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/;
-/** Headers that frame a message or name its receiver are set by the client only. */
-const OWN_HEADERS =
-  /^(host|content-length|content-type|connection|keep-alive|te|trailer|transfer-encoding|upgrade|proxy-.*|mcp-.*)$/i;
-const HEADER_VALUE = /^[\x20-\x7e]{0,8192}$/;
+/** Headers of the protocol. */
+const OWN_HEADERS = /^mcp-/i;
 const TOOL_NAME = /^[A-Za-z0-9_.*/-]{1,128}$/;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 const WITHOUT_NUL = /^[^\0]*$/;
@@ -92,20 +90,7 @@ const shared = {
 
 const overHttp = {
   url: httpAddress.meta({ title: "URL", description: "Address of the server." }),
-  headers: z
-    .record(
-      z
-        .string()
-        .regex(HEADER_NAME, "expected the name of a header")
-        .refine((name) => !OWN_HEADERS.test(name), "this header is set by the MCP client itself"),
-      z.string().regex(HEADER_VALUE, "expected printable characters without line breaks"),
-    )
-    .refine((headers) => Object.keys(headers).length <= MAX_HEADERS, `expected at most ${MAX_HEADERS} headers`)
-    .optional()
-    .meta({
-      title: "Headers",
-      description: "Headers to send, which may contain credentials: they are stored encrypted and shown masked.",
-    }),
+  headers: sentHeaders("the MCP client", MAX_HEADERS, OWN_HEADERS),
   oauth: oauth.optional(),
 };
 

@@ -10,9 +10,11 @@ import type { CachedCall } from "../core/configured/cache.ts";
 import {
   type Attempt,
   type CallRecord,
+  type CopiedCall,
   isUnauthenticated,
   type LimitOutcome,
   type PlanStep,
+  type PromptCacheMiss,
   type PolicyOutcome,
 } from "../core/record/record.ts";
 import { toldPlan } from "../core/record/record-text.ts";
@@ -177,6 +179,8 @@ function lineOf(record: CallRecord) {
     model: text(record.model),
     stream: record.stream,
     explained: record.explained || undefined,
+    mirror_of: record.mirrorOf ?? undefined,
+    mirror: record.mirror === null ? undefined : mirrorFields(record.mirror),
     prompt_tokens: usage?.prompt_tokens,
     completion_tokens: usage?.completion_tokens,
     total_tokens: usage?.total_tokens,
@@ -236,6 +240,7 @@ function attemptFields(attempt: Attempt) {
     native_code: text(attempt.nativeCode),
     retry_after_ms: number(attempt.retryAfterMs),
     from_cache: attempt.fromCache || undefined,
+    prompt_cache_miss: attempt.promptCacheMiss === null ? undefined : missFields(attempt.promptCacheMiss),
     prompt_tokens: usage?.prompt_tokens,
     completion_tokens: usage?.completion_tokens,
     usage_source: usage !== null && attempt.usageSource === "estimated" ? "estimated" : undefined,
@@ -243,6 +248,15 @@ function attemptFields(attempt: Attempt) {
     head_ms: milliseconds(attempt.headMs),
     first_content_ms: milliseconds(attempt.firstContentMs),
     total_ms: milliseconds(attempt.totalMs),
+  };
+}
+
+function missFields(miss: PromptCacheMiss) {
+  return {
+    why: miss.why,
+    at: miss.why === "prompt_changed" ? miss.at : undefined,
+    earlier: miss.why === "other_target" ? cut(miss.earlier, MAX_TEXT_CHARACTERS) : undefined,
+    ago_ms: miss.why === "too_old" ? Math.round(miss.agoMs) : undefined,
   };
 }
 
@@ -255,6 +269,10 @@ function planFields({ target, why, atMs, waitMs, round, refused }: PlanStep) {
     round: round > 1 ? round : undefined,
     refused: refused ?? undefined,
   };
+}
+
+function mirrorFields({ route, target, traceId, dropped }: CopiedCall) {
+  return { route: text(route), target: text(target), trace_id: traceId ?? undefined, dropped: text(dropped) };
 }
 
 function toolsFields({ rounds, tools }: CallRecord) {

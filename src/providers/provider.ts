@@ -25,6 +25,8 @@ import type { OperationName, TaskName } from "../core/operation.ts";
 import type { ConversationMembers } from "./conversation/conversation-members.ts";
 import type { FollowUp } from "./answers/follow-up.ts";
 import type { TaskValues } from "./tasks/task-values.ts";
+import type { ProviderServiceType } from "../core/configured/outside-guard.ts";
+import type { ProviderForm } from "./judging-form.ts";
 
 /** Why a provider refused or failed. The class decides the status and whether the call is retried (promise 7.8). */
 export type FailureClass =
@@ -246,12 +248,21 @@ export interface NativeForm {
    * own. Absent where the form has no such place.
    */
   reasoningBack?(details: readonly ReasoningDetail[]): JsonObject | null;
+  /** Returns the prompt of a body; null where the vendor has a part of the conversation that the body does not show. */
+  prompt(body: JsonObject): NativePrompt | null;
   /** The members in which vendors seal their reasoning, by the types of the items and blocks that have one. */
   readonly reasoningSeals: Readonly<Record<string, string>>;
   /** The member that makes the vendor store the answer unless it is false; absent where the form has none. */
   readonly storeMember?: string;
   /** The member that lists what the answer shall include, and its item for encrypted reasoning; absent where there is none. */
   readonly reasoningMember?: { readonly name: string; readonly item: string };
+}
+
+/** The pieces of a prompt, in the order in which prompt caches read them. */
+export interface NativePrompt {
+  readonly tools: Json | undefined;
+  readonly system: Json | undefined;
+  readonly turns: Json | undefined;
 }
 
 /** A header of the client that lists features, with those that only their own vendor's platform has. */
@@ -480,6 +491,8 @@ export interface Provider {
 
   /** What it does beside chat completions, where the answer is no generated text. Absent when it does nothing else. */
   readonly tasks?: Tasks;
+  /** How its services judge texts for guards; absent where it has none. */
+  readonly judging?: Readonly<Partial<Record<ProviderServiceType, ProviderForm>>>;
 
   /**
    * `request` has been fitted to the target: what the target does not accept has been removed. Throws GatewayError

@@ -15,11 +15,12 @@ import {
   NO_TIMEOUTS,
   type Route,
   type RouteFallback,
+  type RouteMirror,
   type RouteTarget,
   type RouteTimeouts,
   type Sticky,
 } from "../core/configured/route.ts";
-import type { FallbackEntry, RouteDefaults, RouteEntries, RouteEntry, TargetEntry } from "./settings.ts";
+import type { FallbackEntry, MirrorEntry, RouteDefaults, RouteEntries, RouteEntry, TargetEntry } from "./settings.ts";
 
 /** The routes and defaults of one scope: the whole file, a tenant or a project. */
 export interface RouteScope {
@@ -62,6 +63,7 @@ export function compileRoute(name: string, entry: RouteEntry, defaults: readonly
     strategy: typeof strategy === "string" ? strategy : strategy.type,
     targets,
     ...(targets.some(isConditional) && { isConditional: true as const }),
+    ...(entry.mirror !== undefined && { mirror: compileMirror(entry.mirror) }),
     retries: first((scope) => scope.retries),
     retryTimeouts: first((scope) => scope.retry_timeouts) ?? false,
     timeouts: compileTimeouts(first),
@@ -134,6 +136,16 @@ function compileTarget(entry: TargetEntry): RouteTarget {
     params: jsonObject(params ?? {}),
     maxConcurrency,
     ...(drop.length > 0 && { drop: withSynonyms(drop) }),
+    ...conditionOf({ when, share }),
+  };
+}
+
+function compileMirror({ target: model, params, drop, when, share, ...bounds }: MirrorEntry): RouteMirror {
+  return {
+    target: compileTarget({ model, weight: 1, order: 0, params, drop }),
+    toOtherVendors: bounds.other_vendors,
+    maxInFlight: bounds.max_in_flight,
+    timeoutMs: bounds.timeout_ms,
     ...conditionOf({ when, share }),
   };
 }

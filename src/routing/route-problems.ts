@@ -8,7 +8,7 @@ import type { Route, RouteFallback } from "../core/configured/route.ts";
 import { MODEL_ID } from "../providers/settings.ts";
 import { shareProblems, whenProblems } from "./entry-condition-problems.ts";
 import { compileFallback, type RouteScope, routesSeen, splitName } from "./compile-routes.ts";
-import type { FallbackEntry, RouteDefaults, RouteEntry, TargetEntry } from "./settings.ts";
+import type { FallbackEntry, MirrorEntry, RouteDefaults, RouteEntry } from "./settings.ts";
 
 export interface RouteProblem {
   readonly path: readonly (string | number)[];
@@ -85,6 +85,7 @@ function scopeProblems(
     ...settingProblems(own.defaults, [...base, "route_defaults"], known),
     ...entries.flatMap(([name, entry]) => [
       ...targetProblems(entry, [...base, "routes", name], known),
+      ...mirrorProblems(entry, [...base, "routes", name], known),
       ...settingProblems(entry, [...base, "routes", name], known),
     ]),
     ...aliasProblems(entries, [...base, "routes"], known),
@@ -146,8 +147,22 @@ function targetProblems({ targets }: RouteEntry, base: Path, known: Known): read
   return [...ofEach, ...shareProblems(targets, [...base, "targets"], true)];
 }
 
+function mirrorProblems({ mirror }: RouteEntry, base: Path, known: Known): readonly RouteProblem[] {
+  if (mirror === undefined) return [];
+  const at = [...base, "mirror"];
+  return [
+    ...modelProblems(mirror.target, [...at, "target"], known),
+    ...paramProblems(mirror.params ?? {}, [...at, "params"]),
+    ...dropProblems(mirror, [...at, "drop"]),
+    ...whenProblems(mirror, at, known.headers),
+  ];
+}
+
 /** A parameter that the target both drops and sets would be dropped. */
-function dropProblems({ params = {}, drop = [] }: Exclude<TargetEntry, string>, at: Path): readonly RouteProblem[] {
+function dropProblems(
+  { params = {}, drop = [] }: Pick<MirrorEntry, "params" | "drop">,
+  at: Path,
+): readonly RouteProblem[] {
   return drop.flatMap((name, index): readonly RouteProblem[] =>
     params[name] === undefined
       ? []

@@ -68,6 +68,19 @@ const share = (further: string) =>
       description: `The percentage of calls that this entry is for, by a stable hash of the \`sticky\` key or else of the trace id: [routes.md](routes.md#a-share-of-the-calls). ${further}`,
     });
 
+const targetParameters = {
+  params: params.optional().meta({
+    title: "Parameters",
+    description:
+      "Parameters for this target if the request does not set them. Fields that are not common parameters are passed to the provider.",
+  }),
+  drop: z.array(z.enum(DROPPABLE_PARAMETERS)).optional().meta({
+    title: "Dropped parameters",
+    description:
+      "Common parameters that are never sent to this target: they are removed from requests and named in `x-gateway-dropped-params`. Use it for models that accept only a parameter's default, such as `temperature`.",
+  }),
+};
+
 const target = z.union([
   model.meta({ title: "Target", description: "`<provider>:<model_name>`" }),
   z
@@ -87,16 +100,7 @@ const target = z.union([
         .max(1000)
         .default(0)
         .meta({ title: "Order", description: "Targets with a lower order are attempted first, with any strategy." }),
-      params: params.optional().meta({
-        title: "Parameters",
-        description:
-          "Parameters for this target if the request does not set them. Fields that are not common parameters are passed to the provider.",
-      }),
-      drop: z.array(z.enum(DROPPABLE_PARAMETERS)).optional().meta({
-        title: "Dropped parameters",
-        description:
-          "Common parameters that are never sent to this target: they are removed from requests and named in `x-gateway-dropped-params`. Use it for models that accept only a parameter's default, such as `temperature`.",
-      }),
+      ...targetParameters,
       max_concurrency: z.int().min(1).max(65_535).optional().meta({
         title: "Calls",
         description: "Maximum number of calls in flight at this target; further calls wait in the `queue`.",
@@ -106,6 +110,37 @@ const target = z.union([
     })
     .meta({ title: "Target", description: "A model and how it is used in this route." }),
 ]);
+
+const mirror = z
+  .strictObject({
+    target: model.meta({
+      title: "Target",
+      description: "`<provider>:<model_name>`; the provider is an id of `providers`.",
+    }),
+    ...targetParameters,
+    when,
+    share: share("The other calls are not copied. Without it, all are."),
+    other_vendors: z.boolean().default(false).meta({
+      title: "Other vendors",
+      description:
+        "Whether calls whose content the project does not keep are copied to a target of another vendor than the one that they go to.",
+    }),
+    max_in_flight: z.int().min(1).max(1000).default(16).meta({
+      title: "Copies",
+      description:
+        "How many copies may be in flight in one process. Further calls are not copied, which their records say.",
+    }),
+    timeout_ms: z.int().min(1).max(DAY_MS).default(120_000).meta({
+      title: "Milliseconds",
+      description: "How long a copy may take.",
+    }),
+  })
+  .optional()
+  .meta({
+    title: "Mirror",
+    description:
+      "Another target that gets a copy of calls, to compare it with the targets: [routes.md](routes.md#a-mirror). The call does not wait for the answer to its copy, and is not charged for it.",
+  });
 
 /** `model` or `route`, with further parameters. */
 const fallback = z.union([
@@ -303,6 +338,7 @@ export const routeSchema = z
         description:
           "Further names by which requests find the route, such as `team/fast`. They may contain `/` and precede a model of the form `<provider>/<model_name>`.",
       }),
+    mirror,
     ...ROUTE_SHAPE,
     tests: routeTestsSchema,
   })
@@ -328,4 +364,5 @@ export type RouteEntries = z.output<typeof routesSection>;
 export type RouteEntry = z.output<typeof routeSchema>;
 export type RouteDefaults = z.output<typeof routeDefaultsSection>;
 export type TargetEntry = RouteEntry["targets"][number];
+export type MirrorEntry = NonNullable<RouteEntry["mirror"]>;
 export type FallbackEntry = z.output<typeof fallback>;

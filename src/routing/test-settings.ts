@@ -76,6 +76,10 @@ export const routeTestsSchema = z
             title: "Never",
             description: "Targets that such a call must not reach, whatever becomes of the other targets.",
           }),
+          mirrored: z.boolean().optional().meta({
+            title: "Mirrored",
+            description: "Whether the mirror of the route gets a copy of such calls, or of a share of them.",
+          }),
           code: z
             .string()
             .min(1)
@@ -87,8 +91,8 @@ export const routeTestsSchema = z
           ({ target: answers, code }) => answers === undefined || code === undefined,
           "a call is either answered by a target or fails with a code",
         )
-        .refine((expected) => Object.keys(expected).length > 0, "expected target, never or code")
-        .meta({ title: "Expect", description: "What must hold: `target`, `never`, `code`." }),
+        .refine((expected) => Object.keys(expected).length > 0, "expected target, never, mirrored or code")
+        .meta({ title: "Expect", description: "What must hold: `target`, `never`, `mirrored`, `code`." }),
     }),
   )
   .max(MAX_TESTS)

@@ -1,5 +1,6 @@
 // What two replays of the same calls differ in: in figures, and in sentences for people.
 import { usd } from "../accounting/price.ts";
+import { type Percentiles, percentilesOf } from "../core/percentiles.ts";
 import type { RecordedCall } from "../store/calls/calls.ts";
 import type { Refusal, Replay, ReplayedCall } from "./replay.ts";
 
@@ -37,11 +38,6 @@ export interface ReplaySums {
   readonly unpriced: number;
   readonly firstContentMs: Percentiles;
   readonly totalMs: Percentiles;
-}
-
-export interface Percentiles {
-  readonly p50: number | null;
-  readonly p95: number | null;
 }
 
 export interface Difference {
@@ -83,8 +79,8 @@ export function sumsOf({ calls, targets }: Replay, recorded: readonly RecordedCa
     targets: targets.map((target) => shareOf(target, calls)),
     costNanoUsd: costOf(answered),
     unpriced: answered.filter(({ cost }) => cost === null).length,
-    firstContentMs: percentiles(answered.map(({ firstContentMs }) => firstContentMs)),
-    totalMs: percentiles(answered.map(({ totalMs }) => totalMs)),
+    firstContentMs: percentilesOf(answered.map(({ firstContentMs }) => firstContentMs)),
+    totalMs: percentilesOf(answered.map(({ totalMs }) => totalMs)),
   };
 }
 
@@ -110,13 +106,6 @@ function shareOf(target: string, calls: readonly ReplayedCall[]): TargetShare {
 
 const costOf = (calls: readonly ReplayedCall[]): number =>
   calls.reduce((sum, { cost }) => sum + (cost?.nanoUsd ?? 0), 0);
-
-function percentiles(values: readonly (number | null)[]): Percentiles {
-  const sorted = values.filter((value) => value !== null).toSorted((a, b) => a - b);
-  const at = (share: number): number | null =>
-    sorted.length === 0 ? null : Math.round(sorted[Math.ceil(share * sorted.length) - 1]!);
-  return { p50: at(0.5), p95: at(0.95) };
-}
 
 export function differenceOf(now: Replay, then: Replay, recorded: readonly RecordedCall[]): Difference {
   const pairs = now.calls.map((before, number) => ({

@@ -53,12 +53,23 @@ function faultOf(test: RouteTest, route: TestedRoute): string | null {
   if (first instanceof GatewayError)
     return wrongEnd(expect, { target: null, code: first.code, message: first.message });
   const isDivided = first.isDividedByTrace;
+  const copied = isCopied(test, route, first);
+  if (expect.mirrored !== undefined && expect.mirrored !== copied)
+    return copied ? "The mirror gets a copy of such calls." : "The mirror gets no copy of such calls.";
   for (let draw = 1; draw <= (isDivided ? DIVIDED_DRAWS : DRAWS); draw++) {
     const call = isDivided && draw > 1 ? (callOf(test, route, draw) as typeof first) : first;
     const fault = (draw === 1 || isDivided ? wrongReach(call, expect) : null) ?? wrongEndOf(call, test, route, draw);
     if (fault !== null) return fault;
   }
   return null;
+}
+
+/** Whether one of the draws is copied. */
+function isCopied(test: RouteTest, route: TestedRoute, first: SimulatedCall & PreparedCall): boolean {
+  const isIn = ({ prepared: { copy } }: SimulatedCall): boolean => copy !== null && copy.verdict.passedOver === null;
+  if (test.expect.mirrored === undefined || !first.isDividedByTrace) return isIn(first);
+  for (let draw = 1; draw <= DIVIDED_DRAWS; draw++) if (isIn(callOf(test, route, draw) as typeof first)) return true;
+  return false;
 }
 
 function wrongReach({ prepared }: SimulatedCall, { never }: RouteTest["expect"]): string | null {

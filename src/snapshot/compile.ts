@@ -306,9 +306,10 @@ function deadTargets(configuration: Configuration, providers: Snapshot["provider
     ...[...projects].map(([id, scope]) => [`projects.${id}.`, scope] as const),
   ] as const;
   return places.flatMap(([place, scope]) =>
-    [...routesSeen([scope]).values()].flatMap(({ name, targets, fallbacks }) => {
+    [...routesSeen([scope]).values()].flatMap(({ name, targets, mirror, fallbacks }) => {
       const models = new Set([
         ...targets.map((target) => target.name),
+        ...(mirror === undefined ? [] : [mirror.target.name]),
         ...fallbacks.flatMap(({ model }) => (model === null ? [] : [model])),
       ]);
       return [...models]

@@ -8,7 +8,7 @@ import { budgetsSection, limitsSection } from "../admission/settings.ts";
 import { consoleSection } from "../auth/logins/console-settings.ts";
 import { loginsSection } from "../auth/logins/login-settings.ts";
 import { contentLogSection } from "../auth/settings/content-settings.ts";
-import { policiesSection } from "../policies/policy-settings.ts";
+import { NO_PROVIDER, policiesSection, serviceProvider } from "../policies/policy-settings.ts";
 import { settingsSection } from "../auth/settings/scope-settings.ts";
 import { memoizePerObject } from "../core/memoization.ts";
 import type { Variables } from "../config/expansion.ts";
@@ -64,7 +64,31 @@ function schemaOf(families: readonly ProviderFamily[]) {
     const providers = new Set([...families.map(({ id }) => id), ...file.providers.entries.keys()]);
     for (const { path, message } of routeProblems(routesOf(file), providers, new Set(file.server.conditionHeaders)))
       context.addIssue({ code: "custom", path: [...path], message });
+    for (const [path, policies] of policiesOf(file))
+      for (const [name, policy] of Object.entries(policies))
+        if (isUnknown(serviceProvider(policy), providers))
+          context.addIssue({
+            code: "custom",
+            path: [...path, name, "guard", "service", "provider"],
+            message: NO_PROVIDER,
+          });
   });
+}
+
+type Policies = z.output<typeof policiesSection>;
+
+function policiesOf({
+  policies,
+  tenants,
+  projects,
+}: Pick<Configuration, "policies" | "tenants" | "projects">): readonly (readonly [readonly string[], Policies])[] {
+  const inside = (section: string, scopes: Configuration["tenants"]) =>
+    [...scopes].map(([id, scope]) => [[section, id, "policies"], scope.policies] as const);
+  return [[["policies"], policies], ...inside("tenants", tenants), ...inside("projects", projects)];
+}
+
+function isUnknown(id: string | undefined, known: ReadonlySet<string>): boolean {
+  return id !== undefined && !known.has(id);
 }
 
 export function routesOf({

@@ -6,6 +6,7 @@ import type { Slots } from "../routing/concurrency.ts";
 import { type BreakerChange, openHealth } from "../routing/health/health.ts";
 import { openHealthHub } from "../routing/health/health-hub.ts";
 import { CollectedNews } from "../routing/health/health-news.ts";
+import { KeptPrompts } from "../routing/kept-prompts.ts";
 import { openHedging } from "../routing/plan/hedging.ts";
 import { type AskedSlots, askedSlots, openSharedSlots } from "../routing/shared-slots.ts";
 import type { SupervisorChannel, WorkerChannel } from "./messages.ts";
@@ -75,7 +76,7 @@ export function openWorkerRouting(
   const timer = setInterval(say, NEWS_MS);
   timer.unref();
   return {
-    routing: { health, hedging: openHedging(health), concurrency: slots, random },
+    routing: { health, hedging: openHedging(health), concurrency: slots, prompts: new KeptPrompts(), random },
     close: () => clearInterval(timer),
   };
 }

@@ -167,6 +167,27 @@ describe("a plan", () => {
     });
   });
 
+  test("[d16.4] treats a header of a guard's service as the stored one", () => {
+    const service = (authorization: string) => ({
+      type: "request",
+      url: "http://a.test",
+      headers: { authorization },
+    });
+    const there: ActualState = {
+      kind: "policy",
+      tenant: "default",
+      project: null,
+      name: "pol_1",
+      id: "pol_1",
+      spec: { guard: { action: "mask", service: service("*** 0123456789ab") } },
+      etag: null,
+      origin: "store",
+    };
+    const text = `kind: policy\nname: pol_1\nspec: ${JSON.stringify({ guard: { action: "mask", service: service("${KEY}") } })}`;
+    expect(plan(text, [there]).steps).toEqual([]);
+    expect(told(plan(text, [there], { renewSecrets: true }))).toEqual(["change policy pol_1 (tenant default)"]);
+  });
+
   test("changes nothing of the configuration file, and reports where it differs from the desired state", () => {
     const there = [route("fast", { targets: ["a"] }, { origin: "file" })];
     expect(plan("kind: route\nproject: red\nname: fast\nspec: {targets: [a]}", there)).toMatchObject({

@@ -3,6 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import type { CallDetail } from "../../console/src/api/types.ts";
 import { remadeRequest } from "../../console/src/screens/call/call-request.ts";
+import { missWords } from "../../console/src/screens/call/cache-miss.ts";
 import { commonStart, textOf, toolCallsOf } from "../../console/src/screens/call/conversation-text.ts";
 import { gatewayCurl, pythonCode, pythonValue, upstreamCurl } from "../../console/src/screens/call/request-code.ts";
 import { arrivalOf, mayRun } from "../../console/src/screens/call/running.ts";
@@ -47,6 +48,17 @@ describe("the request that is made again", () => {
   test("is none where the call was no conversation", () => {
     expect(remadeRequest({ ...CALL, operation: "embeddings" }, null)).toBeNull();
   });
+});
+
+test("[d16.2] why a call missed the prompt cache is said in a sentence", () => {
+  expect(missWords({ why: "prompt_changed", at: 7 })).toContain("from message 7 on");
+  expect(missWords({ why: "prompt_changed", at: "tools" })).toContain("tools");
+  expect(missWords({ why: "prompt_changed", at: "system" })).toContain("system text");
+  expect(missWords({ why: "other_target", earlier: "one:m" })).toContain("went to one:m");
+  expect(missWords({ why: "other_credential" })).toContain("another key");
+  expect(missWords({ why: "too_old", ago_ms: 540_000 })).toContain("9 min");
+  expect(missWords({ why: "not_found" })).toContain("did not find");
+  expect(missWords({ why: "of_a_later_version" })).toBe("of_a_later_version.");
 });
 
 describe("code", () => {

@@ -276,6 +276,24 @@ function onceSuite(newStore: NewStore): void {
       expect((await calls.searchCalls({ limit: 5 }, { order: "newest" })).data).toHaveLength(1);
     });
 
+    test("[d16.1] a copy for a mirror is a call in the list, and in no sum; it is found by its route and by its call", async () => {
+      const traceId = "0".repeat(31) + "1";
+      const made = await newStore([
+        rowOf({ mirror: { route: "chat", target: "openai:m", traceId, dropped: null } }),
+        rowOf({ mirror: { route: "chat", target: "openai:m", traceId: null, dropped: "no room" } }),
+        rowOf({ route: "chat", mirrorOf: traceId }),
+      ]);
+      expect(await totals(made)).toMatchObject({ calls: 2n });
+      const found = async (filter: object) =>
+        (await made.searchCalls({ limit: 5 }, { order: "newest", ...filter })).data.map(({ mirrorOf }) => mirrorOf);
+      expect(await found({})).toHaveLength(3);
+      expect(await found({ mirrored: true })).toEqual([traceId]);
+      expect(await found({ mirrored: false })).toEqual([null, null]);
+      expect(await found({ tags: ["mirrored:chat"] })).toEqual([null]);
+      expect(await found({ tags: ["copy:chat"] })).toEqual([traceId]);
+      expect(await found({ tags: [`copy_of:${traceId}`] })).toEqual([traceId]);
+    });
+
     test("hostile values of callers and providers do no harm: quotes, zeros, halves of surrogate pairs, unbounded figures, records of earlier versions", async () => {
       const ugly = `'; drop table call; -- \0 \ud800 "${"x".repeat(2000)}`;
       const record = {
@@ -474,6 +492,7 @@ function listSuite(newStore: NewStore): void {
         finishReason: "stop",
         cache: null,
         estimated: false,
+        mirrorOf: null,
       };
       expect((await own.searchCalls({ limit: 1 }, { order: "newest" })).data).toEqual([summary]);
       expect(await own.findCall(record.traceId, "acme")).toEqual({ summary, record });

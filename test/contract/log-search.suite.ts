@@ -25,6 +25,7 @@ const ATTEMPT: CallRecord["attempts"][number] = {
   nativeCode: null,
   retryAfterMs: null,
   fromCache: false,
+  promptCacheMiss: null,
   headMs: 1,
   firstContentMs: 2,
   totalMs: 3,

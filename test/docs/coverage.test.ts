@@ -113,6 +113,8 @@ describe("headers of docs/api.md", () => {
 
 /** A record in which nothing is absent. */
 const FULL: Required<CallRecord> = {
+  mirrorOf: "0af7651916cd43dd8448eb211c80319d",
+  mirror: { route: "chat", target: "openai:gpt-5", traceId: null, dropped: "too many copies are in flight" },
   traceId: "0af7651916cd43dd8448eb211c80319c",
   startedAtMs: 1_767_225_600_000,
   clientRequestId: "r",
@@ -162,6 +164,7 @@ const FULL: Required<CallRecord> = {
       nativeCode: "server_error",
       retryAfterMs: 2000,
       fromCache: true,
+      promptCacheMiss: { why: "not_found" },
     }),
   ],
   candidates: ["sandbox:echo", "sandbox:slow"],

@@ -16,7 +16,7 @@ const keysBelow = (heading: string): readonly string[] =>
     .map(([key]) => key!.replaceAll("`", ""))
     .toSorted();
 
-test("the page has pieces of configuration", () => expect(pieces.length).toBe(7));
+test("the page has pieces of configuration", () => expect(pieces.length).toBe(8));
 test.each(pieces.map(({ line, text }) => [line, text] as const))(
   "the piece at line %d loads and has routes",
   (_, text) => {

@@ -198,4 +198,30 @@ consoleVisits("the editor of a route", {}, (visits) => {
     await page.getByText("passed over: `when` is false").first().waitFor();
     expect(await made.axe()).toEqual([]);
   });
+
+  test("[d16.1] a mirror is edited in the form, its tab compares calls with their copies, and both pages of a pair name the other", async () => {
+    await admin("POST", "/projects/default/routes", { name: "compared", targets: ["sandbox:echo"] });
+    const made = await visits.signedIn("/default/default/routes/compared");
+    const { page } = made;
+    await page.getByLabel("Target of the mirror").fill("sandbox:words-7");
+    await page.getByText("Your draft is kept").waitFor();
+    await page.getByRole("button", { name: "Look at the change and publish" }).press("Enter");
+    const dialog = page.getByRole("dialog", { name: "Publish compared" });
+    await dialog.getByText("sandbox:words-7 gets copies of calls, as a mirror.").waitFor();
+    await dialog.getByRole("button", { name: "Publish", exact: true }).press("Enter");
+    await page.getByRole("region", { name: "Published" }).waitFor();
+    const answer = await (
+      await visits.gateway.chat({ route: "compared", messages: [{ role: "user", content: "Hello" }] })
+    ).text();
+    expect(answer).not.toBe("");
+    const compared = async (): Promise<any> => await admin("GET", "/projects/default/routes/compared/compare");
+    await until(async () => (await compared()).pairs === 1);
+    await page.goto(new URL("/console/default/default/routes/compared?tab=mirror", page.url()).href);
+    await page.getByRole("row", { name: /Targets .*sandbox:echo: 1.*sandbox:words-7: 1/ }).waitFor();
+    expect(await made.axe()).toEqual([]);
+    await page.getByRole("link", { name: "its copy" }).click();
+    await page.getByRole("link", { name: "the client’s call" }).click();
+    await page.getByRole("link", { name: "a copy of this call" }).waitFor();
+    expect(await made.axe()).toEqual([]);
+  });
 });

@@ -229,23 +229,26 @@ function routesOf({
 /** Counts what begins and ends at each target. */
 function watched(health: Health, unpaired: string[]): Health {
   const open = new Map<string, number>();
-  return {
-    ...health,
+  const begin = health.begin.bind(health);
+  const end = health.end.bind(health);
+  const snapshot = health.snapshot.bind(health);
+  const watching: Pick<Health, "begin" | "end" | "snapshot"> = {
     begin(key, breaker, nowMs) {
       open.set(key, (open.get(key) ?? 0) + 1);
-      return health.begin(key, breaker, nowMs);
+      return begin(key, breaker, nowMs);
     },
     end(key, breaker, outcome, nowMs, told) {
       const left = (open.get(key) ?? 0) - 1;
       if (left < 0) unpaired.push(`${key} ended more often than it began`);
       open.set(key, left);
-      health.end(key, breaker, outcome, nowMs, told);
+      end(key, breaker, outcome, nowMs, told);
     },
     snapshot(nowMs) {
       for (const [key, left] of open) if (left > 0) unpaired.push(`${key} began and did not end`);
-      return health.snapshot(nowMs);
+      return snapshot(nowMs);
     },
   };
+  return Object.assign(health, watching);
 }
 
 /** `limitRules`: none, if left out. */

@@ -10,7 +10,7 @@ import { newAccessToken } from "../../src/auth/tokens/access-token.ts";
 import { openMemoryLimits } from "../../src/admission/memory.ts";
 import { type CrossedThreshold, thresholdWatch } from "../../src/admission/budget-thresholds.ts";
 import type { ResponseCache } from "../../src/cache/response-cache.ts";
-import type { ChatContext } from "../../src/engine/call/context.ts";
+import type { ChatContext, Copies } from "../../src/engine/call/context.ts";
 import { openRouting } from "../../src/engine/plan/open-routing.ts";
 import type { LongTasks } from "../../src/engine/long-bodies/long-tasks.ts";
 import type { LongRequests } from "../../src/engine/long-bodies/long-requests.ts";
@@ -110,6 +110,8 @@ export interface StubOptions {
   readonly cache?: ResponseCache;
   /** Nothing is known of ids of vendors, if left out. */
   readonly objects?: VendorObjects;
+  /** No call is copied to a mirror, if left out. */
+  readonly copies?: Copies;
   /** Operations keep nothing of calls, if left out. */
   readonly kept?: KeptStore<unknown>;
   readonly durable?: DurableStore;
@@ -244,6 +246,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     notes: options.notes ?? null,
     background: new BackgroundRuns(),
     objects: options.objects ?? null,
+    copies: options.copies ?? null,
     traffic: openTraffic({ inc: () => {}, dec: () => {} }, options.refusal ?? (() => null)),
   };
   return {

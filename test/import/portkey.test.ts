@@ -173,9 +173,18 @@ describe("conditions", () => {
     });
     expect(section(result, "routes")).toEqual({
       smart: { targets: ["openai:gpt-5"] },
-      imported: { targets: ["openai:gpt-5-mini"] },
+      imported: {
+        targets: [
+          { model: "openai:gpt-5", when: '(has(request.metadata.plan) && request.metadata.plan == "paid")' },
+          {
+            model: "openai:gpt-5-mini",
+            order: 1,
+            when: '!((has(request.metadata.plan) && request.metadata.plan == "paid"))',
+          },
+        ],
+      },
     });
-    expect(lineAt(result, "strategy.conditions[1].query.metadata.plan.$eq").outcome).toBe("without");
+    expect(lineAt(result, "strategy.conditions[1].query.metadata.plan.$eq").outcome).toBe("changed");
   });
 });
 

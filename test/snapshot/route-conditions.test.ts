@@ -208,3 +208,68 @@ describe("[d16.1] tests of a route", () => {
     expect(failures([{ when: { model: "openai:b" }, expect: { target: "openai:b" } }], targets)).toEqual([]);
   });
 });
+
+describe("[d16.1] a mirror in the configuration", () => {
+  const ofMirror = (mirror: object): string => ofRoute({ targets: ["openai:a"], mirror });
+
+  test("is compiled with its defaults, and is no part of other routes", () => {
+    const { routes } = snapshotOf(
+      JSON.stringify({
+        routes: {
+          r: {
+            targets: ["openai:a"],
+            mirror: { target: "gemini:g", share: 10, when: "request.stream", drop: ["seed"] },
+          },
+          other: { targets: ["openai:o"] },
+        },
+      }),
+    );
+    expect(routes.get("r")!.mirror).toMatchObject({
+      target: { name: "gemini:g", providerId: "gemini", model: "g", drop: new Set(["seed"]) },
+      share: 10,
+      when: "request.stream",
+      toOtherVendors: false,
+      maxInFlight: 16,
+      timeoutMs: 120_000,
+    });
+    expect("mirror" in routes.get("other")!).toBe(false);
+  });
+
+  test.each([
+    [{ target: "nobody:m" }, "mirror.target: there is no provider"],
+    [{ target: "route:other" }, "mirror.target: "],
+    [{ target: "openai:b", when: "request." }, "mirror.when: the condition cannot be used"],
+    [{ target: "openai:b", when: 'headers["x-other"] == "a"' }, "mirror.when: the header"],
+    [{ target: "openai:b", share: 0 }, "mirror.share: "],
+    [{ target: "openai:b", params: { api_key: "sk" } }, "mirror.params.api_key: a route cannot set this field"],
+    [{ target: "openai:b", params: { seed: 1 }, drop: ["seed"] }, "mirror.drop[0]: the target's `params` set"],
+    [{ target: "openai:b", max_in_flight: 0 }, "mirror.max_in_flight: "],
+    [{ share: 5 }, "mirror.target: "],
+    [{ target: "openai:b", weight: 2 }, "mirror"],
+  ])("%j is a mistake that is told with its place", (mirror, said) => {
+    expect(ofMirror(mirror)).toContain(said);
+  });
+
+  test("is seen by tests of routes", () => {
+    const failures = (mirrored: boolean, mirror: object | undefined): readonly string[] =>
+      failedTests({
+        configuration: configurationOf(
+          JSON.stringify({
+            routes: {
+              r: { targets: ["openai:a"], mirror, tests: [{ name: "it", when: {}, expect: { mirrored } }] },
+            },
+          }),
+        ),
+        environment,
+      }).map(({ message }) => message);
+    expect(failures(true, { target: "openai:b", share: 5 })).toEqual([]);
+    expect(failures(false, { target: "openai:b", when: "request.stream" })).toEqual([]);
+    expect(failures(true, { target: "openai:b", when: "request.stream" })).toEqual([
+      'the test "it" does not hold. The mirror gets no copy of such calls.',
+    ]);
+    expect(failures(false, { target: "openai:b" })).toEqual([
+      'the test "it" does not hold. The mirror gets a copy of such calls.',
+    ]);
+    expect(failures(false, undefined)).toEqual([]);
+  });
+});

@@ -170,6 +170,8 @@ const OTHERS: Readonly<Record<string, Role | "own" | "operator">> = {
   listProjectDrafts: VIEWER,
   simulateTenantRoute: VIEWER,
   simulateProjectRoute: VIEWER,
+  compareTenantRoute: VIEWER,
+  compareProjectRoute: VIEWER,
   simulateTenantPolicy: VIEWER,
   simulateProjectPolicy: VIEWER,
   readTenantUsage: VIEWER,

@@ -174,6 +174,7 @@ function versionedWords({ method, noun, id, verb, query, body }: Parsed): readon
   const word = WORDS[noun]!;
   if (verb === "versions") return [word, "versions", id];
   if (verb === "rollback") return [word, "rollback", id, "--to", text(body["to"]), ...remarkFlags(query)];
+  if (verb === "compare") return [word, "compare", id, ...flagsOf(Object.fromEntries(query), ["from", "to"])];
   if (verb === "draft")
     return [word, "draft", id, ...(method === "DELETE" ? ["--discard"] : method === "PUT" ? ["-f", "-"] : [])];
   if (verb !== "simulate") return null;

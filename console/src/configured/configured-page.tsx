@@ -43,6 +43,7 @@ function ExistingObject({ noun, id }: { readonly noun: Noun; readonly id: string
   const tabs = [
     { name: "edit", label: "Definition" },
     ...(noun.Beside === undefined ? [] : [{ name: "beside", label: "In use" }]),
+    ...(noun.Comparison === undefined || object?.["mirror"] === undefined ? [] : [{ name: "mirror", label: "Mirror" }]),
     noun.isVersioned === true ? { name: "versions", label: "Versions" } : { name: "history", label: "History" },
   ];
   const tab = state.get("tab") ?? "edit";
@@ -75,6 +76,7 @@ function ExistingObject({ noun, id }: { readonly noun: Noun; readonly id: string
           >
             {tab === "edit" && <DefinitionTab noun={noun} object={object} path={path} />}
             {tab === "beside" && noun.Beside !== undefined && <noun.Beside object={object} />}
+            {tab === "mirror" && noun.Comparison !== undefined && <noun.Comparison path={path} />}
             {tab === "history" && noun.isVersioned !== true && <ObjectHistory noun={noun} object={object} />}
             {tab === "versions" && noun.isVersioned === true && <VersionList noun={noun} object={object} path={path} />}
           </Tabs>

@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import { Labelled } from "../components/labelled.tsx";
 import { visibleText } from "../format/visible-text.ts";
 import type { FormProps } from "./noun.ts";
-import { type Path, withSecret, withValue } from "./yaml-text.ts";
+import { type Path, valueAt, withSecret, withValue } from "./yaml-text.ts";
 
 interface FieldProps extends FormProps {
   readonly label: string;
@@ -26,7 +26,7 @@ interface ValueFieldProps<T> extends FieldProps {
 
 /** The value at the path under its label. One of another kind, such as a mapping, is named and left alone. */
 function ValueField<T>({ label, path, hint, fields, edit, isReadOnly, isOfKind, children }: ValueFieldProps<T>) {
-  const value = at(fields, path) ?? undefined;
+  const value = valueAt(fields, path) ?? undefined;
   const set = (changed: T | undefined): void => edit((yaml) => withValue(yaml, path, changed));
   return (
     <Labelled label={label} hint={hint}>
@@ -42,13 +42,6 @@ function ValueField<T>({ label, path, hint, fields, edit, isReadOnly, isOfKind, 
     </Labelled>
   );
 }
-
-const at = (fields: unknown, path: Path): unknown =>
-  path.reduce<unknown>(
-    (value, part) =>
-      typeof value === "object" && value !== null ? (value as Record<string, unknown>)[part] : undefined,
-    fields,
-  );
 
 const isSwitch = (value: unknown): value is boolean => typeof value === "boolean";
 const isText = (value: unknown): value is string => typeof value === "string";

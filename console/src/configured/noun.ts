@@ -61,6 +61,8 @@ export interface Noun {
   readonly isVersioned?: true;
   /** What is beside the draft while one edits: what the change would do. */
   readonly Simulation?: ComponentType<SimulationProps>;
+  /** What its mirror has shown; a tab where the object has one. */
+  readonly Comparison?: ComponentType<{ readonly path: string }>;
   /** Sentences about a change that say more than its fields do. */
   readonly words?: (before: Fields, after: Fields) => readonly string[];
 }

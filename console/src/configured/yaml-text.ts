@@ -48,6 +48,15 @@ export function readYaml({ text, secrets = {} }: YamlText): ReadYaml {
   }
 }
 
+/** What stands at the path in a document that was read. */
+export function valueAt(fields: unknown, path: Path): unknown {
+  return path.reduce<unknown>(
+    (value, part) =>
+      typeof value === "object" && value !== null ? (value as Record<string, unknown>)[part] : undefined,
+    fields,
+  );
+}
+
 /** Undefined removes what stands at the path. A text that cannot be read stays as it is. */
 export function withValue(yaml: YamlText, path: Path, value: unknown): YamlText {
   const document = parseDocument(yaml.text);

@@ -1,5 +1,6 @@
-// `dragoman route simulate`: where the last calls of a route would go, with the route as it is and with a change. And the
-// versions and drafts of routes and policies.
+// `dragoman route simulate`: where the last calls of a route would go, with the route as it is and with a change.
+// `dragoman route compare`: its calls beside the copies that its mirror got. And the versions and drafts of routes and
+// policies.
 import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { readConfigText } from "../../config/file.ts";
@@ -32,6 +33,60 @@ export async function simulate(name: string, flags: SimulateRouteFlags, environm
   if (flags.json === true) return printJson(answer);
   print(answer as JsonObject);
 }
+
+export interface CompareRouteFlags extends GatewayFlags, PlaceFlags {
+  readonly from?: string;
+  readonly to?: string;
+  readonly json?: true;
+}
+
+export async function compare(name: string, flags: CompareRouteFlags, environment: Environment): Promise<void> {
+  const path = `${placePath({ place: "either" }, flags)}/routes/${encodeURIComponent(name)}/compare`;
+  const answer = (await openAdminClient(flags, environment).send("GET", path, {
+    query: { from: flags.from, to: flags.to },
+  })) as JsonObject;
+  if (flags.json === true) return printJson(answer);
+  const { pairs, from, to } = answer;
+  if (pairs === 0) return printLine("No call of this route has been copied to a mirror.");
+  printLine(`${text(pairs)} calls from ${text(from)} to ${text(to)}, each with its copy`);
+  const sides = [answer["calls"], answer["copies"]].map((one) => one as JsonObject);
+  printTable(
+    ["", "CALLS", "COPIES"],
+    COMPARED.map(([label, of]) => [label, ...sides.map(of)]),
+  );
+}
+
+const percentilesAt =
+  (member: string) =>
+  (side: JsonObject): string => {
+    const { p50, p95 } = side[member] as JsonObject;
+    return `${text(p50)}, ${text(p95)}`;
+  };
+const countsAt =
+  (member: string) =>
+  (side: JsonObject): string =>
+    Object.entries(side[member] as JsonObject)
+      .map(([name, calls]) => `${text(calls)} ${name}`)
+      .join(", ") || "-";
+const figureAt =
+  (member: string) =>
+  (side: JsonObject): string =>
+    text(side[member]);
+
+/** The lines of the comparison. */
+const COMPARED: readonly (readonly [label: string, of: (side: JsonObject) => string])[] = [
+  ["targets", countsAt("targets")],
+  ["errors", figureAt("errors")],
+  ["codes", countsAt("codes")],
+  ["finish reasons", countsAt("finish_reasons")],
+  ["USD", figureAt("cost_usd")],
+  ["without a price", figureAt("unpriced")],
+  ["prompt tokens", figureAt("prompt_tokens")],
+  ["completion tokens", figureAt("completion_tokens")],
+  ["completion tokens: half, 95 %", percentilesAt("completion_tokens_each")],
+  ["first content in ms: half, 95 %", percentilesAt("first_content_ms")],
+  ["whole call in ms: half, 95 %", percentilesAt("total_ms")],
+];
 
 export interface VersionFlags extends GatewayFlags, PlaceFlags {
   readonly to?: number;

@@ -4,6 +4,7 @@ import type { CacheSetting } from "./cache.ts";
 import type { PromptCaching } from "./prompt-cache.ts";
 import type { ModelListEntry } from "../chat.ts";
 import type { JsonObject } from "../json.ts";
+import { memoizePerObject } from "../memoization.ts";
 import type { CommonParameter } from "../params.ts";
 
 /** Names of routes (promise 1.3) contain no `:` and no `/`, so that a route cannot be mistaken for a model. */
@@ -46,6 +47,17 @@ export interface RouteTarget extends EntryCondition {
   readonly maxConcurrency: number | null;
   /** Set for a target of an inline route (promise 1.6): its parameters override the request's own. */
   readonly brought?: ModelListEntry;
+}
+
+/** Another target that gets a copy of calls of the route (promise 16.1), whose answers nobody waits for. */
+export interface RouteMirror extends EntryCondition {
+  readonly target: RouteTarget;
+  /** Calls whose content is not kept are copied to another vendor as well. */
+  readonly toOtherVendors: boolean;
+  /** How many copies may be in flight in one process; further ones are dropped. */
+  readonly maxInFlight: number;
+  /** How long a copy may take. */
+  readonly timeoutMs: number;
 }
 
 /** `provider:model` or `route:name`, with parameters that override the request's own. */
@@ -112,6 +124,8 @@ export interface Route {
   readonly targets: readonly RouteTarget[];
   /** Some of its targets are not for all calls; absent when all are. */
   readonly isConditional?: true;
+  /** Absent when no call is copied. */
+  readonly mirror?: RouteMirror;
   /** Further attempts at the same target; `null` when the route does not say. */
   readonly retries: number | null;
   /** Whether an attempt that ended by a time limit is repeated at the same target while another one is left. */
@@ -155,6 +169,26 @@ export const NO_TIMEOUTS: RouteTimeouts = {
 export const DEFAULT_QUEUE = { max: 64, timeoutMs: 5_000 } as const;
 /** `num_retries` when neither the request nor the route sets it (promise 7.1). */
 export const DEFAULT_RETRIES = 1;
+
+/** The rules for copies of the calls of a route that has a mirror: one attempt at its target, and no cache. */
+export const routeOfCopies = memoizePerObject((mirrored: Route): Route => {
+  const { mirror, isConditional: _isConditional, ...route } = mirrored;
+  const { target, timeoutMs } = mirror!;
+  return {
+    ...route,
+    strategy: "priority",
+    targets: [target],
+    retries: 0,
+    timeouts: { ...route.timeouts, totalMs: timeoutMs },
+    fallbacks: [],
+    contextWindowFallbacks: new Map(),
+    contentPolicyFallbacks: [],
+    onExhausted: "least_bad",
+    sticky: null,
+    hedge: null,
+    cache: "off",
+  };
+});
 
 /**
  * Makes a direct call a route of one target. Retries, timeouts and breaker settings are the defaults of its scope,

@@ -38,6 +38,7 @@ export function admittedMembers(record: CallRecord): Sparse<Pick<CallRecord, Adm
     stream: record.stream || undefined,
     limits: unlessEmpty(record.limits),
     metadata: record.metadata ?? undefined,
+    mirrorOf: record.mirrorOf ?? undefined,
   };
 }
 
@@ -59,7 +60,8 @@ type AdmittedMember =
   | "model"
   | "stream"
   | "limits"
-  | "metadata";
+  | "metadata"
+  | "mirrorOf";
 
 function sparseRecord(record: CallRecord): object {
   const text: Partial<Record<keyof CallRecord, unknown>> = mostMembers(record);
@@ -132,6 +134,7 @@ function sparseAttempt(attempt: Attempt): Sparse<Attempt> {
     nativeCode: attempt.nativeCode ?? undefined,
     retryAfterMs: attempt.retryAfterMs ?? undefined,
     fromCache: attempt.fromCache || undefined,
+    promptCacheMiss: attempt.promptCacheMiss ?? undefined,
     headMs: attempt.headMs ?? undefined,
     firstContentMs: attempt.firstContentMs ?? undefined,
     totalMs: attempt.totalMs ?? undefined,

@@ -1,6 +1,7 @@
 // One wide record for each call, from which the log line, metrics, traces and rows are made (promise 11.1). It never
 // holds text of a prompt or an answer.
 import type { CachedCall } from "../configured/cache.ts";
+import type { ChangedPiece } from "../configured/prompt-cache.ts";
 import type { ErrorCode } from "../errors.ts";
 import type { FinishReason, Usage } from "../chat.ts";
 import type { JsonObject } from "../json.ts";
@@ -47,6 +48,8 @@ export interface Attempt {
   readonly retryAfterMs: number | null;
   /** Whether no request was sent, because the answer came from the response cache. */
   readonly fromCache: boolean;
+  /** `null` where the provider found in its prompt cache what it had kept of the conversation, or nothing is known. */
+  readonly promptCacheMiss: PromptCacheMiss | null;
   /**
    * Milliseconds from the arrival of the call to the head of the provider's response, to the first content, and to the
    * end of the attempt.
@@ -55,6 +58,17 @@ export interface Attempt {
   readonly firstContentMs: number | null;
   readonly totalMs: number | null;
 }
+
+/**
+ * Why a provider read less of a prompt from its cache than was kept of the conversation's earlier call: that one went to
+ * another target or used another key, the prompt has changed since, the vendor keeps no prompt that long, or none of
+ * these, so that the vendor has dropped it or never found it.
+ */
+export type PromptCacheMiss =
+  | { readonly why: "other_target"; readonly earlier: string }
+  | { readonly why: "other_credential" | "not_found" }
+  | { readonly why: "prompt_changed"; readonly at: ChangedPiece }
+  | { readonly why: "too_old"; readonly agoMs: number };
 
 /** What a caller may see of an attempt: no host and no key (promise 7.6). */
 export function attemptSummary({ provider, model, status, code }: Attempt): JsonObject {
@@ -149,6 +163,18 @@ export interface MessageStatistics {
 /** In characters; callers choose the end user's name freely. */
 export const MAX_END_USER = 256;
 
+/** What became of the copy of a call for the mirror of its route (promise 16.1). */
+export interface CopiedCall {
+  /** The route whose mirror it is. */
+  readonly route: string;
+  /** The target of the mirror, `<provider>:<model>`. */
+  readonly target: string;
+  /** Of the copy, which has a record of its own; `null` when the call was not copied. */
+  readonly traceId: string | null;
+  /** Why the call was not copied; `null` when it was. */
+  readonly dropped: string | null;
+}
+
 /**
  * The recorder of the call writes the record while the call runs and publishes it once; after that it does not change.
  */
@@ -179,6 +205,10 @@ export interface CallRecord {
   readonly stream: boolean;
   /** The answer was an explanation, and no provider was called (promise 9.4). */
   readonly explained: boolean;
+  /** The trace id of the call that this one is a copy of; `null` for a call of a client. No sum and no limit counts a copy. */
+  readonly mirrorOf: string | null;
+  /** `null` when the call is not among those that a mirror copies. */
+  readonly mirror: CopiedCall | null;
   readonly status: number;
   readonly code: ErrorCode | null;
   /**

@@ -65,6 +65,8 @@ export interface CallRow {
   readonly total_ms: number;
   /** Targets that `when` and `share` leave out for the call; absent when there are none. */
   readonly passed_over?: readonly { readonly target: string; readonly why: string }[];
+  /** The target of the mirror that gets a copy of the call; absent when none does. */
+  readonly mirrored_to?: string;
   readonly attempts: readonly {
     readonly target: string;
     readonly at_ms: number;
@@ -205,7 +207,7 @@ function totalsOf({ calls, endedMs }: Run): Totals {
 }
 
 function callRow({ call, attempts, winner, code, endedMs }: CallTrace): CallRow {
-  const { passedOver } = call.prepared;
+  const { passedOver, copy } = call.prepared;
   return {
     at_ms: rounded(call.atMs),
     asked: call.asked,
@@ -218,6 +220,9 @@ function callRow({ call, attempts, winner, code, endedMs }: CallTrace): CallRow 
     ...(passedOver.length > 0 && {
       passed_over: passedOver.map(({ candidate }) => ({ target: candidate.target.name, why: candidate.passedOver! })),
     }),
+    ...(copy !== null &&
+      copy.verdict.passedOver === null &&
+      attempts.length > 0 && { mirrored_to: copy.mirror.target.name }),
     attempts: attempts.map(
       ({ target, startedMs, endedMs: attemptEndedMs, ending, code: attemptCode, status, isHedge, why }) => ({
         target,

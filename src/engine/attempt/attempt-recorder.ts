@@ -2,7 +2,7 @@
 import { emptyAttempt, type SentAttempt } from "../../core/record/empty-record.ts";
 import type { ErrorCode } from "../../core/errors.ts";
 import type { Usage } from "../../core/chat.ts";
-import type { Attempt, UsageSource } from "../../core/record/record.ts";
+import type { Attempt, PromptCacheMiss, UsageSource } from "../../core/record/record.ts";
 import type { CallClock } from "../call/call-clock.ts";
 
 export class AttemptRecorder {
@@ -69,6 +69,11 @@ export class AttemptRecorder {
   usageKnown(usage: Usage | null, source: UsageSource | null): void {
     this.#row.usage = usage;
     this.#row.usageSource = source;
+  }
+
+  /** Records why the provider did not find in its prompt cache what it had kept. */
+  missedPromptCache(miss: PromptCacheMiss): void {
+    this.#row.promptCacheMiss = miss;
   }
 
   /** Records the end of the request; only the first call records a time. */

@@ -2,7 +2,7 @@
 import type { ChatRequest } from "../../core/chat.ts";
 import { type MaybePromise, whenReady } from "../../core/maybe-promise.ts";
 import type { Target } from "../../core/target.ts";
-import type { EncodedRequest, Provider } from "../../providers/provider.ts";
+import type { Provider } from "../../providers/provider.ts";
 import type { EncodedThere } from "../long-bodies/long-body-worker.ts";
 import type { Call } from "../call/call.ts";
 import { warned } from "../carriers/opened-request.ts";
@@ -12,28 +12,37 @@ import { encodedRequest, type TaskPart } from "../fit/task-parts.ts";
 import { unfit } from "../fit/unfit-for-target.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { withFetchedParts } from "./fetch-parts.ts";
+import { promptPieces } from "./prompt-pieces.ts";
 
 /**
  * Fetches the content that the provider accepts only as bytes, and encodes the request; of a task, only the inputs of
- * `part` unless that is null. Throws UnfitForTarget.
+ * `part` unless that is null. With `tellsPrompt`, the pieces of the prompt are told. Throws UnfitForTarget.
  */
 export function encodedFor(
   fitted: ChatRequest,
   { provider, target }: Pick<Resolved, "provider" | "target">,
   call: Call,
   part: TaskPart | null = null,
+  tellsPrompt = false,
 ): MaybePromise<EncodedThere> {
   const called = withClientHead(target, provider, fitted, call.clientHead);
   return whenReady(withFetchedParts(fitted, provider, target.model, call), (request) =>
     request.held === undefined
-      ? encodedHere(request, called, provider, part)
-      : encodedThere(request, called, call, part),
+      ? encodedHere(request, called, provider, part, tellsPrompt)
+      : encodedThere(request, called, call, part, tellsPrompt),
   );
 }
 
-function encodedHere(request: ChatRequest, target: Target, provider: Provider, part: TaskPart | null): EncodedRequest {
+function encodedHere(
+  request: ChatRequest,
+  target: Target,
+  provider: Provider,
+  part: TaskPart | null,
+  tellsPrompt: boolean,
+): EncodedThere {
   try {
-    return encodedRequest(request, provider, target, part);
+    const encoded = encodedRequest(request, provider, target, part);
+    return tellsPrompt ? { ...encoded, prompt: promptPieces(request) } : encoded;
   } catch (thrown) {
     throw unfit(thrown);
   }
@@ -45,9 +54,10 @@ async function encodedThere(
   target: Target,
   call: Call,
   part: TaskPart | null,
+  tellsPrompt: boolean,
 ): Promise<EncodedThere> {
   try {
-    return await call.context.longRequests!.encode(request, target, call.context.clock.now(), part);
+    return await call.context.longRequests!.encode(request, target, call.context.clock.now(), part, tellsPrompt);
   } catch (thrown) {
     throw unfit(thrown);
   }

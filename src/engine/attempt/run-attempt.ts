@@ -26,6 +26,7 @@ import type { AttemptMeter } from "../metering/attempt-meter.ts";
 import type { RouteCandidate } from "../plan/candidate.ts";
 import type { ReadyTarget } from "../ways/ready-target.ts";
 import { isOwn, type ObjectsWatch } from "../objects/call-objects.ts";
+import { type PromptWatch, watchPrompt } from "./prompt-watch.ts";
 import { resolveCredential } from "./resolve-credential.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { UnfitForTarget } from "../fit/unfit-for-target.ts";
@@ -55,6 +56,8 @@ export interface OpenAttempt {
   readonly meter: AttemptMeter;
   /** Reads what the answer hands out; `null` where it hands out nothing that lives at the vendor. */
   readonly objects: ObjectsWatch | null;
+  /** Learns what the provider's prompt cache has of the conversation; `null` where that is not asked. */
+  readonly prompt: PromptWatch | null;
   /** Headers of the provider's response that the client receives. */
   passedHeaders: Readonly<Record<string, string>>;
   /** Releases everything that the attempt holds; only the first call has an effect. */
@@ -201,9 +204,10 @@ export class AttemptRun<T> {
     const resolving = resolveCredential(withoutCredential, candidate, call);
     const resolved = isPending(resolving) ? await resolving : resolving;
     const fitted = fittedAt(ready.ready, resolved, call);
+    const prompt = watchPrompt(candidate, resolved, call);
 
     // 5. where the response cache is on, an answer that was kept, or the request that equal calls share
-    const cached = use === null ? null : await this.#lookUp(use, fitted, resolved, meter);
+    const cached = use === null ? null : await this.#lookUp(use, fitted, resolved, meter, prompt !== null);
     const sends = cached === null || cached.sends;
 
     // 6. a slot among the attempts in flight at the target, for an attempt that sends something
@@ -219,7 +223,10 @@ export class AttemptRun<T> {
     cached?.under(lifetime.signal);
 
     // 8. the breaker of the target, whose probe this attempt may be
-    if (sends) this.#enterBreaker();
+    if (sends) {
+      this.#enterBreaker();
+      call.sendsTo(resolved.target);
+    }
 
     const settle = (outcome: Outcome): void => this.#settle(outcome);
     this.#open = {
@@ -235,6 +242,7 @@ export class AttemptRun<T> {
       lifetime,
       meter,
       objects: watchOf(fitted, resolved, call),
+      prompt,
       passedHeaders: {},
       settle,
     };
@@ -247,13 +255,14 @@ export class AttemptRun<T> {
     fitted: FittedRequest,
     resolved: Resolved,
     meter: AttemptMeter,
+    tellsPrompt: boolean,
   ): Promise<CachedAttempt | null> {
     const call = this.#call;
     if (use.kind === "bypassed") {
       call.recorder.cached(bypassedCall(use.why));
       return null;
     }
-    const encoded = await encodedFor(fitted.request, resolved, call);
+    const encoded = await encodedFor(fitted.request, resolved, call, null, tellsPrompt);
     const cached = await lookUp(use, encoded, resolved, this.#candidate.route.name, call);
     this.#cached = cached;
     call.recorder.cached(cached.recorded);
@@ -309,6 +318,7 @@ export class AttemptRun<T> {
     else this.#leaveSlot?.();
     this.#cached?.leave();
     this.#meter?.close();
+    this.#open?.prompt?.ended(this.#open.requests);
   }
 }
 

@@ -132,6 +132,11 @@ export class CallLifetime implements BytesHolder {
     return () => inFlight.delete(end);
   }
 
+  /** Whether the call goes on when its client leaves. */
+  get isDetached(): boolean {
+    return this.#isDetached;
+  }
+
   /** Ends everything that is in flight, for the reason that the client receives. */
   readonly abandon = (reason: unknown): void => this.#cancellation.abort(reason);
 

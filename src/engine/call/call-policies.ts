@@ -228,9 +228,10 @@ export class CallPolicies {
   }
 
   /**
-   * Returns the request as a target may receive it that is sent what the client wrote. Throws `policy_violation`.
+   * Returns the request as a target may receive it that is sent what the client wrote or, without one, as every such
+   * target may. Throws `policy_violation`.
    */
-  written(request: ChatRequest, target: PolicyTarget): ChatRequest {
+  written(request: ChatRequest, target: PolicyTarget | null): ChatRequest {
     const guards = this.#guards(this.#policies.inputGuards, target);
     const { written } = request;
     if (guards.length === 0 || written === undefined) return request;

@@ -11,6 +11,7 @@ import {
   type Attempt,
   type CallCost,
   type CallRecord,
+  type CopiedCall,
   type LimitOutcome,
   MAX_END_USER,
   type PlanStep,
@@ -62,7 +63,7 @@ export class CallRecorder {
     this.#toolRows = this.#record.tools as Readonly<ToolRun>[];
   }
 
-  readonly authenticated = (token: AccessToken): void => {
+  readonly authenticated = (token: Pick<AccessToken, "id" | "tenantId" | "projectId" | "userId">): void => {
     this.#record.tokenId = token.id;
     this.#record.tenantId = token.tenantId;
     // a personal token may access several projects, and the request names one of them
@@ -116,6 +117,16 @@ export class CallRecorder {
   explained(): void {
     this.#record.explained = true;
     this.#record.status = 200;
+  }
+
+  /** Records that the call is a copy of another one. */
+  mirrors(traceId: string): void {
+    this.#record.mirrorOf = traceId;
+  }
+
+  /** Records what became of the copy of the call. */
+  copied(copy: CopiedCall): void {
+    this.#record.mirror = copy;
   }
 
   /** Returns `null` when the call is not traced. */

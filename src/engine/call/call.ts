@@ -21,6 +21,7 @@ import { ContentRecorder } from "../content/content-recorder.ts";
 import type { ChatContext } from "./context.ts";
 import type { FittedRequest } from "../fit/fit.ts";
 import { CallServices } from "../guards/outside-verdicts.ts";
+import { endpointOf } from "../guards/outside-endpoint.ts";
 import { GuardScheduler } from "../guards/guard-scheduler.ts";
 import { Eligibility } from "../plan/eligibility.ts";
 import { CallMeter } from "../metering/call-meter.ts";
@@ -65,6 +66,7 @@ export class Call {
   readonly #headers: Headers;
   readonly #clientIp: () => string | null;
   #eligibility: Eligibility | null = null;
+  #whenSent: ((target: Target) => void) | null = null;
 
   constructor(
     received: ReceivedCall,
@@ -91,7 +93,7 @@ export class Call {
     this.showsCost = showsCost;
     this.meter = this.#meterOf(received, sent, principal);
     const policies = this.snapshot.policies.of(principal.tenantId, principal.projectId);
-    this.services = policies?.hasServices === true ? this.#openServices() : null;
+    this.services = policies?.hasServices === true ? this.#openServices(received.snapshot) : null;
     this.policies = policies === null ? null : this.#policiesOf(policies, sent, principal, received.clientIp);
     this.content = isExplained ? null : this.#contentOf(sent, principal);
     lifetime.authorized(this.meter, this.content);
@@ -132,22 +134,21 @@ export class Call {
       clientIp: () => clientIp() ?? "",
       now: () => this.record.startedAtMs,
       outcomes,
-      scheduler: new GuardScheduler(guards, {
-        tenantId,
-        signal: this.signal,
-        ...(this.services !== null && { services: this.services }),
-      }),
+      scheduler: new GuardScheduler(guards, { tenantId, signal: this.signal, services: this.services }),
       longRequests,
     });
   }
 
-  #openServices(): CallServices {
+  /** `snapshot` has the providers of every scope, because a guard uses those of its policy's. */
+  #openServices(snapshot: Snapshot): CallServices {
+    const { guardServices, providers, credentials, clock } = this.context;
     const uses: GuardServiceUse[] = [];
     this.recorder.judgedBy(uses);
     return new CallServices({
-      services: this.context.guardServices,
+      services: guardServices,
+      endpointOf: (service) => endpointOf(service, { snapshot, providers, credentials, now: () => clock.now() }),
       uses,
-      monotonic: () => this.context.clock.monotonic(),
+      monotonic: () => clock.monotonic(),
       waiting: (verdict) => this.clock.waiting(verdict),
     });
   }
@@ -166,20 +167,34 @@ export class Call {
     }));
   }
 
+  /** `copy` is called with the target when the first request of the call is about to be sent to a provider. */
+  copiedBy(copy: (target: Target) => void): void {
+    this.#whenSent = copy;
+  }
+
+  /** Called when a request is about to be sent to this target. */
+  sendsTo(target: Target): void {
+    const copy = this.#whenSent;
+    if (copy === null) return;
+    this.#whenSent = null;
+    copy(target);
+  }
+
+  /** Searches what is kept of the call: that is prepared after its end, when its signal does not matter any more. */
+  schedulerOfKept(tenantId: string): GuardScheduler {
+    return new GuardScheduler(this.context.guards, {
+      tenantId,
+      signal: null,
+      services: this.services?.unrecorded() ?? null,
+    });
+  }
+
   #contentOf(sent: ChatRequest, { tenantId, projectId }: Principal): ContentRecorder | null {
     const { contentLogs } = this.snapshot;
     const rules = contentLogs.size === 0 ? undefined : contentLogs.get(projectId);
     if (rules === undefined || !isSampled(this.traceId, rules.sample)) return null;
-    const { guards, longRequests } = this.context;
     const policies = this.snapshot.policies.of(tenantId, projectId);
-    // the content is prepared after the end of the call, whose signal does not matter any more
-    const services = this.services?.unrecorded();
-    const scheduler = new GuardScheduler(guards, {
-      tenantId,
-      signal: null,
-      ...(services !== undefined && { services }),
-    });
-    return new ContentRecorder(rules, policies, sent, scheduler, longRequests);
+    return new ContentRecorder(rules, policies, sent, this.schedulerOfKept(tenantId), this.context.longRequests);
   }
 
   /** Returns one of the client's own HTTP headers, by lower-case name. */

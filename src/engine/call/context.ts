@@ -6,6 +6,7 @@ import type { ResponseCache } from "../../cache/response-cache.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import type { CredentialProvider } from "../../core/configured/credential.ts";
+import type { RouteMirror } from "../../core/configured/route.ts";
 import type { ServerLimits, Snapshot } from "../../core/snapshot.ts";
 import type { Tracing } from "../../core/record/trace.ts";
 import type { Events } from "../../core/record/event.ts";
@@ -15,6 +16,7 @@ import type { Observer } from "../../observe/observer.ts";
 import type { Provider } from "../../providers/provider.ts";
 import type { Slots } from "../../routing/concurrency.ts";
 import type { Health } from "../../routing/health/health.ts";
+import type { KeptPrompts } from "../../routing/kept-prompts.ts";
 import type { Hedging } from "../../routing/plan/hedging.ts";
 import type { Ledger } from "../../store/journal/ledger.ts";
 import type { Actor } from "../../store/records.ts";
@@ -63,6 +65,8 @@ export interface ChatContext {
   /** `null` when non-streaming answers of any length are read and written in the thread that serves calls. */
   readonly longTasks: LongTasks | null;
   readonly traffic: Traffic;
+  /** `null` when no calls are copied to mirrors. */
+  readonly copies: Copies | null;
   /** `null` when answers are not kept. */
   readonly cache: ResponseCache | null;
   /** What operations keep of calls for a while; `null` where nothing is kept. */
@@ -88,11 +92,23 @@ export interface ChatContext {
   readonly onCharged: OnCharged;
 }
 
+/** The copies of calls in flight, and what they have apart from the calls of clients (promise 16.1). */
+export interface Copies extends Traffic {
+  /** What copies learn of targets does not concern the calls of clients. */
+  readonly routing: Routing;
+  /**
+   * Takes a place for a copy; only so many may be in flight for one mirror. Returns what releases the place; `null` when
+   * there is none.
+   */
+  begin(mirror: RouteMirror): (() => void) | null;
+}
+
 /** What is known of upstreams, and a source of random numbers. */
 export interface Routing {
   readonly health: Health;
   readonly hedging: Hedging;
   readonly concurrency: Slots;
+  readonly prompts: KeptPrompts;
   /** Returns a number of at least 0 and below 1. */
   random(): number;
 }

@@ -16,7 +16,7 @@ import { withClientHead } from "../fit/caller-headers.ts";
 import { estimateAttempt } from "../metering/attempt-estimate.ts";
 import { withStandIns } from "./explained-content.ts";
 import { isOn } from "../call/header-switch.ts";
-import type { Prepared } from "../plan/stages.ts";
+import type { PlannedCopy, Prepared } from "../plan/stages.ts";
 import type { RouteCandidate, RouteStage } from "../plan/candidate.ts";
 import { settingOrigins, settingsFor } from "../fit/fit-settings.ts";
 import { encodedRequest, firstPart } from "../fit/task-parts.ts";
@@ -78,7 +78,8 @@ export async function replyExplained(
   call: Call,
   session: ToolSession | null,
 ): Promise<Response> {
-  const candidates = prepare(session?.request ?? sent).stages.flatMap((stage, place) =>
+  const { stages, copy } = prepare(session?.request ?? sent);
+  const candidates = stages.flatMap((stage, place) =>
     stage.candidates
       .toSorted((a, b) => a.order - b.order || b.weight - a.weight)
       .map((candidate) => ({ candidate, stage, place })),
@@ -98,7 +99,7 @@ export async function replyExplained(
     if (one.refusal === null) for (const secret of knownSecrets(one, http, call)) secrets.add(secret);
   }
   const masker = openMasker(secrets);
-  const explained = await explanation(first, planned, masker, call, session);
+  const explained = await explanation(first, planned, masker, call, session, copy);
   await yieldToLoop();
   const body = JSON.stringify(explained, null, 2);
   call.recorder.explained();
@@ -188,6 +189,7 @@ async function explanation(
   masker: Masker,
   call: Call,
   session: ToolSession | null,
+  copy: PlannedCopy | null,
 ): Promise<JsonObject> {
   const {
     principal,
@@ -216,11 +218,16 @@ async function explanation(
       disable_stop_sequence_limit: { value: settings.disableStopSequenceLimit, from: origins.disableStopSequenceLimit },
     },
     targets: await explainedTargets(all, masker, call),
+    ...(copy !== null && { mirror: explainedCopy(copy) }),
     ...(session !== null && { tool_servers: session.servers.map((server) => explainedToolServer(server, masker)) }),
     limits: await explainedLimits(planned, call),
     policies: (call.policies?.all ?? []).map(explainedPolicy),
     configuration: call.snapshot.version,
   };
+}
+
+function explainedCopy({ mirror: { target }, verdict: { passedOver: why } }: PlannedCopy): JsonObject {
+  return { target: target.name, copies: why === null, why };
 }
 
 /** Explains one target after another: together they would be one long piece of work that delays other calls. */

@@ -14,7 +14,7 @@ import type {
   VendorForm,
   WrittenRequest,
 } from "../../core/chat.ts";
-import type { CacheMarks } from "../../core/configured/prompt-cache.ts";
+import type { CacheMarks, PromptPieces } from "../../core/configured/prompt-cache.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { JsonEdit } from "../../core/request/json-edit.ts";
 import type { OperationName } from "../../core/operation.ts";
@@ -27,6 +27,7 @@ import { readingOf } from "../../providers/sandbox/reading.ts";
 import type { ThreadReply, ThreadRequest } from "../../wire/request-thread.ts";
 import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import { type Fetched, type Place, placesToFetch, withContent } from "../attempt/content-places.ts";
+import { promptPieces } from "../attempt/prompt-pieces.ts";
 import { leavesAny, openedEdits, openedMessages } from "../carriers/opened-request.ts";
 import { cutWithMargin, type Fitting } from "../content/content-size.ts";
 import { fitConversation } from "../fit/fit-conversation.ts";
@@ -129,6 +130,7 @@ export interface EncodeNativeQuestion {
   readonly cacheMarks?: CacheMarks;
   readonly target: Target;
   readonly nowMs: number;
+  readonly tellsPrompt: boolean;
 }
 
 /** A request as it is sent, signed. */
@@ -137,6 +139,8 @@ export interface EncodedThere extends EncodedRequest {
   readonly leavesReasoning?: boolean;
   /** Members of the conversation that the provider is not sent. */
   readonly left?: readonly string[];
+  /** The pieces of the prompt, where they are asked for; null where the request does not tell all of it. */
+  readonly prompt?: PromptPieces | null;
 }
 
 export interface EncodeQuestion {
@@ -152,6 +156,8 @@ export interface EncodeQuestion {
   readonly nowMs: number;
   /** The inputs of a task that are written; `null` for all. */
   readonly part: TaskPart | null;
+  /** Whether the pieces of the prompt are told. */
+  readonly tellsPrompt: boolean;
 }
 
 interface Held extends HeldRequest {
@@ -193,26 +199,32 @@ class HeldConversations {
 
   async encodeNative({
     conversation,
-    spoken: { operation, circumstance },
+    spoken,
     edits,
     masks,
     opening,
     cacheMarks,
     target,
     nowMs,
+    tellsPrompt,
   }: EncodeNativeQuestion): Promise<EncodedThere> {
     const provider = providers.get(target.family)!;
     const { request, search } = this.#heldOf(conversation);
     const written = request.written!;
     const masked = masks.length === 0 ? [] : search!.maskedWritten(masks);
-    const native = provider.native!(operation, target.model, circumstance)!;
+    const native = provider.native!(spoken.operation, target.model, spoken.circumstance)!;
     const opened = opening === null ? [] : openedEdits(written.body, native, opening);
     const sent = {
       ...request,
-      written: { ...written, edits: [...masked, ...edits, ...opened], ...(cacheMarks !== undefined && { cacheMarks }) },
+      written: {
+        ...written,
+        spoken,
+        edits: [...masked, ...edits, ...opened],
+        ...(cacheMarks !== undefined && { cacheMarks }),
+      },
     };
     const bytes = await signedBytes(native.encodeRequest(withMarkEdits(sent, native), target), provider, target, nowMs);
-    return { ...bytes, leavesReasoning: leavesAny(opened) };
+    return { ...bytes, ...(tellsPrompt && { prompt: promptPieces(sent) }), leavesReasoning: leavesAny(opened) };
   }
 
   async encode({
@@ -224,6 +236,7 @@ class HeldConversations {
     target,
     nowMs,
     part,
+    tellsPrompt,
   }: EncodeQuestion): Promise<EncodedThere> {
     const one = this.#heldOf(conversation);
     const guarded = masks.length === 0 ? one : one.search!.masked(masks);
@@ -241,6 +254,7 @@ class HeldConversations {
     const encoded = encodedRequest(request, provider, target, part);
     return {
       ...(await signedBytes(encoded, provider, target, nowMs)),
+      ...(tellsPrompt && { prompt: promptPieces(request) }),
       leavesReasoning: opened?.isWhole === false,
       left: fitted.left,
     };

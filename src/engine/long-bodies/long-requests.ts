@@ -70,9 +70,15 @@ export interface LongRequests {
   lastThatFit(request: ChatRequest, characters: number): Promise<Fitting>;
   /**
    * Returns the request as it is sent to the target, signed; of a task, only the inputs of `part` unless that is null.
-   * Throws what the encoder throws.
+   * With `tellsPrompt`, the pieces of the prompt are told. Throws what the encoder throws.
    */
-  encode(request: ChatRequest, target: Target, nowMs: number, part: TaskPart | null): Promise<EncodedThere>;
+  encode(
+    request: ChatRequest,
+    target: Target,
+    nowMs: number,
+    part: TaskPart | null,
+    tellsPrompt: boolean,
+  ): Promise<EncodedThere>;
   release(request: ChatRequest): void;
 }
 
@@ -124,7 +130,7 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
         throw thrown;
       }
     },
-    encode(request, target, nowMs, part) {
+    encode(request, target, nowMs, part, tellsPrompt) {
       const { id: conversation } = request.held!;
       const { spoken, edits = [], maskedBy: masks = [], carriers: opening = null, cacheMarks } = request.written ?? {};
       if (spoken !== undefined)
@@ -137,6 +143,7 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
           ...(cacheMarks !== undefined && { cacheMarks }),
           target,
           nowMs,
+          tellsPrompt,
         });
       return ask(conversation, "encode", {
         conversation,
@@ -147,6 +154,7 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
         target,
         nowMs,
         part,
+        tellsPrompt,
       });
     },
     async search(request, guards, search) {

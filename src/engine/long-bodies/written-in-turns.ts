@@ -1,5 +1,6 @@
 // Writes long texts, and JSON values with long texts, as bytes in several turns of the event loop (promise 5.8).
 import { isObject, type Json } from "../../core/json.ts";
+import { isHighSurrogate } from "../../core/text/surrogates.ts";
 import { joinedBytes } from "../../wire/body-bytes.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import { LONG_TEXT } from "./read-in-turns.ts";
@@ -93,13 +94,9 @@ function withTexts(value: Json, replaced: (text: string) => string): Json {
 export function* piecesOf(text: string, length: number): Generator<string> {
   for (let start = 0; start < text.length;) {
     const cut = start + length;
-    const cutsPair = cut < text.length && isLeading(text.charCodeAt(cut - 1));
+    const cutsPair = cut < text.length && isHighSurrogate(text.charCodeAt(cut - 1));
     const end = !cutsPair ? cut : length > 1 ? cut - 1 : cut + 1;
     yield text.slice(start, end);
     start = end;
   }
-}
-
-function isLeading(unit: number): boolean {
-  return unit >= 0xd800 && unit <= 0xdbff;
 }

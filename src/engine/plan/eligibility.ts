@@ -26,9 +26,11 @@ export interface Verdict {
   readonly share: number | null;
   /** Nothing but its share leaves the call out. */
   readonly isOutsideShare: boolean;
+  /** The condition could not be evaluated. */
+  readonly hasFailed: boolean;
 }
 
-export const FOR_THE_CALL: Verdict = { passedOver: null, share: null, isOutsideShare: false };
+export const FOR_THE_CALL: Verdict = { passedOver: null, share: null, isOutsideShare: false, hasFailed: false };
 
 export class Eligibility {
   readonly #source: EligibilitySource;
@@ -70,7 +72,7 @@ export class Eligibility {
     for (const entry of entries) {
       const { when, share } = entry;
       const refusal = when === undefined ? null : this.#refusalBy(when);
-      if (refusal !== null) verdicts.set(entry, { ...FOR_THE_CALL, passedOver: refusal });
+      if (refusal !== null) verdicts.set(entry, { ...FOR_THE_CALL, ...refusal });
       else if (share === undefined) verdicts.set(entry, FOR_THE_CALL);
       else {
         const isInside = at >= from && at < from + share;
@@ -81,17 +83,18 @@ export class Eligibility {
     return verdicts;
   }
 
-  #refusalBy(when: string): string | null {
+  #refusalBy(when: string): Pick<Verdict, "passedOver" | "hasFailed"> | null {
     try {
-      return compileCondition(when).holds(this.#facts) ? null : "`when` is false";
+      return compileCondition(when).holds(this.#facts) ? null : { passedOver: "`when` is false", hasFailed: false };
     } catch (thrown) {
-      return `\`when\` could not be evaluated: ${(thrown as Error).message.split("\n")[0]!}`;
+      const [why] = (thrown as Error).message.split("\n");
+      return { passedOver: `\`when\` could not be evaluated: ${why!}`, hasFailed: true };
     }
   }
 }
 
 function outside(share: number): Verdict {
-  return { passedOver: `the call is not in its share of ${share} %`, share: null, isOutsideShare: true };
+  return { ...FOR_THE_CALL, passedOver: `the call is not in its share of ${share} %`, isOutsideShare: true };
 }
 
 /** A header that was not sent is an empty text, so that a condition need not ask for it first. */

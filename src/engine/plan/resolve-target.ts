@@ -21,6 +21,9 @@ export interface Resolved {
   /** Set where the target is sent what the client wrote; `provider` then has the operation in place of chat completions. */
   readonly spoken?: SpokenOperation;
 }
+/** What a request may say of where it goes. */
+export type TargetOptions = Pick<CallOptions, "baseUrl" | "baseUrlField" | "credentials" | "headers" | "settings">;
+
 const NO_CREDENTIALS: readonly StoredCredential[] = [];
 
 /**
@@ -30,7 +33,7 @@ const NO_CREDENTIALS: readonly StoredCredential[] = [];
 export function targetFor(
   providerId: string,
   model: string,
-  options: CallOptions,
+  options: TargetOptions,
   snapshot: Snapshot,
   providers: ReadonlyMap<string, Provider>,
 ): Resolved {
@@ -77,7 +80,7 @@ export function targetFor(
  * Returns the credential that the request contains; one of a cloud overrides `api_key`. Throws `invalid_request` for a
  * form that the provider does not accept.
  */
-function broughtCredential({ credentials }: CallOptions, provider: Provider): StoredCredential | null {
+function broughtCredential({ credentials }: TargetOptions, provider: Provider): StoredCredential | null {
   if (credentials.size === 0) return null;
   for (const [form, { field }] of credentials)
     if (form !== "key" && !provider.credentials.includes(form))
@@ -92,7 +95,7 @@ function broughtCredential({ credentials }: CallOptions, provider: Provider): St
 
 /** Leaves out settings that the provider does not use; fit.ts reports them. */
 function settingsOf(
-  { settings: brought }: CallOptions,
+  { settings: brought }: TargetOptions,
   { settings: stored }: ProviderSettings,
   provider: Provider,
 ): Readonly<Record<string, string>> {
@@ -108,7 +111,7 @@ function settingsOf(
 function filledAddress(
   template: string,
   values: Readonly<Record<string, string>>,
-  { settings: brought }: CallOptions,
+  { settings: brought }: TargetOptions,
   { id }: ProviderSettings,
   provider: Provider,
 ): string {

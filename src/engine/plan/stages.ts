@@ -12,6 +12,8 @@ import {
   isConditional,
   type Route,
   type RouteFallback,
+  type RouteMirror,
+  routeOfCopies,
   type RouteTarget,
 } from "../../core/configured/route.ts";
 import { cachesPrompts } from "../../core/snapshot.ts";
@@ -39,6 +41,16 @@ export interface Prepared {
   readonly route: Route;
   /** Candidates for which the call is left out by `when` or `share`, in the order in which their stages were made. */
   readonly passedOver: readonly PassedOver[];
+  /** The copy of the call for the mirror of its route; `null` when the route has none. */
+  readonly copy: PlannedCopy | null;
+}
+
+export interface PlannedCopy {
+  readonly mirror: RouteMirror;
+  /** The rules of the copy, with the target of the mirror alone. */
+  readonly route: Route;
+  /** Whether the call is among those that are copied. */
+  readonly verdict: Verdict;
 }
 
 export interface PassedOver {
@@ -110,6 +122,40 @@ export function prepare(
     stages,
     route,
     passedOver,
+    copy: route.mirror === undefined ? null : plannedCopy(preparing, route, route.mirror),
+    contextWindowStage: contextWindowStageOf,
+    contentPolicyStages: contentPolicyStagesOf,
+  };
+}
+
+function plannedCopy(preparing: Preparing, route: Route, mirror: RouteMirror): PlannedCopy {
+  const verdict = verdictsOf(preparing, route, [mirror], "the mirror").get(mirror)!;
+  return { mirror, route: routeOfCopies(route), verdict };
+}
+
+/** Plans the copy of a call, which has one target. `route` is that of the planned copy. */
+export function prepareCopy(
+  sent: ChatRequest,
+  principal: Principal,
+  http: Headers,
+  call: PlannedCall,
+  route: Route,
+): Prepared {
+  const preparing: Preparing = { sent, principal, http, call, entered: new Set([route.name]), passedOver: [] };
+  const serving = new ServingRoute(preparing, route, sent, {
+    variant: "",
+    covered: true,
+    redirect: null,
+    via: route.name,
+    passedOver: null,
+  });
+  call.deadline.boundByRoute(route.timeouts.totalMs);
+  call.recorder.targeted(route.targets[0]!, route.name);
+  return {
+    stages: routeStages(preparing, serving, null, `the mirror of route ${route.name}`),
+    route,
+    passedOver: preparing.passedOver,
+    copy: null,
     contextWindowStage: contextWindowStageOf,
     contentPolicyStages: contentPolicyStagesOf,
   };

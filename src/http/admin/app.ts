@@ -26,6 +26,7 @@ import { logOperations } from "./calls/logs.ts";
 import type { AuditReads } from "../../store/audit/audit-reads.ts";
 import type { AdminContext, AdminOperation, AdminStore } from "./operation.ts";
 import { type AdminEnv, refuseOtherMethods, serveOperations } from "./request/admin-request.ts";
+import { routeComparisonOperations } from "./configured/route-comparison.ts";
 import { routeSimulationOperations } from "./configured/route-simulation.ts";
 import { SESSION_OPERATIONS } from "./identity/sessions.ts";
 import { DRAIN_OPERATIONS } from "./health/drains.ts";
@@ -102,6 +103,7 @@ export function adminOperations(
       policies: objectVersionOperations("policies", reads),
     }),
     ...routeSimulationOperations(simulations, configured),
+    ...routeComparisonOperations(reads, configured),
     ...policySimulationOperations(simulations, configured),
     ...draftOperations(() => store!.drafts, configured),
     ...historyOperations({ rules, dependencies }),

@@ -21,6 +21,9 @@ export const label = z
   .max(100)
   .regex(/^[^\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]*$/u, "expected one line without control characters");
 export const time = z.iso.datetime().meta({ description: "Time in UTC." });
+export const percentiles = z
+  .strictObject({ p50: z.int().nullable(), p95: z.int().nullable() })
+  .meta({ id: "Percentiles" });
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 /** A day means its beginning in UTC. */
 export const instant = z

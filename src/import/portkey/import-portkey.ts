@@ -7,6 +7,7 @@ import type { ForeignNode } from "../foreign-file.ts";
 import type { GatewayImport, ImportContext } from "../gateway-import.ts";
 import type { Mapping, Value } from "../reference.ts";
 import { shownPath } from "../shown-path.ts";
+import { conditionOf, exclusive } from "./conditions.ts";
 import { type Leg, placesOf } from "./leg.ts";
 import { type Stages, stagesOf, withInherited } from "./plan.ts";
 import { type RouteSetting, routeSettings, written } from "./route-settings.ts";
@@ -87,7 +88,10 @@ function setDefaults(settings: readonly RouteSetting[], context: ImportContext):
   claims.without(foreign.root.members.get("default_params"), "parameters belong to the targets of a route");
 }
 
-/** Conditions on the model that the client asks for are routes of this name; others have no counterpart. */
+/**
+ * Conditions on the model that the client asks for are routes of this name; those on metadata and parameters are
+ * conditions of the targets of the route that the config becomes.
+ */
 function importConditions(
   config: ForeignNode,
   name: string,
@@ -108,11 +112,14 @@ function importConditions(
   );
   /** What clients ask for, with the name of the target and what the report says of. */
   const asked = new Map<string, { readonly target: string; readonly nodes: (ForeignNode | undefined)[] }>();
+  const conditional: { readonly when: string; readonly target: string; readonly node: ForeignNode }[] = [];
   for (const condition of strategy.members.get("conditions")?.items ?? []) {
     const query = condition.members.get("query");
     const then = textOf(condition.members.get("then")) ?? "";
     const model = query?.members.size === 1 ? modelAsked(query) : null;
-    if (model === null || !byName.has(then)) {
+    const when = model === null && byName.has(then) ? conditionOf(query) : null;
+    if (when !== null) conditional.push({ when, target: then, node: condition });
+    else if (model === null || !byName.has(then)) {
       claims.without(
         query,
         "calls are not told apart by this; clients name the route that they want, such as the one of the target's name",
@@ -125,20 +132,46 @@ function importConditions(
   if (asked.has(name)) claims.without(standard, "a condition is about the model of the route's name");
   else asked.set(name, { target: wordOf(standard) ?? "", nodes: [standard] });
   for (const target of byName.keys())
-    if (![...asked.values()].some((each) => each.target === target) && !asked.has(target))
+    if (![...asked.values(), ...conditional].some((each) => each.target === target) && !asked.has(target))
       asked.set(target, { target, nodes: [] });
   const made = new Map<string, string[]>();
   for (const [model, { target, nodes }] of asked) {
     const found = byName.get(target);
     if (found === undefined) continue;
-    const routes = makeRoutes(model, found.stages, [...found.settings, ...settings], context);
+    const isConditional = model === name && conditional.length > 0;
+    const stages = isConditional
+      ? conditionalStages(found.stages, conditional, (one) => byName.get(one)!.stages)
+      : found.stages;
+    const routes = makeRoutes(model, stages, [...found.settings, ...settings], context);
     for (const node of nodes) sayAsked(node, model, routes, context);
+    if (isConditional)
+      for (const { node, target: other } of conditional) {
+        const at = (): readonly string[] => routes.map((route) => `routes.${route}.targets`);
+        claims.changed(node.members.get("query"), at, "metadata counts that stands in the body of the request");
+        claims.taken(node.members.get("then"), at);
+        made.set(other, [...(made.get(other) ?? []), ...routes]);
+      }
     made.set(target, [...(made.get(target) ?? []), ...routes]);
   }
   const placed = (routes: readonly string[]) => () => routes.map((route) => `routes.${route}`);
   for (const [target, routes] of made) claims.taken(byName.get(target)!.node.members.get("name"), placed(routes));
   claims.taken(strategy.members.get("mode"), placed([...made.values()].flat()));
   claims.without(standard, "the default names no target");
+}
+
+/** The targets of each condition are for the calls for which it is the first to hold; the default is for the others. */
+function conditionalStages(
+  standard: Stages,
+  conditional: readonly { readonly when: string; readonly target: string }[],
+  stagesOfTarget: (name: string) => Stages,
+): Stages {
+  const conditions = conditional.map(({ when }) => when);
+  const under = (stages: Stages, when: string): Stages =>
+    stages.map((stage) => stage.map((weighted) => ({ ...weighted, when })));
+  return [
+    ...conditional.flatMap(({ target }, index) => under(stagesOfTarget(target), exclusive(conditions, index))),
+    ...under(standard, exclusive(conditions, null)),
+  ];
 }
 
 /** The model of `{"params.model": {"$eq": "..."}}`. */
@@ -200,6 +233,7 @@ interface Row {
   readonly order: number;
   readonly legs: readonly Leg[];
   readonly weight: number;
+  readonly when: string | null;
 }
 
 /**
@@ -212,15 +246,16 @@ function rowsOf(stages: Stages, model: string | null, { claims }: ImportContext)
   for (const stage of stages) {
     const usable = stage.filter(({ leg }) => (leg.model ?? model) !== null);
     if (usable.length > 0) order += 1;
-    for (const { leg, weight } of usable) {
+    for (const { leg, weight, when = null } of usable) {
       const target = `${leg.providerId}:${leg.model ?? model ?? ""}`;
       const known = rows.get(target);
-      if (known === undefined) rows.set(target, { target, order, legs: [leg], weight });
+      if (known === undefined) rows.set(target, { target, order, legs: [leg], weight, when });
       else if (sameParameters(known.legs[0]!, leg))
         rows.set(target, {
           ...known,
           legs: [...known.legs, leg],
           weight: known.weight + (known.order === order ? weight : 0),
+          when: known.when === null || when === null ? null : `(${known.when}) || (${when})`,
         });
       else claims.target(leg.node, placesOf(leg), "the route has this target already, with other parameters");
     }
@@ -234,7 +269,7 @@ function sameParameters(one: Leg, other: Leg): boolean {
 
 function targetsOf(rows: readonly Row[]): readonly Value[] {
   const orders = [...new Set(rows.map(({ order }) => order))];
-  return rows.map(({ target, order, legs, weight }) => {
+  return rows.map(({ target, order, legs, weight, when }) => {
     const [{ params, drop }] = legs as readonly [Leg];
     const least = Math.min(...rows.filter((row) => row.order === order).map((row) => row.weight));
     const share = Math.round((weight / least) * 1000) / 1000;
@@ -243,6 +278,7 @@ function targetsOf(rows: readonly Row[]): readonly Value[] {
       model: target,
       ...(place > 0 && { order: place }),
       ...(share !== 1 && { weight: share }),
+      ...(when !== null && { when }),
       ...(Object.keys(params).length > 0 && { params }),
       ...(drop.length > 0 && { drop }),
     };

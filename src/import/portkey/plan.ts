@@ -8,6 +8,8 @@ import { type Leg, type Members, placesOf, readLeg } from "./leg.ts";
 export interface WeightedLeg {
   readonly leg: Leg;
   readonly weight: number;
+  /** The condition under which calls go there; absent where all do. */
+  readonly when?: string;
 }
 
 /** Among the legs of a stage calls are divided by weight; later stages are attempted after earlier ones. */

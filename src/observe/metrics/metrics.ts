@@ -9,6 +9,7 @@ import { eventGauges } from "./event-gauges.ts";
 import { type ModelLabel, openCallMeters } from "./call-meters.ts";
 import type { ContentFigures } from "../content-log.ts";
 import { cacheGauges, type CacheCounts, openCacheMeters } from "./cache-meters.ts";
+import { openCopyMeters } from "./copy-meters.ts";
 import { contentLogGauges } from "./content-log-gauges.ts";
 import { integrationGauges } from "./integration-gauges.ts";
 import type { IntegrationStatus } from "../integrations/integrations.ts";
@@ -86,6 +87,7 @@ export function openMetrics(sources: MetricSources = {}): Metrics {
   const rules = openRefusalMeters(registry, sources.budgets ?? (async () => []));
   const countTools = openToolMeters(registry, sources.isRegisteredServer ?? (() => true));
   const countCache = openCacheMeters(registry);
+  const countCopy = openCopyMeters(registry);
   const inFlight = new Gauge({
     name: "dragoman_calls_in_flight",
     help: "Calls that have begun and not ended.",
@@ -134,6 +136,9 @@ export function openMetrics(sources: MetricSources = {}): Metrics {
     publish(record: CallRecord) {
       // An explained call was not made, and its model name may be unknown to every provider.
       if (record.explained) return;
+      countCopy(record);
+      // A copy is not a call of a client.
+      if (record.mirrorOf !== null) return;
       calls.count(record);
       rules.count(record);
       countTools(record);

@@ -50,7 +50,8 @@ const KINDS: Readonly<Partial<Record<NonNullable<CallRecord["code"]>, Refused["k
 /** Null when no rule of the gateway refused the call. A provider's own limit is not one. */
 export function refusalOf(record: CallRecord): Refused | null {
   const { code, policies, limits, tenantId, projectId, startedAtMs } = record;
-  const kind = code === null ? undefined : KINDS[code];
+  // a copy for a mirror is not refused to anybody
+  const kind = code === null || record.mirrorOf !== null ? undefined : KINDS[code];
   if (code === null || kind === undefined || tenantId === null || (record.status !== 403 && record.status !== 429))
     return null;
   const rule =

@@ -32,6 +32,7 @@ export const MESSAGES_FORM: NativeForm = {
   refusalsAreClients: true,
   features: FEATURES_OF_THE_VENDOR,
   reasoningBack: signedBlock,
+  prompt: ({ tools, system, messages, thread }) => (thread == null ? { tools, system, turns: messages } : null),
   reasoningSeals: { thinking: "signature", redacted_thinking: "data" },
 };
 

@@ -8,7 +8,7 @@ import { answerRules } from "./answer-rules.ts";
 import { capabilityTable } from "./capabilities.ts";
 import { conversationTables } from "./conversation.ts";
 import { decodeResponse } from "./decode-response.ts";
-import { compatibleModerations } from "./tasks/moderations.ts";
+import { compatibleJudging, compatibleModerations } from "./tasks/moderations.ts";
 import { compatibleRerank } from "./tasks/rerank.ts";
 import { openAICompatibleEmbeddings } from "./tasks/embeddings.ts";
 import { baseOf, encodeRequest } from "./encode-request.ts";
@@ -82,6 +82,9 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
     classifyError: rules.errors.classify,
     ...(row.hasOnlyTasks === true && { hasOnlyTasks: true }),
     ...tasksOf(row, rules.errors),
+    ...(row.moderations !== undefined && {
+      judging: { moderation: compatibleJudging({ row: row.moderations, base: (target) => baseOf(row, target) }) },
+    }),
   };
 }
 

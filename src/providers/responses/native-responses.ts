@@ -48,6 +48,8 @@ export const RESPONSES_FORM: NativeForm = {
   // the answer would have to be fetched from the vendor, with its id there
   ownMembers: ["background"],
   reasoningBack: encryptedItem,
+  prompt: ({ tools, instructions, input, prompt, conversation, previous_response_id: before }) =>
+    prompt == null && conversation == null && before == null ? { tools, system: instructions, turns: input } : null,
   reasoningSeals: { reasoning: "encrypted_content" },
   storeMember: "store",
   reasoningMember: { name: "include", item: "reasoning.encrypted_content" },

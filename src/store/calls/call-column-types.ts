@@ -22,6 +22,8 @@ export const CALL_COLUMN_TYPES = {
   cancelled: "flag",
   /** 1 for an explanation, which sent no request to a provider and is in no sum. */
   explained: "flag",
+  /** The trace id of the call that this one is a copy of, which is in no sum; empty for a call of a client. */
+  mirror_of: "text",
   attempts: "integer",
   prompt_tokens: "integer",
   completion_tokens: "integer",

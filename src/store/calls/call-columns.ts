@@ -52,6 +52,7 @@ export function figuresOf(record: Partial<CallRecord>, settled: boolean): CallFi
       stream: flag(record.stream === true),
       cancelled: flag(record.cancelled === true),
       explained: flag(record.explained === true),
+      mirror_of: word(record.mirrorOf),
       attempts: record.attempts?.length ?? 0,
       prompt_tokens: count(usage?.prompt_tokens),
       completion_tokens: count(usage?.completion_tokens),

@@ -60,7 +60,13 @@ async function createCallTables(run: (text: string) => Promise<void>, isPostgres
   );
   // What facets ask of failed calls, so that they are counted without being looked up. Searches go on along
   // `call_failing`: SQLite takes a wide index only where it covers what is asked.
-  const counted = ["status", "code", "explained", ...DIMENSION_COLUMNS.filter((column) => column !== "tenant_id")];
+  const counted = [
+    "status",
+    "code",
+    "explained",
+    "mirror_of",
+    ...DIMENSION_COLUMNS.filter((column) => column !== "tenant_id"),
+  ];
   // Each costs only the calls that it covers.
   for (const [name, key, covered] of [
     ["call_of_tenant", "tenant_id, id", ""],

@@ -1,10 +1,22 @@
 // Look-up keys that are lists, or that most calls do not have: metadata, the client's own ids, tools, policies with
-// findings, limits that refused, and the providers' ids of attempts that did not answer. Each is a row of `call_tag`, which costs only the calls that have it.
+// findings, limits that refused, the providers' ids of attempts that did not answer, the
+// route whose mirror got a copy, and of the copy also the call that it is a copy of. Each is a row of `call_tag`, which costs only the calls that have it.
 import { isRawNumber, type JsonObject } from "../../core/json.ts";
 import type { CallRecord } from "../../core/record/record.ts";
 import type { CallSchema, FoundRow } from "./call-schema.ts";
 
-export const TAG_KINDS = ["meta", "request", "otel", "tool", "policy", "limit", "attempt"] as const;
+export const TAG_KINDS = [
+  "meta",
+  "request",
+  "otel",
+  "tool",
+  "policy",
+  "limit",
+  "attempt",
+  "mirrored",
+  "copy",
+  "copy_of",
+] as const;
 export type TagKind = (typeof TAG_KINDS)[number];
 
 /** Further members of `metadata` cannot be searched for. */
@@ -30,6 +42,9 @@ export function tagsOf(record: Partial<CallRecord>): readonly string[] {
     limits = [],
     attempts = [],
     providerRequestId = null,
+    mirrorOf = null,
+    mirror = null,
+    route = null,
   } = record;
   // By the id of its answer the call is found without a tag (call-columns.ts).
   const others = attempts.filter(({ requestId }) => requestId != null && requestId !== providerRequestId);
@@ -40,6 +55,8 @@ export function tagsOf(record: Partial<CallRecord>): readonly string[] {
     tools.length === 0 &&
     policies.length === 0 &&
     others.length === 0 &&
+    mirrorOf === null &&
+    mirror === null &&
     !limits.some(isRefusal)
   )
     return NONE;
@@ -51,6 +68,8 @@ export function tagsOf(record: Partial<CallRecord>): readonly string[] {
   for (const outcome of limits) if (isRefusal(outcome)) tags.add(tagOf("limit", outcome.id));
   for (const { server, tool } of tools) tags.add(tagOf("tool", server)).add(tagOf("tool", `${server}/${tool}`));
   for (const { requestId } of others) tags.add(tagOf("attempt", requestId!));
+  if (mirror !== null && mirror.traceId !== null) tags.add(tagOf("mirrored", mirror.route));
+  if (mirrorOf !== null) tags.add(tagOf("copy", route ?? "")).add(tagOf("copy_of", mirrorOf));
   return [...tags]
     .filter((tag) => tag.length <= MAX_TAG)
     .slice(0, MAX_TAGS)

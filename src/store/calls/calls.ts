@@ -84,6 +84,8 @@ export interface LogFilter extends CallFilter {
   readonly stream?: boolean;
   readonly cancelled?: boolean;
   readonly explained?: boolean;
+  /** Whether the call is a copy for a mirror. */
+  readonly mirrored?: boolean;
   readonly estimated?: boolean;
   readonly cache?: CacheOutcome;
   /** The provider's own id of any request of the call. */

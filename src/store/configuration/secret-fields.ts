@@ -39,7 +39,7 @@ const SIGNING_FIELDS: Readonly<Partial<Record<ConfiguredKind, readonly string[]>
 };
 
 /**
- * Fields that do not determine where a secret is sent. A caller who may change the other fields without knowing the
+ * Fields, by their paths, that do not determine where a secret is sent. A caller who may change the other fields without knowing the
  * secret could redirect it (promise 2.9).
  */
 const HARMLESS_FIELDS: Readonly<Partial<Record<ConfiguredKind, readonly string[]>>> = {
@@ -56,7 +56,30 @@ const HARMLESS_FIELDS: Readonly<Partial<Record<ConfiguredKind, readonly string[]
     "role",
     "require_approval",
   ],
-  policy: ["name", "effect", "rule", "message", "scope", "mode"],
+  policy: [
+    "name",
+    "effect",
+    "rule",
+    "message",
+    "scope",
+    "mode",
+    "guard.on",
+    "guard.action",
+    "guard.mask",
+    "guard.on_error",
+    "guard.service.headers",
+    "guard.service.timeout_s",
+    "guard.service.max_concurrent",
+    "guard.service.window_characters",
+    "guard.service.overlap_characters",
+    "guard.service.price",
+    "guard.service.language",
+    "guard.service.entities",
+    "guard.service.score_threshold",
+    "guard.service.least_severity",
+    "guard.service.blocklists",
+    "guard.service.project",
+  ],
   webhook: [
     "secret",
     "previous_secret",
@@ -185,18 +208,19 @@ function decryptedText(cipher: SecretCipher, encrypted: string, place: string): 
 function addressOf(kind: ConfiguredKind, document: JsonObject): string {
   const harmless = HARMLESS_FIELDS[kind] ?? [];
   const withoutSecrets = rewritten(kind, document, () => "");
-  return JSON.stringify(
-    inOrder(Object.fromEntries(Object.entries(withoutSecrets).filter(([name]) => !harmless.includes(name)))),
-  );
+  return JSON.stringify(inOrder(withoutSecrets, harmless, ""));
 }
 
-function inOrder(value: Json | undefined): Json | undefined {
-  if (Array.isArray(value)) return value.map((entry: Json) => inOrder(entry) ?? null);
+/** The members of objects by their names, without those whose paths are listed. */
+function inOrder(value: Json | undefined, without: readonly string[], path: string): Json | undefined {
+  if (Array.isArray(value)) return value.map((entry: Json) => inOrder(entry, without, `${path}[]`) ?? null);
   if (!isObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value)
-      .toSorted(([a], [b]) => (a < b ? -1 : 1))
-      .map(([name, member]) => [name, inOrder(member)]),
+      .map(([name, member]) => [path === "" ? name : `${path}.${name}`, name, member] as const)
+      .filter(([place]) => !without.includes(place))
+      .toSorted(([, a], [, b]) => (a < b ? -1 : 1))
+      .map(([place, name, member]) => [name, inOrder(member, without, place)]),
   );
 }
 

@@ -117,7 +117,14 @@ async function facetsOf(
 
 /** Failed calls by status and code, the newest of them in a bounded number. */
 async function failures(db: Db, { scope, fromMs, toMs }: FacetsQuery): Promise<CallFacets["failures"]> {
-  const numbered = await numberedFilter(db, { ...scope, order: "newest", outcome: "failed", fromMs, toMs });
+  const numbered = await numberedFilter(db, {
+    ...scope,
+    order: "newest",
+    outcome: "failed",
+    mirrored: false,
+    fromMs,
+    toMs,
+  });
   if (numbered === null) return { values: [], searchedToMs: null };
   const query = logQuery({ limit: 1 }, numbered, true);
   const end = (await query.end!.execute(db)).rows[0];

@@ -103,7 +103,14 @@ async function summed(db: Db, edges: readonly number[], scope: CallScope): Promi
 async function counted(db: Db, edges: readonly number[], filter: HistogramQuery["filter"]): Promise<CallHistogram> {
   const fromMs = edges[0]!;
   const keptFromMs = await keptFrom(db, fromMs);
-  const given: LogFilter = { explained: false, ...filter, order: "newest", fromMs, toMs: edges.at(-1)! };
+  const given: LogFilter = {
+    explained: false,
+    mirrored: false,
+    ...filter,
+    order: "newest",
+    fromMs,
+    toMs: edges.at(-1)!,
+  };
   const numbered = await numberedFilter(db, given);
   const unit = unitOf(edges);
   const found: UsageSums[] = inBuckets(edges, []);

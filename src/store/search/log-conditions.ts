@@ -98,6 +98,9 @@ export function restOf(numbered: NumberedFilter, by: WayIndex): readonly Conditi
     ...(["stream", "cancelled", "explained", "settled", "estimated"] as const).flatMap((flag) =>
       filter[flag] === undefined ? [] : [sql<boolean>`${sql.ref(flag)} = ${filter[flag] ? 1n : 0n}`],
     ),
+    ...(filter.mirrored === undefined
+      ? []
+      : [filter.mirrored ? sql<boolean>`mirror_of <> ''` : sql<boolean>`mirror_of = ''`]),
     ...(filter.cache === undefined ? [] : [sql<boolean>`cache = ${toInteger(storedOutcome(filter.cache))}`]),
     ...(numbered.requestHash === undefined ? [] : [sql<boolean>`request_hash = ${toInteger(numbered.requestHash)}`]),
     ...among(atLeast, ">="),

@@ -28,7 +28,7 @@ export async function recordedCalls(db: Db, { limit, ...scope }: RecordedQuery):
     const page: Awaited<ReturnType<typeof searchRows>> = await searchRows(
       db,
       { limit: Math.min(ROWS_AT_ONCE, limit - rows.length), cursor },
-      { ...scope, order: "newest", explained: false },
+      { ...scope, order: "newest", explained: false, mirrored: false },
     );
     rows.push(...page.data);
     ({ nextCursor: cursor, searchedToMs } = page);

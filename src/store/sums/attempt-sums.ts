@@ -29,6 +29,8 @@ export interface AskedAttempt {
 
 /** The record may be of an earlier version, without some of the members. */
 export function askedIn(record: Partial<CallRecord>): readonly AskedAttempt[] {
+  // the copies of a mirror say nothing of how calls of clients fare
+  if (record.mirrorOf != null) return [];
   return (record.attempts ?? [])
     .filter(({ fromCache }) => !fromCache)
     .map(({ provider, model, code, startMs, totalMs }) => ({

@@ -25,7 +25,14 @@ export interface SumRow {
 /** What is summed of a call. */
 export type Summed = Pick<
   FoundRow,
-  DimensionColumn | (typeof SUMMED_COLUMNS)[number] | "id" | "end_user" | "operation" | "explained" | "end_ms"
+  | DimensionColumn
+  | (typeof SUMMED_COLUMNS)[number]
+  | "id"
+  | "end_user"
+  | "operation"
+  | "explained"
+  | "mirror_of"
+  | "end_ms"
 >;
 
 /** The limit of a sum: a row that could not be updated would block every row after it. */
@@ -103,7 +110,7 @@ interface Group {
   readonly sums: readonly Accumulator[];
 }
 
-/** Groups by time and dimensions, and by end user. Explained calls are not part of any sum. */
+/** Groups by time and dimensions, and by end user. Explained calls and copies of calls are not part of any sum. */
 function gathered(
   calls: readonly Summed[],
   spanMs: number,
@@ -113,7 +120,7 @@ function gathered(
   /** By the end user or the token, of which there are the most. */
   const byMost = new Map<number | string, Group[]>();
   for (const call of calls) {
-    if (Number(call.explained) !== 0) continue;
+    if (Number(call.explained) !== 0 || call.mirror_of !== "") continue;
     const timeMs = timeOfKey(call.id);
     const atMs = timeMs - (timeMs % spanMs);
     const most = isByEndUser ? call.end_user : Number(call.token_id);

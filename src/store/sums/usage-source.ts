@@ -149,6 +149,9 @@ export async function keptFrom(db: Db, fromMs: number): Promise<number | null> {
   return isWhole ? null : oldestMs;
 }
 
+/** As `sumsOf` of call-sums.ts has it. */
+const IN_SUMS = sql<boolean>`explained = 0 and mirror_of = ''`;
+
 /** Infinity when no call is kept. */
 async function oldestCall(db: Db): Promise<number> {
   const { rows } = await sql<{ readonly id: bigint | null }>`select min(id) as id from call`.execute(db);
@@ -162,7 +165,7 @@ async function callsWithin(db: Db, { table, spanMs }: SumsTable, fromMs: number)
     readonly calls: bigint | number | string;
   }>`select count(*) as calls from call where id >= ${sql.lit(firstKeyAt(fromMs))} and id < ${sql.lit(
     firstKeyAt(fromMs + spanMs),
-  )} and explained = 0${named}`.execute(db);
+  )} and ${IN_SUMS}${named}`.execute(db);
   return Number(rows[0]!.calls);
 }
 
@@ -261,7 +264,7 @@ function pieceArm(
   const names = [...askedColumns(query), ...(needsOperation(query) ? ["operation"] : [])];
   const ofUsers = query.sums.table === "call_user_day" ? [sql`end_user <> ''`] : [];
   const ofPiece = sql`call.id >= piece.from_key and call.id < piece.to_key`;
-  const condition = sql.join([ofPiece, ...inScope, sql`explained = 0`, ...ofUsers], sql` and `);
+  const condition = sql.join([ofPiece, ...inScope, IN_SUMS, ...ofUsers], sql` and `);
   const values = sql.join(
     pieces.map(
       ({ fromMs, toMs, takenFromMs }) =>

@@ -1,6 +1,6 @@
 // The form of a route: its targets in order, the strategy, retries, fallbacks and time limits.
 import type { KeyboardEvent } from "react";
-import { ChoiceField, LinesField, NumberField } from "../../configured/form-fields.tsx";
+import { ChoiceField, LinesField, NumberField, TextField } from "../../configured/form-fields.tsx";
 import type { FormProps } from "../../configured/noun.ts";
 import { withMoved, withValue } from "../../configured/yaml-text.ts";
 import { visibleText } from "../../format/visible-text.ts";
@@ -36,6 +36,14 @@ export function RouteForm(props: FormProps) {
         path={["fallbacks"]}
         hint="Models, or route:<name>. They are tried when all targets have failed. Conditions and shares of fallbacks are set in the YAML."
       />
+      <fieldset>
+        <legend>Mirror: another target that gets a copy of calls, if one is named</legend>
+        <div className="form-row">
+          <TextField {...props} label="Target of the mirror" path={["mirror", "target"]} />
+          <NumberField {...props} label="Share of the calls in percent" path={["mirror", "share"]} />
+          <TextField {...props} label="Condition of the mirror" path={["mirror", "when"]} />
+        </div>
+      </fieldset>
       <fieldset>
         <legend>Time limits; those that are empty are inherited</legend>
         <div className="form-row">

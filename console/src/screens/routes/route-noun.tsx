@@ -2,6 +2,7 @@
 import type { Noun } from "../../configured/noun.ts";
 import { fieldsOf } from "../../configured/noun.ts";
 import { visibleText } from "../../format/visible-text.ts";
+import { RouteComparisonTab } from "./route-comparison.tsx";
 import { RouteForm } from "./route-form.tsx";
 import { RouteSimulationPanel } from "./route-simulation-panel.tsx";
 import { strategyOf, targetsOf, targetWords } from "./route-targets.ts";
@@ -34,5 +35,6 @@ export const ROUTE_NOUN: Noun = {
   Form: RouteForm,
   isVersioned: true,
   Simulation: RouteSimulationPanel,
+  Comparison: RouteComparisonTab,
   words: targetWords,
 };

@@ -51,7 +51,19 @@ export function targetWords(before: Fields, after: Fields): readonly string[] {
       ? [`${model} moves before ${behind}.`]
       : [];
   });
-  return [...added, ...removed, ...moved, ...conditionWords(before, after)];
+  return [...added, ...removed, ...moved, ...conditionWords(before, after), ...mirrorWords(before, after)];
+}
+
+function mirrorWords(before: Fields, after: Fields): readonly string[] {
+  const [old, next] = [mirrorOf(before), mirrorOf(after)];
+  if (old === next) return [];
+  return [next === null ? "No call is copied to a mirror any more." : `${next} gets copies of calls, as a mirror.`];
+}
+
+/** The target of the mirror; `null` when there is none. */
+function mirrorOf({ mirror }: Fields): string | null {
+  const target = (mirror as { readonly target?: unknown } | undefined)?.target;
+  return typeof target === "string" ? target : null;
 }
 
 /** Which calls the targets that stay are for, where that changes. */

@@ -219,7 +219,17 @@ async function usualOf(
   if (route === null || tenantId === null || projectId === null) return null;
   const { data } = await store.searchCalls(
     { limit: COMPARED },
-    { order: "newest", tenantId, projectId, route, operation, outcome: "ok", explained: false, toMs: timeMs },
+    {
+      order: "newest",
+      tenantId,
+      projectId,
+      route,
+      operation,
+      outcome: "ok",
+      explained: false,
+      mirrored: false,
+      toMs: timeMs,
+    },
   );
   if (data.length < FEWEST_COMPARED) return null;
   const of = (value: (call: CallSummary) => number | null): number | null =>

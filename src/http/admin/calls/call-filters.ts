@@ -53,6 +53,12 @@ export const callFilters = {
   stream: flag,
   cancelled: flag.meta({ description: "Whether the client disconnected before the end." }),
   explained: flag,
+  mirrored: flag.meta({ description: "Whether the call is a copy for the mirror of its route." }),
+  mirror_of: z
+    .string()
+    .regex(/^[0-9a-f]{32}$/, "expected 32 hex digits")
+    .optional()
+    .meta({ description: "The trace id of the call that the call is a copy of." }),
   settled: flag,
   min_ms: count,
   max_ms: count,
@@ -99,6 +105,7 @@ export function filterOf(query: CallQuery, place: Parameters<typeof scopeOf>[0])
     ...(query.metadata ?? []).toReversed().map((pair) => tagOf("meta", pair)),
     ...(query.tool === undefined ? [] : [tagOf("tool", query.tool)]),
     ...(query.policy === undefined ? [] : [tagOf("policy", query.policy)]),
+    ...(query.mirror_of === undefined ? [] : [tagOf("copy_of", query.mirror_of)]),
     ...(query.limit_id === undefined ? [] : [tagOf("limit", query.limit_id)]),
   ];
   const given = {
@@ -113,6 +120,7 @@ export function filterOf(query: CallQuery, place: Parameters<typeof scopeOf>[0])
     stream: query.stream,
     cancelled: query.cancelled,
     explained: query.explained,
+    mirrored: query.mirrored,
     settled: query.settled,
     estimated: query.estimated,
     cache: query.cache,

@@ -82,6 +82,10 @@ const SHOWN = {
       .meta({ description: "What became of the call in the response cache; null where it was off." }),
     (call) => call.cache,
   ),
+  mirror_of: shown(
+    z.string().nullable().meta({ description: "The trace id of the call that this one is a copy of, for a mirror." }),
+    (call) => call.mirrorOf,
+  ),
   estimated: shown(
     z.boolean().meta({
       description: "Whether the gateway estimated the usage, because the provider reported none.",

@@ -5,7 +5,7 @@ import { budgetSchema, limitSchema } from "../../../admission/settings.ts";
 import type { ConfiguredNoun } from "../../../auth/admin-operations.ts";
 import { guardCost } from "../../../guards/guard-search.ts";
 import { compileGuard } from "../../../guards/compile-guard.ts";
-import { policySchema } from "../../../policies/policy-settings.ts";
+import { NO_PROVIDER, policySchema, serviceProvider } from "../../../policies/policy-settings.ts";
 import { misplacedSettings, scopeSettings } from "../../../auth/settings/scope-settings.ts";
 import { newWebhookSecret, webhookSchema } from "../../../observe/webhooks/webhook-settings.ts";
 import { toolServerSchema } from "../../../mcp/settings.ts";
@@ -30,7 +30,7 @@ export function documentRules(
     limits: { schema: limitSchema, named: "id", problems: tokenProblems },
     budgets: budgetRule(dependencies),
     prices: formAlone(priceSchema, "name"),
-    policies: { ...formAlone(policySchema, "id"), derive: costOfGuard, addresses: ["guard.service.url"] },
+    policies: policyRule(dependencies),
     tool_servers: { ...formAlone(toolServerSchema, "name"), addresses: ["url", "oauth.token_url"] },
     webhooks: WEBHOOK_RULE,
     settings: settingsRule(),
@@ -40,6 +40,22 @@ export function documentRules(
 /** The rule of a noun that its schema describes completely. */
 function formAlone(schema: z.ZodType, named: DocumentRule["named"]): DocumentRule {
   return { schema, named, problems: () => Promise.resolve([]) };
+}
+
+/** The provider whose service judges texts has to exist. */
+function policyRule(dependencies: DocumentDependencies): DocumentRule {
+  return {
+    schema: policySchema,
+    named: "id",
+    derive: costOfGuard,
+    addresses: ["guard.service.url"],
+    problems: async ({ call, document, reader }) => {
+      const named = serviceProvider(document);
+      if (named === undefined) return [];
+      const ids = providerIds(dependencies, await allOf(reader, "provider", call.place!.tenantId));
+      return ids.has(named) ? [] : [{ path: ["guard", "service", "provider"], message: NO_PROVIDER }];
+    },
+  };
 }
 
 /** The cost of the policy's guard, if it has a valid one. */

@@ -1,9 +1,11 @@
-// References within a tenant: routes name providers and other routes, and budgets name what they degrade to. A change
-// that would leave a reference dangling is rejected with an error that names the referring resources.
+// References within a tenant: routes name providers and other routes, budgets name what they degrade to, and policies the
+// provider whose service judges texts. A change that would leave a reference dangling is rejected with an error that names
+// the referring resources.
 import type { ConfiguredKind } from "../../../core/configured/configured.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { budgetSchema } from "../../../admission/settings.ts";
+import { NO_PROVIDER, serviceProvider } from "../../../policies/policy-settings.ts";
 import { formatPath } from "../../../config/problem.ts";
 import type { RouteScope } from "../../../routing/compile-routes.ts";
 import { splitName } from "../../../routing/compile-routes.ts";
@@ -22,6 +24,7 @@ export interface Naming {
   readonly routes: readonly Resource[];
   readonly providers: readonly Resource[];
   readonly budgets: readonly Resource[];
+  readonly policies: readonly Resource[];
 }
 
 export async function readNaming(reader: Reader, tenantId: string): Promise<Naming> {
@@ -30,6 +33,7 @@ export async function readNaming(reader: Reader, tenantId: string): Promise<Nami
     routes: await allOf(reader, "route", tenantId),
     providers: await allOf(reader, "provider", tenantId),
     budgets: await allOf(reader, "budget", tenantId),
+    policies: await allOf(reader, "policy", tenantId),
   };
 }
 
@@ -79,7 +83,7 @@ function routeOf({ document }: Resource): RouteEntry | null {
 
 /** A reference to something that does not exist, or a reference that forms a cycle. */
 export interface Dangling {
-  readonly kind: "route" | "route_defaults" | "budget";
+  readonly kind: "route" | "route_defaults" | "budget" | "policy";
   readonly name: string | null;
   readonly projectId: string | null;
   readonly param: string;
@@ -87,7 +91,7 @@ export interface Dangling {
 }
 
 function danglingIn(dependencies: DocumentDependencies, naming: Naming): readonly Dangling[] {
-  const { tenantId, routes, providers, budgets } = naming;
+  const { tenantId, routes, providers, budgets, policies } = naming;
   const file = dependencies.configuration();
   const ids = providerIds(dependencies, providers);
   const projectIds = new Set(routes.flatMap(({ projectId }) => projectId ?? []));
@@ -122,7 +126,13 @@ function danglingIn(dependencies: DocumentDependencies, naming: Naming): readonl
       message,
     }));
   });
-  return [...ofRoutes, ...ofBudgets];
+  const ofPolicies = policies.flatMap(({ id, name, projectId, document }): readonly Dangling[] => {
+    const provider = serviceProvider(document);
+    return provider === undefined || ids.has(provider)
+      ? []
+      : [{ kind: "policy", name: name ?? id, projectId, param: "guard.service.provider", message: NO_PROVIDER }];
+  });
+  return [...ofRoutes, ...ofBudgets, ...ofPolicies];
 }
 
 /** Checks that the targets of `degrade_to` exist. `routes` are those that are visible where the budget applies. */

@@ -24,7 +24,7 @@ interface Mistake {
 
 const MAX_LISTED = 20;
 /** The references of these kinds are checked for all restored resources together. */
-const NAMING: ReadonlySet<ConfiguredKind> = new Set(["route", "budget"]);
+const NAMING: ReadonlySet<ConfiguredKind> = new Set(["route", "budget", "policy"]);
 
 /** Returns the changes. Throws `read_only`, and `conflict` when the old state cannot be used now. */
 export async function rollBackTo(

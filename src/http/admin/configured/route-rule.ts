@@ -87,6 +87,7 @@ interface Named {
 
 function namedIn({
   targets,
+  mirror,
   fallbacks = [],
   content_policy_fallbacks: afterRefusal = [],
   context_window_fallbacks: windows = {},
@@ -102,6 +103,7 @@ function namedIn({
         ? { path: ["targets", index], model: target, params: {} }
         : { path: ["targets", index], model: target.model, params: target.params ?? {} },
     ),
+    ...(mirror === undefined ? [] : [{ path: ["mirror"], model: mirror.target, params: mirror.params ?? {} }]),
     ...list("fallbacks", fallbacks),
     ...list("content_policy_fallbacks", afterRefusal),
     ...Object.entries(windows).map(([from, model]) => ({

@@ -6,7 +6,8 @@ import type { JsonObject } from "../../../core/json.ts";
 import { routesFor } from "../../../routing/resolve-route.ts";
 import { type RouteEntry, routeSchema } from "../../../routing/settings.ts";
 import type { RouteTest } from "../../../routing/test-settings.ts";
-import type { Difference, Percentiles } from "../../../simulation/compared-replays.ts";
+import type { Percentiles } from "../../../core/percentiles.ts";
+import type { Difference } from "../../../simulation/compared-replays.ts";
 import { FAULT_SHAPE, faultFindings } from "../../../simulation/faults.ts";
 import type { RouteQuestion, RouteSimulation, SimulatedOutcome } from "../../../simulation/route-simulation.ts";
 import type { RouteTestResult } from "../../../simulation/route-tests.ts";
@@ -20,7 +21,7 @@ import { problemsError } from "../input.ts";
 import { type AdminCall, type AdminOperation, apart, PLACES } from "../operation.ts";
 import { keptSimulations } from "../report-reads.ts";
 import { projectsWithOwn, proposedRoute } from "./route-proposal.ts";
-import { iso, isoOrNull, orNull, time } from "../schemas.ts";
+import { iso, isoOrNull, orNull, percentiles, time } from "../schemas.ts";
 
 const MOST_CALLS = 1000;
 const MOST_FAULTS = 20;
@@ -38,7 +39,6 @@ type Body = z.output<typeof body>;
 
 const count = z.int();
 const traceIds = z.array(z.string()).meta({ description: "Some of these calls, the newest first." });
-const percentiles = z.strictObject({ p50: count.nullable(), p95: count.nullable() }).meta({ id: "Percentiles" });
 const simulatedFailure = z
   .strictObject({ code: z.string(), calls: count, trace_ids: traceIds })
   .meta({ id: "SimulatedFailure" });

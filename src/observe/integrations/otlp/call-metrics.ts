@@ -64,7 +64,7 @@ export const INSTRUMENTS = {
  * bounded.
  */
 export function countCall(record: CallRecord, sums: MetricSums): void {
-  if (record.explained) return;
+  if (record.explained || record.mirrorOf !== null) return;
   for (const attempt of record.attempts) if (!attempt.fromCache) countAttempt(record, attempt, sums);
   for (const run of record.tools) countTool(record, run, sums);
   countAnswer(record, sums);

@@ -1,6 +1,5 @@
 // Keeps responses like the content of calls (promise 11.3): redacted as the project says, and for as long.
 import { maskingGuards, redactedForKeeping } from "../../../engine/content/content-redaction.ts";
-import { GuardScheduler } from "../../../engine/guards/guard-scheduler.ts";
 import type { DurableStore } from "../../../engine/keeping/durable-store.ts";
 import { KEEPING_BOUNDS } from "../../../engine/keeping/kept-store.ts";
 import type { ReadyCall } from "../../../engine/operation.ts";
@@ -9,7 +8,7 @@ import { idsOf, type Keeper, type KeptResponse } from "./kept-responses.ts";
 
 export function contentKeeping({ call, principal }: ReadyCall, durable: DurableStore): Keeper {
   const { tenantId, projectId } = principal;
-  const { snapshot, context } = call;
+  const { snapshot } = call;
   const rules = snapshot.contentLogs.get(projectId)!;
   const guards = maskingGuards(rules, snapshot.policies.of(tenantId, projectId));
   const untilMs = call.record.startedAtMs + rules.retentionMs;
@@ -18,16 +17,9 @@ export function contentKeeping({ call, principal }: ReadyCall, durable: DurableS
     isAway: false,
     untilMs,
     async keep({ owner, response, input, hidden = [], hiddenInput = [], isStreamed }) {
-      // the response is prepared after the end of the call, whose signal does not matter any more
-      const services = call.services?.unrecorded();
-      const scheduler = new GuardScheduler(context.guards, {
-        tenantId,
-        signal: null,
-        ...(services !== undefined && { services }),
-      });
       const values = [response, ...input];
-      const [kept, ...items] = (await redactedForKeeping(values, guards, scheduler)).map((value, index) =>
-        withStructure(values[index]!, value),
+      const [kept, ...items] = (await redactedForKeeping(values, guards, call.schedulerOfKept(tenantId))).map(
+        (value, index) => withStructure(values[index]!, value),
       ) as readonly JsonObject[];
       // carriers are sealed, also those that the client was shown
       const streamed = isStreamed === undefined ? {} : { isStreamed };

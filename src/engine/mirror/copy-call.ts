@@ -1,0 +1,222 @@
+// Copies a call to the mirror of its route (promise 16.1). The copy begins when the call sends its first request, in a
+// later turn of the event loop. It is a call of its own, with a record, a time limit and an end of its own: no limit
+// counts it, it runs no tools, nothing is kept of it for later calls, and its answer is read and discarded.
+
+// Decides (targets and attempts): Which calls are copied to a mirror, and what do copies not have? By: `preparation`, `reasonAgainst`.
+// Also: `copies.ts` (`OpenCopies`), `engine/plan/stages.ts` (`prepareCopy`). Rule: Those for which `when` and `share` are
+// true, of which something is sent, without tool servers, keys of the caller and long bodies, while the mirror has room.
+import { GatewayError } from "../../core/errors.ts";
+import type { ChatRequest } from "../../core/chat.ts";
+import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
+import { NO_LIMITS } from "../../core/configured/limit.ts";
+import type { Principal } from "../../core/identity.ts";
+import { memoizePerObject } from "../../core/memoization.ts";
+import type { Snapshot } from "../../core/snapshot.ts";
+import type { Target } from "../../core/target.ts";
+import { Call } from "../call/call.ts";
+import type { ChatContext, Copies } from "../call/context.ts";
+import { ReceivedCall } from "../call/received-call.ts";
+import { LONG_BODY_BYTES } from "../long-bodies/long-body-thread.ts";
+import type { Operation, ReadyCall } from "../operation.ts";
+import { type PlannedCopy, prepare, prepareCopy } from "../plan/stages.ts";
+
+/** The call that is copied. */
+interface CopiedCall {
+  readonly operation: Operation;
+  readonly received: ReceivedCall;
+  readonly call: Call;
+  readonly request: ChatRequest;
+  readonly principal: Principal;
+  readonly http: Request;
+}
+
+/** The most bytes of an answer that are read, and of answers of copies that are collected at the same time. */
+const MOST_ANSWER_BYTES = 8_388_608;
+const MOST_HELD_BYTES = 67_108_864;
+
+/** Returns what prepares the requests of a call, which is copied where its route has a mirror. */
+export function preparation(copied: CopiedCall): ReadyCall["prepare"] {
+  const { call, principal, http } = copied;
+  return (request, isTentative) => {
+    const prepared = prepare(request, principal, http.headers, call, call.meter.degradeTo, isTentative);
+    if (prepared.copy !== null) copyWhenSent(prepared.copy, copied);
+    return prepared;
+  };
+}
+
+/** Copies the call once something of it is sent, if it is among those that the mirror copies. */
+function copyWhenSent(planned: PlannedCopy, copied: CopiedCall): void {
+  const { mirror, verdict } = planned;
+  const { call } = copied;
+  const { copies } = call.context;
+  if (copies === null || (verdict.passedOver !== null && !verdict.hasFailed)) return;
+  call.copiedBy((target) => {
+    const against = verdict.passedOver ?? reasonAgainst(planned, copied, target);
+    const leave = against === null ? copies.begin(mirror) : null;
+    const dropped = against ?? (leave === null ? "too many copies are in flight" : null);
+    const traceId = leave === null ? null : begin(planned, copied, copies, leave);
+    call.recorder.copied({ route: planned.route.name, target: mirror.target.name, traceId, dropped });
+  });
+}
+
+/** Returns why a call must not be copied; `null` when it may. */
+function reasonAgainst(
+  { mirror }: PlannedCopy,
+  { call, request, principal }: CopiedCall,
+  { credential, providerId }: Target,
+): string | null {
+  const { options, source, written, held } = request;
+  const { lifetime, objects, snapshot } = call;
+  if (options.toolServers.length > 0) return "the call has tool servers";
+  if (credential?.fromCaller === true || options.credentials.size > 0 || options.baseUrl !== null)
+    return "the call has a key or an address of the caller";
+  if (lifetime.isDetached) return "the call runs in the background";
+  if (objects.references.length > 0) return "the call refers to something at its vendor";
+  if (held !== undefined || Math.max(source.text.length, written?.text.length ?? 0) >= LONG_BODY_BYTES)
+    return "the request is too long";
+  const isKept = snapshot.contentLogs.has(principal.projectId);
+  return isKept || mirror.toOtherVendors || isSameVendor(providerId, mirror.target.providerId, snapshot)
+    ? null
+    : "its content is not kept, and the mirror is at another vendor";
+}
+
+/** Two providers are of one vendor where they have one address, perhaps with different keys. */
+function isSameVendor(one: string, other: string, { providers }: Snapshot): boolean {
+  if (one === other) return true;
+  const [first, second] = [providers.get(one), providers.get(other)];
+  return first !== undefined && first.family === second?.family && first.baseUrl === second.baseUrl;
+}
+
+/** Returns the trace id of the copy. */
+function begin(
+  planned: PlannedCopy,
+  { operation, received, call, request, principal, http }: CopiedCall,
+  copies: Copies,
+  leave: () => void,
+): string {
+  const headers = headersOfCopy(http.headers);
+  const copy = new ReceivedCall(
+    operation,
+    contextOfCopies(received, copies),
+    new Request(http.url, { headers }),
+    { requestIP: () => addressOf(received) },
+    false,
+  );
+  const { tokenId, tenantId, projectId, userId } = principal;
+  copy.recorder.authenticated({ id: tokenId, tenantId, projectId, userId });
+  copy.recorder.mirrors(call.traceId);
+  void runCopy(copy, planned, { operation, received, call, request, principal, http }, headers).finally(leave);
+  return copy.recorder.record.traceId;
+}
+
+/** Never rejects. */
+async function runCopy(
+  copy: ReceivedCall,
+  { route }: PlannedCopy,
+  { operation, call, request, principal }: CopiedCall,
+  headers: Headers,
+): Promise<void> {
+  await yieldToLoop();
+  const { lifetime } = copy;
+  try {
+    lifetime.enter(principal.tenantId, copy.snapshot.limits);
+    const sent = requestOfCopy(request, call);
+    copy.parsed(sent);
+    const made = new Call(copy, sent, principal, { isExplained: false, showsCost: false });
+    await made.policies?.admit();
+    const answer = await operation.reply({
+      call: made,
+      request: sent,
+      principal,
+      headers,
+      prepare: (next) => prepareCopy(next, principal, headers, made, route),
+      fail: (thrown) => void copy.fail(thrown),
+      explains: false,
+    });
+    await discard(answer, copy);
+  } catch (thrown) {
+    copy.fail(thrown);
+  }
+  await lifetime.written;
+}
+
+/** Reads an answer to its end, as a client would, but not further than its bound. A stream records its own failure. */
+async function discard({ body }: Response, { lifetime }: ReceivedCall): Promise<void> {
+  if (body === null) return;
+  let bytes = 0;
+  try {
+    for await (const part of body as ReadableStream<Uint8Array>) {
+      bytes += part.length;
+      if (bytes > MOST_ANSWER_BYTES) lifetime.abandon(tooLong());
+    }
+  } catch (thrown) {
+    lifetime.abandon(thrown);
+  }
+}
+
+function tooLong(): GatewayError {
+  return new GatewayError(
+    "upstream_invalid_response",
+    `The answer to a copy of a call is longer than ${MOST_ANSWER_BYTES} bytes.`,
+  );
+}
+
+/** The request as any target may get it, without what the client asks of the gateway for its own call. */
+function requestOfCopy(request: ChatRequest, { policies }: Call): ChatRequest {
+  const guarded = policies === null ? request : policies.written(policies.input(request, null), null);
+  return {
+    ...guarded,
+    options: {
+      ...guarded.options,
+      timeoutMs: null,
+      headers: {},
+      settings: {},
+      ownPrice: null,
+      cache: null,
+      numRetries: null,
+      fallbacks: [],
+      contextWindowFallbacks: new Map(),
+    },
+  };
+}
+
+/** The client's ids and the time that it waits are those of its own call. */
+function headersOfCopy(sent: Headers): Headers {
+  const headers = new Headers(sent);
+  for (const name of ["traceparent", "tracestate", "x-request-id", "x-stainless-timeout"]) headers.delete(name);
+  return headers;
+}
+
+function addressOf({ clientIp }: ReceivedCall): { readonly address: string } | null {
+  const address = clientIp();
+  return address === null ? null : { address };
+}
+
+function contextOfCopies({ context, snapshot }: ReceivedCall, copies: Copies): ChatContext {
+  return {
+    ...context,
+    snapshot: () => snapshotOfCopies(snapshot),
+    routing: copies.routing,
+    traffic: copies,
+    copies: null,
+    integrations: null,
+    tracing: null,
+    cache: null,
+    kept: null,
+    durable: null,
+    background: null,
+    notes: null,
+    objects: null,
+  };
+}
+
+/** No limit and no budget counts a copy. */
+const snapshotOfCopies = memoizePerObject((snapshot: Snapshot): Snapshot => ({
+  ...snapshot,
+  limitRules: NO_LIMITS,
+  limits: {
+    ...snapshot.limits,
+    maxAnswerBytes: Math.min(snapshot.limits.maxAnswerBytes, MOST_ANSWER_BYTES),
+    maxHeldBytes: MOST_HELD_BYTES,
+  },
+}));

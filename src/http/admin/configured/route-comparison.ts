@@ -1,0 +1,150 @@
+// `GET .../routes/{id}/compare`: the calls of a route that were copied to its mirror beside their copies: cost, times,
+// errors, finish reasons and length. It reads the newest pairs that are recorded, a bounded number of them.
+import { z } from "zod";
+import { usd } from "../../../accounting/price.ts";
+import type { JsonObject } from "../../../core/json.ts";
+import { percentilesOf } from "../../../core/percentiles.ts";
+import { tagOf } from "../../../store/calls/call-tags.ts";
+import type { CallScope, CallSummary } from "../../../store/calls/calls.ts";
+import type { AdminOperation } from "../operation.ts";
+import { PLACES, reading } from "../operation.ts";
+import { type AdminCalls, keptCalls } from "../report-reads.ts";
+import { instant, iso, orNull, percentiles, time } from "../schemas.ts";
+import { type ConfiguredContext, nameInPath } from "./configured-resources.ts";
+
+/** Calls of one search, which is one page. */
+const MOST_PAIRS = 1000;
+const MOST_EXAMPLES = 20;
+
+const count = z.int();
+const counts = z.record(z.string(), count);
+const side = z
+  .strictObject({
+    targets: counts.meta({ description: "Calls by the target that answered or was asked last." }),
+    errors: count.meta({ description: "Calls that failed." }),
+    codes: counts.meta({ description: "Failed calls by error code." }),
+    finish_reasons: counts.meta({ description: "Answered calls by finish reason; those without one are `none`." }),
+    cost_usd: z.string(),
+    unpriced: count.meta({ description: "Calls with usage whose price is not known." }),
+    prompt_tokens: count,
+    completion_tokens: count,
+    completion_tokens_each: percentiles.meta({ description: "The length of answers." }),
+    first_content_ms: percentiles.meta({ description: "Of answered calls." }),
+    total_ms: percentiles.meta({ description: "Of answered calls." }),
+  })
+  .meta({ id: "ComparedCalls" });
+const answer = z
+  .strictObject({
+    route: z.string(),
+    pairs: count.meta({ description: `Calls and copies that have both ended, the newest ${MOST_PAIRS} at most.` }),
+    from: orNull(time, "When the first of these calls began; null when there are none."),
+    to: orNull(time, "When the last of them began."),
+    calls: side.meta({ description: "The calls of clients." }),
+    copies: side.meta({ description: "Their copies." }),
+    examples: z
+      .array(z.strictObject({ call: z.string(), copy: z.string() }))
+      .meta({ description: "Trace ids of the newest pairs." }),
+  })
+  .meta({ id: "RouteComparison" });
+
+const query = z.strictObject({
+  from: instant.optional().meta({ description: "Only calls at this time or later." }),
+  to: instant.optional().meta({ description: "Only calls before this time." }),
+});
+
+interface Pair {
+  readonly call: CallSummary;
+  readonly copy: CallSummary;
+}
+
+export function routeComparisonOperations(
+  calls: AdminCalls | null,
+  context: ConfiguredContext,
+): readonly AdminOperation[] {
+  const reads = keptCalls(calls);
+  return (["tenant", "project"] as const).map((reach) => {
+    const { name: place, base, scopeText } = PLACES[reach];
+    return reading({
+      id: `compare${place}Route`,
+      path: `${base}/routes/{id}/compare`,
+      tag: "routes",
+      summary: `Compare the calls of a route in ${scopeText} with the copies that its mirror got of them`,
+      query,
+      answer,
+      run: async (call, store) => {
+        const route = await nameInPath(call, store, "route", context);
+        const { tenantId, projectId } = call.place!;
+        const { from: fromMs, to: toMs } = call.query;
+        const scope = {
+          tenantId,
+          ...(projectId !== null && { projectId }),
+          ...(fromMs !== undefined && { fromMs }),
+          ...(toMs !== undefined && { toMs }),
+        };
+        return { body: shownComparison(route, await pairsOf(reads, route, scope)) };
+      },
+    });
+  });
+}
+
+/** The newest first. */
+async function pairsOf(
+  { searchCalls }: Pick<AdminCalls, "searchCalls">,
+  route: string,
+  scope: CallScope,
+): Promise<readonly Pair[]> {
+  const found = async (kind: "mirrored" | "copy"): Promise<readonly CallSummary[]> =>
+    (await searchCalls({ limit: MOST_PAIRS }, { order: "newest", ...scope, tags: [tagOf(kind, route)] })).data;
+  const [calls, copies] = await Promise.all([found("mirrored"), found("copy")]);
+  const byTraceId = new Map(calls.map((call) => [call.traceId, call]));
+  return copies.flatMap((copy): readonly Pair[] => {
+    const call = byTraceId.get(copy.mirrorOf ?? "");
+    return call === undefined ? [] : [{ call, copy }];
+  });
+}
+
+function shownComparison(route: string, pairs: readonly Pair[]): JsonObject {
+  const timesMs = pairs.map(({ call }) => call.timeMs).toSorted((a, b) => a - b);
+  return {
+    route,
+    pairs: pairs.length,
+    from: timesMs.length === 0 ? null : iso(timesMs[0]!),
+    to: timesMs.length === 0 ? null : iso(timesMs.at(-1)!),
+    calls: shownSide(pairs.map(({ call }) => call)),
+    copies: shownSide(pairs.map(({ copy }) => copy)),
+    examples: pairs.slice(0, MOST_EXAMPLES).map(({ call, copy }) => ({ call: call.traceId, copy: copy.traceId })),
+  };
+}
+
+function shownSide(calls: readonly CallSummary[]): JsonObject {
+  const answered = calls.filter(({ status }) => status < 400);
+  const failed = calls.filter(({ status }) => status >= 400);
+  const sum = (of: (call: CallSummary) => number): number => calls.reduce((total, call) => total + of(call), 0);
+  return {
+    targets: countedBy(calls, ({ provider, model }) => (provider === null ? "none" : `${provider}:${model}`)),
+    errors: failed.length,
+    codes: countedBy(failed, ({ code }) => code ?? "none"),
+    finish_reasons: countedBy(answered, ({ finishReason }) => finishReason ?? "none"),
+    cost_usd: usd(sum(({ costNanoUsd }) => costNanoUsd ?? 0)),
+    unpriced: calls.filter(
+      ({ costNanoUsd, promptTokens, completionTokens }) => costNanoUsd === null && promptTokens + completionTokens > 0,
+    ).length,
+    prompt_tokens: sum(({ promptTokens }) => promptTokens),
+    completion_tokens: sum(({ completionTokens }) => completionTokens),
+    completion_tokens_each: shownPercentiles(answered.map(({ completionTokens }) => completionTokens)),
+    first_content_ms: shownPercentiles(answered.map(({ firstContentMs }) => firstContentMs)),
+    total_ms: shownPercentiles(answered.map(({ totalMs }) => totalMs)),
+  };
+}
+
+function shownPercentiles(values: readonly (number | null)[]): JsonObject {
+  const { p50, p95 } = percentilesOf(values);
+  return { p50, p95 };
+}
+
+/** The most frequent first. */
+function countedBy(calls: readonly CallSummary[], nameOf: (call: CallSummary) => string): JsonObject {
+  const counted = new Map<string, number>();
+  for (const call of calls) counted.set(nameOf(call), (counted.get(nameOf(call)) ?? 0) + 1);
+  return Object.fromEntries([...counted].toSorted(([, a], [, b]) => b - a));
+}

@@ -1,0 +1,72 @@
+// Conditions of a Portkey config on metadata and parameters of the request, as conditions of targets in CEL.
+// https://portkey.ai/docs/product/ai-gateway/conditional-routing
+import { COMMON_PARAMETERS } from "../../core/params.ts";
+import type { ForeignNode } from "../foreign-file.ts";
+
+/** Names that CEL takes as members. */
+const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
+
+const COMPARED: Readonly<Record<string, string>> = {
+  $eq: "==",
+  $ne: "!=",
+  $gt: ">",
+  $gte: ">=",
+  $lt: "<",
+  $lte: "<=",
+};
+
+/** Returns what a query asks, in CEL; `null` where it asks for something that conditions do not see. */
+export function conditionOf(query: ForeignNode | undefined): string | null {
+  if (query === undefined || query.members.size === 0) return null;
+  return joined(
+    [...query.members].map(([name, asked]) => {
+      if (name === "$and" || name === "$or") return joined(asked.items.map(conditionOf), name === "$and" ? "&&" : "||");
+      const value = valueAt(name);
+      if (value === null || asked.members.size === 0) return null;
+      const parts = [...asked.members].map(([operator, operand]) => comparison(operator, value, operand));
+      const compared = joined(parts, "&&");
+      // what a call does not have is equal to nothing
+      const isNegative = [...asked.members.keys()].every((operator) => operator === "$ne" || operator === "$nin");
+      return compared === null
+        ? null
+        : isNegative
+          ? `(!has(${value}) || ${compared})`
+          : `(has(${value}) && ${compared})`;
+    }),
+    "&&",
+  );
+}
+
+function joined(parts: readonly (string | null)[], by: "&&" | "||"): string | null {
+  if (parts.length === 0 || parts.includes(null)) return null;
+  return parts.length === 1 ? parts[0]! : `(${parts.join(` ${by} `)})`;
+}
+
+/** `params.model` is what the client asks for, which decides the route. */
+function valueAt(name: string): string | null {
+  const [, of, member = ""] = /^(metadata|params)\.(.+)$/.exec(name) ?? [];
+  if (!NAME.test(member)) return null;
+  if (of === "metadata") return `request.metadata.${member}`;
+  return (COMMON_PARAMETERS as readonly string[]).includes(member) ? `request.parameters.${member}` : null;
+}
+
+function comparison(operator: string, value: string, operand: ForeignNode): string | null {
+  if (operator === "$in" || operator === "$nin") {
+    const items = operand.items.map(literalOf);
+    if (operand.kind !== "list" || items.includes(null)) return null;
+    return `${operator === "$nin" ? "!" : ""}(${value} in [${items.join(", ")}])`;
+  }
+  const literal = literalOf(operand);
+  const sign = COMPARED[operator];
+  return literal === null || sign === undefined ? null : `${value} ${sign} ${literal}`;
+}
+
+function literalOf({ kind, value }: ForeignNode): string | null {
+  return kind === "scalar" && value !== null ? JSON.stringify(value) : null;
+}
+
+/** The first of several conditions that holds counts: none of those before it does. `null` is what no condition holds for. */
+export function exclusive(conditions: readonly string[], index: number | null): string {
+  const before = conditions.slice(0, index ?? undefined).map((one) => `!(${one})`);
+  return [...before, ...(index === null ? [] : [conditions[index]!])].join(" && ");
+}
