@@ -70,6 +70,7 @@ async function write(writer: Writer, data: SeededData): Promise<void> {
       permissions: [],
       models: ["openai:*"],
       routes: [],
+      tools: [],
       ipRanges: [],
       createdAtMs: 1,
       lifetimeMs: farMs,

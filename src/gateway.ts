@@ -9,6 +9,7 @@ import { openBudgetUsage } from "./admission/budget-usage.ts";
 import { openMemoryLimits } from "./admission/memory.ts";
 import { openGuardServices } from "./engine/guards/outside-guards.ts";
 import { openGuardThreads } from "./engine/guards/guard-threads.ts";
+import type { Peers } from "./engine/call/received-call.ts";
 import { handleCall } from "./engine/handle.ts";
 import { CallNotes } from "./engine/call/call-notes.ts";
 import type { ChatContext } from "./engine/call/context.ts";
@@ -316,7 +317,7 @@ async function openListener(
             operation,
             request,
             { ...context, way: { via: "console", sessionId: session.id } },
-            { requestIP: () => (peer === null ? null : { address: peer }) },
+            peersOf(peer),
             token,
           ),
       },
@@ -336,6 +337,12 @@ async function openListener(
     standing,
     refuseUnserved: refuseUnservedWith(context),
     kept: context,
+    mcp: {
+      toolServers,
+      call: (operation, request, token, peer) => handleCall(operation, request, context, peersOf(peer), token),
+      kept: context.kept,
+      isEnding: () => isEnding,
+    },
     admin: {
       store,
       limits,
@@ -411,6 +418,11 @@ async function openListener(
     hurry: () => hurried.resolve(),
     closeListenerAtOnce: () => mayStop.resolve(),
   };
+}
+
+/** The connection of a request that was received as another one. */
+function peersOf(peer: string | null): Peers {
+  return { requestIP: () => (peer === null ? null : { address: peer }) };
 }
 
 /** Says that the first start has not made the first project and token yet, which it does last; `null` when they exist. */

@@ -47,6 +47,7 @@ export const toolServersOfCompany: ToolServers = {
       listMs: 31,
       tools: TOOLS[label]?.length ?? 0,
     }),
+  onListChanged: () => () => {},
   configured: () => {},
   close: () => Promise.resolve(),
 };

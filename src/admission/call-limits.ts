@@ -183,9 +183,10 @@ export class CallLimits {
 
   /**
    * A deployment that the request names is limited in addition to the model, because a provider that has no deployments
-   * calls the model.
+   * calls the model. `target` is `null` for a call that goes to no provider: rules that name a place do not apply to it.
    */
-  accountsAt(target: AttemptedTarget): readonly Account[] {
+  accountsAt(target: AttemptedTarget | null): readonly Account[] {
+    if (target === null) return this.#caller.ofEveryCall;
     const accounts = this.#caller.accountsAt(target, this.#user);
     if (target.deployed == null) return accounts;
     const others = this.#caller
@@ -223,12 +224,12 @@ export class CallLimits {
   }
 
   /**
-   * Reserves what an attempt at the target may use. With `isRedirected`, a budget has sent the call to this target, so
+   * Reserves what an attempt at the target may use; `target` is as in `accountsAt`. With `isRedirected`, a budget has sent the call to this target, so
    * that no other budget sends it elsewhere. An error says why the attempt may not run; nothing was reserved for it
    * then. The result is synchronous where no network is needed.
    */
   reserve(
-    target: AttemptedTarget,
+    target: AttemptedTarget | null,
     estimate: ReservationEstimate,
     isRedirected: boolean,
   ): MaybePromise<AttemptReservation | GatewayError> {

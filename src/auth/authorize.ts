@@ -17,7 +17,7 @@ import { memoizePerObject } from "../core/memoization.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { requireMoreThanOps, runsGateway } from "./grants.ts";
 import { membershipsOf } from "./memberships.ts";
-import { restrictionsOf } from "./tokens/token-restrictions.ts";
+import { restrictionsOf, toolRestrictionOf } from "./tokens/token-restrictions.ts";
 
 /**
  * What the request names and asks for. Body and headers are merged already, and the body takes precedence. `null` means
@@ -47,6 +47,7 @@ export function authorize(token: AccessToken, scope: RequestedScope, snapshot: S
   requireDeveloper(role);
   const permissions = permissionsOf(token);
   requirePermissions(permissions, scope.needs);
+  const permitsTool = toolRestrictionOf(token);
   return {
     tokenId: token.id,
     tokenKind: token.kind,
@@ -56,6 +57,7 @@ export function authorize(token: AccessToken, scope: RequestedScope, snapshot: S
     role,
     permissions,
     restrictions: restrictionsOf(token),
+    ...(permitsTool !== null && { permitsTool }),
   };
 }
 

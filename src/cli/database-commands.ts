@@ -33,6 +33,7 @@ export function addTokenCommands(program: Command): void {
     )
     .option("--model <glob...>", "models that the token may call, such as <provider>:* (default: all)")
     .option("--route <glob...>", "routes that the token may call, with all their targets (default: all)")
+    .option("--tool <glob...>", "tools of tool servers that the token may use, such as <server>__* (default: all)")
     .option("--ip <range...>", "addresses from which the token may be used, such as 10.0.0.0/8 (default: all)")
     .option("--personal", "a personal token, which belongs to a user")
     .option("--user <id>", "user of a personal token; may be left out if there is only one, or only one with the role")

@@ -249,6 +249,14 @@ export const CATALOGUE = {
     "The gateway serves the API that the path belongs to, but not this part of it.",
     "The message says what is served instead.",
   ),
+  origin_not_allowed: entry(
+    403,
+    "permission_error",
+    "client",
+    false,
+    "A page in a browser asks for something that pages of its origin may not use.",
+    "Name the origin in `cors.origins` of the configuration.",
+  ),
   method_not_allowed: entry(
     405,
     "invalid_request_error",
@@ -320,6 +328,22 @@ export const CATALOGUE = {
     false,
     "No tool server of the project has this label.",
     "Register it (`dragoman tool-server create`), or name its `server_url` with the permission `byo_endpoint`.",
+  ),
+  tool_not_found: entry(
+    404,
+    "not_found_error",
+    "client",
+    false,
+    "No tool of the project's tool servers that the token may use has this name.",
+    "List the tools again (`tools/list` at `/mcp`): a tool server may have removed it.",
+  ),
+  approval_required: entry(
+    403,
+    "permission_error",
+    "client",
+    false,
+    "A person has to approve the call of the tool, and the client cannot ask one.",
+    "Use a client that supports elicitation, or set `require_approval: never` for the tool server.",
   ),
   // errors of the gateway
   internal_error: entry(500, "server_error", "gateway", true, "The gateway failed.", "Report it with the trace id."),

@@ -67,6 +67,8 @@ export interface AccessToken {
   readonly models: readonly string[];
   /** Globs over names of routes; empty when the token is not restricted to routes. */
   readonly routes: readonly string[];
+  /** Globs over names of tools, as models see them; empty when the token is not restricted to tools. */
+  readonly tools: readonly string[];
   /** Addresses and CIDR ranges from which the token may be used; empty when it may be used from everywhere. */
   readonly ipRanges: readonly string[];
   /** The identity that the issuer of a company login states. */
@@ -82,9 +84,10 @@ export interface AccessToken {
   readonly revokedAtMs: number | null;
 }
 /** A token that may do everything that its role allows, from everywhere. */
-export const UNRESTRICTED: Pick<AccessToken, "models" | "routes" | "ipRanges"> = {
+export const UNRESTRICTED: Pick<AccessToken, "models" | "routes" | "tools" | "ipRanges"> = {
   models: [],
   routes: [],
+  tools: [],
   ipRanges: [],
 };
 
@@ -106,6 +109,8 @@ export interface Principal {
   readonly permissions: ReadonlySet<Permission>;
   /** `null` when the token has no restrictions. */
   readonly restrictions: TokenRestrictions | null;
+  /** Whether the caller may use the tool of this name; absent when the token is not restricted to tools. */
+  readonly permitsTool?: (name: string) => boolean;
 }
 
 /** What a token may call, where it is restricted to models, to routes or to both (promises 2.4 and 3.4). */

@@ -10,6 +10,7 @@ export const OPERATION_NAMES = [
   "completions",
   "rerank",
   "moderations",
+  "tools.call",
 ] as const;
 export type OperationName = (typeof OPERATION_NAMES)[number];
 

@@ -47,6 +47,7 @@ import type { AdminBindings, AdminEnv } from "./admin/request/admin-request.ts";
 import { addressOf, arrivalOf } from "./console/arrival.ts";
 import type { ConsoleApp } from "./console/app.ts";
 import type { ConsoleCaller, ConsoleContext } from "./console/console-context.ts";
+import type { McpContext } from "./mcp/serving.ts";
 import { type ListingRequest, listingFor, modelFor } from "./model-forms.ts";
 import { shownStanding, shownTargets, type Standing } from "./standing.ts";
 import {
@@ -62,6 +63,7 @@ import {
   CALL_PATHS,
   KEY_PATHS,
   LIVE_PATHS,
+  MCP_PATHS,
   MODEL_PATHS,
   OPENAPI_PATHS,
   PARAMS_PATHS,
@@ -96,6 +98,8 @@ export interface AppContext {
   readonly admin?: AdminSources;
   /** When absent, the web console is not served. */
   readonly console?: ConsoleSources;
+  /** When absent, registered tools are not served. */
+  readonly mcp?: Pick<McpContext, "toolServers" | "call" | "kept" | "isEnding">;
 }
 
 export interface ConsoleSources extends Pick<ConsoleContext, "store" | "files" | "settings" | "upstream" | "warn"> {
@@ -190,7 +194,9 @@ export function createApp(context: AppContext): Hono<AppEnv> {
   });
 
   serveListings(app, context, reply);
-  serveAdmin(app, context, (c) => ({ ...baseHeaders(c.get("traceId"), elapsedMs(c)), ...cors(c) }));
+  const headersOf = (c: Context<AppEnv>) => ({ ...baseHeaders(c.get("traceId"), elapsedMs(c)), ...cors(c) });
+  serveAdmin(app, context, headersOf);
+  serveMcp(app, context, headersOf);
   for (const [path, { errors }] of CALL_PATHS) {
     app.use(path, async (c, next) => {
       c.set("errors", errors);
@@ -349,6 +355,33 @@ function serveAdmin(
       };
       return await (await opened()).fetch(c.req.raw, bindings);
     });
+}
+
+/** The code of the MCP server is loaded with the first request for it. */
+function serveMcp(
+  app: Hono<AppEnv>,
+  context: AppContext,
+  headersOf: (c: Context<AppEnv>) => Readonly<Record<string, string>>,
+): void {
+  const { mcp } = context;
+  if (mcp === undefined) return;
+  const opened = loadedOnce(async () => {
+    const { createMcpApp } = await import("./mcp/mcp-app.ts");
+    return createMcpApp({ ...mcp, clock: context.clock, snapshot: () => context.snapshot() });
+  });
+  for (const path of MCP_PATHS) {
+    const answer = async (c: Context<AppEnv>): Promise<Response> => {
+      const served = await opened();
+      const response = await served.answer({
+        http: c.req.raw,
+        peer: c.env.peer,
+        identify: () => authenticated(c, context),
+      });
+      for (const [name, value] of Object.entries(headersOf(c))) response.headers.set(name, value);
+      return response;
+    };
+    app.all(path, answer).all(`${path}/`, answer);
+  }
 }
 
 /** What is kept of responses: `GET` and `DELETE /responses/{id}`, and the lists of their input (promise 12.8). */

@@ -17,6 +17,7 @@ export const CALL_PATHS: ReadonlyMap<string, Operation> = new Map(
 export const MODEL_PATHS = BASES.map((base) => `${base}/models`);
 export const PARAMS_PATHS = BASES.map((base) => `${base}/params`);
 export const KEY_PATHS = BASES.map((base) => `${base}/key`);
+export const MCP_PATHS = BASES.map((base) => `${base}/mcp`);
 export const OPENAPI_PATHS = BASES.map((base) => `${base}/openapi.json`);
 export const ADMIN_BASE = "/api/v1/admin";
 

@@ -37,6 +37,7 @@ export function openToolServers(options: ToolServersOptions, bounds: Partial<Lin
   const tokens = openOauthTokens(upstream, clock);
   const links = openLinks({ ...BOUNDS, ...bounds });
   const counts = { connected: 0, refused: 0, lost: 0 };
+  const listeners = new Set<(key: string) => void>();
 
   const linkOf = (server: ToolServer): ServerLink => {
     const known = links.of(server.key);
@@ -56,6 +57,9 @@ export function openToolServers(options: ToolServersOptions, bounds: Partial<Lin
       onLine: (line) => log("info", "message from a tool server", line),
       onFault: (message) => log("info", "error at a tool server", message),
       count: (what) => (counts[what] += 1),
+      listChanged() {
+        for (const listener of listeners) listener(server.key);
+      },
       log: (message, detail) => log("warn", `tool server: ${message}`, detail),
     });
     links.add(server.key, link);
@@ -93,6 +97,10 @@ export function openToolServers(options: ToolServersOptions, bounds: Partial<Lin
         return { ...about, connectMs, listMs: clock.monotonic() - beganMs, tools: tools.length };
       });
     },
+    onListChanged(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
     configured: (keys) => links.configured(keys),
     close: () => links.close(),
   };
@@ -112,6 +120,7 @@ async function answered(call: ReturnType<ServerLink["call"]>): ReturnType<Server
     if (!(thrown instanceof ToolFault) || thrown.kind !== "answered") throw thrown;
     return {
       parts: [{ kind: "text", text: thrown.message }],
+      blocks: [{ type: "text", text: thrown.message }],
       structured: undefined,
       isError: true,
       bytes: Buffer.byteLength(thrown.message),

@@ -18,6 +18,8 @@ export interface LinkDependencies extends Omit<ConnectionDependencies, "onListCh
   readonly slots: CallSlots;
   readonly clock: Clock;
   count(what: "connected" | "refused" | "lost"): void;
+  /** Called when the list of tools may have changed. */
+  listChanged(): void;
   /** Logs something about this server that operators should know. */
   log(message: string, detail?: string): void;
 }
@@ -186,7 +188,7 @@ export class ServerLink {
       );
     const dependencies: ConnectionDependencies = {
       ...this.#dependencies,
-      onListChanged: () => (this.#listChanged = true),
+      onListChanged: () => this.#noteChange(),
       onClosed: () => {
         if (this.#connection === connection) this.#dependencies.count("lost");
         this.#ended(connection, beganMs);
@@ -209,7 +211,7 @@ export class ServerLink {
     if (this.#connection !== connection) return;
     this.#connection = null;
     // Changes of the list are not announced while there is no connection.
-    this.#listChanged = true;
+    this.#noteChange();
     if (this.server.transport.kind !== "stdio") return;
     const nowMs = this.#dependencies.clock.monotonic();
     this.#earlyEnds = nowMs - beganMs < GOOD_LIFE_MS ? this.#earlyEnds + 1 : 0;
@@ -219,6 +221,11 @@ export class ServerLink {
       "the program has ended",
       pauseMs === 0 ? "it is started again when it is needed" : `it is not started again for ${pauseMs / 1000} s`,
     );
+  }
+
+  #noteChange(): void {
+    this.#listChanged = true;
+    this.#dependencies.listChanged();
   }
 
   #drop(connection: Promise<ToolConnection>): void {

@@ -1,6 +1,6 @@
 // Reads and checks a server's list of tools: a bounded number of pages, and tools with a name and the schema of an
 // object. Invalid tools are left out, and the others are kept.
-import { isObject, type Json } from "../core/json.ts";
+import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import type { ToolDefinition } from "../core/configured/tool.ts";
 import { isDeeperThan } from "./depth.ts";
 import { ToolFault } from "./faults.ts";
@@ -10,6 +10,7 @@ const MAX_PAGES = 64;
 const MAX_NAME = 256;
 const MAX_DESCRIPTION = 64 * 1024;
 const MAX_SCHEMA_BYTES = 256 * 1024;
+const MAX_ANNOTATIONS_BYTES = 16 * 1024;
 const MAX_SCHEMA_DEPTH = 64;
 const MAX_LIST_BYTES = 8 * 1024 * 1024;
 const CONTROL =
@@ -59,7 +60,7 @@ export async function readList(page: (cursor: string | undefined) => Promise<unk
 /** Returns a message when the tool is invalid. */
 function readTool(listed: Json): { readonly tool: ToolDefinition; readonly bytes: number } | string {
   if (!isObject(listed)) return "an entry is not a tool";
-  const { name, title, description, inputSchema, annotations } = listed;
+  const { name, title, description, inputSchema, outputSchema, annotations } = listed;
   if (typeof name !== "string" || name === "" || name.length > MAX_NAME || CONTROL.test(name))
     return `a tool has no name of 1 to ${MAX_NAME} characters`;
   if (!isObject(inputSchema) || inputSchema["type"] !== "object")
@@ -77,11 +78,19 @@ function readTool(listed: Json): { readonly tool: ToolDefinition; readonly bytes
       : isObject(annotations) && typeof annotations["title"] === "string"
         ? annotations["title"]
         : null;
-  const tool = {
+  const tool: ToolDefinition = {
     name,
     title: ownTitle?.slice(0, MAX_NAME) ?? null,
     description: typeof description === "string" ? description : null,
     inputSchema,
+    ...(isSmall(outputSchema, MAX_SCHEMA_BYTES) && { outputSchema }),
+    ...(isSmall(annotations, MAX_ANNOTATIONS_BYTES) && { annotations }),
   };
-  return { tool, bytes: schemaBytes + name.length + (tool.description?.length ?? 0) };
+  const further = JSON.stringify([tool.outputSchema, tool.annotations]).length;
+  return { tool, bytes: schemaBytes + further + name.length + (tool.description?.length ?? 0) };
+}
+
+/** Anything but an object within the bounds is left out, because the tool can be used without it. */
+function isSmall(value: Json | undefined, maxBytes: number): value is JsonObject {
+  return isObject(value) && !isDeeperThan(value, MAX_SCHEMA_DEPTH) && JSON.stringify(value).length <= maxBytes;
 }

@@ -23,7 +23,7 @@ export function readResult(answer: unknown, maxBytes: number): ToolResult {
     throw new ToolFault("failed", `the result is deeper than ${MAX_DEPTH} levels`);
   const bytes = Buffer.byteLength(JSON.stringify(structured === undefined ? content : [content, structured]));
   if (bytes > maxBytes) throw new ToolFault("failed", `the result is larger than ${maxBytes} bytes`);
-  return { parts: content.map(readPart), structured, isError: isError === true, bytes };
+  return { parts: content.map(readPart), blocks: content, structured, isError: isError === true, bytes };
 }
 
 function readPart(block: Json): ToolResultPart {

@@ -5,6 +5,7 @@ import type { OperationName } from "../core/operation.ts";
 import { COMPLETIONS_FORM } from "./completions/parse-completions.ts";
 import { MODERATIONS_FORM } from "./moderations/parse-moderations.ts";
 import { RERANK_FORM } from "./rerank/parse-rerank.ts";
+import { TOOL_CALL_FORM } from "./tool-call/parse-tool-call.ts";
 import { EMBEDDINGS_FORM } from "./embeddings/parse-embeddings.ts";
 import { COUNT_FORM, MESSAGES_FORM } from "./messages/messages-form.ts";
 import { INPUT_TOKENS_FORM, RESPONSES_FORM } from "./responses/responses-form.ts";
@@ -19,4 +20,5 @@ export const FORMS: ReadonlyMap<OperationName, RequestForm> = new Map([
   ["embeddings", EMBEDDINGS_FORM],
   ["rerank", RERANK_FORM],
   ["moderations", MODERATIONS_FORM],
+  ["tools.call", TOOL_CALL_FORM],
 ]);

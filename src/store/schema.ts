@@ -53,10 +53,11 @@ export interface Schema
     readonly project_id: string | null;
     readonly user_id: string | null;
     readonly role: string | null;
-    /** A JSON list of strings, as are the three columns that follow. */
+    /** A JSON list of strings, as are the four columns that follow. */
     readonly permissions: string;
     readonly models: string;
     readonly routes: string;
+    readonly tools: string;
     readonly ip_ranges: string;
     readonly created_by: string | null;
     readonly created_at_ms: bigint;

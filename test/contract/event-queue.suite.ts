@@ -283,6 +283,7 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
         permissions: [],
         models: [],
         routes: [],
+        tools: [],
         ipRanges: [],
         secrets: [{ sha256: new Uint8Array(32).fill(7), retiresAtMs: null }],
         createdAtMs: NOW,

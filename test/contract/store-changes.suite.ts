@@ -742,6 +742,7 @@ function token(id: string, createdAtMs = 1_699_999_999_000): StoredToken {
     permissions: [],
     models: [],
     routes: [],
+    tools: [],
     ipRanges: [],
     secrets: [{ sha256: new Uint8Array(32).fill(id.charCodeAt(0)), retiresAtMs: null }],
     createdAtMs,

@@ -88,6 +88,7 @@ export function toolServerSuite(name: string, open: () => Promise<ReferenceServe
     test("[d10.2] gives text, structured content, images, resources and links of a result in a form for the model", async () => {
       expect(await call("get-sum", { a: 2, b: 3 })).toEqual({
         parts: [{ kind: "text", text: "The sum of 2 and 3 is 5." }],
+        blocks: [{ type: "text", text: "The sum of 2 and 3 is 5." }],
         structured: undefined,
         isError: false,
         bytes: expect.any(Number),

@@ -56,6 +56,7 @@ describe("a tool server of the newer protocol, without sessions", () => {
     });
     expect(await servers.call(server, "echo", { message: "hello" }, new Cancellation(), null)).toMatchObject({
       parts: [{ kind: "text", text: "hello" }],
+      blocks: [{ type: "text", text: "hello" }],
       isError: false,
     });
     expect((await servers.call(server, "sum", { a: 1, b: 2 }, new Cancellation(), null)).structured).toEqual({
@@ -104,6 +105,7 @@ test("[d10.5] a result of the newer protocol that does not say what it is, is co
     expect(await servers.test(server, new Cancellation())).toMatchObject({ protocolVersion: "2026-07-28", tools: 4 });
     expect(await servers.call(server, "echo", { message: "hello" }, new Cancellation(), null)).toMatchObject({
       parts: [{ kind: "text", text: "hello" }],
+      blocks: [{ type: "text", text: "hello" }],
       isError: false,
     });
   } finally {

@@ -147,6 +147,7 @@ describe.skipIf(program === null)("hostile text in the console", () => {
           ),
         call: () => Promise.reject(new Error(texts.join("\n"))),
         test: () => Promise.reject(new Error(texts.join("\n"))),
+        onListChanged: () => () => {},
         configured: () => {},
         close: () => Promise.resolve(),
       },

@@ -93,6 +93,7 @@ const ECHOING: ToolServers = {
   call: (_server, _tool, args) =>
     Promise.resolve({
       parts: [{ kind: "text", text: JSON.stringify(args) }],
+      blocks: [{ type: "text", text: JSON.stringify(args) }],
       structured: undefined,
       isError: false,
       bytes: 10,
@@ -107,6 +108,7 @@ const ECHOING: ToolServers = {
       listMs: 1,
       tools: 1,
     }),
+  onListChanged: () => () => {},
   configured: () => {},
   close: () => Promise.resolve(),
 };
@@ -274,6 +276,7 @@ async function peopleOfRoles(store: Store, nowMs: number): Promise<ReadonlyMap<s
       permissions: [],
       models: [],
       routes: [],
+      tools: [],
       ipRanges: [],
       secrets: [{ sha256: new Uint8Array(32), retiresAtMs: null }],
       createdAtMs: nowMs,

@@ -29,7 +29,13 @@ export interface FakeToolServers {
 }
 
 export function says(text: string, isError = false): ToolResult {
-  return { parts: [{ kind: "text", text }], structured: undefined, isError, bytes: text.length };
+  return {
+    parts: [{ kind: "text", text }],
+    blocks: [{ type: "text", text }],
+    structured: undefined,
+    isError,
+    bytes: text.length,
+  };
 }
 
 /** On the global timers; the signal ends it at once. */
@@ -101,6 +107,7 @@ export function fakeToolServers(
         listMs: 0,
         tools: Object.keys(servers[label]!).length,
       }),
+    onListChanged: () => () => {},
     configured: () => {},
     close: () => Promise.resolve(),
   };

@@ -49,7 +49,13 @@ export function callOf(id: string, name: string, args: JsonObject = {}) {
 }
 
 export function saysText(text: string): ToolResult {
-  return { parts: [{ kind: "text", text }], structured: undefined, isError: false, bytes: text.length };
+  return {
+    parts: [{ kind: "text", text }],
+    blocks: [{ type: "text", text }],
+    structured: undefined,
+    isError: false,
+    bytes: text.length,
+  };
 }
 
 /** Registered servers by label; others have addresses of the request. */

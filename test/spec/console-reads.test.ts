@@ -305,6 +305,7 @@ test("[d9.3] what needs somebody is listed, and tokens only for those who may li
       permissions: [],
       models: [],
       routes: [],
+      tools: [],
       ipRanges: [],
       secrets: [{ sha256: new Uint8Array(32).fill(9), retiresAtMs: null }],
       createdAtMs: NOW,

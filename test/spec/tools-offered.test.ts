@@ -6,7 +6,7 @@ import { GatewayError } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { FUNCTION_NAME } from "../../src/core/params.ts";
 import type { ToolDefinition, ToolResult } from "../../src/core/configured/tool.ts";
-import { offeredNames, toolPlace } from "../../src/engine/tools/offered-tools.ts";
+import { labelPrefix, offeredNames, toolPlace } from "../../src/engine/tools/offered-tools.ts";
 import { fitRequest } from "../../src/engine/fit/fit.ts";
 import { providers } from "../../src/providers/registry.ts";
 import { CONVERSING } from "../harness/conversing.ts";
@@ -62,6 +62,13 @@ describe("[d10.2] names of functions", () => {
         expect(names.size).toBe(all.length);
         for (const name of names.values()) expect(name).toMatch(FUNCTION_NAME);
         expect(new Set(names.values()).size).toBe(all.length);
+        // a name shows which servers may have its tool, and their tools alone have the same names
+        for (const [place, name] of names) {
+          const isOf = ({ label: one }: { readonly label: string }): boolean => name.startsWith(labelPrefix(one));
+          const some = all.filter(isOf);
+          expect(some.map((one) => toolPlace(one.label, one.tool))).toContain(place);
+          expect(offeredNames(some).get(place)).toBe(name);
+        }
         expect(Object.fromEntries(offeredNames(all.toReversed()))).toEqual(Object.fromEntries(names));
       }),
       { seed: 20_261_120, numRuns: 500 },
@@ -465,6 +472,7 @@ describe("[d10.4] one run of a tool", () => {
   test("structured content is passed on as JSON where no text contains it", async () => {
     const result = (text: string | null, structured: JsonObject): ToolResult => ({
       parts: text === null ? [] : [{ kind: "text", text }],
+      blocks: text === null ? [] : [{ type: "text", text }],
       structured,
       isError: false,
       bytes: 1,
@@ -472,7 +480,7 @@ describe("[d10.4] one run of a tool", () => {
     expect((await ran(() => result(null, { a: [1, 2] }))).text).toBe('{"a":[1,2]}');
     expect((await ran(() => result('{ "a": [1, 2] }', { a: [1, 2] }))).text).toBe('{ "a": [1, 2] }');
     expect((await ran(() => result("a is two numbers", { a: [1, 2] }))).text).toBe('a is two numbers\n{"a":[1,2]}');
-    expect((await ran(() => ({ parts: [], structured: undefined, isError: false, bytes: 0 }))).text).toBe(
+    expect((await ran(() => ({ parts: [], blocks: [], structured: undefined, isError: false, bytes: 0 }))).text).toBe(
       "(no content)",
     );
   });
@@ -485,6 +493,7 @@ describe("[d10.4] one run of a tool", () => {
         { kind: "image", mediaType: "image/svg+xml", base64: "AAAA" },
         { kind: "image", mediaType: "image/png", base64: "not base64" },
       ],
+      blocks: [],
       structured: undefined,
       isError: false,
       bytes: 9,

@@ -74,14 +74,14 @@ export function hasRights(token: AccessToken, snapshot: Pick<Snapshot, "membersh
 /** A hash of everything that decides what a token may do. */
 export function rightsOf(token: AccessToken, snapshot: Pick<Snapshot, "memberships" | "operators">): string {
   const roles = membershipsOf(token, snapshot).map(({ projectId, role }: Membership) => `${projectId ?? ""} ${role}`);
-  const { tenantId, projectId, userId, role, permissions, models, routes, ipRanges } = token;
+  const { tenantId, projectId, userId, role, permissions, models, routes, tools, ipRanges } = token;
   const isOperator = runsGateway(token, snapshot);
   return secretHash(
     JSON.stringify([
       hasRights(token, snapshot),
       [tenantId, projectId, userId, role, isOperator],
       roles.toSorted(),
-      [permissions, models, routes, ipRanges].map((names) => names.toSorted()),
+      [permissions, models, routes, tools, ipRanges].map((names) => names.toSorted()),
     ]),
   );
 }

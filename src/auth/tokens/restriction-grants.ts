@@ -3,7 +3,7 @@ import { GatewayError } from "../../core/errors.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import { compileGlob } from "../../core/text/glob.ts";
 
-type Restrictions = Pick<AccessToken, "models" | "routes" | "ipRanges">;
+type Restrictions = Pick<AccessToken, "models" | "routes" | "tools" | "ipRanges">;
 
 /** Throws `insufficient_role`. A given glob counts as narrower only when one of the caller's globs matches its text. */
 export function requireRestrictionsWithin(own: Restrictions, given: Restrictions): void {
@@ -12,6 +12,8 @@ export function requireRestrictionsWithin(own: Restrictions, given: Restrictions
   if (calls && given.models.length === 0 && given.routes.length === 0) throw widerRestriction("models");
   if (calls && given.models.some((pattern) => !isPermittedBy(own.models, pattern))) throw widerRestriction("models");
   if (calls && given.routes.some((pattern) => !isPermittedBy(own.routes, pattern))) throw widerRestriction("routes");
+  if (own.tools.length > 0 && (given.tools.length === 0 || given.tools.some((glob) => !isPermittedBy(own.tools, glob))))
+    throw widerRestriction("tools");
   if (
     own.ipRanges.length > 0 &&
     (given.ipRanges.length === 0 || given.ipRanges.some((range) => !own.ipRanges.includes(range)))
@@ -20,11 +22,11 @@ export function requireRestrictionsWithin(own: Restrictions, given: Restrictions
 }
 
 /** Configuration applies to more than this token. Throws `insufficient_role`. */
-export function requireConfigures({ models, routes }: Restrictions): void {
-  if (models.length > 0 || routes.length > 0)
+export function requireConfigures({ models, routes, tools }: Restrictions): void {
+  if (models.length > 0 || routes.length > 0 || tools.length > 0)
     throw new GatewayError(
       "insufficient_role",
-      "The access token is restricted to some models or routes, so it cannot change configuration that affects others. Use a token without such restrictions.",
+      "The access token is restricted to some models, routes or tools, so it cannot change configuration that affects others. Use a token without such restrictions.",
     );
 }
 

@@ -30,6 +30,7 @@ const LISTED = 20;
 const MAX_RESTRICTIONS = 100;
 const MODEL_PATTERN = /^[\x21-\x7e]{1,256}$/;
 const ROUTE_PATTERN = /^[A-Za-z0-9_.*-]{1,64}$/;
+const TOOL_PATTERN = /^[\x21-\x7e]{1,256}$/;
 
 export interface TokenRequest {
   /** 1 to 100 characters, for people. */
@@ -49,6 +50,7 @@ export interface TokenRequest {
   /** Globs; omitted or empty for no restriction. */
   readonly models?: readonly string[];
   readonly routes?: readonly string[];
+  readonly tools?: readonly string[];
   /** Addresses and CIDR ranges; omitted or empty for no restriction. */
   readonly ipRanges?: readonly string[];
   /** Above 0. By default 90 (personal) or 365 (project), or the tenant's cap if that is lower. */
@@ -134,6 +136,11 @@ async function recordOf(
       request.routes ?? [],
       ROUTE_PATTERN,
       "a route of an access token is a route's name, with * for any text",
+    ),
+    tools: checkedPatterns(
+      request.tools ?? [],
+      TOOL_PATTERN,
+      "a tool of an access token is <server_label>__<tool>, with * for any text",
     ),
     ipRanges: checkedRanges(request.ipRanges ?? []),
     secrets: [secret],
@@ -335,7 +342,7 @@ function checkedRanges(names: readonly string[]): readonly string[] {
 function checkedCount(names: readonly string[]): readonly string[] {
   if (names.length > MAX_RESTRICTIONS)
     throw new Error(
-      `An access token can be restricted to at most ${MAX_RESTRICTIONS} models, routes and addresses each.`,
+      `An access token can be restricted to at most ${MAX_RESTRICTIONS} models, routes, tools and addresses each.`,
     );
   return [...new Set(names)];
 }

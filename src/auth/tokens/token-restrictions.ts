@@ -1,4 +1,4 @@
-// The restrictions of a token to models and routes, compiled once for each token (promises 2.4 and 3.4). A token that
+// The restrictions of a token to models, routes and tools, compiled once for each token (promises 2.4 and 3.4). A token that
 // is restricted to models may call those that match. A token that is restricted to routes may name those that match,
 // and what the configuration names in them is permitted with the route. A token with both may call what either permits.
 
@@ -15,6 +15,16 @@ import { DIRECT_ROUTE } from "../../core/configured/route.ts";
 export function restrictionsOf(token: AccessToken): TokenRestrictions | null {
   return token.models.length === 0 && token.routes.length === 0 ? null : compiled(token);
 }
+
+/** Returns whether the token permits the tool of a name; `null` when it is not restricted to tools. */
+export function toolRestrictionOf(token: AccessToken): Glob | null {
+  return token.tools.length === 0 ? null : compiledTools(token);
+}
+
+const compiledTools = memoizePerObject(({ tools }: AccessToken): Glob => {
+  const globs = tools.map(compileGlob);
+  return (name) => matches(globs, name);
+});
 
 interface Named {
   readonly name: string;

@@ -35,6 +35,7 @@ export async function create(flags: CreateFlags & TokenFlags, environment: Envir
     name: flags.name,
     models: flags.model ?? [],
     routes: flags.route ?? [],
+    tools: flags.tool ?? [],
     ip: flags.ip ?? [],
     permissions: flags.permission ?? [],
     expires_in_days: flags.expiresInDays ?? null,

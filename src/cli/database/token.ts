@@ -33,6 +33,7 @@ export interface CreateFlags extends StoreFlags {
   readonly permission?: readonly string[];
   readonly model?: readonly string[];
   readonly route?: readonly string[];
+  readonly tool?: readonly string[];
   readonly ip?: readonly string[];
   readonly personal?: true;
   readonly user?: string;
@@ -54,6 +55,7 @@ export async function create(flags: CreateFlags, environment: Environment): Prom
     permissions: flags.permission ?? [],
     models: flags.model ?? [],
     routes: flags.route ?? [],
+    tools: flags.tool ?? [],
     ipRanges: flags.ip ?? [],
     expiresInDays: flags.expiresInDays ?? null,
   };
@@ -109,6 +111,7 @@ export async function list(flags: ListFlags, environment: Environment): Promise<
         permissions: token.permissions,
         models: token.models,
         routes: token.routes,
+        tools: token.tools,
         ip: token.ipRanges,
         state: token.state,
         created_at: iso(token.createdAtMs),
@@ -148,6 +151,7 @@ async function printIssued({ id, text, record }: IssuedToken, flags: DatabaseFla
       permissions: record.permissions,
       models: record.models,
       routes: record.routes,
+      tools: record.tools,
       ip: record.ipRanges,
       expires_at: iso(record.expiresAtMs),
     });

@@ -86,6 +86,10 @@ export interface ToolDefinition {
   readonly description: string | null;
   /** The JSON Schema of an object. */
   readonly inputSchema: JsonObject;
+  /** The JSON Schema of structured results; absent when the server names none. */
+  readonly outputSchema?: JsonObject;
+  /** Hints of the server about the tool, such as that it only reads; absent when it gives none. */
+  readonly annotations?: JsonObject;
 }
 
 /** A block of a result. Blocks that are neither text nor image are described as text. */
@@ -95,6 +99,8 @@ export type ToolResultPart =
 
 export interface ToolResult {
   readonly parts: readonly ToolResultPart[];
+  /** The blocks of the result as the server sent them, for clients that speak the protocol themselves. */
+  readonly blocks: readonly Json[];
   /** `structuredContent` of the result; undefined when it has none. */
   readonly structured: Json | undefined;
   /** The tool itself reports that it failed. */

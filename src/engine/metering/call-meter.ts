@@ -4,6 +4,7 @@
 // charged and settled here, so that every path of a call ends in `settle`.
 import { summedUsage } from "../../accounting/summed-usage.ts";
 import type { AttemptedTarget, AttemptReservation, CallLimits } from "../../admission/call-limits.ts";
+import type { ReservationEstimate } from "../../admission/reservation-estimate.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Account } from "../../core/configured/limit.ts";
 import type { ChargeInFlight } from "../../core/record/record.ts";
@@ -26,6 +27,9 @@ export interface CallMeterOptions {
   /** The signal of the call. */
   readonly signal: CancelSignal;
 }
+
+/** What a call uses that asks no provider: it counts as one request. */
+const NOTHING_USED: ReservationEstimate = { requests: 1, bound: () => 0 };
 
 export class CallMeter {
   readonly prices: CallPrices;
@@ -78,6 +82,18 @@ export class CallMeter {
     // the limit store may be slow: it is awaited for as long as the call may take, and what it reserves after that is
     // released
     return isPending(reserved) ? this.#clock.waiting(untilOver(reserved, this.#signal)).then(begun) : begun(reserved);
+  }
+
+  /**
+   * Counts the call under the limits that apply wherever it goes, because it asks no provider. Rejects with the error of
+   * the limit that has no room.
+   */
+  async admitWithoutTarget(): Promise<void> {
+    if (this.#limits === null) return;
+    const reserved = this.#limits.reserve(null, NOTHING_USED, true);
+    const result = isPending(reserved) ? await this.#clock.waiting(untilOver(reserved, this.#signal)) : reserved;
+    if (result instanceof GatewayError) throw result;
+    result.countCall();
   }
 
   #begin(

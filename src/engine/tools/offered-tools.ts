@@ -43,14 +43,22 @@ export function offeredNames(
     }
     const hash = createHash("sha256").update(place).digest("hex");
     const shortened = HASH_LENGTHS.map(
-      (length) =>
-        `${plain[index]!.replaceAll(/[^a-zA-Z0-9_-]/g, "_").slice(0, MAX_NAME - 1 - length)}_${hash.slice(0, length)}`,
+      (length) => `${inFunctionName(plain[index]!).slice(0, MAX_NAME - 1 - length)}_${hash.slice(0, length)}`,
     );
     const name = shortened.find((one) => !used.has(one)) ?? hash;
     used.add(name);
     names.set(place, name);
   }
   return names;
+}
+
+function inFunctionName(text: string): string {
+  return text.replaceAll(/[^a-zA-Z0-9_-]/g, "_");
+}
+
+/** Returns how the name of each tool of the server with this label begins, however short it was made. */
+export function labelPrefix(label: string): string {
+  return inFunctionName(`${label}__`).slice(0, MAX_NAME - 1 - HASH_LENGTHS[2]);
 }
 
 /**

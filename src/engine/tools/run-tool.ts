@@ -41,6 +41,17 @@ export interface ToolRunning {
   readonly results: ResultsSoFar;
   /** Why the tool does not run; `null` where it does. */
   readonly refused: string | null;
+  readonly write: ResultWriter;
+}
+
+/** Writes the result of the tool with this name as the message that answers its call. */
+export type ResultWriter = (result: ToolResult, name: string) => WrittenResult;
+
+export interface WrittenResult {
+  /** The members of the message beside its role and the id of the call. */
+  readonly message: Omit<Message, "role" | "tool_call_id">;
+  /** Parts of a further message, with the images of the result. */
+  readonly images: readonly JsonObject[];
 }
 
 /**
@@ -52,10 +63,7 @@ export interface ResultsSoFar {
 }
 
 /** The result of a tool call, before guards have searched it. */
-interface Ended {
-  readonly text: string;
-  /** The parts of the message with images. */
-  readonly images: readonly JsonObject[];
+interface Ended extends WrittenResult {
   readonly code: ErrorCode | null;
   /** The error for the client, without hosts and secrets. */
   readonly error: string | null;
@@ -71,7 +79,7 @@ const MAX_NAME = 128;
 export async function runTool(
   toolCall: ToolCall,
   offered: OfferedTool | null,
-  { label, round, onActivity, spanId, call, results, refused }: ToolRunning,
+  { label, round, onActivity, spanId, call, results, refused, write }: ToolRunning,
 ): Promise<ToolOutcome> {
   const startedMs = call.clock.elapsedMs();
   const name = toolCall.function.name.slice(0, MAX_NAME);
@@ -86,11 +94,10 @@ export async function runTool(
   report({ type: "tool_start", ...place }, null);
   const runs = async (): Promise<Ended> => {
     if (offered === null) return failed(`Unknown tool ${JSON.stringify(name)}.`);
-    return refused === null ? callServer(toolCall, offered, spanId, call, results) : failed(refused);
+    return refused === null ? callServer(toolCall, offered, { spanId, call, results, write }) : failed(refused);
   };
   const ended = await runs();
-  const guarded = await searched(ended, call);
-  const message: Message = { role: "tool", tool_call_id: toolCall.id, content: guarded.text };
+  const message = await searched({ role: "tool", tool_call_id: toolCall.id, ...ended.message }, call);
   const shown = (await call.policies?.shown(message)) ?? message;
   const over = { ...place, duration_ms: Math.round(call.clock.elapsedMs() - startedMs) };
   const output = typeof shown.content === "string" ? shown.content : "";
@@ -100,7 +107,7 @@ export async function runTool(
     call: toolCall,
     message,
     shown,
-    images: guarded.images,
+    images: ended.images,
     server: place.server_label,
     tool: place.tool,
     code: ended.code,
@@ -112,9 +119,7 @@ export async function runTool(
 async function callServer(
   toolCall: ToolCall,
   { server, tool, name }: OfferedTool,
-  spanId: string | null,
-  call: ToolCaller,
-  results: ResultsSoFar,
+  { spanId, call, results, write }: Pick<ToolRunning, "spanId" | "call" | "results" | "write">,
 ): Promise<Ended> {
   const { args, fault } = call.context.argumentChecks.check(toolCall.function.arguments, tool.inputSchema);
   if (args === null) return failed(fault);
@@ -142,10 +147,8 @@ async function callServer(
       `The result is too large: all tool results of one request may have at most ${maxBodyBytes} bytes together.`,
     );
   results.bytes += result.bytes;
-  const { text, images } = resultForModel(result, name);
   return {
-    text,
-    images,
+    ...write(result, name),
     code: null,
     error: result.isError ? "The tool reported an error." : null,
     bytes: result.bytes,
@@ -153,26 +156,27 @@ async function callServer(
 }
 
 function failed(error: string): Ended {
-  return { text: `Error: ${error}`, images: [], code: null, error: error.slice(0, MAX_ERROR), bytes: null };
+  return {
+    message: { content: `Error: ${error}` },
+    images: [],
+    code: null,
+    error: error.slice(0, MAX_ERROR),
+    bytes: null,
+  };
 }
 /** The length of an error that the client sees. The model reads the full text. */
 const MAX_ERROR = 500;
 
-async function searched(
-  { text, images }: Ended,
-  { policies }: ToolCaller,
-): Promise<{ readonly text: string; readonly images: readonly JsonObject[] }> {
-  if (policies === null) return { text, images };
-  const [message] = await policies.untrusted([{ role: "tool", content: text }]);
-  return { text: message!.content as string, images };
+async function searched(message: Message, { policies }: ToolCaller): Promise<Message> {
+  return policies === null ? message : (await policies.untrusted([message]))[0]!;
 }
 
 /** The types of images that models can see. For any other type, the text names the type. */
 const IMAGE_TYPE = /^image\/(png|jpeg|gif|webp)$/i;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
-/** A line before each image names its tool. */
-function resultForModel(result: ToolResult, name: string): Pick<Ended, "text" | "images"> {
+/** Writes a result as text, as models take it. A line before each image names its tool. */
+export const resultForModel: ResultWriter = (result, name) => {
   const lines: string[] = [];
   const images: JsonObject[] = [];
   for (const part of result.parts) {
@@ -194,8 +198,8 @@ function resultForModel(result: ToolResult, name: string): Pick<Ended, "text" | 
   const text = lines.join("\n");
   // some providers refuse messages without content
   const content = text.trim() === "" ? "(no content)" : text;
-  return { text: result.isError ? `Error: ${content}` : content, images };
-}
+  return { message: { content: result.isError ? `Error: ${content}` : content }, images };
+};
 
 /** Servers repeat structured content as text, for clients that do not support structured content. */
 function repeats(line: string, structured: unknown): boolean {

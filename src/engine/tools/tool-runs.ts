@@ -20,13 +20,16 @@ export function notRun(what: "rounds" | "tool calls"): string {
   return `It was not run: the maximum number of ${what} was reached.`;
 }
 
+/** What runs the calls. */
+export type RunningSession = Pick<ToolSession, "servers" | "maxCalls" | "run">;
+
 export class ToolRuns {
-  readonly #session: ToolSession;
+  readonly #session: RunningSession;
   readonly #call: Call;
   /** The calls that ran, and those of the last round that did not, in the model's order. */
   readonly #rows: JsonObject[] = [];
 
-  constructor(session: ToolSession, call: Call) {
+  constructor(session: RunningSession, call: Call) {
     this.#session = session;
     this.#call = call;
   }

@@ -9,7 +9,16 @@ import type { Schema } from "../schema.ts";
 type Db = Kysely<Schema>;
 type TokenRow = Pick<
   Schema["access_tokens"],
-  "id" | "name" | "role" | "permissions" | "models" | "routes" | "ip_ranges" | "expires_at_ms" | "revoked_at_ms"
+  | "id"
+  | "name"
+  | "role"
+  | "permissions"
+  | "models"
+  | "routes"
+  | "tools"
+  | "ip_ranges"
+  | "expires_at_ms"
+  | "revoked_at_ms"
 >;
 type SecretRow = Schema["token_secrets"];
 type MemberRow = Pick<Schema["memberships"], "user_id" | "project_id" | "role">;
@@ -47,7 +56,18 @@ export async function knownAccess(db: Db, name: string, lastChange: string | nul
     lastChange === null ? [] : await db.selectFrom("audit_log").select("id").where("id", "=", lastChange).execute();
   const tokens = await db
     .selectFrom("access_tokens")
-    .select(["id", "name", "role", "permissions", "models", "routes", "ip_ranges", "expires_at_ms", "revoked_at_ms"])
+    .select([
+      "id",
+      "name",
+      "role",
+      "permissions",
+      "models",
+      "routes",
+      "tools",
+      "ip_ranges",
+      "expires_at_ms",
+      "revoked_at_ms",
+    ])
     .execute();
   const operators = await db.selectFrom("users").select("id").where("is_operator", "=", 1n).execute();
   return {
@@ -112,7 +132,7 @@ async function endSessions(db: Db): Promise<void> {
   });
 }
 
-const RIGHTS = ["role", "permissions", "models", "routes", "ip_ranges", "expires_at_ms"] as const;
+const RIGHTS = ["role", "permissions", "models", "routes", "tools", "ip_ranges", "expires_at_ms"] as const;
 
 /** Gives tokens, memberships and operators the rights and secrets that the newest database knows. Returns of how many tokens. */
 async function takeOver(db: Db, restored: KnownAccess, newest: KnownAccess): Promise<number> {

@@ -107,6 +107,7 @@ export function plainTokenOf(row: Row<"access_tokens">, secrets: readonly Row<"t
     permissions: fromPermissions(row.permissions),
     models: fromTexts(row.models),
     routes: fromTexts(row.routes),
+    tools: fromTexts(row.tools),
     ipRanges: fromTexts(row.ip_ranges),
     secrets: secrets.map((secret) => ({
       sha256: fromHex(secret.sha256),
@@ -134,6 +135,7 @@ export function changeableTokenColumns(token: StoredToken) {
     permissions: JSON.stringify(token.permissions),
     models: JSON.stringify(token.models),
     routes: JSON.stringify(token.routes),
+    tools: JSON.stringify(token.tools),
     ip_ranges: JSON.stringify(token.ipRanges),
     lifetime_ms: toInteger(token.lifetimeMs),
     expires_at_ms: toInteger(token.expiresAtMs),
@@ -189,7 +191,8 @@ export function auditRowOf(row: Row<"audit_log">): AuditRow {
 
 export const auditedMembership = ({ role }: Membership): JsonObject => ({ role });
 export function auditedToken(token: StoredToken): JsonObject {
-  const { kind, name, userId, role, permissions, models, routes, ipRanges, secrets, expiresAtMs, revokedAtMs } = token;
+  const { kind, name, userId, role, permissions, models, routes, tools, ipRanges, secrets, expiresAtMs, revokedAtMs } =
+    token;
   return {
     kind,
     name,
@@ -198,6 +201,7 @@ export function auditedToken(token: StoredToken): JsonObject {
     permissions,
     models,
     routes,
+    tools,
     ip: ipRanges,
     live_secrets: secrets.length,
     expires_at: isoOf(expiresAtMs),

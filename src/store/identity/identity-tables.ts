@@ -91,6 +91,7 @@ async function createAccessTokens(db: Db): Promise<void> {
     .addColumn("updated_at_ms", "bigint")
     .addColumn("models", "text", (column) => column.notNull().defaultTo("[]"))
     .addColumn("routes", "text", (column) => column.notNull().defaultTo("[]"))
+    .addColumn("tools", "text", (column) => column.notNull().defaultTo("[]"))
     .addColumn("ip_ranges", "text", (column) => column.notNull().defaultTo("[]"))
     .addColumn("created_by", "text")
     .$call(belongsTo("project", "access_tokens"))

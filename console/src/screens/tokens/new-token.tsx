@@ -32,6 +32,7 @@ export function NewToken({ made, linked, close }: NewTokenProps) {
   const [days, setDays] = useState(isPersonal ? 90 : 365);
   const [models, setModels] = useState("");
   const [routes, setRoutes] = useState("");
+  const [tools, setTools] = useState("");
   const [addresses, setAddresses] = useState("");
   const [isForOther, setIsForOther] = useState(false);
   const request = {
@@ -40,6 +41,7 @@ export function NewToken({ made, linked, close }: NewTokenProps) {
     ...(isPersonal ? { user_id: user.trim() } : { role }),
     models: listOf(models),
     routes: listOf(routes),
+    tools: listOf(tools),
     ip: listOf(addresses),
   };
   const submit = async (event: SubmitEvent): Promise<void> => {
@@ -106,6 +108,7 @@ export function NewToken({ made, linked, close }: NewTokenProps) {
           <summary>Narrow what it may call</summary>
           <Narrowing label="Models" hint="Such as acme:*, separated by commas." value={models} change={setModels} />
           <Narrowing label="Routes" hint="Names, separated by commas." value={routes} change={setRoutes} />
+          <Narrowing label="Tools" hint="Such as files__*, separated by commas." value={tools} change={setTools} />
           <Narrowing
             label="Addresses"
             hint="Such as 10.0.0.0/8, separated by commas."

@@ -24,10 +24,11 @@ export function belongsTo({ kind, user_id: user, project_id: project, role }: To
 }
 
 /** Empty lists narrow nothing. */
-export function narrowingOf({ models, routes, ip }: Pick<Token, "models" | "routes" | "ip">): string {
+export function narrowingOf({ models, routes, tools, ip }: Pick<Token, "models" | "routes" | "tools" | "ip">): string {
   const parts = [
     ...(models.length > 0 ? [`models ${models.join(", ")}`] : []),
     ...(routes.length > 0 ? [`routes ${routes.join(", ")}`] : []),
+    ...(tools.length > 0 ? [`tools ${tools.join(", ")}`] : []),
     ...(ip.length > 0 ? [`from ${ip.join(", ")}`] : []),
   ];
   return parts.length === 0 ? "everything" : visibleText(parts.join("; "));

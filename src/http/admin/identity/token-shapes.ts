@@ -31,6 +31,10 @@ export const routes = listOfWords(
   z.string().regex(/^[A-Za-z0-9_.*-]{1,64}$/, "expected a route's name, with * for any text"),
   "Routes that the token may call, as globs over their names; empty for all.",
 );
+export const tools = listOfWords(
+  z.string().regex(/^[\x21-\x7e]{1,256}$/, "expected <server_label>__<tool>, with * for any text"),
+  "Tools of tool servers that the token may use, as globs over `<server_label>__<tool>`; empty for all.",
+);
 export const ip = listOfWords(
   z.string().max(64).refine(isIpRange, "expected an address or a range such as 10.0.0.0/8"),
   "Addresses and ranges from which the token may be used; empty for all.",
@@ -62,6 +66,7 @@ const TOKEN_SHAPE = {
   permissions: z.array(z.enum(PERMISSIONS)),
   models: z.array(z.string()),
   routes: z.array(z.string()),
+  tools: z.array(z.string()),
   ip: z.array(z.string()),
   state: z.enum(STATES),
   created_at: time,
@@ -93,6 +98,7 @@ const NEW_SHAPE = {
   name,
   models: models.optional(),
   routes: routes.optional(),
+  tools: tools.optional(),
   permissions: permissions.optional(),
   ip: ip.optional(),
   expires_in_days: expiresInDays,
@@ -122,6 +128,7 @@ export const tokenChange = z
     name: name.optional(),
     models: models.optional(),
     routes: routes.optional(),
+    tools: tools.optional(),
     permissions: permissions.optional(),
     ip: ip.optional(),
   })
@@ -154,6 +161,7 @@ export function shownToken(kept: Kept<StoredToken>, nowMs: number): JsonObject {
     permissions: kept.permissions,
     models: kept.models,
     routes: kept.routes,
+    tools: kept.tools,
     ip: kept.ipRanges,
     state,
     created_at: iso(kept.createdAtMs ?? 0),

@@ -78,7 +78,7 @@ async function requireToken({ place, params }: AdminCall<unknown, unknown>, stor
   return found;
 }
 
-type Rights = Pick<AccessToken, "role" | "permissions" | "models" | "routes" | "ipRanges" | "userId">;
+type Rights = Pick<AccessToken, "role" | "permissions" | "models" | "routes" | "tools" | "ipRanges" | "userId">;
 
 /** Who gives a token, where, and when. */
 type Giving = Pick<AdminCall<unknown, unknown>, "caller" | "role" | "place" | "nowMs" | "snapshot">;
@@ -240,6 +240,7 @@ export async function permittedRequest(
     permissions: body.permissions ?? [],
     models: body.models ?? [],
     routes: body.routes ?? [],
+    tools: body.tools ?? [],
     ipRanges: body.ip ?? [],
   };
   await requireWithin(call, store, rights);
@@ -286,6 +287,7 @@ function changeOfToken({ word, base, what }: TokenPath): AdminOperation {
         permissions: body.permissions ?? current.permissions,
         models: body.models ?? current.models,
         routes: body.routes ?? current.routes,
+        tools: body.tools ?? current.tools,
         ipRanges: body.ip ?? current.ipRanges,
       };
       await requireWithin(call, writer, { ...current, ...changed });

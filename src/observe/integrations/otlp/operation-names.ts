@@ -19,6 +19,7 @@ const OPERATIONS: Readonly<Record<RecordedOperation, ConventionalOperation>> = {
   completions: { name: "text_completion", route: "/api/v1/completions" },
   rerank: { name: "rerank", route: "/api/v1/rerank" },
   moderations: { name: "moderation", route: "/api/v1/moderations" },
+  "tools.call": { name: "execute_tool", route: "/mcp" },
   unserved: { name: "unserved" },
 };
 

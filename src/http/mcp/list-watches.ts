@@ -1,0 +1,137 @@
+// Watches lists of tools for clients that want to know when their list has changed. A list is read again when the
+// configuration has changed, when a tool server says so, and once a minute; a client hears of it only if the part that it
+// may use differs.
+import { createHash } from "node:crypto";
+import type { Clock } from "../../core/clock.ts";
+import { Cancellation, type CancelSignal } from "../../core/concurrency/cancellation.ts";
+import { asGatewayError, GatewayError } from "../../core/errors.ts";
+import type { Snapshot } from "../../core/snapshot.ts";
+import type { ToolServers } from "../../mcp/tool-servers.ts";
+
+export interface WatchedList {
+  readonly tokenId: string;
+  /** Returns the list as its owner may see it now. Rejects with GatewayError. */
+  current(signal: CancelSignal): Promise<unknown>;
+}
+
+export interface WatchEvents {
+  changed(): void;
+  /** Called once when the watch ends by itself: its owner may not list tools any more, or the gateway shuts down. */
+  ended(): void;
+}
+
+interface Watch extends WatchEvents {
+  readonly list: WatchedList;
+  readonly signal: Cancellation;
+  /** `null` until the list was read. */
+  digest: string | null;
+  readAtMs: number;
+  isDue: boolean;
+  isReading: boolean;
+}
+
+const TICK_MS = 250;
+const MOST_AGE_MS = 60_000;
+const MOST_WATCHES = 1000;
+const MOST_WATCHES_OF_TOKEN = 50;
+
+export interface WatchContext {
+  readonly clock: Pick<Clock, "monotonic">;
+  snapshot(): Snapshot;
+  readonly toolServers: Pick<ToolServers, "onListChanged">;
+  isEnding(): boolean;
+}
+
+export class ListWatches {
+  readonly #context: WatchContext;
+  readonly #watches = new Set<Watch>();
+  #seen: Snapshot | null = null;
+  #timer: ReturnType<typeof setInterval> | null = null;
+  #stopListening: (() => void) | null = null;
+
+  constructor(context: WatchContext) {
+    this.#context = context;
+  }
+
+  /** Returns what ends the watch. Throws `gateway_overloaded`. */
+  watch(list: WatchedList, events: WatchEvents): () => void {
+    const own = [...this.#watches].filter((watch) => watch.list.tokenId === list.tokenId).length;
+    if (this.#watches.size >= MOST_WATCHES || own >= MOST_WATCHES_OF_TOKEN)
+      throw new GatewayError(
+        "gateway_overloaded",
+        `Too many clients wait for changes of their tools (at most ${MOST_WATCHES}, and ${MOST_WATCHES_OF_TOKEN} with one token).`,
+        { headers: { "retry-after": "60" } },
+      );
+    const watch: Watch = {
+      list,
+      changed: () => events.changed(),
+      ended: () => events.ended(),
+      signal: new Cancellation(),
+      digest: null,
+      readAtMs: this.#context.clock.monotonic(),
+      isDue: true,
+      isReading: false,
+    };
+    this.#watches.add(watch);
+    this.#begin();
+    this.#tick();
+    return () => this.#end(watch);
+  }
+
+  #begin(): void {
+    if (this.#timer !== null) return;
+    this.#seen = this.#context.snapshot();
+    this.#timer = setInterval(() => this.#tick(), TICK_MS);
+    this.#stopListening = this.#context.toolServers.onListChanged(() => this.#allDue());
+  }
+
+  #end(watch: Watch): void {
+    if (!this.#watches.delete(watch)) return;
+    watch.signal.abort(new GatewayError("client_closed", "The client does not wait for changes any more."));
+    if (this.#watches.size > 0) return;
+    clearInterval(this.#timer!);
+    this.#timer = null;
+    this.#stopListening?.();
+    this.#stopListening = null;
+  }
+
+  #allDue(): void {
+    for (const watch of this.#watches) watch.isDue = true;
+  }
+
+  #tick(): void {
+    const snapshot = this.#context.snapshot();
+    if (snapshot !== this.#seen) {
+      this.#seen = snapshot;
+      this.#allDue();
+    }
+    const nowMs = this.#context.clock.monotonic();
+    for (const watch of this.#watches)
+      if (this.#context.isEnding()) this.#endByItself(watch);
+      else if (!watch.isReading && (watch.isDue || nowMs - watch.readAtMs > MOST_AGE_MS)) void this.#read(watch);
+  }
+
+  #endByItself(watch: Watch): void {
+    this.#end(watch);
+    watch.ended();
+  }
+
+  async #read(watch: Watch): Promise<void> {
+    watch.isReading = true;
+    watch.isDue = false;
+    try {
+      const list = await watch.list.current(watch.signal);
+      const digest = createHash("sha256").update(JSON.stringify(list)).digest("hex");
+      const isChanged = watch.digest !== null && watch.digest !== digest;
+      watch.digest = digest;
+      if (isChanged && this.#watches.has(watch)) watch.changed();
+    } catch (thrown) {
+      // while no server lists its tools, the list is as it was
+      const { status } = asGatewayError(thrown);
+      if ((status === 401 || status === 403) && this.#watches.has(watch)) this.#endByItself(watch);
+    } finally {
+      watch.isReading = false;
+      watch.readAtMs = this.#context.clock.monotonic();
+    }
+  }
+}

@@ -1,0 +1,78 @@
+// The MCP server of the gateway, at `/mcp` (promise 16.3): the tools of the project's registered tool servers under one
+// address and one token. The official library speaks both generations of the protocol; a call of a tool is a call of the
+// operation tools.call. Nothing is kept between requests, so that any worker and any replica can answer each: a session
+// is a name that a client of an earlier version repeats, by which it can cancel its calls.
+// https://modelcontextprotocol.io/specification
+import { authorize, type RequestedScope } from "../../auth/authorize.ts";
+import { loadedOnce } from "../../core/concurrency/loaded-once.ts";
+import { GatewayError } from "../../core/errors.ts";
+import type { AccessToken } from "../../core/identity.ts";
+import { bodyText, readBody } from "../../engine/call/read-body.ts";
+import { parsedBody } from "../../engine/request/parse.ts";
+import { registeredTools } from "../../engine/tools/registered-tools.ts";
+import { keepAnswer, newSession } from "./approval.ts";
+import { changeStream } from "./change-stream.ts";
+import { requireKnownOrigin } from "./known-origin.ts";
+import { ListWatches, type WatchedList } from "./list-watches.ts";
+import { RunningCalls } from "./running-calls.ts";
+import { serveMessage, SESSION } from "./serve-message.ts";
+import type { McpCaller, McpContext, McpRequest } from "./serving.ts";
+
+/** Answers requests for `/mcp`. Throws GatewayError for a request that is refused before its message is known. */
+export function createMcpApp(context: McpContext): { answer(request: McpRequest): Promise<Response> } {
+  const watches = new ListWatches(context);
+  const running = new RunningCalls();
+  const library = loadedOnce(() => import("@modelcontextprotocol/server"));
+  const identified = async (request: McpRequest): Promise<McpCaller> =>
+    callerOf(await request.identify(), request.http.headers, context);
+  return {
+    async answer(request) {
+      const { http } = request;
+      const { corsOrigins, limits } = context.snapshot();
+      requireKnownOrigin(http, corsOrigins);
+      const caller = await identified(request);
+      const list: WatchedList = {
+        tokenId: caller.token.id,
+        current: async (signal) => (await identified(request)).tools(signal),
+      };
+      if (http.method === "GET" && http.headers.get("accept")?.includes("text/event-stream") === true)
+        return new Response(changeStream(list, watches, http.signal), { headers: EVENTS });
+      if (http.method === "DELETE" && http.headers.has(SESSION)) return new Response(null, { status: 204 });
+      if (http.method !== "POST")
+        throw new GatewayError(
+          "method_not_allowed",
+          `${new URL(http.url).pathname} is an MCP server: it takes messages with POST, and GET for a stream of events; got ${http.method}.`,
+          { headers: { allow: "POST, GET" } },
+        );
+      const message = parsedBody(bodyText(await readBody(http, limits)), limits.body).value;
+      const { kept } = context;
+      const answers = kept === null ? null : { kept, tenantId: caller.token.tenantId };
+      if (message["method"] === undefined) {
+        if (answers !== null) await keepAnswer(message, answers);
+        return new Response(null, { status: 202 });
+      }
+      const served = { library: await library(), request, caller, context, watches, list, running, answers };
+      const response = await serveMessage(message, served);
+      if (message["method"] === "initialize" && response.ok) response.headers.set(SESSION, newSession(message));
+      return response;
+    },
+  };
+}
+
+const EVENTS = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache, no-transform" };
+
+const NO_NEEDS: RequestedScope["needs"] = new Map();
+
+function callerOf(token: AccessToken, headers: Headers, context: McpContext): McpCaller {
+  const snapshot = context.snapshot();
+  const named = {
+    tenantId: headers.get("x-gateway-tenant-id"),
+    projectId: headers.get("x-gateway-project-id"),
+    needs: NO_NEEDS,
+  };
+  const principal = authorize(token, named, snapshot);
+  return {
+    token,
+    tools: async (signal) => [...(await registeredTools(principal, { snapshot, context, signal })).tools.values()],
+  };
+}

@@ -1,0 +1,196 @@
+// One message of a client of `/mcp`, answered by the official library: the list of tools as clients see it, and calls of
+// tools as calls of the operation tools.call.
+import type {
+  CallToolRequest,
+  CallToolResult,
+  InputRequiredResult,
+  McpServer,
+  ServerContext,
+  Tool,
+} from "@modelcontextprotocol/server";
+import { isObject, type JsonObject } from "../../core/json.ts";
+import { VERSION } from "../../core/version.ts";
+import type { OfferedTool } from "../../engine/tools/run-tool.ts";
+import type { ToolCallRequest } from "../../operations/tool-call/parse-tool-call.ts";
+import { TOOL_CALL, type ToolCallAnswer } from "../../operations/tool-call/tool-call.ts";
+import { askedOnStream, isApproval, isAskingSession, questionAbout } from "./approval.ts";
+import type { Serving } from "./serving.ts";
+
+/** The header with the name of a client's session, in lower case. */
+export const SESSION = "mcp-session-id";
+
+/** Members of `_meta` of results. */
+const TRACE_ID = "dragoman/trace_id";
+const ERROR_CODE = "dragoman/error_code";
+
+const INSTRUCTIONS =
+  "The tools of several servers. The name of each tool begins with the name of its server and two underscores.";
+
+/** The key of the question whether a call is approved. */
+const APPROVAL = "approval";
+
+export async function serveMessage(message: JsonObject, serving: Serving): Promise<Response> {
+  const { library, request, watches, list, running } = serving;
+  const { http } = request;
+  const session = http.headers.get(SESSION);
+  if (message["method"] === "notifications/cancelled" && isObject(message["params"]))
+    running.cancel(session, message["params"]["requestId"]);
+  const over = new AbortController();
+  const handler = library.createMcpHandler(() => serverFor(message, serving), {
+    // a stream is kept alive while a tool runs, and an answer in one piece is not
+    responseMode: "sse",
+    bus: {
+      publish: () => {},
+      subscribe: (listener) =>
+        watches.watch(list, {
+          changed: () => listener({ kind: "tools_list_changed" }),
+          ended: () => over.abort(),
+        }),
+    },
+  });
+  const signal = AbortSignal.any([http.signal, over.signal]);
+  const head = new Request(http.url, { method: "POST", headers: http.headers, signal });
+  return await handler.fetch(head, { parsedBody: message });
+}
+
+function serverFor(message: JsonObject, serving: Serving): McpServer {
+  const { library, caller, request, running } = serving;
+  const served = new library.McpServer(
+    { name: "dragoman", title: "Dragoman", version: VERSION },
+    { capabilities: { tools: { listChanged: true } }, instructions: INSTRUCTIONS },
+  );
+  const { server } = served;
+  server.setRequestHandler("tools/list", async (_request, { mcpReq }) => {
+    const tools = await caller.tools(mcpReq.signal);
+    return { tools: tools.map(listedTool) };
+  });
+  server.setRequestHandler("tools/call", (asked, { mcpReq }) => {
+    const over = new AbortController();
+    const signal = AbortSignal.any([mcpReq.signal, request.http.signal, over.signal]);
+    return running.run(
+      request.http.headers.get(SESSION),
+      message["id"],
+      () => over.abort(),
+      () => called(asked, { served, mcpReq, signal }, serving),
+    );
+  });
+  return served;
+}
+
+/** A tool as its server describes it, under its name here. */
+function listedTool({ name, tool }: OfferedTool): Tool {
+  const { title, description, inputSchema, outputSchema, annotations } = tool;
+  return {
+    name,
+    ...(title !== null && { title }),
+    ...(description !== null && { description }),
+    inputSchema: inputSchema as Tool["inputSchema"],
+    ...(outputSchema !== undefined && { outputSchema }),
+    ...(annotations !== undefined && { annotations }),
+  };
+}
+
+/** A call that is being answered. */
+interface Calling {
+  readonly served: McpServer;
+  readonly mcpReq: ServerContext["mcpReq"];
+  /** Aborted when the client leaves, or cancels the call. */
+  readonly signal: AbortSignal;
+}
+
+async function called(
+  { params }: CallToolRequest,
+  calling: Calling,
+  serving: Serving,
+): Promise<CallToolResult | InputRequiredResult> {
+  const { library, request, answers } = serving;
+  const { served, mcpReq, signal } = calling;
+  const given = mcpReq.inputResponses?.[APPROVAL];
+  if (given !== undefined) return await ranIf(isApproval(given), params, calling, serving);
+  const capabilities = (mcpReq.envelope as JsonObject | undefined)?.[library.CLIENT_CAPABILITIES_META_KEY];
+  const canRepeat = isObject(capabilities) && capabilities["elicitation"] !== undefined;
+  const canAsk = canRepeat || (answers !== null && isAskingSession(request.http.headers.get(SESSION)));
+  const first = await ran({ params, approved: false, canAsk }, signal, serving);
+  if ("result" in first) return first.result;
+  const question = questionAbout(params, first.needs_approval);
+  if (canRepeat)
+    return library.inputRequired({ inputRequests: { [APPROVAL]: library.inputRequired.elicit(question) } });
+  const answer = await askedOnStream(question, served, { mcpReq }, signal, answers!);
+  return await ranIf(isApproval(answer), params, calling, serving);
+}
+
+async function ranIf(
+  isApproved: boolean,
+  params: CallToolRequest["params"],
+  { signal }: Calling,
+  serving: Serving,
+): Promise<CallToolResult> {
+  if (!isApproved) return failed("The call was not approved, so the tool did not run.", {});
+  const end = await ran({ params, approved: true, canAsk: false }, signal, serving);
+  return "result" in end ? end.result : failed("The tool waits for an approval that it had.", {});
+}
+
+interface AskedCall {
+  readonly params: CallToolRequest["params"];
+  readonly approved: boolean;
+  readonly canAsk: boolean;
+}
+
+type Ran = { readonly result: CallToolResult } | Extract<ToolCallAnswer, { readonly needs_approval: unknown }>;
+
+/** Returns the result, or which tool needs approval. Throws for what is an error of the protocol. */
+async function ran(
+  { params: { name, arguments: args = {}, _meta: meta }, approved, canAsk }: AskedCall,
+  signal: AbortSignal,
+  serving: Serving,
+): Promise<Ran> {
+  const asked: ToolCallRequest = { name, arguments: args as JsonObject, approved, can_ask: canAsk };
+  const response = await callTool(asked, meta, signal, serving);
+  const told = { [TRACE_ID]: response.headers.get("x-gateway-trace-id") };
+  const body = (await response.json()) as ToolCallAnswer | { readonly error: JsonObject };
+  if ("error" in body) return { result: failedCall(body.error, told, serving) };
+  return "result" in body ? { result: { ...body.result, _meta: told } as unknown as CallToolResult } : body;
+}
+
+/** Headers of the client that concern the call. The others concern the protocol. */
+const PASSED_HEADERS = ["x-gateway-tenant-id", "x-gateway-project-id", "x-request-id"];
+/** The headers of a trace, which a message may have of its own: https://modelcontextprotocol.io/seps/414-request-meta */
+const TRACE_HEADERS = ["traceparent", "tracestate"];
+
+function callTool(
+  asked: ToolCallRequest,
+  meta: Readonly<Record<string, unknown>> | undefined,
+  signal: AbortSignal,
+  { context, caller, request: { http, peer } }: Serving,
+): Promise<Response> {
+  const body = JSON.stringify(asked);
+  const headers = new Headers({
+    "content-type": "application/json",
+    "content-length": String(Buffer.byteLength(body)),
+  });
+  const pass = (name: string, value: unknown): void => {
+    if (typeof value === "string") headers.set(name, value);
+  };
+  for (const name of PASSED_HEADERS) pass(name, http.headers.get(name));
+  for (const name of TRACE_HEADERS) pass(name, meta?.[name] ?? http.headers.get(name));
+  const request = new Request("http://gateway.internal/mcp", { method: "POST", headers, body, signal });
+  return context.call(TOOL_CALL, request, caller.token, peer);
+}
+
+/**
+ * What a model can react to is a result that says so; only an unknown tool and faults of the gateway are errors of the
+ * protocol. https://modelcontextprotocol.io/specification/2025-11-25/server/tools#error-handling
+ */
+function failedCall(error: JsonObject, meta: JsonObject, { library }: Serving): CallToolResult {
+  const { code, message } = error as { readonly code: string; readonly message: string };
+  const { ProtocolError, ProtocolErrorCode } = library;
+  const data = { ...meta, [ERROR_CODE]: code };
+  if (code === "tool_not_found" || code === "invalid_request")
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, message, data);
+  if (code === "internal_error") throw new ProtocolError(ProtocolErrorCode.InternalError, message, data);
+  return failed(message, data);
+}
+
+function failed(message: string, meta: JsonObject): CallToolResult {
+  return { content: [{ type: "text", text: message }], isError: true, _meta: meta };
+}

@@ -1,0 +1,56 @@
+// What the MCP server works with: what it has of the gateway, a request, and who asks.
+import type * as OfficialLibrary from "@modelcontextprotocol/server";
+import type { Clock } from "../../core/clock.ts";
+import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
+import type { AccessToken } from "../../core/identity.ts";
+import type { MaybePromise } from "../../core/maybe-promise.ts";
+import type { Snapshot } from "../../core/snapshot.ts";
+import type { Operation } from "../../engine/operation.ts";
+import type { OfferedTool } from "../../engine/tools/run-tool.ts";
+import type { ToolServers } from "../../mcp/tool-servers.ts";
+import type { KeptStore } from "../../engine/keeping/kept-store.ts";
+import type { Answers } from "./approval.ts";
+import type { ListWatches, WatchedList } from "./list-watches.ts";
+import type { RunningCalls } from "./running-calls.ts";
+
+/** It is loaded with the first request. */
+export type Library = typeof OfficialLibrary;
+
+export interface McpContext {
+  readonly clock: Clock;
+  snapshot(): Snapshot;
+  readonly toolServers: ToolServers;
+  /** Answers a call for a caller who was identified. */
+  call(operation: Operation, request: Request, token: AccessToken, peer: string | null): Promise<Response>;
+  /** Where answers of clients wait for their calls; `null` where nothing is kept. */
+  readonly kept: KeptStore<unknown> | null;
+  isEnding(): boolean;
+}
+
+export interface McpRequest {
+  readonly http: Request;
+  /** Address of the socket's peer; `null` when unknown. */
+  readonly peer: string | null;
+  /** Returns who asks, as far as is known now. Throws what the authentication throws. */
+  identify(): MaybePromise<AccessToken>;
+}
+
+/** Who asks, in which project, and what they may use there. */
+export interface McpCaller {
+  readonly token: AccessToken;
+  /** Rejects with `tool_server_failed`, or the signal's reason. */
+  tools(signal: CancelSignal): Promise<readonly OfferedTool[]>;
+}
+
+/** One message of a client, and everything that its answer needs. */
+export interface Serving {
+  readonly library: Library;
+  readonly request: McpRequest;
+  readonly caller: McpCaller;
+  readonly context: McpContext;
+  readonly watches: ListWatches;
+  readonly list: WatchedList;
+  readonly running: RunningCalls;
+  /** `null` where nothing is kept, so that only clients of version 2026-07-28 can be asked. */
+  readonly answers: Answers | null;
+}

@@ -1,0 +1,46 @@
+// The result of a tool as clients of the protocol get it: its blocks and its structured content as the server sent them,
+// after guards. https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool-result
+import type { Message } from "../../core/chat.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import type { ResultWriter } from "../../engine/tools/run-tool.ts";
+import { textOrEmpty } from "../../providers/answers/sent-json.ts";
+
+/**
+ * Writes a result as a message of role tool, so that guards search it. Its blocks are the message's parts, and its
+ * structured content, which is JSON in a text, has the form of a tool call's arguments.
+ */
+export const resultForClient: ResultWriter = ({ blocks, structured }) => ({
+  message: {
+    content: blocks.filter(isObject).map(withData) as Message["content"] & object,
+    ...(structured !== undefined && {
+      tool_calls: [{ id: "", type: "function", function: { name: "result", arguments: JSON.stringify(structured) } }],
+    }),
+  },
+  images: [],
+});
+
+/** Returns the result that the guarded message has. A guard may have replaced all of its content by a text. */
+export function clientResult({ content, tool_calls: structured }: Message, isError: boolean): JsonObject {
+  if (!Array.isArray(content)) return { content: [{ type: "text", text: textOrEmpty(content) }], isError: true };
+  const [result] = structured ?? [];
+  return {
+    content: (content as readonly JsonObject[]).map(withBlob),
+    ...(result !== undefined && { structuredContent: JSON.parse(result.function.arguments) as Json }),
+    ...(isError && { isError: true }),
+  };
+}
+
+/** Guards know the bytes of a file by the name `data`. */
+function withData(block: JsonObject): JsonObject {
+  const { resource } = block;
+  if (!isObject(resource) || typeof resource["blob"] !== "string") return block;
+  const { blob, ...rest } = resource;
+  return { ...block, resource: { ...rest, data: blob } };
+}
+
+function withBlob(block: JsonObject): JsonObject {
+  const { resource } = block;
+  if (!isObject(resource) || typeof resource["data"] !== "string") return block;
+  const { data, ...rest } = resource;
+  return { ...block, resource: { ...rest, blob: data } };
+}
