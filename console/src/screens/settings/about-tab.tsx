@@ -29,6 +29,7 @@ export function AboutTab() {
               { name: "State", value: <Readiness gateway={data} /> },
               { name: "Its clock", value: <TimeText at={data.at} form="day" /> },
               { name: "Address of the API", value: <code>{gatewayAddress()}/api/v1</code> },
+              { name: "Address of the MCP server", value: <code>{gatewayAddress()}/mcp</code> },
               {
                 name: "Address of the console",
                 value: (
