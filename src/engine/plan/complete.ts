@@ -13,7 +13,9 @@ import { createPlan, type Plan } from "../../routing/plan/plan.ts";
 import type { Failure, TryStep } from "../../routing/plan/plan-steps.ts";
 import { failureAfter, Failures } from "../../routing/plan/verdict.ts";
 import type { Call } from "../call/call.ts";
-import { noneEligible, type PassedOver, type Prepared } from "./stages.ts";
+import { noneEligible } from "./plan-refusals.ts";
+import type { PassedOver } from "./stage.ts";
+import type { Prepared } from "./stages.ts";
 import type { RouteCandidate, RouteStage } from "./candidate.ts";
 import {
   type Answered,
