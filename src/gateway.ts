@@ -3,70 +3,44 @@
 // Decides (the answer): What does a stream's client see when the gateway stops? By: `drain`. Also: `http/traffic.ts`
 // (`cut`), `engine/stream/stream-session.ts`. Rule: Calls may finish within `server.drain_s`; then an error event
 // `shutting_down` and `[DONE]`.
-import { openLogins } from "./auth/logins/logins.ts";
-import { reportThreshold, thresholdWatch } from "./admission/budget-thresholds.ts";
-import { openBudgetUsage } from "./admission/budget-usage.ts";
-import { openMemoryLimits } from "./admission/memory.ts";
-import { openGuardServices } from "./engine/guards/outside-guards.ts";
-import { openGuardThreads } from "./engine/guards/guard-threads.ts";
+import { type BudgetUsage, openBudgetUsage } from "./admission/budget-usage.ts";
 import type { Peers } from "./engine/call/received-call.ts";
 import { handleCall } from "./engine/handle.ts";
-import { CallNotes } from "./engine/call/call-notes.ts";
 import type { ChatContext } from "./engine/call/context.ts";
-import { BackgroundRuns } from "./engine/keeping/background-runs.ts";
-import { durableStore } from "./engine/keeping/durable-store.ts";
-import { reasoningCarriers } from "./engine/carriers/reasoning-carrier.ts";
-import { openVendorObjects } from "./engine/objects/vendor-objects.ts";
-import { openLongTasks } from "./engine/long-bodies/long-tasks.ts";
-import { openLongBodyThread } from "./engine/long-bodies/long-body-thread.ts";
-import { openLongRequests } from "./engine/long-bodies/long-requests.ts";
-import { longBodyProgram } from "./operations/long-body-program.ts";
-import { OpenCopies } from "./engine/mirror/copies.ts";
-import { openRouting, targetStandings } from "./engine/plan/open-routing.ts";
+import { targetStandings } from "./engine/plan/open-routing.ts";
 import type { ParsedToken } from "./auth/tokens/access-token.ts";
 import { givenFirstToken } from "./auth/tokens/given-token.ts";
 import type { Environment } from "./config/environment.ts";
 import type { ServerOptions } from "./config/server-options.ts";
 import { systemClock } from "./core/clock.ts";
-import { openCredentialProvider } from "./credentials/credential-provider.ts";
-import { NO_EVENTS } from "./core/record/event.ts";
-import { openToolServers } from "./mcp/open-tool-servers.ts";
 import type { Snapshot } from "./core/snapshot.ts";
 import { sharedTurns } from "./http/admin/turns.ts";
 import { openConsoleFiles } from "./http/console/console-files.ts";
 import { createApp } from "./http/app.ts";
-import { dependencies, type ProcessStanding, type Standing } from "./http/standing.ts";
+import type { ProcessStanding, Standing } from "./http/standing.ts";
 import { openServer, type OpenServer } from "./http/server.ts";
 import { refuseUnservedWith } from "./http/unserved-operations.ts";
 import { type OpenTraffic, openTraffic } from "./http/traffic.ts";
-import type { Metrics } from "./observe/metrics/metrics.ts";
 import { type BatchedObserver, batched } from "./observe/batch.ts";
 import { observers } from "./observe/observer.ts";
-import { tracingOf } from "./observe/tracing.ts";
 import { BUILT_IN_MODELS, providers } from "./providers/registry.ts";
 import { openSimulations } from "./simulation/simulations.ts";
 import type { LoadedConfiguration } from "./snapshot/configuration.ts";
-import type { ReplicaWatch } from "./snapshot/replica-watch.ts";
-import type { SnapshotSource } from "./snapshot/source.ts";
 import type { MaybePromise } from "./core/maybe-promise.ts";
 import type { WorkerFiguresView } from "./workers/machine-figures.ts";
 import { openAuditReads } from "./store/audit/audit-reads.ts";
 import { auditSigner } from "./store/audit/audit-signature.ts";
-import { noLedger } from "./store/journal/ledger.ts";
 import { databasePlace } from "./store/open-database.ts";
-import type { ProxySettings } from "./wire/http/http-proxy.ts";
 import { VERSION } from "./core/version.ts";
-import { ArgumentChecks } from "./mcp/tool-arguments.ts";
 import { type Base, openFromBase } from "./gateway-parts/base.ts";
+import { openServingContext, type ServingParts } from "./gateway-parts/call-context.ts";
 import type { FollowedPurges } from "./cache/follow-purges.ts";
 import { consoleFile } from "./gateway-parts/built-console.ts";
+import type { Machine } from "./gateway-parts/machine.ts";
 import { openCache } from "./gateway-parts/open-cache.ts";
-import { openConfiguration } from "./gateway-parts/open-configuration.ts";
-import { openKept } from "./gateway-parts/open-kept.ts";
-import { openExternalClients, openUpstream } from "./gateway-parts/open-external-clients.ts";
+import { openCommonParts, standingOf } from "./gateway-parts/open-common-parts.ts";
+import { openExternalClients } from "./gateway-parts/open-external-clients.ts";
 import { openGatewayMetrics } from "./gateway-parts/open-gateway-metrics.ts";
-import type { Records } from "./gateway-parts/open-records.ts";
-import type { Storage } from "./gateway-parts/open-storage.ts";
 import { OWN_PARTS, type ProcessParts } from "./gateway-parts/process-parts.ts";
 import { PROVIDER_FAMILIES } from "./gateway-parts/provider-families.ts";
 
@@ -130,48 +104,63 @@ export async function openGateway(
 }
 
 async function openAll(base: Base, parts: ProcessParts): Promise<ServingGateway> {
-  const { log, closing, onFault } = base;
   const given = givenFirstToken(base.environment);
-  const storage = await parts.openStorage(base);
-  const source = await openConfiguration(base, storage, parts.machine === null);
-  const records = await parts.openRecords(base, storage);
-  const replicas = parts.openReplicas(base, storage, source);
-  const longBodies = openLongBodyThread(longBodyProgram());
-  closing.add(() => longBodies.close());
-  const externalClients = openExternalClients(base, source, longBodies, parts.machine);
-  const notifications = await parts.openNotifications(base, { source, storage, externalClients });
+  const common = await openCommonParts(base, parts, {
+    openClients: (source) => openExternalClients(base, source, parts.machine),
+    openMetrics: ({ source, records, replicas, clients, notifications }, limits) =>
+      openGatewayMetrics(source, {
+        targets,
+        limits,
+        budgets: () => budgets,
+        replicas,
+        cache: () => cache,
+        ...records,
+        ...clients,
+        ...notifications,
+      }),
+  });
+  const { storage, source, records, replicas, clients, notifications, metrics, limits } = common;
   const routing = parts.openRouting(base, notifications.events);
   const targets = () => targetStandings(routing, systemClock.monotonic());
-  const metrics = openGatewayMetrics(source, {
-    targets,
-    limits: () => limits,
-    budgets: () => budgets,
-    replicas,
-    cache: () => cache,
-    ...records,
-    ...externalClients,
-    ...notifications,
-  });
-  const limits = await parts.openLimits(base, records, source.current().limitRules, metrics.limitStoreAnswered);
   const budgets = openBudgetUsage(limits, () => source.current());
-  source.subscribe(({ toolServers }) => externalClients.toolServers.configured(toolServers.keys));
-  source.subscribe(() => notifications.events.wake());
+  source.subscribe(({ toolServers }) => clients.toolServers.configured(toolServers.keys));
   const traffic = openTraffic(metrics.inFlight, () => source.refusal());
-  const ownStanding = (): ProcessStanding => ({
-    snapshot: source.current().version,
-    callsInFlight: traffic.count(),
-    targets: targets(),
-    integrations: notifications.integrations?.statuses() ?? [],
-    dependencies: dependencies(source, limits, records.ledger, replicas),
+  const ownStanding = () => standingOf(common, { callsInFlight: traffic.count(), targets: targets() });
+  const { observer, figures } = openObserver(base, common, { budgets, machine: parts.machine, standing: ownStanding });
+  const { cache, purges } = await openCache(base, storage, source);
+  const context = await openServingContext(base, common, { machine: parts.machine, routing, traffic, observer, cache });
+  return await openListener(base, common, {
+    context,
+    observer,
+    standing: () => figures?.standing() ?? { ...ownStanding(), workers: null },
+    figures,
+    traffic,
+    purges,
+    parts,
+    given,
   });
-  const ownMetrics = {
-    samples: () => {
-      observer.flush();
-      return metrics.samples();
-    },
+}
+
+interface Observing {
+  readonly observer: BatchedObserver;
+  /** What the other processes of the machine have counted; `null` when there are none. */
+  readonly figures: WorkerFiguresView | null;
+}
+
+function openObserver(
+  { log, closing, onFault }: Base,
+  { records, clients, notifications: { events, integrations }, metrics }: ServingParts,
+  {
+    budgets,
+    machine,
+    standing,
+  }: { readonly budgets: BudgetUsage; readonly machine: Machine | null; readonly standing: () => ProcessStanding },
+): Observing {
+  const samples = () => {
+    observer.flush();
+    return metrics.samples();
   };
-  const figures =
-    parts.machine?.begin({ standing: ownStanding, metrics: ownMetrics }, externalClients.credentials) ?? null;
+  const figures = machine?.begin({ standing, metrics: { samples } }, clients.credentials) ?? null;
   closing.add(() => figures?.end());
   const observer = batched(
     observers(
@@ -180,203 +169,49 @@ async function openAll(base: Base, parts: ProcessParts): Promise<ServingGateway>
         metrics,
         budgets,
         records.contentLog,
-        notifications.events.observer,
-        ...(notifications.integrations === null ? [] : [notifications.integrations]),
+        events.observer,
+        ...(integrations === null ? [] : [integrations]),
       ],
       onFault,
     ),
   );
   closing.add(() => observer.flush());
-  const { upstream, credentials, logins, toolServers } = externalClients;
-  const { events, integrations } = notifications;
-  const { cache, purges } = await openCache(base, storage, source);
-  const guards = openGuardThreads({
-    onEnded: (why) => log.error({ error_detail: why }, "a worker thread of guards ended"),
-  });
-  closing.beside(() => guards.close());
-  const kept = await openKept(base, storage.keys.read(), parts.machine?.kept ?? null);
-  const background = new BackgroundRuns();
-  // what they have made is kept before the stores are closed
-  closing.add(() => background.settled());
-  const copies = new OpenCopies(openRouting(Math.random));
-  closing.add(() => copies.close());
-  const notes = new CallNotes(storage.store, (fault) =>
-    log.error({ error_detail: String(fault) }, "the audit log lacks how many more calls were explained or replayed"),
-  );
-  closing.add(() => notes.close());
-  const context: ChatContext = {
-    clock: systemClock,
-    snapshot: () => source.current(),
-    providers,
-    upstream,
-    credentials,
-    logins,
-    routing,
-    longRequests: openLongRequests(longBodies),
-    longTasks: openLongTasks(longBodies),
-    observer,
-    integrations,
-    tracing: tracingOf(source.configuration().integrations),
-    events,
-    toolServers,
-    argumentChecks: new ArgumentChecks(),
-    guards,
-    guardServices: openGuardServices({
-      upstream,
-      clock: systemClock,
-      allowPrivateAddresses: () => source.current().allowPrivateAddresses,
-    }),
-    ledger: records.ledger,
-    traffic,
-    copies,
-    cache,
-    kept,
-    durable: durableStore(records.contents),
-    audit: storage.store,
-    notes,
-    background,
-    objects: openVendorObjects(storage.calls, systemClock, (thrown) =>
-      log.error({ error_detail: String(thrown) }, "ids that a vendor handed out could not be kept"),
-    ),
-    carriers: reasoningCarriers(storage.keys.read()),
-    limits,
-    onContentLost: (traceId, fault) =>
-      log.error({ trace_id: traceId, error_detail: String(fault) }, "the content of a call could not be kept"),
-    onCharged: thresholdWatch(limits, (crossed) => reportThreshold(crossed, { log, metrics, events })),
-  };
-  return await openListener(base, {
-    context,
-    metrics,
-    observer,
-    standing: () => figures?.standing() ?? { ...ownStanding(), workers: null },
-    figures,
-    traffic,
-    source,
-    purges,
-    storage,
-    records,
-    replicas,
-    parts,
-    given,
-  });
+  return { observer, figures };
 }
 
-interface ListenerParts {
+interface ListenerParts extends Observing {
   readonly context: ChatContext;
-  readonly metrics: Metrics;
-  readonly observer: BatchedObserver;
   readonly standing: () => MaybePromise<Standing>;
-  readonly figures: WorkerFiguresView | null;
   readonly traffic: OpenTraffic;
-  readonly source: SnapshotSource;
   readonly purges: FollowedPurges;
-  readonly storage: Storage;
-  readonly records: Records;
-  readonly replicas: Pick<ReplicaWatch, "refusal">;
   readonly parts: ProcessParts;
   /** The first token, where the operator gives it. */
   readonly given: ParsedToken | null;
 }
 
+/** What of its end the gateway shows. */
+interface Ending {
+  isRetiring: boolean;
+  isEnding: boolean;
+}
+
 /** From here on the gateway accepts calls. */
-async function openListener(
-  { options, loaded, closing, log, onFault }: Base,
-  {
-    context,
-    metrics,
-    observer,
-    standing,
-    figures,
-    traffic,
+async function openListener(base: Base, common: ServingParts, listener: ListenerParts): Promise<ServingGateway> {
+  const { options, closing, log, onFault } = base;
+  const {
+    storage: { store },
     source,
+    records: { ledger },
+  } = common;
+  const {
+    context,
+    traffic,
     purges,
-    storage: { store, keys },
-    records: { ledger, calls, contents, contentLog },
-    replicas,
-    parts: { sharedPort, machine, firstStart },
+    parts: { sharedPort, firstStart },
     given,
-  }: ListenerParts,
-): Promise<ServingGateway> {
-  const { limits, logins, toolServers } = context;
-  let isRetiring = false;
-  let isEnding = false;
-  const database = databasePlace(options);
-  const [simulations, auditReads] = [openSimulations({ place: database }), openAuditReads(database)];
-  closing.beside(() => Promise.all([simulations.close(), auditReads.close()]));
-  const app = createApp({
-    clock: systemClock,
-    ...(options.hasConsole && {
-      console: {
-        store,
-        upstream: context.upstream,
-        warn: (message) => log.warn({ source: "console" }, message),
-        files: openConsoleFiles(consoleFile),
-        settings: () => source.configuration().console,
-        call: (operation, request, { token, session, peer }) =>
-          handleCall(
-            operation,
-            request,
-            { ...context, way: { via: "console", sessionId: session.id } },
-            peersOf(peer),
-            token,
-          ),
-      },
-    }),
-    version: VERSION,
-    snapshot: () => source.current(),
-    models: { providers, builtIn: BUILT_IN_MODELS },
-    logins,
-    metrics: async () => {
-      observer.flush();
-      return { text: await metrics.text(await figures?.metrics()), contentType: metrics.contentType };
-    },
-    notReady: () =>
-      isRetiring
-        ? "the gateway is shutting down"
-        : (unfinishedStart(source.current()) ?? source.refusal() ?? replicas.refusal() ?? ledger.refusal()),
-    standing,
-    refuseUnserved: refuseUnservedWith(context),
-    kept: context,
-    mcp: {
-      toolServers,
-      call: (operation, request, token, peer) => handleCall(operation, request, context, peersOf(peer), token),
-      kept: context.kept,
-      isEnding: () => isEnding,
-    },
-    admin: {
-      store,
-      limits,
-      calls,
-      simulations,
-      auditReads,
-      contents: { ...contents, remove: (place) => contentLog.forget(place).then(() => contents.remove(place)) },
-      families: PROVIDER_FAMILIES,
-      providers,
-      snapshot: () => source.current(),
-      configuration: () => source.configuration(),
-      async follow() {
-        await Promise.all([source.follow(), machine?.follow()]);
-      },
-      isEnding: () => isEnding,
-      turns: machine === null ? undefined : sharedTurns(machine.slots),
-      toolServers,
-      cache: context.cache,
-      started: {
-        configurationFile: loaded.file,
-        host: options.host,
-        port: options.port,
-        workers: options.workers,
-        database: options.databaseUrl === null ? "sqlite" : "postgresql",
-        limitStore: options.limitStore === null ? "memory" : "valkey",
-        hasConsole: options.hasConsole,
-        calls: options.calls,
-        audit: options.audit,
-      },
-      auditSigner: () => auditSigner(options.audit.signingKey, keys.read()[0]!),
-      call: (operation, request, token) =>
-        handleCall(operation, request, { ...context, ignoresDrains: true }, null, token),
-    },
-  });
+  } = listener;
+  const ending: Ending = { isRetiring: false, isEnding: false };
+  const app = openApp(base, common, listener, ending);
   process.on("unhandledRejection", onFault);
   process.on("uncaughtException", onFault);
   const server = openServer({
@@ -404,8 +239,8 @@ async function openListener(
     },
     callsInFlight: () => traffic.count(),
     async close(withinMs = source.current().limits.drainMs, isReplaced = false) {
-      isRetiring = !isReplaced;
-      isEnding = true;
+      ending.isRetiring = !isReplaced;
+      ending.isEnding = true;
       const isOver = Promise.race([Bun.sleep(withinMs), hurried.promise]);
       const cut = await drain(server, traffic, {
         isOver,
@@ -418,6 +253,100 @@ async function openListener(
     hurry: () => hurried.resolve(),
     closeListenerAtOnce: () => mayStop.resolve(),
   };
+}
+
+/** Opens everything that is served beside the operations. */
+function openApp(
+  { options, loaded, closing, log }: Base,
+  {
+    storage: { store, keys },
+    source,
+    records: { ledger, calls, contents, contentLog },
+    replicas,
+    clients: { logins, toolServers },
+    metrics,
+    limits,
+  }: ServingParts,
+  { context, observer, standing, figures, parts: { machine } }: ListenerParts,
+  ending: Ending,
+): ReturnType<typeof createApp> {
+  const database = databasePlace(options);
+  const [simulations, auditReads] = [openSimulations({ place: database }), openAuditReads(database)];
+  closing.beside(() => Promise.all([simulations.close(), auditReads.close()]));
+  return createApp({
+    clock: systemClock,
+    ...(options.hasConsole && {
+      console: {
+        store,
+        upstream: context.upstream,
+        warn: (message) => log.warn({ source: "console" }, message),
+        files: openConsoleFiles(consoleFile),
+        settings: () => source.configuration().console,
+        call: (operation, request, { token, session, peer }) =>
+          handleCall(
+            operation,
+            request,
+            { ...context, way: { via: "console", sessionId: session.id } },
+            peersOf(peer),
+            token,
+          ),
+      },
+    }),
+    version: VERSION,
+    snapshot: () => source.current(),
+    models: { providers, builtIn: BUILT_IN_MODELS },
+    logins,
+    metrics: async () => {
+      observer.flush();
+      return { text: await metrics.text(await figures?.metrics()), contentType: metrics.contentType };
+    },
+    notReady: () =>
+      ending.isRetiring
+        ? "the gateway is shutting down"
+        : (unfinishedStart(source.current()) ?? source.refusal() ?? replicas.refusal() ?? ledger.refusal()),
+    standing,
+    refuseUnserved: refuseUnservedWith(context),
+    kept: context,
+    mcp: {
+      toolServers,
+      call: (operation, request, token, peer) => handleCall(operation, request, context, peersOf(peer), token),
+      kept: context.kept,
+      isEnding: () => ending.isEnding,
+    },
+    admin: {
+      store,
+      limits,
+      calls,
+      simulations,
+      auditReads,
+      contents: { ...contents, remove: (place) => contentLog.forget(place).then(() => contents.remove(place)) },
+      families: PROVIDER_FAMILIES,
+      providers,
+      snapshot: () => source.current(),
+      configuration: () => source.configuration(),
+      async follow() {
+        await Promise.all([source.follow(), machine?.follow()]);
+      },
+      isEnding: () => ending.isEnding,
+      turns: machine === null ? undefined : sharedTurns(machine.slots),
+      toolServers,
+      cache: context.cache,
+      started: {
+        configurationFile: loaded.file,
+        host: options.host,
+        port: options.port,
+        workers: options.workers,
+        database: options.databaseUrl === null ? "sqlite" : "postgresql",
+        limitStore: options.limitStore === null ? "memory" : "valkey",
+        hasConsole: options.hasConsole,
+        calls: options.calls,
+        audit: options.audit,
+      },
+      auditSigner: () => auditSigner(options.audit.signingKey, keys.read()[0]!),
+      call: (operation, request, token) =>
+        handleCall(operation, request, { ...context, ignoresDrains: true }, null, token),
+    },
+  });
 }
 
 /** The connection of a request that was received as another one. */
@@ -457,55 +386,4 @@ async function drain(
   await Promise.race(cut > 0 ? [stopped, Bun.sleep(LAST_SETTLED_MS)] : [stopped, isOver, Bun.sleep(LAST_BYTES_MS)]);
   await server.cut();
   return cut;
-}
-
-/** What calls need without a server, for runs of the command line. Nothing is logged and nothing is stored. */
-export function openCallContext(snapshot: Snapshot, upstreamProxy: ProxySettings | null): ChatContext {
-  const traffic = openTraffic({ inc: () => {}, dec: () => {} }, () => null);
-  const upstream = openUpstream(upstreamProxy, () => null);
-  const credentials = openCredentialProvider({ upstream, clock: systemClock, onRefused: () => {} });
-  const logins = openLogins({ upstream, clock: systemClock, onFault: () => {} });
-  const limits = openMemoryLimits({ clock: systemClock });
-  const toolServers = openToolServers({
-    clock: systemClock,
-    upstream,
-    allowPrivateAddresses: () => snapshot.allowPrivateAddresses,
-    log: () => {},
-  });
-  return {
-    clock: systemClock,
-    snapshot: () => snapshot,
-    providers,
-    upstream,
-    credentials,
-    logins,
-    routing: openRouting(Math.random),
-    longRequests: null,
-    longTasks: null,
-    observer: { publish: () => {} },
-    integrations: null,
-    tracing: null,
-    events: NO_EVENTS,
-    toolServers,
-    argumentChecks: new ArgumentChecks(),
-    guards: openGuardThreads({ onEnded: () => {} }),
-    guardServices: openGuardServices({
-      upstream,
-      clock: systemClock,
-      allowPrivateAddresses: () => snapshot.allowPrivateAddresses,
-    }),
-    ledger: noLedger,
-    traffic,
-    copies: null,
-    cache: null,
-    kept: null,
-    durable: null,
-    audit: null,
-    notes: null,
-    background: null,
-    objects: null,
-    carriers: reasoningCarriers([]),
-    limits,
-    onCharged: () => {},
-  };
 }

@@ -9,14 +9,15 @@ import { systemClock } from "./core/clock.ts";
 import { isEmbedded } from "./core/concurrency/thread-file.ts";
 import { within } from "./core/concurrency/timeout.ts";
 import { type Base, openFromBase } from "./gateway-parts/base.ts";
-import { openConfiguration } from "./gateway-parts/open-configuration.ts";
+import { type CommonParts, openCommonParts, standingOf } from "./gateway-parts/open-common-parts.ts";
 import { openUpstream } from "./gateway-parts/open-external-clients.ts";
-import { breakerReports, openNotifications } from "./gateway-parts/open-notifications.ts";
+import { breakerReports } from "./gateway-parts/open-notifications.ts";
 import type { Records } from "./gateway-parts/open-records.ts";
+import type { Storage } from "./gateway-parts/open-storage.ts";
 import { OWN_PARTS } from "./gateway-parts/process-parts.ts";
 import type { Gateway } from "./gateway.ts";
-import { dependencies, type ProcessStanding } from "./http/standing.ts";
-import { openSupervisorMetrics } from "./observe/metrics/metrics.ts";
+import type { DeliveringIntegrations } from "./observe/integrations/integrations.ts";
+import { type Metrics, openSupervisorMetrics } from "./observe/metrics/metrics.ts";
 import type { LoadedConfiguration } from "./snapshot/configuration.ts";
 import { ChannelTraffic } from "./workers/channel-traffic.ts";
 import { holderOf, openSettledFile, removeEndedHolders } from "./store/journal/limit-holders.ts";
@@ -27,6 +28,7 @@ import { serveLedger } from "./workers/remote-ledger.ts";
 import { listenForChannels } from "./workers/sockets.ts";
 import { WorkerPool } from "./workers/worker-pool.ts";
 import type { WorkerProcess } from "./workers/worker-process.ts";
+import type { UpstreamClient } from "./wire/upstream.ts";
 
 /** Everything at the end of a start that fails: no calls are in flight. */
 const FAILED_START_MS = 1000;
@@ -52,44 +54,71 @@ async function openAll(base: Base): Promise<Gateway> {
   const { options, log, closing, onFault } = base;
   // First, because a port that is in use is the most likely fault.
   const port = await freePort(options);
-  const storage = await OWN_PARTS.openStorage(base);
-  removeEndedHolders(options.dataFolder);
-  const source = await openConfiguration(base, storage);
-  const records = await OWN_PARTS.openRecords(base, storage);
-  const replicas = OWN_PARTS.openReplicas(base, storage, source);
-  const upstream = openUpstream(options.upstreamProxy, () => null);
-  const notifications = await openNotifications(base, { source, storage, externalClients: { upstream } });
-  source.subscribe(() => notifications.events.wake());
   const traffic = new ChannelTraffic();
-  const metrics = openSupervisorMetrics({
-    ledger: () => records.ledger.status(),
-    integrations: () => notifications.integrations?.statuses() ?? [],
-    events: () => notifications.events.figures,
-    limitStore: () => limits.figures?.() ?? null,
-    replicas: () => replicas.figures(),
-    channels: () => traffic.figures(),
+  const parts = await openCommonParts(base, SUPERVISOR_PARTS, {
+    openClients: () => ({ upstream: openUpstream(options.upstreamProxy, () => null) }),
+    openMetrics: ({ records, notifications, replicas }, limits) =>
+      openSupervisorMetrics({
+        ledger: () => records.ledger.status(),
+        integrations: () => notifications.integrations?.statuses() ?? [],
+        events: () => notifications.events.figures,
+        limitStore: () => limits().figures?.() ?? null,
+        replicas: () => replicas.figures(),
+        channels: () => traffic.figures(),
+      }),
   });
-  const limits = await OWN_PARTS.openLimits(base, records, source.current().limitRules, metrics.limitStoreAnswered);
-  const standing = (): ProcessStanding => ({
-    snapshot: source.current().version,
-    callsInFlight: 0,
-    targets: [],
-    integrations: notifications.integrations?.statuses() ?? [],
-    dependencies: dependencies(source, limits, records.ledger, replicas),
-  });
-  const everyWorker = (): readonly WorkerChannel[] =>
-    pool.workers.map(({ channel }) => channel).filter((channel) => channel !== null);
+  const { source, records } = parts;
+  const pool = await openPool(base, parts, traffic, port);
   const reload = async (): Promise<void> => {
-    const asked = everyWorker().map((channel) => channel.request("reload", null).catch(onFault));
+    const asked = channelsOf(pool).map((channel) => channel.request("reload", null).catch(onFault));
     await Promise.all([source.reload(), ...asked]);
   };
+  // The first token is made last, because a start that fails must not use up a token that is shown only once.
+  const first = await bootstrap(parts.storage.store, systemClock.now(), given);
+  if (first !== null) await reload();
+  return {
+    url: `http://${options.host.includes(":") ? `[${options.host}]` : options.host}:${port}`,
+    firstToken: first?.token ?? null,
+    logged: () => log.written(),
+    reload,
+    follow: () => source.follow(),
+    restart: () => pool.restart(),
+    callsInFlight: () => pool.workers.reduce((sum, { callsInFlight }) => sum + callsInFlight, 0),
+    async close(withinMs = source.current().limits.drainMs) {
+      const cut = await pool.close(withinMs);
+      // It needs the counts of limits, which are closed before the ledger. What is not shipped in time, the next start ships.
+      await within(records.ledger.adopt(), LAST_ADOPTED_MS);
+      await closing.close();
+      return cut;
+    },
+    hurry: () => pool.hurry(),
+  };
+}
+
+const SUPERVISOR_PARTS = {
+  ...OWN_PARTS,
+  async openStorage(base: Base): Promise<Storage> {
+    const storage = await OWN_PARTS.openStorage(base);
+    removeEndedHolders(base.options.dataFolder);
+    return storage;
+  },
+};
+
+/** Starts the workers, with what they have of their supervisor. */
+async function openPool(
+  { options, log, closing, onFault }: Base,
+  parts: CommonParts<{ readonly upstream: UpstreamClient }, Pick<Metrics, "limitStoreAnswered" | "samples">, DeliveringIntegrations>,
+  traffic: ChannelTraffic,
+  port: number,
+): Promise<WorkerPool> {
+  const { source, storage, notifications, metrics, limits, records } = parts;
   const shared = openSharedParts({
     clock: systemClock,
     ...notifications,
     contents: storage.calls,
-    own: { standing, metrics },
+    own: { standing: () => standingOf(parts, { callsInFlight: 0, targets: [] }), metrics },
     onBreaker: breakerReports(notifications.events),
-    everyWorker,
+    everyWorker: () => channelsOf(pool),
     follow: () => source.follow(),
     onFault,
   });
@@ -129,27 +158,11 @@ async function openAll(base: Base): Promise<Gateway> {
   });
   closing.add(() => pool.close(FAILED_START_MS), FAILED_START_MS * 3);
   await pool.start();
+  return pool;
+}
 
-  // The first token is made last, because a start that fails must not use up a token that is shown only once.
-  const first = await bootstrap(storage.store, systemClock.now(), given);
-  if (first !== null) await reload();
-  return {
-    url: `http://${options.host.includes(":") ? `[${options.host}]` : options.host}:${port}`,
-    firstToken: first?.token ?? null,
-    logged: () => log.written(),
-    reload,
-    follow: () => source.follow(),
-    restart: () => pool.restart(),
-    callsInFlight: () => pool.workers.reduce((sum, { callsInFlight }) => sum + callsInFlight, 0),
-    async close(withinMs = source.current().limits.drainMs) {
-      const cut = await pool.close(withinMs);
-      // It needs the counts of limits, which are closed before the ledger. What is not shipped in time, the next start ships.
-      await within(records.ledger.adopt(), LAST_ADOPTED_MS);
-      await closing.close();
-      return cut;
-    },
-    hurry: () => pool.hurry(),
-  };
+function channelsOf({ workers }: WorkerPool): readonly WorkerChannel[] {
+  return workers.map(({ channel }) => channel).filter((channel) => channel !== null);
 }
 
 /**

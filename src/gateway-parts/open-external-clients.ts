@@ -1,7 +1,7 @@
 // Opens the clients through which calls reach others: providers, issuers of tokens and logins, tool servers.
 import { openLogins } from "../auth/logins/logins.ts";
 import type { ChatContext } from "../engine/call/context.ts";
-import type { LongBodyThread } from "../engine/long-bodies/long-body-thread.ts";
+import { type LongBodyThread, openLongBodyThread } from "../engine/long-bodies/long-body-thread.ts";
 import { openLongSandboxRequests } from "../engine/long-bodies/long-sandbox-requests.ts";
 import { systemClock } from "../core/clock.ts";
 import type { ServerLimits } from "../core/snapshot.ts";
@@ -12,6 +12,7 @@ import {
 } from "../credentials/credential-provider.ts";
 import { type OpenToolServers, openToolServers } from "../mcp/open-tool-servers.ts";
 import { sharedCallSlots } from "../mcp/shared-call-slots.ts";
+import { longBodyProgram } from "../operations/long-body-program.ts";
 import { type ReadElsewhere, SANDBOX_SCHEME, createSandboxUpstream } from "../providers/sandbox/upstream.ts";
 import type { SnapshotSource } from "../snapshot/source.ts";
 import type { ProxySettings } from "../wire/http/http-proxy.ts";
@@ -30,15 +31,18 @@ const SHORTAGE_EVERY_MS = 60_000;
 export type ExternalClients = Pick<ChatContext, "upstream" | "logins"> & {
   readonly credentials: OpenCredentialProvider;
   readonly toolServers: OpenToolServers;
+  /** The thread in which long bodies are read, which is at the other end of the sandbox. */
+  readonly longBodies: LongBodyThread;
 };
 
 /** Opens the external clients of calls: providers, issuers of tokens and logins, tool servers. */
 export function openExternalClients(
   { options, log, closing }: Base,
   source: SnapshotSource,
-  longBodies: LongBodyThread,
   machine: Machine | null,
 ): ExternalClients {
+  const longBodies = openLongBodyThread(longBodyProgram());
+  closing.add(() => longBodies.close());
   const onShortage = atMostEvery(SHORTAGE_EVERY_MS, () =>
     log.warn({ needed: descriptorsNeeded(source.current().limits) }, SHORTAGE),
   );
@@ -65,7 +69,7 @@ export function openExternalClients(
   });
   toolServers.configured(source.current().toolServers.keys);
   closing.beside(() => toolServers.close());
-  return { upstream, credentials, logins, toolServers };
+  return { upstream, credentials, logins, toolServers, longBodies };
 }
 
 /** The log shows no more of a credential than its last four characters. */

@@ -23,13 +23,15 @@ const EARLIER_ROWS_POLL_MS = 20;
 /** The start waits so long for the limit store to charge what workers of a killed supervisor held. */
 const EARLIER_CHARGES_MS = 2000;
 
+export type OpenLimits = LimitStore & { figures?(): LimitStoreFigures };
+
 /** Opens the limit store in memory or in Valkey, whose driver is loaded only when it is configured. */
 export async function openLimits(
   { options: { dataFolder, limitStore }, log, closing, onFault }: Base,
   { calls, countStore, ledger, counting, earlierWorkers }: Records,
   rules: LimitSet,
   onAnswered: (seconds: number) => void,
-): Promise<LimitStore & { figures?(): LimitStoreFigures }> {
+): Promise<OpenLimits> {
   if (limitStore === null) {
     if (countStore?.isNew === true && ledger.holds.length > 0) await allShipped(ledger, log);
     const rebuilt = countStore?.isNew === true ? await rebuiltBudgets(calls, rules, systemClock.now()) : [];

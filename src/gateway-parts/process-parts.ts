@@ -40,7 +40,7 @@ export interface ProcessParts {
   readonly sharedPort: SharedPort | null;
 }
 
-export const OWN_PARTS: ProcessParts = {
+export const OWN_PARTS = {
   logOutput: 1,
   openStorage,
   openRecords,
@@ -51,4 +51,4 @@ export const OWN_PARTS: ProcessParts = {
   machine: null,
   firstStart: (store, given) => bootstrap(store, systemClock.now(), given),
   sharedPort: null,
-};
+} satisfies ProcessParts;
