@@ -68,9 +68,43 @@ const MAX_SERVICES = 10_000;
 
 class NoVerdict extends Error {}
 
-export function openGuardServices({ upstream, clock, allowPrivateAddresses }: GuardServicesOptions): GuardServices {
+export function openGuardServices(options: GuardServicesOptions): GuardServices {
+  const { clock } = options;
+  const stateOf = serviceStates();
+  return {
+    async ask(service, endpoint, question, callSignal) {
+      callSignal?.throwIfAborted();
+      const { slots, breaker } = stateOf(service.key);
+      const phase = phaseOf(breaker, clock.monotonic());
+      if (phase === "open" || phase === "probing") return withoutVerdict(OPEN);
+      const batches = batchesOf(question.texts, endpoint);
+      if (batches.length > MAX_REQUESTS) return withoutVerdict(TOO_LONG);
+      const probe = enterBreaker(breaker, clock.monotonic());
+      const sent: Sent = { requests: 0, characters: 0 };
+      try {
+        const verdict = await withinTime(service, callSignal, async (signal) => {
+          const asked = batches.map((parts) =>
+            inTurn(slots, service.maxConcurrent, signal, () =>
+              askOne(parts, { service, endpoint, question, signal, sent }, options),
+            ),
+          );
+          return verdictOf(question.texts.length, await Promise.all(asked));
+        });
+        leaveBreaker(breaker, "success", clock.monotonic(), probe);
+        return { ...verdict, ...sent };
+      } catch (thrown) {
+        leaveBreaker(breaker, callSignal?.aborted === true ? "cancelled" : "upstream_fault", clock.monotonic(), probe);
+        callSignal?.throwIfAborted();
+        return { ...withoutVerdict(reasonOf(thrown)), ...sent };
+      }
+    },
+  };
+}
+
+/** Returns the state of each service by its key. */
+function serviceStates(): (key: string) => ServiceState {
   const states = new Map<string, ServiceState>();
-  const stateOf = (key: string): ServiceState => {
+  return (key) => {
     const state = states.get(key) ?? { slots: openCallSlots(), breaker: newBreaker(DEFAULT_BREAKER) };
     states.delete(key);
     states.set(key, state);
@@ -78,115 +112,129 @@ export function openGuardServices({ upstream, clock, allowPrivateAddresses }: Gu
     if (states.size > MAX_SERVICES) states.delete(oldest![0]);
     return state;
   };
+}
 
-  const exchange = async (
-    { request, refused }: ServiceRequest,
-    { timeoutMs, key }: GuardService,
-    guarded: boolean,
-    signal: Cancellation,
-  ): Promise<string> => {
-    const checked = guarded
-      ? await untilOver(
-          checkAddress(request.url, { allowPrivate: allowPrivateAddresses(), param: "guard.service.url" }),
-          signal,
-        )
-      : undefined;
-    const { status, body } = await upstream.send(request, {
-      connectTimeoutMs: timeoutMs,
-      firstByteTimeoutMs: timeoutMs,
-      betweenBytesTimeoutMs: timeoutMs,
-      signal,
-      partition: `guard ${key}`,
-      pinnedAddress: checked?.pinnedAddress,
-    });
+/** Cancels the work when the call ends, when the time of the service is over, and when a part of the work fails. */
+async function withinTime<T>(
+  { timeoutMs }: GuardService,
+  callSignal: CancelSignal | null,
+  work: (signal: Cancellation) => Promise<T>,
+): Promise<T> {
+  const signal = new Cancellation();
+  const over = (): void => signal.abort(callSignal!.reason);
+  callSignal?.addEventListener("abort", over);
+  const timer = setTimeout(
+    () => signal.abort(new NoVerdict(`the service gave no verdict within ${timeoutMs / 1000} s`)),
+    timeoutMs,
+  );
+  try {
+    return await work(signal);
+  } catch (thrown) {
+    signal.abort(thrown);
+    throw thrown;
+  } finally {
+    clearTimeout(timer);
+    callSignal?.removeEventListener("abort", over);
+  }
+}
+
+/** Does the work in one of `max` slots. */
+async function inTurn<T>(slots: CallSlots, max: number, signal: Cancellation, work: () => Promise<T>): Promise<T> {
+  const waiting = slots.take(max);
+  if (waiting !== undefined)
     try {
-      if (status < 200 || status > 299) {
-        refused?.({ status, body: await body.text(MAX_ERROR_BYTES).catch(() => "") });
-        throw new NoVerdict(`the service answered with the status ${status}`);
-      }
-      const text = await body.text(MAX_ANSWER_BYTES);
-      body.accept();
-      return text;
-    } finally {
-      body.cancel();
+      await untilOver(waiting, signal);
+    } catch (thrown) {
+      slots.giveUp(waiting);
+      throw thrown;
     }
-  };
+  try {
+    return await work();
+  } finally {
+    slots.free();
+  }
+}
 
-  const inTurn = async <T>(
-    { slots }: ServiceState,
-    max: number,
-    signal: Cancellation,
-    work: () => Promise<T>,
-  ): Promise<T> => {
-    const waiting = slots.take(max);
-    if (waiting !== undefined)
-      try {
-        await untilOver(waiting, signal);
-      } catch (thrown) {
-        slots.giveUp(waiting);
-        throw thrown;
-      }
-    try {
-      return await work();
-    } finally {
-      slots.free();
+/** What the requests of one question have in common. */
+interface Asking {
+  readonly service: GuardService;
+  readonly endpoint: ServiceEndpoint;
+  readonly question: ServiceQuestion;
+  readonly signal: Cancellation;
+  readonly sent: Sent;
+}
+
+interface Sent {
+  requests: number;
+  characters: number;
+}
+
+/** The answer to one request. */
+interface Found {
+  readonly parts: readonly Part[];
+  readonly findings: ReturnType<ServiceEndpoint["decode"]>;
+}
+
+async function askOne(
+  parts: readonly Part[],
+  { service, endpoint, question, signal, sent }: Asking,
+  options: GuardServicesOptions,
+): Promise<Found> {
+  const texts = parts.map(({ part }) => part);
+  const request = await endpoint.request({ ...question, texts }, signal);
+  sent.requests += 1;
+  for (const { length } of texts) sent.characters += length;
+  const answer = await exchange(request, service, endpoint.guarded, signal, options);
+  return { parts, findings: endpoint.decode(jsonOf(answer), texts) };
+}
+
+async function exchange(
+  { request, refused }: ServiceRequest,
+  { timeoutMs, key }: GuardService,
+  guarded: boolean,
+  signal: Cancellation,
+  { upstream, allowPrivateAddresses }: GuardServicesOptions,
+): Promise<string> {
+  const checked = guarded
+    ? await untilOver(
+        checkAddress(request.url, { allowPrivate: allowPrivateAddresses(), param: "guard.service.url" }),
+        signal,
+      )
+    : undefined;
+  const { status, body } = await upstream.send(request, {
+    connectTimeoutMs: timeoutMs,
+    firstByteTimeoutMs: timeoutMs,
+    betweenBytesTimeoutMs: timeoutMs,
+    signal,
+    partition: `guard ${key}`,
+    pinnedAddress: checked?.pinnedAddress,
+  });
+  try {
+    if (status < 200 || status > 299) {
+      refused?.({ status, body: await body.text(MAX_ERROR_BYTES).catch(() => "") });
+      throw new NoVerdict(`the service answered with the status ${status}`);
     }
-  };
+    const text = await body.text(MAX_ANSWER_BYTES);
+    body.accept();
+    return text;
+  } finally {
+    body.cancel();
+  }
+}
 
-  return {
-    async ask(service, endpoint, question, callSignal) {
-      callSignal?.throwIfAborted();
-      const state = stateOf(service.key);
-      const { breaker } = state;
-      const phase = phaseOf(breaker, clock.monotonic());
-      if (phase === "open" || phase === "probing") return withoutVerdict(OPEN);
-      const batches = batchesOf(question.texts, endpoint);
-      if (batches.length > MAX_REQUESTS) return withoutVerdict(TOO_LONG);
-      const probe = enterBreaker(breaker, clock.monotonic());
-      const signal = new Cancellation();
-      const over = (): void => signal.abort(callSignal!.reason);
-      callSignal?.addEventListener("abort", over);
-      const timer = setTimeout(
-        () => signal.abort(new NoVerdict(`the service gave no verdict within ${service.timeoutMs / 1000} s`)),
-        service.timeoutMs,
-      );
-      const sent = { requests: 0, characters: 0 };
-      try {
-        const found = await Promise.all(
-          batches.map((parts) =>
-            inTurn(state, service.maxConcurrent, signal, async () => {
-              const texts = parts.map(({ part }) => part);
-              const request = await endpoint.request({ ...question, texts }, signal);
-              sent.requests += 1;
-              for (const { length } of texts) sent.characters += length;
-              const answer = await exchange(request, service, endpoint.guarded, signal);
-              return { parts, findings: endpoint.decode(jsonOf(answer), texts) };
-            }),
-          ),
-        );
-        const labels = new Set(found.flatMap(({ findings }) => findings.map(({ label }) => label)));
-        const findings: Span[][] = question.texts.map(() => []);
-        let count = 0;
-        for (const one of found)
-          for (const { text, span } of one.findings)
-            for (const part of text === null ? one.parts : [one.parts[text]!]) {
-              if ((count += 1) > MAX_FINDINGS) throw new NonsenseAnswer("has more findings than can be used");
-              const place = placeOf(part, span);
-              if (place !== null) findings[part.text]!.push(place);
-            }
-        leaveBreaker(breaker, "success", clock.monotonic(), probe);
-        return { findings, failure: null, labels: [...labels], ...sent };
-      } catch (thrown) {
-        signal.abort(thrown);
-        leaveBreaker(breaker, callSignal?.aborted === true ? "cancelled" : "upstream_fault", clock.monotonic(), probe);
-        callSignal?.throwIfAborted();
-        return { ...withoutVerdict(reasonOf(thrown)), ...sent };
-      } finally {
-        clearTimeout(timer);
-        callSignal?.removeEventListener("abort", over);
+/** Joins what was found in parts of texts, by the texts. */
+function verdictOf(textCount: number, found: readonly Found[]): Omit<ServiceVerdict, keyof Sent> {
+  const findings: Span[][] = Array.from({ length: textCount }, () => []);
+  let count = 0;
+  for (const one of found)
+    for (const { text, span } of one.findings)
+      for (const part of text === null ? one.parts : [one.parts[text]!]) {
+        if ((count += 1) > MAX_FINDINGS) throw new NonsenseAnswer("has more findings than can be used");
+        const place = placeOf(part, span);
+        if (place !== null) findings[part.text]!.push(place);
       }
-    },
-  };
+  const labels = new Set(found.flatMap((one) => one.findings.map(({ label }) => label)));
+  return { findings, failure: null, labels: [...labels] };
 }
 
 const OPEN = "the service failed too often and is not asked for a while";
