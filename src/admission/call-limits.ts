@@ -13,26 +13,18 @@ import {
   type CallerLimits,
   countsAttempts,
   type LimitedTarget,
-  type LimitRule,
-  type LimitUnit,
 } from "../core/configured/limit.ts";
 import type { LimitOutcome } from "../core/record/record.ts";
 import { isPending, type MaybePromise, whenReady } from "../core/maybe-promise.ts";
 import type { OnCharged } from "./budget-thresholds.ts";
 import { HeldAccount, type HeldReservation } from "./held-account.ts";
+import { type AttemptReservation, HeldAttempt } from "./held-attempt.ts";
 import { type Refused, refusalError } from "./limit-errors.ts";
-import {
-  type AccountStatus,
-  codeOf,
-  isShortage,
-  type LimitStore,
-  type Need,
-  type Reservation,
-  type Settled,
-  type Shortage,
-} from "./limit-store.ts";
+import { codeOf, isShortage, type LimitStore, type Need, type Reservation, type Shortage } from "./limit-store.ts";
 import { AccountStatuses, rateHeaders } from "./rate-headers.ts";
-import { type CountedUsage, countsCalls, NO_USAGE, type ReservationEstimate } from "./reservation-estimate.ts";
+import type { ReservationEstimate } from "./reservation-estimate.ts";
+import { settleHeld } from "./settlement.ts";
+import { type WantedAttempt, wantedAttempt } from "./wanted-attempt.ts";
 
 /** A longer name of an end user is replaced by its hash. */
 const MAX_USER = 256;
@@ -59,81 +51,10 @@ export interface CallLimitsOptions extends LimitedCaller {
 /** `deployed` is `<provider>:<name>` of the deployment that the request names in place of the model. */
 export type AttemptedTarget = LimitedTarget & { readonly deployed?: string | null };
 
-/** What one attempt has reserved. */
-export interface AttemptReservation {
-  /** Marks the attempt as sent: its requests count from now on, and `used` returns what it has used so far. */
-  sent(used: () => CountedUsage): void;
-  /** Counts the call as a request although nothing has been sent to a provider yet. */
-  countCall(): void;
-  /** The longest answer that limits in this unit assume where nothing bounds it; `null` when there are none. */
-  assumedOutput(unit: LimitUnit): number | null;
-  /** Settles the reservation with what the attempt has used. Later calls have no effect. */
-  settle(): void;
-}
-
-/** An attempt with what has to be reserved for it. */
-interface Wanted {
-  readonly accounts: readonly HeldAccount[];
-  /** The most that the attempt may use of each account. */
-  readonly bounds: readonly number[];
-  readonly requests: number;
-  readonly needs: readonly Need[];
-  /** The account of each need. */
-  readonly needed: HeldAccount[];
-  readonly isRedirected: boolean;
-}
-
-/** One attempt of a call, with what it holds. */
-class HeldAttempt implements AttemptReservation {
-  readonly #call: CallLimits;
-  readonly accounts: readonly HeldAccount[];
-  readonly bounds: readonly number[];
-  readonly requests: number;
-  /** `null` when the call held enough already. */
-  readonly held: HeldReservation | null;
-  /** `null` until the attempt is sent. */
-  used: (() => CountedUsage) | null = null;
-  #isSettled = false;
-
-  constructor(
-    call: CallLimits,
-    accounts: readonly HeldAccount[],
-    bounds: readonly number[],
-    requests: number,
-    held: HeldReservation | null,
-  ) {
-    this.#call = call;
-    this.accounts = accounts;
-    this.bounds = bounds;
-    this.requests = requests;
-    this.held = held;
-  }
-
-  sent(used: () => CountedUsage): void {
-    this.used = used;
-    this.#call.countCall();
-  }
-
-  countCall(): void {
-    this.#call.countCall();
-  }
-
-  assumedOutput(unit: LimitUnit): number | null {
-    let most: number | null = null;
-    for (const {
-      account: { rule },
-    } of this.accounts)
-      if (rule.unit === unit) most = Math.max(most ?? 0, rule.assumeOutputTokens);
-    return most;
-  }
-
-  settle(): void {
-    if (this.#isSettled) return;
-    this.#isSettled = true;
-    this.#call.settleAttempt(this);
-  }
-}
-
+/**
+ * A call is open until `settle`. Each of its attempts is wanted (`wantedAttempt`), asked for at the limit store, answered
+ * (refused, or held), begun (`HeldAttempt`), sent, and settled (`settleHeld`); the end of the call settles what is left.
+ */
 export class CallLimits {
   #caller: CallerLimits;
   #user: string | null;
@@ -151,7 +72,7 @@ export class CallLimits {
   /** Where budgets have sent the call. */
   readonly #redirectedTo: string[] = [];
   #isCounted = false;
-  #isSettled = false;
+  #hasEnded = false;
   /** Attempts reserve one after the other: what the second needs depends on what the first was granted. */
   #reserving: Promise<unknown> | null = null;
 
@@ -215,7 +136,7 @@ export class CallLimits {
     const kept = answer.needs.map(({ account }) =>
       account.rule.unit === "concurrency" ? new HeldAccount(account) : null,
     );
-    if (this.#isSettled) answer.release();
+    if (this.#hasEnded) answer.release();
     else {
       answer.settle(kept.map((held) => (held === null ? 0 : null)));
       if (kept.some((held) => held !== null)) this.#hold(answer, kept);
@@ -234,31 +155,16 @@ export class CallLimits {
     isRedirected: boolean,
   ): MaybePromise<AttemptReservation | GatewayError> {
     if (this.#reserving !== null) return this.#reserving.then(() => this.reserve(target, estimate, isRedirected));
-    const accounts: HeldAccount[] = [];
-    const bounds: number[] = [];
-    const needs: Need[] = [];
-    const needed: HeldAccount[] = [];
-    for (const account of this.accountsAt(target)) {
-      const { rule } = account;
-      const held = (countsAttempts(rule) ? undefined : this.#heldOfCall(account)) ?? new HeldAccount(account);
-      const known = held.bound(estimate);
-      held.isUnpriced = known === null;
-      if (known === null && rule.mode === "enforce") return this.#refuse({ kind: "unpriced", account });
-      const bound = boundedFor(rule, known ?? 0);
-      accounts.push(held);
-      bounds.push(bound);
-      const units = held.missing(bound);
-      if (units === 0 && held.latest !== null) continue;
-      needed.push(held);
-      needs.push({ account, units, force: rule.mode === "audit" });
-    }
-    const wanted: Wanted = { accounts, bounds, requests: estimate.requests, needs, needed, isRedirected };
-    if (needs.length === 0) return this.#attempt(wanted, null);
-    const answer = this.#store.reserve(needs, this.#traceId);
-    if (!isPending(answer)) return this.#granted(answer, wanted);
-    const granted = answer.then((late) => this.#granted(late, wanted)).finally(() => (this.#reserving = null));
-    this.#reserving = granted.catch(() => {});
-    return granted;
+    const wanted = wantedAttempt(this.accountsAt(target), estimate, (account) => this.#heldOfCall(account));
+    if ("unpriced" in wanted) return this.#refuse({ kind: "unpriced", account: wanted.unpriced });
+    if (wanted.needs.length === 0) return this.#begin(wanted, null);
+    const answer = this.#store.reserve(wanted.needs, this.#traceId);
+    if (!isPending(answer)) return this.#answered(answer, wanted, isRedirected);
+    const answered = answer
+      .then((late) => this.#answered(late, wanted, isRedirected))
+      .finally(() => (this.#reserving = null));
+    this.#reserving = answered.catch(() => {});
+    return answered;
   }
 
   /** Marks everything that the call holds now as recorded: the opening entry of the call is in the ledger. */
@@ -268,11 +174,11 @@ export class CallLimits {
 
   /** Settles every open reservation. Attempts still in flight are charged what they are known to have used by now. */
   settle(): void {
-    if (this.#isSettled) return;
-    this.#isSettled = true;
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     for (const attempt of this.#attempts) attempt.settle();
     for (const held of this.#ofCall) held.endCall(this.#isCounted);
-    for (const held of this.#reservations) this.#settle(held, false);
+    for (const held of this.#reservations) this.#settle(held, "call");
   }
 
   headers(): Readonly<Record<string, string>> | null {
@@ -284,19 +190,27 @@ export class CallLimits {
     return undefined;
   }
 
-  #granted(answer: Reservation | Shortage, wanted: Wanted): AttemptReservation | GatewayError {
+  /** A call that has ended meanwhile, and one that a budget sends elsewhere, gives back what it was granted. */
+  #answered(
+    answer: Reservation | Shortage,
+    wanted: WantedAttempt,
+    isRedirected: boolean,
+  ): AttemptReservation | GatewayError {
     if (isShortage(answer)) return this.#short(answer);
-    const mayRedirect = !wanted.isRedirected && this.#caller.degradeTo.length > 0;
-    const redirected = this.#isSettled || !mayRedirect ? null : redirectedBy(answer);
-    if (redirected !== null) {
-      answer.release();
-      return this.#refuse(redirected);
-    }
-    if (this.#isSettled) {
-      answer.release();
-      return this.#refuse({ kind: "short", shortage: afterCall(answer) });
-    }
-    return this.#attempt(wanted, this.#hold(answer, wanted.needed));
+    const refused = this.#hasEnded
+      ? tooLate(answer)
+      : isRedirected || this.#caller.degradeTo.length === 0
+        ? null
+        : redirectedBy(answer);
+    if (refused === null) return this.#begin(wanted, this.#hold(answer, wanted.needed));
+    answer.release();
+    return this.#refuse(refused);
+  }
+
+  #begin(wanted: WantedAttempt, held: HeldReservation | null): AttemptReservation {
+    const attempt = new HeldAttempt(this, wanted, held);
+    this.#attempts.push(attempt);
+    return attempt;
   }
 
   #short(shortage: Shortage): GatewayError {
@@ -321,75 +235,19 @@ export class CallLimits {
     return held;
   }
 
-  #attempt({ accounts, bounds, requests }: Wanted, held: HeldReservation | null): AttemptReservation {
-    const attempt = new HeldAttempt(this, accounts, bounds, requests, held);
-    this.#attempts.push(attempt);
-    for (let index = 0; index < accounts.length; index++) accounts[index]!.inFlight += bounds[index]!;
-    return attempt;
-  }
-
   /** The call counts as a request. */
   countCall(): void {
     this.#isCounted = true;
   }
 
-  /** To be called once, when an attempt ends. */
-  settleAttempt({ accounts, bounds, held, requests, used: usedOf }: HeldAttempt): void {
-    let countsUsage = false;
-    let countsAttempt = false;
-    for (const { account } of accounts) {
-      countsUsage ||= !countsCalls(account.rule);
-      countsAttempt ||= countsAttempts(account.rule);
-    }
-    const used = usedOf !== null && countsUsage ? usedOf() : NO_USAGE;
-    for (let index = 0; index < accounts.length; index++) {
-      const each = accounts[index]!;
-      each.inFlight -= bounds[index]!;
-      each.add(used, usedOf === null ? 0 : requests);
-    }
-    if (countsAttempt && held !== null) this.#settle(held, true);
+  /** To be called once, by each attempt that has reserved something, when it ends. */
+  attemptEnded(held: HeldReservation): void {
+    this.#settle(held, "attempt");
   }
 
-  /** Settles the open accounts of a reservation; with `ofAttempt`, only those of rules that count attempts. */
-  #settle(held: HeldReservation, ofAttempt: boolean): void {
-    const { reservation, accounts } = held;
-    const settled: HeldAccount[] = [];
-    const used: (number | null)[] = [];
-    for (let index = 0; index < accounts.length; index++) {
-      const each = accounts[index]!;
-      if (each === null || (ofAttempt && !countsAttempts(each.account.rule))) {
-        used.push(null);
-        continue;
-      }
-      const reserved = reservation.needs[index]!.units;
-      const units = ofAttempt ? each.used : each.share(reserved, held);
-      accounts[index] = null;
-      settled.push(each);
-      used.push(units);
-      each.settle(units, reserved);
-    }
-    if (settled.length === 0) return;
-    this.#noteStatuses(settled, reservation, used, reservation.settle(used));
-    for (const { account } of settled) if (account.rule.thresholds.length > 0) this.#onCharged(account, null);
-  }
-
-  /** Updates the known statuses: from what the limit store returned, else from what this call gave back. */
-  #noteStatuses(
-    accounts: readonly HeldAccount[],
-    { needs }: Reservation,
-    used: readonly (number | null)[],
-    settled: Settled | null,
-  ): void {
-    let next = 0;
-    for (let index = 0; index < used.length; index++) {
-      const units = used[index]!;
-      if (units === null) continue;
-      const held = accounts[next++]!;
-      const known = settled?.after[index] ?? null;
-      const status = known ?? changedBy(this.#statuses.get(held.account), units - needs[index]!.units);
-      if (status !== null) this.#statuses.set(held.account, status);
-      if (settled !== null) held.settledTo(known, settled);
-    }
+  #settle(held: HeldReservation, endOf: "attempt" | "call"): void {
+    for (const { account } of settleHeld(held, endOf, this.#statuses))
+      if (account.rule.thresholds.length > 0) this.#onCharged(account, null);
   }
 
   #recordShortage(shortage: Shortage): void {
@@ -428,22 +286,11 @@ function countedUser(user: string | null): string | null {
 }
 
 /** The call ended while it waited, so its client is gone and the details of this refusal do not matter. */
-function afterCall({ needs, before }: Reservation): Shortage {
-  return { need: needs[0]!, status: before[0]!, fitsAtMs: null, exceedsLimit: false, unavailable: true };
-}
-
-function changedBy(status: AccountStatus | undefined, units: number): AccountStatus | null {
-  if (status === undefined) return null;
-  const used = Math.max(0, status.used + units);
-  return { ...status, used, remaining: Math.max(0, status.limit - used) };
-}
-
-/**
- * In audit mode a bound above the whole limit counts as the limit plus one, so that sums stay exact whatever a client
- * asks for.
- */
-function boundedFor({ mode, limit }: LimitRule, bound: number): number {
-  return mode === "audit" ? Math.min(bound, limit + 1) : bound;
+function tooLate({ needs, before }: Reservation): Refused {
+  return {
+    kind: "short",
+    shortage: { need: needs[0]!, status: before[0]!, fitsAtMs: null, exceedsLimit: false, unavailable: true },
+  };
 }
 
 /** The first budget whose usage before this attempt had already reached a threshold that sends its calls elsewhere. */

@@ -2,7 +2,8 @@
 // also with a slow store. DRAGOMAN_TEST_SEED repeats a run.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { type AttemptReservation, CallLimits } from "../../src/admission/call-limits.ts";
+import { CallLimits } from "../../src/admission/call-limits.ts";
+import type { AttemptReservation } from "../../src/admission/held-attempt.ts";
 import type { Account, LimitStore } from "../../src/admission/limit-store.ts";
 import { openMemoryLimits } from "../../src/admission/memory.ts";
 import type { ReservationEstimate } from "../../src/admission/reservation-estimate.ts";

@@ -2,7 +2,8 @@
 // ended is charged what it used, any other one in a journal what it reserved. The limits, the channel, and the numbering of
 // settlements are the real ones; journals and the file of counts are in memory. DRAGOMAN_TEST_SEED repeats one world.
 import { expect, test } from "bun:test";
-import { CallLimits, type AttemptReservation } from "../../src/admission/call-limits.ts";
+import { CallLimits } from "../../src/admission/call-limits.ts";
+import type { AttemptReservation } from "../../src/admission/held-attempt.ts";
 import type { Account } from "../../src/admission/limit-store.ts";
 import { type MemoryLimitStore, openMemoryLimits } from "../../src/admission/memory.ts";
 import { GatewayError } from "../../src/core/errors.ts";

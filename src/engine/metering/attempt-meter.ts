@@ -7,7 +7,7 @@
 // estimate of what was sent and generated.
 import { estimatedUsage, type TokenTally } from "../../accounting/estimate.ts";
 import { summedUsage } from "../../accounting/summed-usage.ts";
-import type { AttemptReservation } from "../../admission/call-limits.ts";
+import type { AttemptReservation } from "../../admission/held-attempt.ts";
 import { type CountedUsage, NO_USAGE } from "../../admission/reservation-estimate.ts";
 import { DEFAULT_OUTPUT_TOKENS } from "../../admission/settings.ts";
 import type { ChatRequest, Usage } from "../../core/chat.ts";

@@ -3,7 +3,8 @@
 // before the attempt, measures what the attempt uses, and charges that once. What is still open when the call ends is
 // charged and settled here, so that every path of a call ends in `settle`.
 import { summedUsage } from "../../accounting/summed-usage.ts";
-import type { AttemptedTarget, AttemptReservation, CallLimits } from "../../admission/call-limits.ts";
+import type { AttemptedTarget, CallLimits } from "../../admission/call-limits.ts";
+import type { AttemptReservation } from "../../admission/held-attempt.ts";
 import type { ReservationEstimate } from "../../admission/reservation-estimate.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Account } from "../../core/configured/limit.ts";

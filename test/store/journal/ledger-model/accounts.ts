@@ -1,5 +1,6 @@
 // The accounts in which every call of the model is counted: requests, money, and tokens of each user.
-import { type AttemptReservation, CallLimits } from "../../../../src/admission/call-limits.ts";
+import { CallLimits } from "../../../../src/admission/call-limits.ts";
+import type { AttemptReservation } from "../../../../src/admission/held-attempt.ts";
 import type { LimitStore } from "../../../../src/admission/limit-store.ts";
 import { systemClock } from "../../../../src/core/clock.ts";
 import { GatewayError } from "../../../../src/core/errors.ts";

@@ -2,7 +2,8 @@
 // knows nothing of journals. At the end, and at each start, the record and the gateway have to agree.
 import { cpSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { AttemptReservation, CallLimits } from "../../../../src/admission/call-limits.ts";
+import type { CallLimits } from "../../../../src/admission/call-limits.ts";
+import type { AttemptReservation } from "../../../../src/admission/held-attempt.ts";
 import { type MemoryLimitStore, openMemoryLimits } from "../../../../src/admission/memory.ts";
 import { systemClock } from "../../../../src/core/clock.ts";
 import type { CallRecord, LimitOutcome } from "../../../../src/core/record/record.ts";
