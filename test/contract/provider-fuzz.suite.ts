@@ -4,7 +4,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { isObject, type JsonObject } from "../../src/core/json.ts";
-import { MalformedAnswer, type Provider, StreamError } from "../../src/providers/provider.ts";
+import type { Provider } from "../../src/providers/provider.ts";
+import { MalformedAnswer, StreamError } from "../../src/providers/upstream-failure.ts";
 import { providers } from "../../src/providers/registry.ts";
 import { growth, MOST_GROWTH } from "../harness/cpu-time.ts";
 import { printedSeed } from "../harness/chance.ts";

@@ -1,6 +1,6 @@
 // Answers that take further upstream requests, for example a job that has to be polled, or the stream of a prediction
 // that was created. The provider's implementation decides which; the call's own timeouts bound them all.
-import type { DecodeContext } from "../../providers/provider.ts";
+import type { DecodeContext } from "../../providers/encoded-request.ts";
 import type { UpstreamRequest, UpstreamResponse } from "../../wire/upstream.ts";
 import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
 import { decodeUtf8 } from "../../wire/body-bytes.ts";

@@ -7,7 +7,7 @@ import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import type { Attempt } from "../../core/record/record.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
-import type { NativeOperation } from "../../providers/provider.ts";
+import type { NativeOperation } from "../../providers/native-operation.ts";
 import type { Outcome } from "../../routing/health/health.ts";
 import type { TryStep } from "../../routing/plan/plan-steps.ts";
 import { type AttemptEnd, outcomeAfter } from "../../routing/plan/verdict.ts";

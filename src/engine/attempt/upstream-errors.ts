@@ -7,13 +7,8 @@ import { type ErrorCode, GatewayError } from "../../core/errors.ts";
 import { memoizeBounded, memoizePerObject } from "../../core/memoization.ts";
 import { secretRemover } from "../../core/text/redaction.ts";
 import { type Credential, secretsOf, type Target } from "../../core/target.ts";
-import {
-  type FailureClass,
-  MalformedAnswer,
-  type Provider,
-  StreamError,
-  type UpstreamFailure,
-} from "../../providers/provider.ts";
+import type { Provider } from "../../providers/provider.ts";
+import { type FailureClass, MalformedAnswer, StreamError, type UpstreamFailure } from "../../providers/upstream-failure.ts";
 import { formatRetryAfter } from "../../wire/retry-after.ts";
 import { UpstreamFault, type UpstreamFaultKind } from "../../wire/upstream.ts";
 

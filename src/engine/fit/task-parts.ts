@@ -5,7 +5,9 @@ import type { ChatRequest, TaskRules } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { withMembers } from "../../core/request/request-source.ts";
 import type { Target } from "../../core/target.ts";
-import type { EncodedRequest, Provider, TaskForm } from "../../providers/provider.ts";
+import type { EncodedRequest } from "../../providers/encoded-request.ts";
+import type { Provider } from "../../providers/provider.ts";
+import type { TaskForm } from "../../providers/task-form.ts";
 import { withCacheMarks } from "./cache-marks.ts";
 import { withoutSilentTurns } from "./silent-turns.ts";
 

@@ -5,7 +5,8 @@ import { withMembers } from "../../core/request/request-source.ts";
 import { effectiveCapability } from "../../core/capability.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import type { Target } from "../../core/target.ts";
-import { dialectOf, type Provider } from "../../providers/provider.ts";
+import { dialectOf } from "../../providers/dialect.ts";
+import type { Provider } from "../../providers/provider.ts";
 
 export function withToolImages(
   request: ChatRequest,

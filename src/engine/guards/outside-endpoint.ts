@@ -15,7 +15,8 @@ import { type Snapshot, snapshotSeenBy } from "../../core/snapshot.ts";
 import type { Credential } from "../../core/target.ts";
 import { SERVICE_FORMS } from "../../guards/outside/judging-forms.ts";
 import type { ServiceFinding, ServiceForm, ServiceQuestion } from "../../providers/judging-form.ts";
-import type { ErrorAnswer, Provider } from "../../providers/provider.ts";
+import type { Provider } from "../../providers/provider.ts";
+import type { ErrorAnswer } from "../../providers/upstream-failure.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
 import { targetFor, type TargetOptions } from "../plan/resolve-target.ts";
 

@@ -1,7 +1,7 @@
 // Turns an error of one thread into data, from which another thread creates and throws the same error.
 import { asGatewayError, type ErrorCode, GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { MalformedAnswer, StreamError, type UpstreamFailure } from "../../providers/provider.ts";
+import { MalformedAnswer, StreamError, type UpstreamFailure } from "../../providers/upstream-failure.ts";
 import { MAX_SEARCHED_CHARACTERS } from "../attempt/upstream-errors.ts";
 
 interface ErrorData {

@@ -6,7 +6,8 @@ import { memoizePerObject } from "../../core/memoization.ts";
 import type { OperationName, RecordedOperation } from "../../core/operation.ts";
 import type { ProviderSettings } from "../../core/snapshot.ts";
 import { FIELDS, GATEWAY } from "../../core/params.ts";
-import type { NativeForm, NativeOperation, Provider } from "../../providers/provider.ts";
+import type { NativeForm, NativeOperation } from "../../providers/native-operation.ts";
+import type { Provider } from "../../providers/provider.ts";
 import type { FitSettings, TranslationReason } from "../fit/fit.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 

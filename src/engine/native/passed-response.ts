@@ -2,7 +2,7 @@
 // headers that its row lists, and its own refusal of the request (promises 12.3 and 12.6).
 import type { GatewayError, ErrorCode } from "../../core/errors.ts";
 import { isJsonObject } from "../../core/json-object.ts";
-import type { NativeOperation } from "../../providers/provider.ts";
+import type { NativeOperation } from "../../providers/native-operation.ts";
 import type { Target } from "../../core/target.ts";
 import type { UpstreamResponse } from "../../wire/upstream.ts";
 import type { OpenAttempt } from "../attempt/run-attempt.ts";

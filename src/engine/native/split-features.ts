@@ -1,6 +1,6 @@
 // The header in which a client lists features, split for each target: a feature that only its vendor's own platform has is
 // left out elsewhere, unless the body uses it. Header and body go together, or neither does (promise 12.3).
-import type { FeatureHeader } from "../../providers/provider.ts";
+import type { FeatureHeader } from "../../providers/native-operation.ts";
 import type { NativeFacts } from "./native-facts.ts";
 
 export interface SplitFeatures {

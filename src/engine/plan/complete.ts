@@ -8,7 +8,7 @@ import { LATE, pause, within } from "../../core/concurrency/timeout.ts";
 import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import { attemptSummary } from "../../core/record/record.ts";
 import type { Hedge, Route } from "../../core/configured/route.ts";
-import type { NativeOperation } from "../../providers/provider.ts";
+import type { NativeOperation } from "../../providers/native-operation.ts";
 import { createPlan, type Plan } from "../../routing/plan/plan.ts";
 import type { Failure, TryStep } from "../../routing/plan/plan-steps.ts";
 import { failureAfter, Failures } from "../../routing/plan/verdict.ts";

@@ -17,7 +17,7 @@ import {
   type Usage,
 } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { MalformedAnswer } from "../../providers/provider.ts";
+import { MalformedAnswer } from "../../providers/upstream-failure.ts";
 import type { AnswerFrame } from "../answer/non-streaming-answer.ts";
 import { strictAnnotations, strictFinishReason, strictLogprobs, strictUsage } from "../answer/strict-fields.ts";
 import type { StreamStage } from "./stream-stage.ts";

@@ -4,7 +4,7 @@
 import type { FinishReason, Message, ReasoningDetail, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { MalformedAnswer } from "../../providers/provider.ts";
+import { MalformedAnswer } from "../../providers/upstream-failure.ts";
 import { ANY_TEXT } from "../stream/tool-call-deltas.ts";
 import type { StreamWriter } from "../stream/stream-writer.ts";
 

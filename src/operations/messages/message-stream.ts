@@ -4,7 +4,7 @@
 import type { StreamWriter } from "../../engine/stream/stream-writer.ts";
 import type { ChatChunk, ChunkDelta, ReasoningDetail, ToolCallDelta, Usage } from "../../core/chat.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
-import { MalformedAnswer } from "../../providers/provider.ts";
+import { MalformedAnswer } from "../../providers/upstream-failure.ts";
 import {
   type AnswerFacts,
   inputOf,

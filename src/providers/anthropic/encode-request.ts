@@ -3,7 +3,7 @@ import type { ChatParams, ChatRequest } from "../../core/chat.ts";
 import { mergeObjects, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import { conflict, keepEncoded } from "../conversation/pass-through.ts";
-import type { EncodedRequest } from "../provider.ts";
+import type { EncodedRequest } from "../encoded-request.ts";
 import { toolName } from "../conversation/tool-calls.ts";
 import { betasOfBlocks, betasOfTools } from "./dialect.ts";
 import { FILES_BETA } from "./encode-content.ts";

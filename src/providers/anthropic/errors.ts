@@ -2,7 +2,7 @@
 // vendor has no code of its own. https://platform.claude.com/docs/en/api/errors
 import { isObject, type Json } from "../../core/json.ts";
 import { classOfStatus, describeErrorBody, filled, JUDGED_CHARACTERS, readErrorJson } from "../answers/error-body.ts";
-import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../provider.ts";
+import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../upstream-failure.ts";
 
 /** A map, because the provider's type may be a name that every object has. */
 const BY_TYPE: ReadonlyMap<string, FailureClass> = new Map<string, FailureClass>(

@@ -2,7 +2,7 @@
 // https://platform.claude.com/docs/en/build-with-claude/token-counting
 import { nativeBody, nativeUrl } from "../native/native-body.ts";
 import { decodeCount } from "../native/native-count.ts";
-import type { NativeOperation } from "../provider.ts";
+import type { NativeOperation } from "../native-operation.ts";
 import { messagesUrl } from "./encode-request.ts";
 import { classifyError } from "./errors.ts";
 import { FOREIGN_TO_CLAUDE, MESSAGES, NATIVE_MESSAGES } from "./native-messages.ts";

@@ -5,7 +5,7 @@ import { FEATURES_OF_THE_VENDOR } from "./beta-names.ts";
 import { nativeBody, nativeUrl } from "../native/native-body.ts";
 import { markEdits } from "../claude/cache-marks.ts";
 import { signedBlock } from "../conversation/signed-thinking.ts";
-import type { NativeForm, NativeOperation } from "../provider.ts";
+import type { NativeForm, NativeOperation } from "../native-operation.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { openStream } from "./decode-stream.ts";
 import { API_VERSION, messagesUrl } from "./encode-request.ts";

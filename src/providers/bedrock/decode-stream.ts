@@ -16,7 +16,9 @@ import {
   requireKeepable,
   TurnChunks,
 } from "../content-blocks/turn-chunks.ts";
-import { MalformedAnswer, StreamError, type DecodeContext, type StreamDecoder } from "../provider.ts";
+import type { DecodeContext } from "../encoded-request.ts";
+import type { StreamDecoder } from "../stream-decoder.ts";
+import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import { parseEventObject, textOrEmpty } from "../answers/sent-json.ts";
 import { classifyError } from "./errors.ts";
 import { besideAnswer, finishOf, isCutOff, usageOf } from "./outcome.ts";

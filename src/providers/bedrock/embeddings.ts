@@ -12,7 +12,8 @@ import {
   type InputTypeWords,
   NEITHER,
 } from "../tasks/embedding-parameters.ts";
-import { MalformedAnswer, type TaskForm } from "../provider.ts";
+import type { TaskForm } from "../task-form.ts";
+import { MalformedAnswer } from "../upstream-failure.ts";
 import type { Vector } from "../tasks/task-values.ts";
 import { requireSentObject } from "../answers/sent-json.ts";
 import { inputCount, parseNumbers, taskRequest, textInputs, toldTokens } from "../tasks/task.ts";

@@ -7,7 +7,7 @@ import type { Target } from "../../core/target.ts";
 import { planJsonOutput, type JsonOutput, type JsonOutputMemo } from "../claude/json-output.ts";
 import { thinksByBudget } from "../claude/reasoning-effort.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
-import type { EncodedRequest } from "../provider.ts";
+import type { EncodedRequest } from "../encoded-request.ts";
 import { toolName } from "../conversation/tool-calls.ts";
 import { modelUrl } from "./address.ts";
 import { encodeConversation } from "./encode-messages.ts";

@@ -10,7 +10,7 @@ import {
   readErrorJson,
   type StatusClasses,
 } from "../answers/error-body.ts";
-import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../provider.ts";
+import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../upstream-failure.ts";
 
 /** Classes by name in lower case: streams begin the name with a small letter, bodies with a capital. */
 const BY_NAME: ReadonlyMap<string, FailureClass> = new Map<string, FailureClass>(

@@ -10,14 +10,10 @@ import { betasElsewhere } from "../anthropic/beta-names.ts";
 import { CLAUDE_MESSAGES } from "../anthropic/native-messages.ts";
 import { readErrorJson } from "../answers/error-body.ts";
 import { nativeBody } from "../native/native-body.ts";
-import {
-  type DecodeContext,
-  decoderAround,
-  type EncodedRequest,
-  type NativeOperation,
-  type StreamDecoder,
-  StreamError,
-} from "../provider.ts";
+import type { DecodeContext, EncodedRequest } from "../encoded-request.ts";
+import type { NativeOperation } from "../native-operation.ts";
+import { decoderAround, type StreamDecoder } from "../stream-decoder.ts";
+import { StreamError } from "../upstream-failure.ts";
 import { parseSentObject, textOrEmpty } from "../answers/sent-json.ts";
 import { modelUrl } from "./address.ts";
 import { classifyError } from "./errors.ts";

@@ -3,7 +3,7 @@
 import type { ChatRequest } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
-import type { TaskForm } from "../provider.ts";
+import type { TaskForm } from "../task-form.ts";
 import type { RankedDocument } from "../tasks/task-values.ts";
 import { rankedDocuments, rerankInputs, searchUnits } from "../tasks/ranking.ts";
 import { requireSentObject } from "../answers/sent-json.ts";

@@ -3,7 +3,8 @@
 import type { AnswerMessage, ChatAnswer, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { TurnOrder, withOrder } from "../../core/request/turn-order.ts";
-import { type DecodeContext, MalformedAnswer, StreamError } from "../provider.ts";
+import type { DecodeContext } from "../encoded-request.ts";
+import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import { annotationsOf, citedBlock } from "./citations.ts";
 import { classifyError } from "./errors.ts";
 import { finishOf, logprobsOf, usageOf } from "./outcome.ts";

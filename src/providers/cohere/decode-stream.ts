@@ -4,7 +4,8 @@
 import type { ChatChunk, ChunkDelta } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
-import { StreamError, type StreamDecoder } from "../provider.ts";
+import type { StreamDecoder } from "../stream-decoder.ts";
+import { StreamError } from "../upstream-failure.ts";
 import { annotationsOf, citedBlock } from "./citations.ts";
 import { parseEventObject, textOrEmpty } from "../answers/sent-json.ts";
 import { classifyError } from "./errors.ts";

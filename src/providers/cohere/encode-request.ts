@@ -3,7 +3,7 @@ import type { ChatParams, ChatRequest } from "../../core/chat.ts";
 import { mergeObjects, type Json, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
-import type { EncodedRequest } from "../provider.ts";
+import type { EncodedRequest } from "../encoded-request.ts";
 import { versionedPath } from "./address.ts";
 import { encodeConversation } from "./encode-messages.ts";
 import { encodeTools } from "./encode-tools.ts";

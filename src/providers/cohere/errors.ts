@@ -9,7 +9,7 @@ import {
   readErrorJson,
   type StatusClasses,
 } from "../answers/error-body.ts";
-import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../provider.ts";
+import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../upstream-failure.ts";
 
 /** Statuses beside those that mean the same at every vendor. */
 const OWN_STATUSES: StatusClasses = {

@@ -2,7 +2,8 @@
 import type { ChatRequest } from "../../core/chat.ts";
 import { isObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
-import { StreamError, type TaskForm } from "../provider.ts";
+import type { TaskForm } from "../task-form.ts";
+import { StreamError } from "../upstream-failure.ts";
 import type { RankedDocument } from "../tasks/task-values.ts";
 import { rankedDocuments, rerankInputs, RERANK_PARAMETERS, searchUnits } from "../tasks/ranking.ts";
 import { requireSentObject } from "../answers/sent-json.ts";

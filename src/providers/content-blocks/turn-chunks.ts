@@ -2,7 +2,7 @@
 // the position in the text, tool calls, and reasoning details.
 import type { ChatChunk, ChunkChoice, ChunkDelta, ReasoningDetail, ToolCallDelta } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { MalformedAnswer } from "../provider.ts";
+import { MalformedAnswer } from "../upstream-failure.ts";
 
 export const NO_CHUNKS: readonly ChatChunk[] = [];
 

@@ -3,7 +3,8 @@
 import { parseSentJson } from "../answers/sent-json.ts";
 import type { AnswerChoice, ChatAnswer } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
-import { type DecodeContext, MalformedAnswer } from "../provider.ts";
+import type { DecodeContext } from "../encoded-request.ts";
+import { MalformedAnswer } from "../upstream-failure.ts";
 import { citationsOf, TextPositions } from "./citations.ts";
 import {
   audioId,

@@ -3,7 +3,7 @@
 import { objectsIn } from "../answers/sent-json.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { describeErrorBody, JUDGED_CHARACTERS, readErrorJson } from "../answers/error-body.ts";
-import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../provider.ts";
+import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../upstream-failure.ts";
 
 /** Maps, because the reasons and status codes that a provider sends may be names that every object has. */
 const CLASS_OF_REASON: ReadonlyMap<string, FailureClass> = new Map<string, FailureClass>(

@@ -5,7 +5,9 @@ import { mainTokenCount } from "../answers/token-count.ts";
 import type { AnswerMessage, ChatAnswer, ChatChunk, FinishReason, ToolCall, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
-import { type DecodeContext, MalformedAnswer, StreamError, type StreamDecoder } from "../provider.ts";
+import type { DecodeContext } from "../encoded-request.ts";
+import type { StreamDecoder } from "../stream-decoder.ts";
+import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import { classifyError } from "./errors.ts";
 import { objectsIn, parseEventObject, parseSentObject, textOrEmpty } from "../answers/sent-json.ts";
 

@@ -5,7 +5,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { isObject, mergeObjects, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
-import type { EncodedRequest } from "../provider.ts";
+import type { EncodedRequest } from "../encoded-request.ts";
 import { encodeMessages } from "./encode-messages.ts";
 
 /** Wire names that a pass-through may not set (promise 6.5). */

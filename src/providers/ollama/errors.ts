@@ -2,7 +2,7 @@
 // https://docs.ollama.com/api/errors and the messages in https://github.com/ollama/ollama/blob/main/server/routes.go
 import { isObject, type Json } from "../../core/json.ts";
 import { classOfStatus, describeErrorBody, filled, JUDGED_CHARACTERS, readErrorJson } from "../answers/error-body.ts";
-import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../provider.ts";
+import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../upstream-failure.ts";
 
 /** Messages that state more than their status: the server answers many faulty requests with 500. */
 const BY_TEXT: readonly {

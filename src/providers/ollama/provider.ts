@@ -3,7 +3,8 @@
 import type { BlockType } from "../../core/chat.ts";
 import { BEARER, keySigner } from "../credentials/key-header.ts";
 import { nativeOperations } from "../openai-compatible/native.ts";
-import { PLAIN_DIALECT, PLAIN_PROVIDER, type Provider } from "../provider.ts";
+import { PLAIN_DIALECT } from "../dialect.ts";
+import { PLAIN_PROVIDER, type Provider } from "../provider.ts";
 import { capabilities, conversation } from "./capabilities.ts";
 import { decodeResponse, openStream } from "./decode.ts";
 import { encodeRequest, RESERVED } from "./encode-request.ts";

@@ -5,7 +5,8 @@ import type { ChatChunk, FinishReason } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { readErrorJson } from "../answers/error-body.ts";
-import { decoderAround, type StreamDecoder, StreamError } from "../provider.ts";
+import { decoderAround, type StreamDecoder } from "../stream-decoder.ts";
+import { StreamError } from "../upstream-failure.ts";
 import { parseEvent, requireSentObject } from "../answers/sent-json.ts";
 import type { AnswerRow, AnswerRules } from "./answer-rules.ts";
 import {

@@ -8,7 +8,9 @@ import { API_VERSION } from "../anthropic/encode-request.ts";
 import { memoizeBounded } from "../../core/memoization.ts";
 import { MESSAGES } from "../anthropic/native-messages.ts";
 import { nativeBody, nativeUrl } from "../native/native-body.ts";
-import type { NativeOperation, Provider, UpstreamFailure } from "../provider.ts";
+import type { NativeOperation } from "../native-operation.ts";
+import type { Provider } from "../provider.ts";
+import type { UpstreamFailure } from "../upstream-failure.ts";
 import { nativeInputTokens, nativeResponses } from "../responses/native-responses.ts";
 
 /** The operations that rows can name. */

@@ -1,7 +1,8 @@
 // A row's models that do not speak chat completions: their requests and answers have the form of the Responses API, and
 // are sent with the row's blocks, ids of tool calls and headers.
 import type { ChatParams } from "../../core/chat.ts";
-import { type Dialect, PLAIN_DIALECT, type Provider } from "../provider.ts";
+import { type Dialect, PLAIN_DIALECT } from "../dialect.ts";
+import type { Provider } from "../provider.ts";
 import { decodeResponse } from "../responses/decode-response.ts";
 import { openStream } from "../responses/decode-stream.ts";
 import { encodeBody } from "../responses/encode-request.ts";

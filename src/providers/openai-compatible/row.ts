@@ -11,7 +11,10 @@ import type { Target } from "../../core/target.ts";
 import type { CallIdForm } from "../conversation/tool-calls.ts";
 import type { MemberTable } from "../conversation/conversation-members.ts";
 import type { NativeFacts } from "./native.ts";
-import type { Dialect, FailureClass, ProviderSetting, Tasks } from "../provider.ts";
+import type { Dialect } from "../dialect.ts";
+import type { ProviderSetting } from "../provider-declaration.ts";
+import type { Tasks } from "../task-form.ts";
+import type { FailureClass } from "../upstream-failure.ts";
 import type { EmbeddingRow } from "./tasks/embedding-row.ts";
 import type { ModerationRow, RerankRow } from "./tasks/task-rows.ts";
 

@@ -6,7 +6,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { AnswerRules } from "../openai-compatible/answer-rules.ts";
 import { patchLogprobs } from "../openai-compatible/choice.ts";
 import { finishReasonOf } from "../openai-compatible/finish-reasons.ts";
-import { MalformedAnswer, StreamError } from "../provider.ts";
+import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import { parseSentJson } from "../answers/sent-json.ts";
 import { onlyText, present, stopWords } from "./body.ts";
 import { AS_MANY_CALLS, NEVER_IN_PROMPTS, PROMPT_CELLS, STOP_NOTE } from "./cells.ts";

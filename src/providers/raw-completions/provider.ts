@@ -5,7 +5,8 @@ import { BEARER, keySigner } from "../credentials/key-header.ts";
 import { RESERVED } from "../openai-compatible/provider.ts";
 import { PROMPT_PARAMETERS } from "../conversation/prompt-parameters.ts";
 import { PROMPT_MEMBERS, promptOf } from "../prompt-template/prompt.ts";
-import { PLAIN_DIALECT, PLAIN_PROVIDER, type Provider } from "../provider.ts";
+import { PLAIN_DIALECT } from "../dialect.ts";
+import { PLAIN_PROVIDER, type Provider } from "../provider.ts";
 import { capabilityTable, encoded, errorsOf, rawPromptsAt } from "./raw-prompts.ts";
 import type { CompletionRow } from "./row.ts";
 

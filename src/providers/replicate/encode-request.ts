@@ -7,7 +7,7 @@ import type { Target } from "../../core/target.ts";
 import { turnsOf } from "../prompt-template/conversation.ts";
 import { PROMPT_PARAMETERS } from "../conversation/prompt-parameters.ts";
 import { promptOf } from "../prompt-template/prompt.ts";
-import type { EncodedRequest } from "../provider.ts";
+import type { EncodedRequest } from "../encoded-request.ts";
 import { present, stopWords, withExtra } from "../raw-completions/body.ts";
 import { OPENAI_MODELS } from "./capabilities.ts";
 

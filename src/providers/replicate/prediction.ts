@@ -3,7 +3,9 @@
 import type { ChatAnswer, ChatChunk, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { errorClassifier } from "../openai-compatible/errors.ts";
-import { type DecodeContext, MalformedAnswer, type StreamDecoder, StreamError } from "../provider.ts";
+import type { DecodeContext } from "../encoded-request.ts";
+import type { StreamDecoder } from "../stream-decoder.ts";
+import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import type { FollowUp } from "../answers/follow-up.ts";
 import { parseSentJson } from "../answers/sent-json.ts";
 import { mainTokenCount } from "../answers/token-count.ts";

@@ -3,7 +3,7 @@
 import type { AnswerMessage, ChatAnswer, ReasoningDetail, ToolCall } from "../../core/chat.ts";
 import { TurnOrder, withOrder } from "../../core/request/turn-order.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { MalformedAnswer, StreamError } from "../provider.ts";
+import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import { objectsIn, parseSentObject, textOrEmpty } from "../answers/sent-json.ts";
 import { carriedItems } from "./carried-items.ts";
 import { besideChoices, finishOf, frameOf } from "./outcome.ts";

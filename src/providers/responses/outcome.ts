@@ -3,7 +3,7 @@
 import type { ChunkChoice, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed } from "../../core/record/usage.ts";
-import { MalformedAnswer, StreamError } from "../provider.ts";
+import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import { isCount, mainTokenCount } from "../answers/token-count.ts";
 import type { ResponsesRules } from "./rules.ts";
 

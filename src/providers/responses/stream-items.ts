@@ -5,7 +5,7 @@
 import type { ChatChunk, ChunkChoice, ChunkDelta, ReasoningDetail, ToolCallDelta } from "../../core/chat.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
 import { chunkOf, MAX_KEPT, NO_CHUNKS } from "../content-blocks/turn-chunks.ts";
-import { MalformedAnswer } from "../provider.ts";
+import { MalformedAnswer } from "../upstream-failure.ts";
 import { objectsIn, textOrEmpty } from "../answers/sent-json.ts";
 import { annotationsOf, callIdOf, inputOf, type ItemKind } from "./output-items.ts";
 import { PieceDigest } from "./piece-digest.ts";

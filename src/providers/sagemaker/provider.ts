@@ -11,7 +11,9 @@ import { classifyError as classifyAwsError } from "../bedrock/errors.ts";
 import { openTable } from "../conversation/conversation-members.ts";
 import { readErrorJson } from "../answers/error-body.ts";
 import { openAICompatibleProvider } from "../openai-compatible/provider.ts";
-import type { EncodedRequest, ErrorAnswer, Provider, SignContext, UpstreamFailure } from "../provider.ts";
+import type { EncodedRequest } from "../encoded-request.ts";
+import type { Provider, SignContext } from "../provider.ts";
+import type { ErrorAnswer, UpstreamFailure } from "../upstream-failure.ts";
 import { openPayloadStream } from "./payload-stream.ts";
 
 const SCOPE: SigningScope = {

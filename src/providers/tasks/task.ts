@@ -5,7 +5,8 @@ import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject, mergeObjects } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
-import { type DecodeContext, type EncodedRequest, MalformedAnswer } from "../provider.ts";
+import type { DecodeContext, EncodedRequest } from "../encoded-request.ts";
+import { MalformedAnswer } from "../upstream-failure.ts";
 import { describeText } from "../answers/sent-json.ts";
 import { isCount } from "../answers/token-count.ts";
 

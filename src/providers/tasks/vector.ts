@@ -2,7 +2,7 @@
 // writes them: https://platform.openai.com/docs/api-reference/embeddings/create
 import type { Json } from "../../core/json.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
-import { MalformedAnswer } from "../provider.ts";
+import { MalformedAnswer } from "../upstream-failure.ts";
 import type { Vector } from "./task-values.ts";
 
 /** Throws MalformedAnswer for anything but a list of finite 32-bit numbers, or base64 of such. */

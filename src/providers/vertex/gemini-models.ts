@@ -11,7 +11,8 @@ import { encodeBody } from "../gemini/encode-body.ts";
 import { encodeServiceTier, mappedNames } from "../gemini/encode-params.ts";
 import { renamedFunctions } from "../gemini/encode-tools.ts";
 import type { GeminiPlatform } from "../gemini/platform.ts";
-import { PLAIN_DIALECT, type EncodedRequest } from "../provider.ts";
+import { PLAIN_DIALECT } from "../dialect.ts";
+import type { EncodedRequest } from "../encoded-request.ts";
 import { pathStep, vertexAddress } from "./address.ts";
 import { type ModelsOfOneForm, ownName } from "./models.ts";
 

@@ -5,7 +5,8 @@ import type { Target } from "../../core/target.ts";
 import { betasElsewhere } from "../anthropic/beta-names.ts";
 import { CLAUDE_MESSAGES } from "../anthropic/native-messages.ts";
 import { nativeBody } from "../native/native-body.ts";
-import type { EncodedRequest, NativeOperation } from "../provider.ts";
+import type { EncodedRequest } from "../encoded-request.ts";
+import type { NativeOperation } from "../native-operation.ts";
 import { claudeUrl, MESSAGES_VERSION } from "./claude-models.ts";
 
 function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {

@@ -7,7 +7,7 @@ import { newRandomId } from "../../../core/ids.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
 import { type JsonEdit, withEdits } from "../../../core/request/json-edit.ts";
 import { MAX_KEPT } from "../../../providers/content-blocks/turn-chunks.ts";
-import { MalformedAnswer } from "../../../providers/provider.ts";
+import { MalformedAnswer } from "../../../providers/upstream-failure.ts";
 import { textOrEmpty } from "../../../providers/answers/sent-json.ts";
 import { matchedItems, placeOf } from "../../../providers/responses/item-places.ts";
 import {

@@ -2,7 +2,7 @@
 // Each grows by deltas and is repeated as a whole in the events that end it, its item and the answer.
 // https://platform.openai.com/docs/api-reference/responses-streaming
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
-import { MalformedAnswer } from "../../../providers/provider.ts";
+import { MalformedAnswer } from "../../../providers/upstream-failure.ts";
 import { objectsIn, textOrEmpty } from "../../../providers/answers/sent-json.ts";
 import { formOfInput, formOfPart, type PartForm } from "../../../providers/responses/stream-grammar.ts";
 

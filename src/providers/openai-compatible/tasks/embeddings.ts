@@ -3,7 +3,8 @@
 import { isObject, type JsonObject } from "../../../core/json.ts";
 import type { Target } from "../../../core/target.ts";
 import { dimensionsIn, inputTypeIn } from "../../tasks/embedding-parameters.ts";
-import { StreamError, type TaskForm, type Tasks } from "../../provider.ts";
+import type { TaskForm, Tasks } from "../../task-form.ts";
+import { StreamError } from "../../upstream-failure.ts";
 import type { Vector } from "../../tasks/task-values.ts";
 import { requireSentObject } from "../../answers/sent-json.ts";
 import {

@@ -3,7 +3,8 @@
 import type { ChatRequest } from "../../../core/chat.ts";
 import { isObject, type JsonObject } from "../../../core/json.ts";
 import type { Target } from "../../../core/target.ts";
-import { StreamError, type TaskForm, type Tasks } from "../../provider.ts";
+import type { TaskForm, Tasks } from "../../task-form.ts";
+import { StreamError } from "../../upstream-failure.ts";
 import type { RankedDocument } from "../../tasks/task-values.ts";
 import { rankedDocuments, rerankInputs, RERANK_PARAMETERS } from "../../tasks/ranking.ts";
 import { requireSentObject } from "../../answers/sent-json.ts";

@@ -1,0 +1,25 @@
+// What encoding a request gives, and what the decoder of its answer has to know of it.
+import type { UpstreamRequest } from "../wire/upstream.ts";
+
+export interface EncodedRequest {
+  /** Unsigned: it holds no credential yet. */
+  readonly request: UpstreamRequest;
+  readonly memo: unknown;
+  /**
+   * Wire names under which common parameters were sent when they differ from the common name, for explain and the
+   * record: `max_tokens -> max_output_tokens`.
+   */
+  readonly mapped?: readonly string[];
+}
+
+/** What a decoder needs to know about the request that was sent. */
+export interface DecodeContext {
+  readonly model: string;
+  /** The request had raw prompts. */
+  readonly isRaw?: true;
+  /**
+   * Opaque to everything but the provider that encoded the request. It holds, for example, renamed tools or the forced
+   * tool of an emulated JSON mode.
+   */
+  readonly memo: unknown;
+}

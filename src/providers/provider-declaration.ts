@@ -1,0 +1,117 @@
+// What a provider declares: its name and pages, where it is and what it is called with, what its models take, and what it
+// costs.
+import type { CapabilityTable } from "../core/capability.ts";
+import type { BlockType, CallerSettings, MessageRole } from "../core/chat.ts";
+import type { CredentialForm } from "../core/configured/credential.ts";
+import type { ModelFacts, Target } from "../core/target.ts";
+import type { CacheMarks } from "../core/configured/prompt-cache.ts";
+import type { PricedTool } from "../core/configured/hosted-tool.ts";
+import type { SearchUnitPrice } from "../core/configured/price.ts";
+import type { ConversationMembers } from "./conversation/conversation-members.ts";
+import type { Dialect } from "./dialect.ts";
+import type { Framing } from "./stream-decoder.ts";
+
+/** A value specific to the provider that its address or its requests contain: a region, a project, a version. */
+export interface ProviderSetting {
+  /** Its key in the file, in `Target.settings` and, in braces, in `baseUrl`. */
+  readonly name: string;
+  /** Environment variables that hold it. Error messages name the first one. */
+  readonly variables: readonly string[];
+  /** The field of a request that sets it for one call. */
+  readonly field?: keyof CallerSettings;
+  readonly default?: string;
+  /** A description for the documentation. */
+  readonly meaning: string;
+}
+
+/** What a provider is, and what its models take. */
+export interface ProviderDeclaration {
+  /** The id of the family or row. It stands before the colon in a model's name. */
+  readonly id: string;
+  readonly label: string;
+  /**
+   * The vendor's name in OpenTelemetry's list
+   * (https://opentelemetry.io/docs/specs/semconv/registry/attributes/gen-ai/). Absent when the list does not have the
+   * vendor, or has it under this provider's id.
+   */
+  readonly vendor?: string;
+  /** The vendor's page for this API. */
+  readonly docs: string;
+  /**
+   * What the vendor's own client library calls its base URL, with settings in braces. `null` when every user has a
+   * different address.
+   */
+  readonly baseUrl: string | null;
+  /** Environment variables that hold the address, when every user has a different one. */
+  readonly baseUrlVariables: readonly string[];
+  /** Environment variables that hold the key. Errors name the first one. Empty when no key is needed. */
+  readonly keyVariables: readonly string[];
+  /** The forms of credentials with which it can be called. A bare `api_key` is taken for the first form. */
+  readonly credentials: readonly CredentialForm[];
+  readonly settings: readonly ProviderSetting[];
+  readonly framing: Framing;
+  /**
+   * Response headers, in lower case, that may hold the provider's own id of the request. The first one that is present
+   * counts (promise 9.8).
+   */
+  readonly requestIds: readonly string[];
+  /**
+   * Roles whose messages are left out when they are empty, because the vendor refuses them. What is left out is
+   * reported. Absent when the vendor accepts empty messages of every role.
+   */
+  leavesOutEmpty?(model: string): ReadonlySet<MessageRole>;
+  /**
+   * Content blocks whose addresses the gateway fetches, because this model accepts only bytes. They come to the encoder
+   * as data URIs.
+   */
+  inlines(model: string): ReadonlySet<BlockType>;
+  /**
+   * Its id in the catalogue of models and prices (accounting/model-catalogue.ts). When absent, the provider's own id is
+   * looked up there. With `null`, nothing is looked up.
+   */
+  readonly catalogue?: string | null;
+  /** The names in that catalogue that this API serves. When absent, it serves all of them. */
+  readonly listed?: RegExp;
+  /** What the provider's own table knows about a model. */
+  facts?(model: string): Partial<ModelFacts>;
+  readonly capabilities: CapabilityTable;
+  /** What its models understand, taken together. */
+  readonly dialect: Dialect;
+  /** Where the dialect depends on the model: that of one model. */
+  dialectOf?(model: string): Dialect;
+  /** What messages, content parts and tool calls may hold for this target (promise 6.10). */
+  conversation(target: Target): ConversationMembers;
+  /**
+   * How the target takes marks of its vendor's prompt cache, which are members `cache_control` of messages and tools
+   * (promise 16.2); null where it takes none. Absent where no model of the provider does.
+   */
+  cacheMarks?(target: Target): CacheMarks | null;
+  /** True when the wire form is OpenAI's own: the provider then determines the finish reasons (promise 8.6). */
+  readonly sameShape: boolean;
+  /**
+   * Wire names that a pass-through may not set: model, conversation, system, output bound, number of answers, tools,
+   * streaming (promise 6.5).
+   */
+  readonly reserved: ReadonlySet<string>;
+  /**
+   * Pass-through names that widen the choice of model or provider, or lead to an address. They need the permission
+   * `byo_endpoint`.
+   */
+  readonly privileged: ReadonlySet<string>;
+
+  /**
+   * The client's own HTTP headers that are forwarded with a chat completion, in lower case (promise 2.10). Only this
+   * vendor understands them, and none of them is a credential.
+   */
+  readonly clientHeaders: readonly string[];
+  /** Members of the query that are forwarded; absent where there are none. */
+  readonly clientQuery?: readonly string[];
+
+  /** Tools that it runs itself at a price for each use; absent where there are none. */
+  readonly hostedTools?: readonly PricedTool[];
+
+  /** Set where it has no conversations. */
+  readonly hasOnlyTasks?: true;
+  /** Prices of rankings that it bills in search units; absent where there are none. */
+  readonly searchUnits?: readonly SearchUnitPrice[];
+}

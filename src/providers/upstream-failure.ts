@@ -1,0 +1,55 @@
+// What becomes of a request that did not succeed: how a provider refused or failed, in a response of its own, in a stream,
+// or in a response that violates the protocol.
+
+/** Why a provider refused or failed. The class decides the status and whether the call is retried (promise 7.8). */
+export type FailureClass =
+  | "authentication"
+  | "permission"
+  | "not_found"
+  /** Something that lives at the vendor and that the request names, other than the model. */
+  | "reference"
+  | "rate_limit"
+  | "quota"
+  | "context_length"
+  | "content_policy"
+  | "invalid_request"
+  | "overloaded"
+  | "server"
+  | "timeout";
+
+export interface UpstreamFailure {
+  readonly class: FailureClass;
+  /** The provider's own message, or the gateway's when the provider sent none. */
+  readonly message: string;
+  /** The field that the provider named. */
+  readonly param: string | null;
+  /** The provider's own code or type, for the record. */
+  readonly nativeCode: string | null;
+  /** How long the provider asks to wait, when its body says so and no header does. */
+  readonly retryAfterMs?: number;
+}
+
+export interface ErrorAnswer {
+  /** The HTTP status. For an error inside a 200 it is the status that the error itself names, or else 200. */
+  readonly status: number;
+  /** The body, or the data of the event that carried the error. */
+  readonly body: string;
+}
+
+/** An error that came inside a stream or inside a 200. */
+export class StreamError extends Error {
+  readonly failure: UpstreamFailure;
+  constructor(failure: UpstreamFailure) {
+    super(failure.message);
+    this.name = "StreamError";
+    this.failure = failure;
+  }
+}
+
+/** A response that violates the protocol. The fault is the provider's or a proxy's, and the client gets status 502. */
+export class MalformedAnswer extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "MalformedAnswer";
+  }
+}
