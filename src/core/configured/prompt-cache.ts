@@ -1,5 +1,11 @@
 // The prompt cache of a vendor: whether a route or a project has the gateway use it, how a model takes its marks, and prompts as
 // they are compared.
+import type { JsonObject } from "../json.ts";
+
+/** The member that marks a message, a part or a tool: the prompt up to it is to be kept. */
+export const CACHE_MARK = "cache_control";
+/** What the gateway writes there. */
+export const SHORT_MARK: JsonObject = { type: "ephemeral" };
 
 /** `auto`: the gateway sets marks and keeps conversations together; `off` is what `false` says in the configuration. */
 export type PromptCaching = "auto" | "off";

@@ -7,15 +7,13 @@
 // `cachesPrompts` of `core/snapshot.ts`. Rule: With `prompt_cache: auto`, at a model that takes marks, where the client
 // has set none: behind the tools, the system text and the turn before the last.
 import type { ChatRequest, Message } from "../../core/chat.ts";
-import type { CacheMarks } from "../../core/configured/prompt-cache.ts";
+import { CACHE_MARK, type CacheMarks, SHORT_MARK } from "../../core/configured/prompt-cache.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { withMembers } from "../../core/request/request-source.ts";
 import { turnPieces } from "../../core/request/turn-order.ts";
 
-const MARK = "cache_control";
-const EPHEMERAL: JsonObject = { type: "ephemeral" };
 /** Members with which clients mark, or say how the vendor is to mark. */
-const OWN_MARKS = [MARK, "prompt_cache_breakpoint", "prompt_cache_options"] as const;
+const OWN_MARKS = [CACHE_MARK, "prompt_cache_breakpoint", "prompt_cache_options"] as const;
 
 /** Whether the client has set marks itself. It suffices to know the members of a conversation that another thread holds. */
 export function hasOwnMarks({ messages, held, params, extra, written }: ChatRequest): boolean {
@@ -62,10 +60,10 @@ function marked(request: ChatRequest, { most, inTools, inAnswers }: CacheMarks):
   return withMembers(request, {
     ...(places.length > 0 && {
       messages: messages.map((message, index) =>
-        places.includes(index) ? { ...message, [MARK]: EPHEMERAL } : message,
+        places.includes(index) ? { ...message, [CACHE_MARK]: SHORT_MARK } : message,
       ),
     }),
-    ...(tool !== -1 && { params: { ...params, tools: tools.with(tool, { ...tools[tool]!, [MARK]: EPHEMERAL }) } }),
+    ...(tool !== -1 && { params: { ...params, tools: tools.with(tool, { ...tools[tool]!, [CACHE_MARK]: SHORT_MARK }) } }),
   });
 }
 

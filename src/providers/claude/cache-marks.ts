@@ -1,14 +1,11 @@
 // The marks that the gateway sets in a body of the Messages API that a client wrote: behind the tools, behind the system
 // text, and behind the turn before the last. https://platform.claude.com/docs/en/build-with-claude/prompt-caching
-import type { CacheMarks } from "../../core/configured/prompt-cache.ts";
+import { CACHE_MARK, type CacheMarks, SHORT_MARK } from "../../core/configured/prompt-cache.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { JsonEdit } from "../../core/request/json-edit.ts";
 
 /** A request may have four marks, on tools and on blocks of every role. */
 export const CLAUDE_MARKS: CacheMarks = { most: 4, inTools: true, inAnswers: true };
-
-const MARK = "cache_control";
-const EPHEMERAL: JsonObject = { type: "ephemeral" };
 
 /** The blocks that can have a mark. Thinking and empty texts cannot. */
 const MARKABLE: ReadonlySet<string> = new Set(["text", "image", "document", "tool_use", "tool_result"]);
@@ -26,7 +23,7 @@ function toolMark({ tools }: JsonObject, edits: readonly JsonEdit[]): JsonEdit |
     (tool: Json, index) =>
       isObject(tool) && tool["defer_loading"] !== true && editOf(["tools", index], edits) === undefined,
   );
-  return at === -1 ? null : { path: ["tools", at, MARK], value: EPHEMERAL };
+  return at === -1 ? null : { path: ["tools", at, CACHE_MARK], value: SHORT_MARK };
 }
 
 function systemMark({ system }: JsonObject, edits: readonly JsonEdit[]): JsonEdit | null {
@@ -59,12 +56,12 @@ function contentMark(content: Json | undefined, path: JsonEdit["path"], edits: r
   const edit = editOf(path, edits);
   const sent = edit === undefined ? content : edit.value;
   if (typeof sent === "string")
-    return sent === "" ? null : { path, value: [{ type: "text", text: sent, [MARK]: EPHEMERAL }] };
+    return sent === "" ? null : { path, value: [{ type: "text", text: sent, [CACHE_MARK]: SHORT_MARK }] };
   if (!Array.isArray(sent) || edit !== undefined) return null;
   const at = sent.findLastIndex(
     (block: Json, index) => isMarkable(block) && editOf([...path, index], edits) === undefined,
   );
-  return at === -1 ? null : { path: [...path, at, MARK], value: EPHEMERAL };
+  return at === -1 ? null : { path: [...path, at, CACHE_MARK], value: SHORT_MARK };
 }
 
 function isMarkable(block: Json): boolean {

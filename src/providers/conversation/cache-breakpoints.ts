@@ -2,11 +2,10 @@
 // `prompt_cache_breakpoint`. A request may have any number of them, of which the vendor writes four.
 // https://developers.openai.com/api/docs/guides/prompt-caching#prompt-cache-breakpoints
 import type { ContentPart, Message } from "../../core/chat.ts";
-import type { CacheMarks } from "../../core/configured/prompt-cache.ts";
+import { CACHE_MARK, type CacheMarks } from "../../core/configured/prompt-cache.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import type { MemberTable } from "./conversation-members.ts";
 
-const MARK = "cache_control";
 const BREAKPOINT = "prompt_cache_breakpoint";
 
 /**
@@ -21,30 +20,30 @@ export function withMarks(table: MemberTable): MemberTable {
     names === "any" ? names : [...names, ...more];
   return {
     ...table,
-    system: added(table.system, MARK),
-    user: added(table.user, MARK),
-    tool: added(table.tool, MARK),
-    everyPart: added(table.everyPart, MARK, BREAKPOINT),
-    notInAnswers: [MARK, BREAKPOINT],
+    system: added(table.system, CACHE_MARK),
+    user: added(table.user, CACHE_MARK),
+    tool: added(table.tool, CACHE_MARK),
+    everyPart: added(table.everyPart, CACHE_MARK, BREAKPOINT),
+    notInAnswers: [CACHE_MARK, BREAKPOINT],
   };
 }
 
 /** A mark of the whole message is one of its last part. Returns the same message where it has no mark. */
 export function withBreakpoints(message: Message): Message {
-  const { [MARK]: mark, content, ...others } = message;
+  const { [CACHE_MARK]: mark, content, ...others } = message;
   const parts: readonly ContentPart[] =
     typeof content === "string" ? [{ type: "text", text: content }] : (content ?? []);
   const marksLast = isObject(mark) && content !== "" && parts.length > 0;
-  if (!marksLast && mark === undefined && !(Array.isArray(content) && parts.some((part) => part[MARK] !== undefined)))
+  if (!marksLast && mark === undefined && !(Array.isArray(content) && parts.some((part) => part[CACHE_MARK] !== undefined)))
     return message;
-  const marked = marksLast ? [...parts.slice(0, -1), { ...parts.at(-1)!, [MARK]: mark }] : parts;
+  const marked = marksLast ? [...parts.slice(0, -1), { ...parts.at(-1)!, [CACHE_MARK]: mark }] : parts;
   const written = marked.map(withBreakpoint);
   return { ...others, content: marksLast || Array.isArray(content) ? written : content } as Message;
 }
 
 /** The lifetimes of the two forms have none in common: that of the breakpoint is the vendor's own. */
 function withBreakpoint<Part extends JsonObject>(part: Part): Part {
-  const { [MARK]: mark, ...others } = part as JsonObject;
+  const { [CACHE_MARK]: mark, ...others } = part as JsonObject;
   if (mark === undefined) return part;
   const isMarked = isObject(mark) && others[BREAKPOINT] === undefined;
   return { ...others, ...(isMarked && { [BREAKPOINT]: { mode: "explicit" } }) } as unknown as Part;
@@ -58,6 +57,6 @@ export function breakpointOf(part: ContentPart): JsonObject {
 
 /** Returns what a part became with the part's mark. */
 export function withMarkOf(written: ContentPart, part: ContentPart): ContentPart {
-  const mark = part[MARK];
-  return mark === undefined || written === part ? written : { ...written, [MARK]: mark };
+  const mark = part[CACHE_MARK];
+  return mark === undefined || written === part ? written : { ...written, [CACHE_MARK]: mark };
 }

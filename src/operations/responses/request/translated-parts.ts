@@ -1,4 +1,5 @@
 // Translates the content of messages and of tool outputs to the content parts of chat completions.
+import { CACHE_MARK, SHORT_MARK } from "../../../core/configured/prompt-cache.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
 import { invalid } from "../../../core/params.ts";
@@ -62,7 +63,7 @@ function translatedPart(part: Json, path: string, { left, speaker }: PartsContex
   const said = partOfType(part, type, path, left);
   // both ask for the conversation up to here to be kept for later requests
   return said !== null && isExplicit(part["prompt_cache_breakpoint"])
-    ? { ...said, cache_control: { type: "ephemeral" } }
+    ? { ...said, [CACHE_MARK]: SHORT_MARK }
     : said;
 }
 
