@@ -1,10 +1,9 @@
 // Applies guards with services to the chunks of a stream (promise 16.4): text is collected in windows, each window is
 // judged with the end of the one before it, and nothing leaves before its verdict. Guards without a service that search
 // in this thread take part in the same windows, so that no guard sees another's mask.
-import type { ChatChunk, ChunkChoice, ReasoningDetail } from "../../core/chat.ts";
+import type { ChatChunk } from "../../core/chat.ts";
 import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
 import type { DetectorRun, GuardPolicy, TextWindow } from "../../core/configured/policy.ts";
-import { isObject } from "../../core/json.ts";
 import { isHighSurrogate } from "../../core/text/surrogates.ts";
 import { type Found, noteUnsearched, type GuardFinding } from "../../guards/guarded-text.ts";
 import { blockedError } from "../call/policy-violation.ts";
@@ -12,6 +11,7 @@ import { type CallServices, judgedTexts, SERVICE_MASK, withVerdicts } from "./ou
 import { GuardedChunks } from "./guarded-chunks.ts";
 import type { StreamUnderGuards } from "./stream-under-guards.ts";
 import type { Span } from "./outside-guards.ts";
+import { isSigned, withSignaturesApart } from "./signed-chunks.ts";
 import { priorMatches, textsOf } from "./guard-texts.ts";
 import { matchesIn, type PriorMatches, textGuard } from "./text-guard.ts";
 
@@ -67,25 +67,98 @@ function windowed(policy: GuardPolicy, runs: Set<ServiceRun>): GuardPolicy {
   return { ...policy, guard: { ...policy.guard, detectors: [detector] } };
 }
 
+/** Asks the services of guards, and reports what becomes of the text when one gives no verdict. */
+interface Asking {
+  /** The guards that have a service. */
+  readonly asked: readonly GuardPolicy[];
+  judge(policy: GuardPolicy, texts: readonly string[]): ReturnType<CallServices["judge"]>;
+  /** Throws where the guard blocks what was not searched. */
+  failed(policy: GuardPolicy, failure: string): void;
+}
+
 export function openStreamAtServices(
   guards: readonly GuardPolicy[],
   onFinding: GuardFinding,
   services: CallServices,
   signal: CancelSignal | null,
 ): StreamUnderGuards {
+  const asking: Asking = {
+    asked: guards.filter(({ guard }) => guard.service !== null),
+    judge: (policy, texts) => services.judge(policy, texts, "output", signal),
+    failed(policy, failure) {
+      try {
+        noteUnsearched(policy, onFinding, failure);
+      } catch (thrown) {
+        throw blockedError(thrown);
+      }
+    },
+  };
   const runs = new Set<ServiceRun>();
-  const given = new Map<GuardPolicy, GuardPolicy>();
-  const inWindows = guards.map((policy) => {
-    const copy = windowed(policy, runs);
-    given.set(copy, policy);
-    return copy;
-  });
-  const asked = guards.filter(({ guard }) => guard.service !== null);
-  const own = guards.filter(({ guard }) => guard.service === null);
+  const inWindows = guards.map((policy) => windowed(policy, runs));
+  const given = new Map(inWindows.map((copy, index) => [copy, guards[index]!]));
   const findings: GuardFinding = (policy, failure) => onFinding(given.get(policy) ?? policy, failure);
+  const whole = openWholeTexts(guards, asking);
+  const guarded = new GuardedChunks(inWindows, findings, () => textGuard(guards, onFinding, whole.matches));
+  return {
+    async take(chunks) {
+      const shown: ChatChunk[] = [];
+      for (const chunk of chunks.flatMap(withSignaturesApart)) {
+        await whole.judge(chunk);
+        if (isSigned(chunk)) await judgeWindows(runs, asking, true);
+        shown.push(guarded.take(chunk));
+        if (await judgeWindows(runs, asking, false)) shown.push(...guarded.released());
+      }
+      return shown;
+    },
+    async end() {
+      await judgeWindows(runs, asking, true);
+      return guarded.end();
+    },
+    close: () => runs.clear(),
+  };
+}
+
+/**
+ * Asks about all texts with enough new characters; about all texts at all where `isEnd` is set. Returns whether anything
+ * was judged.
+ */
+async function judgeWindows(
+  runs: ReadonlySet<ServiceRun>,
+  { asked, judge, failed }: Asking,
+  isEnd: boolean,
+): Promise<boolean> {
+  const waiting = asked
+    .map((policy) => ({
+      policy,
+      due: [...runs].filter(
+        (run) => run.policy === policy && run.waits(isEnd ? 1 : policy.guard.service!.windowCharacters),
+      ),
+    }))
+    .filter(({ due }) => due.length > 0);
+  const verdicts = await Promise.all(
+    waiting.map(async ({ policy, due }) => {
+      const windows = due.map(({ window }) => window);
+      return { policy, due, windows, ...(await judge(policy, windows)) };
+    }),
+  );
+  for (const { policy, due, windows, findings: found, failure } of verdicts) {
+    if (found === null) failed(policy, failure!);
+    for (const [index, run] of due.entries()) run.judged(windows[index]!, found?.[index] ?? []);
+  }
+  return verdicts.length > 0;
+}
+
+/** Texts of chunks that come in one piece. */
+interface WholeTexts {
+  /** What was found in those that were judged. */
+  readonly matches: PriorMatches;
+  /** Asks about the texts of a chunk that come in one piece. */
+  judge(chunk: ChatChunk): Promise<void>;
+}
+
+function openWholeTexts(guards: readonly GuardPolicy[], { asked, judge, failed }: Asking): WholeTexts {
+  const own = guards.filter(({ guard }) => guard.service === null);
   const [plain, json] = [new Map<string, readonly Found[]>(), new Map<string, readonly Found[]>()];
-  const whole: PriorMatches = { plain, json, unsearched: new Map() };
-  const guarded = new GuardedChunks(inWindows, findings, () => textGuard(guards, onFinding, whole));
   // walks over the same values without guards, to know beforehand which texts come in one piece
   let pieces: Parameters<Parameters<typeof textsOf>[0]>[0];
   const listener = new GuardedChunks(
@@ -93,122 +166,24 @@ export function openStreamAtServices(
     () => {},
     () => pieces,
   );
-
-  const failed = (policy: GuardPolicy, failure: string): void => {
-    try {
-      noteUnsearched(policy, onFinding, failure);
-    } catch (thrown) {
-      throw blockedError(thrown);
-    }
-  };
-
-  /** Asks about all texts with enough new characters; about all texts at all where `isEnd` is set. */
-  const judgeWindows = async (isEnd: boolean): Promise<boolean> => {
-    const waiting = asked
-      .map((policy) => ({
-        policy,
-        due: [...runs].filter(
-          (run) => run.policy === policy && run.waits(isEnd ? 1 : policy.guard.service!.windowCharacters),
-        ),
-      }))
-      .filter(({ due }) => due.length > 0);
-    const verdicts = await Promise.all(
-      waiting.map(async ({ policy, due }) => {
-        const windows = due.map(({ window }) => window);
-        return { policy, due, windows, ...(await services.judge(policy, windows, "output", signal)) };
-      }),
-    );
-    for (const { policy, due, windows, findings: found, failure } of verdicts) {
-      if (found === null) failed(policy, failure!);
-      for (const [index, run] of due.entries()) run.judged(windows[index]!, found?.[index] ?? []);
-    }
-    return verdicts.length > 0;
-  };
-
-  /** Asks about the texts of a chunk that come in one piece. */
-  const judgeWhole = async (chunk: ChatChunk): Promise<void> => {
-    const texts = textsOf((guard) => {
-      pieces = guard;
-      listener.take(chunk);
-    });
-    const judged = judgedTexts(texts);
-    if (judged.length === 0) return;
-    const verdicts = await Promise.all(
-      asked.map(async (policy) => [policy, await services.judge(policy, judged, "output", signal)] as const),
-    );
-    const matches = withVerdicts(asked, texts, NOTHING_FOUND, new Map(verdicts));
-    const found = priorMatches(texts, asked, { ...matches, unsearched: [] });
-    for (const [policy, { failure }] of verdicts) if (failure !== null) failed(policy, failure);
-    const local = matchesIn(texts, own);
-    for (const [text, one] of found.plain) plain.set(text, [...one, ...local.plain.get(text)!]);
-    for (const [text, one] of found.json) json.set(text, [...one, ...local.json.get(text)!]);
-  };
-
   return {
-    async take(chunks) {
-      const shown: ChatChunk[] = [];
-      for (const chunk of chunks.flatMap(withSignaturesApart)) {
-        await judgeWhole(chunk);
-        if (isSigned(chunk)) await judgeWindows(true);
-        shown.push(guarded.take(chunk));
-        if (await judgeWindows(false)) shown.push(...guarded.released());
-      }
-      return shown;
+    matches: { plain, json, unsearched: new Map() },
+    async judge(chunk) {
+      const texts = textsOf((guard) => {
+        pieces = guard;
+        listener.take(chunk);
+      });
+      const judged = judgedTexts(texts);
+      if (judged.length === 0) return;
+      const verdicts = await Promise.all(asked.map(async (policy) => [policy, await judge(policy, judged)] as const));
+      const matches = withVerdicts(asked, texts, NOTHING_FOUND, new Map(verdicts));
+      const found = priorMatches(texts, asked, { ...matches, unsearched: [] });
+      for (const [policy, { failure }] of verdicts) if (failure !== null) failed(policy, failure);
+      const local = matchesIn(texts, own);
+      for (const [text, one] of found.plain) plain.set(text, [...one, ...local.plain.get(text)!]);
+      for (const [text, one] of found.json) json.set(text, [...one, ...local.json.get(text)!]);
     },
-    async end() {
-      await judgeWindows(true);
-      return guarded.end();
-    },
-    close: () => runs.clear(),
   };
 }
 
 const NOTHING_FOUND = { numbers: new Int32Array(), masks: [], unsearched: [] };
-
-function detailsOf(chunk: ChatChunk): readonly ReasoningDetail[] {
-  const choices: unknown = chunk.choices;
-  return (Array.isArray(choices) ? (choices as readonly ChunkChoice[]) : []).flatMap((choice) => {
-    const details: unknown = choice.delta?.reasoning_details;
-    return Array.isArray(details) ? (details as readonly ReasoningDetail[]).filter(isObject) : [];
-  });
-}
-
-function isSigned(chunk: ChatChunk): boolean {
-  return detailsOf(chunk).some(({ signature }) => typeof signature === "string" && signature !== "");
-}
-
-/** A signature ends its text at once, so that the text comes in a chunk before it. */
-function withSignaturesApart(chunk: ChatChunk): readonly ChatChunk[] {
-  if (!isSigned(chunk)) return [chunk];
-  const texts: ChatChunk = {
-    choices: chunk.choices.map(({ index, delta }) => ({
-      ...(index !== undefined && { index }),
-      delta: {
-        reasoning_details: (delta?.reasoning_details ?? [])
-          .filter(({ text, summary }) => isText(text) || isText(summary))
-          .map(({ signature: _signature, data: _data, ...detail }) => detail),
-      },
-    })),
-  };
-  const signatures: ChatChunk = {
-    ...chunk,
-    choices: chunk.choices.map((choice) => ({
-      ...choice,
-      ...(choice.delta?.reasoning_details != null && {
-        delta: {
-          ...choice.delta,
-          reasoning_details: choice.delta.reasoning_details.map((detail) => ({
-            ...detail,
-            ...(isText(detail["text"]) && { text: "" }),
-            ...(isText(detail["summary"]) && { summary: "" }),
-          })),
-        },
-      }),
-    })),
-  };
-  return [texts, signatures];
-}
-
-function isText(value: unknown): boolean {
-  return typeof value === "string" && value !== "";
-}
