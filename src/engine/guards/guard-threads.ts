@@ -91,49 +91,11 @@ export function openGuardThreads({
   const idlest = (): RequestThread<GuardMethod> =>
     threads.reduce((best, thread) => (thread.pendingCount < best.pendingCount ? thread : best));
 
-  const ask = async <T>(
-    thread: RequestThread<GuardMethod>,
-    signal: CancelSignal | null,
-    method: GuardMethod,
-    args: readonly unknown[],
-    transfer: readonly ArrayBuffer[] = [],
-  ): Promise<T | null> => {
-    signal?.throwIfAborted();
-    let question = 0;
-    let over: () => void = () => {};
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const answer = thread.request<T>(method, args, transfer, (id) => (question = id));
-    const given = new Promise<null>((resolve, reject) => {
-      timer = setTimeout(resolve, waitMs, null);
-      // the signal's reason is passed on unchanged
-      // oxlint-disable-next-line typescript/prefer-promise-reject-errors
-      over = () => reject(signal!.reason);
-      signal?.addEventListener("abort", over);
-    });
-    let isAnswered = false;
-    try {
-      const first = await Promise.race([answer, given]);
-      isAnswered = first !== null;
-      return first;
-    } catch (thrown) {
-      if (thrown instanceof NoAnswer) return null;
-      throw thrown;
-    } finally {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", over);
-      if (!isAnswered) {
-        answer.catch(() => {});
-        thread.abandon(question);
-        thread.notify("give_up", question);
-      }
-    }
-  };
-
   return {
     search: (texts, guards, { tenantId, signal }) =>
       ask(
         idlest(),
-        signal,
+        { signal, waitMs },
         "search",
         [tenantId, guards.map(sentGuard), texts],
         "bytes" in texts ? [texts.bytes.buffer as ArrayBuffer] : [],
@@ -147,7 +109,7 @@ export function openGuardThreads({
           // the guards go with the first chunks
           const opening = isOpen ? null : [tenantId, guards.map(sentGuard)];
           isOpen = true;
-          return ask(thread, signal, "take", [key, chunks, isEnd, opening]);
+          return ask(thread, { signal, waitMs }, "take", [key, chunks, isEnd, opening]);
         },
         close: () => thread.notify("drop", key),
       };
@@ -156,4 +118,48 @@ export function openGuardThreads({
       await Promise.all(threads.map((thread) => thread.close(false)));
     },
   };
+}
+
+interface Asking {
+  readonly signal: CancelSignal | null;
+  readonly waitMs: number;
+}
+
+/** Resolves to null, and gives the question up, when the time is over or the thread has ended. */
+async function ask<T>(
+  thread: RequestThread<GuardMethod>,
+  { signal, waitMs }: Asking,
+  method: GuardMethod,
+  args: readonly unknown[],
+  transfer: readonly ArrayBuffer[] = [],
+): Promise<T | null> {
+  signal?.throwIfAborted();
+  let question = 0;
+  let over: () => void = () => {};
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const answer = thread.request<T>(method, args, transfer, (id) => (question = id));
+  const given = new Promise<null>((resolve, reject) => {
+    timer = setTimeout(resolve, waitMs, null);
+    // the signal's reason is passed on unchanged
+    // oxlint-disable-next-line typescript/prefer-promise-reject-errors
+    over = () => reject(signal!.reason);
+    signal?.addEventListener("abort", over);
+  });
+  let isAnswered = false;
+  try {
+    const first = await Promise.race([answer, given]);
+    isAnswered = first !== null;
+    return first;
+  } catch (thrown) {
+    if (thrown instanceof NoAnswer) return null;
+    throw thrown;
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", over);
+    if (!isAnswered) {
+      answer.catch(() => {});
+      thread.abandon(question);
+      thread.notify("give_up", question);
+    }
+  }
 }

@@ -102,69 +102,29 @@ const MAX_GROUPS = 500;
 
 export function openCallMeters(registry: Registry, modelLabel: ModelLabel): CallMeters {
   const { attempts: attempted, ...meters } = metersOf(registry);
-  // A model belongs to its provider, so the number of pairs is bounded; configured models are bounded separately and
-  // keep their places.
-  const configured = bounded(MOST.configuredModel);
-  const catalogued = bounded(MOST.cataloguedModel);
-  const provider = bounded(MOST.provider);
-  const route = bounded(MOST.route);
+  const labels = openLabels(modelLabel);
+  const attempts = new AttemptCounts(attempted, labels.provider);
   let groups = new Map<string, Group>();
-  let attempts = new Map<string, AttemptGroup>();
-
-  const modelOf = (record: CallRecord): string => {
-    if (record.model === null) return "none";
-    const named = modelLabel(record);
-    if (named === null) return "other";
-    const pair = `${record.provider}:${named.name}`;
-    return (named.isConfigured ? configured : catalogued)(pair) === pair ? named.name : "other";
+  const countGroup = (group: Group): void => {
+    if (group.calls > 0) for (const count of Object.values(meters)) count(group);
   };
   const groupOf = (record: CallRecord): Group => {
-    const labels = {
-      provider: provider(record.provider ?? "none"),
-      model: modelOf(record),
-      route: route(record.route ?? "none"),
-      operation: record.operation,
-    };
-    const key = `${labels.provider} ${labels.model} ${labels.route} ${labels.operation} ${record.status} ${record.stream} ${record.code} ${record.cancelled}`;
+    const own = labels.of(record);
+    const key = `${own.provider} ${own.model} ${own.route} ${own.operation} ${record.status} ${record.stream} ${record.code} ${record.cancelled}`;
     let group = groups.get(key);
     if (group === undefined) {
-      if (groups.size >= MAX_GROUPS) flush();
-      group = {
-        ...labels,
-        status: record.status,
-        stream: record.stream ? "true" : "false",
-        code: record.code ?? "none",
-        outcome: outcomeOf(record),
-        calls: 0,
-        sums: SUM_LIST.map(() => 0),
-        values: VALUE_LIST.map(() => []),
-      };
+      if (groups.size >= MAX_GROUPS) {
+        for (const full of groups.values()) countGroup(full);
+        groups = new Map();
+      }
+      group = newGroup(own, record);
       groups.set(key, group);
     }
     return group;
   };
-  const flushAttempts = (): void => {
-    for (const { provider: id, code, count } of attempts.values()) attempted.inc({ provider: id, code }, count);
-    attempts = new Map();
-  };
-  const countGroup = (group: Group): void => {
-    if (group.calls > 0) for (const count of Object.values(meters)) count(group);
-  };
-  const flush = (): void => {
-    for (const group of groups.values()) countGroup(group);
-    groups = new Map();
-  };
-
   return {
     count(record) {
-      for (const { provider: id, code, fromCache } of record.attempts) {
-        if (fromCache) continue;
-        const key = `${id} ${code}`;
-        const known = attempts.get(key);
-        if (known === undefined) attempts.set(key, { provider: provider(id), code: code ?? "none", count: 1 });
-        else known.count++;
-      }
-      if (attempts.size > MAX_GROUPS) flushAttempts();
+      attempts.count(record);
       const group = groupOf(record);
       group.calls++;
       const { sums, values } = group;
@@ -180,7 +140,7 @@ export function openCallMeters(registry: Registry, modelLabel: ModelLabel): Call
       for (const list of values) list.length = 0;
     },
     async settle() {
-      flushAttempts();
+      attempts.flush();
       const held = [...groups.values()];
       groups = new Map();
       for (const [index, group] of held.entries()) {
@@ -189,6 +149,77 @@ export function openCallMeters(registry: Registry, modelLabel: ModelLabel): Call
       }
     },
   };
+}
+
+type BoundedLabels = Pick<Labelled, "provider" | "model" | "route" | "operation">;
+
+/**
+ * A model belongs to its provider, so the number of pairs is bounded; configured models are bounded separately and keep
+ * their places.
+ */
+function openLabels(modelLabel: ModelLabel) {
+  const configured = bounded(MOST.configuredModel);
+  const catalogued = bounded(MOST.cataloguedModel);
+  const provider = bounded(MOST.provider);
+  const route = bounded(MOST.route);
+  const modelOf = (record: CallRecord): string => {
+    if (record.model === null) return "none";
+    const named = modelLabel(record);
+    if (named === null) return "other";
+    const pair = `${record.provider}:${named.name}`;
+    return (named.isConfigured ? configured : catalogued)(pair) === pair ? named.name : "other";
+  };
+  return {
+    provider,
+    of: (record: CallRecord): BoundedLabels => ({
+      provider: provider(record.provider ?? "none"),
+      model: modelOf(record),
+      route: route(record.route ?? "none"),
+      operation: record.operation,
+    }),
+  };
+}
+
+function newGroup(labels: BoundedLabels, record: CallRecord): Group {
+  return {
+    ...labels,
+    status: record.status,
+    stream: record.stream ? "true" : "false",
+    code: record.code ?? "none",
+    outcome: outcomeOf(record),
+    calls: 0,
+    sums: SUM_LIST.map(() => 0),
+    values: VALUE_LIST.map(() => []),
+  };
+}
+
+/** Attempts by provider and code that have not been counted yet. */
+class AttemptCounts {
+  readonly #counter: Counter;
+  readonly #provider: (id: string) => string;
+  #attempts = new Map<string, AttemptGroup>();
+
+  constructor(counter: Counter, provider: (id: string) => string) {
+    this.#counter = counter;
+    this.#provider = provider;
+  }
+
+  count({ attempts }: CallRecord): void {
+    for (const { provider: id, code, fromCache } of attempts) {
+      if (fromCache) continue;
+      const key = `${id} ${code}`;
+      const known = this.#attempts.get(key);
+      if (known === undefined)
+        this.#attempts.set(key, { provider: this.#provider(id), code: code ?? "none", count: 1 });
+      else known.count++;
+    }
+    if (this.#attempts.size > MAX_GROUPS) this.flush();
+  }
+
+  flush(): void {
+    for (const { provider, code, count } of this.#attempts.values()) this.#counter.inc({ provider, code }, count);
+    this.#attempts = new Map();
+  }
 }
 
 /** Below these bounds the speed is meaningless: the answer came in one piece, or within an instant. */
