@@ -4,6 +4,7 @@
 
 // Decides (who may call, and with what): Who may do what in the admin API? By: `ADMIN_OPERATIONS`. Also: `grants.ts`
 // (`requireRole`). Rule: The table has a role and a reach for each operation.
+import { CONFIGURED_NOUNS, type ConfiguredNoun, EVERY_NOUN } from "../core/configured/configured.ts";
 import type { Permission, Role } from "../core/identity.ts";
 
 /**
@@ -20,21 +21,7 @@ export interface Requirement {
   readonly permission?: Permission;
 }
 
-/** Nouns, as written in paths, whose entries may also be in the configuration file. */
-export const CONFIGURED_NOUNS = [
-  "providers",
-  "routes",
-  "policies",
-  "limits",
-  "budgets",
-  "prices",
-  "tool_servers",
-  "webhooks",
-  "settings",
-] as const;
-export type ConfiguredNoun = (typeof CONFIGURED_NOUNS)[number];
-
-/** The roles that may change them. Every role may read them, because their secrets are masked. */
+/** The roles that may change objects of the configuration. Every role may read them, because their secrets are masked. */
 const WRITERS: Readonly<Record<ConfiguredNoun, { readonly tenant: Role; readonly project: Role | null }>> = {
   // Addresses and credentials belong to the tenant; a project has none of its own.
   providers: { tenant: "admin", project: null },
@@ -59,18 +46,6 @@ export function verbsOf(noun: ConfiguredNoun): readonly ConfiguredVerb[] {
     : ["list", "create", "read", "replace", "update", "delete"];
 }
 
-const NAMES: Readonly<Record<ConfiguredNoun, { readonly one: string; readonly many: string }>> = {
-  providers: { one: "Provider", many: "Providers" },
-  routes: { one: "Route", many: "Routes" },
-  policies: { one: "Policy", many: "Policies" },
-  limits: { one: "Limit", many: "Limits" },
-  budgets: { one: "Budget", many: "Budgets" },
-  prices: { one: "Price", many: "Prices" },
-  tool_servers: { one: "ToolServer", many: "ToolServers" },
-  webhooks: { one: "Webhook", many: "Webhooks" },
-  settings: { one: "Settings", many: "Settings" },
-};
-
 /** Whether projects have entries of their own. */
 export function mayBelongToProject(noun: ConfiguredNoun): boolean {
   return WRITERS[noun].project !== null;
@@ -78,8 +53,8 @@ export function mayBelongToProject(noun: ConfiguredNoun): boolean {
 
 /** For example `createProjectLimit` or `listTenantRoutes`. */
 export function configuredOperationId(verb: ConfiguredVerb, reach: "tenant" | "project", noun: ConfiguredNoun): string {
-  const { one, many } = NAMES[noun];
-  return `${verb}${reach === "tenant" ? "Tenant" : "Project"}${verb === "list" ? many : one}`;
+  const { id, ids } = CONFIGURED_NOUNS[noun];
+  return `${verb}${reach === "tenant" ? "Tenant" : "Project"}${verb === "list" ? ids : id}`;
 }
 
 /** Drafts and versions of the nouns that have them, by the role that writes each. */
@@ -272,5 +247,5 @@ function configuredRequirements(noun: ConfiguredNoun): readonly (readonly [strin
 /** The requirements by operation id. */
 export const ADMIN_OPERATIONS: ReadonlyMap<string, Requirement> = new Map([
   ...Object.entries(FIXED),
-  ...CONFIGURED_NOUNS.flatMap(configuredRequirements),
+  ...EVERY_NOUN.flatMap(configuredRequirements),
 ]);

@@ -1,4 +1,5 @@
 // The nouns of the admin API in one table: the commands of each noun are derived from its row.
+import { CONFIGURED_NOUNS, type ConfiguredNoun } from "../../core/configured/configured.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 
 /** What is shown of a call, by the heading of the column. */
@@ -94,14 +95,21 @@ const CALL_FILTERS: readonly string[] = [
 ];
 
 const ALL: readonly Verb[] = ["list", "get", "create", "update", "delete"];
-/** What objects of the configuration have in common, but for their place where it is another one. */
-const CONFIGURED: Pick<Noun, "isConfigured" | "place" | "verbs" | "named" | "filters"> = {
-  isConfigured: true,
-  place: "either",
-  verbs: ["list", "get", "create", "update", "replace", "delete"],
-  named: "name",
-  filters: ["origin", "search"],
-};
+
+/** What the nouns of the configuration have in common, but for their place where it is another one. */
+function configured(noun: ConfiguredNoun): Omit<Noun, "columns"> {
+  return {
+    word: CONFIGURED_NOUNS[noun].one.replace(" ", "-"),
+    many: noun.replace("_", " "),
+    path: noun,
+    isConfigured: true,
+    place: "either",
+    verbs: ["list", "get", "create", "update", "replace", "delete"],
+    named: "name",
+    filters: ["origin", "search"],
+  };
+}
+
 const KEPT = { ORIGIN: "origin", "SET BY": "set_by", VERSION: "version" } as const;
 
 export const NOUNS: readonly Noun[] = [
@@ -150,33 +158,21 @@ export const NOUNS: readonly Noun[] = [
     filters: ["user_id", "role"],
   },
   {
-    ...CONFIGURED,
-    word: "provider",
-    many: "providers",
-    path: "providers",
+    ...configured("providers"),
     place: "tenant",
     columns: { NAME: "name", TYPE: "type", ADDRESS: "base_url", ...KEPT },
   },
   {
-    ...CONFIGURED,
-    word: "route",
-    many: "routes",
-    path: "routes",
+    ...configured("routes"),
     isTested: true,
     columns: { NAME: "name", STRATEGY: "strategy", TARGETS: "targets", ...KEPT },
   },
   {
-    ...CONFIGURED,
-    word: "policy",
-    many: "policies",
-    path: "policies",
+    ...configured("policies"),
     columns: { ID: "id", NAME: "name", MODE: "mode", ...KEPT },
   },
   {
-    ...CONFIGURED,
-    word: "limit",
-    many: "limits",
-    path: "limits",
+    ...configured("limits"),
     columns: {
       ID: "id",
       NAME: "name",
@@ -189,31 +185,19 @@ export const NOUNS: readonly Noun[] = [
     },
   },
   {
-    ...CONFIGURED,
-    word: "budget",
-    many: "budgets",
-    path: "budgets",
+    ...configured("budgets"),
     columns: { ID: "id", NAME: "name", USD: "usd", TOKENS: "tokens", WINDOW: "window", SCOPE: "scope", ...KEPT },
   },
   {
-    ...CONFIGURED,
-    word: "price",
-    many: "prices",
-    path: "prices",
+    ...configured("prices"),
     columns: { NAME: "name", ...KEPT },
   },
   {
-    ...CONFIGURED,
-    word: "tool-server",
-    many: "tool servers",
-    path: "tool_servers",
+    ...configured("tool_servers"),
     columns: { NAME: "name", ADDRESS: "url", ...KEPT },
   },
   {
-    ...CONFIGURED,
-    word: "webhook",
-    many: "webhooks",
-    path: "webhooks",
+    ...configured("webhooks"),
     shownOnce: "secret",
     columns: { ID: "id", NAME: "name", ADDRESS: "url", EVENTS: "events", ENABLED: "enabled", ...KEPT },
   },

@@ -1,4 +1,5 @@
 // The gateway's current state in the form of documents, and the request that makes each step of a plan.
+import { type ConfiguredKind, nounOf } from "../../core/configured/configured.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { type AdminClient, RefusedRequest } from "../admin/client.ts";
 import type { Kind, DesiredState } from "./documents.ts";
@@ -6,21 +7,18 @@ import { specToSend, type Step, type ActualState } from "./plan.ts";
 
 export type Place = Pick<DesiredState, "tenant" | "project">;
 
-const PLURAL: Readonly<Record<Kind, string>> = {
+/** Nouns of the admin API for what the configuration file cannot hold, and for the one kind that has no names. */
+const OTHER_NOUNS: Readonly<Record<Exclude<Kind, ConfiguredKind>, string>> = {
   tenant: "tenants",
   project: "projects",
   user: "users",
   member: "memberships",
-  provider: "providers",
-  tool_server: "tool_servers",
-  price: "prices",
-  route: "routes",
-  policy: "policies",
-  limit: "limits",
-  budget: "budgets",
-  webhook: "webhooks",
   settings: "settings",
 };
+
+function pathNoun(kind: Kind): string {
+  return kind in OTHER_NOUNS ? OTHER_NOUNS[kind as keyof typeof OTHER_NOUNS] : nounOf(kind as ConfiguredKind);
+}
 
 /** Fields that a response shows beside the document. */
 const HEAD = new Set([
@@ -38,10 +36,10 @@ const HEAD = new Set([
 ]);
 
 function pathOf(kind: Kind, { tenant, project }: Place): string {
-  if (kind === "tenant" || kind === "project") return `/${PLURAL[kind]}`;
+  if (kind === "tenant" || kind === "project") return `/${pathNoun(kind)}`;
   const place =
     project === null ? `/tenants/${encodeURIComponent(tenant!)}` : `/projects/${encodeURIComponent(project)}`;
-  return `${place}/${PLURAL[kind]}`;
+  return `${place}/${pathNoun(kind)}`;
 }
 
 /** All resources of a kind in a place; empty when the place does not exist yet. */

@@ -2,19 +2,38 @@
 // compiled from these.
 import type { Role } from "../identity.ts";
 
-/** The kinds of objects that both the file and the store can hold, by their names in paths and audit rows. */
-export const CONFIGURED_KINDS = [
-  "provider",
-  "route",
-  "policy",
-  "limit",
-  "budget",
-  "price",
-  "tool_server",
-  "webhook",
-  "setting",
-] as const;
-export type ConfiguredKind = (typeof CONFIGURED_KINDS)[number];
+/** What objects of one kind are called. */
+interface NounWords {
+  /** In audit rows and documents. */
+  readonly kind: string;
+  /** In sentences. */
+  readonly one: string;
+  /** In ids of operations and schemas of the admin API, for one and for several. */
+  readonly id: string;
+  readonly ids: string;
+}
+
+/** The kinds of objects that both the file and the store can hold, by their nouns in paths of the admin API. */
+export const CONFIGURED_NOUNS = {
+  providers: { kind: "provider", one: "provider", id: "Provider", ids: "Providers" },
+  routes: { kind: "route", one: "route", id: "Route", ids: "Routes" },
+  policies: { kind: "policy", one: "policy", id: "Policy", ids: "Policies" },
+  limits: { kind: "limit", one: "limit", id: "Limit", ids: "Limits" },
+  budgets: { kind: "budget", one: "budget", id: "Budget", ids: "Budgets" },
+  prices: { kind: "price", one: "price", id: "Price", ids: "Prices" },
+  tool_servers: { kind: "tool_server", one: "tool server", id: "ToolServer", ids: "ToolServers" },
+  webhooks: { kind: "webhook", one: "webhook", id: "Webhook", ids: "Webhooks" },
+  settings: { kind: "setting", one: "settings", id: "Settings", ids: "Settings" },
+} as const satisfies Readonly<Record<string, NounWords>>;
+export type ConfiguredNoun = keyof typeof CONFIGURED_NOUNS;
+export type ConfiguredKind = (typeof CONFIGURED_NOUNS)[ConfiguredNoun]["kind"];
+
+export const EVERY_NOUN = Object.keys(CONFIGURED_NOUNS) as readonly ConfiguredNoun[];
+export const CONFIGURED_KINDS: readonly ConfiguredKind[] = EVERY_NOUN.map((noun) => CONFIGURED_NOUNS[noun].kind);
+
+export function nounOf(kind: ConfiguredKind): ConfiguredNoun {
+  return EVERY_NOUN.find((noun) => CONFIGURED_NOUNS[noun].kind === kind)!;
+}
 
 /** `T` is the type that the schema of the kind yields. */
 export interface Configured<T> {

@@ -1,11 +1,9 @@
 // The operation `POST /responses/input_tokens`. A count is that of the provider itself, or there is none (promise 12.11).
 // https://developers.openai.com/api/reference/cli/resources/responses/subresources/input_tokens
-import type { AnswerForm } from "../../engine/answer-form.ts";
 import type { Operation } from "../../engine/operation.ts";
-import { replyConversation } from "../../engine/reply-conversation.ts";
 import { translatedForm } from "../../engine/request/translated-form.ts";
-import { GatewayError } from "../../core/errors.ts";
 import { whenReady } from "../../core/maybe-promise.ts";
+import { replyCount } from "../token-counts.ts";
 import { responseFrame } from "./response-object.ts";
 import { NOTHING_EARLIER } from "./keeping/kept-responses.ts";
 import { memoOf } from "./request-memo.ts";
@@ -26,18 +24,6 @@ export const INPUT_TOKENS: Operation = {
   refers: refersToKept,
   async reply(ready) {
     const frame = responseFrame(memoOf(ready.request), () => Math.floor(ready.call.context.clock.now() / 1000));
-    const form = responseAnswers(frame, null);
-    const counts: AnswerForm = { ...form, native: { ...form.native!, edits: () => [] } };
-    try {
-      return await replyConversation(ready, counts);
-    } catch (thrown) {
-      // no target of the call counts
-      if (thrown instanceof GatewayError && thrown.param === COUNTED)
-        throw new GatewayError(
-          "not_implemented",
-          "The provider of this model does not count tokens before a call, and the gateway does not guess. Use the usage of an answer, or estimate the count yourself.",
-        );
-      throw thrown;
-    }
+    return await replyCount(ready, responseAnswers(frame, null), COUNTED);
   },
 };

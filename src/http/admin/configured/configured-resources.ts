@@ -1,6 +1,5 @@
 // Finds and lists the configured objects of a place: those of the configuration file beside those in the database.
 import { z } from "zod";
-import type { ConfiguredNoun } from "../../../auth/admin-operations.ts";
 import {
   type AdminCaller,
   requireWritable,
@@ -8,7 +7,7 @@ import {
   type TenantOrProject,
   placeText,
 } from "../../../auth/grants.ts";
-import type { Configured, ConfiguredKind } from "../../../core/configured/configured.ts";
+import type { Configured, ConfiguredKind, ConfiguredNoun } from "../../../core/configured/configured.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { Resource } from "../../../store/records.ts";

@@ -1,15 +1,10 @@
 // The operations on providers, routes, policies, limits, budgets, prices, tool servers and settings, the same for
 // tenants and projects. Resources in the configuration file are shown beside those in the database, and are read-only.
 import { z } from "zod";
-import {
-  configuredOperationId,
-  type ConfiguredNoun,
-  mayBelongToProject,
-  verbsOf,
-} from "../../../auth/admin-operations.ts";
+import { configuredOperationId, mayBelongToProject, verbsOf } from "../../../auth/admin-operations.ts";
 import { requireWritable } from "../../../auth/grants.ts";
 import { requireConfigures } from "../../../auth/tokens/restriction-grants.ts";
-import type { ConfiguredKind } from "../../../core/configured/configured.ts";
+import { CONFIGURED_NOUNS, type ConfiguredNoun, EVERY_NOUN } from "../../../core/configured/configured.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import type { Json, JsonObject } from "../../../core/json.ts";
 import type { Simulations } from "../../../simulation/simulations.ts";
@@ -56,24 +51,6 @@ import { openTestedChanges, type TestedChanges } from "./tested-changes.ts";
 
 type Call = AdminCall<unknown, unknown>;
 
-const NOUNS: Readonly<
-  Record<ConfiguredNoun, { readonly one: string; readonly schema: string; readonly kind: ConfiguredKind }>
-> = {
-  providers: { one: "provider", schema: "Provider", kind: "provider" },
-  routes: { one: "route", schema: "Route", kind: "route" },
-  policies: { one: "policy", schema: "Policy", kind: "policy" },
-  limits: { one: "limit", schema: "Limit", kind: "limit" },
-  budgets: { one: "budget", schema: "Budget", kind: "budget" },
-  prices: { one: "price", schema: "Price", kind: "price" },
-  tool_servers: { one: "tool server", schema: "ToolServer", kind: "tool_server" },
-  webhooks: { one: "webhook", schema: "Webhook", kind: "webhook" },
-  settings: { one: "settings", schema: "Settings", kind: "setting" },
-};
-
-export function nounOf(kind: ConfiguredKind): ConfiguredNoun {
-  return (Object.keys(NOUNS) as ConfiguredNoun[]).find((noun) => NOUNS[noun].kind === kind)!;
-}
-
 interface Noun {
   readonly noun: ConfiguredNoun;
   readonly reach: "tenant" | "project";
@@ -90,7 +67,7 @@ interface Noun {
 
 /** What the operations on a noun do with the file, and how they answer and write. */
 function nounHandling({ noun, rule, context, tested }: Noun) {
-  const { kind } = NOUNS[noun];
+  const { kind } = CONFIGURED_NOUNS[noun];
   const isSingle = rule.named === "singleton";
   const settingsOfFile = (call: Call): JsonObject =>
     isSingle ? (fromFile(call, kind, SETTINGS_NAME, context)?.document ?? {}) : {};
@@ -160,7 +137,7 @@ const headOf = ({ noun, reach }: Noun, verb: Parameters<typeof configuredOperati
 
 function readOperations(of: Noun): Operations {
   const { noun, reach, context } = of;
-  const { one, kind, schema } = NOUNS[noun];
+  const { one, kind, id: schema } = CONFIGURED_NOUNS[noun];
   const { base, item } = pathsOf(of);
   const { isSingle, settingsOfFile, respond } = nounHandling(of);
   return {
@@ -196,7 +173,7 @@ function readOperations(of: Noun): Operations {
 
 function writeOperations(of: Noun): Operations {
   const { noun, reach, rule, context } = of;
-  const { one, kind } = NOUNS[noun];
+  const { one, kind } = CONFIGURED_NOUNS[noun];
   const { base, item } = pathsOf(of);
   const { isSingle, becoming, save, create, orCreate } = nounHandling(of);
   const query = z.strictObject({ ...dryRunQuery, ...noteQuery, ...(rule.tests !== undefined && overrideQuery) });
@@ -282,10 +259,10 @@ export function configuredOperations(
   simulations: Simulations | null,
   further: FurtherOperations,
 ): readonly AdminOperation[] {
-  return (Object.keys(NOUNS) as ConfiguredNoun[]).flatMap((noun) => {
+  return EVERY_NOUN.flatMap((noun) => {
     const rule = context.rules[noun];
     if (rule === undefined) return [];
-    const { schema } = NOUNS[noun];
+    const { id: schema } = CONFIGURED_NOUNS[noun];
     const tested = openTestedChanges(rule, simulations);
     const named =
       rule.named === "singleton"

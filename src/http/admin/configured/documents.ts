@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { priceSchema } from "../../../accounting/price-settings.ts";
 import { budgetSchema, limitSchema } from "../../../admission/settings.ts";
-import type { ConfiguredNoun } from "../../../auth/admin-operations.ts";
+import type { ConfiguredNoun } from "../../../core/configured/configured.ts";
 import { guardCost } from "../../../guards/guard-search.ts";
 import { compileGuard } from "../../../guards/compile-guard.ts";
 import { NO_PROVIDER, policySchema, serviceProvider } from "../../../policies/policy-settings.ts";

@@ -1,6 +1,6 @@
 // Drafts of routes and policies: what a caller has typed and not published. Everybody sees only their own.
 import { z } from "zod";
-import type { ConfiguredKind } from "../../../core/configured/configured.ts";
+import { CONFIGURED_NOUNS } from "../../../core/configured/configured.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { DraftPlace, DraftTable, StoredDraft } from "../../../store/configuration/drafts.ts";
 import type { Reader } from "../../../store/reader.ts";
@@ -10,14 +10,7 @@ import { etagOf, iso, isoOrNull, time } from "../schemas.ts";
 
 const MOST_CHARACTERS = 100_000;
 
-const NOUNS = [
-  { kind: "route", noun: "routes", one: "Route", word: "route" },
-  { kind: "policy", noun: "policies", one: "Policy", word: "policy" },
-] as const satisfies readonly {
-  readonly kind: ConfiguredKind;
-  readonly noun: string;
-  readonly [key: string]: string;
-}[];
+const DRAFTED = ["routes", "policies"] as const;
 
 const body = z
   .strictObject({
@@ -73,16 +66,17 @@ export function draftOperations(drafts: () => DraftTable, context: ConfiguredCon
         },
       }),
     });
-    return [list, ...NOUNS.flatMap((noun) => operationsOf(noun, { place, base }, drafts, context))];
+    return [list, ...DRAFTED.flatMap((noun) => operationsOf(noun, { place, base }, drafts, context))];
   });
 }
 
 function operationsOf(
-  { kind, noun, one, word }: (typeof NOUNS)[number],
+  noun: (typeof DRAFTED)[number],
   { place, base }: { readonly place: string; readonly base: string },
   drafts: () => DraftTable,
   context: ConfiguredContext,
 ): readonly AdminOperation[] {
+  const { kind, id: one, one: word } = CONFIGURED_NOUNS[noun];
   const path = `${base}/${noun}/{id}/draft`;
   const tag = "drafts";
   const placeOf = async (call: Call, store: Reader): Promise<DraftPlace> => ({

@@ -3,6 +3,7 @@
 import { z } from "zod";
 import { usd } from "../../../accounting/price.ts";
 import { requireWritable } from "../../../auth/grants.ts";
+import { CONFIGURED_NOUNS, type ConfiguredNoun } from "../../../core/configured/configured.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { Version } from "../../../store/records.ts";
@@ -16,11 +17,7 @@ import { type AdminCall, type AdminOperation, type Answer, PLACES, reading, writ
 import type { AdminCalls } from "../report-reads.ts";
 import { dryRunQuery, noteQuery, orNull, requireEtag } from "../schemas.ts";
 
-const NOUNS = {
-  routes: { kind: "route", one: "Route", word: "route" },
-  policies: { kind: "policy", one: "Policy", word: "policy" },
-} as const;
-type Noun = keyof typeof NOUNS;
+type Noun = Extract<ConfiguredNoun, "routes" | "policies">;
 
 const MOST_VERSIONS = 100;
 /** Versions whose calls are counted. */
@@ -44,7 +41,7 @@ export function objectVersionOperations(
   noun: Noun,
   reads: AdminCalls | null,
 ): (context: ConfiguredContext, answered: z.ZodType) => readonly AdminOperation[] {
-  const { kind, one, word } = NOUNS[noun];
+  const { kind, id: one, one: word } = CONFIGURED_NOUNS[noun];
   return (context, answered) =>
     (["tenant", "project"] as const).flatMap((reach) => {
       const { name: place, base } = PLACES[reach];
@@ -116,7 +113,7 @@ async function wentBack(
   writer: Writer,
   { noun, context }: { readonly noun: Noun; readonly context: ConfiguredContext },
 ): Promise<Answer> {
-  const { kind, word } = NOUNS[noun];
+  const { kind, one: word } = CONFIGURED_NOUNS[noun];
   const current = await requireResource(call, writer, kind, context);
   requireWritable(call.role, { origin: "store", setBy: current.setBy });
   requireEtag(call.ifMatch, current);

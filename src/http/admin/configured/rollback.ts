@@ -3,11 +3,10 @@
 import { requireWritable } from "../../../auth/grants.ts";
 import { requireConfigures } from "../../../auth/tokens/restriction-grants.ts";
 import { formatPath } from "../../../config/problem.ts";
-import { CONFIGURED_KINDS, type ConfiguredKind } from "../../../core/configured/configured.ts";
+import { CONFIGURED_KINDS, type ConfiguredKind, nounOf } from "../../../core/configured/configured.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import type { Change, Resource } from "../../../store/records.ts";
 import type { Writer } from "../../../store/writer.ts";
-import { nounOf } from "./configured.ts";
 import type { ConfiguredContext } from "./configured-resources.ts";
 import { checkedDocument } from "./desired-document.ts";
 import type { DocumentRule } from "./document-rule.ts";

@@ -103,36 +103,24 @@ export class PassedItems {
   }
 
   partAdded(type: string, event: JsonObject, data: string): void {
-    // without its part, the event is written when something of the part comes
-    if (!isObject(event["part"])) return;
-    const found = this.#partIn(event);
-    if (found === null) {
-      this.other(type, event, data);
-      return;
-    }
-    const { item, form, at } = found;
+    const found = this.#partOf(type, event, data);
+    if (found === null) return;
+    const { item, form, at, part } = found;
     if (item.isDone || item.parts.has(keyOf(form, at))) return;
     this.#open(item, null);
     item.parts.set(keyOf(form, at), newPart(form, at));
-    const { part } = event;
     const edits = [...placeEdits(event, item, form, at), ...partEdits(part, ["part"]), ...emptiedEdits(part, form)];
     this.#events.passed(type, data, edits);
   }
 
   partDone(type: string, event: JsonObject, data: string): void {
-    // without its part, the event is written when something of the part comes
-    if (!isObject(event["part"])) return;
-    const found = this.#partIn(event);
-    if (found === null) {
-      this.other(type, event, data);
-      return;
-    }
-    const { item, form, at } = found;
+    const found = this.#partOf(type, event, data);
+    if (found === null) return;
+    const { item, form, at, part: source } = found;
     if (item.isDone) return;
     this.#open(item, null);
     const part = this.#begun(item, form, at);
     if (part.isClosed) return;
-    const source = event["part"];
     this.#say(item, part, textOrEmpty(source[form.whole]));
     part.isClosed = true;
     const missing =
@@ -365,15 +353,26 @@ export class PassedItems {
     this.#events.own(ITEM_DONE, { output_index: item.index!, item: item.json });
   }
 
-  #partIn(event: JsonObject): { readonly item: PassedItem; readonly form: PartForm; readonly at: number } | null {
+  /** Returns the part of an event that has one; passes an event whose part is of no known form. */
+  #partOf(type: string, event: JsonObject, data: string): PartOfEvent | null {
     const { part } = event;
-    const type = isObject(part) ? part["type"] : undefined;
+    // without its part, the event is written when something of the part comes
+    if (!isObject(part)) return null;
     const place = placeOf(event, event["item_id"]);
     const there = place === null ? undefined : this.#places.get(place);
-    const form = formOfPart(there?.type ?? null, type);
-    if (form === undefined) return null;
-    return { item: this.#itemAt(event, form.item, event["item_id"], false), form, at: indexIn(event, form) };
+    const form = formOfPart(there?.type ?? null, part["type"]);
+    if (form !== undefined)
+      return { item: this.#itemAt(event, form.item, event["item_id"], false), form, at: indexIn(event, form), part };
+    this.other(type, event, data);
+    return null;
   }
+}
+
+interface PartOfEvent {
+  readonly item: PassedItem;
+  readonly form: PartForm;
+  readonly at: number;
+  readonly part: JsonObject;
 }
 
 function requireSame(part: PassedPart, whole: string): void {
