@@ -4,26 +4,18 @@ import { describe, expect, test } from "bun:test";
 import { newAccessToken, newTokenText, secretSha256 } from "../../src/auth/tokens/access-token.ts";
 import { authenticate } from "../../src/auth/authenticate.ts";
 import { GatewayError } from "../../src/core/errors.ts";
-import { type AccessToken, type Membership, UNRESTRICTED } from "../../src/core/identity.ts";
+import { type AccessToken, type Membership } from "../../src/core/identity.ts";
 import { thrownBy } from "./identities.ts";
+import { sampleToken } from "../harness/sample-tokens.ts";
 
 const NOW = Date.UTC(2026, 5, 1);
 const made = newAccessToken("project");
-const stored: AccessToken = {
+const stored: AccessToken = sampleToken({
   id: made.id,
-  kind: "project",
-  name: "test",
-  tenantId: "acme",
-  projectId: "site",
-  userId: null,
-  role: "developer",
-  permissions: [],
-  ...UNRESTRICTED,
   secrets: [{ sha256: made.sha256, retiresAtMs: null }],
   createdAtMs: NOW - 1000,
   expiresAtMs: NOW + 1000,
-  revokedAtMs: null,
-};
+});
 
 function snapshotOf(token: AccessToken, memberships: readonly Membership[] = []) {
   return {

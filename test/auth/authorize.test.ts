@@ -6,7 +6,6 @@ import { GatewayError } from "../../src/core/errors.ts";
 import {
   type AccessToken,
   type Membership,
-  UNRESTRICTED,
   type Permission,
   PERMISSIONS,
   type Project,
@@ -15,27 +14,19 @@ import {
   ROLES,
 } from "../../src/core/identity.ts";
 import { identityMaps, thrownBy } from "./identities.ts";
+import { sampleToken } from "../harness/sample-tokens.ts";
 
 const PROJECTS: readonly Project[] = [
   { id: "site", tenantId: "acme", name: "Site" },
   { id: "app", tenantId: "acme", name: "App" },
   { id: "lab", tenantId: "beta", name: "Lab" },
 ];
-const projectToken: AccessToken = {
+const projectToken: AccessToken = sampleToken({
   id: "AAAAAAAAAAAA",
-  kind: "project",
-  name: "test",
-  tenantId: "acme",
-  projectId: "site",
-  userId: null,
-  role: "developer",
-  permissions: [],
-  ...UNRESTRICTED,
   secrets: [],
   createdAtMs: 0,
   expiresAtMs: 1,
-  revokedAtMs: null,
-};
+});
 const personalToken: AccessToken = { ...projectToken, kind: "personal", projectId: null, userId: "ann", role: null };
 const NOTHING: RequestedScope = { tenantId: null, projectId: null, needs: new Map() };
 const role = (projectId: string | null, its: Role): Membership => ({

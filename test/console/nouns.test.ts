@@ -4,8 +4,8 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Glob } from "bun";
-import { commandOf } from "../../console/src/api/command-of.ts";
 import { NOUNS } from "../../src/cli/admin/nouns.ts";
+import { commandOf } from "../harness/shown-commands.ts";
 import { CONFIGURED_NOUNS, type ConfiguredNoun } from "../../src/core/configured/configured.ts";
 
 const SCREENS = join(import.meta.dir, "../../console/src/screens");

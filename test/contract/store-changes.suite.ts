@@ -9,6 +9,7 @@ import { type Actor, LOCAL_ACTOR, type StoredToken } from "../../src/store/recor
 import type { Store } from "../../src/store/store.ts";
 import { writes } from "../harness/store-writes.ts";
 import type { StorePlace } from "./store.suite.ts";
+import { storedSample } from "../harness/sample-tokens.ts";
 
 const KEY = new Uint8Array(32).fill(7);
 const ANN: Actor = { tokenId: "AAAAAAAAAAAA", userId: "ann", role: "admin", tenantId: "acme", address: "10.1.2.3" };
@@ -731,23 +732,12 @@ async function failure(attempt: Promise<unknown>): Promise<Error> {
 }
 
 function token(id: string, createdAtMs = 1_699_999_999_000): StoredToken {
-  return {
+  return storedSample({
     id,
-    kind: "project",
     name: `token ${id}`,
-    tenantId: "acme",
-    projectId: "site",
-    userId: null,
-    role: "developer",
-    permissions: [],
-    models: [],
-    routes: [],
-    tools: [],
-    ipRanges: [],
     secrets: [{ sha256: new Uint8Array(32).fill(id.charCodeAt(0)), retiresAtMs: null }],
     createdAtMs,
     lifetimeMs: 86_400_000,
     expiresAtMs: 1_800_000_000_000,
-    revokedAtMs: null,
-  };
+  });
 }

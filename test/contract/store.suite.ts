@@ -1,12 +1,12 @@
 // What every store does, whatever its database. A driver's test passes in how a new, empty database is created and
 // inspected from outside.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { UNRESTRICTED } from "../../src/core/identity.ts";
 import type { Identities, StoredToken } from "../../src/store/records.ts";
 import type { Store } from "../../src/store/store.ts";
 import { openSecretCipher, type SecretCipher } from "../../src/config/secret-cipher.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import { writes } from "../harness/store-writes.ts";
+import { storedSample } from "../harness/sample-tokens.ts";
 
 export interface StorePlaceOptions {
   readonly cipher: SecretCipher;
@@ -402,19 +402,12 @@ function projectToken(id: string): StoredToken {
     expiresAtMs: 1_700_086_400_000,
     revokedAtMs: null,
   };
-  return {
+  return storedSample({
     id,
-    kind: "project",
     name: `token ${id}`,
-    tenantId: "acme",
-    projectId: "site",
-    userId: null,
-    role: "developer",
-    permissions: [],
-    ...UNRESTRICTED,
     secrets,
     ...times,
-  };
+  });
 }
 
 function personalToken(id: string): StoredToken {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { cleanEnvironment, type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
+import { type Run, runToEnd } from "../harness/processes.ts";
 import { projectFolder } from "./pages.ts";
 
 const missing = ["sh", "curl", "sed"].filter((program) => Bun.which(program) === null);
@@ -12,29 +13,14 @@ let gateway: GatewayProcess;
 beforeAll(async () => void (gateway = await startGateway()));
 afterAll(() => gateway.stop());
 
-interface Run {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-async function run(
+function run(
   command: readonly string[],
   environment: Readonly<Record<string, string>> = { TOKEN: gateway.firstToken! },
 ): Promise<Run> {
-  const child = Bun.spawn([...command], {
+  return runToEnd(command, {
     cwd: join(projectFolder, "examples"),
     env: { ...cleanEnvironment(), GATEWAY: gateway.url, ...environment },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
   });
-  const [stdout, stderr, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  return { code, stdout, stderr };
 }
 
 const withBun = (name: string): readonly string[] => [process.execPath, "--no-env-file", "--no-install", name];

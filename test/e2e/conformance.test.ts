@@ -4,30 +4,14 @@ import { LLMock } from "@copilotkit/aimock";
 import type { Result } from "../../src/cli/conformance.ts";
 import { ALL_CHECKS as CHECKS } from "../../src/diagnostics/conformance/operation-checks.ts";
 import { gatewayCommand } from "../harness/gateway-program.ts";
+import { type Run, runToEnd } from "../harness/processes.ts";
 
-interface Run {
-  readonly code: number;
-  readonly out: string;
-  readonly error: string;
-}
-
-async function dragoman(...args: readonly string[]): Promise<Run> {
-  const child = Bun.spawn({
-    cmd: [...gatewayCommand, ...args],
-    stdout: "pipe",
-    stderr: "pipe",
-    env: { ...process.env, NO_COLOR: "1", VERTEXAI_PROJECT: "played" },
-  });
-  const [out, error, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  return { code, out, error };
+function dragoman(...args: readonly string[]): Promise<Run> {
+  return runToEnd([...gatewayCommand, ...args], { env: { ...process.env, NO_COLOR: "1", VERTEXAI_PROJECT: "played" } });
 }
 
 async function results(...args: readonly string[]): Promise<ReadonlyMap<string, Result> & { readonly code?: number }> {
-  const { out, code } = await dragoman("test", ...args, "--json");
+  const { stdout: out, code } = await dragoman("test", ...args, "--json");
   const read = JSON.parse(out) as { readonly results: readonly Result[] };
   return Object.assign(new Map(read.results.map((result) => [result.check, result])), { code });
 }
@@ -39,7 +23,7 @@ describe("a conformance run", () => {
   });
 
   test("against the sandbox's assistant passes every check, and prints a table", async () => {
-    const { code, out } = await dragoman("test", "sandbox:assistant");
+    const { code, stdout: out } = await dragoman("test", "sandbox:assistant");
     expect(code).toBe(0);
     const lines = out.trimEnd().split("\n");
     expect(lines[0]).toMatch(/^CHECK +WHAT +RESULT +MS +NOTE$/);
@@ -76,7 +60,7 @@ describe("a conformance run", () => {
       [["sandbox"], /<provider>:<model_name>/],
       [["sandbox:echo", "--only", "nothing"], /unknown check "nothing"; the checks are: plain/],
     ] as const) {
-      const { code, error, out } = await dragoman("test", ...args);
+      const { code, stderr: error, stdout: out } = await dragoman("test", ...args);
       expect([code, out]).toEqual([1, ""]);
       expect(error).toMatch(words);
     }

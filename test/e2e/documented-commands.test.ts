@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { cleanEnvironment, type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
 import { jsonDifference, textDifference } from "../docs/output-match.ts";
 import { gatewayFile } from "../harness/gateway-program.ts";
+import { type Run, runToEnd } from "../harness/processes.ts";
 import { allPages, type Fence, fencesOf, type Page, projectFolder, readPage, tableBelow } from "../docs/pages.ts";
 
 const missing = ["bash", "curl", "node"].filter((program) => Bun.which(program) === null);
@@ -55,24 +56,8 @@ async function openPlace(): Promise<Place> {
   };
 }
 
-async function run(
-  script: string,
-  { folder, environment }: Place,
-): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }> {
-  const child = Bun.spawn(["bash", "-c", script], {
-    cwd: folder,
-    env: environment,
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [stdout, stderr, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  return { code, stdout, stderr };
-}
+const run = (script: string, { folder, environment }: Place): Promise<Run> =>
+  runToEnd(["bash", "-c", script], { cwd: folder, env: environment });
 
 const pages = allPages().filter((page) => commandsOf(page).length > 0);
 

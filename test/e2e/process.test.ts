@@ -8,6 +8,7 @@ import { dirname, join } from "node:path";
 import { chanceOf, printedSeed } from "../harness/chance.ts";
 import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
 import { projectFolder } from "../harness/gateway-program.ts";
+import { type Run, runToEnd } from "../harness/processes.ts";
 import { readStream } from "../harness/sse.ts";
 import { eventStream, openaiAnswer, openaiChunk, startUpstream } from "../harness/upstream.ts";
 import { rawCall } from "./raw-client.ts";
@@ -24,14 +25,8 @@ const statusOf = async (answer: Promise<Response>): Promise<number> => {
 const codeOf = async (answer: Promise<Response>): Promise<string> =>
   ((await (await answer).json()) as { error: { code: string } }).error.code;
 
-async function bash(
-  command: string,
-  cwd: string = tmpdir(),
-): Promise<{ readonly code: number; readonly stdout: string }> {
-  const child = Bun.spawn(["bash", "-c", command], { cwd, env: cleanEnvironment(), stdout: "pipe", stderr: "pipe" });
-  const [stdout, code] = await Promise.all([new Response(child.stdout).text(), child.exited]);
-  return { code, stdout };
-}
+const bash = (command: string, cwd: string = tmpdir()): Promise<Run> =>
+  runToEnd(["bash", "-c", command], { cwd, env: cleanEnvironment() });
 
 describe("the first output", () => {
   test("[d2.8] of the first start contains a token, once, and a curl command that works as it is pasted, plain and streamed; a second start has neither and says how to create another", async () => {

@@ -13,6 +13,7 @@ import type {
 import { type EverythingServers, startEverything } from "../harness/everything.ts";
 import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
 import { projectFolder } from "../harness/gateway-program.ts";
+import { runToEnd } from "../harness/processes.ts";
 import { openToolServer, said, type ToolServerEnd } from "../harness/tool-server.ts";
 import { heardStream, heardWhole } from "../spec/scripted-rounds.ts";
 import { FAMILIES, type Family } from "./families.ts";
@@ -229,7 +230,7 @@ describe("the sandbox's model with server-everything", () => {
 });
 
 test("[d10.2] npm run demo:tools runs all of it", async () => {
-  const demo = Bun.spawn(
+  const { code, stdout, stderr } = await runToEnd(
     [
       process.execPath,
       "--no-env-file",
@@ -237,13 +238,8 @@ test("[d10.2] npm run demo:tools runs all of it", async () => {
       "--no-install",
       `${projectFolder}/bench/demo-tools.ts`,
     ],
-    { cwd: projectFolder, stdout: "pipe", stderr: "pipe" },
+    { cwd: projectFolder },
   );
-  const [output, errors, code] = await Promise.all([
-    new Response(demo.stdout).text(),
-    new Response(demo.stderr).text(),
-    demo.exited,
-  ]);
-  expect({ code, errors }).toEqual({ code: 0, errors: "" });
-  expect(output).toContain("All of it was seen");
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expect(stdout).toContain("All of it was seen");
 });

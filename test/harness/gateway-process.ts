@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gatewayCommand } from "./gateway-program.ts";
-import { childrenOf, isRunning } from "./processes.ts";
+import { childrenOf, isRunning, type Run, runToEnd } from "./processes.ts";
 import { until } from "./until.ts";
 
 export interface GatewayProcess {
@@ -151,19 +151,8 @@ export async function runCli(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = cleanEnvironment(),
   cwd: string = tmpdir(),
-): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }> {
-  const child = Bun.spawn([...gatewayCommand, ...args], {
-    env: environment,
-    cwd,
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [stdout, stderr, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  return { code, stdout, stderr };
+): Promise<Run> {
+  return await runToEnd([...gatewayCommand, ...args], { env: environment, cwd });
 }
 
 /** The environment of this process without keys of providers and without settings of a gateway: a test says itself what it wants. */

@@ -23,7 +23,7 @@ import { CHAT_COMPLETIONS } from "../../src/operations/chat/chat-completions.ts"
 import { LEAST_BODY_BOUNDS } from "../../src/core/request/body-bounds.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import type { StoredCredential } from "../../src/core/configured/credential.ts";
-import { type AccessToken, UNRESTRICTED, type Permission } from "../../src/core/identity.ts";
+import { type AccessToken, type Permission } from "../../src/core/identity.ts";
 import { NO_LIMITS } from "../../src/core/configured/limit.ts";
 import type { CallRecord } from "../../src/core/record/record.ts";
 import { NO_TOOL_SERVERS } from "../../src/core/configured/tool.ts";
@@ -43,6 +43,7 @@ import { openCredentialProvider, type RefusedCredential } from "../../src/creden
 import type { FakeToolServers } from "./fake-tools.ts";
 import { providerSettings, storedKey, targetFor } from "./targets.ts";
 import { ArgumentChecks } from "../../src/mcp/tool-arguments.ts";
+import { sampleToken } from "./sample-tokens.ts";
 
 export const LIMITS: ServerLimits = {
   maxBodyBytes: 33_554_432,
@@ -134,22 +135,15 @@ export interface StubOptions {
 /** A token of the project `default` that never expires, and its text. */
 export function projectToken(of: Partial<AccessToken> = {}): { readonly token: AccessToken; readonly text: string } {
   const { id, text, sha256 } = newAccessToken("project");
-  const token: AccessToken = {
+  const token: AccessToken = sampleToken({
     id,
-    kind: "project",
-    name: "test",
     tenantId: "default",
     projectId: "default",
-    userId: null,
-    role: "developer",
-    permissions: [],
-    ...UNRESTRICTED,
     secrets: [{ sha256, retiresAtMs: null }],
     createdAtMs: 0,
     expiresAtMs: Number.MAX_SAFE_INTEGER,
-    revokedAtMs: null,
     ...of,
-  };
+  });
   return { token, text };
 }
 

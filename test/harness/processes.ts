@@ -1,6 +1,26 @@
 // Processes of this machine, as /proc shows them.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 
+export interface Run {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a program to its end, without input. */
+export async function runToEnd(
+  command: readonly string[],
+  place: { readonly cwd?: string; readonly env?: Readonly<Record<string, string | undefined>> } = {},
+): Promise<Run> {
+  const child = Bun.spawn([...command], { ...place, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  const [stdout, stderr, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return { code, stdout, stderr };
+}
+
 /** The ids of the processes that this one has started and that run. */
 export function childrenOf(pid: number): readonly number[] {
   return processIds().filter((candidate) => {

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { cleanEnvironment } from "./gateway-process.ts";
 import { gatewayCommand, projectFolder } from "./gateway-program.ts";
+import { runToEnd } from "./processes.ts";
 
 interface CommandModule {
   readonly commandOf: (request: {
@@ -29,23 +30,14 @@ export function openCommandShell(): CommandShell {
   chmodSync(program, 0o755);
   return {
     async run(command, { url, token }) {
-      const child = Bun.spawn(["bash", "-c", command], {
-        env: cleanEnvironment({
-          DRAGOMAN_URL: url,
-          DRAGOMAN_TOKEN: token,
-          PATH: `${folder}:${process.env["PATH"]}`,
-        }),
-        cwd: folder,
-        stdout: "pipe",
-        stderr: "pipe",
+      const env = cleanEnvironment({
+        DRAGOMAN_URL: url,
+        DRAGOMAN_TOKEN: token,
+        PATH: `${folder}:${process.env["PATH"]}`,
       });
-      const [out, errors, code] = await Promise.all([
-        new Response(child.stdout).text(),
-        new Response(child.stderr).text(),
-        child.exited,
-      ]);
-      if (code !== 0) throw new Error(`${command} ended with ${code}: ${errors}${out}`);
-      return out;
+      const { code, stdout, stderr } = await runToEnd(["bash", "-c", command], { env, cwd: folder });
+      if (code !== 0) throw new Error(`${command} ended with ${code}: ${stderr}${stdout}`);
+      return stdout;
     },
     close: () => rmSync(folder, { recursive: true, force: true }),
   };

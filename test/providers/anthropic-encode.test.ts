@@ -3,13 +3,14 @@
 import { describe, expect, test } from "bun:test";
 import { parseChatRequest } from "../../src/engine/request/parse.ts";
 import { capabilityOf, type Capability } from "../../src/core/capability.ts";
-import { GatewayError } from "../../src/core/errors.ts";
+import type { GatewayError } from "../../src/core/errors.ts";
 import { isObject } from "../../src/core/json.ts";
 import type { CommonParameter } from "../../src/core/params.ts";
 import type { Target } from "../../src/core/target.ts";
 import { factsOf } from "../../src/providers/claude/models.ts";
 import { anthropic } from "../../src/providers/anthropic/provider.ts";
 import { keyCredential, SIGN_CONTEXT, targetFor } from "../harness/targets.ts";
+import { refusedBy } from "./refused.ts";
 
 const ASK = [{ role: "user", content: "What is a dragoman?" }];
 
@@ -25,15 +26,7 @@ function encode(body: object, model = "claude-sonnet-4-6", changes: Partial<Targ
 function sent(body: object, model?: string): Record<string, unknown> {
   return JSON.parse(encode(body, model).request.body) as Record<string, unknown>;
 }
-function refusal(body: object, model?: string): GatewayError {
-  try {
-    sent(body, model);
-  } catch (thrown) {
-    if (thrown instanceof GatewayError) return thrown;
-    throw thrown;
-  }
-  throw new Error("the request was encoded");
-}
+const refusal = (body: object, model?: string): GatewayError => refusedBy(() => sent(body, model));
 const weather = {
   type: "function",
   function: {

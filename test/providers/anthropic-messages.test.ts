@@ -2,10 +2,11 @@
 // send.
 import { describe, expect, test } from "bun:test";
 import { parseChatRequest } from "../../src/engine/request/parse.ts";
-import { GatewayError } from "../../src/core/errors.ts";
+import type { GatewayError } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { anthropic } from "../../src/providers/anthropic/provider.ts";
 import { targetFor } from "../harness/targets.ts";
+import { refusedBy } from "./refused.ts";
 
 const ASK = [{ role: "user", content: "What is a dragoman?" }];
 const TARGET = targetFor(anthropic, { model: "claude-sonnet-4-6" });
@@ -20,15 +21,7 @@ function sent(messages: readonly object[]): Record<string, unknown> {
 function turns(messages: readonly object[]): unknown {
   return sent(messages)["messages"];
 }
-function refusal(messages: readonly object[]): GatewayError {
-  try {
-    body(messages);
-  } catch (thrown) {
-    if (thrown instanceof GatewayError) return thrown;
-    throw thrown;
-  }
-  throw new Error("the request was encoded");
-}
+const refusal = (messages: readonly object[]): GatewayError => refusedBy(() => body(messages));
 const call = (id: string, name: string, text: string, more: object = {}) => ({
   id,
   type: "function",

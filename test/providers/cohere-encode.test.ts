@@ -2,10 +2,10 @@
 // from the text that a client would send.
 import { describe, expect, test } from "bun:test";
 import { parseChatRequest } from "../../src/engine/request/parse.ts";
-import { GatewayError } from "../../src/core/errors.ts";
 import { cohere } from "../../src/providers/cohere/provider.ts";
 import { refusalOf } from "../contract/provider-requests.ts";
 import { keyCredential, SIGN_CONTEXT, targetFor } from "../harness/targets.ts";
+import { refusedBy } from "./refused.ts";
 
 const ASK = [{ role: "user", content: "What is a dragoman?" }];
 const CALL = { id: "w1", type: "function", function: { name: "weather", arguments: '{"city":"Wien"}' } };
@@ -25,13 +25,8 @@ function sent(body: object, model?: string): Record<string, any> {
 }
 const turn = (message: object, model?: string): any => sent({ messages: [...ASK, message] }, model)["messages"][1];
 function refusal(body: object): readonly [string, string | null] {
-  try {
-    sent(body);
-  } catch (thrown) {
-    if (thrown instanceof GatewayError) return [thrown.code, thrown.param];
-    throw thrown;
-  }
-  throw new Error("the request was encoded");
+  const { code, param } = refusedBy(() => sent(body));
+  return [code, param];
 }
 
 describe("address and key", () => {

@@ -3,9 +3,9 @@
 import { describe, expect, test } from "bun:test";
 import { parseChatRequest } from "../../src/engine/request/parse.ts";
 import { capabilityOf } from "../../src/core/capability.ts";
-import { GatewayError } from "../../src/core/errors.ts";
 import { ollama } from "../../src/providers/ollama/provider.ts";
 import { keyCredential, SIGN_CONTEXT, targetFor } from "../harness/targets.ts";
+import { refusedBy } from "./refused.ts";
 
 const ASK = [{ role: "user", content: "What is a dragoman?" }];
 const BARE = { model: "qwen3:4b", messages: ASK, stream: false };
@@ -24,13 +24,8 @@ function sent(body: object): Record<string, any> {
   return JSON.parse(encode(body).request.body) as Record<string, any>;
 }
 function refusal(body: object): readonly [string, string | null] {
-  try {
-    sent(body);
-  } catch (thrown) {
-    if (thrown instanceof GatewayError) return [thrown.code, thrown.param];
-    throw thrown;
-  }
-  throw new Error("the request was encoded");
+  const { code, param } = refusedBy(() => sent(body));
+  return [code, param];
 }
 
 describe("address and key", () => {

@@ -1,7 +1,7 @@
 // File, store and environment compiled: which providers are enabled, where each key is sent, what is reported to the operator.
 import { describe, expect, test } from "bun:test";
 import { readEnvironment } from "../../src/config/environment.ts";
-import { UNRESTRICTED, type AccessToken } from "../../src/core/identity.ts";
+import { type AccessToken } from "../../src/core/identity.ts";
 import type { Snapshot } from "../../src/core/snapshot.ts";
 import { compileSnapshot, configurationNotices } from "../../src/snapshot/compile.ts";
 import { parseConfiguration } from "../../src/snapshot/configuration.ts";
@@ -9,22 +9,17 @@ import type { Identities } from "../../src/store/records.ts";
 import { FAMILIES } from "../config/families.ts";
 import type { StoredCredential } from "../../src/core/configured/credential.ts";
 import { providerSettings, storedKey } from "../harness/targets.ts";
+import { sampleToken } from "../harness/sample-tokens.ts";
 
-const token: AccessToken = {
+const token: AccessToken = sampleToken({
   id: "t1",
-  kind: "project",
   name: "first",
   tenantId: "default",
   projectId: "default",
-  userId: null,
-  role: "developer",
-  permissions: [],
-  ...UNRESTRICTED,
   secrets: [{ sha256: new Uint8Array(32), retiresAtMs: null }],
   createdAtMs: 1,
   expiresAtMs: 2,
-  revokedAtMs: null,
-};
+});
 const identities: Identities = {
   tenants: [{ id: "default", name: "Default" }],
   projects: [

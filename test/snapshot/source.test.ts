@@ -6,7 +6,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readEnvironment } from "../../src/config/environment.ts";
 import type { Snapshot } from "../../src/core/snapshot.ts";
-import { UNRESTRICTED } from "../../src/core/identity.ts";
 import {
   openSnapshotSource,
   type SnapshotProblem,
@@ -20,6 +19,7 @@ import type { Store } from "../../src/store/store.ts";
 import { FAMILIES } from "../config/families.ts";
 import { writes } from "../harness/store-writes.ts";
 import { until, untilFound } from "../harness/until.ts";
+import { storedSample } from "../harness/sample-tokens.ts";
 
 const EMPTY: Identities = { tenants: [], projects: [], users: [], memberships: [], tokens: [] };
 const DAY_MS = 86_400_000;
@@ -102,22 +102,16 @@ async function openStore(): Promise<Store> {
   await writes(store).createProject({ id: "default", tenantId: "default", name: "Default" });
   return store;
 }
-const token = (id: string): StoredToken => ({
+const token = (id: string): StoredToken => (storedSample({
   id,
-  kind: "project",
   name: id,
   tenantId: "default",
   projectId: "default",
-  userId: null,
-  role: "developer",
-  permissions: [],
-  ...UNRESTRICTED,
   secrets: [{ sha256: new Uint8Array(32).fill(1), retiresAtMs: null }],
   createdAtMs: Date.now(),
   expiresAtMs: Date.now() + DAY_MS,
-  revokedAtMs: null,
   lifetimeMs: DAY_MS,
-});
+}));
 describe("the store", () => {
   test("a read that never settles delays neither later reads nor a reload, and its late answer replaces nothing newer", async () => {
     let answerFirst: ((identities: Identities) => void) | null = null;

@@ -19,6 +19,7 @@ import { writes } from "../harness/store-writes.ts";
 import { timesAsMuch } from "../harness/cpu-time.ts";
 import { turnedClock } from "../harness/turned-clock.ts";
 import { until } from "../harness/until.ts";
+import { storedSample } from "../harness/sample-tokens.ts";
 
 const KEY = new Uint8Array(32).fill(1);
 let folder: string;
@@ -244,25 +245,14 @@ test("a change of a token leaves everything else of the snapshot as the very sam
   await put("provider", "openai", { api_key: "of-acme" });
   const following = await follow();
   const before = following.current();
-  await writes(store).createToken({
+  await writes(store).createToken(storedSample({
     id: "AAAAAAAAAAAA",
-    kind: "project",
     name: "t",
-    tenantId: "acme",
-    projectId: "site",
-    userId: null,
-    role: "developer",
-    permissions: [],
-    models: [],
-    routes: [],
-    tools: [],
-    ipRanges: [],
     secrets: [],
     createdAtMs: 1,
     expiresAtMs: 2,
-    revokedAtMs: null,
     lifetimeMs: 1,
-  });
+  }));
   await until(() => following.current() !== before);
   const after = following.current();
   expect(after.tokens.has("AAAAAAAAAAAA")).toBe(true);

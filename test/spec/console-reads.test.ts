@@ -5,6 +5,7 @@ import { isShortage } from "../../src/admission/limit-store.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import { attemptOf, DAY_MS, HOUR_MS, rowOf } from "../contract/call-records.ts";
 import { type AdminWorld, openAdminWorld, type Told } from "../harness/admin.ts";
+import { storedSample } from "../harness/sample-tokens.ts";
 
 /** A Thursday in the middle of a month. */
 const NOW = Date.UTC(2026, 5, 18, 12, 30);
@@ -294,25 +295,14 @@ test("[d9.3] what needs somebody is listed, and tokens only for those who may li
   expect(seen).not.toContain("route busy");
   expect(seen).not.toContain("provider mine");
   await world.store.change(LOCAL_ACTOR, async (writer) => {
-    await writer.createToken({
+    await writer.createToken(storedSample({
       id: "T00000000001",
-      kind: "project",
       name: "old",
-      tenantId: "acme",
-      projectId: "site",
-      userId: null,
-      role: "developer",
-      permissions: [],
-      models: [],
-      routes: [],
-      tools: [],
-      ipRanges: [],
       secrets: [{ sha256: new Uint8Array(32).fill(9), retiresAtMs: null }],
       createdAtMs: NOW,
       lifetimeMs: 3 * DAY_MS,
       expiresAtMs: NOW + 3 * DAY_MS,
-      revokedAtMs: null,
-    });
+    }));
   });
   expect(await kinds("/tenants/acme/attention", "acme.admin")).toContain("token T00000000001");
   expect(await kinds("/projects/site/attention", "acme.site.maintainer")).toContain("token T00000000001");

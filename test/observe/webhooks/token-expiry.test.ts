@@ -2,27 +2,20 @@
 import { describe, expect, test } from "bun:test";
 import { eventIdOf } from "../../../src/core/record/event-id.ts";
 import { type NewEvent, NO_WEBHOOKS, type WebhookSet } from "../../../src/core/record/event.ts";
-import { type AccessToken, UNRESTRICTED } from "../../../src/core/identity.ts";
+import { type AccessToken } from "../../../src/core/identity.ts";
 import { watchTokenExpiry } from "../../../src/observe/webhooks/token-expiry.ts";
+import { sampleToken } from "../../harness/sample-tokens.ts";
 
 const DAY = 86_400_000;
 const NOW = 1_800_000_000_000;
-const token = (id: string, own: Partial<AccessToken> = {}): AccessToken => ({
+const token = (id: string, own: Partial<AccessToken> = {}): AccessToken => (sampleToken({
   id,
-  kind: "project",
   name: "ci",
-  tenantId: "acme",
-  projectId: "site",
-  userId: null,
-  role: "developer",
-  permissions: [],
-  ...UNRESTRICTED,
   secrets: [{ sha256: new Uint8Array(32), retiresAtMs: null }],
   createdAtMs: NOW,
   expiresAtMs: NOW + 365 * DAY,
-  revokedAtMs: null,
   ...own,
-});
+}));
 const SOMEBODY: WebhookSet = { ...NO_WEBHOOKS, size: 1 };
 
 function watched(tokens: readonly AccessToken[], webhooks = SOMEBODY) {

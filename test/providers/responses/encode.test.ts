@@ -6,10 +6,11 @@ import { parseChatRequest } from "../../../src/engine/request/parse.ts";
 import type { Principal } from "../../../src/core/identity.ts";
 import type { Json, JsonObject } from "../../../src/core/json.ts";
 import type { Target } from "../../../src/core/target.ts";
-import { GatewayError } from "../../../src/core/errors.ts";
+import type { GatewayError } from "../../../src/core/errors.ts";
 import { readAnswer, reasoning, responseOf, message, call, customCall } from "./events.ts";
 import { provider } from "../openai-compatible-calls.ts";
 import { targetFor } from "../../harness/targets.ts";
+import { refusedBy } from "../refused.ts";
 
 const ANYONE: Principal = {
   tokenId: "t",
@@ -39,15 +40,7 @@ function encoded(body: JsonObject, { id = "openai", model = "gpt-5-codex", targe
 function sent(body: JsonObject, where?: Where): Record<string, Json> {
   return JSON.parse(encoded(body, where).request.body) as Record<string, Json>;
 }
-function refusal(body: JsonObject, where?: Where): GatewayError {
-  try {
-    encoded(body, where);
-  } catch (thrown) {
-    if (thrown instanceof GatewayError) return thrown;
-    throw thrown;
-  }
-  throw new Error("the request was encoded");
-}
+const refusal = (body: JsonObject, where?: Where): GatewayError => refusedBy(() => encoded(body, where));
 
 describe("which models, and where", () => {
   const urlOf = (id: string, model: string, changes: Partial<Target> = {}): string =>
