@@ -119,7 +119,7 @@ async function openAll(base: Base, parts: ProcessParts): Promise<ServingGateway>
         ...notifications,
       }),
   });
-  const { storage, source, records, replicas, clients, notifications, metrics, limits } = common;
+  const { storage, source, clients, notifications, metrics, limits } = common;
   const routing = parts.openRouting(base, notifications.events);
   const targets = () => targetStandings(routing, systemClock.monotonic());
   const budgets = openBudgetUsage(limits, () => source.current());
@@ -164,14 +164,7 @@ function openObserver(
   closing.add(() => figures?.end());
   const observer = batched(
     observers(
-      [
-        log,
-        metrics,
-        budgets,
-        records.contentLog,
-        events.observer,
-        ...(integrations === null ? [] : [integrations]),
-      ],
+      [log, metrics, budgets, records.contentLog, events.observer, ...(integrations === null ? [] : [integrations])],
       onFault,
     ),
   );

@@ -107,7 +107,11 @@ const SUPERVISOR_PARTS = {
 /** Starts the workers, with what they have of their supervisor. */
 async function openPool(
   { options, log, closing, onFault }: Base,
-  parts: CommonParts<{ readonly upstream: UpstreamClient }, Pick<Metrics, "limitStoreAnswered" | "samples">, DeliveringIntegrations>,
+  parts: CommonParts<
+    { readonly upstream: UpstreamClient },
+    Pick<Metrics, "limitStoreAnswered" | "samples">,
+    DeliveringIntegrations
+  >,
   traffic: ChannelTraffic,
   port: number,
 ): Promise<WorkerPool> {

@@ -8,12 +8,7 @@
 // `limit-errors.ts` (`refusalError`). Rule: 429 with `retry-after`, unless there will never be room.
 import type { Clock } from "../core/clock.ts";
 import type { GatewayError } from "../core/errors.ts";
-import {
-  type Account,
-  type CallerLimits,
-  countsAttempts,
-  type LimitedTarget,
-} from "../core/configured/limit.ts";
+import { type Account, type CallerLimits, countsAttempts, type LimitedTarget } from "../core/configured/limit.ts";
 import type { LimitOutcome } from "../core/record/record.ts";
 import { isPending, type MaybePromise, whenReady } from "../core/maybe-promise.ts";
 import type { OnCharged } from "./budget-thresholds.ts";

@@ -27,9 +27,9 @@ import { providers } from "../providers/registry.ts";
 import { noLedger } from "../store/journal/ledger.ts";
 import type { ProxySettings } from "../wire/http/http-proxy.ts";
 import { ArgumentChecks } from "../mcp/tool-arguments.ts";
-import { type Base } from "./base.ts";
+import type { Base } from "./base.ts";
 import type { Machine } from "./machine.ts";
-import { type CommonParts } from "./open-common-parts.ts";
+import type { CommonParts } from "./open-common-parts.ts";
 import { openKept } from "./open-kept.ts";
 import { type ExternalClients, openUpstream } from "./open-external-clients.ts";
 

@@ -13,6 +13,9 @@ export interface Dialect {
 export const PLAIN_DIALECT: Dialect = { blocks: [], tools: [], toolChoices: [], messageRules: [] };
 
 /** Returns what one model understands. */
-export function dialectOf(provider: { readonly dialect: Dialect; dialectOf?(model: string): Dialect }, model: string): Dialect {
+export function dialectOf(
+  provider: { readonly dialect: Dialect; dialectOf?(model: string): Dialect },
+  model: string,
+): Dialect {
   return provider.dialectOf?.(model) ?? provider.dialect;
 }

@@ -18,23 +18,23 @@ function configuredRows(): readonly Readonly<Record<string, string>>[] {
       .slice(1)
       .map((row) =>
         Object.fromEntries(
-          [...row.matchAll(/^ *(?<name>plural|one|many|command|operation): "(?<word>[^"]*)",$/gm)].map(
-            ({ groups }) => [groups!["name"]!, groups!["word"]!],
-          ),
+          [...row.matchAll(/^ *(?<name>plural|one|many|command|operation): "(?<word>[^"]*)",$/gm)].map(({ groups }) => [
+            groups!["name"]!,
+            groups!["word"]!,
+          ]),
         ),
       ),
   );
 }
 
 describe("the nouns of the console", () => {
-  test.each(NOUNS.filter(({ path }) => !path.includes("/")).map(({ word, path, verbs }) => [path, word, verbs] as const))(
-    "/%s is `%s` on the command line",
-    (path, word, verbs) => {
-      const place = ["tenants", "projects", "gateway", "sessions", "views"].includes(path) ? "" : "/tenants/acme";
-      const verb = verbs.includes("list") ? "list" : "get";
-      expect(commandOf({ path: `/v1/admin${place}/${path}` })).toMatch(new RegExp(`^dragoman ${word} ${verb}\\b`));
-    },
-  );
+  test.each(
+    NOUNS.filter(({ path }) => !path.includes("/")).map(({ word, path, verbs }) => [path, word, verbs] as const),
+  )("/%s is `%s` on the command line", (path, word, verbs) => {
+    const place = ["tenants", "projects", "gateway", "sessions", "views"].includes(path) ? "" : "/tenants/acme";
+    const verb = verbs.includes("list") ? "list" : "get";
+    expect(commandOf({ path: `/v1/admin${place}/${path}` })).toMatch(new RegExp(`^dragoman ${word} ${verb}\\b`));
+  });
 
   test("objects of the configuration have the words of the API, and their commands those of the command line", () => {
     const rows = configuredRows();

@@ -23,7 +23,7 @@ import { CHAT_COMPLETIONS } from "../../src/operations/chat/chat-completions.ts"
 import { LEAST_BODY_BOUNDS } from "../../src/core/request/body-bounds.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import type { StoredCredential } from "../../src/core/configured/credential.ts";
-import { type AccessToken, type Permission } from "../../src/core/identity.ts";
+import type { AccessToken, Permission } from "../../src/core/identity.ts";
 import { NO_LIMITS } from "../../src/core/configured/limit.ts";
 import type { CallRecord } from "../../src/core/record/record.ts";
 import { NO_TOOL_SERVERS } from "../../src/core/configured/tool.ts";

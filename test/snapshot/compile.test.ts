@@ -1,7 +1,7 @@
 // File, store and environment compiled: which providers are enabled, where each key is sent, what is reported to the operator.
 import { describe, expect, test } from "bun:test";
 import { readEnvironment } from "../../src/config/environment.ts";
-import { type AccessToken } from "../../src/core/identity.ts";
+import type { AccessToken } from "../../src/core/identity.ts";
 import type { Snapshot } from "../../src/core/snapshot.ts";
 import { compileSnapshot, configurationNotices } from "../../src/snapshot/compile.ts";
 import { parseConfiguration } from "../../src/snapshot/configuration.ts";

@@ -102,16 +102,17 @@ async function openStore(): Promise<Store> {
   await writes(store).createProject({ id: "default", tenantId: "default", name: "Default" });
   return store;
 }
-const token = (id: string): StoredToken => (storedSample({
-  id,
-  name: id,
-  tenantId: "default",
-  projectId: "default",
-  secrets: [{ sha256: new Uint8Array(32).fill(1), retiresAtMs: null }],
-  createdAtMs: Date.now(),
-  expiresAtMs: Date.now() + DAY_MS,
-  lifetimeMs: DAY_MS,
-}));
+const token = (id: string): StoredToken =>
+  storedSample({
+    id,
+    name: id,
+    tenantId: "default",
+    projectId: "default",
+    secrets: [{ sha256: new Uint8Array(32).fill(1), retiresAtMs: null }],
+    createdAtMs: Date.now(),
+    expiresAtMs: Date.now() + DAY_MS,
+    lifetimeMs: DAY_MS,
+  });
 describe("the store", () => {
   test("a read that never settles delays neither later reads nor a reload, and its late answer replaces nothing newer", async () => {
     let answerFirst: ((identities: Identities) => void) | null = null;

@@ -245,14 +245,16 @@ test("a change of a token leaves everything else of the snapshot as the very sam
   await put("provider", "openai", { api_key: "of-acme" });
   const following = await follow();
   const before = following.current();
-  await writes(store).createToken(storedSample({
-    id: "AAAAAAAAAAAA",
-    name: "t",
-    secrets: [],
-    createdAtMs: 1,
-    expiresAtMs: 2,
-    lifetimeMs: 1,
-  }));
+  await writes(store).createToken(
+    storedSample({
+      id: "AAAAAAAAAAAA",
+      name: "t",
+      secrets: [],
+      createdAtMs: 1,
+      expiresAtMs: 2,
+      lifetimeMs: 1,
+    }),
+  );
   await until(() => following.current() !== before);
   const after = following.current();
   expect(after.tokens.has("AAAAAAAAAAAA")).toBe(true);

@@ -295,14 +295,16 @@ test("[d9.3] what needs somebody is listed, and tokens only for those who may li
   expect(seen).not.toContain("route busy");
   expect(seen).not.toContain("provider mine");
   await world.store.change(LOCAL_ACTOR, async (writer) => {
-    await writer.createToken(storedSample({
-      id: "T00000000001",
-      name: "old",
-      secrets: [{ sha256: new Uint8Array(32).fill(9), retiresAtMs: null }],
-      createdAtMs: NOW,
-      lifetimeMs: 3 * DAY_MS,
-      expiresAtMs: NOW + 3 * DAY_MS,
-    }));
+    await writer.createToken(
+      storedSample({
+        id: "T00000000001",
+        name: "old",
+        secrets: [{ sha256: new Uint8Array(32).fill(9), retiresAtMs: null }],
+        createdAtMs: NOW,
+        lifetimeMs: 3 * DAY_MS,
+        expiresAtMs: NOW + 3 * DAY_MS,
+      }),
+    );
   });
   expect(await kinds("/tenants/acme/attention", "acme.admin")).toContain("token T00000000001");
   expect(await kinds("/projects/site/attention", "acme.site.maintainer")).toContain("token T00000000001");

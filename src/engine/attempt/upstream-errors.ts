@@ -8,7 +8,12 @@ import { memoizeBounded, memoizePerObject } from "../../core/memoization.ts";
 import { secretRemover } from "../../core/text/redaction.ts";
 import { type Credential, secretsOf, type Target } from "../../core/target.ts";
 import type { Provider } from "../../providers/provider.ts";
-import { type FailureClass, MalformedAnswer, StreamError, type UpstreamFailure } from "../../providers/upstream-failure.ts";
+import {
+  type FailureClass,
+  MalformedAnswer,
+  StreamError,
+  type UpstreamFailure,
+} from "../../providers/upstream-failure.ts";
 import { formatRetryAfter } from "../../wire/retry-after.ts";
 import { UpstreamFault, type UpstreamFaultKind } from "../../wire/upstream.ts";
 

@@ -63,7 +63,9 @@ function marked(request: ChatRequest, { most, inTools, inAnswers }: CacheMarks):
         places.includes(index) ? { ...message, [CACHE_MARK]: SHORT_MARK } : message,
       ),
     }),
-    ...(tool !== -1 && { params: { ...params, tools: tools.with(tool, { ...tools[tool]!, [CACHE_MARK]: SHORT_MARK }) } }),
+    ...(tool !== -1 && {
+      params: { ...params, tools: tools.with(tool, { ...tools[tool]!, [CACHE_MARK]: SHORT_MARK }) },
+    }),
   });
 }
 

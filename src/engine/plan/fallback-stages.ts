@@ -1,7 +1,13 @@
 // The stages of fallbacks: those that a request names, those of its route, and those to which a budget redirects calls. A
 // fallback may be another route, which takes the call over with fallbacks of its own.
 import type { ChatRequest, EntryAuthor } from "../../core/chat.ts";
-import { DIRECT_ROUTE, isConditional, type Route, type RouteFallback, type RouteTarget } from "../../core/configured/route.ts";
+import {
+  DIRECT_ROUTE,
+  isConditional,
+  type Route,
+  type RouteFallback,
+  type RouteTarget,
+} from "../../core/configured/route.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
 import { compileFallback } from "../../routing/compile-routes.ts";

@@ -3,7 +3,14 @@
 import type { ChatRequest } from "../../core/chat.ts";
 import { DEFAULT_RETRIES, type EntryCondition, type Route, type RouteTarget } from "../../core/configured/route.ts";
 import { cachesPrompts } from "../../core/snapshot.ts";
-import { type Caller, type Origin, PlannedCandidate, type RouteCandidate, type RouteStage, type Serving } from "./candidate.ts";
+import {
+  type Caller,
+  type Origin,
+  PlannedCandidate,
+  type RouteCandidate,
+  type RouteStage,
+  type Serving,
+} from "./candidate.ts";
 import type { Verdict } from "./eligibility.ts";
 import { stickyKeyOf } from "./sticky-key.ts";
 

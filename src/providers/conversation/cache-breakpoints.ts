@@ -34,7 +34,11 @@ export function withBreakpoints(message: Message): Message {
   const parts: readonly ContentPart[] =
     typeof content === "string" ? [{ type: "text", text: content }] : (content ?? []);
   const marksLast = isObject(mark) && content !== "" && parts.length > 0;
-  if (!marksLast && mark === undefined && !(Array.isArray(content) && parts.some((part) => part[CACHE_MARK] !== undefined)))
+  if (
+    !marksLast &&
+    mark === undefined &&
+    !(Array.isArray(content) && parts.some((part) => part[CACHE_MARK] !== undefined))
+  )
     return message;
   const marked = marksLast ? [...parts.slice(0, -1), { ...parts.at(-1)!, [CACHE_MARK]: mark }] : parts;
   const written = marked.map(withBreakpoint);

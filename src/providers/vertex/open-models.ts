@@ -9,6 +9,7 @@ import { mistral as mistralRow, MISTRAL_CALL_IDS } from "../openai-compatible/ro
 import type { Provider } from "../provider.ts";
 import { GLOBAL_ADDRESS, pathStep, vertexAddress } from "./address.ts";
 import { ownName } from "./models.ts";
+import { OPENAI_ONLY } from "../openai-compatible/features.ts";
 
 const DEFAULT_VERSION = "v1";
 
@@ -20,21 +21,7 @@ const COMMON = {
   baseUrl: GLOBAL_ADDRESS,
   keyVariables: [],
   conversation: likeVllm("https://docs.cloud.google.com/vertex-ai/generative-ai/docs/maas/call-open-model-apis"),
-  lacks: [
-    "input_audio",
-    "video_url",
-    "file",
-    "document",
-    "verbosity",
-    "modalities",
-    "audio",
-    "prediction",
-    "service_tier",
-    "store",
-    "prompt_cache_key",
-    "safety_identifier",
-    "web_search_options",
-  ],
+  lacks: [...OPENAI_ONLY, "input_audio", "video_url", "file", "document"],
 } as const satisfies OpenAICompatibleRow;
 
 export const openModels: Provider = openAICompatibleProvider({

@@ -2,20 +2,21 @@
 import { describe, expect, test } from "bun:test";
 import { eventIdOf } from "../../../src/core/record/event-id.ts";
 import { type NewEvent, NO_WEBHOOKS, type WebhookSet } from "../../../src/core/record/event.ts";
-import { type AccessToken } from "../../../src/core/identity.ts";
+import type { AccessToken } from "../../../src/core/identity.ts";
 import { watchTokenExpiry } from "../../../src/observe/webhooks/token-expiry.ts";
 import { sampleToken } from "../../harness/sample-tokens.ts";
 
 const DAY = 86_400_000;
 const NOW = 1_800_000_000_000;
-const token = (id: string, own: Partial<AccessToken> = {}): AccessToken => (sampleToken({
-  id,
-  name: "ci",
-  secrets: [{ sha256: new Uint8Array(32), retiresAtMs: null }],
-  createdAtMs: NOW,
-  expiresAtMs: NOW + 365 * DAY,
-  ...own,
-}));
+const token = (id: string, own: Partial<AccessToken> = {}): AccessToken =>
+  sampleToken({
+    id,
+    name: "ci",
+    secrets: [{ sha256: new Uint8Array(32), retiresAtMs: null }],
+    createdAtMs: NOW,
+    expiresAtMs: NOW + 365 * DAY,
+    ...own,
+  });
 const SOMEBODY: WebhookSet = { ...NO_WEBHOOKS, size: 1 };
 
 function watched(tokens: readonly AccessToken[], webhooks = SOMEBODY) {

@@ -62,9 +62,7 @@ function translatedPart(part: Json, path: string, { left, speaker }: PartsContex
   noteOthers(part, type, left);
   const said = partOfType(part, type, path, left);
   // both ask for the conversation up to here to be kept for later requests
-  return said !== null && isExplicit(part["prompt_cache_breakpoint"])
-    ? { ...said, [CACHE_MARK]: SHORT_MARK }
-    : said;
+  return said !== null && isExplicit(part["prompt_cache_breakpoint"]) ? { ...said, [CACHE_MARK]: SHORT_MARK } : said;
 }
 
 /** https://platform.openai.com/docs/guides/prompt-caching */

@@ -70,6 +70,13 @@ const AZURE_RESPONSES: ResponsesModels = {
   reasoningFormat: "azure-openai-responses-v1",
   address: azureResponsesAddress,
 };
+const NATIVE_RESPONSES = {
+  path: azureResponsesAddress,
+  source: AZURE_RESPONSES.source,
+  encryptedReasoning: OPENAI_REASONING,
+  foreignSeal: FOREIGN_TO_OPENAI,
+  refusesOpenReasoning: true,
+} as const;
 
 const deployment: ParameterRewrite = {
   support: "mapped",
@@ -88,15 +95,7 @@ export const azure: OpenAICompatibleRow = {
   label: "Azure OpenAI",
   docs: "https://learn.microsoft.com/en-us/azure/foundry/reference/rest/chat-create-chat-completion",
   baseUrl: "https://{resource}.openai.azure.com",
-  native: {
-    responses: {
-      path: AZURE_RESPONSES.address!,
-      source: AZURE_RESPONSES.source,
-      encryptedReasoning: OPENAI_REASONING,
-      foreignSeal: FOREIGN_TO_OPENAI,
-      refusesOpenReasoning: true,
-    },
-  },
+  native: { responses: NATIVE_RESPONSES },
   baseUrlVariables: ["AZURE_OPENAI_ENDPOINT", "AZURE_API_BASE"],
   keyVariables: ["AZURE_OPENAI_API_KEY", "AZURE_API_KEY"],
   credentials: ["key", "entra"],
@@ -188,13 +187,7 @@ export const azureAi: OpenAICompatibleRow = {
   docs: "https://learn.microsoft.com/en-us/azure/ai-foundry/foundry-models/how-to/inference",
   baseUrl: "https://{resource}.services.ai.azure.com/openai/v1",
   native: {
-    responses: {
-      path: AZURE_RESPONSES.address!,
-      source: AZURE_RESPONSES.source,
-      encryptedReasoning: OPENAI_REASONING,
-      foreignSeal: FOREIGN_TO_OPENAI,
-      refusesOpenReasoning: true,
-    },
+    responses: NATIVE_RESPONSES,
     messages: {
       path: "/anthropic/v1/messages",
       source: "https://platform.claude.com/docs/en/build-with-claude/claude-in-microsoft-foundry",

@@ -12,7 +12,7 @@ import { watsonxEmbeddings } from "../tasks/watsonx-embeddings.ts";
 import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 import { azure, azureAi } from "./azure.ts";
 import { databricks } from "./databricks.ts";
-import { UNKNOWN_TO_HOSTS } from "../features.ts";
+import { OPENAI_ONLY, UNKNOWN_TO_HOSTS } from "../features.ts";
 
 /**
  * types/defines/ai.d.ts in the vendor's runtime states what newer models accept. Codes:
@@ -149,21 +149,7 @@ const digitalocean: OpenAICompatibleRow = {
     everyPart: ["cache_control"],
     tools: ["cache_control"],
   }),
-  lacks: [
-    "verbosity",
-    "modalities",
-    "audio",
-    "prediction",
-    "service_tier",
-    "prompt_cache_key",
-    "web_search_options",
-    "safety_identifier",
-    "store",
-    "input_audio",
-    "video_url",
-    "file",
-    "document",
-  ],
+  lacks: [...OPENAI_ONLY, "input_audio", "video_url", "file", "document"],
   cells: {
     reasoning_effort: native("for Anthropic models, a share of max_completion_tokens"),
     max_completion_tokens: native("256 or more; max_tokens has no such minimum"),

@@ -5,6 +5,7 @@ import { isObject, type Json } from "../../../core/json.ts";
 import { openTable } from "../../conversation/conversation-members.ts";
 import { jsonObjectAsSchema, stopAsList, VENDOR_CHOICES } from "../quirks.ts";
 import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
+import { OPENAI_ONLY } from "../features.ts";
 
 /**
  * The server reads a named function as auto, without an error:
@@ -152,20 +153,7 @@ const sglang: OpenAICompatibleRow = {
     tokens: true,
   },
   conversation: openTable("https://github.com/sgl-project/sglang"),
-  lacks: [
-    "verbosity",
-    "modalities",
-    "audio",
-    "prediction",
-    "service_tier",
-    "prompt_cache_key",
-    "web_search_options",
-    "safety_identifier",
-    "store",
-    "input_audio",
-    "file",
-    "document",
-  ],
+  lacks: [...OPENAI_ONLY, "input_audio", "file", "document"],
   cells: {
     tools: native("requires --tool-call-parser"),
     reasoning_effort: native("depends on the model's template"),
@@ -284,19 +272,7 @@ const localai: OpenAICompatibleRow = {
   rerank: { docs: "https://localai.io/features/reranker/" },
   embeddings: { docs: "https://localai.io/features/embeddings/", mostInputs: 2048, tokens: true },
   conversation: openTable("https://github.com/mudler/LocalAI/blob/master/core/schema/openai.go"),
-  lacks: [
-    "verbosity",
-    "modalities",
-    "audio",
-    "prediction",
-    "service_tier",
-    "prompt_cache_key",
-    "web_search_options",
-    "safety_identifier",
-    "store",
-    "file",
-    "document",
-  ],
+  lacks: [...OPENAI_ONLY, "file", "document"],
   cells: {
     tools: native("depends on the backend"),
     response_format: native("llama.cpp backend only"),
@@ -329,20 +305,12 @@ const tgi: OpenAICompatibleRow = {
   },
   conversation: openTable("https://github.com/huggingface/text-generation-inference/blob/main/docs/openapi.json"),
   lacks: [
+    ...OPENAI_ONLY,
     "n",
     "logit_bias",
     "user",
     "parallel_tool_calls",
     "reasoning_effort",
-    "verbosity",
-    "modalities",
-    "audio",
-    "prediction",
-    "service_tier",
-    "prompt_cache_key",
-    "web_search_options",
-    "safety_identifier",
-    "store",
     "input_audio",
     "video_url",
     "file",
