@@ -4,7 +4,6 @@
 // (`cut`), `engine/stream/stream-session.ts`. Rule: Calls may finish within `server.drain_s`; then an error event
 // `shutting_down` and `[DONE]`.
 import { type BudgetUsage, openBudgetUsage } from "./admission/budget-usage.ts";
-import type { Peers } from "./engine/call/received-call.ts";
 import { handleCall } from "./engine/handle.ts";
 import type { ChatContext } from "./engine/call/context.ts";
 import { targetStandings } from "./engine/plan/open-routing.ts";
@@ -16,7 +15,7 @@ import { systemClock } from "./core/clock.ts";
 import type { Snapshot } from "./core/snapshot.ts";
 import { sharedTurns } from "./http/admin/turns.ts";
 import { openConsoleFiles } from "./http/console/console-files.ts";
-import { createApp } from "./http/app.ts";
+import { type AdminSources, type ConsoleSources, createApp } from "./http/app.ts";
 import type { ProcessStanding, Standing } from "./http/standing.ts";
 import { openServer, type OpenServer } from "./http/server.ts";
 import { refuseUnservedWith } from "./http/unserved-operations.ts";
@@ -109,7 +108,7 @@ async function openAll(base: Base, parts: ProcessParts): Promise<ServingGateway>
     openClients: (source) => openExternalClients(base, source, parts.machine),
     openMetrics: ({ source, records, replicas, clients, notifications }, limits) =>
       openGatewayMetrics(source, {
-        targets,
+        targets: () => targets(),
         limits,
         budgets: () => budgets,
         replicas,
@@ -250,8 +249,13 @@ async function openListener(base: Base, common: ServingParts, listener: Listener
 
 /** Opens everything that is served beside the operations. */
 function openApp(
-  { options, loaded, closing, log }: Base,
-  {
+  base: Base,
+  common: ServingParts,
+  { context, observer, standing, figures, parts: { machine } }: ListenerParts,
+  ending: Ending,
+): ReturnType<typeof createApp> {
+  const { options, closing } = base;
+  const {
     storage: { store, keys },
     source,
     records: { ledger, calls, contents, contentLog },
@@ -259,32 +263,13 @@ function openApp(
     clients: { logins, toolServers },
     metrics,
     limits,
-  }: ServingParts,
-  { context, observer, standing, figures, parts: { machine } }: ListenerParts,
-  ending: Ending,
-): ReturnType<typeof createApp> {
+  } = common;
   const database = databasePlace(options);
   const [simulations, auditReads] = [openSimulations({ place: database }), openAuditReads(database)];
   closing.beside(() => Promise.all([simulations.close(), auditReads.close()]));
   return createApp({
     clock: systemClock,
-    ...(options.hasConsole && {
-      console: {
-        store,
-        upstream: context.upstream,
-        warn: (message) => log.warn({ source: "console" }, message),
-        files: openConsoleFiles(consoleFile),
-        settings: () => source.configuration().console,
-        call: (operation, request, { token, session, peer }) =>
-          handleCall(
-            operation,
-            request,
-            { ...context, way: { via: "console", sessionId: session.id } },
-            peersOf(peer),
-            token,
-          ),
-      },
-    }),
+    ...(options.hasConsole && { console: consoleSources(base, common, context) }),
     version: VERSION,
     snapshot: () => source.current(),
     models: { providers, builtIn: BUILT_IN_MODELS },
@@ -300,12 +285,6 @@ function openApp(
     standing,
     refuseUnserved: refuseUnservedWith(context),
     kept: context,
-    mcp: {
-      toolServers,
-      call: (operation, request, token, peer) => handleCall(operation, request, context, peersOf(peer), token),
-      kept: context.kept,
-      isEnding: () => ending.isEnding,
-    },
     admin: {
       store,
       limits,
@@ -324,17 +303,7 @@ function openApp(
       turns: machine === null ? undefined : sharedTurns(machine.slots),
       toolServers,
       cache: context.cache,
-      started: {
-        configurationFile: loaded.file,
-        host: options.host,
-        port: options.port,
-        workers: options.workers,
-        database: options.databaseUrl === null ? "sqlite" : "postgresql",
-        limitStore: options.limitStore === null ? "memory" : "valkey",
-        hasConsole: options.hasConsole,
-        calls: options.calls,
-        audit: options.audit,
-      },
+      started: startedGateway(base),
       auditSigner: () => auditSigner(options.audit.signingKey, keys.read()[0]!),
       call: (operation, request, token) =>
         handleCall(operation, request, { ...context, ignoresDrains: true }, null, token),
@@ -342,9 +311,36 @@ function openApp(
   });
 }
 
-/** The connection of a request that was received as another one. */
-function peersOf(peer: string | null): Peers {
-  return { requestIP: () => (peer === null ? null : { address: peer }) };
+function consoleSources({ log }: Base, { storage, source }: ServingParts, context: ChatContext): ConsoleSources {
+  return {
+    store: storage.store,
+    upstream: context.upstream,
+    warn: (message) => log.warn({ source: "console" }, message),
+    files: openConsoleFiles(consoleFile),
+    settings: () => source.configuration().console,
+    call: (operation, request, { token, session, peer }) =>
+      handleCall(
+        operation,
+        request,
+        { ...context, way: { via: "console", sessionId: session.id } },
+        { requestIP: () => (peer === null ? null : { address: peer }) },
+        token,
+      ),
+  };
+}
+
+function startedGateway({ options, loaded }: Base): AdminSources["started"] {
+  return {
+    configurationFile: loaded.file,
+    host: options.host,
+    port: options.port,
+    workers: options.workers,
+    database: options.databaseUrl === null ? "sqlite" : "postgresql",
+    limitStore: options.limitStore === null ? "memory" : "valkey",
+    hasConsole: options.hasConsole,
+    calls: options.calls,
+    audit: options.audit,
+  };
 }
 
 /** Says that the first start has not made the first project and token yet, which it does last; `null` when they exist. */
