@@ -4,6 +4,7 @@
 // (`cut`), `engine/stream/stream-session.ts`. Rule: Calls may finish within `server.drain_s`; then an error event
 // `shutting_down` and `[DONE]`.
 import { type BudgetUsage, openBudgetUsage } from "./admission/budget-usage.ts";
+import type { Peers } from "./engine/call/received-call.ts";
 import { handleCall } from "./engine/handle.ts";
 import type { ChatContext } from "./engine/call/context.ts";
 import { targetStandings } from "./engine/plan/open-routing.ts";
@@ -285,6 +286,12 @@ function openApp(
     standing,
     refuseUnserved: refuseUnservedWith(context),
     kept: context,
+    mcp: {
+      toolServers,
+      call: (operation, request, token, peer) => handleCall(operation, request, context, peersOf(peer), token),
+      kept: context.kept,
+      isEnding: () => ending.isEnding,
+    },
     admin: {
       store,
       limits,
@@ -323,7 +330,7 @@ function consoleSources({ log }: Base, { storage, source }: ServingParts, contex
         operation,
         request,
         { ...context, way: { via: "console", sessionId: session.id } },
-        { requestIP: () => (peer === null ? null : { address: peer }) },
+        peersOf(peer),
         token,
       ),
   };
@@ -341,6 +348,11 @@ function startedGateway({ options, loaded }: Base): AdminSources["started"] {
     calls: options.calls,
     audit: options.audit,
   };
+}
+
+/** The connection of a request that was received as another one. */
+function peersOf(peer: string | null): Peers {
+  return { requestIP: () => (peer === null ? null : { address: peer }) };
 }
 
 /** Says that the first start has not made the first project and token yet, which it does last; `null` when they exist. */
