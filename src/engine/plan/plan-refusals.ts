@@ -4,10 +4,13 @@ import { type ErrorCode, GatewayError } from "../../core/errors.ts";
 import type { PlannedCall, RouteCandidate, RouteStage } from "./candidate.ts";
 import type { PassedOver } from "./stage.ts";
 
-/** Throws the last refusal when no target is permitted, whatever the health of the targets is. */
+/**
+ * Throws the last refusal when none of the targets that are for this call is permitted, whatever their health is. That
+ * none is for the call is told by `noneEligible`.
+ */
 export function requireSomePermitted(stages: readonly RouteStage[]): void {
-  const candidates = stages.flatMap((stage) => stage.candidates);
-  if (!candidates.some(isPermitted)) candidates.at(-1)!.permit();
+  const candidates = stages.flatMap((stage) => stage.candidates).filter(({ passedOver }) => passedOver === null);
+  if (!candidates.some(isPermitted)) candidates.at(-1)?.permit();
 }
 
 function isPermitted(candidate: RouteCandidate): boolean {
