@@ -8,13 +8,17 @@ import { turnTime } from "../harness/turned-time.ts";
 import { printedSeed } from "../harness/chance.ts";
 import {
   ELSEWHERE_STATUSES,
+  fallbackName,
   type Heard,
   heardBy,
+  isMeant,
   modelAt,
+  nameOf,
   type Outcome,
   type Ran,
   REQUEST_FAULTS,
   run,
+  SHARE,
   type World,
   worlds,
 } from "./engine-worlds.ts";
@@ -42,6 +46,16 @@ const TIME_LIMITS: ReadonlySet<Fault["kind"]> = new Set(["no_connection", "stall
 
 function retriesOf({ retries }: World, { caller: { numRetries } }: Outcome): number {
   return numRetries ?? retries;
+}
+
+/** Targets and fallbacks that are not for all calls. A target that cannot take the request is judged by another rule. */
+function conditionalEntries(places: World["places"], second: World["second"], fallback: World["fallback"]) {
+  return [
+    ...[...places, ...second]
+      .filter(({ isUnfit, condition }) => !isUnfit && condition !== "none")
+      .map((place) => ({ name: nameOf(place), condition: place.condition })),
+    ...(fallback === null ? [] : [{ name: fallbackName(fallback), condition: fallback.condition }]),
+  ];
 }
 
 const INVARIANTS: Readonly<Record<string, Judge>> = {
@@ -108,7 +122,8 @@ const INVARIANTS: Readonly<Record<string, Judge>> = {
   ) => {
     // the breakers and waits of other targets are those of this call alone
     if (retryTimeouts || callers.length > 1 || breakerFailures < 5) return null;
-    const targets = [...places.filter(({ isUnfit }) => !isUnfit).map(({ at }) => at), ...fallbacks].map(modelAt);
+    const own = places.filter(({ isUnfit, condition }) => !isUnfit && isMeant(condition, callers[0]!) === true);
+    const targets = [...own.map(nameOf), ...fallbacks.map(modelAt)];
     for (const [index, attempt] of attempts.entries()) {
       if (isRequestFault(attempt)) return null;
       const next = attempts[index + 1];
@@ -127,6 +142,54 @@ const INVARIANTS: Readonly<Record<string, Judge>> = {
     tookMs <= timeoutMs + 50 || pauseMs > 0 ? null : `${tookMs} of ${timeoutMs} ms`,
   "a target that cannot take the request is never called": ({ attempts }) =>
     attempts.find((attempt) => modelOf(attempt) === "unfit")?.mark ?? null,
+  "a target or fallback whose condition is false or fails is never called, and the plan gives the reason": (
+    { attempts, caller, record },
+    _,
+    { places, second, fallback },
+  ) => {
+    const entries = conditionalEntries(places, second, fallback).filter(
+      ({ condition }) => isMeant(condition, caller) === false,
+    );
+    const called = attempts.find((attempt) => entries.some(({ name }) => name === keyOf(attempt)));
+    if (called !== undefined) return `${keyOf(called)} was called`;
+    for (const { name, condition } of entries) {
+      const why = record!.plan.find(({ target }) => target === name)?.why ?? null;
+      const fails = condition === "fails" || (condition === "tier" && caller.tier === null);
+      if (why !== null && !why.includes(fails ? "`when` could not be evaluated: " : "`when` is false"))
+        return `${name}: ${why}`;
+    }
+    return null;
+  },
+  "a target whose condition is true, or in whose share the call is, is not passed over for it": (
+    { caller, record },
+    _,
+    { places, second, fallback },
+  ) => {
+    for (const { name, condition } of conditionalEntries(places, second, fallback)) {
+      if (isMeant(condition, caller) !== true) continue;
+      const passed = record!.plan.find(({ target, refused }) => target === name && refused === "target_not_eligible");
+      if (passed !== undefined) return `${name}: ${passed.why}`;
+    }
+    return null;
+  },
+  "a call that nothing is for is refused before anything is sent, and no other is": (
+    { caller, attempts, record, status: code },
+    { code: heard },
+    { places, second, fallback },
+  ) => {
+    const all = [
+      ...places.map(({ condition }) => condition),
+      ...(fallback === null ? [] : [fallback.condition]),
+      ...caller.fallbacks.map(() => "none" as const),
+      ...(caller.fallsToRoute ? second.map(({ condition }) => condition) : []),
+    ].map((condition) => isMeant(condition, caller));
+    const isRefused = heard === "target_not_eligible";
+    if (isRefused) {
+      if (all.includes(true)) return "refused, although something is for it";
+      return attempts.length === 0 && code === 400 && record!.attempts.length === 0 ? null : "refused and sent";
+    }
+    return all.every((meant) => meant === false) && heard !== null ? heard : null;
+  },
   "after the client has left nothing begins": ({ attempts, leftMs }) =>
     leftMs === null ? null : (attempts.find(({ startedMs }) => startedMs > leftMs)?.mark ?? null),
   "one record, with every attempt": ({ records, record, attempts }) =>
@@ -183,7 +246,9 @@ async function holds(
 /** One target of the route answers, whatever the others do. */
 function withOneHealthy(world: World): World {
   const { at } = world.places[Math.abs(world.chance) % world.places.length]!;
-  const places = world.places.map((place) => (place.at === at ? { at, isUnfit: false } : place));
+  const places = world.places.map((place) =>
+    place.at === at ? { at, isUnfit: false, condition: "none" as const } : place,
+  );
   const scripts = world.scripts.map((script, index) => (index === at ? [OK] : script));
   return { ...world, places, scripts, callers: world.callers.map((caller) => ({ ...caller, leavesAfterMs: null })) };
 }
@@ -197,8 +262,40 @@ function isExcused({ attempts, tookMs, caller: { timeoutMs } }: Outcome, { conte
 }
 
 describe("every call", () => {
-  test("[d7.1] [d7.2] [d7.3] [d7.4] [d7.6] [d7.7] keeps the invariants, over random routes, faults and clients", async () => {
+  test("[d7.1] [d7.2] [d7.3] [d7.4] [d7.6] [d7.7] [d16.1] keeps the invariants, over random routes, faults and clients", async () => {
     await holds(RUNS, (world) => world);
+  }, 240_000);
+
+  test("[d16.1] is in a share as often as the share says, and then goes there before the other targets of its order", async () => {
+    let calls = 0;
+    let inside = 0;
+    await holds(
+      RUNS,
+      (world) => ({
+        ...world,
+        places: world.places.map((place, index) => ({
+          ...place,
+          isUnfit: false,
+          condition: index === world.places.length - 1 ? ("share" as const) : ("none" as const),
+        })),
+        callers: world.callers.map((caller) => ({ ...caller, leavesAfterMs: null })),
+      }),
+      ({ outcomes }, { places }) => {
+        const canary = nameOf(places.at(-1)!);
+        for (const { record, id } of outcomes) {
+          const line = record!.plan.find(({ target }) => target === canary);
+          const isOutside = line?.why.includes(`not in its share of ${SHARE} %`) === true;
+          calls += 1;
+          if (isOutside) {
+            if (record!.attempts.some(({ provider, model }) => `${provider}:${model}` === canary)) throw new Error(`${id} went to ${canary}`);
+          } else inside += 1;
+        }
+      },
+    );
+    const expected = (calls * SHARE) / 100;
+    // six standard deviations: by chance once in 500 million runs
+    const bound = 6 * Math.sqrt(expected * (1 - SHARE / 100));
+    expect(Math.abs(inside - expected)).toBeLessThan(bound);
   }, 240_000);
 
   test("[d7.3] [d7.5] with one healthy target left succeeds within its deadline", async () => {

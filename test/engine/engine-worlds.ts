@@ -1,6 +1,6 @@
 // Random worlds for the engine: routes, fallbacks, upstreams that fail, clients that leave; and one run of such a world through the whole gateway in turned time.
 import fc from "fast-check";
-import type { Route, StrategyType } from "../../src/core/configured/route.ts";
+import type { EntryCondition, Route, StrategyType } from "../../src/core/configured/route.ts";
 import type { LimitStore } from "../../src/admission/limit-store.ts";
 import { type LimitSet, NO_LIMITS } from "../../src/core/configured/limit.ts";
 import type { CallRecord } from "../../src/core/record/record.ts";
@@ -11,11 +11,22 @@ import { readStream } from "../harness/sse.ts";
 import type { TurnedTime } from "../harness/turned-time.ts";
 import { chanceOf } from "../../src/simulation/chance.ts";
 
-/** A place in a route: an upstream, and whether it can take the request at all. */
+/** A place in a route: an upstream, whether it can take the request at all, and which calls it is for. */
 export interface Place {
   readonly at: number;
   readonly isUnfit: boolean;
+  readonly condition: Condition;
 }
+
+/** `tier` cannot be evaluated for callers without one, and `fails` for nobody. */
+type Condition = "none" | "stream" | "tier" | "fails" | "share";
+
+const WHENS = {
+  stream: "request.stream",
+  tier: 'request.metadata.tier == "gold"',
+  fails: "request.metadata.missing > 5",
+} as const satisfies Partial<Record<Condition, string>>;
+export const SHARE = 30;
 
 export interface Caller {
   readonly startMs: number;
@@ -25,6 +36,7 @@ export interface Caller {
   readonly fallbacks: readonly number[];
   readonly fallsToRoute: boolean;
   readonly dict: number | null;
+  readonly tier: "gold" | "silver" | null;
   /** Milliseconds after its start; null: it stays. */
   readonly leavesAfterMs: number | null;
   /** Before each read. */
@@ -44,6 +56,8 @@ export interface World {
   readonly retryTimeouts: boolean;
   readonly headHoldMs: number;
   readonly policy: number | null;
+  /** The route's own fallback. */
+  readonly fallback: Pick<Place, "at" | "condition"> | null;
   readonly scripts: readonly (readonly Fault[])[];
   readonly callers: readonly Caller[];
   readonly chance: number;
@@ -113,9 +127,14 @@ const fault: fc.Arbitrary<Fault> = fc.oneof(
   },
 );
 const upstream = fc.integer({ min: 0, max: UPSTREAMS.length - 1 });
+const condition = fc.oneof(
+  { weight: 6, arbitrary: fc.constant("none" as const) },
+  { weight: 4, arbitrary: fc.constantFrom("stream" as const, "tier" as const, "fails" as const, "share" as const) },
+);
 const place: fc.Arbitrary<Place> = fc.record({
   at: upstream,
   isUnfit: fc.integer({ min: 0, max: 7 }).map((drawn) => drawn === 0),
+  condition,
 });
 const places = (least: number) => fc.uniqueArray(place, { minLength: least, maxLength: 3, selector: ({ at }) => at });
 const anyCaller: fc.Arbitrary<Caller> = fc.record({
@@ -126,6 +145,7 @@ const anyCaller: fc.Arbitrary<Caller> = fc.record({
   fallbacks: fc.uniqueArray(upstream, { maxLength: 2 }),
   fallsToRoute: fc.boolean(),
   dict: fc.option(upstream, { freq: 3 }),
+  tier: fc.constantFrom("gold", "silver", null),
   leavesAfterMs: fc.option(fc.integer({ min: 0, max: 400 }), { freq: 4 }),
   pauseMs: fc.constantFrom(0, 0, 0, 70),
 });
@@ -148,6 +168,7 @@ export const worlds: fc.Arbitrary<World> = fc.record({
   retryTimeouts: fc.integer({ min: 0, max: 3 }).map((drawn) => drawn === 0),
   headHoldMs: fc.constantFrom(10, 100, 10_000),
   policy: fc.option(upstream, { freq: 3 }),
+  fallback: fc.option(fc.record({ at: upstream, condition }), { freq: 3 }),
   scripts: fc.array(fc.array(fault, { minLength: 1, maxLength: 4 }), {
     minLength: UPSTREAMS.length,
     maxLength: UPSTREAMS.length,
@@ -186,12 +207,34 @@ export function modelAt(at: number): string {
   return `${UPSTREAMS[at]}:m`;
 }
 
+/** A target or fallback that is not for all calls has a model of its own, which nothing else in a world names. */
+export function nameOf({ at, isUnfit, condition: of }: Place): string {
+  if (isUnfit) return `${UPSTREAMS[at]}:unfit`;
+  return of === "none" ? modelAt(at) : `${UPSTREAMS[at]}:for-${of}`;
+}
+
+export function fallbackName({ at, condition: of }: Pick<Place, "at" | "condition">): string {
+  return `${UPSTREAMS[at]}:fallback-${of}`;
+}
+
+function conditionOf(of: Condition): EntryCondition {
+  if (of === "none") return {};
+  return of === "share" ? { share: SHARE } : { when: WHENS[of] };
+}
+
+/** Whether a call is one for which an entry with the condition is meant; `null` where its trace id decides. */
+export function isMeant(of: Condition, { stream, tier }: Caller): boolean | null {
+  if (of === "share") return null;
+  return of === "none" || (of === "stream" && stream) || (of === "tier" && tier === "gold");
+}
+
 function targetsOf(all: readonly Place[]) {
   // a parameter that no request may have: the target cannot take what is asked of it
-  return all.map(({ at, isUnfit }, index) => ({
-    name: isUnfit ? `${UPSTREAMS[at]}:unfit` : modelAt(at),
+  return all.map((one, index) => ({
+    name: nameOf(one),
     order: index % 2,
-    ...(isUnfit && { params: { temperature: 9 } }),
+    ...conditionOf(one.condition),
+    ...(one.isUnfit && { params: { temperature: 9 } }),
   }));
 }
 
@@ -206,6 +249,7 @@ function routesOf({
   firstTokenMs,
   retryTimeouts,
   policy,
+  fallback,
 }: World): readonly Route[] {
   const timeouts = { connectMs: CONNECT_MS, firstByteMs, betweenChunksMs: BETWEEN_MS, firstTokenMs };
   const common = {
@@ -220,6 +264,9 @@ function routesOf({
     routeOf("direct", [], common),
     routeOf("r", targetsOf(first), {
       ...common,
+      ...(fallback !== null && {
+        fallbacks: [{ model: fallbackName(fallback), route: null, params: {}, ...conditionOf(fallback.condition) }],
+      }),
       ...(policy !== null && { contentPolicyFallbacks: [`${UPSTREAMS[policy]}:free`] }),
     }),
     routeOf("second", targetsOf(second), common),
@@ -272,13 +319,13 @@ export async function run(
   const call = async (caller: Caller, index: number): Promise<Omit<Outcome, "attempts" | "record" | "records">> => {
     const id = `call-${index}-`;
     if (caller.startMs > 0) await new Promise((resume) => setTimeout(resume, caller.startMs));
-    const { numRetries, timeoutMs, fallbacks, fallsToRoute, dict, leavesAfterMs, stream } = caller;
+    const { numRetries, timeoutMs, fallbacks, fallsToRoute, dict, tier, leavesAfterMs, stream } = caller;
     const body = JSON.stringify({
       route: "r",
       user: `user-${index % 2}`,
       max_tokens: index % 2 === 0 ? 20 : 1,
       messages: [{ role: "user", content: id }],
-      metadata: { id },
+      metadata: { id, ...(tier !== null && { tier }) },
       timeout: timeoutMs / 1000,
       stream,
       ...(numRetries !== null && { num_retries: numRetries }),
