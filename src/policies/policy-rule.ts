@@ -1,6 +1,7 @@
 // Rules of policies and conditions of routes in CEL: parsed, checked and bounded once when they are loaded, and evaluated
-// on calls. Only this file uses the library. What could make a rule slow is refused here: macros inside macros, functions that make long values, and
-// regular expressions that backtrack (promise 3.1). https://github.com/google/cel-spec/blob/master/doc/langdef.md
+// on calls. This file and expression-parts.ts alone use the library. What could make a rule slow is refused here: macros
+// inside macros, functions that make long values, and regular expressions that backtrack (promise 3.1).
+// https://github.com/google/cel-spec/blob/master/doc/langdef.md
 import { lazy, memoizeBounded } from "../core/memoization.ts";
 import { isZoneOrOffset } from "../core/configured/time-zone.ts";
 import type * as Cel from "@marcbachmann/cel-js";

@@ -17,21 +17,51 @@ const VERSION_PATH = "/v1";
 const CHAT_PATH = "/chat/completions";
 const MOST_WEIGHT = 1000;
 
-interface KeyGroup {
+/** An account here, with the keys of which it was made. */
+export interface KeyGroup {
   readonly keys: readonly ForeignNode[];
   /** Empty for all models. */
   readonly models: readonly string[];
   readonly id: string;
 }
 
+/** What was made of the providers, by their names there. */
+export interface Fleet {
+  readonly providers: ReadonlyMap<string, readonly KeyGroup[]>;
+  /** What clients ask for, `<provider>/<model>`, of which a route was made. */
+  readonly routes: ReadonlyMap<string, AskedRoute>;
+}
+
+interface AskedRoute {
+  readonly route: string;
+  readonly targets: readonly WeightedTarget[];
+}
+
+export interface WeightedTarget {
+  /** `<account>:<model>` */
+  readonly model: string;
+  readonly weight: number;
+}
+
 /** Where a setting of the account stands, whose id is known when its entry is made. */
 type At = (key: string) => () => readonly string[];
 
-export function importProviders(providers: ForeignNode | undefined, context: ImportContext): void {
-  for (const [name, node] of providers?.members ?? []) importProvider(name, node, context);
+export function importProviders(providers: ForeignNode | undefined, context: ImportContext): Fleet {
+  const routes = new Map<string, AskedRoute>();
+  return {
+    routes,
+    providers: new Map(
+      Array.from(providers?.members ?? [], ([name, node]) => [name, importProvider(name, node, routes, context)]),
+    ),
+  };
 }
 
-function importProvider(name: string, node: ForeignNode, context: ImportContext): void {
+function importProvider(
+  name: string,
+  node: ForeignNode,
+  routes: Map<string, AskedRoute>,
+  context: ImportContext,
+): readonly KeyGroup[] {
   const { claims, choices, families } = context;
   const custom = node.members.get("custom_provider_config");
   const base = custom?.members.get("base_provider_type");
@@ -42,7 +72,7 @@ function importProvider(name: string, node: ForeignNode, context: ImportContext)
   if (family === undefined) {
     claims.target(node, () => []);
     claims.without(node, "Dragoman has no such provider; --provider <name>=<provider> names the one that it is");
-    return;
+    return [];
   }
   claims.taken(base, `providers.${name}`);
   claims.without(
@@ -52,11 +82,13 @@ function importProvider(name: string, node: ForeignNode, context: ImportContext)
   const keys = (node.members.get("keys")?.items ?? []).filter((key, _, all) => !isOff(key, all, context));
   const groups = groupsOf(keys).map((members) => keyGroup(name, family, members, node, context));
   if (groups.length === 0) {
-    const { id } = keyGroup(name, family, [], node, context);
-    claims.target(node, `providers.${id}`);
+    const group = keyGroup(name, family, [], node, context);
+    claims.target(node, `providers.${group.id}`);
+    return [group];
   }
-  importAliases(name, groups, context);
-  importSharedModels(name, groups, context);
+  importAliases(name, groups, routes, context);
+  importSharedModels(name, groups, routes, context);
+  return groups;
 }
 
 /** A key without weight gets no call where another one has a weight. */
@@ -202,7 +234,9 @@ function credentialEntry(
 function wholeWeights<Key>(
   values: readonly { readonly key: Key; readonly weight: number }[],
 ): readonly { readonly key: Key; readonly weight: number }[] {
-  const used = values.filter(({ weight }) => weight > 0);
+  const drawn = values.filter(({ weight }) => weight > 0);
+  // where none has a weight, each gets the same
+  const used = drawn.length > 0 ? drawn : values.map(({ key }) => ({ key, weight: 1 }));
   const least = Math.min(...used.map(({ weight }) => weight));
   return used.map(({ key, weight }) => ({
     key,
@@ -234,7 +268,12 @@ function settingsEntry(
 }
 
 /** Names that stand for other names of models are routes. */
-function importAliases(name: string, groups: readonly KeyGroup[], { claims, draft }: ImportContext): void {
+function importAliases(
+  name: string,
+  groups: readonly KeyGroup[],
+  routes: Map<string, AskedRoute>,
+  { claims, draft }: ImportContext,
+): void {
   for (const { keys, id } of groups)
     for (const key of keys) {
       const config = [...key.members].find(([member]) => ENDED.test(member))?.[1];
@@ -259,6 +298,7 @@ function importAliases(name: string, groups: readonly KeyGroup[], { claims, draf
           const asked = `${name}/${alias}`;
           const route = draft.routeFor(asked, alias);
           draft.set("routes", [route], { targets: [`${id}:${model}`] });
+          routes.set(asked, { route, targets: [{ model: `${id}:${model}`, weight: 1 }] });
           claimAsked(node, asked, route, claims);
           claims.target(node, `${id}:${model} in routes.${route}`);
         }
@@ -272,6 +312,7 @@ function importAliases(name: string, groups: readonly KeyGroup[], { claims, draf
 function importSharedModels(
   name: string,
   groups: readonly KeyGroup[],
+  routes: Map<string, AskedRoute>,
   { claims, choices, draft }: ImportContext,
 ): void {
   const isOpen = groups.length > 1 && groups.some(({ models }) => models.length === 0);
@@ -281,14 +322,14 @@ function importSharedModels(
     const serving = groups.filter((group) => group.models.length === 0 || group.models.includes(model));
     const [only] = serving;
     if (serving.length === 1 && only!.id === name) continue;
-    const weights = wholeWeights(serving.map((group) => ({ key: group, weight: weightOf(group) })));
-    const route = draft.routeFor(`${name}/${model}`, `${name}-${model}`);
+    const targets = targetsAt(serving, model);
+    const asked = `${name}/${model}`;
+    const route = draft.routeFor(asked, `${name}-${model}`);
     draft.set("routes", [route], {
       strategy: "weighted",
-      targets: weights.map(({ key: { id }, weight }) =>
-        weight === 1 ? `${id}:${model}` : { model: `${id}:${model}`, weight },
-      ),
+      targets: targets.map((target) => (target.weight === 1 ? target.model : { ...target })),
     });
+    routes.set(asked, { route, targets });
     for (const group of serving) written.get(group)!.push(`${group.id}:${model} in routes.${route}`);
   }
   for (const [group, places] of written) {
@@ -309,6 +350,12 @@ function importSharedModels(
       if (id !== name && places.length === 0) claims.without(key, NO_ROUTE);
     }
   }
+}
+
+/** The model at each of the accounts, among which calls are divided by the weights of their keys. */
+export function targetsAt(groups: readonly KeyGroup[], model: string): readonly WeightedTarget[] {
+  const weights = wholeWeights(groups.map((group) => ({ key: group, weight: weightOf(group) })));
+  return weights.map(({ key: { id }, weight }) => ({ model: `${id}:${model}`, weight }));
 }
 
 const NO_ROUTE =

@@ -7,6 +7,7 @@ import { always } from "../report.ts";
 import { shownPath } from "../shown-path.ts";
 import { importProviders } from "./accounts.ts";
 import { importPlugins } from "./plugins.ts";
+import { importRoutingRules } from "./routing-rules.ts";
 import { importToolServers } from "./tool-servers.ts";
 
 /** One of these has to be in the file. */
@@ -39,12 +40,13 @@ export const bifrost: GatewayImport = {
         },
       ]);
     const { members } = root;
-    importProviders(members.get("providers"), context);
+    const fleet = importProviders(members.get("providers"), context);
     importNetwork(members.get("providers"), context);
     importClient(members.get("client"), context);
     importPlugins(members.get("plugins"), context);
     importToolServers(members.get("mcp"), context);
     claims.without(members.get("$schema"), "it is about the file, not about calls");
+    importRoutingRules(members.get("governance")?.members.get("routing_rules"), fleet, context);
     claims.without(
       members.get("governance")?.members.get("virtual_keys"),
       "keys are not taken over yet: make a token for each with dragoman token create, and its bounds under limits and budgets",
