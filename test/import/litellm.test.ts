@@ -53,23 +53,19 @@ model_list:
     const plain = made(list);
     expect(section(plain, "routes")["m"]).toEqual({ targets: ["openai:a", "anthropic:b"] });
     const result = made(`${list}router_settings: {enable_tag_filtering: true}\n`);
-    const paid = 'request.metadata.tags.exists(tag, tag in ["paid","pro"])';
+    const found = (tags: readonly string[]) =>
+      `(has(request.metadata.tags) && request.metadata.tags.exists(tag, tag in ${JSON.stringify(tags)})) || headers["x-litellm-tags"].matches("(^|,)\\\\s*(${tags.join("|")})\\\\s*(,|$)")`;
+    const asks = 'has(request.metadata.tags) || headers["x-litellm-tags"] != ""';
     expect(section(result, "routes")).toEqual({
       m: {
         targets: [
-          { model: "openai:a", when: `has(request.metadata.tags) && ${paid}` },
-          { model: "anthropic:b", when: `!has(request.metadata.tags) || !(${paid})` },
+          { model: "openai:a", when: found(["paid", "pro"]) },
+          { model: "anthropic:b", when: `!(${found(["paid", "pro"])})` },
         ],
       },
-      only: {
-        targets: [
-          {
-            model: "gemini:c",
-            when: '!has(request.metadata.tags) || request.metadata.tags.exists(tag, tag in ["paid"])',
-          },
-        ],
-      },
+      only: { targets: [{ model: "gemini:c", when: `!(${asks}) || ${found(["paid"])}` }] },
     });
+    expect(section(result, "server")).toEqual({ condition_headers: ["x-litellm-tags"] });
     expect(lineAt(result, "router_settings.enable_tag_filtering")).toMatchObject({ outcome: "changed" });
     expect(lineAt(result, "model_list[0].litellm_params.tags[0]")).toMatchObject({ outcome: "changed" });
     const all = made(`${list}router_settings: {enable_tag_filtering: true, tag_filtering_match_any: false}\n`);

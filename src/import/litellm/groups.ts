@@ -69,9 +69,9 @@ export function shareKeyOf({ deployments }: Group): ShareKey | null {
 }
 
 /** The targets of a route. A target can be in a list once: equal ones share their weights. */
-export function targetsOf(group: Group, context: ImportContext): readonly Value[] {
+export function targetsOf(group: Group, context: ImportContext, headers: Set<string>): readonly Value[] {
   const { claims } = context;
-  const conditions = tagConditions(group.deployments, group.route, context);
+  const conditions = tagConditions(group.deployments, group.route, context, headers);
   const key = shareKeyOf(group);
   const rows = group.deployments.map((deployment) => {
     const { settings } = deployment;

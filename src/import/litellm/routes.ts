@@ -19,6 +19,8 @@ const STRATEGIES: Readonly<Record<string, readonly [strategy: string, how: strin
   "least-busy": ["least_busy", null],
   "latency-based-routing": ["least_latency", "the time to the first content counts"],
   "cost-based-routing": ["least_cost", null],
+  // by weight, among providers that have something left of their budgets
+  "provider-budget-routing": ["weighted", null],
   "usage-based-routing": [
     "least_busy",
     "the target with the fewest calls in flight comes first, not the one with the fewest tokens in this minute",
@@ -47,10 +49,12 @@ export function importRoutes(deployments: readonly Deployment[], context: Import
     ...checks.filter((item) => textOf(item) === RATE_CHECK),
   ])
     if (isEnforced) claims.changed(node, "limits", "targets over their rate are passed over, and none by its region");
+  /** Those that conditions read. */
+  const headers = new Set<string>();
   for (const group of groups) {
     importRateLimits(group, isEnforced, context);
     const route: Mapping = {
-      targets: targetsOf(group, context),
+      targets: targetsOf(group, context, headers),
       ...importRetries(group, context),
       ...importTimeouts(group, context),
       ...(fallbacks.get(group) as Mapping),

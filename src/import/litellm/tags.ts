@@ -1,42 +1,64 @@
 // Tags of LiteLLM's deployments, by which calls are divided where `enable_tag_filtering` is on, as conditions of targets.
 // https://docs.litellm.ai/docs/proxy/tag_routing
+import { compileCondition, RuleError } from "../../policies/policy-rule.ts";
 import { isOn, textOf } from "../figures.ts";
+import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import type { Deployment } from "./deployment.ts";
 
 /** Deployments with this tag take the calls that no other tag is for. */
 const DEFAULT_TAG = "default";
-const HAS_TAGS = "has(request.metadata.tags)";
-const HOW = "tags in the metadata of a call count, and its header x-litellm-tags does not";
+const HEADER = "x-litellm-tags";
+const OF_THE_HEADER = `headers["${HEADER}"]`;
+const HAS_TAGS = `has(request.metadata.tags) || ${OF_THE_HEADER} != ""`;
+const HOW = `tags in the metadata of a call and in its header ${HEADER} count, and neither those of its key nor a member tags beside the metadata`;
+const USER_AGENT = 'headers["user-agent"]';
+
+/** Headers that the conditions read, as they stand in `server.condition_headers`. */
+type Headers = Set<string>;
 
 /** Returns the conditions of those deployments of one name that are not for all calls. */
 export function tagConditions(
   deployments: readonly Deployment[],
   route: string,
-  { claims, foreign }: Pick<ImportContext, "claims" | "foreign">,
+  { claims, draft, foreign }: ImportContext,
+  headers: Headers,
 ): ReadonlyMap<Deployment, string> {
   const router = foreign.root.members.get("router_settings")?.members;
-  const given = deployments.filter(({ settings }) => settings.has("tags"));
+  const given = ["tags", "tag_regex"].flatMap((key) => deployments.flatMap(({ settings }) => settings.get(key) ?? []));
   if (!isOn(router?.get("enable_tag_filtering"))) {
-    for (const { settings } of given)
-      claims.without(settings.get("tags"), "without enable_tag_filtering, tags decide nothing there");
+    for (const node of given) claims.without(node, "without enable_tag_filtering, tags decide nothing there");
     return new Map();
   }
   const matchesAll = router?.has("tag_filtering_match_any") === true && !isOn(router.get("tag_filtering_match_any"));
-  const tagged = deployments.filter((each) => tagsOf(each).length > 0 && !tagsOf(each).includes(DEFAULT_TAG));
-  if (tagged.length === 0) return new Map();
-  const matches = new Map(tagged.map((each) => [each, matching(tagsOf(each), matchesAll)]));
-  const hasDefault = tagged.length < deployments.length;
-  const otherwise = `!${HAS_TAGS} || !(${[...new Set(matches.values())].join(" || ")})`;
   const targets = (): readonly string[] => [`routes.${route}.targets`];
-  for (const { settings } of given) claims.changed(settings.get("tags"), targets, HOW);
+  const patterns = new Map(deployments.map((each) => [each, patternsOf(each, matchesAll, targets, claims)]));
+  const tagged = deployments.filter(
+    (each) => patterns.get(each)!.length > 0 || (tagsOf(each).length > 0 && !tagsOf(each).includes(DEFAULT_TAG)),
+  );
+  if (tagged.length === 0) return new Map();
+  const byTags = tagged.filter((each) => tagsOf(each).length > 0);
+  const byPattern = [...new Set(tagged.flatMap((each) => patterns.get(each)!))];
+  const matches = new Map(
+    tagged.map((each) => [
+      each,
+      joined([...(byTags.includes(each) ? [matching(tagsOf(each), matchesAll)] : []), ...patterns.get(each)!]),
+    ]),
+  );
+  const hasDefault = tagged.length < deployments.length;
+  const asks = joined([...(byTags.length > 0 ? [HAS_TAGS] : []), ...byPattern]);
+  const otherwise = `!(${joined([...new Set(matches.values())])})`;
+  if (byTags.length > 0) headers.add(HEADER);
+  if (byPattern.length > 0) headers.add("user-agent");
+  draft.set("server", ["condition_headers"], [...headers].toSorted());
+  for (const { settings } of deployments) claims.changed(settings.get("tags"), targets, HOW);
   for (const name of ["enable_tag_filtering", "tag_filtering_match_any"])
     claims.changed(router?.get(name), targets, "targets have conditions: docs/routes.md#conditions");
   return new Map(
     deployments.map((each) => {
       const match = matches.get(each);
       if (match === undefined) return [each, otherwise];
-      return [each, hasDefault ? `${HAS_TAGS} && ${match}` : `!${HAS_TAGS} || ${match}`];
+      return [each, hasDefault ? match : `!(${asks}) || ${match}`];
     }),
   );
 }
@@ -45,6 +67,53 @@ function tagsOf({ settings }: Deployment): readonly string[] {
   return (settings.get("tags")?.items ?? []).flatMap((item) => textOf(item) ?? []);
 }
 
+function joined(conditions: readonly string[]): string {
+  return conditions.length === 1 ? conditions[0]! : conditions.map((one) => `(${one})`).join(" || ");
+}
+
+/** The header has its tags with commas between them. */
 function matching(tags: readonly string[], matchesAll: boolean): string {
-  return `request.metadata.tags.${matchesAll ? "all" : "exists"}(tag, tag in ${JSON.stringify(tags)})`;
+  const one = `\\s*(${tags.map(literally).join("|")})\\s*`;
+  const pattern = matchesAll ? `^${one}(,${one})*$` : `(^|,)${one}(,|$)`;
+  const inMetadata = `request.metadata.tags.${matchesAll ? "all" : "exists"}(tag, tag in ${JSON.stringify(tags)})`;
+  return `(has(request.metadata.tags) && ${inMetadata}) || ${OF_THE_HEADER}.matches(${JSON.stringify(pattern)})`;
+}
+
+function literally(tag: string): string {
+  return tag.replaceAll(/[\\^$.*+?()[\]{}|]/g, (sign) => `\\${sign}`);
+}
+
+/** `tag_regex`: conditions on the user agent. With strict tags, a pattern counts only where the deployment has none. */
+function patternsOf(
+  deployment: Deployment,
+  matchesAll: boolean,
+  targets: () => readonly string[],
+  claims: ImportContext["claims"],
+): readonly string[] {
+  const node = deployment.settings.get("tag_regex");
+  const items: readonly ForeignNode[] = node?.kind === "list" ? node.items : node === undefined ? [] : [node];
+  if (matchesAll && tagsOf(deployment).length > 0) {
+    claims.without(node, "with tag_filtering_match_any: false, only the tags of this deployment count there");
+    return [];
+  }
+  return items.flatMap((item) => {
+    const condition = `${USER_AGENT} != "" && ("User-Agent: " + ${USER_AGENT}).matches(${JSON.stringify(textOf(item) ?? "")})`;
+    const problem = problemOf(condition);
+    if (problem !== null || textOf(item) === null) {
+      claims.without(item, problem ?? "expected a pattern");
+      return [];
+    }
+    claims.taken(item, targets);
+    return [condition];
+  });
+}
+
+function problemOf(condition: string): string | null {
+  try {
+    compileCondition(condition);
+    return null;
+  } catch (thrown) {
+    if (!(thrown instanceof RuleError)) throw thrown;
+    return "the pattern cannot be used here: patterns are those of RE2, without lookaround and back references";
+  }
 }

@@ -29,6 +29,8 @@ const LITELLM: Words = {
   service_callbacks: "metrics of the store and the limit store are at /metrics",
   redact_user_api_key_info: "records hold ids of tokens, never the tokens",
   extra_spend_tag_headers: "usage is told apart by the metadata of the call",
+  tag_budget_config:
+    "budgets are for tokens, users, models, providers, routes and projects, and not for the tags of a call",
   log_level: "log.level sets it",
   stream: "the request says whether it is a stream",
   timezone: "settings.timezone sets the zone of days in reports",
@@ -74,6 +76,8 @@ const GENERAL: Words = {
   maximum_spend_logs_retention_interval: "what is too old is removed all the time",
   proxy_base_url: "console.url is the address at which browsers reach the gateway",
   infer_model_from_keys: "models are listed under providers, or taken from the bundled list",
+  reject_clientside_metadata_tags:
+    "conditions choose among targets, and what a caller must not do is a matter of policies",
   user_header_name: "the end user is named in the request's user or safety_identifier",
   key_management_system: "secrets stand in variables or in files: docs/credentials.md",
   telemetry: OF_TELEMETRY,
