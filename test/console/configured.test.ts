@@ -13,7 +13,14 @@ import {
   withValue,
   writtenYaml,
 } from "../../console/src/configured/yaml-text.ts";
-import { targetsOf, targetWords } from "../../console/src/screens/routes/route-targets.ts";
+import {
+  entriesOf,
+  type EntryList,
+  targetsOf,
+  targetWords,
+  withMember,
+  withModel,
+} from "../../console/src/screens/routes/route-targets.ts";
 
 const TEXT = `# the cheap one first
 targets:
@@ -106,6 +113,51 @@ describe("a change", () => {
     expect(targetWords(after, before)).toEqual([
       "a:1 has no condition any more.",
       "b:2 gets a share of 5 % of the calls.",
+    ]);
+  });
+
+  test("[d16.1] gives fallbacks conditions and shares as it does targets, and leaves their parameters alone", () => {
+    const text =
+      "fallbacks:\n  - a:1 # cheap\n  - route:other\n  - { route: third, when: request.stream, temperature: 1 }\n";
+    const entry = (of: string, index: number, list: EntryList = "fallbacks") => {
+      const fields = readYaml({ text: of }).fields!;
+      return {
+        entry: entriesOf(fields, list)[index]!,
+        isMapping: typeof (fields[list] as readonly unknown[])[index] === "object",
+      };
+    };
+    expect(entry(text, 2).entry).toMatchObject({
+      model: "route:third",
+      when: "request.stream",
+      share: null,
+      further: ["temperature"],
+    });
+    const set = (of: string, index: number, name: "when" | "share", value: string | number | undefined): string =>
+      withMember({ text: of }, "fallbacks", index, entry(of, index), name, value).text;
+    let changed = set(set(set(text, 0, "when", "now > now"), 1, "share", 5), 2, "when", undefined);
+    expect(readYaml({ text: changed }).fields).toEqual({
+      fallbacks: [
+        { model: "a:1", when: "now > now" },
+        { route: "other", share: 5 },
+        { route: "third", temperature: 1 },
+      ],
+    });
+    const rename = (index: number, model: string): string =>
+      withModel({ text: changed }, "fallbacks", index, entry(changed, index).isMapping, model).text;
+    changed = rename(1, "b:2");
+    changed = rename(0, "route:first");
+    expect(readYaml({ text: changed }).fields).toEqual({
+      fallbacks: [
+        { when: "now > now", route: "first" },
+        { share: 5, model: "b:2" },
+        { route: "third", temperature: 1 },
+      ],
+    });
+    expect(targetWords({ fallbacks: ["a:1", "a:1"] }, { fallbacks: ["a:1", { model: "a:1", when: "x" }] })).toEqual([
+      "The fallback a:1 is for calls with x.",
+    ]);
+    expect(targetWords({ fallbacks: [{ route: "o", share: 5 }] }, { fallbacks: ["route:o"] })).toEqual([
+      "The fallback route:o has no share any more.",
     ]);
   });
 

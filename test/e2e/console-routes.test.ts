@@ -199,6 +199,35 @@ consoleVisits("the editor of a route", {}, (visits) => {
     expect(await made.axe()).toEqual([]);
   });
 
+  test("[d16.1] fallbacks are added, moved and given conditions and shares in the form, as targets are", async () => {
+    await admin("POST", "/projects/default/routes", { name: "caught", targets: ["sandbox:error-500"] });
+    const made = await visits.signedIn("/default/default/routes/caught");
+    const { page } = made;
+    const add = page.getByRole("button", { name: "Add a fallback" });
+    await add.press("Enter");
+    await page.getByLabel("Model of fallback 1").fill("sandbox:words-7");
+    await add.press("Enter");
+    await page.getByLabel("Model of fallback 2").fill("route:chat");
+    await page.getByLabel("Condition of fallback 1").fill("request.stream");
+    await page.getByLabel("Share of fallback 2").fill("50");
+    await page.getByRole("button", { name: "Move fallback 2 up" }).press("Enter");
+    await page.getByText("Your draft is kept").waitFor();
+    expect(await made.axe()).toEqual([]);
+    await page.getByRole("button", { name: "Look at the change and publish" }).press("Enter");
+    const dialog = page.getByRole("dialog", { name: "Publish caught" });
+    await dialog.getByText("The fallback sandbox:words-7 is for calls with request.stream.").waitFor();
+    await dialog.getByText("The fallback route:chat gets a share of 50 % of the calls.").waitFor();
+    await dialog.getByRole("button", { name: "Publish", exact: true }).press("Enter");
+    await page.getByRole("region", { name: "Published" }).waitFor();
+    expect((await admin("GET", "/projects/default/routes/caught")).fallbacks).toEqual([
+      { route: "chat", share: 50 },
+      { model: "sandbox:words-7", when: "request.stream" },
+    ]);
+    await page.getByRole("button", { name: "Remove fallback 1" }).press("Enter");
+    await page.getByRole("button", { name: "Remove fallback 1" }).press("Enter");
+    await page.getByRole("button", { name: "Remove fallback 1" }).waitFor({ state: "detached" });
+  });
+
   test("[d16.1] a mirror is edited in the form, its tab compares calls with their copies, and both pages of a pair name the other", async () => {
     await admin("POST", "/projects/default/routes", { name: "compared", targets: ["sandbox:echo"] });
     const made = await visits.signedIn("/default/default/routes/compared");
