@@ -38,7 +38,7 @@ import type { FollowedPurges } from "./cache/follow-purges.ts";
 import { consoleFile } from "./gateway-parts/built-console.ts";
 import type { Machine } from "./gateway-parts/machine.ts";
 import { openCache } from "./gateway-parts/open-cache.ts";
-import { openCommonParts, standingOf } from "./gateway-parts/open-common-parts.ts";
+import { openGatewayParts, standingOf } from "./gateway-parts/open-gateway-parts.ts";
 import { openExternalClients } from "./gateway-parts/open-external-clients.ts";
 import { openGatewayMetrics } from "./gateway-parts/open-gateway-metrics.ts";
 import { OWN_PARTS, type ProcessParts } from "./gateway-parts/process-parts.ts";
@@ -105,7 +105,7 @@ export async function openGateway(
 
 async function openAll(base: Base, parts: ProcessParts): Promise<ServingGateway> {
   const given = givenFirstToken(base.environment);
-  const common = await openCommonParts(base, parts, {
+  const common = await openGatewayParts(base, parts, {
     openClients: (source) => openExternalClients(base, source, parts.machine),
     openMetrics: ({ source, records, replicas, clients, notifications }, limits) =>
       openGatewayMetrics(source, {

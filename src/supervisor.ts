@@ -9,7 +9,7 @@ import { systemClock } from "./core/clock.ts";
 import { isEmbedded } from "./core/concurrency/thread-file.ts";
 import { within } from "./core/concurrency/timeout.ts";
 import { type Base, openFromBase } from "./gateway-parts/base.ts";
-import { type CommonParts, openCommonParts, standingOf } from "./gateway-parts/open-common-parts.ts";
+import { type GatewayParts, openGatewayParts, standingOf } from "./gateway-parts/open-gateway-parts.ts";
 import { openUpstream } from "./gateway-parts/open-external-clients.ts";
 import { breakerReports } from "./gateway-parts/open-notifications.ts";
 import type { Records } from "./gateway-parts/open-records.ts";
@@ -55,7 +55,7 @@ async function openAll(base: Base): Promise<Gateway> {
   // First, because a port that is in use is the most likely fault.
   const port = await freePort(options);
   const traffic = new ChannelTraffic();
-  const parts = await openCommonParts(base, SUPERVISOR_PARTS, {
+  const parts = await openGatewayParts(base, SUPERVISOR_PARTS, {
     openClients: () => ({ upstream: openUpstream(options.upstreamProxy, () => null) }),
     openMetrics: ({ records, notifications, replicas }, limits) =>
       openSupervisorMetrics({
@@ -107,7 +107,7 @@ const SUPERVISOR_PARTS = {
 /** Starts the workers, with what they have of their supervisor. */
 async function openPool(
   { options, log, closing, onFault }: Base,
-  parts: CommonParts<
+  parts: GatewayParts<
     { readonly upstream: UpstreamClient },
     Pick<Metrics, "limitStoreAnswered" | "samples">,
     DeliveringIntegrations

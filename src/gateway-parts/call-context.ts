@@ -29,12 +29,12 @@ import type { ProxySettings } from "../wire/http/http-proxy.ts";
 import { ArgumentChecks } from "../mcp/tool-arguments.ts";
 import type { Base } from "./base.ts";
 import type { Machine } from "./machine.ts";
-import type { CommonParts } from "./open-common-parts.ts";
+import type { GatewayParts } from "./open-gateway-parts.ts";
 import { openKept } from "./open-kept.ts";
 import { type ExternalClients, openUpstream } from "./open-external-clients.ts";
 
 /** What a process that serves calls has in common with its supervisor. */
-export type ServingParts = CommonParts<ExternalClients, Metrics, Integrations>;
+export type ServingParts = GatewayParts<ExternalClients, Metrics, Integrations>;
 
 interface ContextParts extends Pick<ChatContext, "routing" | "observer" | "traffic" | "cache"> {
   readonly machine: Machine | null;

@@ -287,7 +287,8 @@ describe("every call", () => {
           const isOutside = line?.why.includes(`not in its share of ${SHARE} %`) === true;
           calls += 1;
           if (isOutside) {
-            if (record!.attempts.some(({ provider, model }) => `${provider}:${model}` === canary)) throw new Error(`${id} went to ${canary}`);
+            if (record!.attempts.some(({ provider, model }) => `${provider}:${model}` === canary))
+              throw new Error(`${id} went to ${canary}`);
           } else inside += 1;
         }
       },

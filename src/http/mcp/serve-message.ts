@@ -19,6 +19,7 @@ import type { Serving } from "./serving.ts";
 /** The header with the name of a client's session, in lower case. */
 export const SESSION = "mcp-session-id";
 
+const TRACE_HEADER = "x-gateway-trace-id";
 /** Members of `_meta` of results. */
 const TRACE_ID = "dragoman/trace_id";
 const ERROR_CODE = "dragoman/error_code";
@@ -146,7 +147,7 @@ async function ran(
 ): Promise<Ran> {
   const asked: ToolCallRequest = { name, arguments: args as JsonObject, approved, can_ask: canAsk };
   const response = await callTool(asked, meta, signal, serving);
-  const told = { [TRACE_ID]: response.headers.get("x-gateway-trace-id") };
+  const told = { [TRACE_ID]: response.headers.get(TRACE_HEADER) };
   const body = (await response.json()) as ToolCallAnswer | { readonly error: JsonObject };
   if ("error" in body) return { result: failedCall(body.error, told, serving) };
   return "result" in body ? { result: { ...body.result, _meta: told } as unknown as CallToolResult } : body;
@@ -166,8 +167,8 @@ function callTool(
   const body = JSON.stringify(asked);
   const headers = new Headers({
     "content-type": "application/json",
-    "content-length": String(Buffer.byteLength(body)),
   });
+  headers.set("content-length", String(Buffer.byteLength(body)));
   const pass = (name: string, value: unknown): void => {
     if (typeof value === "string") headers.set(name, value);
   };

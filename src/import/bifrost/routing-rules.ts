@@ -1,7 +1,6 @@
 // Takes over Bifrost's routing rules. The first rule whose expression is true decides where a call goes; here, each name
 // that clients ask for is a route, and what the rules lead to are its targets and fallbacks.
 // https://docs.getbifrost.ai/providers/routing-rules
-import { textOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import type { Mapping, Value } from "../reference.ts";

@@ -207,7 +207,7 @@ function knownPart(part: ExpressionPart, asked: AskedModel): PlainPart | null {
 
 /** What Bifrost calls the kind of a request, by operation here. Its Anthropic form makes requests of the Responses API. */
 const KIND = "request_type";
-const KINDS: Readonly<Record<OperationName, string>> = {
+const KINDS: Readonly<Record<Exclude<OperationName, "tools.call">, string>> = {
   "chat.completions": "chat_completion",
   completions: "text_completion",
   responses: "responses",

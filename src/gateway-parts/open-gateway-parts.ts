@@ -26,7 +26,7 @@ interface Counted<Client extends Clients, Delivery extends Integrations> {
   readonly notifications: Notifications<Delivery>;
 }
 
-export interface CommonParts<
+export interface GatewayParts<
   Client extends Clients,
   Metering extends LimitMetrics,
   Delivery extends Integrations,
@@ -42,7 +42,7 @@ interface OwnWays<Client extends Clients, Metering extends LimitMetrics, Deliver
   openMetrics(parts: Counted<Client, Delivery>, limits: () => OpenLimits): Metering;
 }
 
-export async function openCommonParts<
+export async function openGatewayParts<
   Client extends Clients,
   Metering extends LimitMetrics,
   Delivery extends Integrations,
@@ -52,7 +52,7 @@ export async function openCommonParts<
     readonly openNotifications: (base: Base, parts: NotificationParts) => Promise<Notifications<Delivery>>;
   },
   { openClients, openMetrics }: OwnWays<Client, Metering, Delivery>,
-): Promise<CommonParts<Client, Metering, Delivery>> {
+): Promise<GatewayParts<Client, Metering, Delivery>> {
   const storage = await parts.openStorage(base);
   const source = await openConfiguration(base, storage, parts.machine === null);
   const records = await parts.openRecords(base, storage);
@@ -74,7 +74,7 @@ export function standingOf(
     records,
     replicas,
   }: Pick<
-    CommonParts<Clients, LimitMetrics, Integrations>,
+    GatewayParts<Clients, LimitMetrics, Integrations>,
     "source" | "notifications" | "limits" | "records" | "replicas"
   >,
   serving: Pick<ProcessStanding, "callsInFlight" | "targets">,
