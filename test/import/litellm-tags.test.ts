@@ -235,7 +235,7 @@ const CASES: readonly (readonly [string, object, readonly string[]])[] = [
   [
     "a region",
     { model_list: [deployed({ region_name: "eu" })], router_settings: { enable_pre_call_checks: true } },
-    ["model_list[0].litellm_params.region_name"],
+    ["model_list[0].litellm_params.region_name", "router_settings.enable_pre_call_checks"],
   ],
 ];
 

@@ -46,9 +46,9 @@ export function tagConditions(
     ]),
   );
   const hasDefault = tagged.length < deployments.length;
-  const asks = joined([...(byTags.length > 0 ? [HAS_TAGS] : []), ...byPattern]);
+  const asks = joined([HAS_TAGS, ...byPattern]);
   const otherwise = `!(${joined([...new Set(matches.values())])})`;
-  if (byTags.length > 0) headers.add(HEADER);
+  headers.add(HEADER);
   if (byPattern.length > 0) headers.add("user-agent");
   draft.set("server", ["condition_headers"], [...headers].toSorted());
   for (const { settings } of deployments) claims.changed(settings.get("tags"), targets, HOW);
@@ -71,12 +71,14 @@ function joined(conditions: readonly string[]): string {
   return conditions.length === 1 ? conditions[0]! : conditions.map((one) => `(${one})`).join(" || ");
 }
 
-/** The header has its tags with commas between them. */
+/** The header has its tags with commas between them. With strict tags, all tags of both places have to be among these. */
 function matching(tags: readonly string[], matchesAll: boolean): string {
   const one = `\\s*(${tags.map(literally).join("|")})\\s*`;
-  const pattern = matchesAll ? `^${one}(,${one})*$` : `(^|,)${one}(,|$)`;
-  const inMetadata = `request.metadata.tags.${matchesAll ? "all" : "exists"}(tag, tag in ${JSON.stringify(tags)})`;
-  return `(has(request.metadata.tags) && ${inMetadata}) || ${OF_THE_HEADER}.matches(${JSON.stringify(pattern)})`;
+  const among = `tag in ${JSON.stringify(tags)}`;
+  const isInHeader = (pattern: string): string => `${OF_THE_HEADER}.matches(${JSON.stringify(pattern)})`;
+  return matchesAll
+    ? `(${HAS_TAGS}) && (!has(request.metadata.tags) || request.metadata.tags.all(tag, ${among})) && (${OF_THE_HEADER} == "" || ${isInHeader(`^${one}(,${one})*$`)})`
+    : `(has(request.metadata.tags) && request.metadata.tags.exists(tag, ${among})) || ${isInHeader(`(^|,)${one}(,|$)`)}`;
 }
 
 function literally(tag: string): string {
