@@ -37,9 +37,9 @@ export interface GatewayParts<
 
 /** What a process has in its own way. */
 interface OwnWays<Client extends Clients, Metering extends LimitMetrics, Delivery extends Integrations> {
-  openClients(source: SnapshotSource): Client;
+  readonly openClients: (source: SnapshotSource) => Client;
   /** Limits are opened after the metrics, because they report their response times to them. */
-  openMetrics(parts: Counted<Client, Delivery>, limits: () => OpenLimits): Metering;
+  readonly openMetrics: (parts: Counted<Client, Delivery>, limits: () => OpenLimits) => Metering;
 }
 
 export async function openGatewayParts<

@@ -46,10 +46,8 @@ describe("the nouns of the console", () => {
       expect({ plural, command, many: many!.toLowerCase() }).toEqual({ plural, command: noun.word, many: noun.many });
     }
     // webhooks have screens of their own
-    expect(rows.map(({ plural }) => plural).toSorted()).toEqual(
-      Object.keys(CONFIGURED_NOUNS)
-        .filter((noun) => noun !== "webhooks")
-        .toSorted(),
+    expect(new Set(rows.map(({ plural }) => plural as ConfiguredNoun))).toEqual(
+      new Set((Object.keys(CONFIGURED_NOUNS) as ConfiguredNoun[]).filter((noun) => noun !== "webhooks")),
     );
   });
 });

@@ -287,9 +287,9 @@ const { expression } = fc.letrec<{ expression: Expression }>((tie) => ({
     fc.tuple(tie("expression"), tie("expression"), fc.boolean()).map(([one, other, isAnd]): Expression => ({
       text: `(${one.text}) ${isAnd ? "&&" : "||"} (${other.text})`,
       truth: (call) => {
-        const both = [one.truth(call), other.truth(call)];
-        if (both.includes(!isAnd)) return !isAnd;
-        return both.includes(null) ? null : isAnd;
+        const both = new Set([one.truth(call), other.truth(call)]);
+        if (both.has(!isAnd)) return !isAnd;
+        return both.has(null) ? null : isAnd;
       },
     })),
   ),
@@ -348,7 +348,7 @@ function chosenThere(rules: readonly DrawnRule[], call: Call): Chosen {
     if (!found.isChained || seen.has(next!)) break;
     seen.add(next!);
     const [provider, model] = next!.split(":") as [string, string];
-    state = { ...state, provider, model };
+    state = { ...call, provider, model };
   }
   return chosen;
 }

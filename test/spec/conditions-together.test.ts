@@ -283,7 +283,10 @@ describe("[d16.1] conditions and hedges", () => {
   });
 
   test("the second attempt goes to the same target where no other target is for the call", async () => {
-    expect(await answeredBy(["up0:m", { name: "up1:m", when: GOLD }])).toEqual({ model: "up0:m", targets: ["up0", "up0"] });
+    expect(await answeredBy(["up0:m", { name: "up1:m", when: GOLD }])).toEqual({
+      model: "up0:m",
+      targets: ["up0", "up0"],
+    });
     expect(await answeredBy(["up0:m", { name: "up1:m", share: 0.000_001 }])).toEqual({
       model: "up0:m",
       targets: ["up0", "up0"],

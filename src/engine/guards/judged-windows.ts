@@ -71,9 +71,9 @@ function windowed(policy: GuardPolicy, runs: Set<ServiceRun>): GuardPolicy {
 interface Asking {
   /** The guards that have a service. */
   readonly asked: readonly GuardPolicy[];
-  judge(policy: GuardPolicy, texts: readonly string[]): ReturnType<CallServices["judge"]>;
+  readonly judge: (policy: GuardPolicy, texts: readonly string[]) => ReturnType<CallServices["judge"]>;
   /** Throws where the guard blocks what was not searched. */
-  failed(policy: GuardPolicy, failure: string): void;
+  readonly failed: (policy: GuardPolicy, failure: string) => void;
 }
 
 export function openStreamAtServices(

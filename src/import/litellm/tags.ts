@@ -37,12 +37,11 @@ export function tagConditions(
     (each) => patterns.get(each)!.length > 0 || (tagsOf(each).length > 0 && !tagsOf(each).includes(DEFAULT_TAG)),
   );
   if (tagged.length === 0) return new Map();
-  const byTags = tagged.filter((each) => tagsOf(each).length > 0);
   const byPattern = [...new Set(tagged.flatMap((each) => patterns.get(each)!))];
   const matches = new Map(
     tagged.map((each) => [
       each,
-      joined([...(byTags.includes(each) ? [matching(tagsOf(each), matchesAll)] : []), ...patterns.get(each)!]),
+      joined([...(tagsOf(each).length > 0 ? [matching(tagsOf(each), matchesAll)] : []), ...patterns.get(each)!]),
     ]),
   );
   const hasDefault = tagged.length < deployments.length;

@@ -62,8 +62,8 @@ export function withModel(yaml: YamlText, list: EntryList, index: number, isMapp
   if (!isMapping) return withValue(yaml, [list, index], model);
   const isRoute = list === "fallbacks" && model.startsWith(ROUTE);
   const [name, other] = isRoute ? ["route", "model"] : ["model", "route"];
-  const renamed = withValue(yaml, [list, index, name!], isRoute ? model.slice(ROUTE.length) : model);
-  return list === "targets" ? renamed : withValue(renamed, [list, index, other!], undefined);
+  const renamed = withValue(yaml, [list, index, name], isRoute ? model.slice(ROUTE.length) : model);
+  return list === "targets" ? renamed : withValue(renamed, [list, index, other], undefined);
 }
 
 /** Sets a member of an entry; one that was a text becomes a mapping. */
