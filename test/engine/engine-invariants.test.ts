@@ -278,6 +278,8 @@ describe("every call", () => {
           isUnfit: false,
           condition: index === world.places.length - 1 ? ("share" as const) : ("none" as const),
         })),
+        // a target of the same name on another route has a share of its own
+        second: world.second.map((place) => ({ ...place, condition: "none" as const })),
         callers: world.callers.map((caller) => ({ ...caller, leavesAfterMs: null })),
       }),
       ({ outcomes }, { places }) => {

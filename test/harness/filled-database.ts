@@ -27,6 +27,7 @@ const REFERENCES: Readonly<Record<string, (row: number) => unknown>> = {
   permissions: () => "[]",
   models: () => "[]",
   routes: () => "[]",
+  tools: () => "[]",
   ip_ranges: () => "[]",
 };
 /** Where the references of the table are none. */

@@ -93,150 +93,118 @@ export interface HeldFindings {
 }
 
 export function openLongRequests(thread: LongBodyThread): LongRequests {
-  return new ThreadedRequests(thread);
-}
+  const memory = new HeldBytes(() => "Too many long requests are in flight, of all tenants together or of this one.");
+  const held = new Map<number, { readonly bytes: number; readonly tenantId: string }>();
+  let last = 0;
 
-class ThreadedRequests implements LongRequests {
-  readonly #thread: LongBodyThread;
-  readonly #memory = new HeldBytes(
-    () => "Too many long requests are in flight, of all tenants together or of this one.",
-  );
-  readonly #held = new Map<number, { readonly bytes: number; readonly tenantId: string }>();
-  #last = 0;
-
-  constructor(thread: LongBodyThread) {
-    this.#thread = thread;
-  }
-
-  async open(
-    bytes: Uint8Array,
-    bounds: BodyBounds,
-    tenantId: string,
-    { name, form }: LongOperation,
-  ): Promise<ChatRequest> {
-    this.#memory.hold(tenantId, bytes.length, HELD_BYTES);
-    const id = ++this.#last;
-    this.#held.set(id, { bytes: bytes.length, tenantId });
-    try {
-      const question = {
-        conversation: id,
-        operation: name,
-        bytes,
-        bounds,
-        maxOutlineCharacters: MAX_OUTLINE_CHARACTERS,
-      };
-      return withoutConversation(await this.#ask(id, "open", question, [bytes.buffer as ArrayBuffer]), form);
-    } catch (thrown) {
-      this.#release(id);
-      throw thrown;
-    }
-  }
-
-  encode(
-    request: ChatRequest,
-    target: Target,
-    nowMs: number,
-    part: TaskPart | null,
-    tellsPrompt: boolean,
-  ): Promise<EncodedThere> {
-    const { id: conversation } = request.held!;
-    const { spoken, edits = [], maskedBy: masks = [], carriers: opening = null, cacheMarks } = request.written ?? {};
-    if (spoken !== undefined)
-      return this.#ask(conversation, "encode_native", {
-        conversation,
-        spoken,
-        edits,
-        masks,
-        opening,
-        ...(cacheMarks !== undefined && { cacheMarks }),
-        target,
-        nowMs,
-        tellsPrompt,
-      });
-    return this.#ask(conversation, "encode", {
-      conversation,
-      outline: outlineOf(request),
-      masks: request.held!.masks ?? [],
-      fill: request.held!.fill ?? null,
-      opening: request.held!.carriers ?? null,
-      target,
-      nowMs,
-      part,
-      tellsPrompt,
-    });
-  }
-
-  async search(
-    request: ChatRequest,
-    guards: readonly GuardPolicy[],
-    search: (texts: PackedTexts) => Promise<Matches | null>,
-  ): Promise<HeldFindings> {
-    const { id } = request.held!;
-    const matches = await search(await this.#ask(id, "texts", id));
-    const places = await this.#ask(
-      id,
-      "found",
-      { conversation: id, guards: guards.map(sentGuard), matches },
-      matches === null ? [] : [matches.numbers.buffer as ArrayBuffer],
-    );
-    const findingsIn = async (where: keyof HeldFindings): Promise<readonly HeldGuardFinding[]> => {
-      const all: HeldGuardFinding[] = [];
-      // each place means a walk over the conversation, and takes a turn of the tenant
-      for (const place of places) {
-        const findings = await this.#ask(id, "findings", { conversation: id, place, where });
-        for (const one of findings) all.push({ ...one, policy: guards[place]! });
-      }
-      // the findings of one search are in the order of the guards
-      return all.toSorted((one, other) => one.at - other.at);
-    };
-    return {
-      conversation: await findingsIn("conversation"),
-      written: request.written === undefined ? [] : await findingsIn("written"),
-    };
-  }
-
-  places({ held }: ChatRequest, { id: family }: Provider, model: string): Promise<readonly Place[]> {
-    return this.#ask(held!.id, "places", { conversation: held!.id, family, model });
-  }
-
-  async fill(request: ChatRequest, places: readonly Place[], fetched: readonly Fetched[]): Promise<ChatRequest> {
-    const own = fetched.map(({ mediaType, bytes }) => ({ mediaType, bytes: ownMemory(bytes) }));
-    const { id } = request.held!;
-    const fill = ++this.#last;
-    await this.#ask(
-      id,
-      "fill",
-      { conversation: id, fill, places, fetched: own },
-      own.map(({ bytes }) => bytes.buffer as ArrayBuffer),
-    );
-    return { ...request, held: { ...request.held!, fill } };
-  }
-
-  async lastThatFit({ held }: ChatRequest, characters: number): Promise<Fitting> {
-    const { kept, ...fitting } = await this.#ask(held!.id, "cut", { conversation: held!.id, characters });
-    return { ...fitting, kept: parseBoundedJson(kept) as readonly Json[] };
-  }
-
-  release({ held }: ChatRequest): void {
-    if (held !== undefined) this.#release(held.id);
-  }
-
-  #release(id: number): void {
-    const one = this.#held.get(id);
-    if (one === undefined) return;
-    this.#held.delete(id);
-    this.#memory.release(one.tenantId, one.bytes);
-    this.#thread.send("release", id);
-  }
-
-  #ask<M extends LongBodyMethod>(
+  const ask = <M extends LongBodyMethod>(
     id: number,
     method: M,
     question: LongBodyQuestion<M>,
     transfer: readonly ArrayBuffer[] = [],
-  ): Promise<LongBodyReply<M>> {
-    return this.#thread.ask(this.#held.get(id)?.tenantId ?? "", method, question, transfer);
-  }
+  ): Promise<LongBodyReply<M>> => thread.ask(held.get(id)?.tenantId ?? "", method, question, transfer);
+  const release = (id: number): void => {
+    const one = held.get(id);
+    if (one === undefined) return;
+    held.delete(id);
+    memory.release(one.tenantId, one.bytes);
+    thread.send("release", id);
+  };
+
+  return {
+    async open(bytes, bounds, tenantId, { name, form }) {
+      memory.hold(tenantId, bytes.length, HELD_BYTES);
+      const id = ++last;
+      held.set(id, { bytes: bytes.length, tenantId });
+      try {
+        const question = {
+          conversation: id,
+          operation: name,
+          bytes,
+          bounds,
+          maxOutlineCharacters: MAX_OUTLINE_CHARACTERS,
+        };
+        return withoutConversation(await ask(id, "open", question, [bytes.buffer as ArrayBuffer]), form);
+      } catch (thrown) {
+        release(id);
+        throw thrown;
+      }
+    },
+    encode(request, target, nowMs, part, tellsPrompt) {
+      const { id: conversation } = request.held!;
+      const { spoken, edits = [], maskedBy: masks = [], carriers: opening = null, cacheMarks } = request.written ?? {};
+      if (spoken !== undefined)
+        return ask(conversation, "encode_native", {
+          conversation,
+          spoken,
+          edits,
+          masks,
+          opening,
+          ...(cacheMarks !== undefined && { cacheMarks }),
+          target,
+          nowMs,
+          tellsPrompt,
+        });
+      return ask(conversation, "encode", {
+        conversation,
+        outline: outlineOf(request),
+        masks: request.held!.masks ?? [],
+        fill: request.held!.fill ?? null,
+        opening: request.held!.carriers ?? null,
+        target,
+        nowMs,
+        part,
+        tellsPrompt,
+      });
+    },
+    async search(request, guards, search) {
+      const { id } = request.held!;
+      const matches = await search(await ask(id, "texts", id));
+      const places = await ask(
+        id,
+        "found",
+        { conversation: id, guards: guards.map(sentGuard), matches },
+        matches === null ? [] : [matches.numbers.buffer as ArrayBuffer],
+      );
+      const findingsIn = async (where: keyof HeldFindings): Promise<readonly HeldGuardFinding[]> => {
+        const all: HeldGuardFinding[] = [];
+        // each place means a walk over the conversation, and takes a turn of the tenant
+        for (const place of places) {
+          const findings = await ask(id, "findings", { conversation: id, place, where });
+          for (const one of findings) all.push({ ...one, policy: guards[place]! });
+        }
+        // the findings of one search are in the order of the guards
+        return all.toSorted((one, other) => one.at - other.at);
+      };
+      return {
+        conversation: await findingsIn("conversation"),
+        written: request.written === undefined ? [] : await findingsIn("written"),
+      };
+    },
+    places: ({ held: of }, { id: family }, model) => ask(of!.id, "places", { conversation: of!.id, family, model }),
+    async fill(request, places, fetched) {
+      const own = fetched.map(({ mediaType, bytes }) => ({ mediaType, bytes: ownMemory(bytes) }));
+      const { id } = request.held!;
+      const fill = ++last;
+      await ask(
+        id,
+        "fill",
+        { conversation: id, fill, places, fetched: own },
+        own.map(({ bytes }) => bytes.buffer as ArrayBuffer),
+      );
+      return { ...request, held: { ...request.held!, fill } };
+    },
+    async lastThatFit({ held: of }, characters) {
+      const { kept, ...fitting } = await ask(of!.id, "cut", {
+        conversation: of!.id,
+        characters,
+      });
+      return { ...fitting, kept: parseBoundedJson(kept) as readonly Json[] };
+    },
+    release: (request) => {
+      if (request.held !== undefined) release(request.held.id);
+    },
+  };
 }
 
 /** Returns the request that the serving thread works with. The other thread has validated the whole body. */
