@@ -55,6 +55,10 @@ beforeAll(async () => {
       },
       policies: {
         cards: { guard: { classes: ["card"], action: "block" }, message: "Card numbers stay here." },
+        rules: {
+          rule: 'request.operation == "tools.call" && request.tool_names.exists(name, name.startsWith("office__close"))',
+          message: "The office stays open.",
+        },
         mails: { guard: { classes: ["email"], action: "mask" } },
       },
       tenants: { other: { tool_servers: { files: { url: "http://127.0.0.1:9/mcp", enabled: false } } } },
@@ -188,6 +192,12 @@ describe.each(GENERATIONS)("[d16.3] a client of version %s", (_version, open) =>
       expect(await client.call("files__fail")).toMatchObject({
         content: [{ type: "text", text: "no such file" }],
         isError: true,
+      });
+      // a rule of a policy sees which tool is called
+      expect(await client.call("office__close_door")).toMatchObject({
+        content: [{ type: "text", text: expect.stringContaining("The office stays open.") }],
+        isError: true,
+        _meta: { "dragoman/error_code": "policy_violation" },
       });
       // arguments are checked before the server is asked
       const wrong = await client.call("numbers__sum", { a: "two", b: 3 });

@@ -1,5 +1,6 @@
 // The request of the operation tools.call: which tool, and with which arguments. It is translated to a conversation that
-// ends with the call, so that policies, guards, limits and records see it as they see a tool call of a model.
+// ends with the call and has the tool, so that policies, guards, limits and records see it as they see a tool call of a
+// model.
 import { translatedForm, type Translation } from "../../engine/request/translated-form.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { functionName, invalid } from "../../core/params.ts";
@@ -29,8 +30,11 @@ function translate({ name, arguments: args = {}, approved, can_ask: canAsk }: Js
   const memo: ToolCallMemo = { name: name as string, approved: approved === true, can_ask: canAsk === true };
   const call = { id: CALL_ID, type: "function", function: { name: memo.name, arguments: JSON.stringify(args) } };
   return {
-    chat: { messages: [{ role: "assistant", content: null, tool_calls: [call] }] },
-    origins: { messages: ["arguments"], tools: [] },
+    chat: {
+      messages: [{ role: "assistant", content: null, tool_calls: [call] }],
+      tools: [{ type: "function", function: { name: memo.name } }],
+    },
+    origins: { messages: ["arguments"], tools: ["name"] },
     untranslated: [],
     memo,
   };
