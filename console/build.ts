@@ -11,7 +11,7 @@ import { Starting } from "./src/shell/starting.tsx";
 /** Where the gateway serves the files. In the shell, it puts the path before it under which a proxy has the gateway. */
 const PUBLIC_PATH = "/console/";
 const ASSETS = "assets";
-const STYLE_SHEETS = ["tokens", "elements", "shell", "parts", "tables", "screens", "play", "configured"];
+const STYLE_SHEETS = ["tokens", "elements", "shell", "parts", "tables", "screens", "play", "configured", "charts"];
 
 export interface BuiltFile {
   /** From the folder of the build, such as `assets/main-1a2b3c4d.js`. */

@@ -17,6 +17,7 @@ const READ_BY_SCREENS = [
   "CallFacets",
   "ProjectTokenList",
   "Token",
+  "ListedToken",
   "IssuedToken",
   "ModelList",
   "RouteSimulation",

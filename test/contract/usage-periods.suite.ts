@@ -282,6 +282,83 @@ function histogramSuite(newStore: NewStore): void {
       const calls = await newStore(records.map((record) => ({ record, settled: true })));
       await facetsAgree(calls, records);
     });
+
+    test("[d14.3] values in the order of their cost begin with the dearest, also where sums exceed a dollar", async () => {
+      const dear = (model: string, costs: readonly number[]) =>
+        costs.map((costNanoUsd) => rowOf({ model, costNanoUsd }));
+      const calls = await newStore([
+        ...dear("often", [1, 2, 3, 4]),
+        ...dear("dearest", [900_000_000, 900_000_000, 900_000_000]),
+        ...dear("whole", [2_000_000_000]),
+      ]);
+      const query = {
+        scope: { tenantId: "acme" },
+        fixed: ["tenantId"],
+        fromMs: DAY_ONE,
+        toMs: DAY_ONE + DAY_MS,
+      } as const;
+      const models = async (order?: "calls" | "cost"): Promise<readonly (string | null)[]> => {
+        const { facets } = await calls.facets({ ...query, limit: 3, ...(order !== undefined && { order }) });
+        return facets.model.values.map(({ value }) => value);
+      };
+      expect([await models("cost"), await models("calls"), await models()]).toEqual([
+        ["dearest", "whole", "often"],
+        ["often", "dearest", "whole"],
+        ["often", "dearest", "whole"],
+      ]);
+    });
+
+    test("[d14.3] causes of failed calls are summed by code, target and the limits and policies of the call, when they are asked for", async () => {
+      const refused = (...ids: readonly string[]): CallParts => ({
+        status: 429,
+        code: "rate_limit_exceeded",
+        provider: null,
+        model: null,
+        metadata: { team: ids.join() },
+        limits: ids.map((id) => ({
+          id,
+          value: "",
+          unit: "requests",
+          before: 1,
+          reserved: 0,
+          settled: null,
+          after: 1,
+          wouldRefuse: id === "lim_audit",
+          ...(id !== "lim_audit" && { refused: "rate_limit_exceeded" as const }),
+        })),
+      });
+      const failing: CallParts = { status: 502, code: "upstream_error" };
+      const denied: CallParts = {
+        status: 403,
+        code: "policy_violation",
+        provider: null,
+        model: null,
+        policies: [{ name: "no-cards", effect: "denied" }],
+      };
+      const parts = [refused("lim_1"), refused("lim_1"), refused("lim_1", "lim_audit"), failing, denied, {}];
+      const calls = await newStore(parts.map((one) => rowOf(one)));
+      const query = {
+        scope: { tenantId: "acme" },
+        fixed: ["tenantId"],
+        fromMs: DAY_ONE,
+        toMs: DAY_ONE + DAY_MS,
+        limit: 1,
+      } as const;
+      const { causes, failures } = await calls.facets({ ...query, causes: true });
+      const none = { provider: null, model: null };
+      expect(causes.filter(({ calls: count }) => count > 1)).toEqual([
+        { status: 429, code: "rate_limit_exceeded", ...none, tags: ["limit:lim_1"], calls: 2 },
+      ]);
+      expect(new Set(causes.slice(1))).toEqual(
+        new Set([
+          { status: 429, code: "rate_limit_exceeded", ...none, tags: ["limit:lim_1", "limit:lim_audit"], calls: 1 },
+          { status: 403, code: "policy_violation", ...none, tags: ["policy:no-cards"], calls: 1 },
+          { status: 502, code: "upstream_error", provider: "openai", model: "gpt-4o", tags: [], calls: 1 },
+        ]),
+      );
+      expect(failures.values[0]).toEqual({ status: 429, code: "rate_limit_exceeded", calls: 3 });
+      expect((await calls.facets(query)).causes).toEqual([]);
+    });
   });
 }
 

@@ -148,6 +148,72 @@ consoleVisits("the overview, limits and providers in the console", SETTINGS, (vi
     await page.getByRole("table", { name: "Parameters" }).getByText("temperature", { exact: true }).waitFor();
   });
 
+  test("[d14.3] what fails most names the limit that refused calls, what costs most names models, and each leads to as many calls", async () => {
+    const rule = { name: "once", metric: "requests", window: "day", limit: 1, scope: { user: "greta" } };
+    expect((await admin("POST", "/tenants/default/limits", rule)).status).toBe(201);
+    const before = (await read("/tenants/default/usage")).totals;
+    for (let made = 0; made < 3; made++) await call("chat", "greta");
+    await until(
+      async () => (await read("/tenants/default/usage")).totals.calls === before.calls + 3,
+      "the calls are counted",
+    );
+    const made = await signedIn("/default/-/");
+    const { page } = made;
+    const rows = page.locator("tbody tr.row");
+    const refused = page
+      .getByRole("region", { name: "What fails most" })
+      .getByRole("listitem")
+      .filter({ hasText: 'The limit "once" refused them' });
+    await refused.getByText("rate_limit_exceeded").waitFor();
+    await refused.getByRole("link", { name: `2 of ${before.calls + 3} calls` }).click();
+    await until(async () => (await rows.count()) === 2, "the list has the calls that the limit refused");
+    await page.goBack();
+    await refused.getByRole("link", { name: 'The limit "once" refused them' }).click();
+    await page.getByRole("heading", { name: "once" }).waitFor();
+    await page.goBack();
+    const { data } = await read("/tenants/default/usage?group_by=model&order=cost");
+    const dearest = data.find((one: any) => one.group.model !== null);
+    const models = page.getByRole("region", { name: "What costs most" }).getByRole("region", { name: "Models" });
+    await models.getByRole("listitem").first().getByTitle(`$${dearest.cost_usd}`).waitFor();
+    await models.getByRole("link").first().click();
+    await made.settled();
+    await until(async () => (await rows.count()) === dearest.calls, "the list has the calls of the model");
+  });
+
+  test("[d14.3] the charts show only the time with calls until the whole is asked for, tell the values under the pointer, and follow the theme", async () => {
+    const made = await signedIn("/default/-/", { colorScheme: "light" });
+    const { page } = made;
+    const chart = page.getByRole("figure").filter({ hasText: /^Calls per/ });
+    await chart.getByText("Calls per minute").waitFor();
+    await page.getByText("there were no calls before in this range").waitFor();
+    const plot = chart.locator(".u-over");
+    const drawn = async (): Promise<string> =>
+      await chart.locator("canvas").evaluate((canvas) => (canvas as unknown as { toDataURL(): string }).toDataURL());
+    await page.getByRole("button", { name: "Show the whole range" }).click();
+    await chart.getByText("Calls per hour").waitFor();
+    const light = await drawn();
+    await page.emulateMedia({ colorScheme: "dark" });
+    await until(async () => (await drawn()) !== light, "the chart is drawn in the dark theme");
+    const { width, height } = (await plot.boundingBox())!;
+    const { totals } = await read("/tenants/default/usage");
+    // all calls are of the last two hours, whose bars stand at the end
+    const told = new Set<string>();
+    for (const part of [0.5, 1.5]) {
+      await plot.hover({ position: { x: width * (1 - part / 25), y: height / 2 } });
+      const at = await chart.locator(".chart-at").textContent();
+      const values = await chart.locator(".legend b").allTextContents();
+      told.add(JSON.stringify([at, ...values]));
+    }
+    const values = [...told].map((one) => JSON.parse(one) as string[]);
+    expect(values).toHaveLength(2);
+    expect(values.reduce((sum, [, calls]) => sum + Number(calls), 0)).toBe(totals.calls);
+    expect(values.reduce((sum, [, , failed]) => sum + Number(failed), 0)).toBe(totals.errors);
+    await plot.click({ position: { x: width / 2, y: height / 2 } });
+    await page.getByRole("heading", { name: "Calls", exact: true }).waitFor();
+    const { searchParams } = new URL(page.url());
+    expect(Date.parse(searchParams.get("to")!) - Date.parse(searchParams.get("from")!)).toBe(3_600_000);
+  });
+
   test("[d14.1] a viewer sees limits and providers of the project, and changes nothing", async () => {
     const made = await signedIn("/default/default/limits", { as: viewer });
     const { page } = made;

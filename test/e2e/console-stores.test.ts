@@ -127,7 +127,7 @@ for (const kind of KINDS)
       await link.click();
       await made.settled();
       expect(await total()).toStartWith(`${count} calls, `);
-      const bars = page.locator(".bars svg");
+      const bars = page.locator(".chart .u-over");
       const box = (await bars.boundingBox())!;
       await page.mouse.move(box.x + box.width * 0.4, box.y + 20);
       await page.mouse.down();

@@ -31,6 +31,29 @@ consoleVisits("tokens in the console", {}, (visits) => {
     expect(await page.getByRole("button", { name: "New secret" }).count()).toBe(0);
   });
 
+  test("[d14.3] a token tells when it was used last, in the list and on its page, and that no call of it is known", async () => {
+    const secret = await visits.gateway.createToken("--name", "used");
+    await visits.gateway.createToken("--name", "unused");
+    const answer = await fetch(`${visits.gateway.url}/api/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "sandbox:echo", messages: [{ role: "user", content: "Hello" }] }),
+    });
+    expect(answer.status).toBe(200);
+    await answer.text();
+    const lastUse = async (): Promise<string | null> =>
+      (await visits.read("/projects/default/tokens?search=used")).data.find(({ name }: any) => name === "used")
+        .last_used_at;
+    await until(async () => (await lastUse()) !== null, "the call is in the database");
+    const at = await lastUse();
+    const { page } = await visits.signedIn("/default/default/tokens");
+    const row = (name: string) => page.getByRole("row").filter({ has: page.getByRole("link", { name, exact: true }) });
+    await row("used").locator(`time[datetime="${at}"]`).waitFor();
+    await row("unused").getByText("no call is recorded").waitFor();
+    await page.getByRole("link", { name: "used", exact: true }).click();
+    await page.locator("dl.pairs > div").filter({ hasText: "Last call" }).locator(`time[datetime="${at}"]`).waitFor();
+  });
+
   test("bad input is shown where it was typed, and nothing is lost", async () => {
     const { page } = await visits.signedIn("/default/default/tokens");
     await page.getByRole("button", { name: "New token" }).click();

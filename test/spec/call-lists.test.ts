@@ -172,7 +172,89 @@ describe("GET .../calls/histogram", () => {
   });
 });
 
+describe("a histogram of the time with calls", () => {
+  const narrow = async (query: string): Promise<Told["body"]> =>
+    (await get(`/tenants/acme/calls/histogram?narrow=true&${query}`)).body;
+
+  test("[d14.3] begins with the first call, with narrower buckets, where most of the time before has none, and counts the same calls", async () => {
+    const body = await narrow("from=2026-05-16T12:30:00Z&to=2026-06-15T13:00:00Z");
+    expect([body.bucket, body.data[0].at, body.to]).toEqual([
+      "5m",
+      "2026-06-15T06:00:00.000Z",
+      "2026-06-15T13:00:00.000Z",
+    ]);
+    expect(body.data.reduce((sum: number, { calls }: any) => sum + calls, 0)).toBe(3);
+  });
+
+  test("[d14.3] stays whole where calls are spread over it, where there is none, and where a width is asked for", async () => {
+    const spread = await narrow("from=2026-06-15T10:30:00Z&to=2026-06-15T13:00:00Z");
+    expect(spread.data[0].at).toBe("2026-06-15T10:30:00.000Z");
+    const empty = await narrow("from=2026-05-16T00:00:00Z&to=2026-05-17T00:00:00Z");
+    expect([empty.data[0].at, empty.bucket]).toEqual(["2026-05-16T00:00:00.000Z", "1h"]);
+    const asked = await narrow("from=2026-05-16T00:00:00Z&to=2026-06-15T13:00:00Z&bucket=1d");
+    expect([asked.data[0].at, asked.bucket]).toEqual(["2026-05-16T00:00:00.000Z", "1d"]);
+  });
+});
+
+describe("GET .../usage with the same time earlier", () => {
+  test("[d14.3] sums the time that is so much earlier, and needs a time that begins", async () => {
+    const { body } = await get("/tenants/acme/usage?from=2026-06-15T11:45:00Z&earlier_s=3600");
+    expect([body.totals.calls, body.earlier.calls, body.earlier.errors]).toEqual([1, 1, 1]);
+    expect((await get("/tenants/acme/usage?from=2026-06-15T11:45:00Z")).body.earlier).toBeNull();
+    const { status, body: refused } = await get("/tenants/acme/usage?earlier_s=3600");
+    expect([status, refused.error.param]).toEqual([400, "earlier_s"]);
+  });
+});
+
 describe("GET .../calls/facets", () => {
+  test("[d14.3] names the limit, the policy or the target that calls failed of, only to those who may see it", async () => {
+    const limit = { metric: "requests", window: "minute", limit: 1 };
+    const mine = await world.send("acme.owner", "POST", "/api/v1/admin/tenants/acme/limits", {
+      ...limit,
+      name: "each",
+    });
+    const tried = await world.send("acme.owner", "POST", "/api/v1/admin/tenants/acme/limits", {
+      ...limit,
+      name: "tried",
+      mode: "audit",
+    });
+    expect([mine.status, tried.status]).toEqual([201, 201]);
+    const refusal = { value: "", unit: "requests", before: 1, reserved: 0, settled: null, after: 1 } as const;
+    const at = { startedAtMs: HOUR - 50 * HOUR_MS, projectId: "app" };
+    const refused = { ...at, status: 429, code: "rate_limit_exceeded", provider: null, model: null } as const;
+    await world.calls.ingest([
+      ...[1, 2].map(() =>
+        rowOf({
+          ...refused,
+          limits: [
+            { ...refusal, id: tried.body.id, wouldRefuse: true },
+            { ...refusal, id: mine.body.id, wouldRefuse: false, refused: "rate_limit_exceeded" },
+          ],
+        }),
+      ),
+      rowOf({ ...at, status: 403, code: "policy_violation", policies: [{ name: "no-cards", effect: "denied" }] }),
+      rowOf({ ...at, status: 502, code: "upstream_error" }),
+      rowOf({ ...at, status: 400, code: "invalid_request", provider: null, model: null }),
+    ]);
+    const { body } = await get(`/projects/app/calls/facets?causes=true&from=2026-06-13&to=2026-06-14`);
+    const named = (kind: string | null, subject: string | null, name: string | null) => ({ kind, subject, name });
+    expect(body.causes[0]).toEqual({
+      status: 429,
+      code: "rate_limit_exceeded",
+      ...named("limit", mine.body.id, "each"),
+      calls: 2,
+    });
+    expect(new Set(body.causes.slice(1))).toEqual(
+      new Set([
+        { status: 403, code: "policy_violation", ...named("policy", "no-cards", "no-cards"), calls: 1 },
+        { status: 502, code: "upstream_error", ...named("target", "openai:gpt-4o", "openai:gpt-4o"), calls: 1 },
+        { status: 400, code: "invalid_request", ...named(null, null, null), calls: 1 },
+      ]),
+    );
+    expect((await get("/projects/app/calls/facets?from=2026-06-13&to=2026-06-14")).body.causes).toEqual([]);
+    expect((await get("/projects/site/calls/facets?causes=true")).text).not.toContain("each");
+  });
+
   test("[d9.3] lists the most frequent values with their calls, and nothing of other tenants and projects", async () => {
     const { status, body, text } = await get("/tenants/acme/calls/facets");
     expect(status).toBe(200);

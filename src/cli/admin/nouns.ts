@@ -306,7 +306,7 @@ export const NOUNS: readonly Noun[] = [
       "CACHE HITS": "cache_hit_rate",
       "CACHE SAVED": "cache_saved_usd",
     },
-    filters: [...SCOPE_FILTERS, "timezone"],
+    filters: [...SCOPE_FILTERS, "timezone", "earlier_s"],
   },
   {
     word: "call",
@@ -329,7 +329,7 @@ export const NOUNS: readonly Noun[] = [
     named: null,
     isWhole: true,
     columns: { FROM: "at", CALLS: "calls", ERRORS: "errors", USD: "cost_usd", P50: "p50_ms", P95: "p95_ms" },
-    filters: [...CALL_FILTERS, "bucket", "timezone"],
+    filters: [...CALL_FILTERS, "bucket", "timezone", "narrow"],
   },
   {
     word: "facets",
@@ -341,7 +341,7 @@ export const NOUNS: readonly Noun[] = [
     named: null,
     isWhole: true,
     columns: { DIMENSION: "dimension", VALUE: "value", CALLS: "calls", ERRORS: "errors", USD: "cost_usd" },
-    filters: [...SCOPE_FILTERS.filter((name) => name !== "end_user"), "limit"],
+    filters: [...SCOPE_FILTERS.filter((name) => name !== "end_user"), "limit", "order", "causes"],
   },
   {
     word: "limit-state",

@@ -213,10 +213,29 @@ export interface FacetsQuery {
   readonly limit: number;
   /** Of which dimensions values are looked for; all, if left out. The others have none. */
   readonly dimensions?: readonly FacetName[];
+  /** Which values are the first; those with the most calls, if left out. */
+  readonly order?: FacetOrder;
+  /** Also sums failed calls by their cause, for which each of them is looked up. */
+  readonly causes?: boolean;
+}
+
+export const FACET_ORDERS = ["calls", "cost"] as const;
+export type FacetOrder = (typeof FACET_ORDERS)[number];
+
+/** Failed calls with the same status, code and cause. */
+export interface FailureSum {
+  readonly status: number;
+  readonly code: string | null;
+  /** The target of the last attempt; `null` where there was none. */
+  readonly provider: string | null;
+  readonly model: string | null;
+  /** Of the kinds `limit` and `policy`. */
+  readonly tags: readonly string[];
+  readonly calls: number;
 }
 
 export interface Facet {
-  /** The most frequent first. */
+  /** In the order that was asked for. */
   readonly values: readonly {
     readonly value: string | null;
     readonly calls: bigint;
@@ -234,6 +253,8 @@ export interface CallFacets {
     readonly values: readonly { readonly status: number; readonly code: string | null; readonly calls: number }[];
     readonly searchedToMs: number | null;
   };
+  /** Those with the most calls first; empty unless they were asked for. As far as `failures` were searched. */
+  readonly causes: readonly FailureSum[];
 }
 
 export interface StoredCall {

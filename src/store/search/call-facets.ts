@@ -3,17 +3,22 @@ import { type Kysely, sql } from "kysely";
 import { orNull, shownOperation } from "../calls/call-columns.ts";
 import { namesOf } from "../calls/call-names.ts";
 import type { CallSchema } from "../calls/call-schema.ts";
+import { tagOf } from "../calls/call-tags.ts";
 import {
   type CallFacets,
   type CallScope,
   FACETS,
   type Facet,
   type FacetName,
+  type FacetOrder,
   type FacetsQuery,
+  type FailureSum,
 } from "../calls/calls.ts";
-import { logQuery, numberedFilter } from "./log-search.ts";
+import { type LogQuery, logQuery, numberedFilter } from "./log-search.ts";
 import { timeOfKey } from "../calls/call-keys.ts";
+import { usesPostgres } from "../database/dialect.ts";
 import { inOneView } from "../database/read-view.ts";
+import { roundly } from "../sums/sum-halves.ts";
 import { sumOf, type Sums, wholeOf } from "../sums/usage-figures.ts";
 import { HOURS, usageSource } from "../sums/usage-source.ts";
 
@@ -46,7 +51,7 @@ export async function facets(db: Db, query: FacetsQuery): Promise<CallFacets> {
       for (const [name, facet] of await facetsOf(view, query, names)) found.set(name, facet);
     return {
       facets: Object.fromEntries(FACETS.map((name) => [name, found.get(name) ?? NO_VALUES])) as CallFacets["facets"],
-      failures: await failures(view, query),
+      ...(await failures(view, query)),
     };
   });
 }
@@ -61,7 +66,7 @@ const isFixed = ({ fixed }: FacetsQuery, name: FacetName): boolean => fixed.incl
 
 async function facetsOf(
   db: Db,
-  { scope, fixed, fromMs, toMs, limit }: FacetsQuery,
+  { scope, fixed, fromMs, toMs, limit, order = "calls" }: FacetsQuery,
   names: readonly FacetName[],
 ): Promise<readonly (readonly [FacetName, Facet])[]> {
   if (names.length === 0) return [];
@@ -90,7 +95,7 @@ async function facetsOf(
       readonly value: bigint | number;
       readonly others: bigint | number | string;
     }
-  >`with found as materialized (select ${sql.raw(columns.join(", "))}, ${figures} from ${source.table} group by ${sql.raw(columns.join(", "))}), each_value as (${sql.join(arms, sql` union all `)}), placed as (select each_value.*, row_number() over (partition by facet order by calls desc, value) as place, count(*) over (partition by facet) as number from each_value where calls > 0) select *, number - ${sql.lit(limit)} as others from placed where place <= ${sql.lit(limit)} order by facet, place`.execute(
+  >`with found as materialized (select ${sql.raw(columns.join(", "))}, ${figures} from ${source.table} group by ${sql.raw(columns.join(", "))}), each_value as (${sql.join(arms, sql` union all `)}), placed as (select each_value.*, row_number() over (partition by facet order by ${sql.raw(LARGEST[order])}, value) as place, count(*) over (partition by facet) as number from each_value where calls > 0) select *, number - ${sql.lit(limit)} as others from placed where place <= ${sql.lit(limit)} order by facet, place`.execute(
     db,
   );
   const nameOf = await namesOf(
@@ -115,8 +120,16 @@ async function facetsOf(
   });
 }
 
-/** Failed calls by status and code, the newest of them in a bounded number. */
-async function failures(db: Db, { scope, fromMs, toMs }: FacetsQuery): Promise<CallFacets["failures"]> {
+const LARGEST: Readonly<Record<FacetOrder, string>> = {
+  calls: "calls desc",
+  cost: `${roundly("cost_nano_usd")} desc, calls desc`,
+};
+
+/** Failed calls by status and code, and by their causes, the newest of them in a bounded number. */
+async function failures(
+  db: Db,
+  { scope, fromMs, toMs, causes: areAsked = false }: FacetsQuery,
+): Promise<Pick<CallFacets, "failures" | "causes">> {
   const numbered = await numberedFilter(db, {
     ...scope,
     order: "newest",
@@ -125,7 +138,7 @@ async function failures(db: Db, { scope, fromMs, toMs }: FacetsQuery): Promise<C
     fromMs,
     toMs,
   });
-  if (numbered === null) return { values: [], searchedToMs: null };
+  if (numbered === null) return { failures: { values: [], searchedToMs: null }, causes: [] };
   const query = logQuery({ limit: 1 }, numbered, true);
   const end = (await query.end!.execute(db)).rows[0];
   const { rows } = await sql<{
@@ -140,9 +153,56 @@ async function failures(db: Db, { scope, fromMs, toMs }: FacetsQuery): Promise<C
     rows.map(({ code }) => code),
   );
   return {
-    values: rows
-      .map(({ status, code, calls }) => ({ status: Number(status), code: orNull(nameOf(code)), calls: Number(calls) }))
-      .toSorted((a, b) => b.calls - a.calls || a.status - b.status),
-    searchedToMs: end === undefined ? null : timeOfKey(end.id),
+    failures: {
+      values: rows
+        .map(({ status, code, calls }) => ({
+          status: Number(status),
+          code: orNull(nameOf(code)),
+          calls: Number(calls),
+        }))
+        .toSorted((a, b) => b.calls - a.calls || a.status - b.status),
+      searchedToMs: end === undefined ? null : timeOfKey(end.id),
+    },
+    causes: areAsked ? await causes(db, query.matching(end === undefined ? null : [end.id])) : [],
   };
+}
+
+async function causes(db: Db, failed: ReturnType<LogQuery["matching"]>): Promise<readonly FailureSum[]> {
+  const [each, listed] = usesPostgres(db)
+    ? [
+        sql`json_array_elements_text(case when tags = '' then '[]' else tags end :: json) as each(value)`,
+        sql`json_agg(value order by value)::text`,
+      ]
+    : [
+        sql`json_each(case when tags = '' then '[]' else tags end) as each`,
+        sql`json_group_array(value order by value)`,
+      ];
+  const ofKind = sql.join(
+    [tagOf("limit", "%"), tagOf("policy", "%")].map((pattern) => sql`value like ${pattern}`),
+    sql` or `,
+  );
+  const { rows } = await sql<{
+    readonly status: bigint | number;
+    readonly code: bigint | number;
+    readonly provider: bigint | number;
+    readonly model: bigint | number;
+    readonly named: string | null;
+    readonly calls: bigint | number | string;
+  }>`with failed as (select status, code, provider, model, (select ${listed} from ${each} where ${ofKind}) as named ${failed}) select status, code, provider, model, named, count(*) as calls from failed group by status, code, provider, model, named`.execute(
+    db,
+  );
+  const nameOf = await namesOf(
+    db,
+    rows.flatMap(({ code, provider, model }) => [code, provider, model]),
+  );
+  return rows
+    .map(({ status, code, provider, model, named, calls }) => ({
+      status: Number(status),
+      code: orNull(nameOf(code)),
+      provider: orNull(nameOf(provider)),
+      model: orNull(nameOf(model)),
+      tags: JSON.parse(named ?? "[]") as readonly string[],
+      calls: Number(calls),
+    }))
+    .toSorted((a, b) => b.calls - a.calls || a.status - b.status);
 }

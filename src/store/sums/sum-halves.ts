@@ -31,3 +31,9 @@ export function figuresFrom(
 /** The expressions of partsOf() for a whole figure. */
 export const partsFrom = (column: string, expression: string): readonly string[] =>
   isAmount(column) ? [`(${expression}) / ${HALF}`, `(${expression}) % ${HALF}`] : [expression];
+
+/** An amount as one number that may be rounded, for sorting. */
+export function roundly(column: string): string {
+  const [high, low] = partsOf(column);
+  return `cast(${high} as double precision) * ${HALF} + ${low}`;
+}

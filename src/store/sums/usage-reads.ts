@@ -22,7 +22,7 @@ import { ALL_SUMS, NO_SUMS, sumOf, type Sums, sumsOf, wholeOf } from "./usage-fi
 import { COLUMN_OF, HOURS, type SumsTable, type UsageSource, usageSource, USER_DAYS } from "./usage-source.ts";
 import { midnightsBetween, offsetsBetween, UTC, type ZoneOffset } from "../../core/configured/time-zone.ts";
 import { StoreError } from "../store.ts";
-import { HALF, partsOf } from "./sum-halves.ts";
+import { roundly } from "./sum-halves.ts";
 
 type Db = Kysely<CallSchema>;
 
@@ -85,11 +85,6 @@ async function prepared(
     ...(figures !== undefined && { figures }),
   });
   return { source, offsets };
-}
-
-function roundly(column: string): string {
-  const [high, low] = partsOf(column);
-  return `cast(${high} as double precision) * ${HALF} + ${low}`;
 }
 
 /** The expressions for sorting the largest first. They may be rounded; the reported figures are not. */

@@ -2,6 +2,9 @@
 import { useMemo } from "react";
 import type { CallHistogram } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
+import { CallChart } from "../../charts/call-charts.tsx";
+import { ChartTable } from "../../charts/chart-table.tsx";
+import { Narrowed, useNarrowing } from "../../charts/narrowed.tsx";
 import { WholeUntil } from "../../components/whole-until.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { wholeCount } from "../../format/count.ts";
@@ -9,7 +12,6 @@ import { dayAndTime } from "../../format/time.ts";
 import { type Binding, useKeys } from "../../keyboard/keys.tsx";
 import { useZone } from "../../use-zone.ts";
 import { useUrlState } from "../../url-state.ts";
-import { CallBars, CallBarsTable } from "./call-bars.tsx";
 import type { TimeRange } from "./range.ts";
 
 interface VolumeChartProps {
@@ -22,19 +24,23 @@ export function VolumeChart({ path, range }: VolumeChartProps) {
   const zone = useZone();
   const state = useUrlState();
   const { data, error, refetch, isPlaceholderData } = useRead<CallHistogram>(
-    `${path}&timezone=${encodeURIComponent(zone)}`,
+    `${path}&timezone=${encodeURIComponent(zone)}${useNarrowing()}`,
   );
-  useWindowKeys(data);
+  useWindowKeys(data, range.fromMs);
   if (error !== null && data === undefined)
     return <Problem what="The chart could not be read." error={error} retry={() => void refetch()} />;
   if (data === undefined) return <div className="volume" />;
   return (
     <div className={`volume ${isPlaceholderData ? "old" : ""}`}>
-      <CallBars histogram={data} choose={(from, to) => state.set({ from, to, range: null, open: null })} />
+      <CallChart
+        histogram={data}
+        choose={(from, to) => state.set({ from, to, range: null, open: null, whole: null })}
+      />
       <p className="hint">
         <Totals histogram={data} range={range} />
+        <Narrowed histogram={data} fromMs={range.fromMs} />
       </p>
-      <CallBarsTable buckets={data.data} />
+      <ChartTable buckets={data.data} />
     </div>
   );
 }
@@ -54,12 +60,12 @@ function Totals({ histogram, range }: { readonly histogram: CallHistogram; reado
   );
 }
 
-function useWindowKeys(histogram: CallHistogram | undefined): void {
+function useWindowKeys(histogram: CallHistogram | undefined, fromMs: number): void {
   const state = useUrlState();
   const bindings = useMemo<readonly Binding[]>(() => {
     const move = (share: number): void => {
       if (histogram === undefined || histogram.data.length === 0) return;
-      const [fromMs, toMs] = [Date.parse(histogram.data[0]!.at), Date.parse(histogram.to)];
+      const toMs = Date.parse(histogram.to);
       const byMs = Math.round((toMs - fromMs) * share);
       state.set({
         from: new Date(fromMs + byMs).toISOString(),
@@ -72,6 +78,6 @@ function useWindowKeys(histogram: CallHistogram | undefined): void {
       { keys: "[", label: "Earlier range of time", run: () => move(-0.5) },
       { keys: "]", label: "Later range of time", run: () => move(0.5) },
     ];
-  }, [histogram, state]);
+  }, [histogram, fromMs, state]);
   useKeys(bindings);
 }

@@ -1,20 +1,24 @@
-// `/`: how the tenant or project does. Figures of the last day beside those of a week before, what needs somebody, and calls per minute.
+// `/`: how the tenant or project does. Figures of the last day beside those of a week before, what needs somebody, what fails and costs most,
+// and calls and cost over time.
 // Where there never was a call, it is the page of the first call.
 import { useState } from "react";
 import { useLocation } from "wouter";
 import type { CallHistogram, LogPage, Usage } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
+import { CallTrends } from "../../charts/call-charts.tsx";
+import { ChartTable } from "../../charts/chart-table.tsx";
+import { Narrowed, useNarrowing } from "../../charts/narrowed.tsx";
 import { AsCode } from "../../components/as-code.tsx";
 import { loadedOnUse } from "../../components/loaded-on-use.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { TimeText } from "../../components/time-text.tsx";
-import { wholeCount } from "../../format/count.ts";
 import { useScope } from "../../scope/scope-context.tsx";
 import { adminPath, pathIn } from "../../scope/scope.ts";
 import { useNow } from "../../use-now.ts";
-import { CallBars, CallBarsTable } from "../calls/call-bars.tsx";
+import { useZone } from "../../use-zone.ts";
 import { AttentionPanel } from "./attention-panel.tsx";
+import { MostPanels } from "./most-panels.tsx";
 import { WeekFigures } from "./week-figures.tsx";
 
 const FirstCall = loadedOnUse(
@@ -23,18 +27,18 @@ const FirstCall = loadedOnUse(
 );
 
 const EVERY_MS = 2000;
+const MOST_VALUES = 5;
 const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
-const WEEK_MS = 7 * DAY_MS;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+const WEEK_S = (7 * DAY_MS) / 1000;
 
 export function OverviewScreen() {
   const scope = useScope();
   const nowMs = useNow(MINUTE_MS);
-  const usage = (fromMs: number, toMs: number | null): string =>
-    adminPath(scope, `/usage?from=${isoOf(fromMs)}${toMs === null ? "" : `&to=${isoOf(toMs)}`}&limit=1`);
-  const today = useRead<Usage>(usage(nowMs - DAY_MS, null), { everyMs: EVERY_MS });
-  const before = useRead<Usage>(usage(nowMs - DAY_MS - WEEK_MS, nowMs - WEEK_MS));
+  const from = isoOf(nowMs - DAY_MS);
+  const today = useRead<Usage>(adminPath(scope, `/usage?from=${from}&earlier_s=${WEEK_S}&limit=1`), {
+    everyMs: EVERY_MS,
+  });
   const isQuiet = today.data?.totals?.calls === 0;
   const any = useRead<LogPage>(isQuiet ? adminPath(scope, "/logs?limit=1") : null, { everyMs: EVERY_MS });
   const isNew = isQuiet && any.data?.data.length === 0 && any.data.next_cursor === null;
@@ -70,46 +74,63 @@ export function OverviewScreen() {
         <section aria-label="The last 24 hours">
           <WeekFigures
             today={today.data.totals}
-            before={before.data?.totals ?? null}
+            before={today.data.earlier}
             range={{ from: new Date(nowMs - DAY_MS).toISOString(), to: today.data.as_of }}
           />
           <p className="after-table">
             <span>
-              The last 24 hours, beside the same hours a week before. As of <TimeText at={today.data.as_of} />.
+              The last 24 hours
+              {today.data.earlier?.calls === 0
+                ? "; there were no calls a week before"
+                : ", beside the same hours a week before"}
+              . As of <TimeText at={today.data.as_of} />.
             </span>
           </p>
         </section>
       )}
       <AttentionPanel everyMs={EVERY_MS} />
-      <CallsPerMinute nowMs={nowMs} />
+      {today.data?.totals != null && today.data.totals.calls > 0 && (
+        <MostPanels
+          path={adminPath(scope, `/calls/facets?from=${from}&order=cost&causes=true&limit=${MOST_VALUES}`)}
+          totals={today.data.totals}
+          time={{ from: new Date(nowMs - DAY_MS).toISOString(), to: today.data.as_of }}
+        />
+      )}
+      <Trends nowMs={nowMs} />
     </div>
   );
 }
 
-function CallsPerMinute({ nowMs }: { readonly nowMs: number }) {
+function Trends({ nowMs }: { readonly nowMs: number }) {
   const scope = useScope();
+  const zone = useZone();
   const [, navigate] = useLocation();
-  const path = adminPath(scope, `/calls/histogram?bucket=1m&from=${isoOf(nowMs - HOUR_MS)}`);
-  const { data, error, refetch } = useRead<CallHistogram>(path, { everyMs: EVERY_MS });
-  const calls = data?.data.reduce((sum, bucket) => sum + bucket.calls, 0) ?? 0;
+  const fromMs = nowMs - DAY_MS;
+  const narrowing = useNarrowing();
+  const query = `from=${isoOf(fromMs)}&timezone=${encodeURIComponent(zone)}${narrowing}`;
+  const { data, error, refetch } = useRead<CallHistogram>(adminPath(scope, `/calls/histogram?${query}`), {
+    everyMs: EVERY_MS,
+  });
+  const choose = (from: string, to: string): void =>
+    navigate(pathIn(scope, `/calls?${new URLSearchParams({ from, to }).toString()}`));
   return (
-    <section className="panel" aria-labelledby="per-minute">
-      <h2 id="per-minute">
-        Calls per minute <small>in the last hour</small>
+    <section className="panel" aria-labelledby="trends">
+      <h2 id="trends">
+        Over time <small>in the last 24 hours</small>
       </h2>
       <div className="panel-body">
         {error !== null && data === undefined && (
-          <Problem what="The calls of the last hour could not be read." error={error} retry={() => void refetch()} />
+          <Problem what="The calls over time could not be read." error={error} retry={() => void refetch()} />
         )}
-        {data === undefined && error === null && <Pending what="The calls of the last hour" />}
+        {data === undefined && error === null && <Pending what="The calls over time" />}
         {data !== undefined && (
           <div className="volume">
-            <CallBars
-              histogram={data}
-              choose={(from, to) => navigate(pathIn(scope, `/calls?${new URLSearchParams({ from, to }).toString()}`))}
-            />
-            <p className="hint">{wholeCount(calls)} calls in the last hour. Drag over the bars to see those calls.</p>
-            <CallBarsTable buckets={data.data} />
+            <CallTrends histogram={data} choose={choose} />
+            <p className="hint">
+              Drag over a chart to see its calls.
+              <Narrowed histogram={data} fromMs={fromMs} />
+            </p>
+            <ChartTable buckets={data.data} />
           </div>
         )}
       </div>

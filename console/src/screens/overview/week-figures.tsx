@@ -11,7 +11,7 @@ type Totals = UsageTotals;
 
 interface WeekFiguresProps {
   readonly today: Totals;
-  /** Null while it is not known. */
+  /** Null where it is not known; said once, and not here, where there were no calls. */
   readonly before: Totals | null;
   /** What today's sums are of. */
   readonly range: { readonly from: string; readonly to: string };
@@ -20,9 +20,8 @@ interface WeekFiguresProps {
 export function WeekFigures({ today, before, range }: WeekFiguresProps) {
   const link = (screen: string, further: Readonly<Record<string, string>> = {}): string =>
     `${screen}?${new URLSearchParams({ ...further, ...range }).toString()}`;
-  const hasBefore = before !== null && before.calls > 0;
   const then = (text: (totals: Totals) => string): string | null =>
-    before === null ? null : hasBefore ? `${text(before)} a week before` : "no calls a week before";
+    before === null || before.calls === 0 ? null : `${text(before)} a week before`;
   return (
     <dl className="figures">
       <Figure

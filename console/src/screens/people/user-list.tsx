@@ -172,7 +172,7 @@ const roleOf = ({ data }: TenantMembershipList, { id }: Pick<User, "id">): Membe
 const invitation = ({ id }: User, scope: Scope): ShownRequest => ({
   method: "POST",
   path: adminPath(scope, "/claims"),
-  body: { name: `of ${id}`, user_id: id },
+  body: { name: `Token of ${id}`, user_id: id },
 });
 
 function Invite({ user, scope, made }: InviteProps) {

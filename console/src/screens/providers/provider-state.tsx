@@ -41,7 +41,7 @@ export function ProviderState({ provider, counted }: ProviderStateProps) {
           <dd>
             {wholeCount(provider.errors)}
             {provider.attempts > 0 && (
-              <small>{Math.round((provider.errors / provider.attempts) * 100)} of 100 attempts</small>
+              <small>{Math.round((provider.errors / provider.attempts) * 100)} % of attempts</small>
             )}
           </dd>
         </div>

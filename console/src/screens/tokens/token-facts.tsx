@@ -1,5 +1,6 @@
 // What a token is and may do, in words.
-import type { Token } from "../../api/types.ts";
+import type { ListedToken, Token } from "../../api/types.ts";
+import { TimeText } from "../../components/time-text.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 
 const STATES: Readonly<
@@ -17,6 +18,11 @@ export function TokenState({ state }: { readonly state: Token["state"] }) {
       {word}
     </span>
   );
+}
+
+/** When a token was used last. Calls are kept for a time, so an old token without one may have made some. */
+export function LastCall({ token }: { readonly token: Pick<ListedToken, "last_used_at"> }) {
+  return token.last_used_at === null ? <>no call is recorded</> : <TimeText at={token.last_used_at} />;
 }
 
 export function belongsTo({ kind, user_id: user, project_id: project, role }: Token): string {

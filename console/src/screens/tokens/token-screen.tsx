@@ -1,7 +1,7 @@
 // `/tokens/<id>`: one access token, with giving it a new secret and taking it away.
 import { AsCode } from "../../components/as-code.tsx";
 import { type ReactNode, useState } from "react";
-import type { IssuedToken, Token } from "../../api/types.ts";
+import type { IssuedToken, ListedToken } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { useWrite } from "../../api/use-write.ts";
 import { Modal } from "../../components/modal.tsx";
@@ -19,7 +19,7 @@ import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { useUrlState } from "../../url-state.ts";
 import { SecretOnce } from "./secret-once.tsx";
-import { belongsTo, narrowingOf, TokenState } from "./token-facts.tsx";
+import { belongsTo, LastCall, narrowingOf, TokenState } from "./token-facts.tsx";
 
 const TABS = [
   { name: "about", label: "About" },
@@ -31,7 +31,7 @@ export function TokenScreen({ id }: { readonly id: string }) {
   const url = useUrlState();
   const tab = url.get("tab") === "history" ? "history" : "about";
   const path = adminPath(scope, `/tokens/${encodeURIComponent(id)}`);
-  const { data: token, error, refetch } = useRead<Token>(path, { keepsPrevious: false });
+  const { data: token, error, refetch } = useRead<ListedToken>(path, { keepsPrevious: false });
   return (
     <div className="call-page">
       <p>
@@ -76,7 +76,7 @@ export function TokenScreen({ id }: { readonly id: string }) {
   );
 }
 
-function Facts({ token }: { readonly token: Token }) {
+function Facts({ token }: { readonly token: ListedToken }) {
   return (
     <dl className="pairs">
       <Fact name="Id">
@@ -87,6 +87,9 @@ function Facts({ token }: { readonly token: Token }) {
       <Fact name="Permissions">{token.permissions.join(", ") || "none"}</Fact>
       <Fact name="Made">
         <TimeText at={token.created_at} form="day" /> {token.created_by !== null && `by ${token.created_by}`}
+      </Fact>
+      <Fact name="Last call">
+        <LastCall token={token} />
       </Fact>
       <Fact name="Expires">
         <TimeText at={token.expires_at} form="day" />
@@ -109,7 +112,7 @@ function Fact({ name, children }: { readonly name: string; readonly children: Re
   );
 }
 
-function Changes({ token, path }: { readonly token: Token; readonly path: string }) {
+function Changes({ token, path }: { readonly token: ListedToken; readonly path: string }) {
   const me = useMe();
   const scope = useScope();
   const { send, isBusy, failure } = useWrite();

@@ -20,7 +20,7 @@ import { useMe } from "../../session/session.tsx";
 import { useUrlState } from "../../url-state.ts";
 import { NewToken } from "./new-token.tsx";
 import { SecretOnce } from "./secret-once.tsx";
-import { belongsTo, narrowingOf, TokenState } from "./token-facts.tsx";
+import { belongsTo, LastCall, narrowingOf, TokenState } from "./token-facts.tsx";
 
 const STATES = { live: "Live", expired: "Expired", revoked: "Revoked", all: "All" } as const;
 
@@ -160,7 +160,9 @@ function TokenTable({ tokens }: { readonly tokens: readonly ListedToken[] }) {
                 <span className="cut">{narrowingOf(token)}</span>
               </td>
               <td>{token.permissions.join(", ") || "none"}</td>
-              <td>{token.last_used_at === null ? "none kept" : <TimeText at={token.last_used_at} />}</td>
+              <td>
+                <LastCall token={token} />
+              </td>
               <td>
                 <TimeText at={token.expires_at} form="day" />
               </td>

@@ -23,6 +23,7 @@ import { callsPath, timeOfRange } from "../calls/calls-path.ts";
 import { RangeLinks } from "../calls/range-links.tsx";
 import { rangeOf, RANGES, type TimeRange } from "../calls/range.ts";
 import { DIMENSIONS, dimensionsOf } from "./dimensions.ts";
+import { UsageCharts } from "./usage-charts.tsx";
 import { UsageTable } from "./usage-table.tsx";
 
 const ROWS = 200;
@@ -63,7 +64,12 @@ export function UsageScreen() {
       {data === undefined && error === null && <Pending what="The usage" lines={8} />}
       {data !== undefined && (
         <div className={isPlaceholderData ? "old" : ""}>
-          {data.totals !== null && data.totals.calls > 0 && <Totals totals={data.totals} range={range} />}
+          {data.totals !== null && data.totals.calls > 0 && (
+            <>
+              <Totals totals={data.totals} range={range} />
+              <UsageCharts range={range} />
+            </>
+          )}
           {data.data.length === 0 ? <NoUsage /> : <UsageTable by={by} usage={data} range={range} />}
           <p className="after-table">
             <span>
@@ -140,7 +146,7 @@ function Totals({ totals, range }: { readonly totals: UsageTotals; readonly rang
         <dt>Median</dt>
         <dd>
           {totals.p50_ms === null ? "–" : `~${duration(totals.p50_ms)}`}
-          {totals.p95_ms !== null && <small>95 of 100 within ~{duration(totals.p95_ms)}</small>}
+          {totals.p95_ms !== null && <small>95th percentile ~{duration(totals.p95_ms)}</small>}
         </dd>
       </div>
     </dl>

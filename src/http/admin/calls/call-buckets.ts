@@ -58,6 +58,21 @@ export function bucketsOf({ from, to, bucket, timezone }: BucketQuery, nowMs: nu
   return { width, edges: [fromMs, ...innerEdges(fromMs, toMs, WIDTHS[width], timezone), toMs] };
 }
 
+/** Of a range whose calls are all in its last part: so small a part has few bars to show. */
+const SMALL_PART = 1 / 4;
+
+/**
+ * The buckets from the first one with calls on, `begin` among `shown`, where they are narrower; `null` where most of
+ * what is shown has calls already, or nothing narrower is to be had.
+ */
+export function narrowedTo(asked: BucketQuery, shown: Buckets, begin: number, nowMs: number): Buckets | null {
+  const { edges } = shown;
+  const part = (edges.length - 1 - begin) / (edges.length - 1);
+  if (begin < 0 || asked.bucket !== "auto" || part > SMALL_PART) return null;
+  const next = bucketsOf({ ...asked, from: edges[begin]!, to: edges.at(-1)! }, nowMs);
+  return next.width === shown.width ? null : next;
+}
+
 function innerEdges(fromMs: number, toMs: number, widthMs: number, timezone: string): readonly number[] {
   if (widthMs <= HOUR_MS) return multiples(Math.floor(fromMs / widthMs) * widthMs, widthMs, fromMs, toMs);
   const offsets = offsetsBetween(timezone, fromMs - DAY_MS, toMs + DAY_MS);

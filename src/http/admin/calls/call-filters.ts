@@ -5,7 +5,7 @@ import { MAX_TAG, tagOf } from "../../../store/calls/call-tags.ts";
 import { filters, scopeOf, word } from "./call-shapes.ts";
 import { callCode } from "../schemas.ts";
 
-const flag = z
+export const flag = z
   .enum(["true", "false"])
   .transform((text) => text === "true")
   .optional();

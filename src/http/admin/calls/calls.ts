@@ -5,10 +5,18 @@ import { usd } from "../../../accounting/price.ts";
 import type { TenantOrProject } from "../../../auth/grants.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { reportingZone } from "../../../core/snapshot.ts";
-import { type CallFacets, type CallScope, FACETS, type FacetsQuery } from "../../../store/calls/calls.ts";
-import { BUCKET_WIDTHS, bucketsOf, DAY_MS } from "./call-buckets.ts";
+import {
+  type CallFacets,
+  type CallScope,
+  FACET_ORDERS,
+  type FacetOrder,
+  FACETS,
+  type FacetsQuery,
+} from "../../../store/calls/calls.ts";
+import { BUCKET_WIDTHS, type BucketQuery, type Buckets, bucketsOf, DAY_MS, narrowedTo } from "./call-buckets.ts";
 import { callDetail, detailQuery, type DetailWorld, shownDetail } from "./call-detail.ts";
-import { callFilters, filterOf } from "./call-filters.ts";
+import { failureCause, shownCauses } from "./call-causes.ts";
+import { callFilters, filterOf, flag } from "./call-filters.ts";
 import {
   asOf,
   callPage,
@@ -39,6 +47,10 @@ const histogramQuery = z.strictObject({
         "The width of the buckets. Those of `6h` and `1d` begin at midnight in `timezone`, and every 6 hours after it.",
     }),
   timezone: timeZone,
+  narrow: flag.meta({
+    description:
+      "`true` leaves out the time before the first call, where that is most of the time that was asked for, and takes narrower buckets for the rest. Only with `bucket=auto`.",
+  }),
 });
 const callHistogram = z
   .strictObject({
@@ -60,6 +72,11 @@ const { end_user: _, ...scopeFilters } = filters;
 const facetsQuery = z.strictObject({
   ...scopeFilters,
   limit: z.coerce.number().int().min(1).max(100).default(20).meta({ description: "Values of each dimension." }),
+  order: z
+    .enum(FACET_ORDERS)
+    .default("calls")
+    .meta({ description: "Which values are the first: those with the most calls, or those that cost most." }),
+  causes: flag.meta({ description: "`true` also lists what failed calls failed of, in `causes`." }),
 });
 const callFacets = z
   .strictObject({
@@ -75,6 +92,9 @@ const callFacets = z
         .meta({ id: "CallFacet" }),
     ),
     others: z.record(z.string(), z.int()).meta({ description: "How many further values each dimension has." }),
+    causes: z.array(failureCause).meta({
+      description: "What most calls failed of, as far back as `looked_to`; empty without `causes=true`.",
+    }),
     token_names: tokenNamesShape,
     looked_to: time.nullable().meta({
       description:
@@ -116,9 +136,16 @@ function placeOperations(
     answer: callHistogram,
     run: async ({ place: at, query, nowMs, snapshot }) => {
       const { timezone = reportingZone(at?.tenantId ?? null, snapshot) } = query;
-      const { width, edges } = bucketsOf({ ...query, timezone }, nowMs);
       const { order: _order, fromMs: _from, toMs: _to, ...filter } = filterOf({ ...query, order: "newest" }, at);
-      const { buckets, searchedToMs, wholeUntilMs, asOfMs } = await calls.histogram({ filter, edges });
+      const asked = { ...query, timezone };
+      const read = async (wanted: Buckets) => ({
+        ...(await calls.histogram({ filter, edges: wanted.edges })),
+        ...wanted,
+      });
+      const found = await read(bucketsOf(asked, nowMs));
+      const { width, edges, buckets, searchedToMs, wholeUntilMs, asOfMs } = query.narrow
+        ? await narrowest(asked, found, nowMs, read)
+        : found;
       return {
         body: {
           data: buckets.map((sums, index) => ({ at: iso(edges[index]!), ...shownCounts(sums) })),
@@ -144,6 +171,7 @@ function placeOperations(
       return {
         body: {
           ...shownFacets(found),
+          causes: shownCauses(found.causes, at, snapshot),
           token_names: tokenNames(
             found.facets.token.values.map(({ value }) => value),
             snapshot,
@@ -175,17 +203,34 @@ function placeOperations(
   return [list, histogram, facets, one];
 }
 
+/** Reads again, as long as most of the time is before the first call. */
+async function narrowest<T extends Buckets & Awaited<ReturnType<AdminCalls["histogram"]>>>(
+  asked: BucketQuery,
+  first: T,
+  nowMs: number,
+  read: (wanted: Buckets) => Promise<T>,
+): Promise<T> {
+  let found = first;
+  for (;;) {
+    const begin = found.buckets.findIndex(({ calls }) => calls > 0n);
+    const narrower = narrowedTo(asked, found, begin, nowMs);
+    if (narrower === null) return found;
+    found = await read(narrower);
+  }
+}
+
 const HOUR_MS = 3_600_000;
 
 function facetsOf(
   place: TenantOrProject | null,
-  query: Filters & { readonly limit: number },
+  query: Filters & { readonly limit: number; readonly order: FacetOrder; readonly causes?: boolean | undefined },
   nowMs: number,
 ): FacetsQuery {
+  const { limit, order, causes = false } = query;
   const { fromMs, toMs = Math.floor(nowMs / HOUR_MS) * HOUR_MS + HOUR_MS, ...scope } = scopeOf(place, query);
   const fixed: readonly (keyof CallScope)[] =
     place === null ? [] : place.projectId === null ? ["tenantId"] : ["tenantId", "projectId"];
-  return { scope, fixed, fromMs: fromMs ?? toMs - DAY_MS, toMs, limit: query.limit };
+  return { scope, fixed, fromMs: fromMs ?? toMs - DAY_MS, toMs, limit, order, causes };
 }
 
 function shownFacets({ facets, failures }: CallFacets): JsonObject {

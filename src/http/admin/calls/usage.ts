@@ -56,6 +56,10 @@ const usage = z
       z.strictObject(sums).meta({ id: "UsageTotals" }),
       "The sums over all groups; only on the first page.",
     ),
+    earlier: orNull(
+      z.strictObject(sums).meta({ id: "EarlierTotals" }),
+      "The sums over the same time, so much earlier as `earlier_s` says; null without it.",
+    ),
     as_of: asOf,
     whole_until: wholeUntil,
   })
@@ -72,6 +76,7 @@ const dimensions = z
       .refine((names) => new Set(names).size === names.length, "expected each word once"),
   )
   .meta({ description: `Dimensions to group by, separated by commas: ${USAGE_DIMENSIONS.join(", ")}.` });
+const MOST_EARLIER_S = 366 * 86_400;
 const usageQuery = z.strictObject({
   ...pageQuery,
   ...filters,
@@ -81,6 +86,10 @@ const usageQuery = z.strictObject({
     .default("group")
     .meta({ description: "`group` is paged; the other orders return one page, the largest first." }),
   timezone: timeZone,
+  earlier_s: z.coerce.number().int().min(1).max(MOST_EARLIER_S).optional().meta({
+    description:
+      "Also sums, in `earlier`, the same time so many seconds before. It needs `from`; a time without `to` ends with the present.",
+  }),
   format: z
     .enum(["json", "csv", "focus"])
     .default("json")
@@ -117,6 +126,25 @@ function focusText(
   });
 }
 
+/** Throws `invalid_request` where it is not known which time is meant. */
+async function earlierTotals(
+  { earlier_s: earlierS }: UsageFilters,
+  { fromMs, toMs, ...scope }: ReturnType<typeof scopeOf>,
+  calls: AdminCalls,
+  nowMs: number,
+): Promise<DatedUsage["totals"]> {
+  if (earlierS === undefined) return null;
+  if (fromMs === undefined)
+    throw new GatewayError("invalid_request", "earlier_s needs a time that begins: give from.", { param: "earlier_s" });
+  const endMs = toMs ?? Math.max(fromMs, Math.floor(nowMs / MINUTE_MS) * MINUTE_MS);
+  const earlier = { fromMs: fromMs - earlierS * 1000, toMs: endMs - earlierS * 1000 };
+  const { totals } = await calls.usage({ limit: 1 }, { ...scope, ...earlier, by: [], order: "group" });
+  return totals;
+}
+
+/** What is read within one minute has the same end, so that it is read once. */
+const MINUTE_MS = 60_000;
+
 function placeOperations(reach: Reach, calls: AdminCalls): readonly AdminOperation[] {
   const { name: place, base, scopeText } = PLACES[reach];
   const read = reading({
@@ -126,7 +154,7 @@ function placeOperations(reach: Reach, calls: AdminCalls): readonly AdminOperati
     summary: `Get the summed usage of the calls of ${scopeText}, of any period`,
     query: usageQuery.extend(SCOPE_QUERY[reach]),
     answer: usage,
-    run: async ({ place: at, query, snapshot }) => {
+    run: async ({ place: at, query, snapshot, nowMs }) => {
       const {
         group_by: by = [],
         order,
@@ -137,7 +165,8 @@ function placeOperations(reach: Reach, calls: AdminCalls): readonly AdminOperati
         const text = await focusText(query, (page, wanted) => calls.usage(page, wanted), scopeOf(at, query));
         return { body: {}, text };
       }
-      const report = await calls.usage(pageOf(query), { ...scopeOf(at, query), by, order, zone });
+      const scope = scopeOf(at, query);
+      const report = await calls.usage(pageOf(query), { ...scope, by, order, zone });
       if (format === "csv")
         return {
           body: {},
@@ -147,10 +176,12 @@ function placeOperations(reach: Reach, calls: AdminCalls): readonly AdminOperati
             nextCursor: report.nextCursor,
           },
         };
+      const before = await earlierTotals(query, scope, calls, nowMs);
       return {
         body: {
           ...listed(report, (row) => shownRow(by, row)),
           totals: report.totals === null ? null : shownSums(report.totals),
+          earlier: before === null ? null : shownSums(before),
           as_of: iso(report.asOfMs),
           whole_until: isoOrNull(report.wholeUntilMs),
         },

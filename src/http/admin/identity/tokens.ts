@@ -13,6 +13,7 @@ import {
 import { requireRestrictionsWithin } from "../../../auth/tokens/restriction-grants.ts";
 import { createToken, type IssuedToken, rotateToken } from "../../../auth/tokens/token-admin.ts";
 import { GatewayError } from "../../../core/errors.ts";
+import type { JsonObject } from "../../../core/json.ts";
 import type { AccessToken } from "../../../core/identity.ts";
 import type { Kept, StoredToken } from "../../../store/records.ts";
 import type { Reader } from "../../../store/reader.ts";
@@ -196,16 +197,23 @@ function listOfTokens({ reach, word, kind, base }: TokenPath, calls: AdminCalls 
         ...(query.search !== undefined && { search: query.search }),
       };
       const page = await store.listTokens(pageOf(query), filter);
-      const uses = (await calls?.lastUses(page.data.map(({ id }) => id))) ?? [];
-      const lastMs = new Map(uses.map(({ tokenId, timeMs }) => [tokenId, timeMs]));
-      return {
-        body: listed(page, (one) => ({
-          ...shownToken(one, nowMs),
-          last_used_at: isoOrNull(lastMs.get(one.id) ?? null),
-        })),
-      };
+      const lastUse = await lastUses(
+        page.data.map(({ id }) => id),
+        calls,
+      );
+      return { body: listed(page, (one) => ({ ...shownToken(one, nowMs), ...lastUse(one.id) })) };
     },
   });
+}
+
+/** What is known of the last use of tokens, from the calls that are kept: no call writes it down. */
+async function lastUses(
+  ids: readonly string[],
+  calls: AdminCalls | null,
+): Promise<(id: string) => { readonly last_used_at: string | null }> {
+  const uses = (await calls?.lastUses(ids)) ?? [];
+  const lastMs = new Map(uses.map(({ tokenId, timeMs }) => [tokenId, timeMs]));
+  return (id) => ({ last_used_at: isoOrNull(lastMs.get(id) ?? null) });
 }
 
 function creation({ reach, word, base, what }: TokenPath): AdminOperation {
@@ -256,14 +264,19 @@ export async function permittedRequest(
   };
 }
 
-function oneToken({ word, base, what }: TokenPath): AdminOperation {
+function oneToken({ word, base, what }: TokenPath, calls: AdminCalls | null): AdminOperation {
   return reading({
     ...ABOUT,
     id: `read${word}Token`,
     path: `${base}/{id}`,
     summary: `One ${what}`,
-    answer: token,
-    run: async (call, store) => answer(await requireToken(call, store), call),
+    answer: listedToken,
+    run: async (call, store) => {
+      const one = await requireToken(call, store);
+      const shown = answer(one, call);
+      const lastUse = await lastUses([one.id], calls);
+      return { ...shown, body: { ...(shown.body as JsonObject), ...lastUse(one.id) } };
+    },
   });
 }
 
@@ -360,7 +373,7 @@ function operationsOf(reach: "tenant" | "project", calls: AdminCalls | null): re
   return [
     (of: TokenPath) => listOfTokens(of, calls),
     creation,
-    oneToken,
+    (of: TokenPath) => oneToken(of, calls),
     changeOfToken,
     rotationOfToken,
     revocation,
