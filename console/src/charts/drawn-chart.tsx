@@ -3,7 +3,7 @@ import { useEffect, useRef } from "react";
 import UPlot from "uplot";
 import type { Zone } from "../format/time.ts";
 import { bucketAt, drawnTime, markText, WHOLE_STEPS } from "./chart-time.ts";
-import type { TimeChartProps, Tone } from "./time-chart.tsx";
+import type { TimeChartProps, Tone } from "./charted.ts";
 
 interface DrawnChartProps extends TimeChartProps {
   readonly zone: Zone;
