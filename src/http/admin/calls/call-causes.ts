@@ -55,10 +55,13 @@ export function shownCauses(
     const target = `${provider}:${model ?? ""}`;
     return { kind: "target", subject: target, name: target };
   };
-  const told = sums.map((sum) => ({ status: sum.status, code: sum.code, ...causeOf(sum), calls: sum.calls }));
-  const alike = Map.groupBy(told, ({ calls: _, ...cause }) => JSON.stringify(cause));
+  const told = sums.map((sum) => ({
+    cause: { status: sum.status, code: sum.code, ...causeOf(sum) },
+    calls: sum.calls,
+  }));
+  const alike = Map.groupBy(told, ({ cause }) => JSON.stringify(cause));
   return [...alike.values()]
-    .map((list) => ({ ...list[0]!, calls: list.reduce((sum, { calls }) => sum + calls, 0) }))
+    .map((list) => ({ ...list[0]!.cause, calls: list.reduce((sum, { calls }) => sum + calls, 0) }))
     .toSorted((one, other) => other.calls - one.calls)
     .slice(0, MOST_CAUSES);
 }
