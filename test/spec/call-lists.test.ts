@@ -203,6 +203,15 @@ describe("GET .../usage with the same time earlier", () => {
     expect((await get("/tenants/acme/usage?from=2026-06-15T11:45:00Z")).body.earlier).toBeNull();
     const { status, body: refused } = await get("/tenants/acme/usage?earlier_s=3600");
     expect([status, refused.error.param]).toEqual([400, "earlier_s"]);
+    const first = await get("/tenants/acme/usage?from=1970-01-01T00:00:00Z&to=2026-06-15T13:00:00Z&earlier_s=31536000");
+    expect([first.status, first.body.earlier?.calls]).toEqual([200, 0]);
+    const coming = await get("/tenants/acme/usage?from=2099-01-01T00:00:00Z&earlier_s=60");
+    expect([coming.status, coming.body.earlier?.calls]).toEqual([200, 0]);
+  });
+
+  test.each(["csv", "focus"])("[d5.1] is refused with format=%s, which has no place for it", async (format) => {
+    const { status, body } = await get(`/tenants/acme/usage?from=2026-06-15T11:45:00Z&earlier_s=3600&format=${format}`);
+    expect([status, body.error?.param]).toEqual([400, "earlier_s"]);
   });
 });
 

@@ -88,7 +88,7 @@ const usageQuery = z.strictObject({
   timezone: timeZone,
   earlier_s: z.coerce.number().int().min(1).max(MOST_EARLIER_S).optional().meta({
     description:
-      "Also sums, in `earlier`, the same time so many seconds before. It needs `from`; a time without `to` ends with the present.",
+      "Also sums, in `earlier`, the same time so many seconds before. It needs `from`; a time without `to` ends with the present. Only with `format=json`.",
   }),
   format: z
     .enum(["json", "csv", "focus"])
@@ -126,16 +126,23 @@ function focusText(
   });
 }
 
-/** Throws `invalid_request` where it is not known which time is meant. */
+/** Throws `invalid_request` where it is not known which time is meant, and where the answer has no place for its sums. */
 async function earlierTotals(
-  { earlier_s: earlierS }: UsageFilters,
+  { earlier_s: earlierS, format }: UsageFilters,
   { fromMs, toMs, ...scope }: ReturnType<typeof scopeOf>,
   calls: AdminCalls,
   nowMs: number,
 ): Promise<DatedUsage["totals"]> {
   if (earlierS === undefined) return null;
+  const param = { param: "earlier_s" };
+  if (format !== "json")
+    throw new GatewayError(
+      "invalid_request",
+      `earlier_s cannot be given with format=${format}, which has no totals.`,
+      param,
+    );
   if (fromMs === undefined)
-    throw new GatewayError("invalid_request", "earlier_s needs a time that begins: give from.", { param: "earlier_s" });
+    throw new GatewayError("invalid_request", "earlier_s needs a time that begins: give from.", param);
   const endMs = toMs ?? Math.max(fromMs, Math.floor(nowMs / MINUTE_MS) * MINUTE_MS);
   const earlier = { fromMs: fromMs - earlierS * 1000, toMs: endMs - earlierS * 1000 };
   const { totals } = await calls.usage({ limit: 1 }, { ...scope, ...earlier, by: [], order: "group" });
@@ -161,11 +168,12 @@ function placeOperations(reach: Reach, calls: AdminCalls): readonly AdminOperati
         format,
         timezone: zone = reportingZone(at?.tenantId ?? null, snapshot),
       } = query;
+      const scope = scopeOf(at, query);
+      const before = await earlierTotals(query, scope, calls, nowMs);
       if (format === "focus") {
-        const text = await focusText(query, (page, wanted) => calls.usage(page, wanted), scopeOf(at, query));
+        const text = await focusText(query, (page, wanted) => calls.usage(page, wanted), scope);
         return { body: {}, text };
       }
-      const scope = scopeOf(at, query);
       const report = await calls.usage(pageOf(query), { ...scope, by, order, zone });
       if (format === "csv")
         return {
@@ -176,7 +184,6 @@ function placeOperations(reach: Reach, calls: AdminCalls): readonly AdminOperati
             nextCursor: report.nextCursor,
           },
         };
-      const before = await earlierTotals(query, scope, calls, nowMs);
       return {
         body: {
           ...listed(report, (row) => shownRow(by, row)),
