@@ -197,7 +197,7 @@ for (const kind of kinds)
           ]);
           const all = await sent(operation);
           for (const name of operation.query.filter(
-            (one) => !["limit", "cursor", "group_by", "order", "format"].includes(one),
+            (one) => !["limit", "cursor", "group_by", "order", "earlier_s", "format"].includes(one),
           )) {
             let isTaken = false;
             let narrows = false;
