@@ -66,7 +66,8 @@ function optionsOf(place: HTMLElement, latest: Latest): UPlot.Options {
   return {
     width: place.clientWidth,
     height: place.clientHeight,
-    padding: [8, 8, 0, 0],
+    // half of the last mark of the time stands behind the last bar
+    padding: [8, 24, 0, 0],
     tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1000), zone),
     legend: { show: false },
     cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false, dist: LEAST_DRAG } },
@@ -80,7 +81,11 @@ function optionsOf(place: HTMLElement, latest: Latest): UPlot.Options {
       y: { range: (_chart, _least, most) => [0, most > 0 ? most : 1] },
     },
     axes: [
-      { ...axis, values: (_chart, marks, _axis, _space, apart) => marks.map((mark) => markText(mark, apart, zone)) },
+      {
+        ...axis,
+        size: TIME_PIXELS,
+        values: (_chart, marks, _axis, _space, apart) => marks.map((mark) => markText(mark, apart, zone)),
+      },
       {
         ...axis,
         size: AXIS_PIXELS,
@@ -101,6 +106,7 @@ function optionsOf(place: HTMLElement, latest: Latest): UPlot.Options {
 }
 
 const AXIS_PIXELS = 64;
+const TIME_PIXELS = 28;
 
 /** The legend shows the same colour. */
 function colourOf(place: HTMLElement, tone: Tone): string {
