@@ -50,15 +50,20 @@ describe("what most calls failed of", () => {
       name: "mine:ft:a b:c",
     });
     expect(causeWords(target, 313)).toMatchObject({ what: "mine:ft:a b:c failed", page: "/providers/mine" });
+    const target400 = cause({ ...target, status: 400, code: "context_length_exceeded" });
+    expect(causeWords(target400, 313).what).toBe("mine:ft:a b:c refused them");
+    const left = cause({ ...target, status: 499, code: "client_closed" });
+    expect(causeWords(left, 313).what).toBe("The client did not wait for mine:ft:a b:c");
     expect(found(target)).toEqual({ code: "upstream_error", provider: "mine", model: "ft:a b:c" });
   });
 
   test("[d14.3] where nothing of a name was at fault, the status is told and filtered by", () => {
     expect(causeWords(cause({ status: 499, code: null }), 313)).toMatchObject({
-      what: "The gateway refused them",
+      what: "The client did not wait for an answer",
       code: "499",
       page: null,
     });
+    expect(causeWords(cause({ status: 400, code: "invalid_request" }), 313).what).toBe("The gateway refused them");
     expect(found(cause({ status: 499, code: null }))).toEqual({ status: "499" });
     expect(causeWords(cause({ status: 503, code: "no_target" }), 313).what).toBe("The gateway or a provider failed");
   });

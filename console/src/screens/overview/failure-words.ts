@@ -24,10 +24,10 @@ const KINDS: Readonly<Record<string, (cause: FailureCause) => Pick<ToldCause, "w
     terms: [termText("policy", subject!)],
     page: `/policies/${encodeURIComponent(subject!)}`,
   }),
-  target: ({ subject }) => {
+  target: ({ subject, status }) => {
     const provider = subject!.slice(0, subject!.indexOf(":"));
     return {
-      what: `${subject} failed`,
+      what: ofTarget(subject!, status),
       terms: targetTerms(subject!),
       page: `/providers/${encodeURIComponent(provider)}`,
     };
@@ -49,13 +49,25 @@ function targetTerms(subject: string): readonly string[] {
   return [termText("provider", provider), ...(model === "" ? [] : [termText("model", model)])];
 }
 
+const CLIENT_CLOSED = 499;
+
+/** A target that answers with a status below 500 has judged the call, and one whose client has gone has done nothing wrong. */
+function ofTarget(target: string, status: number): string {
+  if (status === CLIENT_CLOSED) return `The client did not wait for ${target}`;
+  return status < 500 ? `${target} refused them` : `${target} failed`;
+}
+
+function ofNobody(status: number): string {
+  if (status === CLIENT_CLOSED) return "The client did not wait for an answer";
+  return status < 500 ? "The gateway refused them" : "The gateway or a provider failed";
+}
+
 export function causeWords(cause: FailureCause, allCalls: number): ToldCause {
   const { status, code, kind, calls } = cause;
   const told = kind === null ? null : KINDS[kind]!(cause);
-  const asked = status < 500 ? "The gateway refused them" : "The gateway or a provider failed";
   return {
     count: `${wholeCount(calls)} of ${wholeCount(allCalls)} calls`,
-    what: visibleText(told?.what ?? asked),
+    what: visibleText(told?.what ?? ofNobody(status)),
     code: code ?? String(status),
     terms: [code === null ? termText("status", String(status)) : termText("code", code), ...(told?.terms ?? [])],
     page: told?.page ?? null,

@@ -107,7 +107,10 @@ function CostsMost({ facets, totals, time }: ListProps) {
           <ol>
             {rows.map(({ value, costUsd, share }) => (
               <li key={value}>
-                <ScopedLink to={callsPath([termText(dimension, value)], time)}>
+                <ScopedLink
+                  to={callsPath([termText(dimension, value)], time)}
+                  title={visibleText(nameOf(facets, dimension, value))}
+                >
                   {visibleText(nameOf(facets, dimension, value))}
                 </ScopedLink>
                 <MoneyText usd={costUsd} />
