@@ -27,6 +27,7 @@ describe.skipIf(program === null)("the form of a guard with a service", () => {
     await page.getByLabel("Name", { exact: true }).fill("moderated");
     await page.getByRole("button", { name: "Guard with a service" }).click();
     await page.getByLabel("Address", { exact: true }).waitFor();
+    expect(await page.getByLabel("What the caller is told").inputValue()).toBe("");
     await page.getByLabel("Type", { exact: true }).selectOption("moderation");
     await page.getByLabel("Least score").fill("0.5");
     // the scope has fields with these labels too, below

@@ -24,7 +24,7 @@ export function GuardServiceFields(props: FormProps) {
           path={[...SERVICE, "type"]}
           choices={Object.keys(SERVICE_TYPES)}
           unset="choose one"
-          hint="Headers, for services with an address, are written in the YAML."
+          {...(ofType.includes("url") && { hint: "Headers are written in the YAML." })}
         />
         {shownOf(FIELDS).map(([name, label]) => (
           <TextField key={name} {...props} label={label} path={[...SERVICE, name]} />

@@ -14,6 +14,8 @@ const SCOPE = [
 ] as const;
 
 const KINDS = { rule: "Rule", guard: "Guard", service: "Guard with a service" } as const;
+/** What the rule that a new policy begins with tells the caller; another kind of policy does not keep it. */
+export const EXAMPLE_MESSAGE = "Functions that pay are not allowed here.";
 /** What a guard of the kind begins with. */
 const FIRST = { guard: { classes: ["secret"] }, service: { service: { type: "request" } } } as const;
 
@@ -22,11 +24,13 @@ export function PolicyForm(props: FormProps) {
   const isGuard = fields["guard"] !== undefined;
   const kind = !isGuard ? "rule" : valueAt(fields, ["guard", "service"]) === undefined ? "guard" : "service";
   const become = (chosen: keyof typeof KINDS): void =>
-    edit((yaml) =>
-      chosen === "rule"
-        ? withValue(withValue(yaml, ["guard"], undefined), ["rule"], "false")
-        : withValue(withValue(yaml, ["rule"], undefined), ["guard"], { ...FIRST[chosen], action: "mask" }),
-    );
+    edit((yaml) => {
+      const next =
+        chosen === "rule"
+          ? withValue(withValue(yaml, ["guard"], undefined), ["rule"], "false")
+          : withValue(withValue(yaml, ["rule"], undefined), ["guard"], { ...FIRST[chosen], action: "mask" });
+      return fields["message"] === EXAMPLE_MESSAGE ? withValue(next, ["message"], undefined) : next;
+    });
   return (
     <div className="object-form">
       <span className="segments" role="group" aria-label="Kind of policy">

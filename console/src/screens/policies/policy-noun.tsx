@@ -1,7 +1,7 @@
 // What the console knows of policies.
 import type { Noun } from "../../configured/noun.ts";
 import { visibleText } from "../../format/visible-text.ts";
-import { PolicyForm } from "./policy-form.tsx";
+import { EXAMPLE_MESSAGE, PolicyForm } from "./policy-form.tsx";
 import { PolicySimulationPanel } from "./policy-simulation-panel.tsx";
 
 export const POLICY_NOUN: Noun = {
@@ -11,8 +11,7 @@ export const POLICY_NOUN: Noun = {
   many: "Policies",
   command: "policy",
   operation: "Policy",
-  template:
-    'rule: request.tool_names.exists(name, name.startsWith("pay_"))\nmessage: Functions that pay are not allowed here.\n',
+  template: `rule: request.tool_names.exists(name, name.startsWith("pay_"))\nmessage: ${EXAMPLE_MESSAGE}\n`,
   purpose: "A policy denies calls by a rule, or searches their text with a guard that masks or blocks what it finds.",
   columns: [
     {
