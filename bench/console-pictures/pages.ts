@@ -107,9 +107,20 @@ function configured({ ids }: CompanyWorld): readonly Picture[] {
     full("route", chat),
     full("route-versions", `${chat}?tab=versions`),
     full("route-new", `${SUPPORT}/routes/~new`),
+    full("route-conditions", `${SUPPORT}/routes/~new`, async (page) => {
+      await page.getByLabel("Model of target 1").fill("openai:gpt-5-mini");
+      await page.getByLabel("Condition of target 1").fill("request.stream");
+      await page.getByLabel("Share of target 1").fill("20");
+      await page.getByLabel("Target of the mirror").fill("house-gpu:qwen3-32b");
+      await page.getByLabel("Share of the calls in percent").fill("5");
+    }),
     full("route-of-file", `${COMPANY}/routes/file.tenants.kestrel.routes.fast`),
     full("policy", policy),
     full("policy-new", `${SUPPORT}/policies/~new`),
+    full("policy-service", `${SUPPORT}/policies/~new`, async (page) => {
+      await page.getByRole("button", { name: "Guard with a service" }).click();
+      await page.getByLabel("Type", { exact: true }).selectOption("moderation");
+    }),
     full("price", one("prices", "price - house-gpu", COMPANY)),
     full("price-history", `${one("prices", "price - house-gpu", COMPANY)}?tab=history`),
     full("tool-server", bookings),
