@@ -218,14 +218,15 @@ describe("GET .../usage with the same time earlier", () => {
 describe("GET .../calls/facets", () => {
   test("[d14.3] names the limit, the policy or the target that calls failed of, only to those who may see it", async () => {
     const limit = { metric: "requests", window: "minute", limit: 1 };
-    const mine = await world.send("acme.owner", "POST", "/api/v1/admin/tenants/acme/limits", {
-      ...limit,
-      name: "each",
-    });
+    // its tag comes first, and yet it refused nothing
     const tried = await world.send("acme.owner", "POST", "/api/v1/admin/tenants/acme/limits", {
       ...limit,
       name: "tried",
       mode: "audit",
+    });
+    const mine = await world.send("acme.owner", "POST", "/api/v1/admin/tenants/acme/limits", {
+      ...limit,
+      name: "each",
     });
     expect([mine.status, tried.status]).toEqual([201, 201]);
     const refusal = { value: "", unit: "requests", before: 1, reserved: 0, settled: null, after: 1 } as const;
