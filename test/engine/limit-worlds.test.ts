@@ -98,13 +98,13 @@ function watched(store: LimitStore, over: string[], waitMs: number | null): Limi
 }
 
 /** Whether a limit applies where the first attempt of a call went. `value` is what `*` of its scope stands for. */
-function isAtFirst({ attempts, route }: CallRecord, scope: LimitRule["scope"], value: string): boolean {
+function isAtFirst({ attempts, route }: CallRecord, where: LimitRule["scope"], value: string): boolean {
   const { provider, model } = attempts[0]!;
   const named = (glob: string | undefined): string | undefined => (glob === "*" ? value : glob);
   return (
-    (scope.route === undefined || scope.route === route) &&
-    (scope.provider === undefined || named(scope.provider) === provider) &&
-    (scope.model === undefined || named(scope.model) === `${provider}:${model}`)
+    (where.route === undefined || where.route === route) &&
+    (where.provider === undefined || named(where.provider) === provider) &&
+    (where.model === undefined || named(where.model) === `${provider}:${model}`)
   );
 }
 
