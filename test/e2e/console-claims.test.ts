@@ -30,7 +30,7 @@ consoleVisits("claim links in the console", {}, (visits) => {
     await page.keyboard.type("of <b>Ann</b>");
     await page.getByLabel("For another person").press("Space");
     await page.keyboard.press("Enter");
-    const dialog = page.getByRole("dialog", { name: "The link to the token of <b>Ann</b>" });
+    const dialog = page.getByRole("dialog", { name: 'The link to the token "of <b>Ann</b>"' });
     await dialog.waitFor();
     expect(await own.axe()).toEqual([]);
     const link = await shownLink(dialog);
@@ -64,10 +64,10 @@ consoleVisits("claim links in the console", {}, (visits) => {
       await page.getByRole("button", { name: "Add the user" }).click();
       const invite = page.getByRole("button", { name: `Invite ${name}` });
       await invite.click();
-      const dialog = page.getByRole("dialog", { name: `The link to the token of ${name}` });
+      const dialog = page.getByRole("dialog", { name: `The link to the token "Token of ${name}"` });
       const link = await shownLink(dialog);
       await dialog.getByRole("button", { name: "I have stored it" }).click();
-      const revoke = page.getByRole("button", { name: `Revoke the link for of ${name}` });
+      const revoke = page.getByRole("button", { name: `Revoke the link for Token of ${name}` });
       await revoke.waitFor();
       expect(await own.axe()).toEqual([]);
       expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);

@@ -9,7 +9,7 @@ import { TimeText } from "./time-text.tsx";
 export function ClaimOnce({ claim, close }: { readonly claim: NewClaim; readonly close: () => void }) {
   const [isCopied, setIsCopied] = useState(false);
   return (
-    <Modal title={`The link to the token ${visibleText(claim.name)}`}>
+    <Modal title={`The link to the token "${visibleText(claim.name)}"`}>
       <p>
         This is the only time that the link is shown. Send it to the person who needs the token. The first person who
         opens it and presses the button receives the token, and no one else can see it. The link works once, until{" "}
