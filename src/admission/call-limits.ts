@@ -140,9 +140,9 @@ export class CallLimits {
   }
 
   /**
-   * Reserves what an attempt at the target may use; `target` is as in `accountsAt`. With `isRedirected`, a budget has sent the call to this target, so
-   * that no other budget sends it elsewhere. An error says why the attempt may not run; nothing was reserved for it
-   * then. The result is synchronous where no network is needed.
+   * Reserves what an attempt at the target may use; `target` is as in `accountsAt`. With `isRedirected`, a budget has
+   * sent the call to this target, so that no other budget sends it elsewhere. An error says why the attempt may not run;
+   * nothing was reserved for it then. The result is synchronous where no network is needed.
    */
   reserve(
     target: AttemptedTarget | null,

@@ -58,24 +58,75 @@ export interface RefusalNews {
 }
 
 export function openRotation(monotonicMs: () => number): Rotation {
-  const states = new CredentialStates();
+  const states = new BoundedCache<string, CredentialState>(MAX_STATES);
+  const known = new WeakMap<StoredCredential, { readonly providerId: string; readonly state: CredentialState }>();
+
+  const stateAt = (key: string): CredentialState => {
+    const state = states.get(key) ?? { current: 0, asideUntilMs: Number.NEGATIVE_INFINITY, strikes: 0 };
+    states.set(key, state);
+    return state;
+  };
+  const keyOf = (providerId: string, stored: StoredCredential): string => `${providerId}:${fingerprint(stored)}`;
+  const stateOf = (providerId: string, stored: StoredCredential): CredentialState => {
+    const found = known.get(stored);
+    if (found?.providerId === providerId) return found.state;
+    const state = stateAt(keyOf(providerId, stored));
+    known.set(stored, { providerId, state });
+    return state;
+  };
+
+  /** The credential that a key has among those that may be used; another one takes over only its share of the keys. */
+  const keptFor = (
+    stickyKey: string,
+    providerId: string,
+    stored: readonly StoredCredential[],
+    mayUse: (one: StoredCredential, state: CredentialState) => boolean,
+  ): StoredCredential | null => {
+    const keyHash = hashText(stickyKey);
+    let best: StoredCredential | null = null;
+    let bestScore = 0;
+    for (const one of stored) {
+      if (!mayUse(one, stateOf(providerId, one))) continue;
+      const score = rendezvousScore(keyHash, fingerprint(one), one.weight);
+      if (best !== null && score <= bestScore) continue;
+      best = one;
+      bestScore = score;
+    }
+    return best;
+  };
+
   return {
     next(providerId, stored, stickyKey, excluded) {
       const nowMs = monotonicMs();
-      const candidates = stored
-        .filter((one) => excluded?.has(one) !== true)
-        .map((one): Candidate => ({ stored: one, state: states.of(providerId, one) }));
-      const free = candidates.filter(({ state }) => state.asideUntilMs <= nowMs);
-      const chosen =
-        free.length === 0
-          ? soonestFree(candidates)
-          : stickyKey === null
-            ? nextInSmoothOrder(free)
-            : keptFor(stickyKey, free);
-      return chosen?.stored ?? null;
+      if (stickyKey !== null) {
+        const kept = keptFor(
+          stickyKey,
+          providerId,
+          stored,
+          (one, state) => excluded?.has(one) !== true && state.asideUntilMs <= nowMs,
+        );
+        if (kept !== null) return kept;
+      }
+      let total = 0;
+      let chosen: { readonly stored: StoredCredential; readonly state: CredentialState } | null = null;
+      let soonest: { readonly stored: StoredCredential; readonly state: CredentialState } | null = null;
+      for (const one of stored) {
+        if (excluded?.has(one) === true) continue;
+        const state = stateOf(providerId, one);
+        if (state.asideUntilMs > nowMs) {
+          if (soonest === null || state.asideUntilMs < soonest.state.asideUntilMs) soonest = { stored: one, state };
+          continue;
+        }
+        total += one.weight;
+        state.current += one.weight;
+        if (chosen === null || state.current > chosen.state.current) chosen = { stored: one, state };
+      }
+      if (chosen === null) return soonest?.stored ?? null;
+      chosen.state.current -= total;
+      return chosen.stored;
     },
     setAside(providerId, stored, reason) {
-      const state = states.of(providerId, stored);
+      const state = stateOf(providerId, stored);
       const nowMs = monotonicMs();
       if (state.asideUntilMs > nowMs) return null;
       if (nowMs - state.asideUntilMs > FORGIVEN_MS) state.strikes = 0;
@@ -85,68 +136,9 @@ export function openRotation(monotonicMs: () => number): Rotation {
       return { key: keyOf(providerId, stored), forMs, strikes: state.strikes };
     },
     learn({ key, forMs, strikes }) {
-      const state = states.at(key);
+      const state = stateAt(key);
       state.asideUntilMs = Math.max(state.asideUntilMs, monotonicMs() + forMs);
       state.strikes = strikes;
     },
   };
-}
-
-const keyOf = (providerId: string, stored: StoredCredential): string => `${providerId}:${fingerprint(stored)}`;
-
-class CredentialStates {
-  readonly #states = new BoundedCache<string, CredentialState>(MAX_STATES);
-  readonly #known = new WeakMap<StoredCredential, { readonly providerId: string; readonly state: CredentialState }>();
-
-  at(key: string): CredentialState {
-    const state = this.#states.get(key) ?? { current: 0, asideUntilMs: Number.NEGATIVE_INFINITY, strikes: 0 };
-    this.#states.set(key, state);
-    return state;
-  }
-
-  of(providerId: string, stored: StoredCredential): CredentialState {
-    const found = this.#known.get(stored);
-    if (found?.providerId === providerId) return found.state;
-    const state = this.at(keyOf(providerId, stored));
-    this.#known.set(stored, { providerId, state });
-    return state;
-  }
-}
-
-interface Candidate {
-  readonly stored: StoredCredential;
-  readonly state: CredentialState;
-}
-
-/** The credential that a key has among those that may be used; another one takes over only its share of the keys. */
-function keptFor(stickyKey: string, free: readonly Candidate[]): Candidate | null {
-  const keyHash = hashText(stickyKey);
-  let best: Candidate | null = null;
-  let bestScore = 0;
-  for (const one of free) {
-    const score = rendezvousScore(keyHash, fingerprint(one.stored), one.stored.weight);
-    if (best !== null && score <= bestScore) continue;
-    best = one;
-    bestScore = score;
-  }
-  return best;
-}
-
-function nextInSmoothOrder(free: readonly Candidate[]): Candidate | null {
-  let total = 0;
-  let chosen: Candidate | null = null;
-  for (const one of free) {
-    total += one.stored.weight;
-    one.state.current += one.stored.weight;
-    if (chosen === null || one.state.current > chosen.state.current) chosen = one;
-  }
-  if (chosen !== null) chosen.state.current -= total;
-  return chosen;
-}
-
-function soonestFree(candidates: readonly Candidate[]): Candidate | null {
-  let soonest: Candidate | null = null;
-  for (const one of candidates)
-    if (soonest === null || one.state.asideUntilMs < soonest.state.asideUntilMs) soonest = one;
-  return soonest;
 }

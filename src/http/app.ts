@@ -47,6 +47,7 @@ import type { AdminBindings, AdminEnv } from "./admin/request/admin-request.ts";
 import { addressOf, arrivalOf } from "./console/arrival.ts";
 import type { ConsoleApp } from "./console/app.ts";
 import type { ConsoleCaller, ConsoleContext } from "./console/console-context.ts";
+import { innerRequest } from "./inner-request.ts";
 import type { McpContext } from "./mcp/serving.ts";
 import { type ListingRequest, listingFor, modelFor } from "./model-forms.ts";
 import { shownStanding, shownTargets, type Standing } from "./standing.ts";
@@ -296,14 +297,7 @@ async function calledFor(
   { token, projectId }: CalledAs,
 ): Promise<Response> {
   const [path, served] = [...OPERATIONS].find(([, { name }]) => name === operation)!;
-  const text = JSON.stringify(body);
-  const request = new Request(`http://gateway.internal/api/v1${path}`, {
-    method: "POST",
-    headers: { "content-type": "application/json", [PROJECT_ID]: projectId },
-    body: text,
-  });
-  request.headers.set("content-length", String(Buffer.byteLength(text)));
-  return await admin.call(served, request, token);
+  return await admin.call(served, innerRequest(`/api/v1${path}`, body, { [PROJECT_ID]: projectId }), token);
 }
 
 /** The code of the admin API is loaded with the first request for it. */

@@ -33,7 +33,7 @@ export function NewPlace({ tenant, close }: NewPlaceProps) {
   const submit = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     if ((await ask(request)) === undefined) return;
-    // who is signed in is told with the places
+    // the answer about the signed-in user lists the tenants and projects
     await queries.refetchQueries({ queryKey: ["me"] });
     close();
     navigate(pathIn(tenant === null ? { tenant: id, project: null } : { tenant, project: id }, "/"));

@@ -27,6 +27,7 @@ export function ScopeMenu() {
   const [making, setMaking] = useState<"tenant" | "project" | null>(null);
   const mayMakeProject = scope.tenant !== null && may(me, { tenant: scope.tenant, project: null }, "createProject");
   const mayMakeTenant = may(me, { tenant: null, project: null }, "createTenant");
+  const makes = [...(mayMakeProject ? (["project"] as const) : []), ...(mayMakeTenant ? (["tenant"] as const) : [])];
   const screen = `/${placeOf(location)?.path.split("/")[1] ?? ""}`;
   const nameOf = ({ tenant, project }: Scope): string =>
     visibleText(
@@ -80,30 +81,20 @@ export function ScopeMenu() {
             {me.more_places && (
               <p className="hint">There are more. Put the tenant and the project into the address of the page.</p>
             )}
-            {(mayMakeProject || mayMakeTenant) && (
+            {makes.length > 0 && (
               <p className="actions menu-actions">
-                {mayMakeProject && (
+                {makes.map((kind) => (
                   <button
+                    key={kind}
                     type="button"
                     onClick={() => {
                       close();
-                      setMaking("project");
+                      setMaking(kind);
                     }}
                   >
-                    New project
+                    New {kind}
                   </button>
-                )}
-                {mayMakeTenant && (
-                  <button
-                    type="button"
-                    onClick={() => {
-                      close();
-                      setMaking("tenant");
-                    }}
-                  >
-                    New tenant
-                  </button>
-                )}
+                ))}
               </p>
             )}
           </>

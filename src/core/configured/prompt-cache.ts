@@ -22,9 +22,9 @@ export interface CacheMarks {
 
 /** A prompt as hashes of its pieces, in the order in which prompt caches read them: to compare it, not to read it. */
 export interface PromptPieces {
-  /** 0 where there are none. */
+  /** 0 when the prompt has no tools. */
   readonly tools: number;
-  /** The system text where it stands outside the messages; 0 where there is none. */
+  /** The system text that is not one of the messages; 0 when the prompt has no such text. */
   readonly system: number;
   readonly messages: Uint32Array;
 }

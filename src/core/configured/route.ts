@@ -49,7 +49,7 @@ export interface RouteTarget extends EntryCondition {
   readonly brought?: ModelListEntry;
 }
 
-/** Another target that gets a copy of calls of the route (promise 16.1), whose answers nobody waits for. */
+/** Another target that gets copies of the route's calls (promise 16.1). The gateway does not wait for the answers. */
 export interface RouteMirror extends EntryCondition {
   readonly target: RouteTarget;
   /** Calls whose content is not kept are copied to another vendor as well. */

@@ -16,7 +16,7 @@ import { promptPieces } from "./prompt-pieces.ts";
 
 /**
  * Fetches the content that the provider accepts only as bytes, and encodes the request; of a task, only the inputs of
- * `part` unless that is null. With `tellsPrompt`, the pieces of the prompt are told. Throws UnfitForTarget.
+ * `part` unless that is null. With `tellsPrompt`, the result has the pieces of the prompt. Throws UnfitForTarget.
  */
 export function encodedFor(
   fitted: ChatRequest,

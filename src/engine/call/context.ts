@@ -97,8 +97,8 @@ export interface Copies extends Traffic {
   /** What copies learn of targets does not concern the calls of clients. */
   readonly routing: Routing;
   /**
-   * Takes a place for a copy; only so many may be in flight for one mirror. Returns what releases the place; `null` when
-   * there is none.
+   * Takes one of the places that a mirror has for copies in flight. Returns a function that releases the place; `null`
+   * when all places are taken.
    */
   begin(mirror: RouteMirror): (() => void) | null;
 }

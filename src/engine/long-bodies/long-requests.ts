@@ -70,7 +70,7 @@ export interface LongRequests {
   lastThatFit(request: ChatRequest, characters: number): Promise<Fitting>;
   /**
    * Returns the request as it is sent to the target, signed; of a task, only the inputs of `part` unless that is null.
-   * With `tellsPrompt`, the pieces of the prompt are told. Throws what the encoder throws.
+   * With `tellsPrompt`, the result has the pieces of the prompt. Throws what the encoder throws.
    */
   encode(
     request: ChatRequest,

@@ -3,7 +3,6 @@
 // the call, and answers with a message of its own, which any worker and any replica may receive.
 // https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation
 import type { CallToolRequest, McpServer, ServerContext } from "@modelcontextprotocol/server";
-import { Cancellation } from "../../core/concurrency/cancellation.ts";
 import { pause } from "../../core/concurrency/timeout.ts";
 import { newRandomId } from "../../core/ids.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -82,24 +81,23 @@ export async function askedOnStream(
     { jsonrpc: "2.0", id, method: "elicitation/create", params: { ...question } },
     { relatedRequestId: mcpReq.id },
   );
-  const over = new Cancellation();
-  signal.addEventListener("abort", () => over.abort(signal.reason));
   for (;;) {
-    over.throwIfAborted();
+    signal.throwIfAborted();
     const found = await kept.find(tenantId, answerId(id));
     if (found !== null) {
       await kept.remove(tenantId, answerId(id));
       return found.value as Json;
     }
-    await pause(ASK_EVERY_MS, over);
+    await pause(ASK_EVERY_MS, signal);
   }
 }
 
 /** Keeps the answer of a client for the call that waits for it, wherever that runs. */
 export async function keepAnswer(message: JsonObject, { kept, tenantId }: Answers): Promise<void> {
   const { id, result = null } = message;
-  if (typeof id !== "string" || JSON.stringify(result).length > MOST_ANSWER) return;
-  await kept.keep({ tenantId, ids: [answerId(id)], value: result, size: () => JSON.stringify(result).length });
+  const { length } = JSON.stringify(result);
+  if (typeof id !== "string" || length > MOST_ANSWER) return;
+  await kept.keep({ tenantId, ids: [answerId(id)], value: result, size: () => length });
 }
 
 function answerId(id: string): string {

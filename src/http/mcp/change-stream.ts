@@ -18,8 +18,9 @@ export function changeStream(list: WatchedList, watches: ListWatches, signal: Ab
           controller.enqueue(encoder.encode(text));
           if ((controller.desiredSize ?? 0) < -MOST_UNREAD_BYTES) close();
         };
-        const keepAlive = setInterval(() => send(": keep-alive\n\n"), KEEP_ALIVE_MS);
+        // this comes first, because it may refuse
         const stop = watches.watch(list, { changed: () => send(CHANGED), ended: () => close() });
+        const keepAlive = setInterval(() => send(": keep-alive\n\n"), KEEP_ALIVE_MS);
         end = () => {
           clearInterval(keepAlive);
           stop();

@@ -74,7 +74,7 @@ export class ListWatches {
     };
     this.#watches.add(watch);
     this.#begin();
-    this.#tick();
+    void this.#read(watch);
     return () => this.#end(watch);
   }
 

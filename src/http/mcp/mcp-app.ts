@@ -3,12 +3,14 @@
 // operation tools.call. Nothing is kept between requests, so that any worker and any replica can answer each: a session
 // is a name that a client of an earlier version repeats, by which it can cancel its calls.
 // https://modelcontextprotocol.io/specification
+import type { Tool } from "@modelcontextprotocol/server";
 import { authorize, type RequestedScope } from "../../auth/authorize.ts";
 import { loadedOnce } from "../../core/concurrency/loaded-once.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import { bodyText, readBody } from "../../engine/call/read-body.ts";
 import { parsedBody } from "../../engine/request/parse.ts";
+import type { OfferedTool } from "../../engine/tools/run-tool.ts";
 import { registeredTools } from "../../engine/tools/registered-tools.ts";
 import { keepAnswer, newSession } from "./approval.ts";
 import { changeStream } from "./change-stream.ts";
@@ -73,6 +75,22 @@ function callerOf(token: AccessToken, headers: Headers, context: McpContext): Mc
   const principal = authorize(token, named, snapshot);
   return {
     token,
-    tools: async (signal) => [...(await registeredTools(principal, { snapshot, context, signal })).tools.values()],
+    async tools(signal) {
+      const { tools } = await registeredTools(principal, { snapshot, context, signal });
+      return [...tools.values()].map(listedTool);
+    },
+  };
+}
+
+/** A tool as its server describes it, under its name here. */
+function listedTool({ name, tool }: OfferedTool): Tool {
+  const { title, description, inputSchema, outputSchema, annotations } = tool;
+  return {
+    name,
+    ...(title !== null && { title }),
+    ...(description !== null && { description }),
+    inputSchema: inputSchema as Tool["inputSchema"],
+    ...(outputSchema !== undefined && { outputSchema }),
+    ...(annotations !== undefined && { annotations }),
   };
 }

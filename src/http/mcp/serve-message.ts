@@ -6,13 +6,12 @@ import type {
   InputRequiredResult,
   McpServer,
   ServerContext,
-  Tool,
 } from "@modelcontextprotocol/server";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { VERSION } from "../../core/version.ts";
-import type { OfferedTool } from "../../engine/tools/run-tool.ts";
 import type { ToolCallRequest } from "../../operations/tool-call/parse-tool-call.ts";
 import { TOOL_CALL, type ToolCallAnswer } from "../../operations/tool-call/tool-call.ts";
+import { innerRequest } from "../inner-request.ts";
 import { askedOnStream, isApproval, isAskingSession, questionAbout } from "./approval.ts";
 import type { Serving } from "./serving.ts";
 
@@ -61,10 +60,9 @@ function serverFor(message: JsonObject, serving: Serving): McpServer {
     { capabilities: { tools: { listChanged: true } }, instructions: INSTRUCTIONS },
   );
   const { server } = served;
-  server.setRequestHandler("tools/list", async (_request, { mcpReq }) => {
-    const tools = await caller.tools(mcpReq.signal);
-    return { tools: tools.map(listedTool) };
-  });
+  server.setRequestHandler("tools/list", async (_request, { mcpReq }) => ({
+    tools: [...(await caller.tools(mcpReq.signal))],
+  }));
   server.setRequestHandler("tools/call", (asked, { mcpReq }) => {
     const over = new AbortController();
     const signal = AbortSignal.any([mcpReq.signal, request.http.signal, over.signal]);
@@ -76,19 +74,6 @@ function serverFor(message: JsonObject, serving: Serving): McpServer {
     );
   });
   return served;
-}
-
-/** A tool as its server describes it, under its name here. */
-function listedTool({ name, tool }: OfferedTool): Tool {
-  const { title, description, inputSchema, outputSchema, annotations } = tool;
-  return {
-    name,
-    ...(title !== null && { title }),
-    ...(description !== null && { description }),
-    inputSchema: inputSchema as Tool["inputSchema"],
-    ...(outputSchema !== undefined && { outputSchema }),
-    ...(annotations !== undefined && { annotations }),
-  };
 }
 
 /** A call that is being answered. */
@@ -164,18 +149,13 @@ function callTool(
   signal: AbortSignal,
   { context, caller, request: { http, peer } }: Serving,
 ): Promise<Response> {
-  const body = JSON.stringify(asked);
-  const headers = new Headers({
-    "content-type": "application/json",
-  });
-  headers.set("content-length", String(Buffer.byteLength(body)));
+  const headers: Record<string, string> = {};
   const pass = (name: string, value: unknown): void => {
-    if (typeof value === "string") headers.set(name, value);
+    if (typeof value === "string") headers[name] = value;
   };
   for (const name of PASSED_HEADERS) pass(name, http.headers.get(name));
   for (const name of TRACE_HEADERS) pass(name, meta?.[name] ?? http.headers.get(name));
-  const request = new Request("http://gateway.internal/mcp", { method: "POST", headers, body, signal });
-  return context.call(TOOL_CALL, request, caller.token, peer);
+  return context.call(TOOL_CALL, innerRequest("/mcp", asked, headers, signal), caller.token, peer);
 }
 
 /**

@@ -6,7 +6,6 @@ import type { AccessToken } from "../../core/identity.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import type { Operation } from "../../engine/operation.ts";
-import type { OfferedTool } from "../../engine/tools/run-tool.ts";
 import type { ToolServers } from "../../mcp/tool-servers.ts";
 import type { KeptStore } from "../../engine/keeping/kept-store.ts";
 import type { Answers } from "./approval.ts";
@@ -38,8 +37,8 @@ export interface McpRequest {
 /** Who asks, in which project, and what they may use there. */
 export interface McpCaller {
   readonly token: AccessToken;
-  /** Rejects with `tool_server_failed`, or the signal's reason. */
-  tools(signal: CancelSignal): Promise<readonly OfferedTool[]>;
+  /** Returns the tools as clients see them. Rejects with `tool_server_failed`, or the signal's reason. */
+  tools(signal: CancelSignal): Promise<readonly OfficialLibrary.Tool[]>;
 }
 
 /** One message of a client, and everything that its answer needs. */

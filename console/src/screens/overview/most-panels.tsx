@@ -1,4 +1,5 @@
 // Who and what cost most in the last day, and what most calls failed of. Each line leads to its calls.
+import type { ComponentType, ReactNode } from "react";
 import type { CallFacets, UsageTotals } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { MoneyText } from "../../components/money-text.tsx";
@@ -23,34 +24,20 @@ export function MostPanels({ path, totals, time }: MostProps) {
   const { data, error, refetch } = useRead<CallFacets>(path);
   if (error !== null && data === undefined)
     return <Problem what="What costs and fails most could not be read." error={error} retry={() => void refetch()} />;
+  const panel = (id: string, title: string, List: ComponentType<ListProps>): ReactNode => (
+    <section className="panel" aria-labelledby={id}>
+      <h2 id={id}>
+        {title} <small>in the last 24 hours</small>
+      </h2>
+      <div className="panel-body">
+        {data === undefined ? <Pending what={title} /> : <List facets={data} totals={totals} time={time} />}
+      </div>
+    </section>
+  );
   return (
     <>
-      {totals.errors > 0 && (
-        <section className="panel" aria-labelledby="fails-most">
-          <h2 id="fails-most">
-            What fails most <small>in the last 24 hours</small>
-          </h2>
-          <div className="panel-body">
-            {data === undefined ? (
-              <Pending what="What fails most" />
-            ) : (
-              <FailsMost facets={data} totals={totals} time={time} />
-            )}
-          </div>
-        </section>
-      )}
-      <section className="panel" aria-labelledby="costs-most">
-        <h2 id="costs-most">
-          What costs most <small>in the last 24 hours</small>
-        </h2>
-        <div className="panel-body">
-          {data === undefined ? (
-            <Pending what="What costs most" />
-          ) : (
-            <CostsMost facets={data} totals={totals} time={time} />
-          )}
-        </div>
-      </section>
+      {totals.errors > 0 && panel("fails-most", "What fails most", FailsMost)}
+      {panel("costs-most", "What costs most", CostsMost)}
     </>
   );
 }

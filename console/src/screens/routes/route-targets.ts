@@ -111,7 +111,7 @@ function mirrorWords(before: Fields, after: Fields): readonly string[] {
   return [next === null ? "No call is copied to a mirror any more." : `${next} gets copies of calls, as a mirror.`];
 }
 
-/** The target of the mirror; `null` when there is none. */
+/** Returns the target that gets copies of calls; `null` when the route has no mirror. */
 function mirrorOf({ mirror }: Fields): string | null {
   const target = (mirror as { readonly target?: unknown } | undefined)?.target;
   return typeof target === "string" ? target : null;
