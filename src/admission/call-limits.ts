@@ -162,9 +162,13 @@ export class CallLimits {
     return answered;
   }
 
-  /** Marks everything that the call holds now as recorded: the opening entry of the call is in the ledger. */
-  recorded(): void {
-    for (const { reservation } of this.#reservations) reservation.recorded?.();
+  /**
+   * Returns what marks everything that the call holds now as recorded, once the opening entry of the call is in the
+   * ledger; `null` where the limit store does not need to know.
+   */
+  recording(): (() => void) | null {
+    const held = this.#reservations.filter(({ reservation }) => reservation.recorded !== undefined);
+    return held.length === 0 ? null : () => held.forEach(({ reservation }) => reservation.recorded?.());
   }
 
   /** Settles every open reservation. Attempts still in flight are charged what they are known to have used by now. */

@@ -2,7 +2,6 @@
 
 // Decides (money and limits): What are budgets when `limits.sqlite` is missing at the start? By: `openLimits`. Also:
 // `admission/rebuilt-budgets.ts` (`rebuiltBudgets`). Rule: Sums of the rows of calls. Sliding limits begin at zero.
-import { join } from "node:path";
 import type { LimitStore } from "../admission/limit-store.ts";
 import { openMemoryLimits } from "../admission/memory.ts";
 import { rebuiltBudgets } from "../admission/rebuilt-budgets.ts";
@@ -12,6 +11,7 @@ import { messageOf } from "../core/thrown.ts";
 import { within } from "../core/concurrency/timeout.ts";
 import type { Log } from "../observe/log.ts";
 import type { LimitStoreFigures } from "../observe/metrics/limit-store-gauges.ts";
+import { leasesFolderOf } from "../store/data-folder.ts";
 import type { OpenLedger } from "../store/journal/open-ledger.ts";
 import type { Base } from "./base.ts";
 import type { Records } from "./open-records.ts";
@@ -69,7 +69,7 @@ export async function openLimits(
   const shared = await openValkeyLimits({
     ...limitStore,
     clock: systemClock,
-    folder: join(dataFolder, "leases"),
+    folder: leasesFolderOf(dataFolder),
     ledger,
     onState,
     onAnswered,

@@ -1,11 +1,12 @@
 // Opens what is stored about calls.
 import { join } from "node:path";
+import { completeJournals } from "../admission/valkey/lease-journal.ts";
 import { type EarlierWorkers, openEarlierWorkers } from "../admission/valkey/earlier-workers.ts";
 import { systemClock } from "../core/clock.ts";
 import { type ContentLog, openContentLog } from "../observe/content-log.ts";
 import type { CallStore } from "../store/calls/calls.ts";
 import { type ContentStore, type ContentWriter, openContentStore } from "../store/calls/content-store.ts";
-import { ledgerFolderOf } from "../store/data-folder.ts";
+import { ledgerFolderOf, leasesFolderOf } from "../store/data-folder.ts";
 import type { LedgerOptions } from "../store/journal/ledger-options.ts";
 import { type LimitCounts, openLimitCounts } from "../store/journal/limit-counts.ts";
 import { type OpenLedger, openLedger } from "../store/journal/open-ledger.ts";
@@ -63,6 +64,7 @@ async function openRecordsOfShared(base: Base, storage: Storage): Promise<Record
   closing.add(() => earlierWorkers.close());
   const records = await openCallRecords(base, storage, {
     sink: storage.calls,
+    beforeRecovery: () => completeJournals(leasesFolderOf(dataFolder)),
     counted: {
       atStart: false,
       keepsCounts: () => earlierWorkers.isCharged(),
@@ -73,7 +75,7 @@ async function openRecordsOfShared(base: Base, storage: Storage): Promise<Record
   return { ...records, countStore: null, counting: {}, earlierWorkers };
 }
 
-interface CallRecordOptions extends Pick<LedgerOptions, "sink" | "counted" | "adopts"> {
+interface CallRecordOptions extends Pick<LedgerOptions, "sink" | "counted" | "adopts" | "beforeRecovery"> {
   /** What writes the content of calls, unless this process does. */
   readonly contentWriter?: ContentWriter;
 }

@@ -19,6 +19,11 @@ export function databaseFile(dataFolder: string): string {
   return join(dataFolder, "dragoman.sqlite");
 }
 
+/** The folder of what replicas of a shared limit store record of their leases. */
+export function leasesFolderOf(dataFolder: string): string {
+  return join(dataFolder, LEASES);
+}
+
 export function ledgerFolderOf({ dataFolder, ledgerFolder }: DataPlace): string {
   return ledgerFolder ?? join(dataFolder, "ledger");
 }

@@ -39,7 +39,7 @@ function callUnder(store: LimitStore, outcomes: LimitOutcome[]) {
     outcomes,
   });
   return {
-    recorded: () => limits.recorded(),
+    recorded: () => limits.recording()?.(),
     admitUnread: () => limits.admitUnread(),
     settle: () => limits.settle(),
     reserve(accounts: readonly Account[], estimate: ReservationEstimate) {

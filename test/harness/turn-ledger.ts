@@ -13,6 +13,7 @@ export function turnLedger(state: (calls: readonly string[]) => void = () => {})
     return true;
   };
   return {
+    countBeside: () => {},
     countWhenStated(traceId, count) {
       settled.push({ traceId, count });
       if (settled.length === 1) setImmediate(countSettled);

@@ -1,6 +1,6 @@
 // The messages that are sent to the store on behalf of a dead process, made from the journal that it left: how much of
 // its leases was used, by bucket, and that none of them is out any more.
-import type { FoundJournal, JournalledBucket } from "./lease-journal.ts";
+import type { JournalledBucket } from "./lease-journal.ts";
 import { type MessageWithKeys, TIMINGS } from "./protocol.ts";
 
 /** Higher than every sequence number of the dead process. */
@@ -13,7 +13,8 @@ export interface KeyNames {
 }
 
 export function deadMessages(
-  { replica, buckets }: Pick<FoundJournal, "replica" | "buckets">,
+  replica: string,
+  buckets: readonly JournalledBucket[],
   keys: KeyNames,
 ): readonly MessageWithKeys[] {
   const byTag = Map.groupBy(buckets, ({ key }) => /\{(.*?)\}/.exec(key)?.[1] ?? "");

@@ -1,9 +1,13 @@
 // Records what a replica has really used of its leases in a place that survives the process: after a kill the next
 // start reports it to the store, and leased units that were not spent become free again. Each process has one file,
-// mapped into memory, so that a change is a store to memory instead of a system call.
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+// mapped into memory, so that a change is a store to memory instead of a system call. A change that an entry of the
+// ledger states is kept apart, with the place where that entry ends, until the ledger has it: a process that is killed
+// between the two has the change if, and only if, the ledger has the entry.
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { type FolderLock, lockFile } from "../../store/journal/journal-folder.ts";
+import { entriesEnd } from "../../store/journal/journal-recovery.ts";
+import type { CountsBesideLedger } from "../../store/journal/ledger.ts";
 import { OWNERS_FILE, OWNERS_FOLDER } from "../../store/database/owner-only.ts";
 import type { AccountKind } from "./protocol.ts";
 
@@ -14,7 +18,7 @@ export interface JournalledAccount {
   readonly limit: number;
 }
 
-export interface LeaseJournal {
+export interface LeaseJournal extends CountsBesideLedger {
   /** Returns a place, or -1 when none is free: the units then stay charged until their window ends. */
   open(account: JournalledAccount, bucket: number, units: number): number;
   write(place: number, units: number): void;
@@ -35,12 +39,13 @@ export interface FoundJournal {
   readonly replica: string;
   /** Changes while its process lives. */
   readonly beat: number;
-  readonly buckets: readonly JournalledBucket[];
   /**
    * Locks the journal, or returns `null` when its process lives, even if that process had no CPU to change its beat.
    * While the lock is held, no other process reports the same journal to the store.
    */
   lock(): FolderLock | null;
+  /** To be called with the lock: nothing changes any more. */
+  buckets(): readonly JournalledBucket[];
   remove(): void;
 }
 
@@ -51,9 +56,21 @@ export interface JournalFile extends LeaseJournal {
   remove(): void;
 }
 
-const RECORD_BYTES = 512;
+/** The head: the beat, how many changes are expected, the segment of the ledger that states them, and its folder. */
 const HEAD_BYTES = 512;
+const BEAT = 0;
+const EXPECTED = 1;
+const SEGMENT = 2;
+const FOLDER_LENGTH = 3;
+const FOLDER_AT = 32;
+const RECORD_BYTES = 512;
 const PLACES = 4096;
+/** An expected change: the place in the ledger where the entry ends that states it, the record, its state and units. */
+const CHANGE_NUMBERS = 4;
+const CHANGES_AT = HEAD_BYTES + PLACES * RECORD_BYTES;
+/** When so many changes are expected, they count before the ledger has them. */
+const MOST_CHANGES = 4096;
+const FILE_BYTES = CHANGES_AT + MOST_CHANGES * CHANGE_NUMBERS * 8;
 const NUMBERS = 4;
 const TEXT_AT = NUMBERS * 8 + 2;
 const STATE_FREE = 0;
@@ -68,20 +85,75 @@ export const noJournal: LeaseJournal = {
   change: () => {},
   endsWith: () => {},
   close: () => {},
+  expect: () => {},
+  arrived: () => {},
 };
+
+const at = (place: number): number => (HEAD_BYTES + place * RECORD_BYTES) / 8;
+const changeAt = (change: number): number => CHANGES_AT / 8 + change * CHANGE_NUMBERS;
+
+function setRecord(numbers: Float64Array, place: number, state: number, units: number): void {
+  numbers[at(place) + 2] = units;
+  numbers[at(place)] = state;
+}
+
+/** Makes the expected changes that the first bytes of the segment state; the others are dropped. */
+function applyChanges(numbers: Float64Array, statedBytes: number): void {
+  for (let change = 0; change < numbers[EXPECTED]!; change++) {
+    const from = changeAt(change);
+    if (numbers[from]! <= statedBytes) setRecord(numbers, numbers[from + 1]!, numbers[from + 2]!, numbers[from + 3]!);
+  }
+  numbers[EXPECTED] = 0;
+}
 
 export function openJournalFile(folder: string, replica: string): JournalFile {
   mkdirSync(folder, { recursive: true, mode: OWNERS_FOLDER });
   const file = join(folder, `${replica}${SUFFIX}`);
   const lockedFile = join(folder, `${replica}${LOCK_SUFFIX}`);
   const lock = lockFile(lockedFile);
-  writeFileSync(file, new Uint8Array(HEAD_BYTES + PLACES * RECORD_BYTES), { mode: OWNERS_FILE });
+  writeFileSync(file, new Uint8Array(FILE_BYTES), { mode: OWNERS_FILE });
   const bytes = Bun.mmap(file, { shared: true });
   const numbers = new Float64Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 8);
   const encoder = new TextEncoder();
   const free: number[] = [];
   for (let place = PLACES - 1; place >= 0; place--) free.push(place);
-  const at = (place: number): number => (HEAD_BYTES + place * RECORD_BYTES) / 8;
+  /** Where the state that each record is expected to have is written; its units follow. */
+  const expected = new Map<number, number>();
+  const closed: number[] = [];
+  /** Where the entry ends that states what is changed now; `null` when the ledger has stated it. */
+  let statedAt: number | null = null;
+  const stateOf = (place: number): number => numbers[expected.get(place) ?? at(place)]!;
+  const unitsOf = (place: number): number =>
+    expected.has(place) ? numbers[expected.get(place)! + 1]! : numbers[at(place) + 2]!;
+  const put = (place: number, state: number, units: number): void => {
+    if (statedAt === null) {
+      setRecord(numbers, place, state, units);
+      return;
+    }
+    if (numbers[EXPECTED] === MOST_CHANGES) takeExpected();
+    const from = changeAt(numbers[EXPECTED]!);
+    numbers[from] = statedAt;
+    numbers[from + 1] = place;
+    numbers[from + 2] = state;
+    numbers[from + 3] = units;
+    // Written last: a change that is only partly written does not count.
+    numbers[EXPECTED]! += 1;
+    expected.set(place, from + 2);
+  };
+  const takeExpected = (): void => {
+    applyChanges(numbers, Number.POSITIVE_INFINITY);
+    expected.clear();
+  };
+  let ledger = "";
+  const keepsFolder = (ledgerFolder: string): boolean => {
+    if (ledgerFolder === ledger) return true;
+    const text = encoder.encode(resolve(ledgerFolder));
+    if (text.length > HEAD_BYTES - FOLDER_AT) return false;
+    bytes.set(text, FOLDER_AT);
+    numbers[FOLDER_LENGTH] = text.length;
+    ledger = ledgerFolder;
+    return true;
+  };
   return {
     open({ key, kind, windowMs, limit }, bucket, units) {
       const text = encoder.encode(JSON.stringify([key, kind, windowMs]));
@@ -92,27 +164,37 @@ export function openJournalFile(folder: string, replica: string): JournalFile {
       bytes[byte + NUMBERS * 8] = text.length & 255;
       bytes[byte + NUMBERS * 8 + 1] = text.length >> 8;
       numbers[at(place) + 1] = bucket;
-      numbers[at(place) + 2] = units;
       numbers[at(place) + 3] = limit;
-      // Written last: a record that is only partly written does not count.
-      numbers[at(place)] = STATE_USED;
+      // The state is written last: a record that is only partly written does not count.
+      put(place, STATE_USED, units);
       return place;
     },
     write(place, units) {
-      numbers[at(place) + 2] = units;
+      put(place, stateOf(place), units);
     },
     change(place, units) {
-      numbers[at(place) + 2]! += units;
+      put(place, stateOf(place), unitsOf(place) + units);
     },
     endsWith(place, isLast) {
-      numbers[at(place)] = isLast ? STATE_LAST : STATE_USED;
+      put(place, isLast ? STATE_LAST : STATE_USED, unitsOf(place));
     },
     close(place) {
-      numbers[at(place)] = STATE_FREE;
-      free.push(place);
+      put(place, STATE_FREE, 0);
+      closed.push(place);
+      if (statedAt === null) free.push(...closed.splice(0));
+    },
+    expect(ledgerFolder, { segment, offset }) {
+      if (!keepsFolder(ledgerFolder)) return;
+      numbers[SEGMENT] = segment;
+      statedAt = offset;
+    },
+    arrived() {
+      statedAt = null;
+      takeExpected();
+      free.push(...closed.splice(0));
     },
     beat() {
-      numbers[0]! += 1;
+      numbers[BEAT]! += 1;
     },
     remove() {
       for (const each of [file, lockedFile]) rmSync(each, { force: true });
@@ -123,47 +205,86 @@ export function openJournalFile(folder: string, replica: string): JournalFile {
 
 /** The journals of other processes in the folder, whether these live or not. */
 export function findJournals(folder: string, except: string): readonly FoundJournal[] {
-  if (!existsSync(folder)) return [];
-  return readdirSync(folder)
-    .filter((name) => name.endsWith(SUFFIX) && name !== `${except}${SUFFIX}`)
-    .flatMap((name) => {
-      const file = join(folder, name);
-      const found = readJournal(file);
-      const replica = name.slice(0, -SUFFIX.length);
+  return replicasIn(folder)
+    .filter((replica) => replica !== except)
+    .flatMap((replica): FoundJournal[] => {
+      const file = join(folder, `${replica}${SUFFIX}`);
       const lockedFile = join(folder, `${replica}${LOCK_SUFFIX}`);
-      const remove = (): void => [file, lockedFile].forEach((each) => rmSync(each, { force: true }));
-      return found === null ? [] : [{ ...found, replica, lock: () => lockFile(lockedFile), remove }];
+      const beat = numbersOf(file, HEAD_BYTES)?.[BEAT];
+      if (beat === undefined) return [];
+      return [
+        {
+          replica,
+          beat,
+          lock: () => lockFile(lockedFile),
+          buckets: () => bucketsOf(file),
+          remove: () => [file, lockedFile].forEach((each) => rmSync(each, { force: true })),
+        },
+      ];
     });
 }
 
-function readJournal(file: string): { readonly beat: number; readonly buckets: readonly JournalledBucket[] } | null {
-  let bytes: Buffer;
+/**
+ * Makes the expected changes of processes that have ended, as far as the ledger states them. To be called before
+ * segments of the ledger that these processes wrote are changed or removed.
+ */
+export function completeJournals(folder: string): void {
+  for (const replica of replicasIn(folder)) {
+    const file = join(folder, `${replica}${SUFFIX}`);
+    if ((numbersOf(file, HEAD_BYTES)?.[EXPECTED] ?? 0) === 0) continue;
+    const lock = lockFile(join(folder, `${replica}${LOCK_SUFFIX}`));
+    if (lock === null) continue;
+    const bytes = Bun.mmap(file, { shared: true });
+    applyStated(new Float64Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 8));
+    lock.release();
+  }
+}
+
+function replicasIn(folder: string): readonly string[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder)
+    .filter((name) => name.endsWith(SUFFIX))
+    .map((name) => name.slice(0, -SUFFIX.length));
+}
+
+/** A copy of the file; `null` when another process has removed it meanwhile, or has not written all of it yet. */
+function numbersOf(file: string, bytes: number): Float64Array | null {
+  const numbers = new Float64Array(bytes / 8);
+  let descriptor: number;
   try {
-    bytes = readFileSync(file);
+    descriptor = openSync(file, "r");
   } catch {
-    // Another process has removed the file meanwhile.
     return null;
   }
-  if (bytes.length < HEAD_BYTES) return null;
+  const read = readSync(descriptor, numbers, 0, bytes, 0);
+  closeSync(descriptor);
+  return read < bytes ? null : numbers;
+}
+
+function applyStated(numbers: Float64Array): void {
+  if (numbers[EXPECTED] === 0) return;
+  const folder = textAt(numbers, FOLDER_AT, numbers[FOLDER_LENGTH]!);
+  applyChanges(numbers, entriesEnd(folder, numbers[SEGMENT]!));
+}
+
+function textAt(numbers: Float64Array, byte: number, length: number): string {
+  return Buffer.from(numbers.buffer, numbers.byteOffset).toString("utf8", byte, byte + length);
+}
+
+function bucketsOf(file: string): readonly JournalledBucket[] {
+  const numbers = numbersOf(file, FILE_BYTES);
+  if (numbers === null) return [];
+  applyStated(numbers);
+  const bytes = Buffer.from(numbers.buffer);
   const buckets: JournalledBucket[] = [];
-  for (let byte = HEAD_BYTES; byte + RECORD_BYTES <= bytes.length; byte += RECORD_BYTES) {
-    const state = bytes.readDoubleLE(byte);
+  for (let place = 0; place < PLACES; place++) {
+    const state = numbers[at(place)]!;
     if (state !== STATE_USED && state !== STATE_LAST) continue;
+    const byte = at(place) * 8;
     const length = bytes.readUInt16LE(byte + NUMBERS * 8);
-    const [key, kind, windowMs] = JSON.parse(bytes.toString("utf8", byte + TEXT_AT, byte + TEXT_AT + length)) as [
-      string,
-      AccountKind,
-      number,
-    ];
-    buckets.push({
-      key,
-      kind,
-      windowMs,
-      bucket: bytes.readDoubleLE(byte + 8),
-      units: bytes.readDoubleLE(byte + 16),
-      limit: bytes.readDoubleLE(byte + 24),
-      isLast: state === STATE_LAST,
-    });
+    const [key, kind, windowMs] = JSON.parse(textAt(numbers, byte + TEXT_AT, length)) as [string, AccountKind, number];
+    const [, bucket, units, limit] = numbers.subarray(at(place), at(place) + NUMBERS);
+    buckets.push({ key, kind, windowMs, bucket: bucket!, units: units!, limit: limit!, isLast: state === STATE_LAST });
   }
-  return { beat: bytes.readDoubleLE(0), buckets };
+  return buckets;
 }

@@ -26,7 +26,8 @@ import { MISSED_HEARTBEATS } from "./apply-answer.ts";
 import { type Answer, DIRECT, LEASED, type MessageWithKeys, wholeUnits } from "./protocol.ts";
 import { type Clocks, RunningTime } from "./running-time.ts";
 import { ReplicaReservation, type ReservationOwner } from "./replica-reservation.ts";
-import type { SettlementLedger } from "../../store/journal/ledger.ts";
+import type { JournalPlace } from "../../store/journal/journal-folder.ts";
+import type { CountsBesideLedger, SettlementLedger } from "../../store/journal/ledger.ts";
 import type { WindowShape } from "./windows.ts";
 
 export interface ReplicaOptions extends AccountsOptions {
@@ -76,7 +77,7 @@ export function shapeOfRule({ kind, unit, window }: LimitRule): WindowShape {
   return { kind: "slide", windowMs: WINDOWS_MS[window as keyof typeof WINDOWS_MS] };
 }
 
-export class Replica implements ReservationOwner {
+export class Replica implements ReservationOwner, CountsBesideLedger {
   readonly #options: ReplicaOptions;
   readonly #accounts: AccountsOfRules;
   readonly #channelOptions: ChannelOptions;
@@ -85,6 +86,9 @@ export class Replica implements ReservationOwner {
   /** Reservations whose slots were given to others, according to the answer that is being handled. */
   readonly #slotsFreed: ReplicaReservation[] = [];
   readonly #running = new RunningTime();
+  /** What is counted now is stated by entries that the ledger does not have yet: its messages wait. */
+  #isAhead = false;
+  readonly #toFlush = new Set<Channel>();
   #openReservations = 0;
   #sweptMs = 0;
   #leased = 0;
@@ -237,6 +241,18 @@ export class Replica implements ReservationOwner {
     else ledger.countWhenStated(call, count);
   }
 
+  expect(folder: string, place: JournalPlace): void {
+    this.#isAhead = true;
+    this.#options.journal.expect(folder, place);
+  }
+
+  arrived(): void {
+    this.#isAhead = false;
+    this.#options.journal.arrived();
+    for (const channel of this.#toFlush) flush(channel, this.#now(), this.#channelOptions);
+    this.#toFlush.clear();
+  }
+
   closed(reservation: ReplicaReservation): void {
     this.#openReservations -= 1;
     this.#held.delete(reservation);
@@ -262,7 +278,9 @@ export class Replica implements ReservationOwner {
   /** Reports at once where calls wait for each unit, otherwise with the next report. */
   #report(channel: Channel, account: ReplicaAccount): void {
     channel.dirty.add(account);
-    if (account.mode !== LEASED && !channel.isUnreachable) flush(channel, this.#now(), this.#channelOptions);
+    if (account.mode === LEASED || channel.isUnreachable) return;
+    if (this.#isAhead) this.#toFlush.add(channel);
+    else flush(channel, this.#now(), this.#channelOptions);
   }
 
   #reserveFromLeases(needs: readonly Need[], now: Moment, call: string): Reservation | null {

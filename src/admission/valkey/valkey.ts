@@ -68,6 +68,7 @@ export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<Va
     ledger,
     onSilent: (tag) => outages.failed(tag, new Error(`no answer within ${TIMINGS.silentMs / 1000} s`)),
   });
+  ledger?.countBeside(replica);
   const exchange = async (tag: string, message: MessageWithKeys): Promise<void> => {
     const sentMs = clock.monotonic();
     let answer: Answer;
@@ -197,7 +198,8 @@ function openDeadReplicaReports({
     const lock = found.lock();
     if (lock === null) return;
     try {
-      for (const message of deadMessages(found, keys)) if ((await connection.exchange(message))[0] !== DONE) return;
+      for (const message of deadMessages(found.replica, found.buckets(), keys))
+        if ((await connection.exchange(message))[0] !== DONE) return;
       found.remove();
       seen.delete(found.replica);
     } finally {

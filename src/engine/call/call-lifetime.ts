@@ -118,7 +118,6 @@ export class CallLifetime implements BytesHolder {
       this.#ledgerEntry = null;
       throw thrown;
     }
-    this.#meter?.recorded();
     if (isFirst) integrations?.admitted?.(record);
   }
 

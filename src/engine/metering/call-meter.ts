@@ -128,9 +128,9 @@ export class CallMeter {
     return { usage, cost };
   }
 
-  /** Marks everything that the call has reserved as recorded: the opening entry of the call is in the ledger. */
-  recorded(): void {
-    this.#limits?.recorded();
+  /** As in `CallLimits`. */
+  recording(): (() => void) | null {
+    return this.#limits?.recording() ?? null;
   }
 
   /** Charges the attempts that are still in flight, and settles every reservation. */

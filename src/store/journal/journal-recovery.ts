@@ -131,6 +131,23 @@ function gapsIn(segments: readonly number[], state: JournalState | null): readon
   return gaps;
 }
 
+/**
+ * Where the last whole entry of a segment ends. Infinite when the segment is gone: a process that wrote to it has made
+ * it first, and it is removed only when all of it has been shipped. Throws the system's error.
+ */
+export function entriesEnd(folder: string, segment: number): number {
+  const path = segmentPath(folder, segment);
+  if (statSync(path, { throwIfNoEntry: false }) === undefined) return Number.POSITIVE_INFINITY;
+  const bytes = bytesOf(path);
+  let end = 0;
+  for (let at: number | null = 0; at !== null;) {
+    const entry = readEntry(bytes, at);
+    if (typeof entry === "object") at = end = entry.end;
+    else at = nextEntry(bytes, at + 1);
+  }
+  return end;
+}
+
 function writtenMs(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }

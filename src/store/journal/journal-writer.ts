@@ -109,12 +109,16 @@ export class JournalWriter {
     return this.#encoder.length;
   }
 
-  /** Writes what was added. Throws the system's error; nothing has been written then, and what was added is dropped. */
-  write(): void {
+  /**
+   * Writes what was added, right after `onPlace` was called with the place where it begins. Throws the system's error;
+   * nothing has been written then, and what was added is dropped.
+   */
+  write(onPlace: (start: JournalPlace) => void = () => {}): void {
     const { bytes, length } = this.#encoder;
     if (length === 0) return;
     this.#encoder.empty();
     const target = this.#target(length);
+    onPlace({ segment: target.number, offset: target.position });
     const written = this.#options.disk.write(target.fd, bytes, length, target.position);
     if (written !== length) {
       this.#cut(target);

@@ -20,7 +20,7 @@ import { type JournalPlace, reservePath } from "./journal-folder.ts";
 import { closingText, openingText } from "./journal-row.ts";
 import { JournalTail } from "./journal-tail.ts";
 import { JournalWriter } from "./journal-writer.ts";
-import type { Ledger, MeterInFlight, OpenEntry, SettlementLedger } from "./ledger.ts";
+import type { CountsBesideLedger, Ledger, MeterInFlight, OpenEntry, SettlementLedger } from "./ledger.ts";
 import type { LedgerSettings } from "./ledger-settings.ts";
 import { RefusalAllowance } from "./refusal-allowance.ts";
 
@@ -80,11 +80,20 @@ interface WaitingRow {
   readonly of: Entry | null;
   /** The length of the entries of its turn up to this one. */
   readonly end: number;
+  /** Counts what an opening entry states; `null` where it is stated already, or nobody needs to know. */
+  readonly count: (() => void) | null;
+}
+
+/** What counts when an entry of the call is written. */
+interface SettledCall {
+  readonly traceId: string;
+  readonly count: () => void;
 }
 
 interface Entry extends OpenEntry {
   /** Gives the text of the opening entry now. */
   readonly stated: () => string;
+  readonly meter: MeterInFlight | null;
   text: string;
   /** The segment of its opening entry; for an entry made by recovery, the first one that may hold it. */
   segment: number;
@@ -92,12 +101,13 @@ interface Entry extends OpenEntry {
 }
 
 /** The opening entries that recovery closes may be in any segment. */
-const RECOVERED: Entry = { traceId: "", stated: () => "", text: "", segment: 0, isWritten: true };
+const RECOVERED: Entry = { traceId: "", stated: () => "", meter: null, text: "", segment: 0, isWritten: true };
 
 export class Journal implements Ledger, SettlementLedger {
   /** The newest closing entries, which need not be read back from the disk. */
   readonly tail = new JournalTail();
   readonly #options: JournalOptions;
+  #beside: CountsBesideLedger | null = null;
   readonly #writer: JournalWriter;
   readonly #allowance: RefusalAllowance;
   /** By trace id, in the order of their segments. */
@@ -111,7 +121,7 @@ export class Journal implements Ledger, SettlementLedger {
   /** The entries of this turn of the event loop, which are written at its end. */
   #added: WaitingRow[] = [];
   /** What counts when the entries of this turn are written. */
-  #settled: { readonly traceId: string; readonly count: () => void }[] = [];
+  #settled: SettledCall[] = [];
   /** Resolves when the entries of this turn are written; `null` when there are none. */
   #turn: PromiseWithResolvers<void> | null = null;
   /** Entries that the disk did not take. */
@@ -172,21 +182,25 @@ export class Journal implements Ledger, SettlementLedger {
     if (this.#fault !== null) this.#mayGoOn();
     const stated = (): string => openingText(record, meter?.inFlight());
     const { traceId } = record;
-    const entry: Entry = { traceId, stated, text: stated(), segment: this.#writer.segment, isWritten: false };
+    const entry: Entry = { traceId, stated, meter, text: stated(), segment: this.#writer.segment, isWritten: false };
     this.#open.set(traceId, entry);
-    void this.#add("opening", entry.text, entry);
+    void this.#add("opening", entry.text, entry, meter?.recording());
     return entry;
   }
 
   reopen(opened: OpenEntry): void {
     const entry = opened as Entry;
     entry.text = entry.stated();
-    void this.#add("opening", entry.text, entry);
+    void this.#add("opening", entry.text, entry, entry.meter?.recording());
   }
 
   state(traceIds: readonly string[]): void {
     for (const traceId of traceIds) this.#restate(traceId);
     this.#writeAdded();
+  }
+
+  countBeside(counts: CountsBesideLedger): void {
+    this.#beside = counts;
   }
 
   countWhenStated(traceId: string, count: () => void): void {
@@ -269,10 +283,10 @@ export class Journal implements Ledger, SettlementLedger {
   }
 
   /** Resolves at the end of the turn, when the entry is written or waits in memory. */
-  #add(kind: EntryKind, text: string, of: Entry | null): Promise<void> {
+  #add(kind: EntryKind, text: string, of: Entry | null, count: (() => void) | null = null): Promise<void> {
     const { promise } = (this.#turn ??= this.#beginTurn());
     const end = this.#writer.add(kind, text);
-    this.#added.push({ kind, text, of, end });
+    this.#added.push({ kind, text, of, end, count });
     if (end >= MAX_TURN_BYTES) this.#writeAdded();
     return promise;
   }
@@ -286,31 +300,54 @@ export class Journal implements Ledger, SettlementLedger {
   readonly #writeAdded = (): void => {
     const settled = this.#settled;
     this.#settled = [];
-    for (const { traceId } of settled) this.#restate(traceId);
+    for (const traceId of new Set(settled.map((each) => each.traceId))) this.#restate(traceId);
     const turn = this.#turn;
     const added = this.#added;
     this.#added = [];
     this.#turn = null;
-    if (added.length > 0) this.#writeRows(added);
-    for (const { count } of settled) count();
+    this.#writeRows(added, settled);
     turn?.resolve();
   };
 
   /**
-   * Hands the entries to the operating system. If it does not take them together, new calls are refused, and every entry
-   * that is still needed is written alone.
+   * Hands the entries to the operating system, and counts what they state. If it does not take them together, new calls
+   * are refused, and every entry that is still needed is written alone.
    */
-  #writeRows(added: readonly WaitingRow[]): void {
+  #writeRows(added: readonly WaitingRow[], settled: readonly SettledCall[]): void {
+    let uncounted = settled;
     try {
-      this.#writer.write();
+      this.#writer.write((begin) => (uncounted = this.#count(added, settled, begin)));
       this.#rows += added.length;
-      const start = this.#writer.writtenTo.offset - added.at(-1)!.end;
+      const start = this.#writer.writtenTo.offset - (added.at(-1)?.end ?? 0);
       for (const row of added) this.#noteWritten(row, start + row.end);
     } catch (fault) {
       this.#failed(fault);
       const isAnyNeeded = this.#options.settings.onFull === "continue";
       for (const row of added) if (isAnyNeeded || row.kind !== "opening") this.#writeAlone(row);
     }
+    this.#beside?.arrived();
+    for (const { count } of uncounted) count();
+  }
+
+  /**
+   * Counts what the entries state, which are about to be written at `begin`: what is counted beside the ledger becomes
+   * valid with the entry that states it. Returns what no entry states.
+   */
+  #count(added: readonly WaitingRow[], settled: readonly SettledCall[], begin: JournalPlace): readonly SettledCall[] {
+    const beside = this.#beside;
+    if (beside === null) return settled;
+    const left = Map.groupBy(settled, ({ traceId }) => traceId);
+    const last = new Map(added.map((row) => [row.of?.traceId, row]));
+    for (const row of added) {
+      const { traceId } = row.of ?? { traceId: "" };
+      const counts = last.get(traceId) === row ? left.get(traceId) : undefined;
+      if (row.count === null && counts === undefined) continue;
+      beside.expect(this.#options.folder, { segment: begin.segment, offset: begin.offset + row.end });
+      row.count?.();
+      for (const { count } of counts ?? []) count();
+      if (counts !== undefined) left.delete(traceId);
+    }
+    return [...left.values()].flat();
   }
 
   /** A closing entry must not be lost: if the disk does not take it, it waits in memory. */

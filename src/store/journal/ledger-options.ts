@@ -17,6 +17,8 @@ export interface LedgerOptions {
   readonly counted?: CountedOptions;
   /** Whether journals of processes that have ended are taken over, which is the default. */
   readonly adopts?: boolean;
+  /** Called before anything that an earlier process left in a journal is changed or removed. */
+  readonly beforeRecovery?: () => void;
   readonly log: (level: "info" | "warn" | "error", message: string, fields?: Readonly<Record<string, unknown>>) => void;
   readonly segmentBytes?: number;
   readonly pace?: Partial<Pace>;

@@ -11,13 +11,31 @@ export interface OpenEntry {
 /** Knows what a call in flight has used and may still use. */
 export interface MeterInFlight {
   inFlight(): ChargeInFlight;
+  /**
+   * Returns what marks the reservations that the call holds now as recorded, once the opening entry states them; `null`
+   * where nobody needs to know.
+   */
+  recording(): (() => void) | null;
+}
+
+/**
+ * What is counted in a file beside the ledger, from which it is read after a kill. What is counted between `expect` and
+ * `arrived` may be read there only if the ledger has everything before the place that `expect` named last.
+ */
+export interface CountsBesideLedger {
+  /** `folder` is that of the journal. Places ascend until `arrived` is called. */
+  expect(folder: string, place: JournalPlace): void;
+  /** The operating system has the entries, or does not take them: what was counted is valid in either case. */
+  arrived(): void;
 }
 
 /** Lets settlements count in another place when the ledger states them, so that a kill leaves the same figures in both. */
 export interface SettlementLedger {
+  /** To be called once, before anything is counted. */
+  countBeside(counts: CountsBesideLedger): void;
   /**
-   * Calls `count` right after an entry with what this call has settled was handed to the operating system: when this turn
-   * of the event loop ends, or at `countSettled`. It is also called where the disk does not take the entry.
+   * Calls `count` for the entry with what this call has settled when that is handed to the operating system: when this
+   * turn of the event loop ends, or at `countSettled`. It is also called where the disk does not take the entry.
    */
   countWhenStated(traceId: string, count: () => void): void;
   /** Hands over these entries now. Returns whether there were any. */

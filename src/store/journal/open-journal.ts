@@ -52,11 +52,12 @@ export interface OpenJournal {
 
 /** Recovers what an earlier process left. Throws StoreError. */
 export async function openJournal(
-  { settings, sink, clock, disk = systemDisk, counted, log, segmentBytes, pace = {} }: LedgerOptions,
+  { settings, sink, clock, disk = systemDisk, counted, beforeRecovery, log, segmentBytes, pace = {} }: LedgerOptions,
   folder: string,
   lock: FolderLock,
   counts: JournalledCounts | null,
 ): Promise<OpenJournal> {
+  beforeRecovery?.();
   const found = findingsOf(
     folder,
     counts === null || counted === undefined ? {} : { sinceMs: counted.sinceMs(), onEntry: counts.onEntry },

@@ -75,6 +75,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
     open: (record, meter) => journal.open(record, meter),
     reopen: (entry) => journal.reopen(entry),
     state: (traceIds) => journal.state(traceIds),
+    countBeside: (beside) => journal.countBeside(beside),
     countWhenStated: (traceId, count) => journal.countWhenStated(traceId, count),
     countSettled: () => journal.countSettled(),
     written: (entry) => journal.written(entry),

@@ -271,6 +271,8 @@ class World {
         void journal.set(place, { ...journal.get(place)!, units: journal.get(place)!.units + units }),
       endsWith: (place, isLast) => void journal.set(place, { ...journal.get(place)!, isLast }),
       close: (place) => void journal.delete(place),
+      expect: () => {},
+      arrived: () => {},
     };
     const node: Node = {
       id,
@@ -340,7 +342,7 @@ class World {
     const buckets = [...dead.journal.values()].filter(
       ({ isLast }) => !isLast || this.#planted !== "asked for by the dead",
     );
-    for (const message of deadMessages({ replica: dead.id, buckets }, keys))
+    for (const message of deadMessages(dead.id, buckets, keys))
       this.#observer.opened(this.#store.run(message, this.#now)[1], this.#now, this.#store);
     dead.told = true;
   }
