@@ -198,11 +198,10 @@ export function compileService(document: ServiceDocument, owner: ServiceOwner): 
     vendorId: document.guardrail ?? document.template ?? document.project ?? "",
     version: document.version ?? "DRAFT",
   };
-  const { vendorId, version } = options;
   return {
     place,
     key: createHash("sha256")
-      .update(JSON.stringify([owner.tenantId, place, vendorId, version]))
+      .update(JSON.stringify([owner.tenantId, place, options]))
       .digest("hex"),
     timeoutMs: Math.ceil(document.timeout_s * 1000),
     maxConcurrent: document.max_concurrent,
