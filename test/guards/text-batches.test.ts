@@ -38,6 +38,14 @@ test("[d16.4] no request has more than it takes, no character is divided, and ea
   );
 });
 
+test("[d16.4] half of a surrogate pair is sent as one replacement character, so that places stay the same", () => {
+  const bounds = { maxTexts: 10, maxCharacters: 1000 };
+  expect(batchesOf(["\udc00a\ud83d", "😀\ud83d😀"], bounds).flat()).toEqual([
+    { text: 0, offset: 0, part: "\ufffda\ufffd" },
+    { text: 1, offset: 0, part: "😀\ufffd😀" },
+  ]);
+});
+
 test("[d16.4] places in code points are those of the same characters in the text", () => {
   fc.assert(
     fc.property(text, fc.nat(1500), fc.integer({ min: 1, max: 20 }), (whole, at, length) => {

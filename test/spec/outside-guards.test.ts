@@ -228,6 +228,31 @@ describe("a service without a verdict", () => {
     expect(on.stub.records.at(-1)!.policies[0]!.why).toContain("is not asked for a while");
   });
 
+  test("[d16.4] that fails with the options of one guard is asked by other guards as before", async () => {
+    const presidio = (name: string, language: string): object => ({
+      name,
+      guard: {
+        on: "input",
+        action: "mask",
+        on_error: "allow",
+        service: { type: "presidio", url: "http://guard.test", language },
+      },
+    });
+    const on = stage([presidio("good", "en"), presidio("bad", "xx")], (body) =>
+      body.language === "xx" ? { status: 500, body: "{}" } : [[{ entity_type: "PERSON", start: 0, end: 3, score: 1 }]],
+    );
+    for (let call = 0; call < 8; call++) await say(on, user(`Ada ${call}`));
+    expect(on.stub.sent.at(-1)!.body).toContain("[masked] 7");
+    expect(on.service.asked.filter(({ body }) => body.language === "xx").length).toBe(5);
+  });
+
+  test("[d16.4] half of a surrogate pair is sent to it as a replacement character, and to the provider as it came", async () => {
+    const on = stage(policy({ on: "input" }));
+    await say(on, user("\ud83d secret \ude00"));
+    expect(on.service.asked[0]!.body.texts).toEqual(["\ufffd secret \ufffd"]);
+    expect(toProvider(on).messages[0].content).toBe("\ud83d [masked] \ude00");
+  });
+
   test("[d16.4] never has more requests in flight than it may", async () => {
     let [now, most] = [0, 0];
     const on = stage(policy({ on: "input", service: { ...SERVICE, max_concurrent: 2 } }), async () => {

@@ -7,6 +7,7 @@ export interface Part {
   /** The index of the text, and where the part begins in it. */
   readonly text: number;
   readonly offset: number;
+  /** Half of a surrogate pair, which many services refuse, is U+FFFD here. */
   readonly part: string;
 }
 
@@ -38,7 +39,7 @@ function partsOf(text: string, index: number, max: number): readonly Part[] {
   for (let offset = 0; ;) {
     let end = Math.min(text.length, offset + max);
     if (end < text.length && isHighSurrogate(text.charCodeAt(end - 1))) end -= 1;
-    parts.push({ text: index, offset, part: text.slice(offset, end) });
+    parts.push({ text: index, offset, part: text.slice(offset, end).toWellFormed() });
     if (end === text.length) return parts;
     offset = Math.max(offset + 1, end - OVERLAP);
     if (isHighSurrogate(text.charCodeAt(offset - 1))) offset -= 1;
