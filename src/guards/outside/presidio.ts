@@ -15,7 +15,8 @@ import {
 export const PRESIDIO: ServiceForm<ServiceAddress> = {
   docs: "https://microsoft.github.io/presidio/api-docs/api-docs.html#tag/Analyzer",
   maxTexts: 500,
-  maxCharacters: 100_000,
+  // The analyzer takes seconds for so many, and longer for each of more; its workers share only requests.
+  maxCharacters: 20_000,
   encode({ texts }, { url, headers }, { language, entities, scoreThreshold }) {
     return jsonRequest(pathUnder(url, "/analyze"), headers, {
       text: texts,
