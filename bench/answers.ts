@@ -141,3 +141,21 @@ export const ANSWERS: ReadonlyMap<string, MockAnswer> = new Map<string, MockAnsw
     [`${id}-stream`, { kind: "writes", writes: streamWrites(events, contentType) }],
   ]),
 ]);
+
+/** The answer of the mock without the framing of HTTP. Throws where there is none of that name, or it is held open. */
+export function answerBody(name: string): { readonly contentType: string; readonly bytes: Uint8Array } {
+  const answer = ANSWERS.get(name);
+  if (answer === undefined || answer.kind === "held") throw new Error(`the mock has no whole answer ${name}`);
+  const all = answer.kind === "whole" ? Buffer.from(answer.bytes) : Buffer.concat(answer.writes);
+  const headEnd = all.indexOf("\r\n\r\n") + 4;
+  const contentType = /content-type: (.*)\r/.exec(all.toString("latin1", 0, headEnd))![1]!;
+  if (answer.kind === "whole") return { contentType, bytes: all.subarray(headEnd) };
+  const chunks: Buffer[] = [];
+  for (let at = headEnd; ;) {
+    const sizeEnd = all.indexOf("\r\n", at);
+    const size = Number.parseInt(all.toString("latin1", at, sizeEnd), 16);
+    if (size === 0) return { contentType, bytes: Buffer.concat(chunks) };
+    chunks.push(all.subarray(sizeEnd + 2, sizeEnd + 2 + size));
+    at = sizeEnd + 2 + size + 2;
+  }
+}

@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isolation, packageFolder } from "../../bin/runtime.mjs";
-import { chatBody } from "../../bench/answers.ts";
+import { answerBody, chatBody } from "../../bench/answers.ts";
 import { EVENTS_PER_STREAM, PROTOCOLS } from "../../bench/protocols.ts";
 import { AnswerReader } from "../../bench/http-answer.ts";
 import { httpRequest, runLoad } from "../../bench/load.ts";
@@ -13,6 +13,8 @@ import { missingTools } from "../../bench/process-stats.ts";
 import { type BenchRun, historyTable, runOf, withRun } from "../../bench/run-history.ts";
 import { type RowResult, SCENARIOS } from "../../bench/scenarios.ts";
 import { markdown, withResults } from "../../bench/table.ts";
+import { nginxProgram } from "../../bench/nginx.ts";
+import { readWrk, wrkProgram } from "../../bench/wrk.ts";
 
 const why = missingTools();
 if (why !== null) console.log(`skipped the benchmark's own run: ${why}`);
@@ -37,6 +39,24 @@ function row(id: string, measured: Partial<RowResult>): RowResult {
 }
 
 describe("a quick run", () => {
+  test.skipIf(why !== null)("of the steady state prints its row, or says which program it lacks", async () => {
+    const script = join(packageFolder, "bench/steady.ts");
+    const child = Bun.spawn(
+      [process.execPath, ...isolation(packageFolder), script, "--quick", "--only", "openai-plain"],
+      { stdout: "pipe", stderr: "pipe" },
+    );
+    const [text, words, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    if (nginxProgram() === null || wrkProgram() === null) {
+      expect({ code, words }).toEqual({
+        code: 1,
+        words: expect.stringMatching(/^bench: (nginx|wrk) is not installed\n$/),
+      });
+      return;
+    }
+    expect({ code, words: code === 0 ? "" : words }).toEqual({ code: 0, words: "" });
+    expect(text).toMatch(/^\| plain, same shape \| \d+\.\d \| \d+\.\d \| \d+\.\d \| \d+\.\d \| ([\d,]+|void) \|/m);
+    expect(text).toContain("| a route of three targets adds | at most 3 µs | not measured |  |");
+  });
   test.skipIf(why !== null)("prints the requested rows, and the targets", async () => {
     const only = "direct-plain,bare-plain,gateway-plain,gateway-stream-anthropic,memory";
     const child = Bun.spawn(
@@ -205,6 +225,41 @@ describe("earlier runs", () => {
   test("of the page are those of the file", () => {
     const runs = JSON.parse(readFileSync(join(packageFolder, "bench/runs.json"), "utf8")) as readonly BenchRun[];
     expect(readFileSync(join(packageFolder, "bench/README.md"), "utf8")).toContain(historyTable(runs));
+  });
+});
+
+describe("what wrk prints", () => {
+  const said = `Running 5s test @ http://127.0.0.1:8080/x
+  1 threads and 32 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency     1.10ms  201.00us   4.00ms   90.00%
+  Latency Distribution
+     50%  812.00us
+     75%    1.02ms
+     90%    1.20ms
+     99%    2.50ms
+  61234 requests in 5.10s, 60.00MB read
+Requests/sec:  12006.67
+Transfer/sec:     11.76MB
+`;
+  test("is read with its units", () => {
+    expect(readWrk(said)).toEqual({ requests: 61_234, seconds: 5.1, p50Micros: 812, p99Micros: 2500 });
+  });
+  test("is no measurement when calls failed", () => {
+    expect(() => readWrk(`${said}  Non-2xx or 3xx responses: 7\n`)).toThrow("Non-2xx or 3xx responses: 7");
+    expect(() => readWrk("nothing")).toThrow("wrk did not say how many requests it sent");
+  });
+});
+
+describe("the answers of nginx", () => {
+  test("are those of the mock, without the framing of HTTP", () => {
+    const plain = answerBody("openai-plain");
+    expect(plain.contentType).toBe("application/json");
+    expect(JSON.parse(Buffer.from(plain.bytes).toString())).toMatchObject({ object: "chat.completion" });
+    const stream = Buffer.from(answerBody("openai-stream").bytes).toString();
+    expect(stream.split("\n\n")).toHaveLength(EVENTS_PER_STREAM + 5);
+    expect(stream).toEndWith("data: [DONE]\n\n");
+    expect(() => answerBody("openai-held")).toThrow("no whole answer");
   });
 });
 
