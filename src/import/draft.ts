@@ -31,7 +31,7 @@ export type Section = (typeof SECTIONS)[number];
 /** An account at a provider: the entry that the configuration has for it. */
 export interface Account {
   readonly family: string;
-  /** The id that it gets if no other account has it. */
+  /** The id that it gets if no other account has it, and if it is not that of another known provider. */
   readonly wantedId: string;
   readonly entry: Mapping;
 }
@@ -93,7 +93,9 @@ export function openDraft(families: ReadonlyMap<string, ProviderFamily>): Draft 
       const key = `${wantedId} ${family} ${JSON.stringify(written(entry))}`;
       const known = accounts.get(key);
       if (known !== undefined) return known;
-      const id = freeName("providers", idOf(wantedId));
+      const wanted = idOf(wantedId);
+      // the id of a known provider is its own
+      const id = freeName("providers", families.has(wanted) && wanted !== family ? `${wanted}-${family}` : wanted);
       accounts.set(key, id);
       set("providers", [id], { ...(id !== family && { type: family }), ...entry });
       if (!families.has(family)) throw new Error(`the import made an account of ${family}, which is no provider`);

@@ -115,7 +115,7 @@ export function openReport({ root, replaced }: ForeignFile): OpenReport {
         .map((leaf): ReportLine => ({
           line: leaf.line,
           path: shownPath(leaf.path),
-          ...inEffect(said.get(leaf) ?? (leaf.kind === "scalar" ? UNSAID : EMPTY), isWritten),
+          ...inEffect(said.get(leaf) ?? (isEmpty(leaf) ? EMPTY : UNSAID), isWritten),
         })),
     missingTargets: (isWritten) =>
       Array.from(targets).flatMap(([node, { to, why }]): readonly MissingTarget[] => {
@@ -128,8 +128,12 @@ export function openReport({ root, replaced }: ForeignFile): OpenReport {
 }
 
 const UNSAID: Word = { outcome: "without", to: null, note: UNKNOWN };
-/** A list or a mapping is a value by itself only where it has none, known or not. */
 const EMPTY: Word = { outcome: "without", to: null, note: "it is empty" };
+
+/** A list or a mapping is a value by itself only where it has none, known or not. */
+function isEmpty({ kind, value }: ForeignNode): boolean {
+  return kind !== "scalar" || value === null || value === "";
+}
 
 /** What several targets share stands at the places of all of them. */
 function merged(first: Word | undefined, next: Word): Word {

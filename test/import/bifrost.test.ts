@@ -88,6 +88,52 @@ describe("providers", () => {
     });
     expect(lineAt(result, "providers.mine.keys[0].value").outcome).toBe("changed");
   });
+  test("[d15.2] OpenAI at another address keeps its name, under which clients ask for its models", () => {
+    const result = made({
+      providers: {
+        openai: { keys: [key("k", "env.K", 1, ["m"])], network_config: { base_url: "https://proxy.example.com" } },
+      },
+    });
+    expect(section(result, "providers")).toEqual({
+      openai: { base_url: "https://proxy.example.com/v1", api_key: "${K:-}", models: ["m"] },
+    });
+    expect(result.missingTargets).toEqual([]);
+  });
+  test("[d15.2] a custom provider with the id of a known one gets another id, and routes under its old name", () => {
+    const custom = (models: readonly string[]) => ({
+      keys: [key("k", "env.K", 1, models)],
+      network_config: { base_url: "https://proxy.example.com" },
+      custom_provider_config: { base_provider_type: "openai" },
+    });
+    const result = made({ providers: { deepseek: custom(["m"]), groq: custom(["*"]) } });
+    expect(section(result, "providers")).toMatchObject({
+      "deepseek-custom": { type: "custom", base_url: "https://proxy.example.com/v1" },
+      "groq-custom": { type: "custom" },
+    });
+    expect(section(result, "routes")).toEqual({
+      "deepseek-m": { aliases: ["deepseek/m"], strategy: "weighted", targets: ["deepseek-custom:m"] },
+    });
+    expect(result.missingTargets).toEqual([
+      { line: 1, path: "providers.groq.keys[0]", why: expect.stringContaining("name its models with --model") },
+    ]);
+    const named = imported("bifrost", JSON.stringify({ providers: { groq: custom(["*"]) } }), { models: ["x"] });
+    expect(section(named, "routes")).toMatchObject({ "groq-x": { aliases: ["groq/x"], targets: ["groq-custom:x"] } });
+    expect(named.missingTargets).toEqual([]);
+  });
+  test("a custom provider at the address of a known one is that one", () => {
+    const result = made({
+      providers: {
+        nvidia: {
+          keys: [key("k", "env.K")],
+          network_config: { base_url: "https://integrate.api.nvidia.com" },
+          custom_provider_config: { base_provider_type: "openai" },
+        },
+      },
+    });
+    expect(section(result, "providers")).toEqual({ nvidia: { api_key: "${K:-}" } });
+    expect(lineAt(result, "providers.nvidia.network_config.base_url").outcome).toBe("taken");
+    expect(result.missingTargets).toEqual([]);
+  });
   test("other names of models are routes", () => {
     const result = made({
       providers: {

@@ -387,14 +387,257 @@ guardrails:
       default_on: true
       pii_entities_config: {EMAIL_ADDRESS: MASK, US_SSN: BLOCK, LOCATION: MASK}
   - guardrail_name: other
-    litellm_params: {guardrail: lakera, mode: pre_call}
+    litellm_params: {guardrail: aporia, mode: pre_call}
 `);
     expect(section(result, "policies")).toEqual({
       "pii-mask": { guard: { on: "input", action: "mask", classes: ["email"] } },
+      "pii-mask-2": {
+        guard: {
+          on: "input",
+          action: "mask",
+          service: {
+            type: "presidio",
+            url: "${PRESIDIO_ANALYZER_API_BASE:-https://presidio-analyzer-api-base.invalid}",
+            entities: ["LOCATION"],
+          },
+        },
+      },
       "pii-block": { guard: { on: "input", action: "block", classes: ["national_id"], national_ids: ["us_ssn"] } },
     });
-    expect(lineAt(result, "guardrails[0].litellm_params.pii_entities_config.LOCATION").outcome).toBe("without");
+    expect(lineAt(result, "guardrails[0].litellm_params.pii_entities_config.LOCATION").outcome).toBe("taken");
     expect(lineAt(result, "guardrails[1].litellm_params.guardrail").outcome).toBe("without");
+  });
+  test("[d15.2] guardrails of services that guards can ask are policies that ask them, with their keys and addresses", () => {
+    const result = made(`${ONE}
+guardrails:
+  - guardrail_name: attacks
+    litellm_params:
+      {guardrail: lakera_v2, mode: pre_call, default_on: true, api_key: os.environ/LAKERA_API_KEY, project_id: p-7}
+  - guardrail_name: watched
+    litellm_params: {guardrail: lakera, mode: pre_call, default_on: true, on_flagged: monitor}
+  - guardrail_name: harm
+    litellm_params:
+      guardrail: azure/text_moderations
+      mode: [pre_call, post_call]
+      api_base: https://safety.example.com
+      api_key: os.environ/SAFETY_KEY
+      severity_threshold: 4
+  - guardrail_name: aws
+    litellm_params:
+      guardrail: bedrock
+      mode: post_call
+      default_on: true
+      guardrailIdentifier: gr7
+      guardrailVersion: 3
+      aws_region_name: eu-west-1
+      mask_response_content: true
+  - guardrail_name: moderated
+    litellm_params: {guardrail: openai_moderation, mode: pre_call, default_on: true, api_key: os.environ/OPENAI_API_KEY}
+  - guardrail_name: armor
+    litellm_params:
+      guardrail: model_armor
+      mode: pre_call
+      default_on: true
+      template_id: strict
+      project_id: acme
+      location: europe-west4
+      fail_on_error: false
+`);
+    expect(section(result, "policies")).toEqual({
+      "attacks-block": {
+        guard: {
+          on: "input",
+          action: "block",
+          service: {
+            type: "lakera",
+            url: "${LAKERA_API_BASE:-https://api.lakera.ai}",
+            headers: { authorization: "Bearer ${LAKERA_API_KEY:-unset}" },
+            project: "p-7",
+          },
+        },
+      },
+      "watched-block": {
+        guard: {
+          on: "input",
+          action: "block",
+          service: {
+            type: "lakera",
+            url: "${LAKERA_API_BASE:-https://api.lakera.ai}",
+            headers: { authorization: "Bearer ${LAKERA_API_KEY:-unset}" },
+          },
+        },
+        mode: "audit",
+      },
+      "harm-block": {
+        guard: {
+          on: "both",
+          action: "block",
+          service: {
+            type: "content_safety",
+            url: "https://safety.example.com",
+            headers: { "ocp-apim-subscription-key": "${SAFETY_KEY:-unset}" },
+            least_severity: 4,
+          },
+        },
+        mode: "audit",
+      },
+      "aws-mask": {
+        guard: {
+          on: "output",
+          action: "mask",
+          service: { type: "guardrails", provider: "bedrock", guardrail: "gr7", version: "3" },
+        },
+      },
+      "moderated-block": {
+        guard: {
+          on: "input",
+          action: "block",
+          service: { type: "moderation", provider: "openai", model: "omni-moderation-latest" },
+        },
+      },
+      "armor-block": {
+        guard: {
+          on: "input",
+          action: "block",
+          on_error: "allow",
+          service: { type: "model_armor", provider: "vertex_ai", template: "strict" },
+        },
+      },
+    });
+    expect(section(result, "providers")).toMatchObject({
+      bedrock: { region: "eu-west-1" },
+      vertex_ai: { type: "vertex", project: "acme", location: "europe-west4" },
+    });
+    for (const at of [
+      "[0].litellm_params.guardrail",
+      "[0].litellm_params.api_key",
+      "[3].litellm_params.mask_response_content",
+    ])
+      expect(lineAt(result, `guardrails${at}`).outcome).toBe("taken");
+    for (const at of ["[1]", "[2]"])
+      expect(lineAt(result, `guardrails${at}.litellm_params.guardrail`).outcome).toBe("changed");
+  });
+  test("a guardrail that lacks what its service needs says so, and one in the old place says where it belongs", () => {
+    const result = made(`${ONE}
+guardrails:
+  - {guardrail_name: a, litellm_params: {guardrail: model_armor, mode: pre_call, template_id: t}}
+  - {guardrail_name: b, litellm_params: {guardrail: azure/text_moderations, mode: pre_call}}
+litellm_settings: {guardrails: [{pii: {callbacks: [presidio], default_on: true}}]}
+`);
+    expect(section(result, "policies")).toEqual({});
+    expect(lineAt(result, "guardrails[0].litellm_params.template_id").note).toContain("no location");
+    expect(lineAt(result, "guardrails[1].litellm_params.guardrail").note).toContain("api_base");
+    expect(lineAt(result, "litellm_settings.guardrails[0].pii.callbacks[0]").note).toContain(
+      "write them under guardrails",
+    );
+  });
+  test("a server of tools that asks for a token has the credentials for it", () => {
+    const result = made(`${ONE}
+mcp_servers:
+  desk:
+    url: https://desk.example.com/mcp
+    auth_type: oauth2
+    client_id: os.environ/DESK_ID
+    client_secret: os.environ/DESK_SECRET
+    token_url: https://login.example.com/token
+    scopes: [tickets.read, tickets.write]
+`);
+    expect(section(result, "tool_servers")).toMatchObject({
+      desk: {
+        oauth: {
+          token_url: "https://login.example.com/token",
+          client_id: "${DESK_ID:-unset}",
+          client_secret: "${DESK_SECRET:-unset}",
+          scope: "tickets.read tickets.write",
+        },
+      },
+    });
+    expect(lineAt(result, "mcp_servers.desk.client_secret").outcome).toBe("taken");
+  });
+  test("a setting in a section where LiteLLM does not read it says where it belongs", () => {
+    const result = made(`${ONE}general_settings: {max_budget: 5, drop_params: true}
+`);
+    expect(section(result, "budgets")).toEqual({});
+    for (const name of ["max_budget", "drop_params"])
+      expect(lineAt(result, `general_settings.${name}`).note).toContain("under litellm_settings");
+  });
+  test("what describes a model to people is said to be that", () => {
+    const result = made(
+      "model_list: [{model_name: a, litellm_params: {model: groq/a}, model_info: {description: fine, access_groups: [x]}}]",
+    );
+    expect(lineAt(result, "model_list[0].model_info.description").note).toContain("no call depends on it");
+    expect(lineAt(result, "model_list[0].model_info.access_groups[0]").note).toContain("docs/identity.md");
+  });
+});
+
+describe("more of deployments", () => {
+  const deployment = (params: string) => made(`model_list: [{model_name: a, litellm_params: {${params}}}]`);
+  test("a vendor that has no row here and speaks OpenAI's API is called at LiteLLM's address", () => {
+    const result = deployment("model: wandb/some/model");
+    expect(section(result, "providers")).toEqual({
+      wandb: {
+        type: "custom",
+        base_url: "https://api.inference.wandb.ai/v1",
+        api_key: "${WANDB_API_KEY:-}",
+        models: ["some/model"],
+      },
+    });
+    expect(result.missingTargets).toEqual([]);
+  });
+  test("its own address takes precedence", () => {
+    const result = deployment("model: wandb/m, api_base: 'https://proxy.example.com/v1', api_key: os.environ/K");
+    expect(section(result, "providers")["wandb"]).toMatchObject({
+      base_url: "https://proxy.example.com/v1",
+      api_key: "${K:-unset}",
+    });
+  });
+  test("Vertex's project and location have two names each", () => {
+    const result = deployment("model: vertex_ai/gemini-x, vertex_ai_project: acme, vertex_ai_location: europe-west1");
+    expect(section(result, "providers")["vertex_ai"]).toMatchObject({ project: "acme", location: "europe-west1" });
+    expect(lineAt(result, "model_list[0].litellm_params.vertex_ai_location").outcome).toBe("taken");
+  });
+  test("prices of a wildcard hold for all models that it stands for", () => {
+    const result = made(
+      "model_list: [{model_name: 'groq/*', litellm_params: {model: 'groq/*', input_cost_per_token: 0.000002}}]",
+    );
+    expect(Object.values(section(result, "prices"))).toEqual([{ model: "groq:*", per: "token", prompt: "0.000002" }]);
+    expect(lineAt(result, "model_list[0].litellm_params.input_cost_per_token").outcome).toBe("taken");
+  });
+  test("the greatest cooldown_time of a name is that of its route", () => {
+    const result = made(`model_list:
+  - {model_name: a, litellm_params: {model: groq/a, cooldown_time: 5}}
+  - {model_name: a, litellm_params: {model: openai/a, cooldown_time: 90}}
+`);
+    expect(section(result, "routes")["a"]).toMatchObject({ breaker: { open_ms: 90_000 } });
+    expect(lineAt(result, "model_list[0].litellm_params.cooldown_time").to).toBe("routes.a.breaker.open_ms");
+  });
+  test("a silent model gets copies of the calls of the route", () => {
+    const result = made(`model_list:
+  - {model_name: a, litellm_params: {model: groq/a, silent_model: b}}
+  - {model_name: b, litellm_params: {model: openai/b}}
+  - {model_name: c, litellm_params: {model: openai/c, silent_model: nobody}}
+`);
+    expect(section(result, "routes")["a"]).toEqual({
+      targets: ["groq:a"],
+      mirror: { target: "openai:b", other_vendors: true },
+    });
+    expect(lineAt(result, "model_list[0].litellm_params.silent_model").to).toBe("routes.a.mirror");
+    expect(lineAt(result, "model_list[2].litellm_params.silent_model").outcome).toBe("without");
+  });
+  test("[d15.2] what another program would fill in stands as it is, and the report says what to write", () => {
+    const result = deployment("model: groq/a, api_key: '${GROQ_API_KEY}'");
+    expect(result.secrets.map(({ text }) => text)).toEqual(["${GROQ_API_KEY}"]);
+    expect(lineAt(result, "model_list[0].litellm_params.api_key").note).toContain("write os.environ/<name>");
+  });
+  test.each([
+    ["'*'", "configure the providers"],
+    ["auto_router/one", "docs/routes.md#conditions"],
+    ["os.environ/MODEL", "stands in a variable"],
+    ["some-model", "names no provider; write"],
+    ["nobody/some-model", "no such provider"],
+  ])("a deployment of %s is missing, with what can be done", (model, words) => {
+    const [missing] = deployment(`model: ${model}`).missingTargets;
+    expect(missing!.why).toContain(words);
   });
 });
 

@@ -233,6 +233,80 @@ test("what still has to be set is listed: variables, and settings that stand in 
   });
 });
 
+test("[d15.2] conditions within a target narrow the calls of that target", () => {
+  const result = made({
+    strategy: {
+      mode: "conditional",
+      conditions: [condition({ "metadata.plan": { $eq: "paid" } }, "paid")],
+      default: "free",
+    },
+    targets: [
+      {
+        name: "paid",
+        strategy: {
+          mode: "conditional",
+          conditions: [condition({ "metadata.region": { $eq: "EU" } }, "eu")],
+          default: "us",
+        },
+        targets: [
+          { name: "eu", override_params: { model: "@groq/b" } },
+          { name: "us", override_params: { model: "@mistral-ai/c" } },
+        ],
+      },
+      { name: "free", override_params: { model: "@openai/a" } },
+    ],
+  });
+  const isPaid = 'has(request.metadata.plan) && request.metadata.plan == "paid"';
+  const isEu = 'has(request.metadata.region) && request.metadata.region == "EU"';
+  expect(section(result, "routes")["imported"]).toEqual({
+    strategy: "weighted",
+    targets: [
+      { model: "groq:b", when: `((${isPaid})) && ((${isEu}))` },
+      { model: "mistral-ai:c", when: `((${isPaid})) && (!((${isEu})))` },
+      { model: "openai:a", order: 1, when: `!((${isPaid}))` },
+    ],
+  });
+  expect(result.missingTargets).toEqual([]);
+  for (const path of ["conditions[0].then", "mode", "default"])
+    expect(lineAt(result, `targets[0].strategy.${path}`).outcome).toBe("taken");
+});
+
+test("a pattern of RE2 is a condition, and one with lookaround is not", () => {
+  const withPattern = (pattern: string) =>
+    made({
+      strategy: {
+        mode: "conditional",
+        conditions: [condition({ "metadata.app": { $regex: pattern } }, "one")],
+        default: "two",
+      },
+      targets: [
+        { name: "one", override_params: { model: "@groq/b" } },
+        { name: "two", override_params: { model: "@openai/a" } },
+      ],
+    });
+  const isApp = '(has(request.metadata.app) && request.metadata.app.matches("^app-"))';
+  expect(section(withPattern("^app-"), "routes")["imported"]).toEqual({
+    targets: [
+      { model: "groq:b", when: isApp },
+      { model: "openai:a", order: 1, when: `!(${isApp})` },
+    ],
+  });
+  expect(lineAt(withPattern("(?=app)"), "strategy.conditions[0].query.metadata.app.$regex").outcome).toBe("without");
+});
+
+test("with models that are left to the caller, clients ask for those of --model, and not for the route's name", () => {
+  const text = JSON.stringify({
+    strategy: { mode: "conditional", conditions: [condition({ "metadata.a": { $eq: "b" } }, "one")], default: "two" },
+    targets: [
+      { name: "one", provider: "@groq" },
+      { name: "two", provider: "@openai" },
+    ],
+  });
+  const line = lineAt(imported("portkey", text, { models: ["m"] }), "strategy.default");
+  expect(line).toMatchObject({ outcome: "changed", to: "routes.m" });
+  expect(line.note).toContain("clients ask for the models of --model: m");
+});
+
 test("conditions within a target: calls go to the default, and the report says what has no counterpart", () => {
   const result = made({
     strategy: { mode: "fallback" },

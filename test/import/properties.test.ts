@@ -58,6 +58,16 @@ const WORDS = {
     "fallbacks",
     "max_budget",
     "budget_duration",
+    "cooldown_time",
+    "silent_model",
+    "default_on",
+    "on_flagged",
+    "project_id",
+    "location",
+    "template_id",
+    "guardrailIdentifier",
+    "severity_threshold",
+    "presidio_analyzer_api_base",
     "cache",
     "cache_params",
     "callbacks",
@@ -146,7 +156,18 @@ const CONFIGURATIONS: Readonly<Record<GatewayName, (entry: Entry) => fc.Arbitrar
         router_settings: entry,
         general_settings: entry,
         environment_variables: fc.constant({ SOME_KEY: SECRET }),
-        guardrails: fc.array(fc.record({ guardrail_name: fc.constant("g"), litellm_params: entry }), { maxLength: 2 }),
+        guardrails: fc.array(
+          fc.record({
+            guardrail_name: fc.constant("g"),
+            litellm_params: fc
+              .tuple(
+                fc.constantFrom("presidio", "lakera_v2", "azure/text_moderations", "bedrock", "model_armor"),
+                entry,
+              )
+              .map(([guardrail, rest]) => ({ guardrail, ...rest })),
+          }),
+          { maxLength: 2 },
+        ),
         mcp_servers: fc.dictionary(fc.constantFrom("s", "t"), entry, { maxKeys: 2 }),
       },
       { requiredKeys: ["model_list"] },

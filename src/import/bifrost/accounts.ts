@@ -67,8 +67,7 @@ function importProvider(
   const base = custom?.members.get("base_provider_type");
   const wanted = choices.providers.get(name) ?? BIFROST_NAMES[textOf(base) ?? name];
   const address = node.members.get("network_config")?.members.get("base_url");
-  const isOwn = wanted === "openai" && (custom !== undefined || address !== undefined);
-  const family = families.get(isOwn ? "custom" : (wanted ?? ""));
+  const family = families.get(wanted === "openai" ? speakerOf(name, textOf(address), families) : (wanted ?? ""));
   if (family === undefined) {
     claims.target(node, () => []);
     claims.without(node, "Dragoman has no such provider; --provider <name>=<provider> names the one that it is");
@@ -83,12 +82,32 @@ function importProvider(
   const groups = groupsOf(keys).map((members) => keyGroup(name, family, members, node, context));
   if (groups.length === 0) {
     const group = keyGroup(name, family, [], node, context);
-    claims.target(node, `providers.${group.id}`);
+    const places = importSharedModels(name, [group], routes, context).get(group)!;
+    claims.target(node, () => (group.id === name ? [`providers.${group.id}`] : places), renamedWords(name, group.id));
     return [group];
   }
   importAliases(name, groups, routes, context);
   importSharedModels(name, groups, routes, context);
   return groups;
+}
+
+/**
+ * What speaks OpenAI's API under this name: OpenAI, at whichever address; another known provider, if the address is its
+ * own; or else any server.
+ */
+function speakerOf(name: string, address: string | null, families: ImportContext["families"]): string {
+  if (name === "openai") return "openai";
+  const own = families.get(BIFROST_NAMES[name] ?? name);
+  return own !== undefined && address !== null && isAddressOf(own, address) ? own.id : "custom";
+}
+
+function isAddressOf({ baseUrl }: ProviderFamily, address: string): boolean {
+  return (
+    baseUrl !== null &&
+    URL.canParse(baseUrl) &&
+    URL.canParse(address) &&
+    new URL(address).origin === new URL(baseUrl).origin
+  );
 }
 
 /** A key without weight gets no call where another one has a weight. */
@@ -146,6 +165,14 @@ function keyGroup(
     }
     claims.taken(key.members.get("models"), models.length > 0 ? `providers.${id}.models` : `providers.${id}`);
     for (const label of ["name", "id"]) claims.without(key.members.get(label), "keys have no names here");
+    claims.without(
+      key.members.get("use_for_batch_api"),
+      "Dragoman does not serve batches: README.md lists its operations",
+    );
+    claims.without(
+      key.members.get("bedrock_key_config")?.members.get("arn"),
+      "a model is called by its id or by the ARN of its inference profile, which clients or a route name",
+    );
     claims.taken(key.members.get("enabled"), `providers.${id}`);
   }
   return { keys, models, id };
@@ -167,8 +194,13 @@ function addressEntry(
   );
   if (node === undefined)
     return family.baseUrl === null ? { base_url: placeholderUrl(`address-of-providers-${name}`) } : {};
+  if (family.id !== "openai" && isAddressOf(family, textOf(node) ?? "")) {
+    context.claims.taken(node, always(`the address of ${family.label}`));
+    return {};
+  }
   const address = addressOf(node, at("base_url"), context);
-  return { base_url: family.id === "custom" ? withPath(address, provider, at, context) : address };
+  const isVersioned = family.id === "custom" || family.id === "openai";
+  return { base_url: isVersioned ? withPath(address, provider, at, context) : address };
 }
 
 /** Bifrost adds the version to the address, unless the paths are overridden. */
@@ -314,8 +346,9 @@ function importSharedModels(
   groups: readonly KeyGroup[],
   routes: Map<string, AskedRoute>,
   { claims, choices, draft }: ImportContext,
-): void {
-  const isOpen = groups.length > 1 && groups.some(({ models }) => models.length === 0);
+): ReadonlyMap<KeyGroup, readonly string[]> {
+  const isDivided = groups.length > 1 || groups[0]!.id !== name;
+  const isOpen = isDivided && groups.some(({ models }) => models.length === 0);
   const models = [...new Set([...groups.flatMap((group) => group.models), ...(isOpen ? choices.models : [])])];
   const written = new Map<KeyGroup, string[]>(groups.map((group) => [group, []]));
   for (const model of models.filter((each) => whyUnserved(each) === null)) {
@@ -336,10 +369,11 @@ function importSharedModels(
     const { id, keys } = group;
     // calls of the provider's models reach the account of its name
     const at = () => (id === name ? [...places, `providers.${id}`] : places);
+    const why = groups.length > 1 ? NO_ROUTE : renamedWords(name, id);
     for (const key of keys) {
       const weight = key.members.get("weight");
-      claims.target(key, at);
-      if (places.length > 0)
+      claims.target(key, at, why);
+      if (groups.length > 1 && places.length > 0)
         claims.changed(
           weight,
           () => places.map((place) => `weight of ${place}`),
@@ -347,9 +381,10 @@ function importSharedModels(
         );
       else if (groups.length > 1) claims.without(weight, NO_ROUTE);
       else claims.without(weight, "the only key of an account needs no weight");
-      if (id !== name && places.length === 0) claims.without(key, NO_ROUTE);
+      if (id !== name && places.length === 0) claims.without(key, why);
     }
   }
+  return written;
 }
 
 /** The model at each of the accounts, among which calls are divided by the weights of their keys. */
@@ -360,6 +395,10 @@ export function targetsAt(groups: readonly KeyGroup[], model: string): readonly 
 
 const NO_ROUTE =
   "each of these keys has an account of its own, and no route divides the calls of any model among them; name the models with --model and import again";
+
+function renamedWords(name: string, id: string): string {
+  return `the account is called ${id}, because a known provider has the id ${name}, and no route leads to it under its old name; name its models with --model and import again`;
+}
 
 function weightOf({ keys }: KeyGroup): number {
   return keys.reduce((sum, key) => sum + (numberOf(key.members.get("weight")) ?? 1), 0);

@@ -65,6 +65,14 @@ export const bifrost: GatewayImport = {
       members.get("encryption_key"),
       "the master key is made at the first start, or set in DRAGOMAN_MASTER_KEY",
     );
+    claims.without(
+      members.get("framework")?.members.get("pricing"),
+      "prices are those of the bundled list and of the section prices: docs/prices.md",
+    );
+    claims.without(
+      members.get("source_of_truth"),
+      "the gateway always reads the file; what is stored over the admin API stands beside it",
+    );
     for (const store of ["config_store", "logs_store", "vector_store"])
       claims.without(
         members.get(store),
@@ -104,11 +112,19 @@ function importNetwork(providers: ForeignNode | undefined, { claims, draft }: Im
       "clients send headers for a provider in extra_headers, if their token may",
     );
   }
-  for (const node of providers?.members.values() ?? [])
+  for (const { members } of providers?.members.values() ?? []) {
     claims.without(
-      node.members.get("concurrency_and_buffer_size"),
+      members.get("concurrency_and_buffer_size"),
       "a target of a route has max_concurrency, and the route a queue",
     );
+    for (const key of [
+      "request_logging",
+      "send_back_raw_request",
+      "send_back_raw_response",
+      "store_raw_request_response",
+    ])
+      claims.without(members.get(key), "each call has a record, of which no provider has settings of its own");
+  }
 }
 
 function importClient(client: ForeignNode | undefined, { claims, draft }: ImportContext): void {
@@ -148,9 +164,23 @@ function importClient(client: ForeignNode | undefined, { claims, draft }: Import
       "prompts and answers are kept only if a tenant turns content_log on",
     );
   const enforced = members.get("enforce_governance_header") ?? members.get("enforce_auth_on_inference");
-  if (isOn(enforced)) claims.taken(enforced, always("access tokens, which every call needs"));
+  const tokens = always("access tokens, which every call needs");
+  if (isOn(enforced)) claims.taken(enforced, tokens);
+  else claims.changed(enforced, tokens, "a call without a token is refused");
+  claims.without(members.get("allowed_headers"), "web pages of the allowed origins may send any header");
+  claims.without(
+    members.get("compat"),
+    "what a provider does not take is translated where it has a counterpart, and otherwise refused, or dropped and reported",
+  );
   claims.without(members.get("allow_direct_keys"), "callers send keys of their own in api_key, if their token may");
   for (const key of ["initial_pool_size", "drop_excess_requests", "prometheus_labels", "log_output_style"])
+    claims.without(members.get(key), "there is no such setting");
+  for (const key of [
+    "enable_governance",
+    "enable_litellm_fallbacks",
+    "allow_per_request_raw_override",
+    "allow_per_request_content_storage_override",
+  ])
     claims.without(members.get(key), "there is no such setting");
   const level = textOf(members.get("log_level"));
   if (level !== null && ["trace", "debug", "info", "warn", "error"].includes(level)) {

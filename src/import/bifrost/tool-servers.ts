@@ -30,6 +30,8 @@ function importServer(node: ForeignNode, context: ImportContext): void {
     entry["url"] = addressOf(url!, `${at}.url`, context);
     const headers = headersOf(members.get("headers"), id, at, context);
     if (Object.keys(headers).length > 0) entry["headers"] = headers;
+    const kind = members.get("auth_type");
+    if (["none", "headers"].includes(textOf(kind) ?? "")) claims.taken(kind, at);
   } else {
     entry["command"] = command;
     entry["args"] = (program?.get("args")?.items ?? []).map((item) => wordOf(item) ?? "");
@@ -52,6 +54,11 @@ function importServer(node: ForeignNode, context: ImportContext): void {
   if (allowed.length > 0) entry["allowed_tools"] = allowed;
   claims.taken(tools, `${at}.allowed_tools`);
   draft.set("tool_servers", [id], entry);
+  claims.without(
+    members.get("tools_to_auto_execute"),
+    "the gateway runs every tool that a call may use: docs/tools.md",
+  );
+  for (const key of ["id", "is_ping_available"]) claims.without(members.get(key), "there is no such setting");
 }
 
 function headersOf(

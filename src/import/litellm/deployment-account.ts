@@ -62,7 +62,7 @@ export function deploymentAccount(
   const family = families.get(familyId)!;
   const found = address === undefined ? null : texts.address(address);
   const parts: readonly Part[] = [
-    ...addressParts(family, address, found),
+    ...addressParts(family, named.name.address, address, found),
     ...credentialParts(named, family, settings, texts),
     ...ownSettings(family, settings, texts),
   ];
@@ -87,11 +87,15 @@ function entryOf(parts: readonly Part[]): Mapping {
   return entry;
 }
 
-function addressParts(family: ProviderFamily, node: ForeignNode | undefined, found: Found | null): readonly Part[] {
+function addressParts(
+  family: ProviderFamily,
+  known: string | undefined,
+  node: ForeignNode | undefined,
+  found: Found | null,
+): readonly Part[] {
   if (node !== undefined && found !== null) return [{ key: "base_url", value: found.value, node, how: found.how }];
-  return family.baseUrl === null
-    ? [{ key: "base_url", value: placeholderUrl(`address-of-${family.id}`), node: null, how: null }]
-    : [];
+  if (family.baseUrl !== null) return [];
+  return [{ key: "base_url", value: known ?? placeholderUrl(`address-of-${family.id}`), node: null, how: null }];
 }
 
 function credentialParts(
@@ -111,7 +115,7 @@ function credentialParts(
   const unset = family.keyVariables.includes(texts.variableOf(node) ?? "") ? "" : "unset";
   const secret = texts.secret(node, `${prefix}_api_key`, unset);
   if (node !== undefined && secret !== null) return [{ key: "api_key", value: secret.value, node, how: secret.how }];
-  if (name.keyVariable === undefined || family.id === "custom") return [];
+  if (name.keyVariable === undefined || (family.id === "custom" && name.address === undefined)) return [];
   const value = texts.referenceTo(name.keyVariable);
   return [
     {
@@ -151,7 +155,7 @@ function awsParts(settings: Settings, texts: EnvironmentTexts): readonly Part[] 
  * environment knows: Google's own chain reads such a file.
  */
 function googleParts(settings: Settings): readonly Part[] {
-  const node = settings.get("vertex_credentials");
+  const node = settings.get("vertex_credentials") ?? settings.get("vertex_ai_credentials");
   const text = textOf(node);
   if (node !== undefined && text !== null && /^(\/|[A-Za-z]:[\\/])/.test(text))
     return [{ key: "google.credentials_file", value: text, node, how: null }];
@@ -176,10 +180,16 @@ function entraParts(settings: Settings, texts: EnvironmentTexts): readonly Part[
   });
 }
 
+/** Further names that LiteLLM has for a field. */
+const OTHER_NAMES: Readonly<Record<string, string>> = {
+  vertex_project: "vertex_ai_project",
+  vertex_location: "vertex_ai_location",
+};
+
 /** Our settings of providers know the names of LiteLLM's fields, because requests may have them. */
 function ownSettings(family: ProviderFamily, settings: Settings, texts: EnvironmentTexts): readonly Part[] {
   return family.settings.flatMap(({ name, field }): readonly Part[] => {
-    const node = field === undefined ? undefined : settings.get(field);
+    const node = field === undefined ? undefined : (settings.get(field) ?? settings.get(OTHER_NAMES[field] ?? ""));
     const found = node === undefined ? null : texts.word(node);
     return node === undefined || found === null ? [] : [{ key: name, value: found.value, node, how: found.how }];
   });

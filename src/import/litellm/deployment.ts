@@ -57,7 +57,7 @@ export function readDeployment(
   const named = namedModel(textOf(modelNode)!, textOf(settings.get("custom_llm_provider")));
   const model = named === null ? "" : named.model.replace(named.name.family === "bedrock" ? BEDROCK_PATH : "", "");
   const mode = textOf(node.members.get("model_info")?.members.get("mode"));
-  const problem = problemOf(named, model, context) ?? whyUnserved(model, mode);
+  const problem = problemOf(named, textOf(modelNode)!, model, context) ?? whyUnserved(model, mode);
   if (named === null || problem !== null) {
     claims.without(node, problem ?? "");
     claims.target(node, () => []);
@@ -70,6 +70,8 @@ export function readDeployment(
   else claims.changed(modelNode, `${providerId}:${model}`, "Dragoman always calls these models by the Converse API");
   importModelFacts(node, { providerId, model }, context);
   for (const [key, why] of Object.entries(OF_DEPLOYMENTS)) claims.without(own.get(key), why);
+  for (const key of BESIDE)
+    claims.without(node.members.get(key), `it is read from litellm_params only; move ${key} there and import again`);
   const routes: string[] = [];
   const at = (setting: string) => () =>
     routes.map((route) => `${setting} of ${providerId}:${model} in routes.${route}`);
@@ -86,17 +88,46 @@ export function readDeployment(
   };
 }
 
-function problemOf(named: NamedModel | null, model: string, { families }: ImportContext): string | null {
-  if (named === null)
-    return "Dragoman has no such provider; if it speaks OpenAI's API, write openai/<model> with its api_base and import again";
+function problemOf(named: NamedModel | null, asked: string, model: string, { families }: ImportContext): string | null {
+  if (named === null) return whyUnknown(asked);
   if (!families.has(named.name.family)) return `Dragoman has no provider ${named.name.family}`;
   if (MODEL_ID.test(model) && !looksLikeKey(model)) return null;
   return "this cannot be the name of a model here: expected printable characters without spaces, `..`, `?` and `#`";
 }
 
+/** Why `model` of a deployment names no provider that there is. */
+function whyUnknown(asked: string): string {
+  if (asked === "*")
+    return "it stands for every model of every provider; here any model of a configured provider can be called as <provider>/<model>, so configure the providers";
+  if (/^(auto_router|complexity_router)\//.test(asked))
+    return "requests are not classified by what they are about; conditions see their length, their tools and their metadata: docs/routes.md#conditions";
+  if (asked.startsWith("os.environ/") || asked.startsWith("${"))
+    return "its model stands in a variable; write it in place of the variable and import again";
+  if (!asked.includes("/")) return "it names no provider; write <provider>/<model> and import again";
+  return "Dragoman has no such provider; if it speaks OpenAI's API, write openai/<model> with its api_base and import again";
+}
+
 const BY_REGION =
   "targets are not chosen by region: callers who may use those of one region only get a route with these targets";
-const OF_DEPLOYMENTS: Readonly<Record<string, string>> = { region_name: BY_REGION, allowed_model_region: BY_REGION };
+const BY_ROLE =
+  "a role is assumed by a profile of AWS's shared files (aws_profile_name), or by the chain of aws: default: docs/credentials.md";
+const SANDBOXED = "the provider sandbox answers by itself: docs/sandbox.md";
+const OF_DEPLOYMENTS: Readonly<Record<string, string>> = {
+  region_name: BY_REGION,
+  allowed_model_region: BY_REGION,
+  aws_role_name: BY_ROLE,
+  aws_session_name: BY_ROLE,
+  aws_web_identity_token: BY_ROLE,
+  mock_response: SANDBOXED,
+  mock_timeout: SANDBOXED,
+  merge_reasoning_content_in_choices: "reasoning stands in a field of its own in every answer",
+  rpm_limit: "LiteLLM does not read it; write rpm and import again",
+  tpm_limit: "LiteLLM does not read it; write tpm and import again",
+  input_cost_per_second: "prices are those of tokens, requests and search units",
+  output_cost_per_second: "prices are those of tokens, requests and search units",
+};
+/** What stands beside `litellm_params`, where LiteLLM looks only for usage-based routing. */
+const BESIDE = ["rpm", "tpm"] as const;
 
 type OfTarget = Pick<Deployment, "params" | "drop" | "maxConcurrency" | "retries" | "timeoutMs" | "streamTimeoutMs">;
 

@@ -10,6 +10,8 @@ import { type Reference, variable } from "../reference.ts";
 import { always } from "../report.ts";
 
 const PREFIX = "os.environ/";
+/** What a program fills in before LiteLLM reads the file, such as envsubst. */
+const TEMPLATE = /^\$\{[A-Za-z_][A-Za-z0-9_]*(?::?-[^}]*)?\}$/;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 
 /** A value for our configuration, and how it differs from the other one; `null` when it does not. */
@@ -56,7 +58,9 @@ export function openEnvironmentTexts({
       const reference = variableOf(node);
       if (reference !== null) return { value: referenceTo(reference, fallback), how: null };
       const text = wordOf(node);
-      return text === null || !API_KEY.test(text) ? null : { value: secrets.keep(name, text), how: IN_A_FILE };
+      if (text === null || !API_KEY.test(text)) return null;
+      const how = TEMPLATE.test(text) ? `${IN_A_FILE}; ${NOT_EXPANDED}` : IN_A_FILE;
+      return { value: secrets.keep(name, text), how };
     },
     address: (node) => {
       const reference = variableOf(node);
@@ -89,3 +93,5 @@ export function openEnvironmentTexts({
 }
 
 const IN_A_FILE = "the secret stands in a file of its own, to which the configuration refers";
+const NOT_EXPANDED =
+  "LiteLLM does not fill in such a text, and neither does the import: write os.environ/<name> for a variable and import again";

@@ -1,5 +1,5 @@
-// Guardrails of LiteLLM that search text themselves: Presidio's entities, the content filter's patterns and words, and
-// hidden secrets. Those of other services have no counterpart.
+// Guardrails of LiteLLM: Presidio's entities, the content filter's patterns and words, hidden secrets, and services that
+// guards here can ask too. Those of further services have no counterpart.
 // https://docs.litellm.ai/docs/proxy/guardrails/quick_start
 import { nameOf } from "../draft.ts";
 import { isOn, textOf } from "../figures.ts";
@@ -8,6 +8,8 @@ import type { ImportContext } from "../gateway-import.ts";
 import type { Mapping } from "../reference.ts";
 import type { Place } from "../report.ts";
 import { shownKey } from "../shown-path.ts";
+import type { EnvironmentTexts } from "./environment.ts";
+import { type Asked, guardService, presidioService } from "./guard-services.ts";
 
 /** What a guard finds: a class of data, a national id or a pattern. */
 interface Finding {
@@ -46,11 +48,11 @@ type Action = (typeof ACTIONS)[number];
 /** Of patterns and of words: a guard can have twice as many. */
 const MOST_PATTERNS = 50;
 
-export function importGuardrails(list: ForeignNode | undefined, context: ImportContext): void {
-  for (const item of list?.items ?? []) importGuardrail(item, context);
+export function importGuardrails(list: ForeignNode | undefined, context: ImportContext, texts: EnvironmentTexts): void {
+  for (const item of list?.items ?? []) importGuardrail(item, context, texts);
 }
 
-function importGuardrail(item: ForeignNode, context: ImportContext): void {
+function importGuardrail(item: ForeignNode, context: ImportContext, texts: EnvironmentTexts): void {
   const { claims, draft } = context;
   const params = item.members.get("litellm_params")?.members ?? new Map<string, ForeignNode>();
   const kind = textOf(params.get("guardrail")) ?? "";
@@ -58,22 +60,23 @@ function importGuardrail(item: ForeignNode, context: ImportContext): void {
   const name = nameOf(textOf(item.members.get("guardrail_name")) ?? "guardrail");
   const ids: string[] = [];
   const at = () => ids.map((id) => `policies.${id}`);
-  const found = on === null ? null : findingsOf(kind, params, at, context);
-  if (on === null || found === null) {
-    claims.without(item, on === null ? "guards search what is sent and received, not logs" : whyWithout(kind));
-    return;
-  }
+  if (on === null) return claims.without(item, "guards search what is sent and received, not logs");
+  const guards = guardsOf(kind, { params, at, context, texts });
+  if (typeof guards === "string") return claims.without(item, guards);
   const isAlways = isOn(params.get("default_on"));
-  for (const action of ACTIONS) {
-    const guard = guardOf(found.filter((each) => each.action === action).map((each) => each.finding));
-    if (guard === null) continue;
-    const id = draft.freeName("policies", `${name.slice(0, 55)}-${action}`);
+  for (const { guard, onlyReports } of guards) {
+    const id = draft.freeName("policies", `${name.slice(0, 55)}-${String(guard["action"])}`);
     ids.push(id);
-    draft.set("policies", [id], { guard: { on, action, ...guard }, ...(!isAlways && { mode: "audit" }) });
+    draft.set("policies", [id], { guard: { on, ...guard }, ...((!isAlways || onlyReports) && { mode: "audit" }) });
   }
   claims.taken(item.members.get("guardrail_name"), at);
-  const how = isAlways ? SEARCHES_ITSELF : `${SEARCHES_ITSELF}; ${ONLY_REPORTS}`;
-  claims.changed(params.get("guardrail"), at, how);
+  const searches = guards.some(({ guard }) => guard["service"] === undefined);
+  const how = [
+    ...(searches ? [SEARCHES_ITSELF] : []),
+    ...(kind === "lakera" ? ["Lakera is asked by the second version of its API"] : []),
+    ...(isAlways ? [] : [ONLY_REPORTS]),
+  ].join("; ");
+  claims.moved(params.get("guardrail"), at, how === "" ? null : how);
   if (textOf(params.get("mode")) === "during_call")
     claims.changed(params.get("mode"), at, "the text is searched before it is sent");
   else claims.taken(params.get("mode"), at);
@@ -86,7 +89,36 @@ const ONLY_REPORTS =
   "there it applied to calls that asked for it; here it only reports what it would do, until mode: audit is removed";
 
 function whyWithout(kind: string): string {
-  return `Dragoman does not ask ${kind === "" ? "other services" : shownKey(kind)}; its guards find personal data, secrets and patterns: docs/policies.md`;
+  return `Dragoman does not ask ${kind === "" ? "other services" : shownKey(kind)}; its guards find personal data, secrets and patterns (docs/policies.md), and ask some services and those of your own (docs/guard-services.md)`;
+}
+
+/** A guard of a policy, without the side that it searches. */
+interface MadeGuard {
+  readonly guard: Mapping;
+  readonly onlyReports: boolean;
+}
+
+/** Or why there is none. */
+function guardsOf(kind: string, asked: Asked): readonly MadeGuard[] | string {
+  const made = guardService(kind, asked);
+  if (typeof made === "string") return made;
+  if (made !== null) {
+    const { service, action, onlyReports, onError } = made;
+    return [{ guard: { action, service, ...(onError === "allow" && { on_error: onError }) }, onlyReports }];
+  }
+  const found = findingsOf(kind, asked);
+  const guards = ACTIONS.flatMap((action): readonly MadeGuard[] => {
+    const own = found.filter((each) => each.action === action);
+    const guard = guardOf(own.flatMap(({ finding }) => (finding === null ? [] : [finding])));
+    const entities = own.flatMap((each) => (each.finding === null ? [each.entity] : []));
+    return [
+      ...(guard === null ? [] : [{ guard: { action, ...guard }, onlyReports: false }]),
+      ...(entities.length === 0
+        ? []
+        : [{ guard: { action, service: presidioService(entities.flat(), asked) }, onlyReports: false }]),
+    ];
+  });
+  return guards.length === 0 ? whyWithout(kind) : guards;
 }
 
 function sideOf(mode: ForeignNode | undefined): "input" | "output" | "both" | null {
@@ -96,40 +128,31 @@ function sideOf(mode: ForeignNode | undefined): "input" | "output" | "both" | nu
   return isBefore && isAfter ? "both" : isBefore ? "input" : isAfter ? "output" : null;
 }
 
-interface Sought {
-  readonly finding: Finding;
-  readonly action: Action;
-}
+type Sought =
+  | { readonly finding: Finding; readonly action: Action }
+  /** What Presidio is asked for, because guards do not find it themselves; empty for all that it knows. */
+  | { readonly finding: null; readonly entity: readonly string[]; readonly action: Action };
 
-/** `null` for a kind without counterpart. */
-function findingsOf(
-  kind: string,
-  params: ReadonlyMap<string, ForeignNode>,
-  at: Place,
-  context: ImportContext,
-): readonly Sought[] | null {
+/** Empty for a kind without counterpart. */
+function findingsOf(kind: string, { params, at, context }: Asked): readonly Sought[] {
   if (kind === "presidio") return entitiesOf(params.get("pii_entities_config"), at, context);
   if (kind === "litellm_content_filter")
     return [...patternsOf(params.get("patterns"), at, context), ...wordsOf(params.get("blocked_words"), at, context)];
-  return kind === "hide-secrets" ? [{ finding: { kind: "classes", value: "secret" }, action: "mask" }] : null;
+  return kind === "hide-secrets" ? [{ finding: { kind: "classes", value: "secret" }, action: "mask" }] : [];
 }
 
 function actionOf(node: ForeignNode | undefined): Action {
   return textOf(node)?.toUpperCase() === "BLOCK" ? "block" : "mask";
 }
 
-function entitiesOf(config: ForeignNode | undefined, at: Place, { claims }: ImportContext): readonly Sought[] | null {
-  if (config === undefined) return null;
-  const sought = Array.from(config.members, ([entity, node]): readonly Sought[] => {
+function entitiesOf(config: ForeignNode | undefined, at: Place, { claims }: ImportContext): readonly Sought[] {
+  if (config === undefined) return [{ finding: null, entity: [], action: "mask" }];
+  return Array.from(config.members, ([entity, node]): Sought => {
     const finding = ENTITIES[entity.toUpperCase()];
-    if (finding === undefined) {
-      claims.without(node, "guards do not find this kind of data");
-      return [];
-    }
+    const action = actionOf(node);
     claims.taken(node, at);
-    return [{ finding, action: actionOf(node) }];
-  }).flat();
-  return sought.length === 0 ? null : sought;
+    return finding === undefined ? { finding: null, entity: [entity.toUpperCase()], action } : { finding, action };
+  });
 }
 
 /** As many as a guard can have. */

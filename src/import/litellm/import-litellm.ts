@@ -31,7 +31,7 @@ export const litellm: GatewayImport = {
     importRoutes(deployments, context);
     importSettings(deployments, context, texts);
     importIntegrations(context, texts);
-    importGuardrails(members.get("guardrails"), context);
+    importGuardrails(members.get("guardrails"), context, texts);
     importToolServers(members.get("mcp_servers"), context, texts);
     for (const { members: credential } of members.get("credential_list")?.items ?? []) {
       const name = credential.get("credential_name");

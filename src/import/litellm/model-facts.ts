@@ -14,6 +14,9 @@ const RATES: Readonly<Record<string, string>> = {
   input_cost_per_audio_token: "audio_prompt",
   output_cost_per_audio_token: "audio_completion",
 };
+/** Why checks of health have no counterpart. */
+export const OF_HEALTH = "targets are judged by the calls that they serve";
+
 const BOUNDS = { max_input_tokens: "context_length", max_output_tokens: "max_completion_tokens" } as const;
 
 export interface NamedTarget {
@@ -29,12 +32,14 @@ export function importModelFacts(
 ): void {
   const info = node.members.get("model_info")?.members ?? new Map<string, ForeignNode>();
   const params = node.members.get("litellm_params")!.members;
-  if (model.includes("*")) return;
   const prices: Record<string, string> = {};
   for (const [theirs, ours] of Object.entries(RATES))
     for (const each of [info.get(theirs), params.get(theirs)]) {
       const rate = decimalOf(numberOf(each));
-      if (rate === null || Number(rate) > 1) continue;
+      if (rate === null || Number(rate) > 1) {
+        claims.without(each, "expected US dollars for one token, at most 1");
+        continue;
+      }
       prices[ours] = rate;
       claims.taken(each, `prices.${nameOf(`${providerId}-${model}`)}.${ours}`);
     }
@@ -44,6 +49,15 @@ export function importModelFacts(
       per: "token",
       ...prices,
     });
+  if (!model.includes("*")) importBounds(info, { providerId, model }, { claims, draft });
+  for (const [name, each] of info) claims.without(each, whyWithout(name));
+}
+
+function importBounds(
+  info: ReadonlyMap<string, ForeignNode>,
+  { providerId, model }: NamedTarget,
+  { claims, draft }: Pick<ImportContext, "claims" | "draft">,
+): void {
   const facts: Record<string, number> = {};
   for (const [theirs, ours] of Object.entries(BOUNDS)) {
     const bound = wholeOf(info.get(theirs), 1, 1_000_000_000);
@@ -54,11 +68,18 @@ export function importModelFacts(
     else claims.taken(info.get(theirs), `providers.${providerId}.models`);
   }
   draft.model(providerId, model, facts);
-  for (const [name, each] of info)
-    if (/^supports_|^mode$/.test(name)) claims.without(each, "Dragoman knows what models can do from their providers");
-    else if (name === "id" || name === "base_model")
-      claims.without(
-        each,
-        "nothing refers to it; prices are found by the name of the model, and can be set under prices",
-      );
+}
+
+/** LiteLLM passes on to those who list models what it does not know itself. */
+function whyWithout(name: string): string {
+  if (/^supports_|^mode$/.test(name)) return "Dragoman knows what models can do from their providers";
+  if (name === "id" || name === "base_model")
+    return "nothing refers to it; prices are found by the name of the model, and can be set under prices";
+  if (name === "max_tokens") return "it can be one of two bounds; write max_input_tokens or max_output_tokens";
+  if (name === "access_groups") return "a token can be confined to routes and models: docs/identity.md";
+  if (name.startsWith("health_check_") || name === "disable_background_health_check") return OF_HEALTH;
+  if (/_cost(_|$)|_price/.test(name))
+    return "there is no such price, or it is above one dollar for a token: docs/prices.md";
+  if (Object.hasOwn(BOUNDS, name)) return "expected a number of tokens, of a model without a wildcard";
+  return "no call depends on it: it describes the model to those who list models";
 }

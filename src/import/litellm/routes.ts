@@ -7,7 +7,7 @@ import type { ImportContext } from "../gateway-import.ts";
 import type { Mapping } from "../reference.ts";
 import { type Deployment, enforcesRates, RATE_CHECK } from "./deployment.ts";
 import { importFallbacks } from "./fallbacks.ts";
-import { type Group, groupsOf, targetsOf } from "./groups.ts";
+import { type Group, groupsOf, targetOf, targetsOf } from "./groups.ts";
 import { importRateLimits } from "./rate-limits.ts";
 
 const MOST_RETRIES = 10;
@@ -57,6 +57,8 @@ export function importRoutes(deployments: readonly Deployment[], context: Import
       targets: targetsOf(group, context, headers),
       ...importRetries(group, context),
       ...importTimeouts(group, context),
+      ...importCooldown(group, context),
+      ...importMirror(group, groups, context),
       ...(fallbacks.get(group) as Mapping),
       ...dropParams(group, context),
     };
@@ -165,13 +167,12 @@ function importReliability(settings: ReadonlyMap<string, ForeignNode>, { claims,
   const rest = numberOf(cooldown);
   if (rest !== null && rest > 0) {
     draft.set("route_defaults", ["breaker", "open_ms"], millisecondsOf(rest));
-    claims.changed(
-      cooldown,
-      "route_defaults.breaker.open_ms",
-      "after it one call tries the target; while that fails, the time doubles, to 60 s at most where it is shorter",
-    );
+    claims.changed(cooldown, "route_defaults.breaker.open_ms", RESTS);
   }
 }
+
+const RESTS =
+  "after it one call tries the target; while that fails, the time doubles, to 60 s at most where it is shorter";
 
 function retryWords(count: number): string {
   const words = "retries go to the same target first, and then to the others of the route";
@@ -221,6 +222,37 @@ function importTimeouts(group: Group, { claims }: ImportContext): Mapping {
       ...(whole !== null && whole > CALL_MS && { total_ms: whole }),
     },
   };
+}
+
+function importCooldown(group: Group, { claims }: ImportContext): Mapping {
+  const openMs = greatest(group, ({ settings }) => {
+    const seconds = numberOf(settings.get("cooldown_time"));
+    return seconds !== null && seconds > 0 ? millisecondsOf(seconds) : null;
+  });
+  for (const { settings } of group.deployments)
+    claims.changed(
+      settings.get("cooldown_time"),
+      `routes.${group.route}.breaker.open_ms`,
+      `${RESTS}; the greatest of the name counts`,
+    );
+  return openMs === null ? {} : { breaker: { open_ms: openMs } };
+}
+
+/** `silent_model` of the deployments: the first that is known gets the copies of the whole route. */
+function importMirror(group: Group, groups: readonly Group[], { claims }: ImportContext): Mapping {
+  const given = group.deployments.flatMap(({ settings }) => settings.get("silent_model") ?? []);
+  const wanted = given.map(textOf).find((name) => groups.some((each) => each.name === name));
+  const target = groups.find((each) => each.name === wanted)?.deployments[0];
+  for (const node of given)
+    if (textOf(node) !== wanted || target === undefined)
+      claims.without(node, "no model that was taken over has this name, or another one gets the copies of this route");
+    else
+      claims.changed(
+        node,
+        `routes.${group.route}.mirror`,
+        `${targetOf(target)} gets copies of the calls of the whole route, but for those that are never copied: docs/routes.md#a-mirror`,
+      );
+  return target === undefined ? {} : { mirror: { target: targetOf(target), other_vendors: true } };
 }
 
 /** A deployment that drops what its provider does not take makes its whole route do so. */

@@ -1,10 +1,11 @@
 // MCP servers of LiteLLM: registered tool servers here. https://docs.litellm.ai/docs/mcp
 import { isPlainAddress } from "../../providers/credentials/credential-settings.ts";
 import { nameOf } from "../draft.ts";
-import { textOf, wordOf } from "../figures.ts";
+import { isOn, textOf, wordOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { joined, type Value } from "../reference.ts";
+import { always } from "../report.ts";
 import type { EnvironmentTexts } from "./environment.ts";
 
 const TRANSPORTS: Readonly<Record<string, string>> = { http: "streamable_http", sse: "sse", stdio: "stdio" };
@@ -44,6 +45,8 @@ function importServer(name: string, node: ForeignNode, context: ImportContext, t
     claims.moved(members.get("url"), `${at}.url`, found.how);
     const headers = headersOf(members, id, at, context, texts);
     if (Object.keys(headers).length > 0) entry["headers"] = headers;
+    const oauth = oauthOf(members, id, at, context, texts);
+    if (oauth !== null) entry["oauth"] = oauth;
   }
   const transport = TRANSPORTS[textOf(members.get("transport")) ?? ""];
   if (transport !== undefined && (transport === "stdio") === (command !== null)) {
@@ -62,7 +65,42 @@ function importServer(name: string, node: ForeignNode, context: ImportContext, t
     entry["allowed_tools"] = tools;
     claims.taken(members.get("allowed_tools"), `${at}.allowed_tools`);
   }
+  if (isOn(members.get("allow_all_keys")))
+    claims.taken(members.get("allow_all_keys"), always("tool servers of the file, which all callers may use"));
   draft.set("tool_servers", [id], entry);
+}
+
+/** Client credentials: LiteLLM asks for a token itself where the server has an id, a secret and the address for it. */
+function oauthOf(
+  members: ReadonlyMap<string, ForeignNode>,
+  id: string,
+  at: string,
+  { claims }: ImportContext,
+  texts: EnvironmentTexts,
+): Value | null {
+  const [type, client, secret, address, scopes] = [
+    "auth_type",
+    "client_id",
+    "client_secret",
+    "token_url",
+    "scopes",
+  ].map((name) => members.get(name));
+  if (textOf(type) !== "oauth2" || address === undefined) return null;
+  const name = texts.variableOf(client);
+  const clientId = name === null ? textOf(client) : texts.referenceTo(name, "unset");
+  const found = texts.secret(secret, `${id}_client_secret`, "unset");
+  if (clientId === null || found === null) return null;
+  const url = texts.address(address);
+  for (const node of [type, client, scopes]) claims.taken(node, `${at}.oauth`);
+  claims.moved(secret, `${at}.oauth`, found.how);
+  claims.moved(address, `${at}.oauth`, url.how);
+  const scope = (scopes?.items ?? []).flatMap((item) => textOf(item) ?? []).join(" ");
+  return {
+    token_url: url.value,
+    client_id: clientId,
+    client_secret: found.value,
+    ...(scope !== "" && { scope }),
+  };
 }
 
 function environmentOf(

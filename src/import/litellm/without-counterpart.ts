@@ -2,6 +2,7 @@
 // get the sentence that the import does not know them.
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
+import { OF_HEALTH } from "./model-facts.ts";
 
 const OF_WEBHOOKS = "events go to webhooks: docs/integrations/webhooks.md";
 const OF_LOGINS = "logins of an issuer are configured under oidc: docs/identity.md";
@@ -9,9 +10,29 @@ const OF_PEOPLE =
   "people and tokens get their rights by roles, and limits and budgets are set under limits and budgets";
 const OF_TOKENS =
   "who makes tokens is decided by roles, and what a token may spend by limits and budgets: docs/identity.md";
-const OF_HEALTH = "targets are judged by the calls that they serve";
 const OF_THE_DATABASE = "how the gateway writes to its database is not configured";
+const OF_RECORDS = "each call has a record, from which budgets and usage are counted";
+const OF_LABELS = "which metrics there are, and their labels, is not configured: docs/metrics.md";
 const OF_TELEMETRY = "Dragoman reports nothing to its makers";
+
+const OF_WINDOWS = "periods of budgets are those of the calendar: docs/limits.md";
+
+/** What LiteLLM reads under `litellm_settings`, and which is often written under `general_settings`. */
+const OF_THE_OTHER_SECTION = [
+  "drop_params",
+  "json_logs",
+  "max_budget",
+  "budget_duration",
+  "cache",
+  "cache_params",
+  "callbacks",
+  "success_callback",
+  "failure_callback",
+  "request_timeout",
+  "num_retries",
+  "fallbacks",
+] as const;
+const ELSEWHERE = "LiteLLM reads it under litellm_settings; if it has to count, move it there and import again";
 
 type Words = Readonly<Record<string, string>>;
 
@@ -36,6 +57,16 @@ const LITELLM: Words = {
   timezone: "settings.timezone sets the zone of days in reports",
   telemetry: OF_TELEMETRY,
   enable_redis_auth_cache: OF_THE_DATABASE,
+  guardrails: "write them under guardrails, each with guardrail_name and litellm_params, and import again",
+  return_response_headers: "answers have headers of the gateway's own: docs/api.md",
+  s3_callback_params: "no integration writes to S3; json_lines writes to files: docs/integrations/json-lines.md",
+  mcp_semantic_tool_filter: "a call gets the tools that it names: docs/tools.md",
+  disable_end_user_cost_tracking: OF_RECORDS,
+  disable_end_user_cost_tracking_prometheus_only: OF_LABELS,
+  prometheus_initialize_budget_metrics: OF_LABELS,
+  include_cost_in_streaming_usage: "the cost of a call is in its record and in usage reports: docs/api.md",
+  reasoning_auto_summary: "a target can set reasoning parameters in its params",
+  default_params: "LiteLLM does not read it; parameters of a model stand in its litellm_params",
 };
 
 const GENERAL: Words = {
@@ -71,8 +102,8 @@ const GENERAL: Words = {
   proxy_batch_write_at: OF_THE_DATABASE,
   use_redis_transaction_buffer: OF_THE_DATABASE,
   enable_redis_auth_cache: OF_THE_DATABASE,
-  disable_spend_logs: "each call has a record, from which budgets and usage are counted",
-  disable_error_logs: "each call has a record, from which budgets and usage are counted",
+  disable_spend_logs: OF_RECORDS,
+  disable_error_logs: OF_RECORDS,
   maximum_spend_logs_retention_interval: "what is too old is removed all the time",
   proxy_base_url: "console.url is the address at which browsers reach the gateway",
   infer_model_from_keys: "models are listed under providers, or taken from the bundled list",
@@ -81,6 +112,20 @@ const GENERAL: Words = {
   user_header_name: "the end user is named in the request's user or safety_identifier",
   key_management_system: "secrets stand in variables or in files: docs/credentials.md",
   telemetry: OF_TELEMETRY,
+  completion_model: "a call names its model or route",
+  proxy_budget_rescheduler_min_time: OF_WINDOWS,
+  proxy_budget_rescheduler_max_time: OF_WINDOWS,
+  disable_reset_budget: OF_WINDOWS,
+  proxy_batch_polling_interval: "Dragoman does not serve batches: README.md lists its operations",
+  forward_client_headers_to_llm_api: "clients send headers for a provider in extra_headers, if their token may",
+  user_header_mappings: "the end user is named in the request's user or safety_identifier",
+  enforce_user_param: "a policy can refuse calls that name no user: docs/policies.md",
+  key_management_settings: "secrets stand in variables or in files: docs/credentials.md",
+  use_azure_key_vault: "secrets stand in variables or in files: docs/credentials.md",
+  use_google_kms: "secrets stand in variables or in files: docs/credentials.md",
+  disable_prisma_schema_update: OF_THE_DATABASE,
+  disable_adding_master_key_hash_to_db: OF_THE_DATABASE,
+  ...Object.fromEntries(OF_THE_OTHER_SECTION.map((key) => [key, ELSEWHERE])),
 };
 
 const ROUTER: Words = {
@@ -96,6 +141,7 @@ const ROUTER: Words = {
   set_verbose: "log.level sets it",
   optional_pre_call_checks:
     "calls stay at a target with sticky, and conversations that are too long have context_window_fallbacks",
+  cache_responses: "the cache is set by cache of litellm_settings: docs/cache.md",
   enable_pre_call_checks: "a conversation that is too long for a target is passed to the next one",
 };
 
@@ -109,7 +155,8 @@ export function reportPlainly({ foreign, claims }: ImportContext): void {
   ] as const) {
     const settings: ReadonlyMap<string, ForeignNode> | undefined = members.get(section)?.members;
     // some settings are read in several sections
-    for (const [key, why] of Object.entries({ ...LITELLM, ...GENERAL, ...ROUTER, ...words }))
+    const others = Object.entries({ ...LITELLM, ...GENERAL, ...ROUTER }).filter(([, why]) => why !== ELSEWHERE);
+    for (const [key, why] of Object.entries({ ...Object.fromEntries(others), ...words }))
       claims.without(settings?.get(key), why);
   }
   for (const section of [
@@ -120,5 +167,11 @@ export function reportPlainly({ foreign, claims }: ImportContext): void {
     "assistant_settings",
   ])
     claims.without(members.get(section), "Dragoman does not serve these operations");
+  for (const section of ["policies", "policy_attachments"])
+    claims.without(
+      members.get(section),
+      "a policy here has a guard, and a scope that says for which calls it is: docs/policies.md",
+    );
+  claims.without(members.get("prompts"), "prompts are not stored; clients send them");
   claims.without(members.get("callback_settings"), "settings of integrations stand in their entries");
 }

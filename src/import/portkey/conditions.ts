@@ -1,6 +1,8 @@
 // Conditions of a Portkey config on metadata and parameters of the request, as conditions of targets in CEL.
 // https://portkey.ai/docs/product/ai-gateway/conditional-routing
 import { COMMON_PARAMETERS } from "../../core/params.ts";
+import { compileCondition, RuleError } from "../../policies/policy-rule.ts";
+import { textOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 
 /** Names that CEL takes as members. */
@@ -56,9 +58,24 @@ function comparison(operator: string, value: string, operand: ForeignNode): stri
     if (operand.kind !== "list" || items.includes(null)) return null;
     return `${operator === "$nin" ? "!" : ""}(${value} in [${items.join(", ")}])`;
   }
+  if (operator === "$regex") {
+    const pattern = `${value}.matches(${JSON.stringify(textOf(operand) ?? "")})`;
+    return textOf(operand) !== null && isUsable(pattern) ? pattern : null;
+  }
   const literal = literalOf(operand);
   const sign = COMPARED[operator];
   return literal === null || sign === undefined ? null : `${value} ${sign} ${literal}`;
+}
+
+/** Patterns are those of RE2, which has no lookaround and no back references. */
+function isUsable(condition: string): boolean {
+  try {
+    compileCondition(condition);
+    return true;
+  } catch (thrown) {
+    if (!(thrown instanceof RuleError)) throw thrown;
+    return false;
+  }
 }
 
 function literalOf({ kind, value }: ForeignNode): string | null {

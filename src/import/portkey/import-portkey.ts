@@ -9,7 +9,7 @@ import type { Mapping, Value } from "../reference.ts";
 import { shownPath } from "../shown-path.ts";
 import { conditionOf, exclusive } from "./conditions.ts";
 import { type Leg, placesOf } from "./leg.ts";
-import { type Stages, stagesOf, withInherited } from "./plan.ts";
+import { OF_THE_BODY, type Stages, stagesOf, under, withInherited } from "./plan.ts";
 import { type RouteSetting, routeSettings, written } from "./route-settings.ts";
 
 /** One of these has to be in the file. */
@@ -40,8 +40,8 @@ export const portkey: GatewayImport = {
     if (!hasTarget(config)) setDefaults(settings, context);
     else if (mode === "conditional") importConditions(config, asked, settings, context);
     else {
-      const routes = makeRoutes(asked, stagesOf(config, new Map(), context), settings, context);
-      sayAsked(given, asked, routes, context);
+      const stages = stagesOf(config, new Map(), context);
+      sayAsked(given, asked, makeRoutes(asked, stages, settings, context), isOpen(stages), context);
     }
     context.claims.without(given, "the config has a name, and the route that was made of it has none");
     reportRest(config, context);
@@ -143,11 +143,11 @@ function importConditions(
       ? conditionalStages(found.stages, conditional, (one) => byName.get(one)!.stages)
       : found.stages;
     const routes = makeRoutes(model, stages, [...found.settings, ...settings], context);
-    for (const node of nodes) sayAsked(node, model, routes, context);
+    for (const node of nodes) sayAsked(node, model, routes, isOpen(stages), context);
     if (isConditional)
       for (const { node, target: other } of conditional) {
         const at = (): readonly string[] => routes.map((route) => `routes.${route}.targets`);
-        claims.changed(node.members.get("query"), at, "metadata counts that stands in the body of the request");
+        claims.changed(node.members.get("query"), at, OF_THE_BODY);
         claims.taken(node.members.get("then"), at);
         made.set(other, [...(made.get(other) ?? []), ...routes]);
       }
@@ -166,8 +166,6 @@ function conditionalStages(
   stagesOfTarget: (name: string) => Stages,
 ): Stages {
   const conditions = conditional.map(({ when }) => when);
-  const under = (stages: Stages, when: string): Stages =>
-    stages.map((stage) => stage.map((weighted) => ({ ...weighted, when })));
   return [
     ...conditional.flatMap(({ target }, index) => under(stagesOfTarget(target), exclusive(conditions, index))),
     ...under(standard, exclusive(conditions, null)),
@@ -185,12 +183,18 @@ function sayAsked(
   node: ForeignNode | undefined,
   asked: string,
   routes: readonly string[],
+  isLeftToCaller: boolean,
   { claims, choices }: ImportContext,
 ): void {
   const [route] = routes;
   if (route === undefined) return;
-  if (choices.models.includes(asked) || routes.length === 1) claimAsked(node, asked, route, claims);
+  if (choices.models.includes(asked) || !isLeftToCaller) claimAsked(node, asked, route, claims);
   else claims.changed(node, `routes.${route}`, `clients ask for the models of --model: ${routes.join(", ")}`);
+}
+
+/** Whether the model of a target is left to the caller. */
+function isOpen(stages: Stages): boolean {
+  return stages.some((stage) => stage.some(({ leg }) => leg.model === null));
 }
 
 /** Returns the names of the routes: one, or one for each model that the config leaves to the caller. */
@@ -201,8 +205,8 @@ function makeRoutes(
   context: ImportContext,
 ): readonly string[] {
   const { models } = context.choices;
-  const isOpen = stages.some((stage) => stage.some(({ leg }) => leg.model === null));
-  const makes = isOpen && models.length > 0 ? models.map((model) => [model, model] as const) : [[asked, null] as const];
+  const makes =
+    isOpen(stages) && models.length > 0 ? models.map((model) => [model, model] as const) : [[asked, null] as const];
   // targets that name a model make a route in any case
   return makes.flatMap(([name, model]) => makeRoute(name, stages, model, settings, context) ?? []);
 }
@@ -254,13 +258,19 @@ function rowsOf(stages: Stages, model: string | null, { claims }: ImportContext)
         rows.set(target, {
           ...known,
           legs: [...known.legs, leg],
-          weight: known.weight + (known.order === order ? weight : 0),
+          weight: known.order === order ? jointWeight(known, { weight, when }) : known.weight,
           when: known.when === null || when === null ? null : `(${known.when}) || (${when})`,
         });
       else claims.target(leg.node, placesOf(leg), "the route has this target already, with other parameters");
     }
   }
   return [...rows.values()];
+}
+
+/** Weights under conditions that exclude each other do not add up. */
+function jointWeight(known: Row, added: Pick<Row, "weight" | "when">): number {
+  const isEither = known.when !== null && added.when !== null && known.when !== added.when;
+  return isEither ? Math.max(known.weight, added.weight) : known.weight + added.weight;
 }
 
 function sameParameters(one: Leg, other: Leg): boolean {
@@ -299,6 +309,7 @@ function reportRest(node: ForeignNode, context: ImportContext): void {
     "clients send headers for a provider in extra_headers, if their token may",
   );
   claims.without(node.members.get("prompt_id"), "Dragoman keeps no prompts");
+  claims.without(node.members.get("metadata"), "clients send metadata with their calls");
   for (const target of node.members.get("targets")?.items ?? []) {
     claims.without(target.members.get("name"), "targets have no names but those of their models");
     reportRest(target, context);

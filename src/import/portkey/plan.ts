@@ -3,6 +3,7 @@
 import { numberOf, textOf, wordOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
+import { conditionOf, exclusive } from "./conditions.ts";
 import { type Leg, type Members, placesOf, readLeg } from "./leg.ts";
 
 export interface WeightedLeg {
@@ -41,7 +42,7 @@ export function stagesOf(node: ForeignNode, around: Members, context: ImportCont
   }
   const strategy = node.members.get("strategy");
   const mode = strategy?.members.get("mode");
-  if (textOf(mode) === "conditional") return defaultOf(node, targets, members, context);
+  if (textOf(mode) === "conditional") return conditionalStages(node, targets, members, context);
   const isBalanced = textOf(mode) === "loadbalance";
   const used = isBalanced ? targets.filter((target) => !isIdle(target)) : targets;
   const parts = used.map((target) => ({ target, stages: stagesOf(target, members, context) }));
@@ -75,8 +76,11 @@ function routesOf(stages: Stages): () => readonly string[] {
   return () => stages.flat().flatMap(({ leg }) => leg.places.map(({ route }) => `routes.${route}.targets`));
 }
 
-/** Conditions within a target: calls go to the default, as those do for which no condition holds. */
-function defaultOf(
+/**
+ * Conditions within a target: its targets are each for the calls for which their condition is the first to hold, and the
+ * default is for the others. Calls go by a condition that cannot be expressed as if it did not hold.
+ */
+function conditionalStages(
   { members }: ForeignNode,
   targets: readonly ForeignNode[],
   around: Members,
@@ -84,22 +88,57 @@ function defaultOf(
 ): Stages {
   const { claims } = context;
   const strategy = members.get("strategy");
-  const name = wordOf(strategy?.members.get("default"));
-  const chosen = targets.find((target) => wordOf(target.members.get("name")) === name);
-  for (const target of targets)
-    if (target !== chosen) {
-      claims.without(target, "no call comes here, because conditions within a target have no counterpart");
-      claims.target(target, () => []);
-    }
-  claims.without(strategy?.members.get("conditions"), "conditions within a target have no counterpart");
-  if (chosen === undefined) {
-    claims.without(strategy, "the default names no target");
+  const named = new Map(targets.map((target) => [wordOf(target.members.get("name")) ?? "", target]));
+  const standard = named.get(wordOf(strategy?.members.get("default")) ?? "");
+  const conditions = (strategy?.members.get("conditions")?.items ?? []).flatMap((node) => {
+    const target = named.get(wordOf(node.members.get("then")) ?? "");
+    const when = conditionOf(node.members.get("query"));
+    if (target !== undefined && when !== null) return [{ node, target, when }];
+    claims.without(node, target === undefined ? "it names no target" : NOT_EXPRESSED);
     return [];
+  });
+  const used = new Set([...conditions.map(({ target }) => target), ...(standard === undefined ? [] : [standard])]);
+  for (const target of targets.filter((each) => !used.has(each))) {
+    claims.without(target, "no call comes here, because no condition that was taken over names it");
+    claims.target(target, () => []);
   }
-  const stages = stagesOf(chosen, around, context);
-  claims.changed(strategy, routesOf(stages), "calls go to the default target, whatever the conditions say");
-  claims.taken(chosen.members.get("name"), routesOf(stages));
-  return stages;
+  if (standard === undefined) claims.without(strategy?.members.get("default"), "the default names no target");
+  const stages = new Map([...used].map((target) => [target, stagesOf(target, around, context)]));
+  const all = conditions.map(({ when }) => when);
+  const made = sideBySide([
+    ...conditions.map(({ target }, index) => under(stages.get(target)!, exclusive(all, index))),
+    ...(standard === undefined ? [] : [under(stages.get(standard)!, all.length === 0 ? null : exclusive(all, null))]),
+  ]);
+  for (const { node } of conditions) {
+    claims.changed(node.members.get("query"), routesOf(made), OF_THE_BODY);
+    claims.taken(node.members.get("then"), routesOf(made));
+  }
+  const isWhole = conditions.length === (strategy?.members.get("conditions")?.items.length ?? 0);
+  claims.moved(
+    strategy,
+    routesOf(made),
+    isWhole ? null : "calls for which the conditions without counterpart hold go to the default target",
+  );
+  for (const [target, own] of stages) claims.taken(target.members.get("name"), routesOf(own));
+  return made;
+}
+
+/** Of one of them at most the conditions hold, so that none comes before another. */
+function sideBySide(branches: readonly Stages[]): Stages {
+  const length = Math.max(0, ...branches.map((stages) => stages.length));
+  return Array.from({ length }, (_, index) => branches.flatMap((stages) => stages[index] ?? []));
+}
+
+/** Metadata in Portkey's header does not count. */
+export const OF_THE_BODY = "metadata counts that stands in the body of the request";
+export const NOT_EXPRESSED = "conditions do not see this, or its pattern is not one of RE2: docs/routes.md#conditions";
+
+/** The stages, for the calls for which the condition holds as well; `null` for all. */
+export function under(stages: Stages, when: string | null): Stages {
+  if (when === null) return stages;
+  return stages.map((stage) =>
+    stage.map((each) => ({ ...each, when: each.when === undefined ? when : `(${when}) && (${each.when})` })),
+  );
 }
 
 interface Part {
@@ -114,8 +153,10 @@ function balanced(parts: readonly Part[], mode: ForeignNode | undefined, { claim
     const weight = numberOf(node) ?? 1;
     const first = stages[0] ?? [];
     claims.taken(node, () => first.flatMap(({ leg }) => placesOf(leg, "weight")()));
-    const sum = first.reduce((total, each) => total + each.weight, 0);
-    return first.map((each) => ({ leg: each.leg, weight: (weight * each.weight) / sum }));
+    // the calls of each condition are divided for themselves
+    const sumOf = ({ when }: WeightedLeg): number =>
+      first.reduce((total, other) => total + (other.when === when ? other.weight : 0), 0);
+    return first.map((each) => ({ ...each, weight: (weight * each.weight) / sumOf(each) }));
   });
   const later = parts.flatMap(({ stages }) => stages.slice(1));
   const how = later.length > 0 ? "fallbacks of one of the targets follow after all of them" : null;

@@ -1,0 +1,198 @@
+// Guardrails of LiteLLM that ask a service which guards here can ask too, at the same address and with the same key.
+// https://docs.litellm.ai/docs/proxy/guardrails/quick_start
+import { placeholderUrl } from "../address.ts";
+import { isOn, numberOf, textOf, wholeOf } from "../figures.ts";
+import type { ForeignNode } from "../foreign-file.ts";
+import type { ImportContext } from "../gateway-import.ts";
+import { joined, type Mapping, type Value } from "../reference.ts";
+import type { Place } from "../report.ts";
+import { deploymentAccount, type Settings } from "./deployment-account.ts";
+import type { EnvironmentTexts } from "./environment.ts";
+
+export interface GuardService {
+  /** The service of the guard. */
+  readonly service: Mapping;
+  readonly action: "mask" | "block";
+  /** What is found is only reported. */
+  readonly onlyReports: boolean;
+  /** What happens to a text about which there is no verdict. */
+  readonly onError: "block" | "allow";
+}
+
+/** A guardrail, and what is needed to take it over. */
+export interface Asked {
+  readonly params: Settings;
+  readonly at: Place;
+  readonly context: ImportContext;
+  readonly texts: EnvironmentTexts;
+}
+
+/** Why there is no service of it. */
+type Problem = string;
+
+const LAKERA_URL = "https://api.lakera.ai";
+/** LiteLLM's own default, which is lower than that of our guards. */
+const LEAST_SEVERITY = 2;
+const MODERATION_MODEL = "omni-moderation-latest";
+
+const SERVICES: Readonly<Record<string, (asked: Asked) => Mapping | Problem>> = {
+  lakera: lakeraService,
+  lakera_v2: lakeraService,
+  "azure/text_moderations": contentSafety,
+  openai_moderation: moderation,
+  bedrock: bedrockGuardrails,
+  model_armor: modelArmor,
+};
+
+/** `null` for a kind of guardrail that is no such service; a text for one that lacks something. */
+export function guardService(kind: string, asked: Asked): GuardService | Problem | null {
+  const make = Object.hasOwn(SERVICES, kind) ? SERVICES[kind]! : null;
+  if (make === null) return null;
+  const service = make(asked);
+  if (typeof service === "string") return service;
+  const { params, at, context } = asked;
+  const masks = ["mask_request_content", "mask_response_content"].map((name) => params.get(name));
+  const flagged = params.get("on_flagged");
+  const failing = params.get("fail_on_error");
+  for (const node of [...masks, flagged, failing]) context.claims.taken(node, at);
+  return {
+    service,
+    action: masks.some(isOn) ? "mask" : "block",
+    onlyReports: textOf(flagged) === "monitor",
+    onError: failing !== undefined && !isOn(failing) ? "allow" : "block",
+  };
+}
+
+/** Presidio's analyzer, for the entities that are named, or for all that it knows. */
+export function presidioService(entities: readonly string[], { params, at, context, texts }: Asked): Mapping {
+  const { claims } = context;
+  const node = params.get("presidio_analyzer_api_base");
+  const found = node === undefined ? null : texts.address(node);
+  if (found !== null) claims.moved(node, at, found.how);
+  const language = params.get("presidio_language");
+  claims.taken(language, at);
+  claims.without(params.get("presidio_anonymizer_api_base"), "the gateway masks what the analyzer has found");
+  return {
+    type: "presidio",
+    url: found?.value ?? texts.referenceTo(ANALYZER, placeholderUrl(ANALYZER)),
+    ...(textOf(language) !== null && { language: textOf(language)! }),
+    ...(entities.length > 0 && { entities }),
+  };
+}
+
+const ANALYZER = "PRESIDIO_ANALYZER_API_BASE";
+
+function lakeraService({ params, at, context, texts }: Asked): Mapping {
+  const project = params.get("project_id");
+  context.claims.taken(project, at);
+  return {
+    type: "lakera",
+    url: addressIn(params, { at, context, texts }) ?? texts.referenceTo("LAKERA_API_BASE", LAKERA_URL),
+    headers: {
+      authorization: joined("Bearer ", keyIn("LAKERA_API_KEY", { params, at, context, texts })),
+    },
+    ...(textOf(project) !== null && { project: textOf(project)! }),
+  };
+}
+
+function contentSafety({ params, at, context, texts }: Asked): Mapping | Problem {
+  const { claims } = context;
+  const url = addressIn(params, { at, context, texts });
+  if (url === null) return "it has no address; write api_base and import again";
+  const severity = params.get("severity_threshold");
+  const least = wholeOf(severity, 1, 6);
+  claims.taken(severity, at);
+  const lists = params.get("blocklistNames");
+  const names = (lists?.items ?? []).flatMap((item) => textOf(item) ?? []);
+  claims.taken(lists, at);
+  for (const name of ["categories", "severity_threshold_by_category"])
+    claims.without(params.get(name), "all categories count, from one severity on");
+  return {
+    type: "content_safety",
+    url,
+    headers: { "ocp-apim-subscription-key": keyIn("AZURE_API_KEY", { params, at, context, texts }) },
+    least_severity: least ?? LEAST_SEVERITY,
+    ...(names.length > 0 && { blocklists: names }),
+  };
+}
+
+function moderation({ params, context, at, texts }: Asked): Mapping {
+  const model = params.get("model");
+  context.claims.taken(model, at);
+  const name = { family: "openai", keyVariable: "OPENAI_API_KEY" };
+  return {
+    type: "moderation",
+    provider: deploymentAccount({ prefix: "openai", name, model: "" }, params, context, texts),
+    model: textOf(model) ?? MODERATION_MODEL,
+  };
+}
+
+function bedrockGuardrails({ params, at, context, texts }: Asked): Mapping | Problem {
+  const { claims } = context;
+  const guardrail = params.get("guardrailIdentifier");
+  const version = params.get("guardrailVersion");
+  const id = guardrail === undefined ? null : textIn(guardrail, texts);
+  if (id === null) return "it has no guardrailIdentifier";
+  claims.taken(guardrail, at);
+  claims.taken(version, at);
+  const versionText = version === undefined ? null : textIn(version, texts);
+  return {
+    type: "guardrails",
+    provider: deploymentAccount({ prefix: "bedrock", name: { family: "bedrock" }, model: "" }, params, context, texts),
+    guardrail: id,
+    ...(versionText !== null && { version: versionText }),
+  };
+}
+
+function modelArmor({ params, at, context, texts }: Asked): Mapping | Problem {
+  const template = params.get("template_id");
+  const location = params.get("location");
+  if (textOf(template) === null) return "it has no template_id";
+  if (textOf(location) === null) return "it has no location; write that of its template and import again";
+  context.claims.taken(template, at);
+  const settings = new Map(
+    [
+      ["vertex_project", params.get("project_id")],
+      ["vertex_location", location],
+      ["vertex_credentials", params.get("credentials") ?? params.get("vertex_credentials")],
+    ].filter((entry): entry is [string, ForeignNode] => entry[1] !== undefined),
+  );
+  return {
+    type: "model_armor",
+    provider: deploymentAccount(
+      { prefix: "vertex_ai", name: { family: "vertex" }, model: "" },
+      settings,
+      context,
+      texts,
+    ),
+    template: textOf(template)!,
+  };
+}
+
+function addressIn(params: Settings, { at, context, texts }: Omit<Asked, "params">): Value | null {
+  const node = params.get("api_base");
+  if (node === undefined) return null;
+  const found = texts.address(node);
+  context.claims.moved(node, at, found.how);
+  return found.value;
+}
+
+/** The key of the service, or of the variable that LiteLLM reads where it has none. */
+function keyIn(
+  variable: string,
+  { params, at, context, texts }: Asked,
+): ReturnType<EnvironmentTexts["referenceTo"]> | string {
+  const node = params.get("api_key");
+  const found = texts.secret(node, variable.toLowerCase(), "unset");
+  if (node === undefined || found === null) return texts.referenceTo(variable, "unset");
+  context.claims.moved(node, at, found.how);
+  return found.value;
+}
+
+/** Also of numbers, such as a version. */
+function textIn(node: ForeignNode, texts: EnvironmentTexts): Value | null {
+  const name = texts.variableOf(node);
+  if (name !== null) return texts.referenceTo(name, "unset");
+  const number = numberOf(node);
+  return textOf(node) ?? (number === null ? null : String(number));
+}
