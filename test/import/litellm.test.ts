@@ -611,6 +611,27 @@ describe("more of deployments", () => {
     expect(section(result, "routes")["a"]).toMatchObject({ breaker: { open_ms: 90_000 } });
     expect(lineAt(result, "model_list[0].litellm_params.cooldown_time").to).toBe("routes.a.breaker.open_ms");
   });
+  test("a fallback that only a wildcard serves is its target", () => {
+    const result = made(`model_list:
+  - {model_name: a, litellm_params: {model: groq/a}}
+  - {model_name: 'openai/*', litellm_params: {model: 'openai/*'}}
+  - {model_name: 'mine/*', litellm_params: {model: 'openrouter/*'}}
+router_settings:
+  fallbacks: [{a: [openai/x, mine/vendor/y, nobody/z]}]
+  context_window_fallbacks: [{a: [openai/long]}]
+`);
+    expect(section(result, "routes")["a"]).toMatchObject({
+      fallbacks: ["openai:x", "openrouter:vendor/y"],
+      context_window_fallbacks: { "groq:a": "openai:long" },
+    });
+    expect(lineAt(result, "router_settings.fallbacks[0].a[0]").outcome).toBe("taken");
+    expect(lineAt(result, "router_settings.fallbacks[0].a[2]").outcome).toBe("without");
+  });
+  test("checks before a call are taken where no deployment has a rate, and a strategy for later targets too", () => {
+    const result = made(`${ONE}router_settings: {enable_pre_call_checks: true, routing_strategy: least-busy}\n`);
+    expect(lineAt(result, "router_settings.enable_pre_call_checks").outcome).toBe("taken");
+    expect(section(result, "route_defaults")).toMatchObject({ strategy: "least_busy" });
+  });
   test("a silent model gets copies of the calls of the route", () => {
     const result = made(`model_list:
   - {model_name: a, litellm_params: {model: groq/a, silent_model: b}}

@@ -1,7 +1,7 @@
 // Providers of Bifrost with their keys: each group of keys that serve the same models is an account, and keys with an
 // address or a cloud of their own are one each. https://docs.getbifrost.ai/providers/provider-configuration
 import type { ProviderFamily } from "../../providers/settings.ts";
-import { placeholderUrl } from "../address.ts";
+import { isAddressOf, placeholderUrl } from "../address.ts";
 import { claimAsked } from "../asked-name.ts";
 import { isOn, numberOf, textOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
@@ -10,7 +10,7 @@ import { joined, type Reference, type Value, variable } from "../reference.ts";
 import { always } from "../report.ts";
 import { addressOf, secretOf, wordOfSetting } from "./environment.ts";
 import { whyUnserved } from "../unserved-models.ts";
-import { BIFROST_NAMES } from "./provider-names.ts";
+import { BIFROST_NAMES, speakerOf } from "./provider-names.ts";
 
 /** Where Bifrost looks for OpenAI's operations below an address. */
 const VERSION_PATH = "/v1";
@@ -76,7 +76,7 @@ function importProvider(
   claims.taken(base, `providers.${name}`);
   claims.without(
     custom?.members.get("allowed_requests"),
-    "a token can be confined to models and routes, not to operations",
+    "a policy can deny operations of a provider, by request.operation: docs/policies.md",
   );
   const keys = (node.members.get("keys")?.items ?? []).filter((key, _, all) => !isOff(key, all, context));
   const groups = groupsOf(keys).map((members) => keyGroup(name, family, members, node, context));
@@ -89,25 +89,6 @@ function importProvider(
   importAliases(name, groups, routes, context);
   importSharedModels(name, groups, routes, context);
   return groups;
-}
-
-/**
- * What speaks OpenAI's API under this name: OpenAI, at whichever address; another known provider, if the address is its
- * own; or else any server.
- */
-function speakerOf(name: string, address: string | null, families: ImportContext["families"]): string {
-  if (name === "openai") return "openai";
-  const own = families.get(BIFROST_NAMES[name] ?? name);
-  return own !== undefined && address !== null && isAddressOf(own, address) ? own.id : "custom";
-}
-
-function isAddressOf({ baseUrl }: ProviderFamily, address: string): boolean {
-  return (
-    baseUrl !== null &&
-    URL.canParse(baseUrl) &&
-    URL.canParse(address) &&
-    new URL(address).origin === new URL(baseUrl).origin
-  );
 }
 
 /** A key without weight gets no call where another one has a weight. */

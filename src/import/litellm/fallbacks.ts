@@ -2,9 +2,11 @@
 // as they may there: where one would, the targets of the other route are listed instead.
 // https://docs.litellm.ai/docs/proxy/reliability
 import { textOf } from "../figures.ts";
+import { MODEL_ID } from "../../providers/settings.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import type { Value } from "../reference.ts";
+import type { Deployment } from "./deployment.ts";
 import { type Group, targetOf } from "./groups.ts";
 
 const MAX_ENTRIES = 100;
@@ -14,6 +16,8 @@ const ANY = "*";
 /** One name in a list of fallbacks. */
 interface Wish {
   readonly to: Group | null;
+  /** For a name that a deployment with a wildcard serves: its target. */
+  readonly target: string | null;
   readonly node: ForeignNode;
 }
 
@@ -26,15 +30,16 @@ export interface RouteFallbacks {
   readonly context_window_fallbacks?: Readonly<Record<string, string>>;
 }
 
-/** Returns what the route of each group falls back to. `lists` has the settings of LiteLLM by name. */
+/** Returns what the route of each group falls back to. `wildcards` serve names that no group has, and `lists` has the settings of LiteLLM by name. */
 export function importFallbacks(
   groups: readonly Group[],
+  wildcards: readonly Deployment[],
   lists: ReadonlyMap<string, ForeignNode>,
   context: ImportContext,
 ): ReadonlyMap<Group, RouteFallbacks> {
-  const byName = new Map(groups.map((group) => [group.name, group]));
-  const wishes = (key: string): Wishes => wishesOf(lists.get(key), byName, context);
-  const defaults = (lists.get("default_fallbacks")?.items ?? []).map((node) => wishOf(node, byName));
+  const names: Names = { byName: new Map(groups.map((group) => [group.name, group])), wildcards };
+  const wishes = (key: string): Wishes => wishesOf(lists.get(key), names, context);
+  const defaults = (lists.get("default_fallbacks")?.items ?? []).map((node) => wishOf(node, names));
   const general = withDefaults(wishes("fallbacks"), defaults, groups);
   const fallbacks = withoutLoops(general, "fallbacks", groups, context);
   const refused = withoutLoops(wishes("content_policy_fallbacks"), "content_policy_fallbacks", groups, context);
@@ -59,27 +64,39 @@ function listed(
 }
 
 /** `[{name: [other, ...]}, ...]`, or the same as one mapping. */
-function wishesOf(
-  list: ForeignNode | undefined,
-  byName: ReadonlyMap<string, Group>,
-  { claims }: ImportContext,
-): Wishes {
+function wishesOf(list: ForeignNode | undefined, names: Names, { claims }: ImportContext): Wishes {
   const wishes = new Map<string, Wish[]>();
   for (const mapping of list === undefined ? [] : list.kind === "mapping" ? [list] : list.items)
-    for (const [from, names] of mapping.members) {
-      if (from !== ANY && !byName.has(from)) {
-        claims.without(names, "no model in model_list has the name for which these fallbacks are");
+    for (const [from, others] of mapping.members) {
+      if (from !== ANY && !names.byName.has(from)) {
+        claims.without(others, "no model in model_list has the name for which these fallbacks are");
         continue;
       }
-      const found = (names.kind === "list" ? names.items : [names]).map((node) => wishOf(node, byName));
+      const found = (others.kind === "list" ? others.items : [others]).map((node) => wishOf(node, names));
       wishes.set(from, [...(wishes.get(from) ?? []), ...found]);
     }
   return wishes;
 }
 
-function wishOf(node: ForeignNode, byName: ReadonlyMap<string, Group>): Wish {
-  const name = node.kind === "mapping" ? textOf(node.members.get("model")) : textOf(node);
-  return { to: byName.get(name ?? "") ?? null, node };
+/** What a name in a list can stand for. */
+interface Names {
+  readonly byName: ReadonlyMap<string, Group>;
+  readonly wildcards: readonly Deployment[];
+}
+
+function wishOf(node: ForeignNode, { byName, wildcards }: Names): Wish {
+  const name = (node.kind === "mapping" ? textOf(node.members.get("model")) : textOf(node)) ?? "";
+  const to = byName.get(name) ?? null;
+  const targets = to === null ? wildcards.flatMap((each) => servedBy(each, name) ?? []) : [];
+  return { to, target: targets[0] ?? null, node };
+}
+
+/** The target of a name such as `openai/gpt-x` at a deployment that is called `openai/*`. */
+function servedBy({ group, model, providerId }: Deployment, name: string): string | null {
+  const prefix = group.endsWith("/*") ? group.slice(0, -1) : null;
+  if (prefix === null || !name.startsWith(prefix) || name === prefix) return null;
+  const served = model.replace("*", () => name.slice(prefix.length));
+  return MODEL_ID.test(served) ? `${providerId}:${served}` : null;
 }
 
 /** An alias has the list of what it stands for. */
@@ -97,7 +114,7 @@ function withDefaults(wishes: Wishes, defaults: readonly Wish[], groups: readonl
   return new Map(
     groups.map((group) => [
       group.name,
-      ownList(group, wishes) ?? others.filter(({ to }) => to?.source !== group.source),
+      ownList(group, wishes) ?? others.filter(({ to }) => to === null || to.source !== group.source),
     ]),
   );
 }
@@ -115,8 +132,12 @@ function withoutLoops(
     seen.add(from);
     return [...(edges.get(from) ?? [])].some((next) => reaches(next, to, seen));
   };
-  const entryOf = (group: Group, { to, node }: Wish): readonly string[] => {
+  const entryOf = (group: Group, { to, target, node }: Wish): readonly string[] => {
     const at = `routes.${group.route}.${key}`;
+    if (target !== null) {
+      claims.taken(node.kind === "mapping" ? node.members.get("model") : node, at);
+      return [target];
+    }
     if (to === null) {
       claims.without(node, "no model that was taken over has this name");
       return [];
@@ -152,12 +173,12 @@ function windowFallbacks(
   wishes: readonly Wish[],
   { claims }: ImportContext,
 ): Pick<RouteFallbacks, "context_window_fallbacks"> {
-  const [first, ...further] = wishes.filter(({ to }) => to !== null && to !== group);
-  for (const { to, node } of wishes)
-    if (to === null) claims.without(node, "no model that was taken over has this name");
+  const [first, ...further] = wishes.filter(({ to, target }) => target !== null || (to !== null && to !== group));
+  for (const { to, target, node } of wishes)
+    if (to === null && target === null) claims.without(node, "no model that was taken over has this name");
   for (const { node } of further) claims.without(node, "there is one model for conversations that are too long");
   if (first === undefined) return {};
-  const other = targetOf(first.to!.deployments[0]!);
+  const other = first.target ?? targetOf(first.to!.deployments[0]!);
   claims.changed(
     first.node,
     `routes.${group.route}.context_window_fallbacks`,

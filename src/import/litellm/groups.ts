@@ -41,7 +41,7 @@ export function groupsOf(deployments: readonly Deployment[], { claims, draft }: 
   });
 }
 
-function isWildcard({ group, model }: Deployment): boolean {
+export function isWildcard({ group, model }: Deployment): boolean {
   return group.includes("*") || model.includes("*");
 }
 

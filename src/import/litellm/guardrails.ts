@@ -9,7 +9,7 @@ import type { Mapping } from "../reference.ts";
 import type { Place } from "../report.ts";
 import { shownKey } from "../shown-path.ts";
 import type { EnvironmentTexts } from "./environment.ts";
-import { type Asked, guardService, presidioService } from "./guard-services.ts";
+import { type Asked, guardService, presidioService } from "./external-guards.ts";
 
 /** What a guard finds: a class of data, a national id or a pattern. */
 interface Finding {

@@ -5,9 +5,10 @@ import { isOn, millisecondsOf, numberOf, textOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import type { Mapping } from "../reference.ts";
+import { always } from "../report.ts";
 import { type Deployment, enforcesRates, RATE_CHECK } from "./deployment.ts";
 import { importFallbacks } from "./fallbacks.ts";
-import { type Group, groupsOf, targetOf, targetsOf } from "./groups.ts";
+import { type Group, groupsOf, isWildcard, targetOf, targetsOf } from "./groups.ts";
 import { importRateLimits } from "./rate-limits.ts";
 
 const MOST_RETRIES = 10;
@@ -37,18 +38,19 @@ export function importRoutes(deployments: readonly Deployment[], context: Import
   const router = members.get("router_settings");
   const settings = routerSettings(router, members.get("litellm_settings"), context);
   const groups = withAliases(groupsOf(deployments, context), router?.members.get("model_group_alias"), context);
-  if (groups.some((group) => group.deployments.length > 1))
+  if (groups.some((group) => group.deployments.length > 1) || router?.members.has("routing_strategy") === true)
     draft.set("route_defaults", ["strategy"], strategyOf(router, context));
-  else claims.without(router?.members.get("routing_strategy"), "no name in model_list has several deployments");
   importReliability(settings, context);
-  const fallbacks = importFallbacks(groups, settings, context);
+  const fallbacks = importFallbacks(groups, deployments.filter(isWildcard), settings, context);
   const isEnforced = enforcesRates(router);
   const checks = router?.members.get("optional_pre_call_checks")?.items ?? [];
   for (const node of [
     router?.members.get("enable_pre_call_checks"),
     ...checks.filter((item) => textOf(item) === RATE_CHECK),
   ])
-    if (isEnforced) claims.changed(node, "limits", "targets over their rate are passed over, and none by its region");
+    if (isEnforced && haveAny(groups, ["rpm", "tpm", ...REGIONS]))
+      claims.changed(node, "limits", "targets over their rate are passed over, and none by its region");
+    else if (isEnforced) claims.taken(node, TOO_LONG);
   /** Those that conditions read. */
   const headers = new Set<string>();
   for (const group of groups) {
@@ -64,6 +66,14 @@ export function importRoutes(deployments: readonly Deployment[], context: Import
     };
     draft.set("routes", [group.route], route);
   }
+}
+
+const TOO_LONG = always("targets for which a conversation is too long, which are passed over");
+
+const REGIONS = ["region_name", "allowed_model_region"] as const;
+
+function haveAny(groups: readonly Group[], names: readonly string[]): boolean {
+  return groups.some(({ deployments }) => deployments.some(({ settings }) => names.some((name) => settings.has(name))));
 }
 
 /** Where both sections set the same, `router_settings` counts. */

@@ -131,7 +131,7 @@ function sideBySide(branches: readonly Stages[]): Stages {
 
 /** Metadata in Portkey's header does not count. */
 export const OF_THE_BODY = "metadata counts that stands in the body of the request";
-export const NOT_EXPRESSED = "conditions do not see this, or its pattern is not one of RE2: docs/routes.md#conditions";
+const NOT_EXPRESSED = "conditions do not see this, or its pattern is not one of RE2: docs/routes.md#conditions";
 
 /** The stages, for the calls for which the condition holds as well; `null` for all. */
 export function under(stages: Stages, when: string | null): Stages {

@@ -9,7 +9,7 @@ import type { Place } from "../report.ts";
 import { deploymentAccount, type Settings } from "./deployment-account.ts";
 import type { EnvironmentTexts } from "./environment.ts";
 
-export interface GuardService {
+interface GuardService {
   /** The service of the guard. */
   readonly service: Mapping;
   readonly action: "mask" | "block";
