@@ -239,12 +239,11 @@ function importCooldown(group: Group, { claims }: ImportContext): Mapping {
     const seconds = numberOf(settings.get("cooldown_time"));
     return seconds !== null && seconds > 0 ? millisecondsOf(seconds) : null;
   });
-  for (const { settings } of group.deployments)
-    claims.changed(
-      settings.get("cooldown_time"),
-      `routes.${group.route}.breaker.open_ms`,
-      `${RESTS}; the greatest of the name counts`,
-    );
+  for (const { settings } of group.deployments) {
+    const node = settings.get("cooldown_time");
+    if (openMs === null) claims.without(node, "expected a number of seconds above 0");
+    else claims.changed(node, `routes.${group.route}.breaker.open_ms`, `${RESTS}; the greatest of the name counts`);
+  }
   return openMs === null ? {} : { breaker: { open_ms: openMs } };
 }
 
