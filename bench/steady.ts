@@ -181,8 +181,8 @@ async function measureRow(
     await load(bench, subject, call, cores, subject === gateway ? pace.warmUpS : Math.min(2, pace.warmUpS));
   for (let round = 0; round < pace.rounds; round++)
     for (const { subject, call, rounds } of sides) rounds.push(await load(bench, subject, call, cores, pace.roundS));
-  const [nginx, ours] = await Promise.all(
-    sides.map(({ rounds }) => rounds.toSorted((one, other) => one.cpuMicros - other.cpuMicros)[rounds.length >> 1]!),
+  const [nginx, ours] = sides.map(
+    ({ rounds }) => rounds.toSorted((one, other) => one.cpuMicros - other.cpuMicros)[rounds.length >> 1]!,
   );
   const alone: Alone[] = [];
   for (const { call } of sides)

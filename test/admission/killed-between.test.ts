@@ -81,11 +81,11 @@ class World {
       replica: "r1",
       timings: TIMINGS,
       journal: {
-        open: judged(file.open),
-        write: judged(file.write),
-        change: judged(file.change),
-        endsWith: judged(file.endsWith),
-        close: judged(file.close),
+        open: judged((...change) => file.open(...change)),
+        write: judged((...change) => file.write(...change)),
+        change: judged((...change) => file.change(...change)),
+        endsWith: judged((...change) => file.endsWith(...change)),
+        close: judged((...change) => file.close(...change)),
         expect: (folder, place) => {
           this.#isExpecting = true;
           file.expect(folder, place);

@@ -65,7 +65,7 @@ function importGuardrail(item: ForeignNode, context: ImportContext, texts: Envir
   if (typeof guards === "string") return claims.without(item, guards);
   const isAlways = isOn(params.get("default_on"));
   for (const { guard, onlyReports } of guards) {
-    const id = draft.freeName("policies", `${name.slice(0, 55)}-${String(guard["action"])}`);
+    const id = draft.freeName("policies", `${name.slice(0, 55)}-${guard.action}`);
     ids.push(id);
     draft.set("policies", [id], { guard: { on, ...guard }, ...((!isAlways || onlyReports) && { mode: "audit" }) });
   }
@@ -94,7 +94,7 @@ function whyWithout(kind: string): string {
 
 /** A guard of a policy, without the side that it searches. */
 interface MadeGuard {
-  readonly guard: Mapping;
+  readonly guard: Mapping & { readonly action: string };
   readonly onlyReports: boolean;
 }
 
