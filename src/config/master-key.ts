@@ -22,8 +22,10 @@ import { readSecretFile } from "./secret-file.ts";
 import { codeOf } from "../core/thrown.ts";
 
 export interface MasterKeys {
-  /** `null` when the keys come from the environment. */
+  /** `null` when the variable itself has the keys. */
   readonly file: string | null;
+  /** From which variable the keys, or the name of their file, come; `null` for the gateway's own file in the data folder. */
+  readonly variable: string | null;
   /** Reads the keys again. Throws ConfigurationError. */
   read(): readonly Uint8Array[];
 }
@@ -50,7 +52,7 @@ export function findMasterKeys({
   const text = environment.get(VARIABLE);
   if (text !== undefined) {
     const keys = parseKeys(text, VARIABLE);
-    return { file: null, read: () => keys };
+    return { file: null, variable: VARIABLE, read: () => keys };
   }
   const named = environment.get(FILE_VARIABLE);
   const file = named ?? join(resolve(dataFolder), "master.key");
@@ -67,7 +69,7 @@ export function findMasterKeys({
     return parseKeys(found.text, file);
   };
   read();
-  return { file, read };
+  return { file, variable: named === undefined ? null : FILE_VARIABLE, read };
 }
 
 /** According to the file's permissions; false on systems without them. */
@@ -75,16 +77,16 @@ export function isReadableByOthers(file: string): boolean {
   return process.platform !== "win32" && ((statSync(file, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0;
 }
 
-/** Puts a new key before the existing ones. */
-export function addMasterKey(keys: MasterKeys): void {
-  const { file } = keys;
-  if (file === null)
-    throw new Error(
-      `The master key comes from ${VARIABLE}: put a new key before the old one, separated by a comma, and restart all gateways.`,
-    );
+/**
+ * Puts a new key before the existing ones of the gateway's own file, and returns whether it did: keys that an operator
+ * gives are the same on several gateways, so that one of them cannot add a key.
+ */
+export function addMasterKey({ file, variable, read }: MasterKeys): boolean {
+  if (file === null || variable !== null) return false;
   const beside = `${file}.${randomBytes(6).toString("hex")}`;
-  writeKeys(beside, [randomBytes(MASTER_KEY_BYTES), ...keys.read()]);
+  writeKeys(beside, [randomBytes(MASTER_KEY_BYTES), ...read()]);
   renameSync(beside, file);
+  return true;
 }
 
 function parseKeys(text: string, place: string): readonly Uint8Array[] {

@@ -112,7 +112,7 @@ describe("the master key", () => {
   test("is replaced by a new one in one step", () => {
     const keys = find()!;
     const [old] = keys.read();
-    addMasterKey(keys);
+    expect(addMasterKey(keys)).toBe(true);
     const [fresh, ...rest] = keys.read();
     expect(rest).toEqual([old!]);
     expect(fresh).not.toEqual(old!);

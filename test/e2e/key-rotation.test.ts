@@ -1,12 +1,13 @@
 // `dragoman key rotate` on a data folder: afterwards the new key alone decrypts the stored secrets, and a gateway that
 // runs meanwhile follows.
-import { afterAll, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { afterAll, describe, expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readEnvironment } from "../../src/config/environment.ts";
 import { type DatabaseOptions, openDatabase } from "../../src/store/open-database.ts";
-import { runCli } from "../harness/gateway-process.ts";
+import { cleanEnvironment, runCli } from "../harness/gateway-process.ts";
 import { writes } from "../harness/store-writes.ts";
 
 const dataFolder = mkdtempSync(join(tmpdir(), "dragoman-rotation-"));
@@ -38,4 +39,43 @@ test("a rotated key opens everything, also for a database that was open meanwhil
     { document: { api_key: "sk-kept" }, fault: null },
   ]);
   await later.store.close();
+});
+
+describe.each(["DRAGOMAN_MASTER_KEY", "DRAGOMAN_MASTER_KEY_FILE"])("with keys from %s", (variable) => {
+  test("no key is added, which other gateways would not have: the operator's newest key encrypts, and the old one is needed no more", async () => {
+    const folder = mkdtempSync(join(dataFolder, "given-"));
+    const [old, fresh] = [randomBytes(32).toString("base64"), randomBytes(32).toString("base64")];
+    const keyFile = join(folder, "keys");
+    const given = (...keys: readonly string[]): Record<string, string> => {
+      writeFileSync(keyFile, `${keys.join("\n")}\n`, { mode: 0o600 });
+      return { [variable]: variable.endsWith("_FILE") ? keyFile : keys.join(",") };
+    };
+    const open = (environment: Record<string, string>) =>
+      openDatabase({ dataFolder: folder, databaseUrl: null, environment: readEnvironment(environment) });
+    const database = await open(given(old));
+    await writes(database.store).createTenant({ id: "acme", name: "Acme" });
+    await writes(database.store).createResource({
+      kind: "provider",
+      tenantId: "acme",
+      projectId: null,
+      name: "mine",
+      document: { api_key: "sk-kept" },
+    });
+    await database.store.close();
+    const run = (environment: Record<string, string>) =>
+      runCli(["key", "rotate", "--data", folder], cleanEnvironment(environment));
+    const early = await run(given(old));
+    expect(early).toMatchObject({ code: 0, stderr: "" });
+    expect(early.stdout).toContain(`No key was added, because the keys come from ${variable}`);
+    const later = await run(given(fresh, old));
+    expect(later).toMatchObject({ code: 0, stderr: "" });
+    expect(later.stdout).toContain("2 rows are encrypted with the newest master key.");
+    expect(readFileSync(keyFile, "utf8")).toBe(`${fresh}\n${old}\n`);
+    expect(readdirSync(folder)).not.toContain("master.key");
+    const after = await open(given(fresh));
+    expect((await after.store.readContents()).resources.provider).toMatchObject([
+      { document: { api_key: "sk-kept" }, fault: null },
+    ]);
+    await after.store.close();
+  });
 });
