@@ -71,7 +71,7 @@ export function kyselyStore(db: Db, options: KyselyStoreOptions): Store {
     pruneAudit: (before) => pruneAudit(db, before),
     removeUnaddressedEvents: (beforeMs) => removeUnaddressedEvents(db, beforeMs),
     sessions: sessionTable(db),
-    drafts: draftTable(db),
+    drafts: draftTable(db, cipher),
     reencrypt: () => reencryptWithNewestKey(db, options),
     // Checked before taking the lock too, so that an ordinary start does not wait for it.
     createFirst: async (first) =>

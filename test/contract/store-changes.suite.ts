@@ -524,14 +524,28 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
           ...one,
           document: { ...one.document, api_key: "second" },
         }));
+        const draft = {
+          tenantId: "acme",
+          projectId: null,
+          owner: "ann",
+          kind: "policy" as const,
+          name: "asks",
+          text: "guard: { service: { headers: { authorization: typed-secret } } }",
+          base: null,
+          savedAtMs: nowMs,
+        };
+        await store.drafts.saveDraft(draft);
+        expect(JSON.stringify(await place.read("select * from drafts"))).not.toContain("typed-secret");
         const NEW = new Uint8Array(32).fill(8);
         const stranger = await open([NEW]);
         expect((await stranger.readContents()).resources.provider[0]?.fault).toMatch(
           /master key [0-9a-f]{8}, which is not among/,
         );
         expect((await stranger.reencrypt()).unopened.length).toBeGreaterThan(0);
-        expect(await (await open([NEW, KEY])).reencrypt()).toEqual({ rows: 3, unopened: [] });
+        expect(await stranger.drafts.findDraft(draft)).toBeNull();
+        expect(await (await open([NEW, KEY])).reencrypt()).toEqual({ rows: 4, unopened: [] });
         const after = await open([NEW]);
+        expect(await after.drafts.findDraft(draft)).toMatchObject({ text: draft.text });
         expect((await after.readContents()).resources.provider).toMatchObject([
           { document: { api_key: "second" }, fault: null },
         ]);

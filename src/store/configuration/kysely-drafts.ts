@@ -1,9 +1,11 @@
-// Drafts over any database that Kysely supports.
+// Drafts over any database that Kysely supports. Their texts are encrypted, because what is typed may be a secret.
 import { type Kysely, type SelectQueryBuilder, sql } from "kysely";
 import { CONFIGURED_KINDS, type ConfiguredKind } from "../../core/configured/configured.ts";
 import type { DraftSchema } from "./draft-schema.ts";
-import type { DraftPlace, DraftTable, StoredDraft } from "./drafts.ts";
+import { type DraftPlace, type DraftTable, draftTextPlace, type StoredDraft } from "./drafts.ts";
+import { DecryptionError, type SecretCipher } from "../../config/secret-cipher.ts";
 import { fromInteger, toInteger } from "../schema.ts";
+import { StoreError } from "../store.ts";
 
 type Db = Kysely<DraftSchema>;
 type Owned = Omit<DraftPlace, "kind" | "name">;
@@ -11,12 +13,14 @@ type Owned = Omit<DraftPlace, "kind" | "name">;
 /** Of one owner in one place. */
 const MOST_DRAFTS = 100;
 
-export function draftTable<Schema extends DraftSchema>(wider: Kysely<Schema>): DraftTable {
+/** With `cipher` null no draft can be saved or read. */
+export function draftTable<Schema extends DraftSchema>(wider: Kysely<Schema>, cipher: SecretCipher | null): DraftTable {
   const db = wider as unknown as Db;
   return {
     async saveDraft(draft) {
+      if (cipher === null) throw new StoreError("encryption", "There is no master key to encrypt drafts with.");
       await db.transaction().execute(async (tx) => {
-        const { text, base, saved_at_ms, ...key } = rowOf(draft);
+        const { text, base, saved_at_ms, ...key } = rowOf(draft, cipher);
         const again = { text, base, saved_at_ms };
         await tx
           .insertInto("drafts")
@@ -43,7 +47,8 @@ export function draftTable<Schema extends DraftSchema>(wider: Kysely<Schema>): D
         .where("name", "=", place.name)
         .limit(1)
         .executeTakeFirst();
-      return row === undefined ? null : draftOf(row);
+      const text = row === undefined ? null : textOf(row.text, place, cipher);
+      return text === null ? null : { ...draftOf(row!), text };
     },
     listDrafts: async (place) =>
       (await of(db, place).limit(sql.lit(MOST_DRAFTS)).execute())
@@ -79,27 +84,35 @@ async function removed(db: Db, { tenantId, projectId, owner, kind, name }: Draft
   return numDeletedRows > 0n;
 }
 
-function rowOf(draft: StoredDraft): DraftSchema["drafts"] {
+function textOf(sealed: string, place: DraftPlace, cipher: SecretCipher | null): string | null {
+  try {
+    return cipher === null ? null : cipher.decrypt(sealed, draftTextPlace(place));
+  } catch (error) {
+    if (error instanceof DecryptionError) return null;
+    throw error;
+  }
+}
+
+function rowOf(draft: StoredDraft, cipher: SecretCipher): DraftSchema["drafts"] {
   return {
     tenant_id: draft.tenantId,
     project_id: draft.projectId,
     owner: draft.owner,
     kind: draft.kind,
     name: draft.name,
-    text: draft.text,
+    text: cipher.encrypt(draft.text, draftTextPlace(draft)),
     base: draft.base,
     saved_at_ms: toInteger(draft.savedAtMs),
   };
 }
 
-function draftOf(row: DraftSchema["drafts"]): StoredDraft {
+function draftOf(row: DraftSchema["drafts"]): Omit<StoredDraft, "text"> {
   return {
     tenantId: row.tenant_id,
     projectId: row.project_id,
     owner: row.owner,
     kind: row.kind as ConfiguredKind,
     name: row.name,
-    text: row.text,
     base: row.base,
     savedAtMs: fromInteger(row.saved_at_ms),
   };

@@ -1,4 +1,4 @@
-// Re-encrypts everything that is encrypted under the newest master key: resources, their earlier versions, stored
+// Re-encrypts everything that is encrypted under the newest master key: resources, their earlier versions, drafts, stored
 // answers, and the keys of call contents. One transaction under the lock of changes, so that no change is lost between
 // reading and writing.
 import { sql, type Transaction } from "kysely";
@@ -6,6 +6,7 @@ import { DecryptionError, type SecretCipher } from "../../config/secret-cipher.t
 import type { JsonObject } from "../../core/json.ts";
 import type { CallSchema } from "../calls/call-schema.ts";
 import { contentKeyPlace } from "../calls/content-store.ts";
+import { draftTextPlace } from "./drafts.ts";
 import { answerPlace } from "./kept-answers.ts";
 import type { StoredResource } from "./resource-rows.ts";
 import type { Schema } from "../schema.ts";
@@ -66,6 +67,24 @@ export async function reencryptAll(tx: Tx, cipher: SecretCipher): Promise<Reencr
       .set({ body: made })
       .where("token_id", "=", tokenId)
       .where("answer_key", "=", key)
+      .execute();
+    rows++;
+  }
+  for (const { tenant_id: tenantId, project_id: projectId, owner, kind, name, text } of await tx
+    .selectFrom("drafts")
+    .select(["tenant_id", "project_id", "owner", "kind", "name", "text"])
+    .execute()) {
+    const place = { tenantId, projectId, owner, kind: kind as StoredResource["kind"], name };
+    const made = again(`a draft of ${kind} ${name}`, text, () => cipher.reencrypt(text, draftTextPlace(place)));
+    if (made === null) continue;
+    await tx
+      .updateTable("drafts")
+      .set({ text: made })
+      .where("tenant_id", "=", tenantId)
+      .where("project_id", projectId === null ? "is" : "=", projectId)
+      .where("owner", "=", owner)
+      .where("kind", "=", kind)
+      .where("name", "=", name)
       .execute();
     rows++;
   }
