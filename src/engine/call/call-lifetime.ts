@@ -57,7 +57,6 @@ export class CallLifetime implements BytesHolder {
     return this.#cancellation;
   }
 
-  /** `null` while the caller is not known. */
   /**
    * Takes a place among the calls in flight, and among those of the tenant. Throws `shutting_down`, `stale_snapshot` or
    * `gateway_overloaded`.

@@ -1,5 +1,6 @@
-// `x-gateway-explain: true` (promise 9.4): what the gateway would do with this call, and why. Nothing is sent, fetched,
-// looked up or exchanged, except for the lists of tools that tool servers keep.
+// `x-gateway-explain: true` (promise 9.4): what the gateway would do with this call, and why. Nothing is sent to its
+// provider, fetched, looked up or exchanged; tool servers are asked for their lists of tools, and guard services for their
+// verdicts, because both decide what would be sent.
 // docs/api.md describes the answer, field by field.
 import { explainedAccount } from "../../admission/limit-errors.ts";
 import type { ChatParams, ChatRequest } from "../../core/chat.ts";

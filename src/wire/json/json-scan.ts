@@ -4,7 +4,8 @@
 // and JSON.parse, which always follows, rejects the text.
 
 // Decides (the request): What if two members of a body have the same name? By: `findMembers`. Also:
-// `engine/request/parse.ts` (`parsedBody`). Rule: At the top level 400 `invalid_json`.
+// `engine/request/parse.ts` (`parsedBody`). Rule: 400 `invalid_json`, at
+// any depth of a request.
 import type { MemberSpan } from "../../core/request/request-source.ts";
 import { JsonError } from "./json-error.ts";
 import { decodedName, type LargeObjects, repeatsName } from "./json-names.ts";
