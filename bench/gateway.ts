@@ -8,7 +8,7 @@ import { NATIVE } from "./fronts.ts";
 import { MODEL, PROTOCOLS } from "./protocols.ts";
 import { onAnyCore, onCore } from "./process-stats.ts";
 import { ended, type Subject } from "./subject.ts";
-import { gatewayCommand } from "../test/harness/gateway-program.ts";
+import { gatewayCommand, sourceCommandOf } from "../test/harness/gateway-program.ts";
 import { untilFound } from "../test/harness/until.ts";
 import { OPERATORS_KEY } from "./operators-key.ts";
 
@@ -19,6 +19,8 @@ export interface OwnSetup {
   /** A data folder with a token to call with, in place of an empty one. */
   readonly data?: { readonly folder: string; readonly token: string };
   readonly environment?: Readonly<Record<string, string>>;
+  /** The folder of another checkout, whose gateway is started in place of this one. */
+  readonly checkout?: string;
 }
 
 /** `folder` is an empty one for the gateway's data, log and configuration. With `core` null it may use every core. */
@@ -36,7 +38,8 @@ export async function startGateway(
   // so that it can be truncated between rows
   const log = openSync(logFile, "a");
   const data = own.data?.folder ?? join(folder, "data");
-  const command = [...gatewayCommand, "serve", "--port", "0", "--data", data, "--config", config];
+  const program = own.checkout === undefined ? gatewayCommand : sourceCommandOf(own.checkout);
+  const command = [...program, "serve", "--port", "0", "--data", data, "--config", config];
   const child = Bun.spawn(core === null ? onAnyCore(command) : onCore(core, command), {
     cwd: folder,
     env: cleanEnvironment(own.environment),

@@ -1,11 +1,11 @@
 // `npm run bench:steady`: what a call costs in the steady state, with a load and a provider that cost so little that
 // they do not limit the rate: wrk and nginx. nginx as a proxy of the same calls is the unit; both proxies run on one
 // core with all their threads, and take turns. Prints Markdown; --write puts it into README.md beside this file,
-// --minutes N shows in addition N minutes of plain calls at full rate, --only selects rows by their answers, and --quick
-// only shows that everything works.
+// --minutes N shows in addition N minutes of plain calls at full rate, --only selects rows by their answers, --against
+// <folder> measures the gateway of another checkout in turns with this one, and --quick only shows that everything works.
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, release, tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { figuresTable, withGeneratedPart } from "../docs/markdown.ts";
 import { CACHED_ANSWER, CACHED_STREAM, ROUTED_ANSWER } from "./answers.ts";
@@ -78,6 +78,8 @@ interface Measured {
   readonly row: Row;
   readonly nginx: Side & Alone;
   readonly ours: Side & Alone;
+  /** Of the gateway of the other checkout. */
+  readonly theirs: (Side & Alone) | null;
 }
 interface Memory {
   readonly atRestMb: number;
@@ -96,6 +98,7 @@ const { values: flags } = parseArgs({
     write: { type: "boolean", default: false },
     minutes: { type: "string", default: "0" },
     only: { type: "string" },
+    against: { type: "string" },
   },
 });
 await main(flags.quick ? QUICK : FULL, Number(flags.minutes));
@@ -145,6 +148,12 @@ async function measureAll(bench: Bench, pace: Pace, minutes: number): Promise<st
   const provider = await start(startNginxProvider(nginx, join(folder, "provider"), answers, cores.load));
   const proxy = await start(startNginx(nginx, join(folder, "proxy"), provider.port, cores.subject));
   const gateway = await start(startGateway(join(folder, "gateway"), provider.port, cores.subject));
+  const other =
+    flags.against === undefined
+      ? null
+      : await start(
+          startGateway(join(folder, "other"), provider.port, cores.subject, { checkout: resolve(flags.against) }),
+        );
   const pid = gateway.pids[0]!;
   await Bun.sleep(Math.min(2000, pace.restS * 1000));
   const atRestMb = residentMb(pid);
@@ -152,7 +161,7 @@ async function measureAll(bench: Bench, pace: Pace, minutes: number): Promise<st
   for (const [index, row] of chosen.entries()) {
     tell(`${row.label} ...`);
     rows.push(
-      await measureRow(bench, row, { proxy, gateway }, cores, {
+      await measureRow(bench, row, { proxy, gateway, other }, cores, {
         ...pace,
         ...(index === 0 && { warmUpS: pace.firstWarmUpS }),
       }),
@@ -172,22 +181,27 @@ async function measureAll(bench: Bench, pace: Pace, minutes: number): Promise<st
 async function measureRow(
   bench: Bench,
   row: Row,
-  { proxy, gateway }: { readonly proxy: Subject; readonly gateway: Subject },
+  { proxy, gateway, other }: { readonly proxy: Subject; readonly gateway: Subject; readonly other: Subject | null },
   cores: Cores,
   pace: Pace,
 ): Promise<Measured> {
-  const sides = [proxy, gateway].map((subject) => ({ subject, call: callOf(row, subject), rounds: [] as Side[] }));
+  const sides = [proxy, gateway, ...(other === null ? [] : [other])].map((subject) => ({
+    subject,
+    call: callOf(row, subject),
+    rounds: [] as Side[],
+  }));
   for (const { subject, call } of sides)
-    await load(bench, subject, call, cores, subject === gateway ? pace.warmUpS : Math.min(2, pace.warmUpS));
+    await load(bench, subject, call, cores, subject === proxy ? Math.min(2, pace.warmUpS) : pace.warmUpS);
   for (let round = 0; round < pace.rounds; round++)
     for (const { subject, call, rounds } of sides) rounds.push(await load(bench, subject, call, cores, pace.roundS));
-  const [nginx, ours] = sides.map(
-    ({ rounds }) => rounds.toSorted((one, other) => one.cpuMicros - other.cpuMicros)[rounds.length >> 1]!,
-  );
-  const alone: Alone[] = [];
-  for (const { call } of sides)
-    alone.push(await runWrk(bench.wrk, bench.folder, call, { connections: 1, seconds: pace.aloneS, core: cores.load }));
-  return { row, nginx: { ...nginx!, ...alone[0]! }, ours: { ...ours!, ...alone[1]! } };
+  const results: (Side & Alone)[] = [];
+  for (const { call, rounds } of sides) {
+    const median = rounds.toSorted((one, another) => one.cpuMicros - another.cpuMicros)[rounds.length >> 1]!;
+    const alone = { connections: 1, seconds: pace.aloneS, core: cores.load };
+    results.push({ ...median, ...(await runWrk(bench.wrk, bench.folder, call, alone)) });
+  }
+  const [nginx, ours, theirs = null] = results;
+  return { row, nginx: nginx!, ours: ours!, theirs };
 }
 
 function callOf({ answer, kind }: Row, subject: Subject): WrkCall {
@@ -240,8 +254,9 @@ function report(nginx: string, rows: readonly Measured[], memory: Memory, minute
         "alone p50, p99 µs: nginx",
         "Dragoman",
         "idle of the load's core",
+        ...(flags.against === undefined ? [] : ["the other checkout", "alone"]),
       ],
-      rows.map(({ row, nginx: unit, ours }) => [
+      rows.map(({ row, nginx: unit, ours, theirs }) => [
         row.label,
         figure(unit.cpuMicros, 1),
         figure(ours.cpuMicros, 1),
@@ -251,6 +266,7 @@ function report(nginx: string, rows: readonly Measured[], memory: Memory, minute
         pair(unit),
         pair(ours),
         `${figure(ours.idle * 100)} %`,
+        ...(theirs === null ? [] : [figure(theirs.cpuMicros, 1), pair(theirs)]),
       ]),
     ),
     targetTable(targetsOf(rows, memory), !flags.quick),

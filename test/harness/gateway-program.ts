@@ -9,14 +9,18 @@ export const projectFolder = resolve(import.meta.dir, "../..");
 /** The variable that names the executable to the processes of the tests. */
 export const PROGRAM_VARIABLE = "DRAGOMAN_TEST_PROGRAM";
 
-/** The command line of the gateway from its source, as bin/dragoman.mjs runs it, without a command. */
-export const sourceCommand: readonly string[] = [
-  process.execPath,
-  "--no-env-file",
-  `--config=${join(projectFolder, "bunfig.toml")}`,
-  "--no-install",
-  join(projectFolder, "src/main.ts"),
-];
+/** The command line of the gateway from the source of a checkout, as bin/dragoman.mjs runs it, without a command. */
+export function sourceCommandOf(folder: string): readonly string[] {
+  return [
+    process.execPath,
+    "--no-env-file",
+    `--config=${join(folder, "bunfig.toml")}`,
+    "--no-install",
+    join(folder, "src/main.ts"),
+  ];
+}
+
+export const sourceCommand: readonly string[] = sourceCommandOf(projectFolder);
 
 const builtProgram = ((): string | null => {
   const program = process.env[PROGRAM_VARIABLE];
