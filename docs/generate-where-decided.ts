@@ -79,7 +79,7 @@ export function whereDecidedPage(projectFolder: string): string {
 # Where it is decided
 
 Questions about what the gateway does, and the file that answers each. Paths are relative to \`src/\`; a name without a
-folder stands beside the file before it. Names in parentheses stand in the files of their row, which a test checks
+folder stands beside the file before it. Names in parentheses stand in the file before them, which a test checks
 (\`test/architecture/decisions-table.test.ts\`). How the parts fit together is in [ARCHITECTURE.md](../ARCHITECTURE.md).
 
 ${parts.join("\n\n")}

@@ -2,7 +2,7 @@
 // and uses no database.
 
 // Decides (who may call, and with what): When is a token refused as expired or revoked? By: `requireLive`. Rule: By
-// the snapshot, which follows the store within a second (`snapshot/source.ts`, `POLL_MS`).
+// the snapshot, which follows the store within a second (`POLL_MS` of `snapshot/source.ts`).
 import { GatewayError } from "../core/errors.ts";
 import type { AccessToken, TokenSecret } from "../core/identity.ts";
 import type { Snapshot } from "../core/snapshot.ts";

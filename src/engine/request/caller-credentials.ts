@@ -1,5 +1,5 @@
 // Credentials and provider settings that a request contains (they require `byo_endpoint`): `api_key`, `aws_*`,
-// `vertex_*`, `api_version`. resolve.ts decides which of them the target's provider accepts.
+// `vertex_*`, `api_version`. `engine/attempt/resolve-credential.ts` decides which of them the target's provider accepts.
 import type { CallerSettings } from "../../core/chat.ts";
 import { type CredentialForm, googleServiceAccount, type StoredCredential } from "../../core/configured/credential.ts";
 import { GatewayError } from "../../core/errors.ts";
