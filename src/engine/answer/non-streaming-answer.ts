@@ -16,6 +16,7 @@ import { asFunctionCall } from "../request/legacy-functions.ts";
 import { ANY_TEXT, NAMELESS_CALL } from "../stream/tool-call-deltas.ts";
 import { withOrderOf } from "../../core/request/turn-order.ts";
 import { isVendorField, strictAnnotations, strictFinishReason, strictLogprobs, strictUsage } from "./strict-fields.ts";
+import { summedUsage } from "../../accounting/summed-usage.ts";
 
 /** What an answer states about its call; it is the same in a non-streaming answer and in every chunk. */
 export interface AnswerFrame {
@@ -244,4 +245,34 @@ function wholeCalls(value: Json | undefined, frame: AnswerFrame, position: numbe
         },
       };
     });
+}
+
+export interface JoinedFigures extends AnswerFigures {
+  /** The usage of each upstream request. */
+  readonly parts: readonly { readonly usage: Usage; readonly isEstimated: boolean }[];
+}
+
+/**
+ * Joins the answers of one attempt, one for each upstream request. `estimate` is called for the usage of each answer that
+ * came without figures. Throws MalformedAnswer.
+ */
+export function joinedAnswer(
+  answers: readonly ChatAnswer[],
+  frame: AnswerFrame,
+  estimate: (generated: TokenTally) => Usage,
+): NonStreamingAnswer & JoinedFigures {
+  const wholes = answers.map((answer) => nonStreamingAnswer(answer, frame, estimate));
+  const parts = wholes.map(({ usage, usageEstimated }) => ({ usage, isEstimated: usageEstimated }));
+  if (wholes.length === 1) return { ...wholes[0]!, parts };
+  const merged = { ...mergedChoices(answers), usage: summedUsage(parts.map(({ usage }) => usage)) };
+  const usageEstimated = parts.some(({ isEstimated }) => isEstimated);
+  return { ...nonStreamingAnswer(merged, frame, estimate), usageEstimated, parts };
+}
+
+/** Merges answers in their order, without their usage. */
+function mergedChoices(answers: readonly ChatAnswer[]): ChatAnswer {
+  return {
+    ...answers[0]!,
+    choices: answers.flatMap(({ choices }, index) => choices.slice(0, 1).map((choice) => ({ ...choice, index }))),
+  };
 }

@@ -17,7 +17,7 @@ import type { AttemptRecorder } from "./attempt-recorder.ts";
 import { enterSlot } from "./target-slot.ts";
 import type { CachedAttempt } from "../cache/cached-attempt.ts";
 import { type CacheBypassed, type CacheUse, cacheUseAt } from "../cache/cache-use.ts";
-import { lookUp } from "../cache/look-up.ts";
+import { lookUp } from "../cache/cache-address.ts";
 import type { Call } from "../call/call.ts";
 import { encodedFor } from "./encode-attempt.ts";
 import type { FittedRequest } from "../fit/fit.ts";

@@ -1,20 +1,65 @@
-// The address of an answer in the response cache: a keyed hash of everything on which the answer may depend (promise
-// 13.4). Two requests that differ in anything that reaches the provider have different addresses.
+// Looks an attempt up in the response cache, once everything that would go out is known and before anything is sent: at the
+// address of its answer.
 
 // Decides (the response cache): When do two calls share an answer? By: `cacheAddress`. Rule: Everything that would go
 // out is the same, byte for byte, and so is the scope.
+import { isPending } from "../../core/maybe-promise.ts";
+import type { EncodedThere } from "../long-bodies/long-body-worker.ts";
+import type { Call } from "../call/call.ts";
+import type { Resolved } from "../plan/resolve-target.ts";
+import { CachedAttempt } from "./cached-attempt.ts";
+import type { CacheUse } from "./cache-use.ts";
 import type { ResponseCache } from "../../cache/response-cache.ts";
 import type { CacheScope } from "../../core/configured/cache.ts";
 import type { CallRecord } from "../../core/record/record.ts";
 import type { Credential, Target } from "../../core/target.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
 
+/**
+ * Waits for an equal call that is about to send its request, and takes over if that call leaves first. Throws the reason
+ * of the call's signal.
+ */
+export async function lookUp(
+  use: CacheUse,
+  encoded: EncodedThere,
+  { target }: Resolved,
+  route: string,
+  call: Call,
+): Promise<CachedAttempt> {
+  const { clock, credentials } = call.context;
+  const cache = call.context.cache!;
+  const { credential } = target;
+  const identity = credentialIdentity(credential, credential === null ? null : credentials.identityOf(credential));
+  const question = {
+    tenantId: call.record.tenantId ?? "",
+    key: cacheAddress(cache, call.record, use.scope, target, identity, encoded.request),
+    route,
+    maxAgeMs: use.maxAgeMs,
+    ttlMs: use.ttlMs,
+    reads: use.reads,
+  };
+  const asked = cache.lookUp(question, call.signal);
+  const found = isPending(asked) ? await call.clock.waiting(asked) : asked;
+  if ("begun" in found && !found.hasBegun) await call.clock.waiting(found.begun());
+  return new CachedAttempt({
+    cache,
+    question,
+    scope: use.scope,
+    encoded,
+    found,
+    nowMs: clock.now(),
+    onTakenOver: (recorded) => call.recorder.cached(recorded),
+  });
+}
+
 /** Changes with the meaning of an address or of what is kept there. */
 const VERSION = 1;
 
 type Asker = Pick<CallRecord, "operation" | "tenantId" | "projectId" | "userId" | "tokenId" | "stream">;
 
-/** `request` is what goes out, before it is signed; `credential` identifies the credential with which it is signed. */
+/**
+ * A keyed hash of everything on which the answer may depend (promise 13.4): two requests that differ in anything that reaches
+ * the provider have different addresses. `request` is what goes out, before it is signed; `credential` identifies the credential with which it is signed. */
 export function cacheAddress(
   cache: Pick<ResponseCache, "addressOf">,
   asker: Asker,
@@ -50,7 +95,7 @@ function sharers(scope: CacheScope, { projectId, userId, tokenId }: Asker): read
 }
 
 /** The parts of a credential that decide with which account a provider is called; the address does not reveal them. */
-export function credentialIdentity(credential: Credential | null, fingerprint: string | null): string {
+function credentialIdentity(credential: Credential | null, fingerprint: string | null): string {
   if (credential === null) return "";
   if (fingerprint !== null) return fingerprint;
   const { kind, secret, accessKeyId = "", sessionToken = "" } = credential;

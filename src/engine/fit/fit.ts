@@ -9,7 +9,7 @@
 // error if no target is left.
 // Decides (the request): What happens to `n` where a provider returns one choice? By: `callsFor`. Also:
 // `engine/attempt/upstream-requests.ts` (`sendRequests`). Rule: One upstream request for each choice; joined by
-// `engine/stream/fan-out.ts` or `engine/answer/joined-answer.ts`.
+// `engine/stream/fan-out.ts` or `joinedAnswer` of `engine/answer/non-streaming-answer.ts`.
 // Decides (the request): What keeps `parallel_tool_calls: false` where a provider has no switch for it? By:
 // `fitParams`. Also: by `FIRST_CALL_ALONE` of `core/capability.ts`. Rule: Calls beyond the first are left out of the
 // answer: in `engine/answer/non-streaming-answer.ts` (`wholeChoice`) and `engine/stream/vendor-repair.ts`

@@ -9,11 +9,10 @@ import type { JsonEdit } from "../../core/request/json-edit.ts";
 import { mayRunHosted } from "../../core/configured/hosted-tool.ts";
 import type { ParameterDisposition } from "../../core/record/record.ts";
 import type { ProviderSettings } from "../../core/snapshot.ts";
-import type { NativeForm, NativeOperation } from "../../providers/native-operation.ts";
+import type { NativeForm, NativeOperation, FeatureHeader } from "../../providers/native-operation.ts";
 import type { Provider } from "../../providers/provider.ts";
 import { type FitSettings, type FittedRequest, mayBeLeft } from "../fit/fit.ts";
 import { factsOf, type NativeFacts } from "./native-facts.ts";
-import { splitFeatures } from "./split-features.ts";
 import type { NativeTarget } from "./native-target.ts";
 
 /** Throws `permission_required` or `unsupported_parameter` with the path in the client's body. */
@@ -148,4 +147,34 @@ function isSet(value: Json | undefined): boolean {
 
 function indexIn(path: string): number {
   return Number(/\d+/.exec(path)![0]);
+}
+
+interface SplitFeatures {
+  /** The header as it goes out; empty where nothing is left of it. */
+  readonly header: string;
+  /** The features that were left out, as `x-gateway-dropped-params` names them. */
+  readonly left: readonly string[];
+}
+
+/**
+ * Splits the header in which a client lists features for one target: a feature that only its vendor's own platform has is
+ * left out elsewhere, unless the body uses it. Header and body go together, or neither does (promise 12.3). Returns null
+ * where the header goes out as it came.
+ */
+function splitFeatures(
+  value: string | null,
+  { name, foreign }: FeatureHeader,
+  { uses }: Pick<NativeFacts, "uses">,
+): SplitFeatures | null {
+  if (value === null) return null;
+  const listed = value.split(",").map((feature) => feature.trim());
+  const left = listed.filter((feature) => {
+    const found = foreign.find((one) => one.feature.test(feature));
+    return found !== undefined && !found.inBody.some(uses);
+  });
+  if (left.length === 0) return null;
+  return {
+    header: listed.filter((feature) => !left.includes(feature)).join(","),
+    left: left.map((feature) => `${name}.${feature.slice(0, 64)}`),
+  };
 }

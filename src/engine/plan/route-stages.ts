@@ -1,8 +1,23 @@
-// The stages of a route: its own targets, of which a request may name one that is attempted first.
-import type { Route, RouteTarget } from "../../core/configured/route.ts";
+// The stages of a route: its own targets, of which a request may name one that is attempted first; and those of fallbacks,
+// which a request or its route names, or to which a budget redirects calls. A fallback may be another route, which takes
+// the call over with fallbacks of its own.
+import {
+  type Route,
+  type RouteTarget,
+  DIRECT_ROUTE,
+  isConditional,
+  type RouteFallback,
+  directRoute,
+} from "../../core/configured/route.ts";
 import type { Origin, RouteStage, Serving } from "./candidate.ts";
 import { FOR_THE_CALL, type Verdict } from "./eligibility.ts";
-import { type Preparing, stageOf, verdictsOf } from "./stage.ts";
+import { type Preparing, stageOf, verdictsOf, withOnlyTarget } from "./stage.ts";
+import type { ChatRequest, EntryAuthor } from "../../core/chat.ts";
+import { GatewayError } from "../../core/errors.ts";
+import type { Principal } from "../../core/identity.ts";
+import { compileFallback } from "../../routing/compile-routes.ts";
+import { resolveRoute, contextWindowFallback, splitModel } from "../../routing/resolve-route.ts";
+import { atEntry, type Entry, requestForEntry } from "../fit/entry-request.ts";
 
 /**
  * A target that was requested in addition to the route is attempted first, and the others only as its fallbacks
@@ -38,4 +53,182 @@ function targetVerdicts(
   return requested !== null && verdicts.get(requested)!.isOutsideShare
     ? new Map(verdicts).set(requested, FOR_THE_CALL)
     : verdicts;
+}
+
+export class ServingRoute implements Serving {
+  readonly route: Route;
+  readonly request: ChatRequest;
+  readonly origin: Origin;
+  readonly #preparing: Preparing;
+  #policyStages: readonly RouteStage[] | null = null;
+
+  constructor(preparing: Preparing, route: Route, request: ChatRequest, origin: Origin) {
+    this.route = route;
+    this.request = request;
+    this.origin = origin;
+    this.#preparing = preparing;
+  }
+
+  contextWindowStage(target: RouteTarget): RouteStage | null {
+    return contextWindowStage(this.#preparing, this, target);
+  }
+
+  contentPolicyStages(): readonly RouteStage[] {
+    const { route, origin } = this;
+    return (this.#policyStages ??= route.contentPolicyFallbacks.flatMap((fallback) =>
+      fallbackStages(
+        { ...this.#preparing, entered: new Set([route.name]) },
+        this,
+        fallback,
+        route.contentPolicyFallbacks,
+        origin,
+      ),
+    ));
+  }
+}
+
+/** Returns the stages of the fallbacks that the request itself names, which its route does not cover. */
+export function callerFallbacks(preparing: Preparing, serving: Serving): readonly RouteStage[] {
+  const { fallbacks } = preparing.sent.options;
+  return fallbacks.flatMap((fallback) => {
+    try {
+      return entryStages(preparing, serving, fallback, { ...serving.origin, covered: false }, "caller");
+    } catch (thrown) {
+      throw atEntry(thrown, fallback.path, fallback.params);
+    }
+  });
+}
+
+/**
+ * Returns the stages to which a budget redirects calls. A name that does not exist is left out, because the caller is
+ * not at fault.
+ */
+export function redirectStages(preparing: Preparing, serving: Serving, redirect: string): readonly RouteStage[] {
+  try {
+    return entryStages({ ...preparing, entered: new Set() }, serving, compileFallback(redirect), {
+      ...serving.origin,
+      redirect,
+    });
+  } catch (thrown) {
+    if (thrown instanceof GatewayError) return [];
+    throw thrown;
+  }
+}
+
+const NO_STAGES: readonly RouteStage[] = [];
+
+export function routeFallbacks(preparing: Preparing, serving: Serving): readonly RouteStage[] {
+  const { route, origin } = serving;
+  // a route that the token may not name has no fallbacks, whatever they would be
+  if (
+    route.fallbacks.length === 0 ||
+    !(origin.covered || preparing.principal.restrictions?.permitsRoute(route.name) !== false)
+  )
+    return NO_STAGES;
+  return route.fallbacks.flatMap((fallback) => fallbackStages(preparing, serving, fallback, route.fallbacks, origin));
+}
+
+/** `list` is the one of the route in which the fallback stands. */
+function fallbackStages(
+  preparing: Preparing,
+  serving: Serving,
+  fallback: RouteFallback,
+  list: readonly RouteFallback[],
+  from: Origin,
+): readonly RouteStage[] {
+  if (!isConditional(fallback)) return entryStages(preparing, serving, fallback, from);
+  const { route } = serving;
+  const kind = list === route.fallbacks ? "fallbacks" : "content policy fallbacks";
+  const why = verdictsOf(preparing, route, list, kind).get(fallback)!.passedOver;
+  if (why === null) return entryStages(preparing, serving, fallback, from);
+  // a route that does not take over the call here may do so by a later fallback
+  return entryStages({ ...preparing, entered: new Set(preparing.entered) }, serving, fallback, {
+    ...from,
+    passedOver: from.passedOver ?? `the fallback is not for this call (${why})`,
+  });
+}
+
+/**
+ * A fallback is either one model, which the same route continues to serve, or another route, which takes the call over.
+ */
+function entryStages(
+  preparing: Preparing,
+  serving: Serving,
+  entry: Entry,
+  from: Origin,
+  author: EntryAuthor = "configuration",
+): RouteStage[] {
+  const {
+    call: { snapshot },
+    principal,
+  } = preparing;
+  const request = requestForEntry(serving.request, entry, author);
+  const { route, requested } = resolveRoute(
+    // the configuration names routes as such, and everything else in it is a model
+    { route: entry.route ?? (author === "caller" ? null : DIRECT_ROUTE), model: entry.model, modelList: null },
+    snapshot,
+    principal,
+    author === "caller" ? principal.restrictions : null,
+  );
+  const via = author === "configuration" ? from.via : route.name === DIRECT_ROUTE ? null : route.name;
+  const variant = Object.keys(entry.params).length === 0 ? from.variant : from.variant + JSON.stringify(entry.params);
+  const origin: Origin = { ...from, variant, via };
+  if (route.name !== DIRECT_ROUTE || entry.route !== null)
+    return takeoverStages(
+      preparing,
+      new ServingRoute(preparing, route, request, coveredBy(route, origin, principal)),
+      requested,
+    );
+  return [
+    stageOf(preparing, serving, {
+      request,
+      origin,
+      route: withOnlyTarget(serving.route, route.targets[0]!),
+      targets: route.targets,
+      label: route.targets[0]!.name,
+      group: {},
+    }),
+  ];
+}
+
+/** Returns the stages of a route that takes the call over, followed by its own fallbacks. */
+function takeoverStages(preparing: Preparing, serving: Serving, requested: RouteTarget | null): RouteStage[] {
+  const {
+    route,
+    origin: { variant, covered },
+  } = serving;
+  if (route.name === DIRECT_ROUTE) return routeStages(preparing, serving, requested, route.targets[0]!.name);
+  const place = variant === "" && !covered ? route.name : `${route.name} ${covered ? "covered" : ""} ${variant}`;
+  if (preparing.entered.has(place)) return [];
+  preparing.entered.add(place);
+  return [...routeStages(preparing, serving, requested, `route ${route.name}`), ...routeFallbacks(preparing, serving)];
+}
+
+function coveredBy({ name }: Route, origin: Origin, { restrictions }: Principal): Origin {
+  return !origin.covered && restrictions?.permitsWholeRoute(name) === true ? { ...origin, covered: true } : origin;
+}
+
+/**
+ * Returns the stage that follows when the request is longer than the context window of `target`: one model with a longer
+ * one, which the request or its route names.
+ */
+function contextWindowStage(preparing: Preparing, serving: Serving, target: RouteTarget): RouteStage | null {
+  const { route, request, origin } = serving;
+  const requested = contextWindowFallback(preparing.sent.options.contextWindowFallbacks, target);
+  const model = requested ?? contextWindowFallback(route.contextWindowFallbacks, target);
+  if (model === null) return null;
+  const [longer] = directRoute(splitModel(model, preparing.call.snapshot, "context_window_fallback_dict")).targets;
+  return stageOf(preparing, serving, {
+    request: requestForEntry(request, entryOf(model)),
+    // the caller's own map names models just as a request does
+    origin: requested === null ? origin : { ...origin, covered: false, via: null },
+    route: withOnlyTarget(route, longer!),
+    targets: [longer!],
+    label: longer!.name,
+    group: {},
+  });
+}
+
+function entryOf(model: string): Entry {
+  return { model, route: null, params: {} };
 }

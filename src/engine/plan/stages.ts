@@ -5,13 +5,12 @@ import type { ChatRequest } from "../../core/chat.ts";
 import type { Principal } from "../../core/identity.ts";
 import { DIRECT_ROUTE, type Route, type RouteMirror, routeOfCopies } from "../../core/configured/route.ts";
 import { resolveRoute, splitModel } from "../../routing/resolve-route.ts";
-import { requireNoHeaders } from "../fit/narrowed-headers.ts";
 import type { Origin, PlannedCall, RouteCandidate, RouteStage } from "./candidate.ts";
 import type { Verdict } from "./eligibility.ts";
-import { callerFallbacks, redirectStages, routeFallbacks, ServingRoute } from "./fallback-stages.ts";
 import { requireSomePermitted, requireTaken } from "./plan-refusals.ts";
-import { routeStages } from "./route-stages.ts";
+import { routeStages, callerFallbacks, redirectStages, routeFallbacks, ServingRoute } from "./route-stages.ts";
 import { type PassedOver, type Preparing, verdictsOf } from "./stage.ts";
+import { requireNoHeaders } from "../fit/caller-headers.ts";
 
 export interface Prepared {
   readonly stages: readonly RouteStage[];

@@ -3,7 +3,6 @@
 // the client of another form, and `native/native-patterns.ts` passes it on; how a template is made of an event that was
 // parsed is theirs, because they know different things of it.
 import type { TokenTally } from "../../accounting/estimate.ts";
-import { JudgedText } from "./judged-text.ts";
 import { StringScan } from "./string-scan.ts";
 
 /** What may differ: the inside of a JSON string that is not empty, digits, or the inside of a string without escapes. */
@@ -132,4 +131,35 @@ export class EventMatcher<Template extends EventTemplate> {
 
 function digitAt(text: string, at: number): number {
   return text.charCodeAt(at) - ZERO;
+}
+
+/**
+ * Judges whether events may pass as they came. Those that have arrived together are judged as one text, which nearly always
+ * passes; only where it does not is each event judged.
+ */
+class JudgedText {
+  readonly #passes: (text: string) => boolean;
+  #text = "";
+  /** `null` before it was asked. */
+  #passesWhole: boolean | null = null;
+
+  constructor(passes: (text: string) => boolean) {
+    this.#passes = passes;
+  }
+
+  /**
+   * Called before events of a text are judged, for the same text as often as the caller likes. The text is kept even
+   * where an equal one came before: the runtime compares a text with itself at once, but equal texts character by
+   * character.
+   */
+  begin(text: string): void {
+    if (text !== this.#text) this.#passesWhole = null;
+    this.#text = text;
+  }
+
+  /** Whether the event between two positions of the text may pass. */
+  passes(start: number, end: number): boolean {
+    this.#passesWhole ??= this.#passes(this.#text);
+    return this.#passesWhole || this.#passes(this.#text.slice(start, end));
+  }
 }

@@ -1,17 +1,21 @@
-// Prepares a request for a target by its way, with what all ways have in common: the guards on the answer, and the
-// credentials that reach what the request names at a vendor.
+// Prepares a request for a target by its way (a native request in a file of its own), with what all ways have in common:
+// the guards on the answer, and the credentials that reach what the request names at a vendor.
 import type { CacheMarks } from "../../core/configured/prompt-cache.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import { hasOwnMarks } from "../fit/cache-marks.ts";
-import type { FittedRequest } from "../fit/fit.ts";
+import { type FittedRequest, fitRequest, type TranslationReason } from "../fit/fit.ts";
 import { withheldLogprobs } from "../guards/guard-answer.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { nativeRequest } from "./native-request.ts";
-import { rawPrompts } from "./raw-prompts.ts";
-import { task } from "./task.ts";
-import { translatedConversation } from "./translated-conversation.ts";
-import { type AskedTarget, type Way, wayAt, type WayResult } from "./way.ts";
+import { type AskedTarget, type Way, wayAt, type WayResult, carrierPlaceOf, type SentReferences } from "./way.ts";
+import type { RawPromptRules, TaskRules, ChatRequest } from "../../core/chat.ts";
+import { fitRawPrompts } from "../fit/fit-raw-prompts.ts";
+import { rawPromptProvider, rawPromptsOf } from "../fit/raw-prompts.ts";
+import { isSetToSpeak } from "../native/native-target.ts";
+import { fitTask } from "../fit/fit-task.ts";
+import { type Target, targetName } from "../../core/target.ts";
+import { withOpenedRequest } from "../carriers/opened-request.ts";
 
 /** What would be sent to a target. */
 export interface ReadyTarget {
@@ -51,7 +55,7 @@ function preparedBy(way: Way, asked: AskedTarget): WayResult {
     case "raw_prompts":
       return rawPrompts(asked, way.rules);
     default:
-      return task(asked, way.rules);
+      return taskRequest(asked, way.rules);
   }
 }
 
@@ -81,5 +85,59 @@ function hasNoConversations({ provider: { label, tasks = {} }, target }: Resolve
     "invalid_request",
     `${label} has no conversations, so that ${JSON.stringify(target.model)} cannot be asked for one; it is asked for ${Object.keys(tasks).join(" and ")}.`,
     { param: "model" },
+  );
+}
+
+/** Prepares prompts that are no conversation, for the endpoint that takes them. Throws what `fitRawPrompts` throws. */
+function rawPrompts(asked: AskedTarget, rules: RawPromptRules): WayResult {
+  const { request, resolved, entry, operation, settings, principal } = asked;
+  const raw = rawPromptsOf(resolved.provider, resolved.target.model, isSetToSpeak(entry, operation));
+  const provider = rawPromptProvider(resolved.provider)(raw);
+  return {
+    resolved: { ...resolved, provider },
+    fitted: fitRawPrompts(request, { rules, raw }, provider, resolved.target, settings, principal),
+  };
+}
+
+/**
+ * Prepares a task, such as embeddings: there is no text in its answer that a guard could search. Throws what `fitTask`
+ * throws.
+ */
+function taskRequest({ request, resolved, settings, principal }: AskedTarget, rules: TaskRules): WayResult {
+  return { resolved, fitted: fitTask(request, rules, resolved.provider, resolved.target, settings, principal) };
+}
+
+/** Where a message carries the turn of another provider, which is left out where it means nothing. */
+const CARRIED = ".extra_content";
+
+/** What the translation of a request in another form still names; it has no place for the rest. */
+const STILL_NAMED: ReadonlySet<string> = new Set(["file_id", "container"]);
+
+/**
+ * Prepares a conversation in the form of the target's provider, whatever the form in which the client wrote it. Throws
+ * what `fitRequest` throws, and `unsupported_parameter`.
+ */
+function translatedConversation(asked: AskedTarget, reason: TranslationReason | null): WayResult {
+  const { resolved, settings, principal, carriers } = asked;
+  const { provider, target } = resolved;
+  const request = reason === null ? asked.request : withOpenedRequest(asked.request, carriers, carrierPlaceOf(asked));
+  requireOpenedServers(request, target);
+  const fitted = fitRequest(request, provider, target, settings, principal);
+  if (reason === null) return { resolved, fitted, references: referencesIn(fitted, null) };
+  return { resolved, fitted: { ...fitted, translated: reason }, references: referencesIn(fitted, STILL_NAMED) };
+}
+
+function referencesIn({ dropped }: FittedRequest, names: ReadonlySet<string> | null): SentReferences {
+  return { names, isSent: (path) => !(path.includes(CARRIED) && dropped.includes(`messages[]${CARRIED}`)) };
+}
+
+/** Throws `unsupported_parameter` where the tools of a caller's own server are left to the vendors of other targets. */
+function requireOpenedServers({ options, offered }: ChatRequest, target: Target): void {
+  const [server] = options.toolServers;
+  if (server === undefined || offered !== null) return;
+  throw new GatewayError(
+    "unsupported_parameter",
+    `${server.path}.server_url is called by the provider itself in this call, and ${targetName(target)} does not speak the operation. Register the tool server, or name a model that speaks it.`,
+    { param: `${server.path}.server_url` },
   );
 }

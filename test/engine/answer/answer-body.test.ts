@@ -1,7 +1,7 @@
 // The body of a long answer leaves in pieces.
 import { expect, test } from "bun:test";
-import { answerBody } from "../../../src/engine/answer/answer-body.ts";
 import { yieldToLoop } from "../../../src/core/concurrency/event-loop.ts";
+import { answerBody } from "../../../src/engine/answer/reply-non-streaming.ts";
 
 const MIB = 1024 * 1024;
 

@@ -8,9 +8,9 @@ import { replyConversation } from "../../../src/engine/reply-conversation.ts";
 import { translatedForm } from "../../../src/engine/request/translated-form.ts";
 import type { Untranslated } from "../../../src/core/chat.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
-import { CHAT_ANSWERS } from "../../../src/operations/chat/chat-answers.ts";
 import { nativeMessages } from "../../../src/operations/messages/native-answers.ts";
 import { type Stub, stubGateway, type StubOptions } from "../../harness/in-process.ts";
+import { CHAT_ANSWERS } from "../../../src/operations/chat/chat-completions.ts";
 
 const KNOWN = new Set(["model", "messages", "max_tokens", "stream", "tools", "temperature"]);
 
