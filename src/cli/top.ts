@@ -2,7 +2,7 @@
 // machine without a token, from elsewhere with an operator's token, or one with the permission `ops`.
 import type { Environment } from "../config/environment.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
-import { isObject, type Json, type JsonObject } from "../core/json.ts";
+import { isObject, type Json, type JsonObject, jsonIn } from "../core/json.ts";
 import { messageOf } from "../core/thrown.ts";
 import type { GatewayFlags } from "./admin/client.ts";
 import { printError, printLine } from "./output.ts";
@@ -128,7 +128,7 @@ async function readGateway(url: string, token: string | null, clock: Clock): Pro
     readPath(url, "/metrics", token),
     readPath(url, "/readyz?verbose", token),
   ]);
-  const body = parsed(standing.text);
+  const body = jsonIn(standing.text);
   if (!isObject(body) || !("status" in body) || !metrics.text.includes("dragoman_"))
     throw new Error(
       `The server at ${url} is not a Dragoman gateway. Set the gateway's address with --url or DRAGOMAN_URL.`,
@@ -152,19 +152,11 @@ async function readPath(url: string, path: string, token: string | null): Promis
   }
   // A gateway that is not ready still returns its state.
   if (status === 200 || (status === 503 && path !== "/metrics")) return { text };
-  throw new Error(refusalText(parsed(text), status, url));
+  throw new Error(refusalText(jsonIn(text), status, url));
 }
 
 function refusalText(body: Json | undefined, status: number, url: string): string {
   const error: JsonObject | null = isObject(body) && isObject(body["error"]) ? body["error"] : null;
   const message = typeof error?.["message"] === "string" ? error["message"] : `HTTP status ${status}`;
   return `The gateway at ${url} cannot be read: ${message}${status === 401 || status === 403 ? " From another machine `dragoman top` needs a token with the permission ops, or a personal token of an operator (DRAGOMAN_TOKEN or --token)." : ""}`;
-}
-
-function parsed(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return undefined;
-  }
 }

@@ -52,6 +52,9 @@ export interface Environment {
   get(name: string): string | undefined;
 }
 
+/** A name that a variable may have. */
+export const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
+
 /**
  * Copies the source, so that later changes have no effect. Throws ConfigurationError when a variable has an invalid
  * value.

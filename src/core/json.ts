@@ -15,8 +15,26 @@ export function isObject(value: unknown): value is JsonObject {
 }
 
 /** Whether a member stands in a body and is not null. */
-export function isSet(value: Json | undefined): value is Exclude<Json, null> {
+export function isSet<T>(value: T | null | undefined): value is T {
   return value !== undefined && value !== null;
+}
+
+export function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
+/** Whether a member says anything: it is neither null, an empty text nor an empty list. */
+export function isFilled(value: Json | undefined): boolean {
+  return isSet(value) && value !== "" && !(Array.isArray(value) && value.length === 0);
+}
+
+/** The value of a JSON text; undefined for a text that is none. */
+export function jsonIn(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
 }
 
 /** A RawNumber is the only object in a parsed body without a prototype. */
@@ -64,4 +82,36 @@ export function mergeObjects(
       );
   }
   return Object.fromEntries(merged);
+}
+
+/** Whether a text is the JSON of an object. */
+export function isJsonObject(text: string): boolean {
+  return isObject(jsonIn(text));
+}
+
+/** Sets a member, even one named `__proto__`, which an assignment would treat as the prototype. */
+export function setMember(members: Record<string, Json>, name: string, value: Json): void {
+  Object.defineProperty(members, name, { value, enumerable: true, configurable: true, writable: true });
+}
+
+/**
+ * Returns a number of characters that the JSON of a value has at least, without writing it; it stops to count where there
+ * are more than `most`.
+ */
+export function leastJsonLength(value: Json | undefined, most: number): number {
+  if (typeof value === "string") return value.length;
+  if (typeof value !== "object" || value === null) return 1;
+  let length = 2;
+  if (Array.isArray(value)) {
+    const items = value as readonly Json[];
+    for (let index = 0; index < items.length && length <= most; index++)
+      length += 1 + leastJsonLength(items[index], most);
+    return length;
+  }
+  const object = value as JsonObject;
+  for (const name in object) {
+    length += name.length + leastJsonLength(object[name], most);
+    if (length > most) break;
+  }
+  return length;
 }

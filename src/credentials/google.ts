@@ -3,7 +3,7 @@
 // and google-auth-library handles everything else, for operators only. Addresses in a credentials file are ignored.
 import { createPrivateKey, type KeyObject } from "node:crypto";
 import { googleServiceAccount, type StoredCredential } from "../core/configured/credential.ts";
-import { isObject, type Json, type JsonObject } from "../core/json.ts";
+import { isObject, type JsonObject, jsonIn } from "../core/json.ts";
 import { readCredentialFile } from "./credential-file.ts";
 import { ExchangeFault, type Issued, type TokenRequest } from "./token-exchange.ts";
 
@@ -69,12 +69,8 @@ export async function fileRequest(
 }
 
 function parsedFile(text: string, path: string): JsonObject {
-  try {
-    const file = JSON.parse(text) as Json;
-    if (isObject(file) && typeof file["type"] === "string") return file;
-  } catch {
-    // The error below covers this case.
-  }
+  const file = jsonIn(text);
+  if (isObject(file) && typeof file["type"] === "string") return file;
   throw new ExchangeFault(
     "unusable",
     `the file ${path} cannot be used: expected a JSON object with a type, such as service_account`,

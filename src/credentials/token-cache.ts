@@ -7,6 +7,7 @@ import type { Clock } from "../core/clock.ts";
 import type { Credential } from "../core/target.ts";
 import type { MaybePromise } from "../core/maybe-promise.ts";
 import type { Issued } from "./token-exchange.ts";
+import { untilOver } from "../core/concurrency/timeout.ts";
 
 interface Entry {
   issued: Issued | null;
@@ -99,22 +100,11 @@ export function openTokenCache(clock: Clock, max: number): TokenCache {
         entry.notBeforeMs = Number.NEGATIVE_INFINITY;
       }
       if (entry.pending === null && clock.monotonic() < entry.notBeforeMs) throw entry.fault;
-      return unlessCancelled(entry.pending ?? start(entry, make), signal);
+      return untilOver(entry.pending ?? start(entry, make), signal);
     },
     forget(key, credential) {
       const entry = entries.get(key);
       if (entry?.credential === credential) entry.issued = entry.credential = null;
     },
   };
-}
-
-/** Waits until the signal is aborted at the latest; the awaited work continues. */
-export function unlessCancelled<T>(promise: Promise<T>, signal: CancelSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const cancelled = (): void =>
-      reject(signal.reason instanceof Error ? signal.reason : new Error("the wait was cancelled"));
-    if (signal.aborted) return cancelled();
-    signal.addEventListener("abort", cancelled);
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", cancelled));
-  });
 }

@@ -3,7 +3,7 @@
 // message contains a secret.
 import type { Cancellation } from "../core/concurrency/cancellation.ts";
 import { withCancellation } from "../core/concurrency/timeout.ts";
-import { isObject, type Json, type JsonObject } from "../core/json.ts";
+import { isObject, type JsonObject, jsonIn } from "../core/json.ts";
 import { withoutSecrets } from "../core/text/redaction.ts";
 import { readDecoded } from "../wire/body-bytes.ts";
 import { type UpstreamClient, UpstreamFault } from "../wire/upstream.ts";
@@ -122,12 +122,8 @@ async function requestToken(
 type Answer = JsonObject;
 
 function parsed(text: string): Answer {
-  try {
-    const value = JSON.parse(text) as Json;
-    return isObject(value) ? value : {};
-  } catch {
-    return {};
-  }
+  const value = jsonIn(text);
+  return isObject(value) ? value : {};
 }
 
 /**

@@ -16,6 +16,7 @@ import {
 import { ConfigurationError, type ConfigurationProblem, MAX_PROBLEMS, type Path } from "../config/problem.ts";
 import { YAML_MISTAKES } from "../config/yaml-document.ts";
 import { shownPath } from "./shown-path.ts";
+import { jsonIn } from "../core/json.ts";
 
 const MAX_DEPTH = 64;
 /** Aliases can make a short file hold any number of values. */
@@ -78,15 +79,14 @@ export function parseForeignFile({ file, text: original, yaml }: ForeignText): F
   return { file, root, replaced: reading.replaced };
 }
 
+/** The error of a file with something else at `node` than another gateway has there. */
+export function refusalAt(file: string, { line, column, path }: ForeignNode, message: string): ConfigurationError {
+  return new ConfigurationError([{ file, line, column, path: shownPath(path), message }]);
+}
+
 /** YAML does not allow the tabs of JSON everywhere. Within texts of JSON there are none. */
 function isJson(text: string): boolean {
-  if (!/^\s*[[{]/.test(text)) return false;
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
+  return /^\s*[[{]/.test(text) && jsonIn(text) !== undefined;
 }
 
 function parsed(text: string, version: "1.1" | "1.2", lineCounter: LineCounter): Document.Parsed | null {

@@ -1,10 +1,9 @@
 // `x-mcp-header` in the schema of a tool: parameters that a client repeats in headers. A client leaves out a tool whose
 // annotations break the rules: https://modelcontextprotocol.io/specification/2026-07-28/basic/transports
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
+import { FIELD_NAME } from "../wire/http/http-request-encoding.ts";
 
 const ANNOTATION = "x-mcp-header";
-/** RFC 9110, 5.6.2. */
-const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const TYPES: ReadonlySet<Json | undefined> = new Set(["string", "integer", "boolean"]);
 /** Under these, a member is a schema by its name, and the name itself is no keyword. */
 const MAPS: ReadonlySet<string> = new Set([
@@ -25,7 +24,7 @@ export function hasValidHeaders(inputSchema: JsonObject): boolean {
     if (!isObject(schema)) return true;
     if (Object.hasOwn(schema, ANNOTATION)) {
       const name = schema[ANNOTATION];
-      if (!isReached || !isProperty || typeof name !== "string" || !HEADER_NAME.test(name)) return false;
+      if (!isReached || !isProperty || typeof name !== "string" || !FIELD_NAME.test(name)) return false;
       if (!TYPES.has(schema["type"]) || names.has(name.toLowerCase())) return false;
       names.add(name.toLowerCase());
     }

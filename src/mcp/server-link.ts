@@ -13,6 +13,7 @@ import { ToolFault } from "./faults.ts";
 import type { CallSlots } from "./call-slots.ts";
 import { readList } from "./tool-list.ts";
 import { readResult } from "./tool-results.ts";
+import { untilOver, withTimeout } from "../core/concurrency/timeout.ts";
 
 export interface LinkDependencies extends Omit<ConnectionDependencies, "onListChanged" | "onClosed"> {
   readonly slots: CallSlots;
@@ -262,18 +263,8 @@ export class ServerLink {
 
 /** Waits at most `timeoutMs`; the promise itself continues. */
 function until<T>(promise: Promise<T>, timeoutMs: number, signal: CancelSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stopped = (): void =>
-      reject(signal.reason instanceof Error ? signal.reason : new Error("the wait was cancelled"));
-    if (signal.aborted) {
-      promise.catch(() => undefined);
-      return stopped();
-    }
-    const timer = setTimeout(() => reject(new ToolFault("timeout", "no answer in time")), Math.max(0, timeoutMs));
-    signal.addEventListener("abort", stopped);
-    promise.then(resolve, reject).finally(() => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", stopped);
-    });
-  });
+  return untilOver(
+    withTimeout(promise, timeoutMs, () => new ToolFault("timeout", "no answer in time")),
+    signal,
+  );
 }

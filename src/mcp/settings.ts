@@ -4,12 +4,12 @@ import { z } from "zod";
 import { httpAddress } from "../config/http-address.ts";
 import { sentHeaders } from "../config/sent-headers.ts";
 import { SCOPE_ID } from "../config/sections.ts";
+import { VARIABLE } from "../config/environment.ts";
 
 const MAX_HEADERS = 50;
 /** Headers of the protocol. */
 const OWN_HEADERS = /^mcp-/i;
 const TOOL_NAME = /^[A-Za-z0-9_.*/-]{1,128}$/;
-const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 const WITHOUT_NUL = /^[^\0]*$/;
 const MAX_RESULT_BYTES = 64 * 1024 * 1024;
 

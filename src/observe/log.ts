@@ -17,7 +17,7 @@ import {
   type PromptCacheMiss,
   type PolicyOutcome,
 } from "../core/record/record.ts";
-import { toldPlan } from "../core/record/record-text.ts";
+import { toldPlan, unlessEmpty } from "../core/record/record-text.ts";
 import type { GuardServiceUse } from "../core/configured/outside-guard.ts";
 import type { ToolRun } from "../core/configured/tool.ts";
 import { memoizeBounded } from "../core/memoization.ts";
@@ -349,9 +349,6 @@ function cut(value: string, max: number): string {
 /** A provider's figure may be of any type; a value that is not a number is left out. */
 function number(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) ? value : undefined;
-}
-function unlessEmpty<T>(values: readonly T[]): readonly T[] | undefined {
-  return values.length === 0 ? undefined : values;
 }
 /** Callers choose the names and how many there are. */
 function boundedDispositions(

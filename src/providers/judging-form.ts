@@ -4,6 +4,7 @@ import type { GuardPlace, GuardServiceOptions } from "../core/configured/outside
 import type { Json } from "../core/json.ts";
 import type { Target } from "../core/target.ts";
 import type { UpstreamRequest } from "../wire/upstream.ts";
+import { isCount } from "./answers/token-count.ts";
 
 export interface ServiceQuestion {
   readonly texts: readonly string[];
@@ -52,15 +53,11 @@ export class NonsenseAnswer extends Error {}
  * one that is not in the text, or empty.
  */
 export function spanOfCodePoints(text: string, start: unknown, end: unknown): { start: number; end: number } {
-  if (!isPlace(start) || !isPlace(end) || start >= end)
+  if (!isCount(start) || !isCount(end) || start >= end)
     throw new NonsenseAnswer("has a finding whose start and end are not whole numbers in their order");
   const units = [start, end].map((points) => unitsOf(text, points));
   if (units.includes(-1)) throw new NonsenseAnswer("has a finding outside of its text");
   return { start: units[0]!, end: units[1]! };
-}
-
-function isPlace(value: unknown): value is number {
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 }
 
 /** Returns -1 for a place behind the end. */

@@ -35,11 +35,6 @@ export type ReservedWire =
 /** `[number of the reservation, units for each need]`; `null` leaves a need open. */
 export type SettledWire = readonly [id: number, used: readonly (number | null)[]];
 
-export interface AccountWire {
-  readonly rule: LimitRule;
-  readonly value: string;
-}
-
 export const statusWire = ({ limit, used, remaining, resetsAtMs }: AccountStatus): StatusWire => [
   limit,
   used,

@@ -1,6 +1,7 @@
 // The messages between the supervisor and its workers. Each kind has one direction.
 import type { ShippedPlace } from "../store/journal/ledger.ts";
-import type { AccountWire, ReadingWire, ReservedWire, ReserveWire, SettledWire } from "./limit-messages.ts";
+import type { Account } from "../core/configured/limit.ts";
+import type { ReadingWire, ReservedWire, ReserveWire, SettledWire } from "./limit-messages.ts";
 import type { NewEvent } from "../core/record/event.ts";
 import type { RefusalNews } from "../credentials/rotation.ts";
 import type { ProcessStanding } from "../http/standing.ts";
@@ -37,8 +38,8 @@ export type ToSupervisor = {
   readonly reserve: { readonly body: ReserveWire; readonly reply: ReservedWire };
   /** Ends needs of reservations. */
   readonly settle: { readonly body: readonly SettledWire[]; readonly reply: void };
-  readonly limit_status: { readonly body: AccountWire; readonly reply: ReadingWire };
-  readonly limit_first: { readonly body: AccountWire & { readonly mark: string }; readonly reply: boolean };
+  readonly limit_status: { readonly body: Account; readonly reply: ReadingWire };
+  readonly limit_first: { readonly body: Account & { readonly mark: string }; readonly reply: boolean };
   /** Replies when everything that was counted up to this message is kept, so that no other record of it is needed. */
   readonly limits_kept: { readonly body: null; readonly reply: null };
   /** Rows of calls, whose texts are in the bytes one after the other. */

@@ -1,7 +1,7 @@
 // Which of the tokens that a request presents counts: clients send one as `Authorization: Bearer`, as `x-api-key`, or
 // one of each, of which the other is meant for a provider (promise 12.1). The other is neither checked nor recorded.
 import { GatewayError } from "../../core/errors.ts";
-import { isObject, type Json } from "../../core/json.ts";
+import { isObject, jsonIn } from "../../core/json.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import { hasTokenForm } from "./access-token.ts";
 
@@ -33,10 +33,6 @@ export function presentedToken(headers: Headers, { logins }: Pick<Snapshot, "log
 /** Whether a text is a JWT that names one of the configured issuers. */
 function isOfIssuer(text: string, logins: Snapshot["logins"]): boolean {
   if (logins.length === 0 || !text.includes(".")) return false;
-  try {
-    const claims = JSON.parse(Buffer.from(text.split(".")[1] ?? "", "base64url").toString("utf8")) as Json;
-    return isObject(claims) && logins.some(({ issuer }) => issuer === claims["iss"]);
-  } catch {
-    return false;
-  }
+  const claims = jsonIn(Buffer.from(text.split(".")[1] ?? "", "base64url").toString("utf8"));
+  return isObject(claims) && logins.some(({ issuer }) => issuer === claims["iss"]);
 }

@@ -141,6 +141,6 @@ function sparseAttempt(attempt: Attempt): Sparse<Attempt> {
   };
 }
 
-function unlessEmpty<T>(values: readonly T[]): readonly T[] | undefined {
+export function unlessEmpty<T>(values: readonly T[]): readonly T[] | undefined {
   return values.length === 0 ? undefined : values;
 }

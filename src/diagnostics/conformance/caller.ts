@@ -8,6 +8,7 @@ import { isObject, type JsonObject } from "../../core/json.ts";
 import { type AccessToken, UNRESTRICTED } from "../../core/identity.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import { createSseParser } from "../../wire/sse.ts";
+import { textOrEmpty } from "../../providers/answers/sent-json.ts";
 
 export interface Choice {
   readonly text: string;
@@ -137,8 +138,8 @@ function assembled(events: readonly JsonObject[]): Pick<Came, "error" | "choices
   for (const event of events) {
     if (isObject(event["error"]))
       error = {
-        code: wordOf(event["error"]["code"] ?? event["error"]["type"]),
-        message: wordOf(event["error"]["message"]),
+        code: textOrEmpty(event["error"]["code"] ?? event["error"]["type"]),
+        message: textOrEmpty(event["error"]["message"]),
       };
     if (isObject(event["usage"]))
       usage = {
@@ -163,17 +164,13 @@ function assembled(events: readonly JsonObject[]): Pick<Came, "error" | "choices
 }
 
 function add(building: Building, message: JsonObject): void {
-  building.text += wordOf(message["content"]);
-  building.reasoning += wordOf(message["reasoning_content"]);
+  building.text += textOrEmpty(message["content"]);
+  building.reasoning += textOrEmpty(message["reasoning_content"]);
   ((message["tool_calls"] ?? []) as readonly JsonObject[]).forEach((call, position) => {
     const known = (building.calls[Number(call["index"] ?? position)] ??= { id: "", name: "", arguments: "" });
     const called = (call["function"] ?? {}) as JsonObject;
-    known.id += wordOf(call["id"]);
-    known.name += wordOf(called["name"]);
-    known.arguments += wordOf(called["arguments"]);
+    known.id += textOrEmpty(call["id"]);
+    known.name += textOrEmpty(called["name"]);
+    known.arguments += textOrEmpty(called["arguments"]);
   });
-}
-
-function wordOf(value: unknown): string {
-  return typeof value === "string" ? value : "";
 }

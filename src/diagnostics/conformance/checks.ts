@@ -1,7 +1,7 @@
 // The small calls of the conformance run, and what each answer has to satisfy. A check never depends on a model's
 // abilities: where an answer does, its form is checked and not its content.
 import type { Feature } from "../../core/capability.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, jsonIn } from "../../core/json.ts";
 import type { OperationName } from "../../core/operation.ts";
 import type { Came, Caller, Choice } from "./caller.ts";
 
@@ -128,7 +128,7 @@ function callsOf(name: string | null) {
     for (const call of calls) {
       if (call.id === "") return "a call has no id";
       if (name !== null && call.name !== name) return `${JSON.stringify(call.name)} was called`;
-      const input = parsed(call.arguments);
+      const input = jsonIn(call.arguments);
       if (!isObject(input)) return `the arguments are not a JSON object: ${call.arguments.slice(0, 60)}`;
       if (typeof input["city"] !== "string") return "the arguments do not match the schema";
     }
@@ -136,18 +136,10 @@ function callsOf(name: string | null) {
   };
 }
 
-function parsed(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return undefined;
-  }
-}
-
 const isJsonObject = (_: Came, { text }: Choice): string | null =>
-  isObject(parsed(text)) ? null : `the content is not a JSON object: ${text.slice(0, 60)}`;
+  isObject(jsonIn(text)) ? null : `the content is not a JSON object: ${text.slice(0, 60)}`;
 const fitsPlace = (_: Came, { text }: Choice): string | null => {
-  const value = parsed(text);
+  const value = jsonIn(text);
   return isObject(value) && typeof value["city"] === "string" && typeof value["country"] === "string"
     ? null
     : `the content does not match the schema: ${text.slice(0, 60)}`;

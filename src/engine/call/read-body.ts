@@ -11,7 +11,7 @@ import type { ServerLimits } from "../../core/snapshot.ts";
 import { joinedBytes } from "../../wire/body-bytes.ts";
 import { type BytesHolder, LEAST_HELD_BYTES } from "./held-bytes.ts";
 
-const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
+export const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 
 /** Whose bodies may be long. */
 export interface LongBodyCaller {

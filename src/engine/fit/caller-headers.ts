@@ -5,7 +5,7 @@
 // unknown fields: `engine/request/parse.ts` (`classify`).
 import type { ChatRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { describe, type JsonObject } from "../../core/json.ts";
+import { describe, type JsonObject, isSet } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import type { Provider } from "../../providers/provider.ts";
 import type { TokenRestrictions } from "../../core/identity.ts";
@@ -147,13 +147,9 @@ export function requireNoHeaders({ options, source }: ChatRequest, restrictions:
   if (options.baseUrl === null && Object.keys(options.headers).length > 0)
     throw refused(HEADERS.find((name) => source.members.has(name)) ?? "headers");
   for (const { path, params } of [...options.fallbacks, ...(options.modelList ?? [])]) {
-    const name = HEADERS.find((one) => isSet(params, one));
-    if (name !== undefined && !ADDRESSES.some((one) => isSet(params, one))) throw refused(`${path}.${name}`);
+    const name = HEADERS.find((one) => isSet(params[one]));
+    if (name !== undefined && !ADDRESSES.some((one) => isSet(params[one]))) throw refused(`${path}.${name}`);
   }
-}
-
-function isSet(params: JsonObject, name: string): boolean {
-  return params[name] !== undefined && params[name] !== null;
 }
 
 function refused(param: string): GatewayError {

@@ -3,7 +3,7 @@
 // Unchanged objects keep their identity, so that the caller's own text can be sent.
 import { withMembers } from "../../core/request/request-source.ts";
 import type { ChatRequest, ContentPart, Message, MessageRole, ToolCall } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, isFilled } from "../../core/json.ts";
 import { mappedList } from "../../core/request/mapped-list.ts";
 import type { ConversationMembers, Members } from "../../providers/conversation/conversation-members.ts";
 
@@ -83,7 +83,7 @@ const OF_MESSAGE: readonly string[] = ["role", "content"];
  */
 function fitReasoning(message: Message, fitted: JsonObject, members: ConversationMembers, left: Left): JsonObject {
   if (message.role !== "assistant") return fitted;
-  const there = REASONING.filter((name) => isGiven(fitted[name]));
+  const there = REASONING.filter((name) => isFilled(fitted[name]));
   if (there.length === 0 || isReasoningTaken(message, members)) return fitted;
   const without: Record<string, Json | undefined> = { ...fitted };
   for (const name of there) {
@@ -99,10 +99,6 @@ function isReasoningTaken(message: Message, { hasSignedReasoning, hasPlainReason
     (hasSignedReasoning === null || isSkeletonSigned(message) || hasSignedReasoning(message)) &&
     (hasPlainReasoning === null || hasPlainReasoning(message))
   );
-}
-
-function isGiven(value: Json | undefined): boolean {
-  return value !== undefined && value !== null && value !== "" && !(Array.isArray(value) && value.length === 0);
 }
 
 /** Counts the reasoning details of a skeleton as signed, because it has no values. */

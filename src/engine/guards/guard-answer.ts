@@ -12,6 +12,7 @@ import { guardName, type KindOf, mapTexts, namesAndNumbers } from "./guarded-val
 import { type PriorMatches, textGuard, type TextGuard } from "./text-guard.ts";
 import { isVendorField, SERVICE_TIERS } from "../answer/strict-fields.ts";
 import type { NonStreamingAnswer } from "../answer/non-streaming-answer.ts";
+import { SEALED } from "./guard-request.ts";
 
 function changes(guards: readonly GuardPolicy[]): boolean {
   return guards.some(({ mode }) => mode === "enforce");
@@ -25,8 +26,6 @@ export function withheldLogprobs(fitted: FittedRequest, guards: readonly GuardPo
     : { ...fitted, request: { ...request, warnings: [...request.warnings, "logprobs_withheld"] } };
 }
 
-/** Members with opaque bytes of a provider. */
-const SEALED: ReadonlySet<string> = new Set(["signature", "thought_signature", "encrypted_content"]);
 /** Members whose values name something or are a choice of the form, so that a mask would break what reads them. */
 const FIXED: ReadonlySet<string> = new Set(["id", "object", "type", "role", "format"]);
 /** Members whose values are words of the protocol, as a rule. */

@@ -2,7 +2,7 @@
 // members are marked as rewritten, so that no target gets the caller's original text of them (docs/decisions/0002).
 import type { ChatParams, ChatRequest, Message } from "../../core/chat.ts";
 import { heldPlace } from "../../core/request/held-member.ts";
-import { isObject, isRawNumber, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, isRawNumber, type Json, type JsonObject, jsonIn } from "../../core/json.ts";
 import { mappedList } from "../../core/request/mapped-list.ts";
 import { COMMON, FUNCTION_NAME, GATEWAY } from "../../core/params.ts";
 import { type SourcedMembers, withMembers } from "../../core/request/request-source.ts";
@@ -101,12 +101,7 @@ function isOfTool(role: Json | undefined): boolean {
  * decoded if its vendor takes tool results as values.
  */
 export function escapedJson(text: string): Json | undefined {
-  if (!text.includes("\\") || !/^\s*[{[]/.test(text)) return undefined;
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return undefined;
-  }
+  return text.includes("\\") && /^\s*[{[]/.test(text) ? jsonIn(text) : undefined;
 }
 
 /** Members that say how something is to be read or which thing is meant. Their values cannot be replaced. */
@@ -125,12 +120,12 @@ const FIXED: ReadonlySet<string> = new Set([
   "ttl",
 ]);
 /** Members with opaque bytes of a provider, which the provider must get back unchanged. */
-const OPAQUE: ReadonlySet<string> = new Set(["signature", "thought_signature", "encrypted_content"]);
+export const SEALED: ReadonlySet<string> = new Set(["signature", "thought_signature", "encrypted_content"]);
 /** Members that may contain a file, which may be text. */
 const FILES: ReadonlySet<string> = new Set(["url", "file_id", "file_data", "data"]);
 
 export const anyText: KindOf = (name, owner) =>
-  FILES.has(name) ? "file" : OPAQUE.has(name) ? opaque(owner[name]) : FIXED.has(name) ? "fixed" : "plain";
+  FILES.has(name) ? "file" : SEALED.has(name) ? opaque(owner[name]) : FIXED.has(name) ? "fixed" : "plain";
 
 /** Treats a value as opaque bytes, which are not searched, only if it is long and nothing but base64, or a carrier. */
 export function opaque(value: Json | undefined): TextKind {
@@ -247,6 +242,6 @@ export function guardedAdded(added: JsonObject, guard: TextGuard): JsonObject {
   };
 }
 const extraKind: KindOf = (name, owner) =>
-  FILES.has(name) ? "file" : OPAQUE.has(name) ? opaque(owner[name]) : "plain";
+  FILES.has(name) ? "file" : SEALED.has(name) ? opaque(owner[name]) : "plain";
 /** Skips the placeholder of a member that another thread holds. */
 const besideHeldKind: KindOf = (name, owner) => (heldPlace(owner[name]) === null ? extraKind(name, owner) : "skip");

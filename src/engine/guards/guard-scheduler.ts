@@ -17,7 +17,7 @@ import { judgedTexts, withVerdicts } from "./outside-verdicts.ts";
 import { priorMatches, textsOf } from "./guard-texts.ts";
 import type { SearchContext, GuardThreads } from "./guard-threads.ts";
 import { blockedError } from "../call/policy-violation.ts";
-import { openStreamAtServices } from "./judged-windows.ts";
+import { openStreamAtServices, NOTHING_FOUND } from "./judged-windows.ts";
 import type { StreamUnderGuards } from "./stream-under-guards.ts";
 import { charactersOf, GuardedChunks, splitChunk } from "./guarded-chunks.ts";
 
@@ -114,8 +114,6 @@ export class GuardScheduler {
 function hasService(guards: readonly GuardPolicy[]): boolean {
   return guards.some(({ guard }) => guard.service !== null);
 }
-
-const NOTHING_FOUND: Matches = { numbers: new Int32Array(), masks: [], unsearched: [] };
 
 /**
  * The most instructions of detectors that one search compiles in the serving thread: some 2 ms, or one long pattern.

@@ -2,7 +2,7 @@
 // now, and the rest at the end. It needs only the guards, and so it can run in any thread.
 import type { GuardFinding } from "../../guards/guarded-text.ts";
 import type { ChatChunk, ChunkChoice, ChunkDelta, ToolCallDelta } from "../../core/chat.ts";
-import { isObject, type JsonObject } from "../../core/json.ts";
+import { isObject, type JsonObject, isSet } from "../../core/json.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import { ANY_TEXT, calledIn, pieceOf } from "../stream/tool-call-deltas.ts";
 import { StreamGuard } from "./guard-answer.ts";
@@ -82,9 +82,9 @@ export class GuardedChunks {
       const text = delta[name];
       if (typeof text === "string") shown[name] = text === "" ? "" : this.#guard.take(textKey(choice, name), text);
     }
-    if (isPresent(delta.reasoning_details))
+    if (isSet(delta.reasoning_details))
       shown["reasoning_details"] = this.#guard.details(choice.index, delta.reasoning_details);
-    if (isPresent(delta.tool_calls)) shown["tool_calls"] = delta.tool_calls.map((call) => this.#takeCall(choice, call));
+    if (isSet(delta.tool_calls)) shown["tool_calls"] = delta.tool_calls.map((call) => this.#takeCall(choice, call));
     return shown as ChunkDelta;
   }
 
@@ -131,10 +131,6 @@ export class GuardedChunks {
     }
     return deltas;
   }
-}
-
-function isPresent<T>(value: T | null | undefined): value is T {
-  return value !== null && value !== undefined;
 }
 
 function textKey({ index }: Pick<GuardedChoice, "index">, name: string): string {

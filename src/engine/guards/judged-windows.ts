@@ -186,4 +186,5 @@ function openWholeTexts(guards: readonly GuardPolicy[], { asked, judge, failed }
   };
 }
 
-const NOTHING_FOUND = { numbers: new Int32Array(), masks: [], unsearched: [] };
+/** Of a text that was not searched. */
+export const NOTHING_FOUND = { numbers: new Int32Array(), masks: [], unsearched: [] };

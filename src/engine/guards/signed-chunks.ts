@@ -1,6 +1,6 @@
 // Chunks with signatures of reasoning: a signature ends its text, which then has to be judged as a whole.
 import type { ChatChunk, ChunkChoice, ReasoningDetail } from "../../core/chat.ts";
-import { isObject } from "../../core/json.ts";
+import { isObject, isText } from "../../core/json.ts";
 
 function detailsOf(chunk: ChatChunk): readonly ReasoningDetail[] {
   const choices: unknown = chunk.choices;
@@ -44,8 +44,4 @@ export function withSignaturesApart(chunk: ChatChunk): readonly ChatChunk[] {
     })),
   };
   return [texts, signatures];
-}
-
-function isText(value: unknown): boolean {
-  return typeof value === "string" && value !== "";
 }

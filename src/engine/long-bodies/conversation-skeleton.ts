@@ -1,8 +1,7 @@
 // A conversation without its texts: which members its messages, parts and tool calls have, by role and by type. It is
 // small, however long the conversation is.
 import type { ContentPart, Message, ToolCall } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { setMember } from "../../core/json-object.ts";
+import { isObject, type Json, type JsonObject, setMember } from "../../core/json.ts";
 
 /**
  * The most names for each kind of object. Further names are summed up as one, because fit-conversation.ts reports no

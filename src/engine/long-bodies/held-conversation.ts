@@ -15,10 +15,9 @@ import type {
 import { type MemberSpan, requestOfText, type RequestSource } from "../../core/request/request-source.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { parseBoundedJson } from "../../wire/json/json.ts";
-import type { Json, JsonObject } from "../../core/json.ts";
+import { type Json, type JsonObject, setMember } from "../../core/json.ts";
 import { FIELDS } from "../../core/params.ts";
 import { heldMember, heldPlace } from "../../core/request/held-member.ts";
-import { setMember } from "../../core/json-object.ts";
 import { skeletonOf } from "./conversation-skeleton.ts";
 import { webAddressIn } from "../attempt/addressed-block.ts";
 import { unansweredCalls } from "../tools/tool-turns.ts";

@@ -4,7 +4,7 @@
 import type { ChatRequest, Untranslated, WrittenRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
-import type { Json } from "../../core/json.ts";
+import { type Json, isSet } from "../../core/json.ts";
 import type { JsonEdit } from "../../core/request/json-edit.ts";
 import { mayRunHosted } from "../../core/configured/hosted-tool.ts";
 import type { ParameterDisposition } from "../../core/record/record.ts";
@@ -139,10 +139,6 @@ function hostedToolsLeft(
       { param: path, isWritten: true },
     );
   });
-}
-
-function isSet(value: Json | undefined): boolean {
-  return value !== undefined && value !== null;
 }
 
 function indexIn(path: string): number {

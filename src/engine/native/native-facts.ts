@@ -3,7 +3,7 @@
 // thread that serves calls.
 import type { HeldBody, NotedTool } from "../../core/request/held-body.ts";
 import type { WrittenRequest } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, isSet } from "../../core/json.ts";
 import type { ProviderSettings } from "../../core/snapshot.ts";
 import type { NativeForm, NativeOperation } from "../../providers/native-operation.ts";
 import { hasReasoning } from "../carriers/native-carriers.ts";
@@ -75,8 +75,4 @@ function notedTools({ tools }: JsonObject, form: NativeForm): readonly NotedTool
     const named = typeof type === "string" ? type.slice(0, MAX_TYPE) : null;
     return isHosted || privileged !== null ? [{ index, type: named, isHosted, privileged }] : [];
   });
-}
-
-function isSet(value: Json | undefined): boolean {
-  return value !== undefined && value !== null;
 }

@@ -1,12 +1,12 @@
 // What passes of a provider's response beside the answer, where the provider speaks the operation of the call: the
 // headers that its row lists, and its own refusal of the request (promises 12.3 and 12.6).
 import type { GatewayError, ErrorCode } from "../../core/errors.ts";
-import { isJsonObject } from "../../core/json-object.ts";
 import type { NativeOperation } from "../../providers/native-operation.ts";
 import type { Target } from "../../core/target.ts";
 import type { UpstreamResponse } from "../../wire/upstream.ts";
 import type { OpenAttempt } from "../attempt/run-attempt.ts";
 import { MAX_SEARCHED_CHARACTERS, redacted } from "../attempt/upstream-errors.ts";
+import { isJsonObject } from "../../core/json.ts";
 
 /** Agents read the wording of these, and change their next request by it. */
 const PASSED_STATUSES: ReadonlySet<number> = new Set([400, 413]);

@@ -1,7 +1,7 @@
 // Finds the ids of things that live at a vendor in what a client wrote: files, containers, vector stores, responses,
 // conversations, stored prompts, items of stored answers (promise 12.15).
 import type { ChatRequest } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, isFilled } from "../../core/json.ts";
 import type { VendorReference } from "../../core/request/vendor-reference.ts";
 import { EMPTY_REFERENCE_TYPES, REFERENCE_TYPES, VENDOR_ID_MEMBERS } from "../../providers/native-forms.ts";
 import { parseJson } from "../../wire/json/json.ts";
@@ -93,10 +93,6 @@ function visit(value: Json | undefined, path: string, found: VendorReference[]):
 function isEmpty(value: JsonObject): boolean {
   const contents = EMPTY_REFERENCE_TYPES.get(value["type"]);
   return contents !== undefined && isFilled(value["id"]) && !contents.some((name) => isFilled(value[name]));
-}
-
-function isFilled(value: Json | undefined): boolean {
-  return value !== undefined && value !== null && value !== "" && !(Array.isArray(value) && value.length === 0);
 }
 
 /** Where chat completions take an address in place of an id, the content is fetched like any other. */

@@ -3,7 +3,7 @@
 import type { CallerSettings } from "../../core/chat.ts";
 import { type CredentialForm, googleServiceAccount, type StoredCredential } from "../../core/configured/credential.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, jsonIn } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
 import { ADDRESS_WORD } from "../../core/target.ts";
 import { API_KEY } from "../../providers/credentials/credential-settings.ts";
@@ -103,19 +103,11 @@ function googleAccess(fields: Fields): CallerCredential | null {
     );
   if (token !== null) return { stored: { kind: "token", secret: token, ...FROM_CALLER }, field: "vertex_access_token" };
   if (account === undefined) return null;
-  const file = typeof account === "string" ? parsedJson(account) : account;
+  const file = typeof account === "string" ? jsonIn(account) : account;
   const parsed = isObject(file)
     ? googleServiceAccount(file)
     : 'the JSON of a service account\'s key file, with the type "service_account"';
   if (typeof parsed === "string")
     throw new GatewayError("invalid_request", `vertex_credentials must be ${parsed}.`, { param: "vertex_credentials" });
   return { stored: { ...parsed, ...FROM_CALLER }, field: "vertex_credentials" };
-}
-
-function parsedJson(text: string): JsonObject | null {
-  try {
-    return JSON.parse(text) as JsonObject;
-  } catch {
-    return null;
-  }
 }

@@ -8,9 +8,8 @@ import type { RequestedToolServer, CallOptions, ChatParams, ChatRequest, Request
 import { type BodyBounds, LEAST_BODY_BOUNDS } from "../../core/request/body-bounds.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Permission } from "../../core/identity.ts";
-import { isObject, isRawNumber, type Json, type JsonObject, mergeObjects } from "../../core/json.ts";
+import { isObject, isRawNumber, type Json, type JsonObject, mergeObjects, setMember } from "../../core/json.ts";
 import { COMMON, FIELDS, GATEWAY } from "../../core/params.ts";
-import { setMember } from "../../core/json-object.ts";
 import { parseJsonObject } from "../../wire/json/json.ts";
 import { JsonError } from "../../wire/json/json-error.ts";
 import { jsonBounds, requireShortNames, unreadableBody } from "./bounded-body.ts";

@@ -3,7 +3,7 @@
 // kept as a pattern: the provider's event and the client's, both without the text. An event that fits a pattern to the
 // last character is written as the pattern says, with its own text. Every other event is parsed.
 import type { ChatChunk, ChunkDelta } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, jsonIn } from "../../core/json.ts";
 import type { EventPasses, StreamDecoder } from "../../providers/stream-decoder.ts";
 import { type SseEvent, textOfEvent } from "../../wire/sse.ts";
 import { isVendorField } from "../answer/strict-fields.ts";
@@ -121,7 +121,7 @@ export class EventPatterns {
     const withText = marked(data, piece, TEXT);
     const whole = withText === null || padding === null ? withText : marked(withText, padding, PADDING);
     if (whole === null) return null;
-    if (!this.#isMarked(parsed(whole), padding === null ? null : (padded ?? decoder.padding!))) return null;
+    if (!this.#isMarked(jsonIn(whole) ?? null, padding === null ? null : (padded ?? decoder.padding!))) return null;
     const marks = (padding === null ? [TEXT] : [TEXT, PADDING]).toSorted((a, b) => whole.indexOf(a) - whole.indexOf(b));
     const literals = literalsOf(textOfEvent({ event, data: whole }), marks);
     const written = this.#parts.normalizer.preview({
@@ -155,15 +155,6 @@ function shownEvent(literals: readonly string[], padding: string, piece: string)
   return literals.length === 2
     ? literals[0]! + piece + literals[1]!
     : literals[0]! + padding + literals[1]! + piece + literals[2]!;
-}
-
-/** Returns `null` for a text that is not JSON. */
-function parsed(text: string): Json {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return null;
-  }
 }
 
 /** Returns the member of the chunk's only delta that is its piece of text. */
@@ -200,7 +191,7 @@ function marked(text: string, value: string, mark: string): string | null {
 
 /** Returns what a member of an event is that pads it; `null` where it has none. */
 function paddingIn(data: string, name: string | undefined): string | null {
-  const event = name === undefined ? null : parsed(data);
+  const event = name === undefined ? null : jsonIn(data);
   const padding = isObject(event) ? event[name!] : undefined;
   return typeof padding === "string" ? padding : null;
 }

@@ -1,7 +1,7 @@
 // The tool calls of one choice of a stream: which call a delta continues, and its strict form: a dense index, id, type
 // and name once, arguments as text (docs/clients.md, S9 to S11).
 import type { ToolCallDelta } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, jsonIn } from "../../core/json.ts";
 import { MalformedAnswer } from "../../providers/upstream-failure.ts";
 
 /** The type of calls of tools that take any text. */
@@ -151,12 +151,7 @@ export function addDelta(call: CallState, delta: ToolCallDelta): string {
 export function isWholeCall({ name, argumentText, takesText }: CallState): boolean {
   if (takesText) return name !== "";
   if (name === "" || argumentText.length > MAX_KEPT_ARGUMENTS) return false;
-  try {
-    JSON.parse(argumentText);
-    return true;
-  } catch {
-    return false;
-  }
+  return jsonIn(argumentText) !== undefined;
 }
 
 /** `used` holds the ids of the stream so far, because no two calls may share one. */

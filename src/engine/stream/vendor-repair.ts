@@ -16,7 +16,7 @@ import {
   type ToolCallDelta,
   type Usage,
 } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, isSet, isText } from "../../core/json.ts";
 import { MalformedAnswer } from "../../providers/upstream-failure.ts";
 import type { AnswerFrame } from "../answer/non-streaming-answer.ts";
 import { strictAnnotations, strictFinishReason, strictLogprobs, strictUsage } from "../answer/strict-fields.ts";
@@ -136,7 +136,7 @@ export class VendorRepair implements StreamStage {
   #addStrict(source: ChunkChoice): boolean {
     if (!isObject(source) || !isObject(source.delta)) return false;
     const { index, finish_reason: finish, native_finish_reason: native, logprobs } = source;
-    if (isPresent(finish) || isPresent(native) || isPresent(logprobs)) return false;
+    if (isSet(finish) || isSet(native) || isSet(logprobs)) return false;
     const choice = this.#bySource.get(index as number);
     if (choice === undefined || choice.index !== index) return false;
     const content = onlyContent(source.delta);
@@ -148,10 +148,9 @@ export class VendorRepair implements StreamStage {
 
   /** Counts a piece of arguments that needs no repair. Returns false for any other delta of a call. */
   #addArguments(choice: ChoiceState, delta: ToolCallDelta): boolean {
-    if (!isObject(delta) || isPresent(delta.id) || isPresent(delta.extra_content) || !isObject(delta.function))
-      return false;
+    if (!isObject(delta) || isSet(delta.id) || isSet(delta.extra_content) || !isObject(delta.function)) return false;
     const { name, arguments: text } = delta.function;
-    if (isPresent(name) || !isText(text)) return false;
+    if (isSet(name) || !isText(text)) return false;
     const call = choice.calls.findLast(({ sourceIndex: index }) => index === delta.index);
     if (call === undefined || call.index !== delta.index || call.extra !== undefined) return false;
     tally(this.generated, addDelta(call, delta));
@@ -279,14 +278,6 @@ function isNameless(call: CallState): boolean {
 
 function sourceIndex(index: number | undefined): number {
   return typeof index === "number" && Number.isInteger(index) && index >= 0 && index < MAX_CHOICES ? index : 0;
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === "string" && value !== "";
-}
-
-function isPresent(value: unknown): boolean {
-  return value !== null && value !== undefined;
 }
 
 /**

@@ -7,7 +7,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Message, ToolCall } from "../../core/chat.ts";
 import { asGatewayError, type ErrorCode } from "../../core/errors.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { type JsonObject, jsonIn } from "../../core/json.ts";
 import type {
   ReportedActivity,
   ToolActivity,
@@ -204,10 +204,5 @@ export const resultForModel: ResultWriter = (result, name) => {
 /** Servers repeat structured content as text, for clients that do not support structured content. */
 function repeats(line: string, structured: unknown): boolean {
   const first = line.trimStart()[0];
-  if (first === undefined || !'{["-0123456789tfn'.includes(first)) return false;
-  try {
-    return isDeepStrictEqual(JSON.parse(line), structured);
-  } catch {
-    return false;
-  }
+  return first !== undefined && '{["-0123456789tfn'.includes(first) && isDeepStrictEqual(jsonIn(line), structured);
 }

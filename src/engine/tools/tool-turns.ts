@@ -1,7 +1,6 @@
 // The conversation between rounds: the model's turn, the results of its calls, and behind all results their images.
 import type { ChatRequest, Message, ToolCall, UnansweredCall } from "../../core/chat.ts";
-import { isObject } from "../../core/json.ts";
-import { isJsonObject } from "../../core/json-object.ts";
+import { isObject, isJsonObject } from "../../core/json.ts";
 import type { NextRound, ToolOutcome } from "./tool-session.ts";
 
 /**

@@ -20,6 +20,20 @@ export const label = z
   .min(1)
   .max(100)
   .regex(/^[^\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]*$/u, "expected one line without control characters");
+export const amount = z
+  .union([z.number(), z.string()])
+  .meta({ description: "A count, or for money US dollars as decimal text." });
+/** A number in a query or a path. */
+export const wholeNumber = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
+/** Of the calls that a simulation found to become otherwise. */
+export const traceIds = z.array(z.string()).meta({ description: "Some of these calls, the newest first." });
+const MOST_SIMULATED = 1000;
+export const simulatedCalls = z
+  .int()
+  .min(1)
+  .max(MOST_SIMULATED)
+  .default(MOST_SIMULATED)
+  .meta({ description: "How many calls, the newest." });
 export const time = z.iso.datetime().meta({ description: "Time in UTC." });
 export const percentiles = z
   .strictObject({ p50: z.int().nullable(), p95: z.int().nullable() })

@@ -6,7 +6,7 @@ import { hasRights, type LoggedIn, loggedInByIssuer } from "../../auth/logins/co
 import { ofUser } from "../../auth/identify.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { OPS } from "../../core/identity.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type JsonObject, jsonIn, isText } from "../../core/json.ts";
 import { messageOf } from "../../core/thrown.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import { addressOf, type Arrival } from "./arrival.ts";
@@ -149,17 +149,12 @@ function stateCookie(arrival: Arrival, value: string, maxAgeS: number): string {
 
 function pendingIn(headers: Headers, arrival: Arrival): Pending | null {
   const value = cookieValue(headers, stateName(arrival));
-  if (value === null) return null;
-  try {
-    const parsed = JSON.parse(Buffer.from(value, "base64url").toString("utf8")) as Json;
-    if (!isObject(parsed)) return null;
-    const { issuer, state, nonce, verifier, to } = parsed;
-    const words = [issuer, state, nonce, verifier, to].filter((word) => typeof word === "string" && word !== "");
-    if (words.length !== 5) return null;
-    return { issuer, state, nonce, verifier, to: ownPath(to as string, arrival) } as Pending;
-  } catch {
-    return null;
-  }
+  const parsed = value === null ? null : jsonIn(Buffer.from(value, "base64url").toString("utf8"));
+  if (!isObject(parsed)) return null;
+  const { issuer, state, nonce, verifier, to } = parsed;
+  return [issuer, state, nonce, verifier, to].every(isText)
+    ? ({ issuer, state, nonce, verifier, to: ownPath(to as string, arrival) } as Pending)
+    : null;
 }
 
 /** A page of the console, so that a link to a login leads nowhere else. */

@@ -3,12 +3,12 @@
 // https://www.w3.org/TR/fetch-metadata/
 import { GatewayError } from "../../core/errors.ts";
 import type { Arrival } from "./arrival.ts";
+import { JSON_TYPE } from "../../engine/call/read-body.ts";
 
 /** A page of another origin can send this header only after a preflight, which the gateway never answers. */
 export const OWN_HEADER = "x-gateway-console";
 const OWN_VALUE = "1";
 const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
-const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 
 /** Throws `console_refused`, or `unsupported_media_type`. */
 export function requireOwnPage(request: Request, { origin, refusal }: Arrival): void {

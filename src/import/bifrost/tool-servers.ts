@@ -6,8 +6,7 @@ import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { type Value, variable } from "../reference.ts";
 import { addressOf, secretOf, variableOf } from "./environment.ts";
-
-const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
+import { VARIABLE } from "../../config/environment.ts";
 
 export function importToolServers(mcp: ForeignNode | undefined, context: ImportContext): void {
   for (const node of mcp?.members.get("client_configs")?.items ?? []) importServer(node, context);

@@ -8,11 +8,11 @@ import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { type Reference, variable } from "../reference.ts";
 import { always } from "../report.ts";
+import { VARIABLE } from "../../config/environment.ts";
 
 const PREFIX = "os.environ/";
 /** What a program fills in before LiteLLM reads the file, such as envsubst. */
 const TEMPLATE = /^\$\{[A-Za-z_][A-Za-z0-9_]*(?::?-[^}]*)?\}$/;
-const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 
 /** A value for our configuration, and how it differs from the other one; `null` when it does not. */
 export interface Found {

@@ -7,10 +7,10 @@ import type { ImportContext } from "../gateway-import.ts";
 import { joined, type Value } from "../reference.ts";
 import { always } from "../report.ts";
 import type { EnvironmentTexts } from "./environment.ts";
+import { VARIABLE } from "../../config/environment.ts";
 
 const TRANSPORTS: Readonly<Record<string, string>> = { http: "streamable_http", sse: "sse", stdio: "stdio" };
 const MOST_DESCRIPTION = 500;
-const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 
 export function importToolServers(
   servers: ForeignNode | undefined,

@@ -1,15 +1,13 @@
 // Takes over presets of OpenRouter, as its API returns them, or the routing of one of its requests: a route for each,
 // whose targets go on being called through OpenRouter with the same preferences.
 // https://openrouter.ai/docs/guides/features/presets, https://openrouter.ai/docs/guides/routing/provider-selection
-import { ConfigurationError } from "../../config/problem.ts";
 import { MODEL_ID } from "../../providers/settings.ts";
 import { claimAsked } from "../asked-name.ts";
 import { textOf } from "../figures.ts";
-import { type ForeignNode, plainOf } from "../foreign-file.ts";
+import { type ForeignNode, plainOf, refusalAt } from "../foreign-file.ts";
 import type { GatewayImport, ImportContext } from "../gateway-import.ts";
 import { type Mapping, type Value, valueOf, variable } from "../reference.ts";
 import { looksLikeKey } from "../secret-shape.ts";
-import { shownPath } from "../shown-path.ts";
 import { parameterProblem } from "../target-parameters.ts";
 
 const FAMILY = "openrouter";
@@ -46,8 +44,8 @@ export const openrouter: GatewayImport = {
     );
     const [first] = presets;
     if (first === undefined || usable.length === 0)
-      throw refusal(
-        context,
+      throw refusalAt(
+        context.foreign.file,
         context.foreign.root,
         "expected a preset of OpenRouter as its API returns it, or a request with model, models or provider",
       );
@@ -77,14 +75,6 @@ function presetsOf(root: ForeignNode): readonly Preset[] {
         systemPrompt: version.members.get("system_prompt"),
       };
     });
-}
-
-function refusal(
-  { foreign: { file } }: ImportContext,
-  { line, column, path }: ForeignNode,
-  message: string,
-): ConfigurationError {
-  return new ConfigurationError([{ file, line, column, path: shownPath(path), message }]);
 }
 
 function importPreset({ node, config, slug, systemPrompt }: Preset, context: ImportContext): void {

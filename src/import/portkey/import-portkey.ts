@@ -1,12 +1,10 @@
 // Takes over a config of Portkey: one route, or a route for each model that its conditions name.
 // https://portkey.ai/docs/product/ai-gateway/configs
-import { ConfigurationError } from "../../config/problem.ts";
 import { claimAsked } from "../asked-name.ts";
 import { textOf, wordOf } from "../figures.ts";
-import type { ForeignNode } from "../foreign-file.ts";
+import { type ForeignNode, refusalAt } from "../foreign-file.ts";
 import type { GatewayImport, ImportContext } from "../gateway-import.ts";
 import type { Mapping, Value } from "../reference.ts";
-import { shownPath } from "../shown-path.ts";
 import { conditionOf, exclusive } from "./conditions.ts";
 import { type Leg, placesOf } from "./leg.ts";
 import { OF_THE_BODY, type Stages, stagesOf, under, withInherited } from "./plan.ts";
@@ -59,13 +57,9 @@ function configOf({ foreign: { file, root } }: ImportContext): ForeignNode {
         ? targets
         : targets?.items.find(({ kind }) => kind !== "mapping");
     if (wrong === undefined) return config;
-    throw refusal(file, wrong, "expected a list of targets, each a mapping");
+    throw refusalAt(file, wrong, "expected a list of targets, each a mapping");
   }
-  throw refusal(file, config, `this is no config of Portkey: it has none of ${MEMBERS.join(", ")}`);
-}
-
-function refusal(file: string, { line, column, path }: ForeignNode, message: string): ConfigurationError {
-  return new ConfigurationError([{ file, line, column, path: shownPath(path), message }]);
+  throw refusalAt(file, config, `this is no config of Portkey: it has none of ${MEMBERS.join(", ")}`);
 }
 
 function hasTarget(config: ForeignNode): boolean {

@@ -54,4 +54,4 @@ export function integrationGauges(registry: Registry, statuses: () => readonly I
   );
 }
 
-const SHED_REASONS = ["queue_full", "handover", "refused", "given_up", "thread_ended", "shutdown"] as const;
+export const SHED_REASONS = ["queue_full", "handover", "refused", "given_up", "thread_ended", "shutdown"] as const;

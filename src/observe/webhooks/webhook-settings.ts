@@ -15,7 +15,7 @@ const DEFAULT_ATTEMPTS = 10;
 export const MAX_ATTEMPTS = 20;
 
 /** The specification asks for 24 to 64 random bytes. */
-const SECRET = /^whsec_(?:[A-Za-z0-9+/]{4}){8,21}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|)$/;
+export const SECRET = /^whsec_(?:[A-Za-z0-9+/]{4}){8,21}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|)$/;
 
 export function newWebhookSecret(): string {
   return `whsec_${randomBytes(SECRET_BYTES).toString("base64")}`;

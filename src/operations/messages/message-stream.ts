@@ -3,7 +3,7 @@
 // https://platform.claude.com/docs/en/build-with-claude/streaming
 import type { StreamWriter } from "../../engine/stream/stream-writer.ts";
 import type { ChatChunk, ChunkDelta, ReasoningDetail, ToolCallDelta, Usage } from "../../core/chat.ts";
-import type { Json, JsonObject } from "../../core/json.ts";
+import { type Json, type JsonObject, isText } from "../../core/json.ts";
 import { MalformedAnswer } from "../../providers/upstream-failure.ts";
 import {
   type AnswerFacts,
@@ -270,8 +270,4 @@ export class MessageWriter implements StreamWriter {
     if (this.#waiting.length === 0) this.#waitingCharacters = 0;
     return out;
   }
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === "string" && value !== "";
 }

@@ -2,7 +2,7 @@
 import type { Json } from "../../core/json.ts";
 
 /** Sums of larger numbers would no longer be exact integers. */
-export function isCount(value: Json | undefined): value is number {
+export function isCount(value: unknown): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 }
 

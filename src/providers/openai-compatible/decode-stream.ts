@@ -2,7 +2,7 @@
 // Nearly every event is one piece of text, which costs no more here than its JSON.parse. The decoder keeps hardly any
 // state: the stream normalizer handles what has to hold over a whole stream.
 import type { ChatChunk, FinishReason } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, isSet } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { readErrorJson } from "../answers/error-body.ts";
 import { decoderAround, type StreamDecoder } from "../stream-decoder.ts";
@@ -66,14 +66,14 @@ function isDone(data: string): boolean {
 function isPlainText(chunk: OwnObject, { usageAt, reasoningField }: AnswerRow): boolean {
   const choices = chunk["choices"] as readonly OwnObject[] | undefined;
   if (!Array.isArray(choices) || choices.length !== 1) return false;
-  if (isPresent(chunk["usage"]) || chunk["error"] !== undefined) return false;
+  if (isSet(chunk["usage"]) || chunk["error"] !== undefined) return false;
   if (usageAt !== undefined && chunk[usageAt[0]] !== undefined) return false;
   const choice = choices[0] as OwnObject | null;
   return typeof choice === "object" && choice !== null && isTextChoice(choice, reasoningField);
 }
 
 function isTextChoice(choice: OwnObject, reasoningField: string | undefined): boolean {
-  if (isPresent(choice["finish_reason"]) || isPresent(choice["logprobs"])) return false;
+  if (isSet(choice["finish_reason"]) || isSet(choice["logprobs"])) return false;
   if (choice["text"] !== undefined || choice["usage"] !== undefined || choice["error"] !== undefined) return false;
   const delta = choice["delta"] as OwnObject | null | undefined;
   return typeof delta === "object" && delta !== null && isTextDelta(delta, reasoningField);
@@ -81,12 +81,8 @@ function isTextChoice(choice: OwnObject, reasoningField: string | undefined): bo
 
 function isTextDelta(delta: OwnObject, reasoningField: string | undefined): boolean {
   if (typeof delta["content"] !== "string" || delta["reasoning"] !== undefined) return false;
-  if (isPresent(delta["tool_calls"]) || isPresent(delta["function_call"])) return false;
+  if (isSet(delta["tool_calls"]) || isSet(delta["function_call"])) return false;
   return reasoningField === undefined || delta[reasoningField] === undefined;
-}
-
-function isPresent(value: Json | undefined): boolean {
-  return value !== undefined && value !== null;
 }
 
 /** Corrects a chunk in place. `data` is its text, for the descriptions of errors. */
@@ -111,7 +107,7 @@ function patchChoice(choice: OwnObject, rules: AnswerRules, data: string): void 
   delete choice["message"];
   delete choice["text"];
   patchMessage(delta, rules.row.reasoningField);
-  if (isPresent(choice["logprobs"])) patchLogprobs(choice);
+  if (isSet(choice["logprobs"])) patchLogprobs(choice);
 }
 
 /**
@@ -120,7 +116,7 @@ function patchChoice(choice: OwnObject, rules: AnswerRules, data: string): void 
  */
 function deltaOf({ delta, message, text }: JsonObject): OwnObject {
   if (isObject(delta))
-    return typeof text === "string" && !isPresent(delta["content"]) ? { ...delta, content: text } : delta;
+    return typeof text === "string" && !isSet(delta["content"]) ? { ...delta, content: text } : delta;
   if (isObject(message)) return message;
   return typeof text === "string" ? { content: text } : {};
 }

@@ -1,7 +1,7 @@
 // Decodes predictions and their streams: https://replicate.com/docs/reference/http and
 // https://replicate.com/docs/topics/predictions/streaming
 import type { ChatAnswer, ChatChunk, Usage } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, jsonIn, isText } from "../../core/json.ts";
 import { errorClassifier } from "../openai-compatible/errors.ts";
 import type { DecodeContext } from "../encoded-request.ts";
 import type { StreamDecoder } from "../stream-decoder.ts";
@@ -150,12 +150,6 @@ function ended(data: string): readonly ChatChunk[] {
 }
 
 function reasonOf(data: string): string | null {
-  try {
-    const parsed = JSON.parse(data) as Json;
-    return isObject(parsed) && typeof parsed["reason"] === "string" && parsed["reason"] !== ""
-      ? parsed["reason"]
-      : null;
-  } catch {
-    return null;
-  }
+  const parsed = jsonIn(data);
+  return isObject(parsed) && isText(parsed["reason"]) ? parsed["reason"] : null;
 }

@@ -3,7 +3,7 @@
 // behind its `__`. `then` begins the next round. Reading takes time in proportion to the length of the text, whatever
 // it contains.
 import type { Message } from "../../core/chat.ts";
-import { isObject, type JsonObject } from "../../core/json.ts";
+import { isObject, type JsonObject, jsonIn } from "../../core/json.ts";
 
 export interface PlannedCall {
   readonly name: string;
@@ -88,12 +88,7 @@ function stepsIn(text: string, nameOf: (asked: string) => string | undefined): r
 function argumentsAt(text: string, from: number): string | null {
   const near = text.slice(from, from + 2 * MAX_ARGUMENTS).trimStart();
   const json = near[0] === "{" ? balanced(near.slice(0, MAX_ARGUMENTS)) : null;
-  if (json === null) return null;
-  try {
-    return isObject(JSON.parse(json)) ? json : null;
-  } catch {
-    return null;
-  }
+  return json !== null && isObject(jsonIn(json)) ? json : null;
 }
 
 /** The text up to the brace that closes the first one, as JSON reads it: braces within strings do not count. */

@@ -17,7 +17,7 @@ import { openedDocument } from "./secret-fields.ts";
 import { StoreError } from "../store.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import { messageOf } from "../../core/thrown.ts";
-import { isJsonObject } from "../../core/json-object.ts";
+import { isJsonObject } from "../../core/json.ts";
 
 type Tx = Transaction<Schema>;
 type Table = "tenants" | "projects" | "users" | "access_tokens" | "resources";

@@ -106,7 +106,8 @@ const OWN_FIELDS: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
-const FIELD_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+/** RFC 9110, 5.6.2. */
+export const FIELD_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const ASCII_VALUE = /^[\t\x20-\x7e]*$/;
 const LATIN1_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 

@@ -11,9 +11,8 @@ import { AUDIT_WAYS } from "../../../store/records.ts";
 import { auditAsOfOperation } from "./audit-as-of.ts";
 import { auditRow, shownAudit } from "./audit-shapes.ts";
 import { type AdminOperation, reading } from "../operation.ts";
-import { chosenId, instant, isoOrNull, listed, listOf, pageOf, pageQuery, time } from "../schemas.ts";
+import { chosenId, instant, isoOrNull, listed, listOf, pageOf, pageQuery, time, wholeNumber } from "../schemas.ts";
 
-const number = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 const word = z.string().min(1).max(100).optional();
 const auditQuery = z.strictObject({
   ...pageQuery,
@@ -25,7 +24,7 @@ const auditQuery = z.strictObject({
   user_id: chosenId.optional(),
   via: z.enum(AUDIT_WAYS).optional(),
   session_id: word,
-  version: number.optional(),
+  version: wholeNumber.optional(),
   from: instant.optional().meta({ description: "Only rows at this time or later." }),
   to: instant.optional().meta({ description: "Only rows before this time." }),
 });
@@ -115,7 +114,7 @@ const verified = z
 
 const HASH = /^[0-9a-f]{64}$/;
 const knownHead = {
-  sequence: number.optional().meta({ description: "The number of a row whose hash was noted earlier." }),
+  sequence: wholeNumber.optional().meta({ description: "The number of a row whose hash was noted earlier." }),
   hash: z.string().regex(HASH, "expected 64 hexadecimal digits").optional().meta({ description: "Its hash then." }),
 };
 

@@ -20,12 +20,9 @@ import { CALL_SHAPE, findCall, listedCall, shownCall } from "./call-shapes.ts";
 import { type UsualCall, VERDICTS, type VerdictFacts, verdictOf } from "./call-verdict.ts";
 import type { AdminContents } from "../operation.ts";
 import type { AdminCalls } from "../report-reads.ts";
-import { iso, orNull, time } from "../schemas.ts";
+import { iso, orNull, time, amount } from "../schemas.ts";
 
 const count = z.int();
-const amount = z
-  .union([z.number(), z.string()])
-  .meta({ description: "A count, or for money US dollars as decimal text." });
 const calls = z.array(listedCall);
 
 const verdict = z

@@ -6,7 +6,7 @@ import type { Change, Version, VersionSummary } from "../../../store/records.ts"
 import { type AdminOperation, reading, writing } from "../operation.ts";
 import { rollBackTo, type RollBackContext } from "./rollback.ts";
 import { actor, auditedValue, shownActor } from "../audit/audit-shapes.ts";
-import { dryRunQuery, iso, listed, listOf, noteQuery, pageOf, pageQuery, time } from "../schemas.ts";
+import { dryRunQuery, iso, listed, listOf, noteQuery, pageOf, pageQuery, time, wholeNumber } from "../schemas.ts";
 
 export const change = z
   .strictObject({
@@ -32,7 +32,6 @@ const version = z.strictObject({ ...versionHead, changes: z.array(change) }).met
 const difference = z.strictObject({ from: z.int(), to: z.int(), changes: z.array(change) }).meta({ id: "Difference" });
 const rolledBack = z.strictObject({ rolled_back_to: z.int(), changes: z.array(change) }).meta({ id: "RolledBack" });
 
-const number = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 const versionNumber = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 
 export const shownChange = ({ action, kind, id, name, tenantId, projectId, before, after }: Change): JsonObject => ({
@@ -82,7 +81,7 @@ function versionOperations(reach: "tenant" | "project", context: RollBackContext
     summary: "Get a version with its changes",
     answer: version,
     run: async ({ place: at, params }, store) => {
-      const parsed = number.safeParse(params["id"]);
+      const parsed = wholeNumber.safeParse(params["id"]);
       const found = parsed.success ? await store.findVersion(parsed.data, at!) : null;
       if (found === null) throw nothingThere(`version ${params["id"]!} of the ${placeText(at!)}`);
       return { body: { ...shownHead(found), changes: found.changes.map(shownChange) } };
@@ -93,7 +92,7 @@ function versionOperations(reach: "tenant" | "project", context: RollBackContext
     path: `${base}/diff`,
     tag: "versions",
     summary: "Compare two versions; 0 stands for the state before the first",
-    query: z.strictObject({ from: number, to: number }),
+    query: z.strictObject({ from: wholeNumber, to: wholeNumber }),
     answer: difference,
     run: async ({ place: at, query: { from, to } }, store) => ({
       body: { from, to, changes: (await store.diffVersions(from, to, at!)).map(shownChange) },

@@ -10,20 +10,17 @@ import { type ConfiguredContext, findByIdOrName, fromFile } from "./configured-r
 import { requireStorable } from "./desired-document.ts";
 import { type AdminCall, type AdminOperation, apart, PLACES } from "../operation.ts";
 import { keptSimulations } from "../report-reads.ts";
-import { iso, isoOrNull, orNull, time } from "../schemas.ts";
-
-const MOST_CALLS = 1000;
+import { iso, isoOrNull, orNull, time, simulatedCalls, traceIds } from "../schemas.ts";
 
 const body = z
   .strictObject({
     policy: policySchema.optional().meta({ description: "The fields of the policy as they would become." }),
-    calls: z.int().min(1).max(MOST_CALLS).default(MOST_CALLS).meta({ description: "How many calls, the newest." }),
+    calls: simulatedCalls,
   })
   .meta({ id: "PolicySimulationRequest" });
 type Body = z.output<typeof body>;
 
 const count = z.int();
-const traceIds = z.array(z.string()).meta({ description: "Some of these calls, the newest first." });
 const verdicts = z
   .strictObject({
     allowed: count,

@@ -21,9 +21,8 @@ import { problemsError } from "../input.ts";
 import { type AdminCall, type AdminOperation, apart, PLACES } from "../operation.ts";
 import { keptSimulations } from "../report-reads.ts";
 import { projectsWithOwn, proposedRoute } from "./route-proposal.ts";
-import { iso, isoOrNull, orNull, percentiles, time } from "../schemas.ts";
+import { iso, isoOrNull, orNull, percentiles, time, simulatedCalls, traceIds } from "../schemas.ts";
 
-const MOST_CALLS = 1000;
 const MOST_FAULTS = 20;
 
 const body = z
@@ -32,13 +31,12 @@ const body = z
     faults: z.array(z.strictObject(FAULT_SHAPE)).max(MOST_FAULTS).default([]).meta({
       description: "What is wrong with targets during all of the calls, as in the file of `dragoman simulate`.",
     }),
-    calls: z.int().min(1).max(MOST_CALLS).default(MOST_CALLS).meta({ description: "How many calls, the newest." }),
+    calls: simulatedCalls,
   })
   .meta({ id: "RouteSimulationRequest" });
 type Body = z.output<typeof body>;
 
 const count = z.int();
-const traceIds = z.array(z.string()).meta({ description: "Some of these calls, the newest first." });
 const simulatedFailure = z
   .strictObject({ code: z.string(), calls: count, trace_ids: traceIds })
   .meta({ id: "SimulatedFailure" });

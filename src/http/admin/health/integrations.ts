@@ -11,10 +11,10 @@ import type { IntegrationStatus } from "../../../observe/integrations/integratio
 import type { DocumentDependencies } from "../configured/document-rule.ts";
 import { type AdminContext, type AdminOperation, PLACES, type Reach, reading } from "../operation.ts";
 import { isoOrNull, orNull, time } from "../schemas.ts";
+import { SHED_REASONS } from "../../../observe/metrics/integration-gauges.ts";
 
 const count = z.int();
 const STATES = ["delivering", "failing", "waiting", "disabled"] as const;
-const NOT_DELIVERED = ["queue_full", "handover", "refused", "given_up", "thread_ended", "shutdown"] as const;
 
 const figures = z
   .strictObject({
@@ -22,7 +22,7 @@ const figures = z
     failures: count.meta({ description: "Failed attempts, each of one batch." }),
     retries: count,
     queued: count.meta({ description: "Calls that wait to be delivered." }),
-    not_delivered: z.record(z.enum(NOT_DELIVERED), count).meta({
+    not_delivered: z.record(z.enum(SHED_REASONS), count).meta({
       description: "Calls that were not delivered, by reason, as in the metric `dragoman_integration_shed_total`.",
     }),
   })
@@ -99,7 +99,7 @@ const shownFigures = ({ sums }: IntegrationStatus): JsonObject => ({
   failures: sums.failures,
   retries: sums.retries,
   queued: sums.queued,
-  not_delivered: Object.fromEntries(NOT_DELIVERED.map((reason) => [reason, sums[reason]])),
+  not_delivered: Object.fromEntries(SHED_REASONS.map((reason) => [reason, sums[reason]])),
 });
 
 export function integrationOperations(

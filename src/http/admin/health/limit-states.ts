@@ -11,11 +11,8 @@ import type { Snapshot } from "../../../core/snapshot.ts";
 import type { CallScope, UsageDimension, UsageRow } from "../../../store/calls/calls.ts";
 import { type AdminOperation, PLACES, reading } from "../operation.ts";
 import { type AdminCalls, keptCalls } from "../report-reads.ts";
-import { iso, isoOrNull, time } from "../schemas.ts";
+import { iso, isoOrNull, time, amount } from "../schemas.ts";
 
-const amount = z
-  .union([z.number(), z.string()])
-  .meta({ description: "A count, or for money US dollars as decimal text." });
 const account = z
   .strictObject({
     value: z.string().nullable().meta({

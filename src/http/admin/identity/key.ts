@@ -8,13 +8,10 @@ import { PERMISSIONS, ROLES } from "../../../core/identity.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { Account, LimitRule } from "../../../core/configured/limit.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
-import { chosenId, iso, isoOrNull, time } from "../schemas.ts";
+import { chosenId, iso, isoOrNull, time, amount } from "../schemas.ts";
 
 const MAX_PROJECTS = 1000;
 
-const amount = z
-  .union([z.number(), z.string()])
-  .meta({ description: "A count, or for money US dollars as decimal text." });
 const limitStatus = z
   .strictObject({
     id: z.string(),

@@ -10,7 +10,7 @@ import type { AdminCall, Answer } from "../operation.ts";
 import { chosenId, etagField, etagOf, iso, isoOrNull, label, time } from "../schemas.ts";
 
 const MAX_RESTRICTIONS = 100;
-const PROJECT_ROLES = ["viewer", "developer", "maintainer"] as const;
+export const PROJECT_ROLES = ["viewer", "developer", "maintainer"] as const;
 export const STATES = ["live", "expired", "revoked"] as const;
 
 const name = label

@@ -21,8 +21,7 @@ import {
   time,
 } from "../schemas.ts";
 import { identityOperations, memberOf, NAME, type Thing } from "./identity-operations.ts";
-
-const PROJECT_ROLES = ["viewer", "developer", "maintainer"] as const;
+import { PROJECT_ROLES } from "./token-shapes.ts";
 
 const login = z
   .strictObject({

@@ -7,9 +7,7 @@ import {
   receiverAddress,
   receiverHeaders,
 } from "../integration-fields.ts";
-
-/** https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md#symmetric-signatures */
-const SECRET = /^whsec_(?:[A-Za-z0-9+/]{4}){8,21}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|)$/;
+import { SECRET } from "../../webhooks/webhook-settings.ts";
 
 export interface RecordsWebhookSettings extends IntegrationBase {
   readonly type: "webhook";

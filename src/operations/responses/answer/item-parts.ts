@@ -1,5 +1,5 @@
 // The items of an answer while they are written, and as they are in the response object.
-import type { Json, JsonObject } from "../../../core/json.ts";
+import { type Json, type JsonObject, jsonIn } from "../../../core/json.ts";
 import type { JsonProgress } from "../../../engine/stream/json-progress.ts";
 import { PARTS } from "../../../providers/responses/stream-grammar.ts";
 import { partJson } from "../part-members.ts";
@@ -163,7 +163,7 @@ export function customInput(text: string): string {
 }
 
 function objectOf(text: string): JsonObject {
-  const value = parsed(text);
+  const value = jsonIn(text);
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
 }
 
@@ -173,15 +173,7 @@ const MAX_WORD = 64;
 /** Whether the arguments of a call are complete. */
 export function isWhole(call: CallItem): boolean {
   const { text, progress } = call;
-  if (!progress.hasEnded) return text.length <= MAX_WORD && parsed(text) !== undefined;
-  call.isValid ??= parsed(text) !== undefined;
+  if (!progress.hasEnded) return text.length <= MAX_WORD && jsonIn(text) !== undefined;
+  call.isValid ??= jsonIn(text) !== undefined;
   return call.isValid;
-}
-
-function parsed(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return undefined;
-  }
 }

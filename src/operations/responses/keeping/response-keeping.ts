@@ -1,9 +1,8 @@
 // Keeps the response of a call, where the caller, the scopes and the guards allow it, and says in the headers whether and
 // until when it is kept (promise 12.8).
-import { leastJsonLength } from "../../../core/json-object.ts";
 import { KEEPING_BOUNDS, type KeptStore } from "../../../engine/keeping/kept-store.ts";
 import type { ReadyCall } from "../../../engine/operation.ts";
-import type { JsonObject } from "../../../core/json.ts";
+import { type JsonObject, leastJsonLength } from "../../../core/json.ts";
 import { isPending, type MaybePromise } from "../../../core/maybe-promise.ts";
 import { type ResponsesStore, settingsOf, type Snapshot } from "../../../core/snapshot.ts";
 import { parseJson } from "../../../wire/json/json.ts";

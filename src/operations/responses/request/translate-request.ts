@@ -2,7 +2,7 @@
 // docs/responses.md has the table of members for users.
 import type { Translation, Translator } from "../../../engine/request/translated-form.ts";
 import type { Advisory, Untranslated } from "../../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
+import { isObject, type Json, type JsonObject, isSet } from "../../../core/json.ts";
 import { invalid } from "../../../core/params.ts";
 import { type EarlierResponses, isEmptyReasoning, isReference, listedItems } from "../keeping/kept-responses.ts";
 import { repeatedMembers } from "./repeated-members.ts";
@@ -102,14 +102,14 @@ function translatedRequest(sent: JsonObject, earlier: EarlierResponses | null): 
   addToolsOfInput(before, tools, "previous_response_id");
   addToolsOfInput(input, tools, "input");
   const { choice, allowed } = translatedChoice(body["tool_choice"], tools, left);
-  const isOpen = EARLIER.some((name) => !isNothing(body[name]));
+  const isOpen = EARLIER.some((name) => isSet(body[name]));
   const { messages, origins, approved } = translatedInput(input, body["instructions"], { left, tools, isOpen, before });
   const keeps = earlier !== null && body["store"] !== false;
   noteMembers(body, left, keeps);
   const includes = translatedIncludes(body["include"], left);
   const hasDefaults = isObject(body["client_metadata"]);
   const chat: Record<string, Json> = { messages };
-  for (const name of SAME) if (!isNothing(body[name])) chat[name] = body[name]!;
+  for (const name of SAME) if (isSet(body[name])) chat[name] = body[name]!;
   checkMetadata(body["metadata"]);
   const offered = tools.tools;
   if (offered.length > 0) chat["tools"] = offered;
@@ -200,15 +200,11 @@ function listedServers(items: Json | readonly JsonObject[] | undefined): readonl
   );
 }
 
-function isNothing(value: Json | undefined): value is null | undefined {
-  return value === null || value === undefined;
-}
-
 /** Notes the members of the body that have no counterpart in a chat completion. */
 function noteMembers(body: JsonObject, left: UntranslatedParts, keeps: boolean): void {
   for (const name in body) {
     const value = body[name];
-    if (TRANSLATED.has(name) || isNothing(value)) continue;
+    if (TRANSLATED.has(name) || !isSet(value)) continue;
     if (ADVISORY.has(name)) left.always(name);
     else noteMember(name, value, left, keeps);
   }
@@ -269,7 +265,7 @@ function checkMetadata(metadata: Json | undefined): void {
 
 /** Limits count the bound, so that it has to be a whole number everywhere. */
 function translatedBound({ max_output_tokens: bound }: JsonObject, left: UntranslatedParts): JsonObject {
-  if (isNothing(bound)) return {};
+  if (!isSet(bound)) return {};
   const refusal = invalid("max_output_tokens", "an integer of at least 1", bound);
   if (typeof bound !== "number" || !Number.isInteger(bound) || bound < 0) throw refusal;
   if (bound === 0) left.invalid(refusal);
@@ -277,16 +273,16 @@ function translatedBound({ max_output_tokens: bound }: JsonObject, left: Untrans
 }
 
 function translatedText(text: Json | undefined, left: UntranslatedParts): JsonObject {
-  if (isNothing(text)) return {};
+  if (!isSet(text)) return {};
   if (!isObject(text)) throw invalid("text", "an object", text);
   const { format, verbosity, ...others } = text;
-  for (const name in others) if (!isNothing(others[name])) left.asked(`text.${name.slice(0, 64)}`);
-  if (!isNothing(verbosity) && typeof verbosity !== "string") throw invalid("text.verbosity", "a string", verbosity);
+  for (const name in others) if (isSet(others[name])) left.asked(`text.${name.slice(0, 64)}`);
+  if (isSet(verbosity) && typeof verbosity !== "string") throw invalid("text.verbosity", "a string", verbosity);
   return { ...translatedFormat(format, left), ...(typeof verbosity === "string" && { verbosity }) };
 }
 
 function translatedFormat(format: Json | undefined, left: UntranslatedParts): JsonObject {
-  if (isNothing(format)) return {};
+  if (!isSet(format)) return {};
   if (!isObject(format)) throw invalid("text.format", "an object with a type", format);
   const { type, name, schema, strict, description } = format;
   switch (type) {
@@ -297,9 +293,8 @@ function translatedFormat(format: Json | undefined, left: UntranslatedParts): Js
     case "json_schema": {
       if (typeof name !== "string" || name === "") throw invalid("text.format.name", "a name", name);
       if (!isObject(schema)) throw invalid("text.format.schema", "an object", schema);
-      if (!isNothing(strict) && typeof strict !== "boolean")
-        throw invalid("text.format.strict", "true or false", strict);
-      if (!isNothing(description) && typeof description !== "string")
+      if (isSet(strict) && typeof strict !== "boolean") throw invalid("text.format.strict", "true or false", strict);
+      if (isSet(description) && typeof description !== "string")
         throw invalid("text.format.description", "a string", description);
       const described = {
         ...(typeof description === "string" && { description }),
@@ -320,20 +315,20 @@ function translatedFormat(format: Json | undefined, left: UntranslatedParts): Js
 /** Reasoning is shown as a summary wherever the provider shows it. */
 /** `hasDefaults`: members may be those that a named client sends by itself. */
 function translatedReasoning(reasoning: Json | undefined, hasDefaults: boolean, left: UntranslatedParts): JsonObject {
-  if (isNothing(reasoning)) return {};
+  if (!isSet(reasoning)) return {};
   if (!isObject(reasoning)) throw invalid("reasoning", "an object", reasoning);
   const { effort, summary: _summary, generate_summary: _older, context, mode, ...others } = reasoning;
-  for (const name in others) if (!isNothing(others[name])) left.asked(`reasoning.${name.slice(0, 64)}`);
+  for (const name in others) if (isSet(others[name])) left.asked(`reasoning.${name.slice(0, 64)}`);
   if (context === "all_turns" && hasDefaults)
     left.deviating("reasoning.context", "default_model_settings", "has no counterpart at this provider");
-  else if (!isNothing(context) && context !== "auto") left.asked("reasoning.context");
-  if (!isNothing(mode) && mode !== "standard") left.asked("reasoning.mode");
-  if (!isNothing(effort) && typeof effort !== "string") throw invalid("reasoning.effort", "a string", effort);
+  else if (isSet(context) && context !== "auto") left.asked("reasoning.context");
+  if (isSet(mode) && mode !== "standard") left.asked("reasoning.mode");
+  if (isSet(effort) && typeof effort !== "string") throw invalid("reasoning.effort", "a string", effort);
   return typeof effort === "string" ? { reasoning_effort: effort } : {};
 }
 
 function translatedIncludes(include: Json | undefined, left: UntranslatedParts): ReadonlySet<string> {
-  if (isNothing(include)) return new Set();
+  if (!isSet(include)) return new Set();
   if (!Array.isArray(include)) throw invalid("include", "an array of strings", include);
   const found = new Set<string>();
   (include as readonly Json[]).forEach((value, index) => {
@@ -346,7 +341,7 @@ function translatedIncludes(include: Json | undefined, left: UntranslatedParts):
 }
 
 function translatedLogprobs(top: Json | undefined, isShown: boolean, left: UntranslatedParts): JsonObject {
-  if (!isNothing(top) && (typeof top !== "number" || !Number.isInteger(top) || top < 0 || top > 20))
+  if (isSet(top) && (typeof top !== "number" || !Number.isInteger(top) || top < 0 || top > 20))
     throw invalid("top_logprobs", "an integer from 0 to 20", top);
   const count = typeof top === "number" ? top : 0;
   if (!isShown) {

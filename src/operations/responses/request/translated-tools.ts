@@ -1,7 +1,7 @@
 // Translates tools to functions of chat completions: custom tools, the tools of namespaces and the client's search for
 // tools become functions with names that are valid and unique, and are restored in the answer.
 import { createHash } from "node:crypto";
-import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
+import { isObject, type Json, type JsonObject, isSet } from "../../../core/json.ts";
 import { FUNCTION_NAME, invalid } from "../../../core/params.ts";
 import { defaultedTool } from "./client-defaults.ts";
 import { type ClientTool, FREEFORM_TYPE } from "../request-memo.ts";
@@ -112,10 +112,10 @@ export class TranslatedTools {
   #addFunction(tool: JsonObject, place: Place): void {
     const { description, parameters, strict } = tool;
     const { path } = place;
-    if (!isNothing(description) && typeof description !== "string")
+    if (isSet(description) && typeof description !== "string")
       throw invalid(`${path}.description`, "a string", description);
-    if (!isNothing(parameters) && !isObject(parameters)) throw invalid(`${path}.parameters`, "an object", parameters);
-    if (!isNothing(strict) && typeof strict !== "boolean") throw invalid(`${path}.strict`, "true or false", strict);
+    if (isSet(parameters) && !isObject(parameters)) throw invalid(`${path}.parameters`, "an object", parameters);
+    if (isSet(strict) && typeof strict !== "boolean") throw invalid(`${path}.strict`, "true or false", strict);
     this.#noteOthers(tool, FUNCTION_MEMBERS, path);
     this.#put({ kind: "function", name: nameIn(tool, path), namespace: place.namespace?.name ?? null }, place, {
       ...describedBy(place, description),
@@ -127,9 +127,9 @@ export class TranslatedTools {
   #addCustom(tool: JsonObject, place: Place): void {
     const { description, format } = tool;
     const { path } = place;
-    if (!isNothing(description) && typeof description !== "string")
+    if (isSet(description) && typeof description !== "string")
       throw invalid(`${path}.description`, "a string", description);
-    if (!isNothing(format) && !isObject(format)) throw invalid(`${path}.format`, "an object", format);
+    if (isSet(format) && !isObject(format)) throw invalid(`${path}.format`, "an object", format);
     this.#noteOthers(tool, CUSTOM_MEMBERS, path);
     const grammar = isObject(format) ? grammarText(format) : null;
     const texts = [description, grammar].filter((text) => typeof text === "string" && text !== "");
@@ -163,7 +163,7 @@ export class TranslatedTools {
   /** The gateway runs the tools of these servers, as in chat completions. */
   #addServer(tool: JsonObject, path: string): void {
     const { connector_id: connector, server_label: label } = tool;
-    if (!isNothing(connector)) {
+    if (isSet(connector)) {
       this.#left.never(
         `${path}.connector_id`,
         "names a service that only its own provider reaches",
@@ -207,15 +207,11 @@ export class TranslatedTools {
 
   #noteOthers(tool: JsonObject, known: ReadonlySet<string>, path: string): void {
     for (const name in tool) {
-      if (known.has(name) || isNothing(tool[name])) continue;
+      if (known.has(name) || !isSet(tool[name])) continue;
       if (ADVISORY.has(name)) this.#left.always(`${path}.${name}`);
       else this.#left.asked(`${path}.${name}`);
     }
   }
-}
-
-function isNothing(value: Json | undefined): value is null | undefined {
-  return value === null || value === undefined;
 }
 
 function nameIn(tool: JsonObject, path: string): string {
