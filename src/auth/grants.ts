@@ -157,8 +157,8 @@ export function requireRoleWithin(own: Role, given: Role, param: string): void {
 export function requirePermissionsWithin(
   { caller, role: own }: { readonly caller: AdminCaller; readonly role: Role },
   given: readonly Permission[],
-  param: string,
 ): void {
+  const param = "permissions";
   if (given.includes(OPS) && !caller.isOperator)
     throw new GatewayError(
       "insufficient_role",
@@ -182,14 +182,13 @@ export function endOfTokensMadeBy({ token }: Pick<AdminCaller, "token">): number
 export function requireLifetimeWithin(
   { caller, nowMs }: { readonly caller: AdminCaller; readonly nowMs: number },
   days: number | null | undefined,
-  param: string,
 ): void {
   const endMs = endOfTokensMadeBy(caller);
   if (days == null || endMs === null || nowMs + days * DAY_MS <= endMs) return;
   throw new GatewayError(
     "invalid_request",
-    `${param}: what is made with a project token ends no later than that token, at ${new Date(endMs).toISOString()}. Leave ${param} out for a token that ends then, or make a longer one with a personal token.`,
-    { param },
+    `expires_in_days: what is made with a project token ends no later than that token, at ${new Date(endMs).toISOString()}. Leave expires_in_days out for a token that ends then, or make a longer one with a personal token.`,
+    { param: "expires_in_days" },
   );
 }
 

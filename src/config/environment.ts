@@ -99,8 +99,8 @@ export function readEnvironment(source: Readonly<Record<string, string | undefin
  * Whether the launcher (bin/runtime.mjs) has started this process. The variable is not among VARIABLES, because
  * operators do not set it.
  */
-export function isLaunched(source: Readonly<Record<string, string | undefined>> = process.env): boolean {
-  return source["DRAGOMAN_LAUNCHER"] !== undefined;
+export function isLaunched(): boolean {
+  return process.env["DRAGOMAN_LAUNCHER"] !== undefined;
 }
 
 /** How a worker finds the supervisor that started it. */
@@ -113,19 +113,14 @@ export interface WorkerIdentity {
 const WORKER = "DRAGOMAN_WORKER";
 
 /** `null` in a process that no supervisor has started. */
-export function workerIdentity(
-  source: Readonly<Record<string, string | undefined>> = process.env,
-): WorkerIdentity | null {
-  const [, id, channel] = /^([\w-]+):(.+)$/s.exec(source[WORKER] ?? "") ?? [];
+export function workerIdentity(): WorkerIdentity | null {
+  const [, id, channel] = /^([\w-]+):(.+)$/s.exec(process.env[WORKER] ?? "") ?? [];
   return id === undefined || channel === undefined ? null : { id, channel };
 }
 
 /** The environment of a worker: this process's own, without what belongs to its launcher. */
-export function workerEnvironment(
-  { id, channel }: WorkerIdentity,
-  source: Readonly<Record<string, string | undefined>> = process.env,
-): Readonly<Record<string, string | undefined>> {
-  const { DRAGOMAN_LAUNCHER: _launcher, NODE_CHANNEL_FD: _channel, ...own } = source;
+export function workerEnvironment({ id, channel }: WorkerIdentity): Readonly<Record<string, string | undefined>> {
+  const { DRAGOMAN_LAUNCHER: _launcher, NODE_CHANNEL_FD: _channel, ...own } = process.env;
   return { ...own, [WORKER]: `${id}:${channel}` };
 }
 

@@ -11,7 +11,7 @@ import { PROVIDER_FAMILIES } from "./provider-families.ts";
 export async function openConfiguration(
   { loaded, environment, log, closing }: Base,
   { store }: Storage,
-  isReported = true,
+  isReported: boolean,
 ): Promise<SnapshotSource> {
   const source = await openSnapshotSource({
     loaded,

@@ -22,7 +22,7 @@ export function encodedFor(
   fitted: ChatRequest,
   { provider, target }: Pick<Resolved, "provider" | "target">,
   call: Call,
-  part: TaskPart | null = null,
+  part: TaskPart | null,
   tellsPrompt = false,
 ): MaybePromise<EncodedThere> {
   const called = withClientHead(target, provider, fitted, call.clientHead);

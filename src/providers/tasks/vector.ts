@@ -57,7 +57,7 @@ function decodedBase64(text: string): Buffer {
 export function indexedVectors(
   list: Json | undefined,
   count: number,
-  read: (value: Json | undefined) => Vector = vectorOf,
+  read: (value: Json | undefined) => Vector,
 ): readonly Vector[] {
   const entries = Array.isArray(list) ? (list as readonly Json[]) : [];
   const vectors: Vector[] = [];

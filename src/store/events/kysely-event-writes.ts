@@ -103,7 +103,6 @@ export function deliveryWrites(work: Work): Pick<Writer, "redeliver" | "queueEve
     event: GatewayEvent,
     { webhookId, webhookName, tenantId, projectId }: Recipient,
     before: string | null,
-    after: string,
   ): void => {
     const shown = (state: string) => ({ webhook_id: webhookId, event_id: event.id, type: event.type, state });
     work.entries.push({
@@ -115,7 +114,7 @@ export function deliveryWrites(work: Work): Pick<Writer, "redeliver" | "queueEve
       tenantId,
       projectId,
       before: before === null ? null : shown(before),
-      after: shown(after),
+      after: shown("pending"),
       isChange: true,
     });
   };
@@ -127,13 +126,13 @@ export function deliveryWrites(work: Work): Pick<Writer, "redeliver" | "queueEve
         .set({ state: "pending", attempts: 0n, next_at_ms: toInteger(nowMs), ended_at_ms: null, lease: null })
         .where("id", "=", id)
         .execute();
-      entry("change", id, delivery.event, delivery, delivery.state, "pending");
+      entry("change", id, delivery.event, delivery, delivery.state);
     },
     async queueEvent(event, recipient) {
       const row = deliveryColumns(event.id, recipient, nowMs);
       await tx.insertInto("event").values(eventColumns(event, true)).execute();
       await tx.insertInto("webhook_delivery").values(row).execute();
-      entry("create", row.id, event, recipient, null, "pending");
+      entry("create", row.id, event, recipient, null);
       return row.id;
     },
   };

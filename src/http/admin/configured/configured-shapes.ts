@@ -107,7 +107,7 @@ function withoutHead(document: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(document).filter(([key]) => !HEAD_FIELDS.has(key)));
 }
 
-export const resourceAnswer = (resource: Resource, status: 200 | 201 = 200): Answer => ({
+export const resourceAnswer = (resource: Resource, status: 200 | 201): Answer => ({
   status,
   body: shownResource(resource),
   etag: etagOf(resource),

@@ -56,7 +56,7 @@ async function issued(
   status: 200 | 201,
   make: () => Promise<IssuedToken>,
 ): Promise<Answer> {
-  const { id, text } = await withLifetime("expires_in_days", make);
+  const { id, text } = await withLifetime(make);
   const kept = await writer.findToken(id);
   if (kept === null) throw nothingThere(`access token ${id}`);
   const repeated = { ...shownToken(kept, call.nowMs), token: null };
@@ -87,7 +87,7 @@ type Giving = Pick<AdminCall<unknown, unknown>, "caller" | "role" | "place" | "n
 /** The holder of a token's secret has all its rights, so the rights have to lie within those of the caller. */
 async function requireWithin(call: Giving, store: Reader, rights: Rights): Promise<void> {
   if (rights.role !== null) requireRoleWithin(call.role, rights.role, "role");
-  requirePermissionsWithin(call, rights.permissions, "permissions");
+  requirePermissionsWithin(call, rights.permissions);
   requireRestrictionsWithin(call.caller.token, rights);
   if (rights.userId === null) return;
   if ((await store.findUser(rights.userId))?.isOperator === true) requireOperator(call.caller, "user_id");
@@ -99,12 +99,12 @@ async function requireWithin(call: Giving, store: Reader, rights: Rights): Promi
 }
 
 /** Once the form of a request is valid, only the lifetime of the token can be wrong. */
-export async function withLifetime<T>(param: string, rule: () => Promise<T>): Promise<T> {
+export async function withLifetime<T>(rule: () => Promise<T>): Promise<T> {
   try {
     return await rule();
   } catch (thrown) {
     if (thrown instanceof GatewayError || thrown instanceof StoreError || !(thrown instanceof Error)) throw thrown;
-    throw new GatewayError("invalid_request", thrown.message, { param, cause: thrown });
+    throw new GatewayError("invalid_request", thrown.message, { param: "expires_in_days", cause: thrown });
   }
 }
 
@@ -252,7 +252,7 @@ export async function permittedRequest(
     ipRanges: body.ip ?? [],
   };
   await requireWithin(call, store, rights);
-  requireLifetimeWithin(call, body.expires_in_days, "expires_in_days");
+  requireLifetimeWithin(call, body.expires_in_days);
   return {
     ...rights,
     name: body.name,
@@ -327,7 +327,7 @@ function rotationOfToken({ word, base, what }: TokenPath): AdminOperation {
       if (current.revokedAtMs !== null)
         throw new GatewayError("conflict", "The access token is revoked, which cannot be undone. Create a new one.");
       const { overlap_minutes: minutes, expires_in_days: expires } = call.body;
-      requireLifetimeWithin(call, expires, "expires_in_days");
+      requireLifetimeWithin(call, expires);
       const options = {
         overlapMs: minutes == null ? null : minutes * 60_000,
         expiresInDays: expires ?? null,

@@ -17,7 +17,7 @@ const AWAY: Readonly<Record<string, string>> = {
 };
 
 /** `param` is the part of the request that a rejection concerns, when only one is possible. */
-export function fromStoreError(error: StoreError, param: string | null = null): GatewayError {
+export function fromStoreError(error: StoreError, param: string | null): GatewayError {
   const code = CODES[error.kind];
   if (code !== undefined)
     return new GatewayError(code, error.message, { cause: error, ...(code === "invalid_request" && { param }) });

@@ -316,8 +316,8 @@ export function flatCitations(annotations: Json | undefined): readonly JsonObjec
 }
 
 /** Returns log probabilities as Responses has them. */
-export function flatLogprobs(logprobs: Json | undefined, name: "content" | "refusal"): readonly JsonObject[] {
-  const entries = isObject(logprobs) ? logprobs[name] : null;
+export function flatLogprobs(logprobs: Json | undefined): readonly JsonObject[] {
+  const entries = isObject(logprobs) ? logprobs["content"] : null;
   if (!Array.isArray(entries)) return [];
   const token = ({ token: text, logprob, bytes }: JsonObject): JsonObject => ({
     token: text ?? "",

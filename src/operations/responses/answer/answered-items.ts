@@ -14,7 +14,7 @@ export function* answeredItems(choice: JsonObject, memo: RequestMemo, tools: Too
   const report = isObject(message["x_gateway_mcp"]) ? message["x_gateway_mcp"] : {};
   const sealed = report[SEALED_TURNS];
   const turns = Array.isArray(sealed) ? (sealed as readonly JsonObject[]) : [message];
-  const logprobs = memo.showsLogprobs ? flatLogprobs(choice["logprobs"], "content").slice() : [];
+  const logprobs = memo.showsLogprobs ? flatLogprobs(choice["logprobs"]).slice() : [];
   const rows = servedCalls(report);
   const results = new Map(turns.filter(({ role }) => role === "tool").map((turn) => [turn["tool_call_id"], turn]));
   let items = new AnswerItems(memo, null);

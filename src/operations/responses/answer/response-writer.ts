@@ -118,7 +118,7 @@ export class ResponseWriter implements StreamWriter {
       this.#items.addReasoning(reasoning);
     }
     for (const carrier of carriersIn(delta.reasoning_details)) this.#items.addCarrier(carrier);
-    const probabilities = this.#frame.memo.showsLogprobs ? flatLogprobs(logprobs, "content") : [];
+    const probabilities = this.#frame.memo.showsLogprobs ? flatLogprobs(logprobs) : [];
     if (typeof content === "string" && (content !== "" || probabilities.length > 0)) {
       this.#hasContent = true;
       this.#items.addText("output_text", content, probabilities);

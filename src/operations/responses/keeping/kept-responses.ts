@@ -187,10 +187,7 @@ export function idsOf(response: JsonObject): readonly string[] {
 }
 
 /** Returns items as they are listed: each with an id, a type and a status, and texts as parts. */
-export function listedItems(
-  input: Json | undefined,
-  isHidden: (item: Json) => boolean = () => false,
-): readonly JsonObject[] {
+export function listedItems(input: Json | undefined, isHidden: (item: Json) => boolean): readonly JsonObject[] {
   if (typeof input === "string") return [listedItem({ role: "user", content: input })];
   return Array.isArray(input)
     ? (input as readonly Json[])

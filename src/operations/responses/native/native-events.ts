@@ -151,7 +151,7 @@ export class NativeResponseEvents implements NativeEvents {
   #open(type: string, data: string, event: JsonObject): void {
     if (type === "response.in_progress") this.#isInProgress = true;
     if (this.#opening === "" && type !== "response.created") this.#opening = this.#own("response.created");
-    this.#opening += this.#withResponse(type, "in_progress", data, event);
+    this.#opening += this.#withResponse(type, data, event);
   }
 
   /** Completes the events with which every stream begins. */
@@ -171,7 +171,7 @@ export class NativeResponseEvents implements NativeEvents {
     }
     if (isObject(event["response"])) {
       // a second beginning would begin a second response
-      if (type !== "response.created") this.#write(() => this.#withResponse(type, "in_progress", data, event));
+      if (type !== "response.created") this.#write(() => this.#withResponse(type, data, event));
       return;
     }
     if (type.endsWith(PIECE) || type === ITEM_DONE) this.#hasContent = true;
@@ -198,9 +198,9 @@ export class NativeResponseEvents implements NativeEvents {
     this.#write(() => this.#counted(type, data, event, [...typeEdits(event, type), ...inResponse(edits)]));
   }
 
-  #withResponse(type: string, status: ResponseState["status"], data: string, event: JsonObject): string {
+  #withResponse(type: string, data: string, event: JsonObject): string {
     const { response } = event;
-    const edits = responseEdits(isObject(response) ? response : {}, status, this.#frame);
+    const edits = responseEdits(isObject(response) ? response : {}, "in_progress", this.#frame);
     return this.#counted(type, data, event, [...typeEdits(event, type), ...inResponse(edits)]);
   }
 

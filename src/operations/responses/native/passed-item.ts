@@ -111,9 +111,10 @@ function filledEdits({ parts, type }: PassedItem, source: JsonObject): readonly 
   return edits;
 }
 
-/** The item with what has come of it. */
-export function composed(item: PassedItem, status: string): JsonObject {
+/** The item with what has come of it before it broke off. */
+export function composed(item: PassedItem): JsonObject {
   const { json } = item;
+  const status = "incomplete";
   return withEdits({ ...json, ...(json["status"] !== undefined && { status }) }, endedEdits(item, json, status, []));
 }
 

@@ -67,7 +67,7 @@ export class PassedItems {
     return this.#items
       .filter(({ index }) => index !== null)
       .toSorted((one, other) => one.index! - other.index!)
-      .map((item) => (item.isDone ? item.json : composed(item, "incomplete")));
+      .map((item) => (item.isDone ? item.json : composed(item)));
   }
 
   /** How many characters of the answer are kept: an event may be answered with several that repeat them. */
