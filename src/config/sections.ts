@@ -4,10 +4,10 @@
 import { z } from "zod";
 import { LEAST_BODY_BOUNDS } from "../core/request/body-bounds.ts";
 import type { ServerLimits } from "../core/snapshot.ts";
-import { availableMemory } from "./available-memory.ts";
 import { headerName } from "./sent-headers.ts";
 import { EXPECTED_WORKERS, MAX_WORKERS, usableCores, type WorkerCount } from "./worker-count.ts";
 import { compileIpRanges, isIpRange } from "../wire/ip-range.ts";
+import { totalmem } from "node:os";
 
 const DEFAULT_PORT = 4100;
 const DEFAULT_HOST = "127.0.0.1";
@@ -316,3 +316,9 @@ export const opsSection = z
 
 /** Ids of tenants and projects. */
 export const SCOPE_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
+
+/** How much memory the gateway may use, in bytes: that of its container, or of the machine. */
+function availableMemory(): number {
+  const ofContainer = process.constrainedMemory();
+  return ofContainer > 0 ? Math.min(ofContainer, totalmem()) : totalmem();
+}

@@ -17,8 +17,7 @@ import type { ToolServerDocument } from "../mcp/settings.ts";
 import type { Contents } from "../store/configuration/contents.ts";
 import type { Identities } from "../store/records.ts";
 import type { Configuration } from "./configuration.ts";
-import { entriesOfFile } from "./file-entries.ts";
-import { pricesOfFile } from "./file-prices.ts";
+import { entriesOfFile, documentsOfFile } from "./file-entries.ts";
 import type { Memoize } from "./memoize.ts";
 import type { ScopeConfiguration } from "./scopes.ts";
 import { readStored, type Stored } from "./stored.ts";
@@ -294,4 +293,20 @@ function excludeDependents(without: Map<string, string>, routes: Stock, isElsewh
 
 function fallbacksOf({ fallbacks = [], content_policy_fallbacks: afterRefusal = [] }: RouteEntry): readonly string[] {
   return [...fallbacks, ...afterRefusal].flatMap((entry) => compileFallback(entry).route ?? []);
+}
+
+function pricesOfFile(
+  { prices, tenants, projects }: Pick<Configuration, "prices" | "tenants" | "projects">,
+  identities: Pick<Identities, "projects">,
+): readonly Configured<PriceDocument>[] {
+  const tenantOf = new Map(identities.projects.map(({ id, tenantId }) => [id, tenantId]));
+  return [
+    ...documentsOfFile("prices.", prices, { tenantId: null, projectId: null }),
+    ...[...tenants].flatMap(([id, scope]) =>
+      documentsOfFile(`tenants.${id}.prices.`, scope.prices, { tenantId: id, projectId: null }),
+    ),
+    ...[...projects].flatMap(([id, scope]) =>
+      documentsOfFile(`projects.${id}.prices.`, scope.prices, { tenantId: tenantOf.get(id) ?? null, projectId: id }),
+    ),
+  ];
 }

@@ -14,7 +14,6 @@ import type { OfferedTool } from "../../engine/tools/run-tool.ts";
 import { registeredTools } from "../../engine/tools/registered-tools.ts";
 import { keepAnswer, newSession } from "./approval.ts";
 import { changeStream } from "./change-stream.ts";
-import { requireKnownOrigin } from "./known-origin.ts";
 import { ListWatches, type WatchedList } from "./list-watches.ts";
 import { RunningCalls } from "./running-calls.ts";
 import { serveMessage, SESSION } from "./serve-message.ts";
@@ -93,4 +92,27 @@ function listedTool({ name, tool }: OfferedTool): Tool {
     ...(outputSchema !== undefined && { outputSchema }),
     ...(annotations !== undefined && { annotations }),
   };
+}
+
+/**
+ * Pages that may speak to `/mcp` are those of the gateway's own address, and those that `cors.origins` names. The protocol
+ * asks servers for this check, against names that are made to resolve to this machine:
+ * https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#security-warning. Programs other than browsers
+ * send no origin. Throws `origin_not_allowed`.
+ */
+function requireKnownOrigin({ headers }: Pick<Request, "headers">, origins: readonly string[]): void {
+  const origin = headers.get("origin");
+  if (origin === null || origins.includes("*") || origins.includes(origin)) return;
+  const host = URL.canParse(origin) ? new URL(origin).host : null;
+  if (host !== null && host === headers.get("host")?.toLowerCase() && isOfThisMachine(host)) return;
+  throw new GatewayError(
+    "origin_not_allowed",
+    `Pages of ${JSON.stringify(origin.slice(0, 200))} may not use this MCP server; name the origin in cors.origins of the configuration.`,
+  );
+}
+
+/** A page whose name was made to resolve to this machine sends that name as host and as origin. */
+function isOfThisMachine(host: string): boolean {
+  const name = new URL(`http://${host}`).hostname;
+  return name === "localhost" || name === "127.0.0.1" || name === "[::1]";
 }

@@ -8,11 +8,19 @@ import { dialect } from "./dialect.ts";
 import { LEFT_OUT_EMPTY } from "../content-blocks/turns.ts";
 import { API_VERSION, encodeRequest, RESERVED } from "./encode-request.ts";
 import { classifyError } from "./errors.ts";
-import { HOSTED_TOOLS } from "./hosted-tools.ts";
 import { NATIVE_COUNT } from "./native-count.ts";
 import { NATIVE_MESSAGES } from "./native-messages.ts";
 import { CLAUDE_MARKS } from "../claude/cache-marks.ts";
 import { factsOf } from "../claude/models.ts";
+import type { PricedTool } from "../../core/configured/hosted-tool.ts";
+
+/** The prices of tools that the vendor runs. Running code is billed by the hour and has none here. */
+const SOURCE = "https://platform.claude.com/docs/en/about-claude/pricing";
+
+const HOSTED_TOOLS: readonly PricedTool[] = [
+  { kind: "web_search", types: ["web_search_20250305", "web_search_20260209"], nanoUsd: 10_000_000, source: SOURCE },
+  { kind: "web_fetch", types: ["web_fetch_20250910", "web_fetch_20260209"], nanoUsd: 0, source: SOURCE },
+];
 
 export const anthropic: Provider = {
   ...PLAIN_PROVIDER,

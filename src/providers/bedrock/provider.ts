@@ -18,8 +18,9 @@ import { embeddings } from "./embeddings.ts";
 import { rerank } from "./rerank.ts";
 import { encodeRequest, RESERVED } from "./encode-request.ts";
 import { classifyError } from "./errors.ts";
-import { cacheMarksOf } from "./cache-marks.ts";
 import { nativeMessagesOf } from "./native-messages.ts";
+import type { CacheMarks } from "../../core/configured/prompt-cache.ts";
+import { CLAUDE_MARKS } from "../claude/cache-marks.ts";
 
 const SCOPE: SigningScope = {
   service: "bedrock",
@@ -78,4 +79,18 @@ function sign(
 ): MaybePromise<UpstreamRequest> {
   if (credential?.kind === "aws") return signAws(request, credential, context, SCOPE);
   return signWithKey(request, credential);
+}
+
+/**
+ * Models behind Converse that take cache points; any other model refuses them:
+ * https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html. Claude 3.5 Haiku, 3.7 Sonnet, and all since Claude 4.
+ */
+const CLAUDE = /claude-(?:3-5-haiku|3-7-sonnet|[a-z]+-(?:[4-9]|[1-9]\d))/;
+const NOVA = /nova-(?:2-|micro|lite|pro|premier)/;
+/** Nova takes them in the system text and in messages. */
+const NOVA_MARKS: CacheMarks = { most: 4, inTools: false, inAnswers: true };
+
+function cacheMarksOf(model: string): CacheMarks | null {
+  if (CLAUDE.test(model)) return CLAUDE_MARKS;
+  return NOVA.test(model) ? NOVA_MARKS : null;
 }

@@ -8,8 +8,9 @@ import { PLAIN_PROVIDER, type Provider } from "../provider.ts";
 import { capabilities, conversation } from "./capabilities.ts";
 import { decodeResponse, openStream } from "./decode.ts";
 import { encodeRequest, RESERVED } from "./encode-request.ts";
-import { embeddings } from "./embeddings.ts";
 import { classifyError } from "./errors.ts";
+import { DIMENSIONS } from "../tasks/embedding-parameters.ts";
+import { textEmbeddings } from "../tasks/text-embeddings.ts";
 
 /** The server fetches no addresses. */
 const INLINED: ReadonlySet<BlockType> = new Set(["image_url"]);
@@ -46,3 +47,16 @@ export const ollama: Provider = {
   classifyError,
   tasks: { embeddings: () => embeddings },
 };
+
+const embeddings = textEmbeddings({
+  docs: "https://docs.ollama.com/api/embed",
+  label: "Ollama",
+  mostInputs: 2048,
+  takes: DIMENSIONS,
+  write: ({ texts, dimensions }, { baseUrl, model }) => ({
+    url: baseUrl.endsWith("/api") ? `${baseUrl}/embed` : `${baseUrl}/api/embed`,
+    body: { model, input: texts, ...(dimensions !== undefined && { dimensions }) },
+  }),
+  read: ({ embeddings: vectors, prompt_eval_count: tokens, model }) => ({ vectors, tokens, model }),
+  failure: { isIn: ({ error }) => typeof error === "string", classify: classifyError },
+});

@@ -1,9 +1,35 @@
 // Endpoints for raw prompts that are no providers of their own: only requests that are raw prompts go there. Each names the
 // provider whose models take them, and the vendor's page that says so.
 import { azureCompletions, azureModel } from "../openai-compatible/rows/azure.ts";
-import { fimForm } from "./fim-form.ts";
 import { openaiForm } from "./openai-form.ts";
-import type { PromptEndpoint, PromptsOf } from "./row.ts";
+import type { PromptEndpoint, PromptsOf, CompletionForm } from "./row.ts";
+import { mapped, UNSUPPORTED } from "../../core/capability.ts";
+
+/** Mistral's completions of code between a prompt and a suffix, whose answers have the form of its chat completions. */
+const fimForm: CompletionForm = {
+  ...openaiForm,
+  cells: {
+    ...openaiForm.cells,
+    seed: mapped("random_seed"),
+    n: UNSUPPORTED,
+    presence_penalty: UNSUPPORTED,
+    frequency_penalty: UNSUPPORTED,
+    logit_bias: UNSUPPORTED,
+    logprobs: UNSUPPORTED,
+    top_logprobs: UNSUPPORTED,
+    user: UNSUPPORTED,
+  },
+  encode(row, request, target, prompt) {
+    const { body, memo } = openaiForm.encode(row, request, target, prompt);
+    // its streams always end with the usage, and it refuses members that it does not know
+    const { seed, stream_options: _options, user: _user, ...rest } = body;
+    return {
+      url: `${target.baseUrl}/fim/completions`,
+      body: { ...rest, ...(seed !== undefined && { random_seed: seed }) },
+      memo,
+    };
+  },
+};
 
 type OtherEndpoint = readonly [PromptsOf, PromptEndpoint];
 

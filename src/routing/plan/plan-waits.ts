@@ -4,7 +4,6 @@
 // Decides (targets and attempts): How long does the gateway wait when a provider sends `retry-after`? By: `waitFor`,
 // `MAX_WAIT_MS` for the call. Also: `routing/health/health.ts` (`MAX_LIMITED_MS`) for the target after a 429. Rule: A
 // call waits at most 10 s, and only where no other able target is left; the target rests at most 24 h.
-import { backoffMs } from "./backoff.ts";
 import type { BlockedReason } from "../health/health.ts";
 import {
   begin,
@@ -134,4 +133,16 @@ function freeInMs<T extends Candidate>(
   nowMs: number,
 ): number {
   return health.freeAtMs(key, breaker, nowMs) - nowMs;
+}
+
+const BASE_MS = 250;
+const CAP_MS = 8_000;
+
+/**
+ * How long to wait before the same target is attempted again: exponential backoff with full jitter ("Exponential Backoff And
+ * Jitter", AWS Architecture Blog), so that calls which failed together do not retry together. `retry` is 0 for the first one; `chance` is at least 0
+ * and below 1.
+ */
+export function backoffMs(retry: number, chance: number): number {
+  return chance * Math.min(CAP_MS, BASE_MS * 2 ** retry);
 }

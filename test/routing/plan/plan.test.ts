@@ -2,10 +2,10 @@
 // policy, health, deadlines, reasons.
 import { describe, expect, test } from "bun:test";
 import { DEFAULT_BREAKER } from "../../../src/core/configured/route.ts";
-import { backoffMs } from "../../../src/routing/plan/backoff.ts";
 import { openHealth, type Health } from "../../../src/routing/health/health.ts";
 import type { Candidate, Step } from "../../../src/routing/plan/plan-steps.ts";
 import { candidate, failed, HOUR_MS, stage, planOf, shown, stepsOf, T0 } from "./candidates.ts";
+import { backoffMs } from "../../../src/routing/plan/plan-waits.ts";
 
 function tripped(...keys: readonly string[]): Health {
   const health = openHealth();

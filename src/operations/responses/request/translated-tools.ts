@@ -3,9 +3,9 @@
 import { createHash } from "node:crypto";
 import { isObject, type Json, type JsonObject, isSet } from "../../../core/json.ts";
 import { FUNCTION_NAME, invalid } from "../../../core/params.ts";
-import { defaultedTool } from "./client-defaults.ts";
 import { type ClientTool, FREEFORM_TYPE } from "../request-memo.ts";
 import type { UntranslatedParts } from "./untranslated-parts.ts";
+import type { ClientDeviationName } from "../../../core/configured/client-deviations.ts";
 
 const MAX_NAME = 64;
 const HASH_LENGTHS = [8, 16, 40] as const;
@@ -234,4 +234,27 @@ function grammarText(format: JsonObject): string | null {
   const { type, syntax, definition } = format;
   if (type !== "grammar" || typeof definition !== "string") return null;
   return `The input must follow this grammar (${typeof syntax === "string" ? syntax : "lark"}):\n${definition}`;
+}
+
+/**
+ * A tool that a client adds to every request by default, although its user did not ask for it (promise 12.14). A provider
+ * that cannot run such a tool is sent the request without it.
+ */
+interface DefaultTool {
+  readonly deviation: ClientDeviationName;
+  /** Members by which the tool is recognized; each has this value. */
+  readonly members: JsonObject;
+}
+
+const DEFAULT_TOOLS: readonly DefaultTool[] = [
+  // the default: https://developers.openai.com/codex/config-reference
+  { deviation: "default_search_tool", members: { type: "web_search", external_web_access: false } },
+  // the default where it runs with full access
+  { deviation: "default_search_tool", members: { type: "web_search", external_web_access: true } },
+];
+
+/** Returns the deviation for a tool that a client adds by default; `null` for any other tool. */
+function defaultedTool(tool: JsonObject): ClientDeviationName | null {
+  const found = DEFAULT_TOOLS.find(({ members }) => Object.keys(members).every((name) => tool[name] === members[name]));
+  return found?.deviation ?? null;
 }
