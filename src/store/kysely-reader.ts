@@ -18,7 +18,7 @@ import {
 import { listDefaultViews, listViews } from "./configuration/kysely-views.ts";
 import { listClaims } from "./identity/kysely-claims.ts";
 import { listSessions } from "./identity/kysely-sessions.ts";
-import { afterCursor, containing, inOrderOf, type ListKey, pageOf, rowLimit } from "./database/pages.ts";
+import { containing, having, type ListKey, onPage, pageOf } from "./database/pages.ts";
 import type {
   MembershipFilter,
   Page,
@@ -159,56 +159,42 @@ const RESOURCES: ListKey = {
 const NAMED = ["id", "name"];
 
 async function listTenants(db: Db, page: PageRequest, { id, search }: TenantFilter) {
-  let query = db
+  const query = db
     .selectFrom("tenants")
     .selectAll()
-    .where(afterCursor(page, TENANTS))
-    .orderBy(inOrderOf(TENANTS))
-    .limit(rowLimit(page));
-  if (id !== undefined) query = query.where("id", "=", id);
-  if (search !== undefined) query = query.where(containing(NAMED, search));
+    .where(having<Schema["tenants"]>({ id }))
+    .where(containing(NAMED, search))
+    .$call(onPage(page, TENANTS));
   return pageOf(await query.execute(), page, TENANTS, (row) => [row.id], tenantOf);
 }
 
 async function listProjects(db: Db, page: PageRequest, { tenantId, id, search }: ProjectFilter) {
-  let query = db
+  const query = db
     .selectFrom("projects")
     .selectAll()
-    .where(afterCursor(page, PROJECTS))
-    .orderBy(inOrderOf(PROJECTS))
-    .limit(rowLimit(page));
-  if (tenantId !== undefined) query = query.where("tenant_id", "=", tenantId);
-  if (id !== undefined) query = query.where("id", "=", id);
-  if (search !== undefined) query = query.where(containing(NAMED, search));
+    .where(having<Schema["projects"]>({ tenant_id: tenantId, id }))
+    .where(containing(NAMED, search))
+    .$call(onPage(page, PROJECTS));
   return pageOf(await query.execute(), page, PROJECTS, (row) => [row.id], projectOf);
 }
 
 async function listUsers(db: Db, page: PageRequest, { tenantId, id, email, isOperator, search }: UserFilter) {
-  let query = db
+  const operator = isOperator === undefined ? undefined : isOperator ? 1n : 0n;
+  const query = db
     .selectFrom("users")
     .selectAll()
-    .where(afterCursor(page, USERS))
-    .orderBy(inOrderOf(USERS))
-    .limit(rowLimit(page));
-  if (tenantId !== undefined) query = query.where("tenant_id", "=", tenantId);
-  if (id !== undefined) query = query.where("id", "=", id);
-  if (email !== undefined) query = query.where("email", "=", email);
-  if (isOperator !== undefined) query = query.where("is_operator", "=", isOperator ? 1n : 0n);
-  if (search !== undefined) query = query.where(containing([...NAMED, "email"], search));
+    .where(having<Schema["users"]>({ tenant_id: tenantId, id, email, is_operator: operator }))
+    .where(containing([...NAMED, "email"], search))
+    .$call(onPage(page, USERS));
   return pageOf(await query.execute(), page, USERS, (row) => [row.id], userOf);
 }
 
 async function listMemberships(db: Db, page: PageRequest, { tenantId, userId, projectId, role }: MembershipFilter) {
-  let query = db
+  const query = db
     .selectFrom("memberships")
     .selectAll()
-    .where(afterCursor(page, MEMBERSHIPS))
-    .orderBy(inOrderOf(MEMBERSHIPS))
-    .limit(rowLimit(page));
-  if (tenantId !== undefined) query = query.where("tenant_id", "=", tenantId);
-  if (userId !== undefined) query = query.where("user_id", "=", userId);
-  if (projectId !== undefined) query = query.where("project_id", projectId === null ? "is" : "=", projectId);
-  if (role !== undefined) query = query.where("role", "=", role);
+    .where(having<Schema["memberships"]>({ tenant_id: tenantId, user_id: userId, project_id: projectId, role }))
+    .$call(onPage(page, MEMBERSHIPS));
   return pageOf(await query.execute(), page, MEMBERSHIPS, (row) => [row.user_id, row.project_id ?? ""], membershipOf);
 }
 
@@ -221,17 +207,12 @@ async function listTokens(
   let query = db
     .selectFrom("access_tokens")
     .selectAll()
-    .where(afterCursor(page, TOKENS))
-    .orderBy(inOrderOf(TOKENS))
-    .limit(rowLimit(page));
-  if (tenantId !== undefined) query = query.where("tenant_id", "=", tenantId);
-  if (projectId !== undefined) query = query.where("project_id", "=", projectId);
-  if (userId !== undefined) query = query.where("user_id", "=", userId);
-  if (kind !== undefined) query = query.where("kind", "=", kind);
+    .where(having<Schema["access_tokens"]>({ tenant_id: tenantId, project_id: projectId, user_id: userId, kind }))
+    .where(containing(NAMED, search))
+    .$call(onPage(page, TOKENS));
   if (state !== undefined) query = query.where("revoked_at_ms", state === "revoked" ? "is not" : "is", null);
   if (state === "live") query = query.where("expires_at_ms", ">", toInteger(nowMs));
   if (state === "expired") query = query.where("expires_at_ms", "<=", toInteger(nowMs));
-  if (search !== undefined) query = query.where(containing(NAMED, search));
   const rows = await query.execute();
   const secrets = await secretsOf(
     db,
@@ -286,18 +267,12 @@ async function listResources(
   page: PageRequest,
   { kind, tenantId, projectId, name, setBy, search }: ResourceFilter,
 ): Promise<Page<Resource>> {
-  let query = db
+  const query = db
     .selectFrom("resources")
     .selectAll()
-    .where(afterCursor(page, RESOURCES))
-    .orderBy(inOrderOf(RESOURCES))
-    .limit(rowLimit(page));
-  if (kind !== undefined) query = query.where("kind", "=", kind);
-  if (tenantId !== undefined) query = query.where("tenant_id", "=", tenantId);
-  if (projectId !== undefined) query = query.where("project_id", projectId === null ? "is" : "=", projectId);
-  if (name !== undefined) query = query.where("name", "=", name);
-  if (setBy !== undefined) query = query.where("set_by", "=", setBy);
-  if (search !== undefined) query = query.where(containing(NAMED, search));
+    .where(having<Schema["resources"]>({ kind, tenant_id: tenantId, project_id: projectId, name, set_by: setBy }))
+    .where(containing(NAMED, search))
+    .$call(onPage(page, RESOURCES));
   return pageOf(
     await query.execute(),
     page,

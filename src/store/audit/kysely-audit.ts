@@ -11,7 +11,7 @@ import {
   contentOf,
   linkHash,
 } from "./audit-chain.ts";
-import { afterCursor, inOrderOf, type ListKey, pageOf, rowLimit } from "../database/pages.ts";
+import { type ListKey, pageOf, during, having, onPage } from "../database/pages.ts";
 import type { AuditFilter, ChainReader, Page, PageRequest, Reader } from "../reader.ts";
 import type { AuditRow } from "../records.ts";
 import { auditRowOf } from "../database/row-values.ts";
@@ -42,18 +42,14 @@ async function listAudit(db: Db, page: PageRequest, filter: AuditFilter): Promis
     target_id: filter.targetId,
     via: filter.via,
     session_id: filter.sessionId,
+    version: filter.version === undefined ? undefined : toInteger(filter.version),
   } as const;
-  let query = db
+  const query = db
     .selectFrom("audit_log")
     .selectAll()
-    .where(afterCursor(page, AUDIT))
-    .orderBy(inOrderOf(AUDIT))
-    .limit(rowLimit(page));
-  for (const [column, value] of Object.entries(equal))
-    if (value !== undefined) query = query.where(column as keyof typeof equal, "=", value);
-  if (filter.version !== undefined) query = query.where("version", "=", toInteger(filter.version));
-  if (filter.fromMs !== undefined) query = query.where("at_ms", ">=", toInteger(filter.fromMs));
-  if (filter.toMs !== undefined) query = query.where("at_ms", "<", toInteger(filter.toMs));
+    .where(having<Row>(equal))
+    .where(during("at_ms", filter))
+    .$call(onPage(page, AUDIT));
   return pageOf(await query.execute(), page, AUDIT, (row) => [row.at_ms, row.id], auditRowOf);
 }
 

@@ -11,7 +11,7 @@ import type {
   Version,
   VersionSummary,
 } from "../records.ts";
-import { afterCursor, inOrderOf, type ListKey, pageOf, rowLimit } from "../database/pages.ts";
+import { type ListKey, pageOf, onPage } from "../database/pages.ts";
 import { addToChains } from "../audit/kysely-audit.ts";
 import type { Page, PageRequest } from "../reader.ts";
 import { actorColumns, actorOf } from "../database/row-values.ts";
@@ -40,12 +40,7 @@ export async function listVersions(
   page: PageRequest,
   scope?: ConfigurationScope,
 ): Promise<Page<VersionSummary>> {
-  let query = db
-    .selectFrom("versions")
-    .selectAll()
-    .where(afterCursor(page, VERSIONS))
-    .orderBy(inOrderOf(VERSIONS))
-    .limit(rowLimit(page));
+  let query = db.selectFrom("versions").selectAll().$call(onPage(page, VERSIONS));
   if (scope !== undefined)
     query = query.where("number", "in", inScope(db.selectFrom("version_changes").select("version"), scope));
   const rows = await query.execute();

@@ -1,6 +1,6 @@
 // Reads of saved views over any database that Kysely supports, and the conversion of their rows.
 import { type Expression, type ExpressionBuilder, type Kysely, type SqlBool } from "kysely";
-import { afterCursor, inOrderOf, type ListKey, pageOf, rowLimit } from "../database/pages.ts";
+import { type ListKey, pageOf, having, onPage } from "../database/pages.ts";
 import type { Page, PageRequest } from "../reader.ts";
 import { fromInteger, toInteger } from "../schema.ts";
 import type { ViewSchema } from "./view-schema.ts";
@@ -32,12 +32,12 @@ export async function listViews<Schema extends ViewSchema>(
   page: PageRequest,
   { owner, screen }: { readonly owner: ViewOwner; readonly screen?: string | undefined },
 ): Promise<Page<SavedView>> {
-  let query = (wider as unknown as Db).selectFrom("console_views").selectAll().where(ownedBy(owner));
-  if (screen !== undefined) query = query.where("screen", "=", screen);
-  const rows = await query
-    .where(afterCursor(page, BY_NAME))
-    .orderBy(inOrderOf(BY_NAME))
-    .limit(rowLimit(page))
+  const rows = await (wider as unknown as Db)
+    .selectFrom("console_views")
+    .selectAll()
+    .where(ownedBy(owner))
+    .where(having<Row>({ screen }))
+    .$call(onPage(page, BY_NAME))
     .execute();
   return pageOf(rows, page, BY_NAME, (row) => [row.screen, row.name, row.id], viewOf);
 }

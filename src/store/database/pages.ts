@@ -1,10 +1,13 @@
 // Pages by a stable key: the cursor is the key of the last returned row, so rows that are added or removed meanwhile do
 // not shift the pages.
-import { sql, type RawBuilder } from "kysely";
+import { sql, type RawBuilder, type SelectQueryBuilder } from "kysely";
 import type { Page, PageRequest } from "../reader.ts";
+import { toInteger } from "../schema.ts";
 import { StoreError } from "../store.ts";
 
 const MOST_ROWS = 1000;
+/** The condition that every row meets. */
+const ANY = sql<boolean>`1 = 1`;
 
 /** The key of a list: SQL expressions that are never null, each with its type. */
 export interface ListKey {
@@ -18,11 +21,17 @@ export type KeyPart = string | bigint;
 
 /** The condition for rows after the cursor. Throws StoreError `invalid`. */
 export function afterCursor(page: PageRequest, key: ListKey): RawBuilder<boolean> {
-  if (page.cursor == null) return sql<boolean>`1 = 1`;
+  if (page.cursor == null) return ANY;
   const parts = parsedCursor(page.cursor, key);
   const columns = sql.raw(key.columns.map(([expression]) => expression).join(", "));
   return sql<boolean>`(${columns}) ${sql.raw(key.newestFirst ? "<" : ">")} (${sql.join(parts)})`;
 }
+
+/** The rows of a query that are on the page, and one more, which shows whether there is another page. */
+export const onPage =
+  (page: PageRequest, key: ListKey) =>
+  <DB, TB extends keyof DB, O>(query: SelectQueryBuilder<DB, TB, O>): SelectQueryBuilder<DB, TB, O> =>
+    query.where(afterCursor(page, key)).orderBy(inOrderOf(key)).limit(rowLimit(page));
 
 export function inOrderOf({ columns, newestFirst }: ListKey): RawBuilder<unknown> {
   return sql.raw(columns.map(([expression]) => `${expression}${newestFirst ? " desc" : ""}`).join(", "));
@@ -77,8 +86,31 @@ function parsedCursor(cursor: string, key: ListKey): readonly KeyPart[] {
   });
 }
 
-/** A `like` condition in which the search text has no wildcards. */
-export function containing(columns: readonly string[], search: string): RawBuilder<boolean> {
+/**
+ * Whether each of the columns of a row has its value, which may be null. Columns whose value is undefined may have any.
+ */
+export function having<Row = Readonly<Record<string, unknown>>>(values: {
+  readonly [Column in keyof Row & string]?: string | bigint | null | undefined;
+}): RawBuilder<boolean> {
+  const conditions = Object.entries<string | bigint | null | undefined>(values).flatMap(([column, value]) => {
+    if (value === undefined) return [];
+    return [value === null ? sql`${sql.ref(column)} is null` : sql`${sql.ref(column)} = ${value}`];
+  });
+  return conditions.length === 0 ? ANY : sql<boolean>`${sql.join(conditions, sql` and `)}`;
+}
+
+/** Whether the time in a column is in a span of which both ends may be open. */
+export function during(
+  column: string,
+  { fromMs, toMs }: { readonly fromMs?: number | undefined; readonly toMs?: number | undefined },
+): RawBuilder<boolean> {
+  const from = fromMs === undefined ? ANY : sql<boolean>`${sql.ref(column)} >= ${toInteger(fromMs)}`;
+  return toMs === undefined ? from : sql<boolean>`${from} and ${sql.ref(column)} < ${toInteger(toMs)}`;
+}
+
+/** A `like` condition in which the search text has no wildcards. Without a text, anything matches. */
+export function containing(columns: readonly string[], search: string | undefined): RawBuilder<boolean> {
+  if (search === undefined) return ANY;
   const pattern = `%${search.toLowerCase().replaceAll(/[\\%_]/g, (sign) => `\\${sign}`)}%`;
   return sql<boolean>`(${sql.join(
     columns.map((column) => sql`lower(coalesce(${sql.ref(column)}, '')) like ${pattern} escape '\\'`),

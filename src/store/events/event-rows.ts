@@ -4,7 +4,7 @@ import type { EventType, GatewayEvent } from "../../core/record/event.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { EventSchema } from "./event-schema.ts";
 import { type Delivery, type DeliveryAttempt, type DeliveryFilter, DELIVERY_STATES, type Recipient } from "./events.ts";
-import { afterCursor, inOrderOf, type ListKey, pageOf, rowLimit } from "../database/pages.ts";
+import { type ListKey, pageOf, during, having, onPage } from "../database/pages.ts";
 import type { Page, PageRequest } from "../reader.ts";
 import { fromInteger, fromIntegerOrNull, toInteger } from "../schema.ts";
 
@@ -130,19 +130,19 @@ function joined(db: Db) {
 
 /** The newest first. */
 export async function listDeliveries(db: Db, page: PageRequest, filter: DeliveryFilter): Promise<Page<Delivery>> {
-  const equal = [
-    ["webhook_delivery.tenant_id", filter.tenantId],
-    ["webhook_delivery.project_id", filter.projectId],
-    ["webhook_delivery.webhook_id", filter.webhookId],
-    ["webhook_delivery.event_id", filter.eventId],
-    ["webhook_delivery.state", filter.state],
-    ["event.type", filter.type],
-  ] as const;
-  let query = joined(db).where(afterCursor(page, DELIVERIES)).orderBy(inOrderOf(DELIVERIES)).limit(rowLimit(page));
-  for (const [column, value] of equal) if (value !== undefined) query = query.where(column, "=", value);
-  if (filter.fromMs !== undefined)
-    query = query.where("webhook_delivery.created_at_ms", ">=", toInteger(filter.fromMs));
-  if (filter.toMs !== undefined) query = query.where("webhook_delivery.created_at_ms", "<", toInteger(filter.toMs));
+  const query = joined(db)
+    .where(
+      having({
+        "webhook_delivery.tenant_id": filter.tenantId,
+        "webhook_delivery.project_id": filter.projectId,
+        "webhook_delivery.webhook_id": filter.webhookId,
+        "webhook_delivery.event_id": filter.eventId,
+        "webhook_delivery.state": filter.state,
+        "event.type": filter.type,
+      }),
+    )
+    .where(during("webhook_delivery.created_at_ms", filter))
+    .$call(onPage(page, DELIVERIES));
   return pageOf(await query.execute(), page, DELIVERIES, (row) => [row.created_at_ms, row.id], deliveryOf);
 }
 

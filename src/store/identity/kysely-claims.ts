@@ -3,7 +3,7 @@ import type { Kysely } from "kysely";
 import type { JsonObject } from "../../core/json.ts";
 import type { ClaimSchema } from "./claim-schema.ts";
 import type { ClaimFilter, StoredClaim } from "./claims.ts";
-import { afterCursor, inOrderOf, type ListKey, pageOf, rowLimit } from "../database/pages.ts";
+import { type ListKey, pageOf, having, onPage } from "../database/pages.ts";
 import type { Page, PageRequest } from "../reader.ts";
 import { fromInteger, fromIntegerOrNull, toInteger, toIntegerOrNull } from "../schema.ts";
 
@@ -27,11 +27,8 @@ export async function listClaims<Schema extends ClaimSchema>(
   const rows = await (wider as unknown as Db)
     .selectFrom("token_claims")
     .selectAll()
-    .where("tenant_id", "=", tenantId)
-    .where("project_id", projectId === null ? "is" : "=", projectId)
-    .where(afterCursor(page, NEWEST))
-    .orderBy(inOrderOf(NEWEST))
-    .limit(rowLimit(page))
+    .where(having<Row>({ tenant_id: tenantId, project_id: projectId }))
+    .$call(onPage(page, NEWEST))
     .execute();
   return pageOf(rows, page, NEWEST, (row) => [row.created_at_ms, row.id], claimOf);
 }

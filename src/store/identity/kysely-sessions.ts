@@ -1,6 +1,6 @@
 // Sessions of the web console over any database that Kysely supports.
 import { type Kysely, type RawBuilder, sql } from "kysely";
-import { afterCursor, inOrderOf, type ListKey, pageOf, rowLimit } from "../database/pages.ts";
+import { type ListKey, pageOf, onPage } from "../database/pages.ts";
 import type { Page, PageRequest } from "../reader.ts";
 import { fromInteger, fromTexts, toInteger } from "../schema.ts";
 import type { SessionSchema } from "./session-schema.ts";
@@ -100,10 +100,8 @@ export async function listSessions<Schema extends SessionSchema>(
   const query = (wider as unknown as Db)
     .selectFrom("console_sessions")
     .selectAll()
-    .where(afterCursor(page, NEWEST))
     .where(among(filter))
-    .orderBy(inOrderOf(NEWEST))
-    .limit(rowLimit(page));
+    .$call(onPage(page, NEWEST));
   return pageOf(await query.execute(), page, NEWEST, (row) => [row.started_at_ms, row.id], sessionOf);
 }
 
