@@ -13,6 +13,7 @@ import {
   type Rates,
 } from "../core/configured/price.ts";
 import { exactDecimal } from "./price.ts";
+import type { Finding } from "../config/problem.ts";
 
 /** The decimal places that a rate can hold. */
 const DIGITS = { token: 15, million_tokens: 9 } as const;
@@ -69,10 +70,6 @@ const isGlob = (model: string): boolean => model.includes("*");
 const literalLength = (model: string): number => model.replaceAll("*", "").length;
 const isDate = (text: string): boolean => !Number.isNaN(Date.parse(text));
 
-interface Problem {
-  readonly path: readonly (string | number)[];
-  readonly message: string;
-}
 type Figures = Readonly<Partial<Record<RateName, string | undefined>>>;
 
 /** Checks figures that depend on one another. */
@@ -83,8 +80,8 @@ function priceProblems(
     readonly search_unit?: string | undefined;
     readonly tiers?: readonly (Figures & { readonly above_prompt_tokens: number })[] | undefined;
   },
-): readonly Problem[] {
-  const ofFigures = (path: Problem["path"], figures: Figures): readonly Problem[] =>
+): readonly Finding[] {
+  const ofFigures = (path: Finding["path"], figures: Figures): readonly Finding[] =>
     RATE_NAMES.flatMap((name) => figureProblems([...path, name], figures[name], MOST[price.per], DIGITS[price.per]));
   const tiers = price.tiers ?? [];
   return [
@@ -117,11 +114,11 @@ function priceProblems(
 }
 
 function figureProblems(
-  path: Problem["path"],
+  path: Finding["path"],
   text: string | undefined,
   most: number,
   digits: number,
-): readonly Problem[] {
+): readonly Finding[] {
   if (text === undefined) return [];
   if ((text.split(".")[1]?.length ?? 0) > digits) return [{ path, message: `has more than ${digits} decimal places` }];
   return Number(text) > most ? [{ path, message: `is above ${most} US dollars` }] : [];

@@ -1,13 +1,13 @@
 // Translates zod's issues into messages for the author of the file: position, path, what was expected and what kind of
 // value is there.
 import { z } from "zod";
-import { formatKey, MAX_PROBLEMS, type ConfigurationProblem, type Path } from "./problem.ts";
+import { formatKey, MAX_PROBLEMS, type ConfigurationProblem, type Finding, type Path } from "./problem.ts";
 import { didYouMean } from "./suggestion.ts";
 import type { YamlDocument } from "./yaml-document.ts";
 
 type Issue = z.core.$ZodIssue;
 /** A problem for which zod has no issue, with the gateway's own message. */
-interface Finding {
+interface OwnIssue {
   readonly code: "finding";
   readonly path: PropertyKey[];
   readonly message: string;
@@ -24,15 +24,11 @@ export function issueProblems(
 }
 
 /** The same without a position, for values that did not come from a file. At most `MAX_PROBLEMS`. */
-export function issueFindings(
-  issues: readonly Issue[],
-  value: unknown,
-  schema: z.ZodType,
-): readonly { readonly path: Path; readonly message: string }[] {
+export function issueFindings(issues: readonly Issue[], value: unknown, schema: z.ZodType): readonly Finding[] {
   let shape: JsonSchema | undefined;
   const shapeAt = (path: Path): JsonSchema | undefined =>
     walk((shape ??= z.toJSONSchema(schema, { io: "input", unrepresentable: "any" })), path);
-  const findings: { readonly path: Path; readonly message: string }[] = [];
+  const findings: Finding[] = [];
   for (const issue of issues.flatMap((each) => flatten(each, valueAt(value, each.path as Path)))) {
     if (findings.length >= MAX_PROBLEMS) break;
     const path = issue.path as Path;
@@ -56,7 +52,7 @@ function keysOf(shape: JsonSchema | undefined): readonly string[] {
 }
 
 /** In a mapping that accepts any key, a mistyped known key appears as a value of the wrong type. */
-function otherKey(issue: Issue | Finding, path: Path, shapeAt: (path: Path) => JsonSchema | undefined): string {
+function otherKey(issue: Issue | OwnIssue, path: Path, shapeAt: (path: Path) => JsonSchema | undefined): string {
   const key = path.at(-1);
   const own =
     issue.code === "invalid_type" && typeof key === "string"
@@ -66,7 +62,7 @@ function otherKey(issue: Issue | Finding, path: Path, shapeAt: (path: Path) => J
 }
 
 /** For a value that may have one of several forms, only issues of the form with the matching type are reported. */
-function flatten(issue: Issue, value: unknown): readonly (Issue | Finding)[] {
+function flatten(issue: Issue, value: unknown): readonly (Issue | OwnIssue)[] {
   if (issue.code !== "invalid_union") return [issue];
   const forms = issue.errors.filter(
     (form) => !form.some(({ code, path }) => code === "invalid_type" && path.length === 0),
@@ -91,7 +87,7 @@ function flatten(issue: Issue, value: unknown): readonly (Issue | Finding)[] {
   );
 }
 
-function messageOf(issue: Issue | Finding, value: unknown): string {
+function messageOf(issue: Issue | OwnIssue, value: unknown): string {
   switch (issue.code) {
     case "invalid_type":
       return value === undefined

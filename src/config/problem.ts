@@ -33,6 +33,12 @@ export function formatProblem({ file, line, column, path, message }: Configurati
 
 export type Path = readonly (string | number)[];
 
+/** What is wrong with a value and where in it, wherever the value came from. */
+export interface Finding {
+  readonly path: Path;
+  readonly message: string;
+}
+
 /**
  * A key that is not a plain word may be a mistyped secret (`api_key:sk-...` without a space is one key), so only its
  * plain beginning is shown.

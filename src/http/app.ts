@@ -151,11 +151,10 @@ export function createApp(context: AppContext): Hono<AppEnv> {
   const elapsedMs = (c: Context<AppEnv>): number => context.clock.monotonic() - c.get("startedMs");
   const cors = (c: Context<AppEnv>) =>
     c.env.console === undefined ? corsHeaders(c.req.header("origin") ?? null, context.snapshot().corsOrigins) : {};
-  const reply = (c: Context<AppEnv>, body: JsonObject, status = 200): Response =>
-    new Response(JSON.stringify(body), {
-      status,
-      headers: { ...baseHeaders(c.get("traceId"), elapsedMs(c)), ...cors(c), "content-type": "application/json" },
-    });
+  const ownHeaders = (c: Context<AppEnv>) => baseHeaders(c.get("traceId"), elapsedMs(c));
+  const headersOf = (c: Context<AppEnv>) => ({ ...ownHeaders(c), ...cors(c) });
+  const reply: Reply = (c, body, status = 200) =>
+    new Response(JSON.stringify(body), { status, headers: { ...headersOf(c), "content-type": "application/json" } });
 
   app.use(async (c, next) => {
     c.set("traceId", newTraceId(context.clock.now()));
@@ -188,14 +187,10 @@ export function createApp(context: AppContext): Hono<AppEnv> {
       "access-control-allow-headers": c.req.header("access-control-request-headers") ?? "authorization, content-type",
       "access-control-max-age": CORS_MAX_AGE_S,
     };
-    return new Response(null, {
-      status: 204,
-      headers: { ...baseHeaders(c.get("traceId"), elapsedMs(c)), ...allowed, ...preflight },
-    });
+    return new Response(null, { status: 204, headers: { ...ownHeaders(c), ...allowed, ...preflight } });
   });
 
   serveListings(app, context, reply);
-  const headersOf = (c: Context<AppEnv>) => ({ ...baseHeaders(c.get("traceId"), elapsedMs(c)), ...cors(c) });
   serveAdmin(app, context, headersOf);
   serveMcp(app, context, headersOf);
   for (const [path, { errors }] of CALL_PATHS) {
@@ -215,33 +210,38 @@ export function createApp(context: AppContext): Hono<AppEnv> {
   // a path of an operation is no id of a response
   for (const base of BASES) serveKeptResponses(app, base, context, reply);
 
+  serveProbes(app, context, reply, ownHeaders);
+  return app;
+}
+
+type Reply = (c: Context<AppEnv>, body: JsonObject, status?: number) => Response;
+
+/** What programs ask of the gateway beside calls: whether it is there, ready, and its metrics. */
+function serveProbes(
+  app: Hono<AppEnv>,
+  context: AppContext,
+  reply: Reply,
+  ownHeaders: (c: Context<AppEnv>) => Record<string, string>,
+): void {
   // some clients ask these before their first call
-  app.get("/api/hello", (c) => new Response(null, { headers: baseHeaders(c.get("traceId"), elapsedMs(c)) }));
-  app.get("/", (c, next) =>
-    c.req.method === "HEAD" ? new Response(null, { headers: baseHeaders(c.get("traceId"), elapsedMs(c)) }) : next(),
-  );
+  app.get("/api/hello", (c) => new Response(null, { headers: ownHeaders(c) }));
+  app.get("/", (c, next) => (c.req.method === "HEAD" ? new Response(null, { headers: ownHeaders(c) }) : next()));
   for (const path of LIVE_PATHS) app.get(path, (c) => reply(c, { status: "ok" }));
   const ready = async (c: Context<AppEnv>): Promise<Response> => {
     const why = context.notReady();
+    const status = why === null ? 200 : 503;
     if (c.req.query("verbose") === undefined)
-      return reply(
-        c,
-        why === null ? { status: "ready" } : { status: "not_ready", reason: why },
-        why === null ? 200 : 503,
-      );
+      return reply(c, why === null ? { status: "ready" } : { status: "not_ready", reason: why }, status);
     await requireOpsAccess(c, context);
-    return reply(c, readiness(context, why, await context.standing()), why === null ? 200 : 503);
+    return reply(c, readiness(context, why, await context.standing()), status);
   };
   for (const path of READY_PATHS) app.get(path, ready);
   app.get("/metrics", async (c) => {
     await requireOpsAccess(c, context);
     const { text, contentType } = await context.metrics();
-    return new Response(text, {
-      headers: { ...baseHeaders(c.get("traceId"), elapsedMs(c)), "content-type": contentType },
-    });
+    return new Response(text, { headers: { ...ownHeaders(c), "content-type": contentType } });
   });
   for (const path of [...LIVE_PATHS, ...READY_PATHS, "/metrics"]) refuseOthers(app, path, "GET");
-  return app;
 }
 
 /** The code of the console is loaded with the first request for it. Reports are asked for soon after. */
@@ -379,12 +379,7 @@ function serveMcp(
 }
 
 /** What is kept of responses: `GET` and `DELETE /responses/{id}`, and the lists of their input (promise 12.8). */
-function serveKeptResponses(
-  app: Hono<AppEnv>,
-  base: string,
-  context: AppContext,
-  reply: (c: Context<AppEnv>, body: JsonObject) => Response,
-): void {
+function serveKeptResponses(app: Hono<AppEnv>, base: string, context: AppContext, reply: Reply): void {
   const serve =
     (answer: (asked: KeptResponseRequest) => Promise<JsonObject | ReadableStream<string>>) =>
     async (c: Context<AppEnv>): Promise<Response> => {
@@ -409,11 +404,7 @@ function serveKeptResponses(
 }
 
 /** Lists what a caller may call and the dispositions of each parameter there, for every caller with a token. */
-function serveListings(
-  app: Hono<AppEnv>,
-  context: AppContext,
-  reply: (c: Context<AppEnv>, body: JsonObject) => Response,
-): void {
+function serveListings(app: Hono<AppEnv>, context: AppContext, reply: Reply): void {
   const requireToken = async (c: Context<AppEnv>): Promise<AccessToken> => {
     const token = await authenticated(c, context);
     requireMoreThanOps(token);

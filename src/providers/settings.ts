@@ -14,6 +14,7 @@ import {
   trimmedAddress,
 } from "./credentials/credential-settings.ts";
 import type { Provider } from "./provider.ts";
+import type { Finding } from "../config/problem.ts";
 
 /** What the configuration needs to know about a provider's implementation or row. */
 export type ProviderFamily = Pick<
@@ -319,10 +320,7 @@ function settingsOf(entry: FileEntry): readonly (readonly [string, string])[] {
   ][];
 }
 
-function settingProblem(
-  entry: FileEntry,
-  { label, settings }: ProviderFamily,
-): { readonly path: readonly string[]; readonly message: string } | null {
+function settingProblem(entry: FileEntry, { label, settings }: ProviderFamily): Finding | null {
   const foreign = settingsOf(entry).find(([name]) => !settings.some((one) => one.name === name));
   if (foreign === undefined) return null;
   return {
@@ -331,10 +329,7 @@ function settingProblem(
   };
 }
 
-function nativeProblem(
-  { native }: FileEntry,
-  { label, native: speaks, rawPrompts }: ProviderFamily,
-): { readonly path: readonly (string | number)[]; readonly message: string } | null {
+function nativeProblem({ native }: FileEntry, { label, native: speaks, rawPrompts }: ProviderFamily): Finding | null {
   const place = (native ?? []).findIndex(
     (operation) =>
       !NATIVE_MODELS.some(
@@ -354,7 +349,7 @@ export function providerProblem(
   id: string,
   entry: FileEntry,
   known: ReadonlyMap<string, ProviderFamily>,
-): { readonly path: readonly (string | number)[]; readonly message: string } | null {
+): Finding | null {
   if (!PROVIDER_ID.test(id))
     return { path: [], message: "expected an id of 1 to 64 lower-case letters, digits, dashes and underscores" };
   if (known.has(id) && entry.type !== undefined && entry.type !== id)

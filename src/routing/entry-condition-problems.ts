@@ -2,8 +2,8 @@
 // has not listed, and percentages that add up to more than all calls, or leave calls without a target.
 import { didYouMean } from "../config/suggestion.ts";
 import { compileCondition, RuleError } from "../policies/policy-rule.ts";
+import type { Path } from "../config/problem.ts";
 
-type Path = readonly (string | number)[];
 interface Problem {
   readonly path: Path;
   readonly message: string;

@@ -9,12 +9,7 @@ import { MODEL_ID } from "../providers/settings.ts";
 import { shareProblems, whenProblems } from "./entry-condition-problems.ts";
 import { compileFallback, type RouteScope, routesSeen, splitName } from "./compile-routes.ts";
 import type { FallbackEntry, MirrorEntry, RouteDefaults, RouteEntry } from "./settings.ts";
-
-export interface RouteProblem {
-  readonly path: readonly (string | number)[];
-  readonly message: string;
-}
-type Path = RouteProblem["path"];
+import type { Finding, Path } from "../config/problem.ts";
 
 export interface RouteConfiguration {
   readonly global: RouteScope;
@@ -30,7 +25,7 @@ export function routeProblems(
   { global, tenants, projects }: RouteConfiguration,
   providers: ReadonlySet<string>,
   headers: ReadonlySet<string> | null,
-): readonly RouteProblem[] {
+): readonly Finding[] {
   const named: Named = { providers, headers };
   // only the database knows which tenant a project belongs to
   const ofTenants = [...tenants.values()].flatMap(({ routes }) => Object.keys(routes));
@@ -53,7 +48,7 @@ export function scopeRouteProblems(
   own: RouteScope,
   wider: readonly RouteScope[],
   providers: ReadonlySet<string>,
-): readonly RouteProblem[] {
+): readonly Finding[] {
   return scopeProblems([], [own, ...wider], [], { providers, headers: null });
 }
 
@@ -74,7 +69,7 @@ function scopeProblems(
   scopes: readonly RouteScope[],
   further: readonly string[],
   named: Named,
-): readonly RouteProblem[] {
+): readonly Finding[] {
   const [own] = scopes as readonly [RouteScope];
   const known: Known = {
     ...named,
@@ -98,10 +93,10 @@ function aliasProblems(
   entries: readonly (readonly [string, RouteEntry])[],
   base: Path,
   { routes, providers }: Known,
-): readonly RouteProblem[] {
+): readonly Finding[] {
   const seen = new Set<string>();
   return entries.flatMap(([name, { aliases = [] }]) =>
-    aliases.flatMap((alias, index): readonly RouteProblem[] => {
+    aliases.flatMap((alias, index): readonly Finding[] => {
       const path = [...base, name, "aliases", index];
       const isTaken = seen.has(alias);
       seen.add(alias);
@@ -121,14 +116,14 @@ function aliasProblems(
   );
 }
 
-function targetProblems({ targets }: RouteEntry, base: Path, known: Known): readonly RouteProblem[] {
+function targetProblems({ targets }: RouteEntry, base: Path, known: Known): readonly Finding[] {
   const seen = new Set<string>();
-  const ofEach = targets.flatMap((entry, index): readonly RouteProblem[] => {
+  const ofEach = targets.flatMap((entry, index): readonly Finding[] => {
     const at = [...base, "targets", index];
     const [name, place] = typeof entry === "string" ? [entry, at] : [entry.model, [...at, "model"]];
     const split = splitName(name);
     const key = split === null ? name : `${split.providerId}:${split.model}`;
-    const twice: readonly RouteProblem[] = seen.has(key)
+    const twice: readonly Finding[] = seen.has(key)
       ? [{ path: at, message: "this target is in the list twice; give it a weight instead" }]
       : [];
     seen.add(key);
@@ -147,7 +142,7 @@ function targetProblems({ targets }: RouteEntry, base: Path, known: Known): read
   return [...ofEach, ...shareProblems(targets, [...base, "targets"], true)];
 }
 
-function mirrorProblems({ mirror }: RouteEntry, base: Path, known: Known): readonly RouteProblem[] {
+function mirrorProblems({ mirror }: RouteEntry, base: Path, known: Known): readonly Finding[] {
   if (mirror === undefined) return [];
   const at = [...base, "mirror"];
   return [
@@ -159,19 +154,16 @@ function mirrorProblems({ mirror }: RouteEntry, base: Path, known: Known): reado
 }
 
 /** A parameter that the target both drops and sets would be dropped. */
-function dropProblems(
-  { params = {}, drop = [] }: Pick<MirrorEntry, "params" | "drop">,
-  at: Path,
-): readonly RouteProblem[] {
-  return drop.flatMap((name, index): readonly RouteProblem[] =>
+function dropProblems({ params = {}, drop = [] }: Pick<MirrorEntry, "params" | "drop">, at: Path): readonly Finding[] {
+  return drop.flatMap((name, index): readonly Finding[] =>
     params[name] === undefined
       ? []
       : [{ path: [...at, index], message: "the target's `params` set this parameter, but `drop` would remove it" }],
   );
 }
 
-function settingProblems(entry: RouteDefaults, base: Path, known: Known): readonly RouteProblem[] {
-  const list = (key: "fallbacks" | "content_policy_fallbacks"): readonly RouteProblem[] => [
+function settingProblems(entry: RouteDefaults, base: Path, known: Known): readonly Finding[] {
+  const list = (key: "fallbacks" | "content_policy_fallbacks"): readonly Finding[] => [
     ...(entry[key] ?? []).flatMap((one, index) => fallbackProblems(one, [...base, key, index], known)),
     ...shareProblems(entry[key] ?? [], [...base, key], false),
   ];
@@ -197,7 +189,7 @@ function sameModel(from: string, to: string): boolean {
   );
 }
 
-function fallbackProblems(entry: FallbackEntry, at: Path, known: Known): readonly RouteProblem[] {
+function fallbackProblems(entry: FallbackEntry, at: Path, known: Known): readonly Finding[] {
   const { model, route, params } = compileFallback(entry);
   if (typeof entry !== "string" && model !== null && route !== null)
     return [{ path: at, message: "expected a model or a route, got both" }];
@@ -214,7 +206,7 @@ function fallbackProblems(entry: FallbackEntry, at: Path, known: Known): readonl
 /** The most names to compare with a wrong one for a suggestion. */
 const MAX_COMPARED = 500;
 
-function routeNameProblems(name: string, at: Path, { routes }: Known): readonly RouteProblem[] {
+function routeNameProblems(name: string, at: Path, { routes }: Known): readonly Finding[] {
   return routes.has(name)
     ? []
     : [
@@ -225,7 +217,7 @@ function routeNameProblems(name: string, at: Path, { routes }: Known): readonly 
       ];
 }
 
-function modelProblems(name: string, at: Path, { providers }: Known, otherForm = ""): readonly RouteProblem[] {
+function modelProblems(name: string, at: Path, { providers }: Known, otherForm = ""): readonly Finding[] {
   const split = splitName(name);
   if (split === null) return [{ path: at, message: `expected <provider>:<model_name>${otherForm}` }];
   if (!providers.has(split.providerId))
@@ -249,8 +241,8 @@ function modelProblems(name: string, at: Path, { providers }: Known, otherForm =
 /** The caller decides the form of the answer. */
 const OF_THE_CALLER = new Set(["stream", "stream_options"]);
 
-function paramProblems(params: Readonly<Record<string, unknown>>, base: Path): readonly RouteProblem[] {
-  return Object.entries(params).flatMap(([name, value]): readonly RouteProblem[] => {
+function paramProblems(params: Readonly<Record<string, unknown>>, base: Path): readonly Finding[] {
+  return Object.entries(params).flatMap(([name, value]): readonly Finding[] => {
     if (value === undefined) return [];
     const path = [...base, name];
     const field = FIELDS.get(name);
@@ -283,7 +275,7 @@ function expectation(check: () => void): string | null {
  * Reports each loop once, at a route of this scope. Each kind of list has its own loops: a path that switches to
  * another list ends there.
  */
-function loopProblems(base: Path, own: RouteScope, scopes: readonly RouteScope[]): readonly RouteProblem[] {
+function loopProblems(base: Path, own: RouteScope, scopes: readonly RouteScope[]): readonly Finding[] {
   const seen = routesSeen(scopes);
   const lists = [
     ["fallbacks", (route: Route) => route.fallbacks],
@@ -292,7 +284,7 @@ function loopProblems(base: Path, own: RouteScope, scopes: readonly RouteScope[]
   return lists.flatMap(([key, read]) => {
     const reported = new Set<string>();
     const endless = withoutEnd(seen, read);
-    return Object.entries(own.routes).flatMap(([name, entry]): readonly RouteProblem[] => {
+    return Object.entries(own.routes).flatMap(([name, entry]): readonly Finding[] => {
       if (reported.has(name) || !endless.has(name)) return [];
       for (const [index, { route: next }] of read(seen.get(name)!).entries()) {
         const loop = next === null ? null : wayTo(name, next, seen, read);

@@ -2,19 +2,17 @@
 // 7.10).
 import { DEFAULT_RETRIES, type Route } from "../core/configured/route.ts";
 import { routesSeen, type RouteScope } from "./compile-routes.ts";
-import type { RouteConfiguration, RouteProblem } from "./route-problems.ts";
+import type { Finding } from "../config/problem.ts";
+import type { RouteConfiguration } from "./route-problems.ts";
 
 /** `defaultTotalMs` is the time of a call where a route sets no `total_ms`. */
 export function routeWarnings(
   { global, tenants, projects }: RouteConfiguration,
   defaultTotalMs: number,
-): readonly RouteProblem[] {
-  const inScope = (
-    base: RouteProblem["path"],
-    scopes: readonly [RouteScope, ...RouteScope[]],
-  ): readonly RouteProblem[] => {
+): readonly Finding[] {
+  const inScope = (base: Finding["path"], scopes: readonly [RouteScope, ...RouteScope[]]): readonly Finding[] => {
     const seen = routesSeen(scopes);
-    return Object.entries(scopes[0].routes).flatMap(([name, entry]): readonly RouteProblem[] => {
+    return Object.entries(scopes[0].routes).flatMap(([name, entry]): readonly Finding[] => {
       const key = usingUpTime(seen.get(name)!, defaultTotalMs);
       if (key === null) return [];
       const path = [...base, "routes", name, ...(entry.timeouts?.[key] === undefined ? [] : ["timeouts", key])];

@@ -1,6 +1,7 @@
 // The faults and latencies of targets that a simulation is given: in the file of `dragoman simulate --traffic`, and in
 // the request that simulates a change of a route.
 import { z } from "zod";
+import type { Finding } from "../config/problem.ts";
 
 const FAULT_KINDS = ["dead", "stall", "status", "cut", "slow", "garbage"] as const;
 export const DAY_MS = 24 * 60 * 60_000;
@@ -26,11 +27,6 @@ export const FAULT_SHAPE = {
 
 export const faultEntry = z.strictObject({ ...FAULT_SHAPE, from_ms: time.default(0), to_ms: time.default(DAY_MS) });
 export type Fault = z.output<typeof faultEntry>;
-
-interface Finding {
-  readonly path: readonly (string | number)[];
-  readonly message: string;
-}
 
 /** What a schema cannot say: which fields belong to which kind. */
 export function faultFindings(faults: readonly Omit<Fault, "from_ms" | "to_ms">[]): readonly Finding[] {

@@ -35,11 +35,11 @@ const COUNTING = [
     "Count from 1 to 500 in digits, one number a line, without a word before or after them, and do not stop before the end.",
   ),
 ];
-const WEATHER = {
+const toolOfCity = (name: string, description: string): JsonObject => ({
   type: "function",
   function: {
-    name: "get_weather",
-    description: "The weather in a city",
+    name,
+    description,
     parameters: {
       type: "object",
       properties: { city: { type: "string" } },
@@ -47,20 +47,9 @@ const WEATHER = {
       additionalProperties: false,
     },
   },
-} as const;
-const CLOCK = {
-  type: "function",
-  function: {
-    name: "get_time",
-    description: "The local time in a city",
-    parameters: {
-      type: "object",
-      properties: { city: { type: "string" } },
-      required: ["city"],
-      additionalProperties: false,
-    },
-  },
-} as const;
+});
+const WEATHER = toolOfCity("get_weather", "The weather in a city");
+const CLOCK = toolOfCity("get_time", "The local time in a city");
 const ASK_WEATHER = [user("What is the weather in Vienna? Use the tool.")];
 const PLACE = {
   type: "json_schema",

@@ -3,6 +3,7 @@
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { Came, Caller } from "./caller.ts";
 import { type Base, type Check, CHECKS, type Verdict } from "./checks.ts";
+import { objectsIn } from "../../providers/answers/sent-json.ts";
 
 const HELLO = "Say hello in one short sentence.";
 const ASK_WEATHER = "What is the weather in Vienna? Use the tool.";
@@ -29,8 +30,6 @@ function check(path: string, id: string, title: string, needs: Check["needs"], b
   };
 }
 
-const listIn = (value: Json | undefined): readonly JsonObject[] =>
-  Array.isArray(value) ? (value as readonly Json[]).filter(isObject) : [];
 const typesOf = (events: readonly JsonObject[]): readonly (Json | undefined)[] => events.map(({ type }) => type);
 const joined = (events: readonly JsonObject[], type: string): string =>
   events
@@ -38,8 +37,8 @@ const joined = (events: readonly JsonObject[], type: string): string =>
     .join("");
 
 function outputText(response: JsonObject): string {
-  return listIn(response["output"])
-    .flatMap(({ content }) => listIn(content))
+  return objectsIn(response["output"])
+    .flatMap(({ content }) => objectsIn(content))
     .flatMap(({ text }) => (typeof text === "string" ? [text] : []))
     .join("");
 }
@@ -48,7 +47,7 @@ function isResponse(answer: JsonObject | undefined): string | null {
   if (answer?.["object"] !== "response") return "the answer is not a response";
   if (answer["status"] !== "completed" && answer["status"] !== "incomplete")
     return `it has the status ${JSON.stringify(answer["status"])}`;
-  return listIn(answer["output"]).length === 0 ? "it has no output" : null;
+  return objectsIn(answer["output"]).length === 0 ? "it has no output" : null;
 }
 
 const saysInResponse: Judge = ([answer]) =>
@@ -70,11 +69,11 @@ const streamsResponse: Judge = (events) => {
 
 const callsInResponse: Judge = ([answer]) =>
   isResponse(answer) ??
-  (listIn(answer!["output"]).some(({ type, name }) => type === "function_call" && name === "get_weather")
+  (objectsIn(answer!["output"]).some(({ type, name }) => type === "function_call" && name === "get_weather")
     ? null
     : "no tool was called");
 
-const contentOf = (message: JsonObject | undefined): readonly JsonObject[] => listIn(message?.["content"]);
+const contentOf = (message: JsonObject | undefined): readonly JsonObject[] => objectsIn(message?.["content"]);
 
 function isMessage(answer: JsonObject | undefined): string | null {
   if (answer?.["type"] !== "message" || answer["role"] !== "assistant") return "the answer is not a message";
@@ -112,7 +111,7 @@ const callsInMessage: Judge = ([answer]) =>
 
 const textsOf = (events: readonly JsonObject[]): string =>
   events
-    .flatMap(({ choices }) => listIn(choices))
+    .flatMap(({ choices }) => objectsIn(choices))
     .flatMap(({ text }) => (typeof text === "string" ? [text] : []))
     .join("");
 
@@ -121,7 +120,7 @@ const isCompletion = (answer: JsonObject | undefined): string | null =>
 
 const goesOn: Judge = ([answer]) =>
   isCompletion(answer) ??
-  (typeof listIn(answer!["choices"])[0]?.["finish_reason"] !== "string"
+  (typeof objectsIn(answer!["choices"])[0]?.["finish_reason"] !== "string"
     ? "it has no finish reason"
     : textsOf([answer!]) === ""
       ? "the answer is empty"
@@ -130,7 +129,7 @@ const goesOn: Judge = ([answer]) =>
 const streamsCompletion: Judge = (events) => {
   const other = events.map(isCompletion).find((fault) => fault !== null);
   if (other !== undefined) return other;
-  const ends = events.flatMap(({ choices }) => listIn(choices)).filter((one) => one["finish_reason"] !== null);
+  const ends = events.flatMap(({ choices }) => objectsIn(choices)).filter((one) => one["finish_reason"] !== null);
   if (ends.length !== 1) return `the stream has ${ends.length} finish reasons`;
   return textsOf(events) === "" ? "the answer is empty" : null;
 };

@@ -24,6 +24,7 @@ import { compileSnapshot } from "../../snapshot/compile.ts";
 import type { Configuration } from "../../snapshot/configuration.ts";
 import type { Identities } from "../../store/records.ts";
 import type { CallEntry } from "./traffic-schema.ts";
+import type { Finding } from "../../config/problem.ts";
 
 export interface SimulatedConfiguration {
   readonly configuration: Configuration;
@@ -36,7 +37,7 @@ export interface PreparedCalls {
   /** All targets that any of the calls can reach. */
   readonly targets: ReadonlySet<string>;
   readonly snapshot: Snapshot;
-  readonly findings: readonly { readonly path: readonly (string | number)[]; readonly message: string }[];
+  readonly findings: readonly Finding[];
 }
 
 /** `operation` is that of entries that name none. */
@@ -47,7 +48,7 @@ export function prepareCalls(
 ): PreparedCalls {
   const projects = entries.map(({ project, tenant }) => ({ id: project, tenantId: tenant, name: project }));
   const snapshot = simulatedSnapshot(configuration, projects);
-  const findings: { readonly path: readonly (string | number)[]; readonly message: string }[] = [];
+  const findings: Finding[] = [];
   const calls: SimulatedCall[] = [];
   const targets = new Set<string>();
   entries.forEach((entry, at) => {

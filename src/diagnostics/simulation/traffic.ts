@@ -8,14 +8,10 @@ import { type PreparedCalls, prepareCalls, type SimulatedConfiguration } from ".
 import { concerns, type Fault, faultFindings } from "../../simulation/faults.ts";
 import type { SimulatedOperation } from "../../simulation/written-request.ts";
 import { type CallEntry, MAX_CALLS, trafficShape } from "./traffic-schema.ts";
+import type { Finding } from "../../config/problem.ts";
 
 export interface Traffic extends z.output<typeof trafficShape> {
   readonly prepared: PreparedCalls;
-}
-
-interface Finding {
-  readonly path: readonly (string | number)[];
-  readonly message: string;
 }
 
 /** Throws ConfigurationError. */

@@ -3,7 +3,7 @@ import type { z } from "zod";
 import { unreadableBody } from "../../engine/request/bounded-body.ts";
 import { bodyText, readBody } from "../../engine/call/read-body.ts";
 import { issueFindings } from "../../config/issues.ts";
-import { formatPath } from "../../config/problem.ts";
+import { formatPath, type Finding } from "../../config/problem.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { describe, isObject, isRawNumber, type Json } from "../../core/json.ts";
 import type { ServerLimits } from "../../core/snapshot.ts";
@@ -79,13 +79,8 @@ export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown
   throw problemsError(issueFindings(result.error.issues, value, schema));
 }
 
-export interface Problem {
-  readonly path: readonly (string | number)[];
-  readonly message: string;
-}
-
 /** Requires at least one problem. */
-export function problemsError(problems: readonly Problem[]): GatewayError {
+export function problemsError(problems: readonly Finding[]): GatewayError {
   const shown = problems.slice(0, MAX_LISTED).map(({ path, message }) => ({ param: formatPath(path), message }));
   const [first] = shown as [(typeof shown)[number]];
   const more = problems.length > 1 ? ` (and ${problems.length - 1} more: error.metadata.problems)` : "";

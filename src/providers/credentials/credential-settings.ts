@@ -15,6 +15,7 @@ import {
 import { isObject, type Json } from "../../core/json.ts";
 import { ADDRESS_WORD } from "../../core/target.ts";
 import type { Provider } from "../provider.ts";
+import type { Finding } from "../../config/problem.ts";
 
 type Family = Pick<Provider, "label" | "credentials">;
 
@@ -163,11 +164,6 @@ export function entryKeysOf({ credentials }: Pick<Provider, "credentials">): rea
       ? credentials.includes("key") || credentials.includes("ibm_iam")
       : credentials.includes(key),
   );
-}
-
-interface Finding {
-  readonly path: readonly (string | number)[];
-  readonly message: string;
 }
 
 export function credentialProblem(section: CredentialSection, family: Family): Finding | null {

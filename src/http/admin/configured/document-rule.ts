@@ -8,7 +8,7 @@ import type { Provider } from "../../../providers/provider.ts";
 import type { TestQuestion } from "../../../simulation/tested-proposal.ts";
 import type { Configuration } from "../../../snapshot/configuration.ts";
 import type { Reader } from "../../../store/reader.ts";
-import type { Problem } from "../input.ts";
+import type { Finding } from "../../../config/problem.ts";
 import type { AdminCall } from "../operation.ts";
 
 export interface DocumentChange {
@@ -27,7 +27,7 @@ export interface DocumentRule {
    */
   readonly named: "name" | "id" | "singleton";
   readonly name?: z.ZodType<string>;
-  problems(judged: DocumentChange): Promise<readonly Problem[]>;
+  problems(judged: DocumentChange): Promise<readonly Finding[]>;
   /** The object's own tests, whose failure an owner may override with a reason; `null` where it has none. */
   tests?(judged: DocumentChange): Promise<TestQuestion | null>;
   /** Paths of fields that hold addresses; checking them may take a DNS lookup. */

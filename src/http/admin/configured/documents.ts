@@ -13,7 +13,7 @@ import { GatewayError } from "../../../core/errors.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { PROVIDER_ID, providerEntrySchema, providerProblem } from "../../../providers/settings.ts";
 import { checkAddress } from "../../../wire/address-guard.ts";
-import type { Problem } from "../input.ts";
+import type { Finding } from "../../../config/problem.ts";
 import type { Resource } from "../../../store/records.ts";
 import { isMasked } from "../../../store/configuration/secret-fields.ts";
 import type { DocumentRule, DocumentDependencies, DocumentChange } from "./document-rule.ts";
@@ -99,7 +99,7 @@ async function tokenProblems({
   call,
   document,
   reader,
-}: Pick<DocumentChange, "call" | "document" | "reader">): Promise<readonly Problem[]> {
+}: Pick<DocumentChange, "call" | "document" | "reader">): Promise<readonly Finding[]> {
   const named = inside(document["scope"], "token");
   if (typeof named !== "string" || named.includes("*")) return [];
   const { tenantId, projectId } = call.place!;
@@ -174,7 +174,7 @@ function providerRule({ families }: DocumentDependencies): DocumentRule {
 }
 
 /** Variables and files belong to the operator: only the configuration file expands them. */
-function expansions(value: unknown, path: readonly (string | number)[]): readonly Problem[] {
+function expansions(value: unknown, path: readonly (string | number)[]): readonly Finding[] {
   if (typeof value === "string")
     return EXPANSION.test(value)
       ? [
@@ -206,7 +206,7 @@ function withKeptAccount(document: JsonObject): JsonObject {
 }
 
 /** Only the operator may use identities of the machine and files on it. */
-function machineCredentials(document: JsonObject): readonly Problem[] {
+function machineCredentials(document: JsonObject): readonly Finding[] {
   const places: readonly (readonly [path: readonly string[], found: unknown])[] = [
     [["aws"], document["aws"] === "default"],
     [["aws", "profile"], inside(document["aws"], "profile")],

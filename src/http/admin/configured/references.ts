@@ -6,7 +6,7 @@ import { GatewayError } from "../../../core/errors.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { budgetSchema } from "../../../admission/settings.ts";
 import { NO_PROVIDER, serviceProvider } from "../../../policies/policy-settings.ts";
-import { formatPath } from "../../../config/problem.ts";
+import { formatPath, type Finding } from "../../../config/problem.ts";
 import type { RouteScope } from "../../../routing/compile-routes.ts";
 import { splitName } from "../../../routing/compile-routes.ts";
 import { routeProblems } from "../../../routing/route-problems.ts";
@@ -140,7 +140,7 @@ export function degradeProblems(
   document: JsonObject,
   providers: ReadonlySet<string>,
   routes: readonly RouteEntries[],
-): readonly { readonly param: string; readonly path: readonly (string | number)[]; readonly message: string }[] {
+): readonly (Finding & { readonly param: string })[] {
   const parsed = budgetSchema.safeParse(document);
   if (!parsed.success) return [];
   return parsed.data.thresholds.flatMap((one, index) => {

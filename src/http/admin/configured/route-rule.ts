@@ -19,7 +19,7 @@ import { type RouteEntry, routeName, routeSchema } from "../../../routing/settin
 import { simulatedConfiguration } from "../../../simulation/simulated-configuration.ts";
 import type { Reader } from "../../../store/reader.ts";
 import type { DocumentRule, DocumentDependencies, DocumentChange } from "./document-rule.ts";
-import type { Problem } from "../input.ts";
+import type { Finding } from "../../../config/problem.ts";
 import { allOf, providerIds, routesOfPlace } from "./references.ts";
 import { projectsWithOwn, proposedRoute } from "./route-proposal.ts";
 
@@ -58,7 +58,7 @@ async function misplaced(
   name: string,
   entry: RouteEntry,
   reader: Reader,
-): Promise<readonly Problem[]> {
+): Promise<readonly Finding[]> {
   const { tenantId, projectId } = place;
   const file = dependencies.configuration();
   const stored = await allOf(reader, "route", tenantId);
