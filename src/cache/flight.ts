@@ -8,7 +8,7 @@
 import { Cancellation, type CancelSignal } from "../core/concurrency/cancellation.ts";
 import { GatewayError } from "../core/errors.ts";
 import { untilOver } from "../core/concurrency/timeout.ts";
-import { decodeUtf8, readBytes } from "../wire/body-bytes.ts";
+import { decodeUtf8, readBytes, readOn } from "../wire/body-bytes.ts";
 import type { UpstreamBody, UpstreamResponse } from "../wire/upstream.ts";
 import { ArrivedPieces } from "./arrived-pieces.ts";
 import type { CacheAddress } from "./answer-cache.ts";
@@ -23,7 +23,6 @@ export interface FlightOptions extends CacheAddress {
 }
 
 /** After the answer is complete, the rest of the response is read for this long, so that its connection can be reused. */
-const DRAIN_MS = 1000;
 
 type Exchange = (signal: CancelSignal) => Promise<UpstreamResponse>;
 
@@ -263,14 +262,7 @@ export class Flight {
     const body = this.#body;
     if (body === null || this.#isDraining) return;
     this.#isDraining = true;
-    const timer = setTimeout(() => body.cancel(), DRAIN_MS);
-    try {
-      while ((await body.read()) !== null);
-    } catch {
-      // the answer is complete, so that it does not matter how the connection ends
-    } finally {
-      clearTimeout(timer);
-    }
+    await readOn(body);
   }
 
   #notify(): void {

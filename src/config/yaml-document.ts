@@ -66,7 +66,7 @@ export function parseYaml(file: string, text: string, variables: Variables): Yam
     return { file, line: Math.max(line, 1), column: Math.max(col, 1), path: formatPath(path), message };
   };
 
-  const root = parse(text, lines);
+  const root = parsedYaml(text, lines);
   if (root === null)
     problems.push({ file, line: null, column: null, path: "", message: YAML_MISTAKES.RESOURCE_EXHAUSTION });
   for (const { code, pos } of root?.errors ?? []) problems.push(problemAtOffset(pos[0], [], YAML_MISTAKES[code]));
@@ -91,9 +91,10 @@ export function parseYaml(file: string, text: string, variables: Variables): Yam
   };
 }
 
-function parse(text: string, lines: LineCounter): Root | null {
+/** Returns `null` for a text whose levels exhaust the stack. */
+export function parsedYaml(text: string, lineCounter: LineCounter, version: "1.1" | "1.2" = "1.2"): Root | null {
   try {
-    return parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false, stringKeys: true });
+    return parseDocument(text, { version, lineCounter, prettyErrors: false, uniqueKeys: false, stringKeys: true });
   } catch (thrown) {
     // The parser is recursive: a file of a hundred thousand brackets exhausts the stack.
     if (thrown instanceof RangeError) return null;

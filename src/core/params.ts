@@ -26,6 +26,20 @@ export function invalid(path: string, expected: string, value: Json | undefined)
   return new GatewayError("invalid_request", `${path} must be ${expected}; got ${describe(value)}.`, { param: path });
 }
 
+/** Returns a member that has to be there as a text. Throws `invalid_request` with its path. */
+export function textAt(holder: JsonObject, name: string, path: string): string {
+  const value = holder[name];
+  if (typeof value !== "string") throw invalid(`${path}.${name}`, "a string", value);
+  return value;
+}
+
+/** Returns a member that has to be there as an object. Throws `invalid_request` with its path. */
+export function objectAt(holder: JsonObject, name: string, path: string): JsonObject {
+  const value = holder[name];
+  if (!isObject(value)) throw invalid(`${path}.${name}`, "an object", value);
+  return value;
+}
+
 const number =
   (min: number, max: number): Check =>
   (value, path) => {

@@ -10,11 +10,10 @@ import {
   isSeq,
   LineCounter,
   type Node,
-  parseDocument,
   type ParsedNode,
 } from "yaml";
 import { ConfigurationError, type ConfigurationProblem, MAX_PROBLEMS, type Path } from "../config/problem.ts";
-import { YAML_MISTAKES } from "../config/yaml-document.ts";
+import { YAML_MISTAKES, parsedYaml } from "../config/yaml-document.ts";
 import { shownPath } from "./shown-path.ts";
 import { jsonIn } from "../core/json.ts";
 
@@ -64,7 +63,7 @@ export function parseForeignFile({ file, text: original, yaml }: ForeignText): F
     const { line, col } = lines.linePos(offset);
     return { file, line: Math.max(line, 1), column: Math.max(col, 1), path: shownPath(path), message };
   };
-  const document = parsed(text, yaml, lines);
+  const document = parsedYaml(text, lines, yaml);
   if (document === null)
     throw new ConfigurationError([
       { file, line: null, column: null, path: "", message: YAML_MISTAKES.RESOURCE_EXHAUSTION },
@@ -87,16 +86,6 @@ export function refusalAt(file: string, { line, column, path }: ForeignNode, mes
 /** YAML does not allow the tabs of JSON everywhere. Within texts of JSON there are none. */
 function isJson(text: string): boolean {
   return /^\s*[[{]/.test(text) && jsonIn(text) !== undefined;
-}
-
-function parsed(text: string, version: "1.1" | "1.2", lineCounter: LineCounter): Document.Parsed | null {
-  try {
-    return parseDocument(text, { version, lineCounter, prettyErrors: false, uniqueKeys: false, stringKeys: true });
-  } catch (thrown) {
-    // The parser is recursive: a file of a hundred thousand brackets exhausts the stack.
-    if (thrown instanceof RangeError) return null;
-    throw thrown;
-  }
 }
 
 interface Reading {

@@ -5,11 +5,27 @@ import type { UpstreamBody } from "./upstream.ts";
 
 const DECODER = new TextDecoder();
 const NOTHING = new Uint8Array(0);
+const READ_ON_MS = 1000;
 /** New memory is slow to fill: 8 MiB of it take some 5 ms. */
 const TURN_BYTES = 8 * 1024 * 1024;
 
 export function tooLarge(maxBytes: number): UpstreamFault {
   return new UpstreamFault("too_large", `the provider's answer has more than ${maxBytes} bytes`);
+}
+
+/**
+ * Reads what follows a complete answer, such as the end of the chunked framing, so that the connection can be used again.
+ * The body is cancelled after a second. Never rejects.
+ */
+export async function readOn(body: Pick<UpstreamBody, "read" | "cancel">): Promise<void> {
+  const timer = setTimeout(() => body.cancel(), READ_ON_MS);
+  try {
+    while ((await body.read()) !== null);
+  } catch {
+    // the answer is complete, so that it does not matter how the connection ends
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** Decodes UTF-8, drops a byte order mark, and replaces invalid bytes. */

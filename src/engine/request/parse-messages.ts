@@ -3,7 +3,7 @@
 import { BLOCK_TYPES, MESSAGE_ROLES, type BlockType, type Message, type VendorForm } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { invalid } from "../../core/params.ts";
+import { invalid, objectAt, textAt } from "../../core/params.ts";
 import { isLegacyMessage, withToolCalls } from "./legacy-functions.ts";
 import { ROUNDS_FIELD, withReplays } from "../tools/replayed-conversation.ts";
 
@@ -229,40 +229,40 @@ function checkBlock(block: Json, path: string, found: Findings): void {
 }
 
 const BLOCK_CHECKS: Readonly<Record<BlockType, (block: JsonObject, path: string, found: Findings) => void>> = {
-  text: (block, path) => needText(block, "text", path),
+  text: (block, path) => textAt(block, "text", path),
   image_url: (block, path, found) => {
     if (typeof block["image_url"] === "string")
       rule(found, "image_url_text", `${path}.image_url`, "must be an object with a url");
     else {
-      const image = needObject(block, "image_url", path);
-      needText(image, "url", `${path}.image_url`);
+      const image = objectAt(block, "image_url", path);
+      textAt(image, "url", `${path}.image_url`);
       checkAddressForm(image["url"] as string, `${path}.image_url.url`, found);
     }
   },
   input_audio: (block, path, found) => {
     if (typeof block["input_audio"] === "string")
       return rule(found, "input_audio_text", `${path}.input_audio`, "must be an object with data and format");
-    const audio = needObject(block, "input_audio", path);
-    needText(audio, "data", `${path}.input_audio`);
-    needText(audio, "format", `${path}.input_audio`);
+    const audio = objectAt(block, "input_audio", path);
+    textAt(audio, "data", `${path}.input_audio`);
+    textAt(audio, "format", `${path}.input_audio`);
     checkDataUri(audio["data"] as string, `${path}.input_audio.data`);
   },
   video_url: (block, path, found) => {
-    const video = needObject(block, "video_url", path);
-    needText(video, "url", `${path}.video_url`);
+    const video = objectAt(block, "video_url", path);
+    textAt(video, "url", `${path}.video_url`);
     checkAddressForm(video["url"] as string, `${path}.video_url.url`, found);
   },
   file: (block, path, found) => {
     if (block["file"] === undefined && typeof block["file_id"] === "string")
       return rule(found, "file_id_alone", `${path}.file`, "must be an object with file_id or file_data");
-    const file = needObject(block, "file", path);
+    const file = objectAt(block, "file", path);
     const given = ["file_id", "file_data"].filter((name) => file[name] !== undefined && file[name] !== null);
     if (given.length === 0)
       throw new GatewayError("invalid_request", `${path}.file must hold file_id or file_data.`, {
         param: `${path}.file`,
       });
     for (const name of given) {
-      needText(file, name, `${path}.file`);
+      textAt(file, name, `${path}.file`);
       if (file[name] === "") throw invalid(`${path}.file.${name}`, "a non-empty string", file[name]);
       checkDataUri(file[name] as string, `${path}.file.${name}`);
     }
@@ -270,8 +270,8 @@ const BLOCK_CHECKS: Readonly<Record<BlockType, (block: JsonObject, path: string,
   document: (block, path, found) => {
     if (block["source"] === undefined && isObject(block["document"]))
       return rule(found, "document_inline", `${path}.source`, "must be an object");
-    const source = needObject(block, "source", path);
-    needText(source, "type", `${path}.source`);
+    const source = objectAt(block, "source", path);
+    textAt(source, "type", `${path}.source`);
     if (source["type"] === "base64" && typeof source["data"] === "string")
       checkBase64(source["data"], 0, `${path}.source.data`);
   },
@@ -312,16 +312,6 @@ function checkBase64(text: string, from: number, path: string): void {
     throw new GatewayError("invalid_request", `${path} must be base64, but contains characters that are not base64.`, {
       param: path,
     });
-}
-
-function needObject(parent: JsonObject, name: string, path: string): JsonObject {
-  const value = parent[name];
-  if (!isObject(value)) throw invalid(`${path}.${name}`, "an object", value);
-  return value;
-}
-function needText(parent: JsonObject, name: string, path: string): void {
-  const value = parent[name];
-  if (typeof value !== "string") throw invalid(`${path}.${name}`, "a string", value);
 }
 
 /** Notes a breach of the common rules that some vendor's row may allow. */

@@ -22,6 +22,7 @@ import { NativePatterns } from "../native/native-patterns.ts";
 import type { NativePassing } from "../native/native-passing.ts";
 import type { StreamNormalizer } from "./stream-normalizer.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
+import { readOn } from "../../wire/body-bytes.ts";
 
 export interface AnswerStream {
   /**
@@ -58,7 +59,6 @@ export const TURN_BYTES = 64 * 1024;
 const MAX_TEXT = 64 * 1024 * 1024;
 
 /** After `[DONE]`, the body is read to its end for at most this long, so that the connection can be reused. */
-const DRAIN_MS = 1000;
 
 export interface AnswerStreamParts {
   readonly body: UpstreamBody;
@@ -310,7 +310,7 @@ export class ResponseStream implements AnswerStream, EventReceiver {
     if (event.data !== "[DONE]" || decoder.isPlainText === true) return false;
     this.#hasEnded = true;
     if (decoder.isTerminated !== undefined) decoder.push(event);
-    drain(body);
+    void readOn(body);
     return true;
   }
 }
@@ -328,20 +328,6 @@ function patternsOf(parts: AnswerStreamParts): EventPatterns | NativePatterns | 
 
 function tooMuch(): MalformedAnswer {
   return new MalformedAnswer("The provider's stream sent more at once than the gateway accepts.");
-}
-
-function drain(body: UpstreamBody): void {
-  const timer = setTimeout(() => body.cancel(), DRAIN_MS);
-  const readOn = async (): Promise<void> => {
-    try {
-      while ((await body.read()) !== null);
-    } catch {
-      // the answer is complete, so that it does not matter how the connection ends
-    } finally {
-      clearTimeout(timer);
-    }
-  };
-  void readOn();
 }
 
 /** Turns a non-streaming answer into one chunk, for a server that answers a streamed call with plain JSON. */

@@ -1,6 +1,8 @@
 // Schemas that many operations of the admin API share: ids, pages, ETags, times.
 import { z } from "zod";
 import { CATALOGUE, GatewayError } from "../../core/errors.ts";
+import { usd } from "../../accounting/price.ts";
+import type { LimitRule } from "../../core/configured/limit.ts";
 import { timeZoneName } from "../../auth/settings/scope-settings.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Kept } from "../../store/records.ts";
@@ -23,6 +25,9 @@ export const label = z
 export const amount = z
   .union([z.number(), z.string()])
   .meta({ description: "A count, or for money US dollars as decimal text." });
+/** What a limit or budget counts, as `amount` describes it. */
+export const shownUnits = (unit: LimitRule["unit"], units: number): number | string =>
+  unit === "nano_usd" ? usd(BigInt(Math.round(units))) : units;
 /** A number in a query or a path. */
 export const wholeNumber = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 /** Of the calls that a simulation found to become otherwise. */

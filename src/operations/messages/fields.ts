@@ -1,29 +1,17 @@
 // Checks of single members of a request. null means "not set" for every optional member.
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { invalid } from "../../core/params.ts";
+import { invalid, textAt } from "../../core/params.ts";
 
 /** Returns the member; undefined when it is absent or null. */
 export function given(holder: JsonObject, name: string): Json | undefined {
   return holder[name] ?? undefined;
 }
 
-export function textAt(holder: JsonObject, name: string, path: string): string {
-  const value = holder[name];
-  if (typeof value !== "string") throw invalid(`${path}.${name}`, "a string", value);
-  return value;
-}
-
 export function filledTextAt(holder: JsonObject, name: string, path: string): string {
   const text = textAt(holder, name, path);
   if (text === "") throw invalid(`${path}.${name}`, "a string that is not empty", text);
   return text;
-}
-
-export function objectAt(holder: JsonObject, name: string, path: string): JsonObject {
-  const value = holder[name];
-  if (!isObject(value)) throw invalid(`${path}.${name}`, "an object", value);
-  return value;
 }
 
 export function bad(path: string, message: string): GatewayError {

@@ -1,9 +1,9 @@
 // Content blocks as parts of chat completions: https://platform.claude.com/docs/en/api/messages (content blocks).
 import type { ContentPart, Untranslated } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { invalid } from "../../core/params.ts";
+import { invalid, textAt, objectAt } from "../../core/params.ts";
 import { vendorCitations } from "./citations.ts";
-import { bad, cacheMark, filledTextAt, given, objectAt, textAt } from "./fields.ts";
+import { bad, cacheMark, filledTextAt, given } from "./fields.ts";
 import { asked, never, orLeft } from "./untranslated.ts";
 
 /** A block, and where the client wrote it. The text of a message is a block as well. */

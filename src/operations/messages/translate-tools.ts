@@ -1,9 +1,9 @@
 // `tools` and `tool_choice` as those of a chat completion: https://platform.claude.com/docs/en/agents-and-tools/tool-use
 import type { Untranslated } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { invalid } from "../../core/params.ts";
+import { invalid, textAt, objectAt } from "../../core/params.ts";
 import { chatToolName } from "./call-names.ts";
-import { bad, cacheMark, filledTextAt, given, objectAt, textAt } from "./fields.ts";
+import { bad, cacheMark, filledTextAt, given } from "./fields.ts";
 import { invalidPart } from "../../engine/request/vendor-judged.ts";
 import { asked, orLeft } from "./untranslated.ts";
 

@@ -3,11 +3,11 @@
 // https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls
 import type { ContentPart, Message, ReasoningDetail, ToolCall, Untranslated } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { invalid } from "../../core/params.ts";
+import { invalid, textAt, objectAt } from "../../core/params.ts";
 import { inCharacters, TurnOrder, withOrder } from "../../core/request/turn-order.ts";
 import { redactedDetail, thinkingDetail } from "../../providers/conversation/signed-thinking.ts";
 import { chatToolName, providerCallId } from "./call-names.ts";
-import { bad, cacheMark, filledTextAt, given, objectAt, textAt } from "./fields.ts";
+import { bad, cacheMark, filledTextAt, given } from "./fields.ts";
 import { partsOf, type PlacedBlock, placedBlocks, plainText, sourceOf, textPart } from "./translate-content.ts";
 import { invalidPart } from "../../engine/request/vendor-judged.ts";
 import { asked, never, orLeft } from "./untranslated.ts";

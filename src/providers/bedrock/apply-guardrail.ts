@@ -12,7 +12,7 @@ import {
   type ServiceFinding,
   wholeText,
 } from "../judging-form.ts";
-import { pathStep } from "./address.ts";
+import { awsEncoded } from "../credentials/aws-signature.ts";
 
 export const APPLY_GUARDRAIL: ProviderForm = {
   docs: "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ApplyGuardrail.html",
@@ -21,7 +21,7 @@ export const APPLY_GUARDRAIL: ProviderForm = {
   // 25 text units of 1,000 characters: https://docs.aws.amazon.com/general/latest/gr/bedrock.html
   maxCharacters: 25_000,
   encode({ texts, place }, { baseUrl, headers }, { vendorId, version }) {
-    return jsonRequest(`${baseUrl}/guardrail/${pathStep(vendorId)}/version/${version}/apply`, headers, {
+    return jsonRequest(`${baseUrl}/guardrail/${awsEncoded(vendorId)}/version/${version}/apply`, headers, {
       source: place === "output" ? "OUTPUT" : "INPUT",
       content: [{ text: { text: texts[0] } }],
     });

@@ -111,12 +111,12 @@ export function canonicalPath(path: string): string {
     else if (segment !== "" && segment !== ".") kept.push(segment);
   }
   const end = kept.length > 0 && path.endsWith("/") ? "/" : "";
-  return `/${kept.map(encoded).join("/")}${end}`;
+  return `/${kept.map(awsEncoded).join("/")}${end}`;
 }
 
 /** Sorted by name, and the values of one name by value. */
 export function canonicalQuery(query: Iterable<readonly [name: string, value: string]>): string {
-  return Array.from(query, ([name, value]) => [encoded(name), encoded(value)] as const)
+  return Array.from(query, ([name, value]) => [awsEncoded(name), awsEncoded(value)] as const)
     .toSorted(([one, first], [other, second]) => order(one, other) || order(first, second))
     .map((pair) => pair.join("="))
     .join("&");
@@ -126,7 +126,8 @@ function order(one: string, other: string): number {
   return one < other ? -1 : Number(one > other);
 }
 
-function encoded(text: string): string {
+/** AWS's own clients encode every character except the unreserved ones, also in ids that are ARNs. */
+export function awsEncoded(text: string): string {
   return encodeURIComponent(text).replaceAll(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 

@@ -17,7 +17,7 @@ import {
   USER_ROLL_UPS,
   USER_WEEKS,
 } from "./roll-up-triggers.ts";
-import type { DividedPeriod } from "./usage-periods.ts";
+import { type DividedPeriod, roundedDown } from "./usage-periods.ts";
 
 /** Rows of one table of sums from one time to another. An end of infinity is open. */
 export interface Stretch {
@@ -126,7 +126,6 @@ function allStretches({ sums, period, cuts, choices, rolledFromMs }: StretchQuer
 
 const isAny = ({ fromMs, toMs }: Stretch): boolean => fromMs < toMs;
 
-const roundedDown = (ms: number, spanMs: number): number => Math.floor(ms / spanMs) * spanMs;
 const roundedUp = (ms: number, spanMs: number): number => Math.ceil(ms / spanMs) * spanMs;
 
 /** The longest runs of spans between two of them within which there is no cut, in the order of time. */

@@ -30,10 +30,11 @@ export interface DividedPeriod {
 
 /** The hours within which there is a cut. */
 export function cutHours(cuts: readonly number[], spanMs: number): readonly number[] {
-  return [...new Set(cuts.filter((cut) => cut % spanMs !== 0).map((cut) => hourOf(cut, spanMs)))];
+  return [...new Set(cuts.filter((cut) => cut % spanMs !== 0).map((cut) => roundedDown(cut, spanMs)))];
 }
 
-const hourOf = (timeMs: number, spanMs: number): number => Math.floor(timeMs / spanMs) * spanMs;
+/** The beginning of the span in which a time is. */
+export const roundedDown = (timeMs: number, spanMs: number): number => Math.floor(timeMs / spanMs) * spanMs;
 
 /**
  * `inner` are the cuts between both ends, in ascending order; an end that is `null` is open. `canDivide` says whether
@@ -51,11 +52,11 @@ export function dividedPeriod(
   const divided = hours.filter(canDivide);
   const isDivided = new Set(divided);
   const settled = (cut: number): number =>
-    cut % spanMs === 0 || isDivided.has(hourOf(cut, spanMs)) ? cut : hourOf(cut, spanMs) + spanMs;
+    cut % spanMs === 0 || isDivided.has(roundedDown(cut, spanMs)) ? cut : roundedDown(cut, spanMs) + spanMs;
   const first = fromMs === null ? null : settled(fromMs);
   const last = toMs === null ? null : settled(toMs);
   const wholeFromMs = first === null ? null : Math.ceil(first / spanMs) * spanMs;
-  const wholeToMs = last === null ? null : hourOf(last, spanMs);
+  const wholeToMs = last === null ? null : roundedDown(last, spanMs);
   const pieces = divided.flatMap((hourMs): readonly Piece[] => {
     const isWhole = hourMs >= (wholeFromMs ?? -Infinity) && hourMs < (wholeToMs ?? Infinity);
     const low = Math.max(hourMs, first ?? hourMs);

@@ -11,7 +11,7 @@ import type { Snapshot } from "../../../core/snapshot.ts";
 import type { CallScope, UsageDimension, UsageRow } from "../../../store/calls/calls.ts";
 import { type AdminOperation, PLACES, reading } from "../operation.ts";
 import { type AdminCalls, keptCalls } from "../report-reads.ts";
-import { iso, isoOrNull, time, amount } from "../schemas.ts";
+import { iso, isoOrNull, time, amount, shownUnits } from "../schemas.ts";
 
 const account = z
   .strictObject({
@@ -227,7 +227,7 @@ async function valuesOf(
 }
 
 function shownState({ rule, accounts }: RuleState, nowMs: number): JsonObject {
-  const shown = (units: number): number | string => (rule.unit === "nano_usd" ? usd(BigInt(Math.round(units))) : units);
+  const shown = (units: number) => shownUnits(rule.unit, units);
   return {
     id: rule.id,
     name: rule.name,

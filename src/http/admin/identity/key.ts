@@ -1,6 +1,5 @@
 // `GET /key`: the caller's own access token with its rights and its remaining limits (promise 9.2).
 import { z } from "zod";
-import { usd } from "../../../accounting/price.ts";
 import { adminCaller, roleAt } from "../../../auth/grants.ts";
 import type { LimitStore, AccountStatus } from "../../../admission/limit-store.ts";
 import type { AccessToken } from "../../../core/identity.ts";
@@ -8,7 +7,7 @@ import { PERMISSIONS, ROLES } from "../../../core/identity.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { Account, LimitRule } from "../../../core/configured/limit.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
-import { chosenId, iso, isoOrNull, time, amount } from "../schemas.ts";
+import { chosenId, iso, isoOrNull, time, amount, shownUnits } from "../schemas.ts";
 
 const MAX_PROJECTS = 1000;
 
@@ -114,7 +113,7 @@ async function describeLimit(
 ): Promise<JsonObject> {
   const account = accountOf(rule, tokenId, user);
   const now: AccountStatus | null = account === null || limits === null ? null : await limits.status(account);
-  const units = (count: number): number | string => (rule.unit === "nano_usd" ? usd(BigInt(Math.round(count))) : count);
+  const units = (count: number) => shownUnits(rule.unit, count);
   return {
     id: rule.id,
     name: rule.name,

@@ -1,5 +1,5 @@
 // One item of a stream that a provider speaks itself, and the changes that its events and the whole answer need.
-import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
+import { isObject, type Json, type JsonObject, isText } from "../../../core/json.ts";
 import { type JsonEdit, withEdits } from "../../../core/request/json-edit.ts";
 import { objectsIn, textOrEmpty } from "../../../providers/answers/sent-json.ts";
 import { formOfCall, type PartForm } from "../../../providers/responses/stream-grammar.ts";
@@ -20,13 +20,9 @@ export interface PassedItem {
 
 type Path = JsonEdit["path"];
 
-export function isSet(id: Json | undefined): id is string {
-  return typeof id === "string" && id !== "";
-}
-
 /** Whether the item can be announced: a call is nothing without a name. */
 export function isNamed({ type, name }: JsonObject): boolean {
-  return formOfCall(type) === null || isSet(name);
+  return formOfCall(type) === null || isText(name);
 }
 
 export function indexIn(event: JsonObject, form: PartForm): number {

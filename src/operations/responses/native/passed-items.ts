@@ -4,7 +4,7 @@
 // https://platform.openai.com/docs/api-reference/responses-streaming
 import type { Growing } from "../../../engine/answer-form.ts";
 import { newRandomId } from "../../../core/ids.ts";
-import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
+import { isObject, type Json, type JsonObject, isText } from "../../../core/json.ts";
 import { type JsonEdit, withEdits } from "../../../core/request/json-edit.ts";
 import { MAX_KEPT } from "../../../providers/content-blocks/turn-chunks.ts";
 import { MalformedAnswer } from "../../../providers/upstream-failure.ts";
@@ -27,7 +27,6 @@ import {
   endedEdits,
   indexIn,
   isNamed,
-  isSet,
   keyOf,
   indexEdit,
   merged,
@@ -219,7 +218,7 @@ export class PassedItems {
     const place = placeOf(event, id);
     const there = place === null ? this.#items.findLast((item) => item.type === type) : this.#places.get(place);
     // some servers give several items one index
-    const isOther = isNew && there !== undefined && there.index !== null && isSet(id) && there.id !== id;
+    const isOther = isNew && there !== undefined && there.index !== null && isText(id) && there.id !== id;
     if (there !== undefined && there.type === type && !isOther && !(place === null && isNew)) return there;
     const item = this.#begin(type, id);
     if (place !== null) this.#places.set(place, item);
@@ -227,7 +226,7 @@ export class PassedItems {
   }
 
   #begin(type: string, id: Json | undefined): PassedItem {
-    const own = isSet(id) ? id : `${ID_PREFIXES[type] ?? "item_"}${newRandomId()}`;
+    const own = isText(id) ? id : `${ID_PREFIXES[type] ?? "item_"}${newRandomId()}`;
     const item: PassedItem = { id: own, type, index: null, json: {}, isDone: false, parts: new Map() };
     this.#items.push(item);
     return item;

@@ -2,7 +2,7 @@
 import { CACHE_MARK, SHORT_MARK } from "../../../core/configured/prompt-cache.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
-import { invalid } from "../../../core/params.ts";
+import { invalid, textAt } from "../../../core/params.ts";
 import type { UntranslatedParts } from "./untranslated-parts.ts";
 
 /** The types of parts that a message of a role may have. */
@@ -73,7 +73,7 @@ function isExplicit(breakpoint: Json | undefined): boolean {
 function partOfType(part: JsonObject, type: string, path: string, left: UntranslatedParts): JsonObject | null {
   switch (type) {
     case "refusal":
-      return { type: "refusal", refusal: textOf(part, "refusal", path) };
+      return { type: "refusal", refusal: textAt(part, "refusal", path) };
     case "input_image":
       return translatedImage(part, path, left);
     case "input_file":
@@ -81,7 +81,7 @@ function partOfType(part: JsonObject, type: string, path: string, left: Untransl
     case "input_audio":
       return { type: "input_audio", input_audio: part["input_audio"] ?? null };
     default:
-      return { type: "text", text: textOf(part, "text", path) };
+      return { type: "text", text: textAt(part, "text", path) };
   }
 }
 
@@ -121,10 +121,4 @@ function translatedFile(part: JsonObject, path: string): JsonObject {
   const address = typeof id === "string" ? id : url;
   if (typeof address === "string") return { type: "file", file: { ...named, file_id: address } };
   throw new GatewayError("invalid_request", `${path} must hold file_data, file_url or file_id.`, { param: path });
-}
-
-function textOf(part: JsonObject, name: string, path: string): string {
-  const text = part[name];
-  if (typeof text !== "string") throw invalid(`${path}.${name}`, "a string", text);
-  return text;
 }
