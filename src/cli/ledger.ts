@@ -11,15 +11,10 @@ import { type LedgerStatus, ledgerStatus } from "../store/journal/ledger-status.
 import { StoreError } from "../store/store.ts";
 import { namedConfiguration } from "./named-configuration.ts";
 import { printJson, printLine, printTable } from "./output.ts";
-
-export interface LedgerFlags {
-  readonly data?: string;
-  readonly config?: string;
-  readonly json?: true;
-}
+import type { DatabaseFlags } from "./database/database.ts";
 
 /** Returns the exit code. Throws StoreError. */
-export function status(flags: LedgerFlags, environment: Environment): number {
+export function status(flags: DatabaseFlags, environment: Environment): number {
   const found = statusOf(flags, environment);
   if (flags.json === true) {
     printJson(found.map(shown));
@@ -42,7 +37,7 @@ export function status(flags: LedgerFlags, environment: Environment): number {
 }
 
 /** Returns 0 when no segment is missing and every entry is complete. Throws StoreError. */
-export function verify(flags: LedgerFlags, environment: Environment): number {
+export function verify(flags: DatabaseFlags, environment: Environment): number {
   const found = statusOf(flags, environment);
   const damaged = found.filter(({ damages, gaps, setAside }) => damages.length + gaps.length + setAside.length > 0);
   if (flags.json === true) printJson(damaged.map(shown));
@@ -64,7 +59,7 @@ export function verify(flags: LedgerFlags, environment: Environment): number {
 }
 
 /** Throws StoreError. */
-function statusOf(flags: LedgerFlags, environment: Environment): readonly LedgerStatus[] {
+function statusOf(flags: DatabaseFlags, environment: Environment): readonly LedgerStatus[] {
   const options = resolveServerOptions({
     flags: { data: flags.data },
     environment,

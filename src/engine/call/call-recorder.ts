@@ -26,9 +26,9 @@ import type { CallClock } from "./call-clock.ts";
 import type { FittedRequest } from "../fit/fit.ts";
 import { ToolRunRecorder } from "./tool-run-recorder.ts";
 
-/** Usage and whether it is estimated. */
-interface NotedUsage {
+export interface AttemptUsage {
   readonly usage: Usage;
+  /** Whether the usage, or a part of it, is the gateway's estimate. */
   readonly isEstimated: boolean;
 }
 
@@ -52,7 +52,7 @@ export class CallRecorder {
   readonly #toolRows: Readonly<ToolRun>[];
   readonly #plan: PlanStep[] = [];
   /** What earlier rounds have used; `null` when nothing is known. */
-  #usedBefore: NotedUsage | null = null;
+  #usedBefore: AttemptUsage | null = null;
   #knowsUsage = false;
 
   constructor(arrived: ArrivedCall, clock: CallClock) {

@@ -14,7 +14,7 @@ import type { ChatRequest, Usage } from "../../core/chat.ts";
 import type { ChargeInFlight } from "../../core/record/record.ts";
 import { countedTokens } from "../../core/record/usage.ts";
 import type { AttemptRecorder } from "../attempt/attempt-recorder.ts";
-import type { CallRecorder } from "../call/call-recorder.ts";
+import type { CallRecorder, AttemptUsage } from "../call/call-recorder.ts";
 import { type AttemptEstimate, promptTokens } from "./attempt-estimate.ts";
 import { type CallPrices, type PricedTarget, sumOfCosts } from "./call-prices.ts";
 
@@ -22,12 +22,6 @@ import { type CallPrices, type PricedTarget, sumOfCosts } from "./call-prices.ts
 export interface MeteredAttempt {
   readonly fitted: { readonly request: ChatRequest };
   readonly resolved: PricedTarget;
-}
-
-export interface AttemptUsage {
-  readonly usage: Usage;
-  /** Whether the usage, or a part of it, is the gateway's estimate. */
-  readonly isEstimated: boolean;
 }
 
 /**

@@ -17,7 +17,7 @@ import { besideFailure, type OpenAnswer, reportedModel, sendRequest } from "../a
 import type { Call } from "../call/call.ts";
 import { estimatePart, taskFormOf, type TaskPart, taskParts } from "../fit/task-parts.ts";
 import { UnfitForTarget } from "../fit/unfit-for-target.ts";
-import type { AttemptUsage } from "../metering/attempt-meter.ts";
+import type { AttemptUsage } from "../call/call-recorder.ts";
 import { LONG_BODY_BYTES } from "../long-bodies/long-body-thread.ts";
 import { decodedTask, type TaskQuestion } from "../long-bodies/decoded-task.ts";
 
