@@ -119,6 +119,11 @@ export interface LimitStore {
    * a supervisor reserves.
    */
   reserve(needs: readonly Need[], call?: string, holder?: string): MaybePromise<Reservation | Shortage>;
+  /**
+   * The settlements of a worker up to this number are applied next, which `file` will have when they are; then
+   * `settledThrough` is called. Absent where a kill of this process loses all counts of it together.
+   */
+  settling?(file: string, settlement: number): void;
   /** Notes that all settlements of the worker up to this number have been applied. */
   settledThrough?(holder: string, settlement: number): void;
   /** Reads the status of an account, for listings and headers, without reserving. */

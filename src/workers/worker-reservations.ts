@@ -10,7 +10,7 @@ import { type Account, countsAttempts, type LimitRule } from "../core/configured
 import type { LimitOutcome } from "../core/record/record.ts";
 import { isShortage, type LimitStore, type Need, type Reservation, type Shortage } from "../admission/limit-store.ts";
 import { inspectJournal } from "../store/journal/journal-recovery.ts";
-import type { SettledFile } from "../store/journal/limit-holders.ts";
+import { ALL_SETTLED, type SettledFile } from "../store/journal/limit-holders.ts";
 import { traceIdOf } from "../store/journal/journal-row.ts";
 import { parseCallRecord } from "../wire/json/record-json.ts";
 import { changesWire, readingWire, type ReservedWire, type ReserveWire, statusWire } from "./limit-messages.ts";
@@ -50,10 +50,11 @@ export class WorkerReservations {
     this.#settledFile = settledFile;
     channel.handle("reserve", (wire) => this.#reserve(wire, channel));
     channel.handle("settle", (all) => {
-      for (const [id, used] of all) this.#settle(id, used);
       this.#settlements += all.length;
-      limits.settledThrough?.(holder, this.#settlements);
+      if (settledFile !== null) limits.settling?.(settledFile.path, this.#settlements);
+      for (const [id, used] of all) this.#settle(id, used);
       settledFile?.applied(this.#settlements);
+      limits.settledThrough?.(holder, this.#settlements);
     });
     channel.handle("limit_status", (account) => whenReady(limits.status(account), readingWire));
     channel.handle("limit_first", ({ rule, value, mark }) => limits.first({ rule, value }, mark));
@@ -68,9 +69,14 @@ export class WorkerReservations {
     const ofCall = Map.groupBy(this.#held.values(), ({ call }) => call);
     this.#held.clear();
     const entries = ofCall.size === 0 ? null : journalOf(ofCall);
+    const settledFile = this.#settledFile;
+    if (settledFile !== null) this.#limits.settling?.(settledFile.path, ALL_SETTLED);
     for (const [call, held] of ofCall)
       endCall(held, entries === null ? "reserved" : (entries.get(call) ?? "nothing"), this.#settlements);
-    this.#settledFile?.remove();
+    if (settledFile === null) return;
+    settledFile.applied(ALL_SETTLED);
+    this.#limits.settledThrough?.(this.#holder, ALL_SETTLED);
+    settledFile.remove();
   }
 
   #reserve({ id, call, needs: wires, rules = [] }: ReserveWire, channel: WorkerChannel): MaybePromise<ReservedWire> {

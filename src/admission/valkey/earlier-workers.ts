@@ -8,7 +8,7 @@ import { slotsOf } from "../../store/journal/journal-folder.ts";
 import { inspectJournal } from "../../store/journal/journal-recovery.ts";
 import { JournalledCounts } from "../../store/journal/journalled-counts.ts";
 import type { JournalledHold } from "../../store/journal/limit-counts.ts";
-import { isHolderRunning, removeSettled, settledOfEarlier } from "../../store/journal/limit-holders.ts";
+import { ALL_SETTLED, isHolderRunning, removeSettled, settledOfEarlier } from "../../store/journal/limit-holders.ts";
 import { type Account, isShortage, type LimitStore, type Reservation } from "../limit-store.ts";
 
 /** How often it is looked whether workers that still ran have ended, and whether a store that was away is back. */
@@ -26,7 +26,9 @@ export interface EarlierWorkers {
 }
 
 export function openEarlierWorkers(dataFolder: string, ledgerFolder: string): EarlierWorkers {
-  const through = settledOfEarlier(dataFolder);
+  const all = [...settledOfEarlier(dataFolder)];
+  for (const [holder, settlement] of all) if (settlement === ALL_SETTLED) removeSettled(dataFolder, holder);
+  const through = new Map(all.filter(([, settlement]) => settlement < ALL_SETTLED));
   // What journals said stays known: workers that are started next take over journals.
   const journalled = new JournalledCounts();
   if (through.size > 0) readHolds(ledgerFolder, journalled);

@@ -1,13 +1,14 @@
 // Records what a replica has really used of its leases in a place that survives the process: after a kill the next
 // start reports it to the store, and leased units that were not spent become free again. Each process has one file,
-// mapped into memory, so that a change is a store to memory instead of a system call. A change that an entry of the
-// ledger states is kept apart, with the place where that entry ends, until the ledger has it: a process that is killed
-// between the two has the change if, and only if, the ledger has the entry.
+// mapped into memory, so that a change is a store to memory instead of a system call. A change that is stated
+// elsewhere, by an entry of the ledger or by the number of settlements of a worker, is kept apart until it is stated: a
+// process that is killed between the two has made the change if, and only if, the other place states it.
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type FolderLock, lockFile } from "../../store/journal/journal-folder.ts";
 import { entriesEnd } from "../../store/journal/journal-recovery.ts";
 import type { CountsBesideLedger } from "../../store/journal/ledger.ts";
+import { settledIn } from "../../store/journal/limit-holders.ts";
 import { OWNERS_FILE, OWNERS_FOLDER } from "../../store/database/owner-only.ts";
 import type { AccountKind } from "./protocol.ts";
 
@@ -56,16 +57,20 @@ export interface JournalFile extends LeaseJournal {
   remove(): void;
 }
 
-/** The head: the beat, how many changes are expected, the segment of the ledger that states them, and its folder. */
+/**
+ * The head: the beat, how many changes are expected, the segment of the journal that states them and the journal's
+ * folder, or NO_SEGMENT and the file with the number of settlements that states them.
+ */
 const HEAD_BYTES = 512;
 const BEAT = 0;
 const EXPECTED = 1;
 const SEGMENT = 2;
-const FOLDER_LENGTH = 3;
-const FOLDER_AT = 32;
+const PATH_LENGTH = 3;
+const PATH_AT = 32;
+const NO_SEGMENT = -1;
 const RECORD_BYTES = 512;
 const PLACES = 4096;
-/** An expected change: the place in the ledger where the entry ends that states it, the record, its state and units. */
+/** An expected change: the offset or number that has to be reached, the record, its state and its units. */
 const CHANGE_NUMBERS = 4;
 const CHANGES_AT = HEAD_BYTES + PLACES * RECORD_BYTES;
 /** When so many changes are expected, they count before the ledger has them. */
@@ -97,11 +102,11 @@ function setRecord(numbers: Float64Array, place: number, state: number, units: n
   numbers[at(place)] = state;
 }
 
-/** Makes the expected changes that the first bytes of the segment state; the others are dropped. */
-function applyChanges(numbers: Float64Array, statedBytes: number): void {
+/** Makes the expected changes that are stated as far as this offset or number; the others are dropped. */
+function applyChanges(numbers: Float64Array, reached: number): void {
   for (let change = 0; change < numbers[EXPECTED]!; change++) {
     const from = changeAt(change);
-    if (numbers[from]! <= statedBytes) setRecord(numbers, numbers[from + 1]!, numbers[from + 2]!, numbers[from + 3]!);
+    if (numbers[from]! <= reached) setRecord(numbers, numbers[from + 1]!, numbers[from + 2]!, numbers[from + 3]!);
   }
   numbers[EXPECTED] = 0;
 }
@@ -144,14 +149,14 @@ export function openJournalFile(folder: string, replica: string): JournalFile {
     applyChanges(numbers, Number.POSITIVE_INFINITY);
     expected.clear();
   };
-  let ledger = "";
-  const keepsFolder = (ledgerFolder: string): boolean => {
-    if (ledgerFolder === ledger) return true;
-    const text = encoder.encode(resolve(ledgerFolder));
-    if (text.length > HEAD_BYTES - FOLDER_AT) return false;
-    bytes.set(text, FOLDER_AT);
-    numbers[FOLDER_LENGTH] = text.length;
-    ledger = ledgerFolder;
+  let keptPath = "";
+  const keepsPath = (path: string): boolean => {
+    if (path === keptPath) return true;
+    const text = encoder.encode(resolve(path));
+    if (text.length > HEAD_BYTES - PATH_AT) return false;
+    bytes.set(text, PATH_AT);
+    numbers[PATH_LENGTH] = text.length;
+    keptPath = path;
     return true;
   };
   return {
@@ -183,10 +188,11 @@ export function openJournalFile(folder: string, replica: string): JournalFile {
       closed.push(place);
       if (statedAt === null) free.push(...closed.splice(0));
     },
-    expect(ledgerFolder, { segment, offset }) {
-      if (!keepsFolder(ledgerFolder)) return;
-      numbers[SEGMENT] = segment;
-      statedAt = offset;
+    expect(stated) {
+      const isEntry = "journal" in stated;
+      if (!keepsPath(isEntry ? stated.journal : stated.settledFile)) return;
+      numbers[SEGMENT] = isEntry ? stated.place.segment : NO_SEGMENT;
+      statedAt = isEntry ? stated.place.offset : stated.settlement;
     },
     arrived() {
       statedAt = null;
@@ -263,8 +269,9 @@ function numbersOf(file: string, bytes: number): Float64Array | null {
 
 function applyStated(numbers: Float64Array): void {
   if (numbers[EXPECTED] === 0) return;
-  const folder = textAt(numbers, FOLDER_AT, numbers[FOLDER_LENGTH]!);
-  applyChanges(numbers, entriesEnd(folder, numbers[SEGMENT]!));
+  const path = textAt(numbers, PATH_AT, numbers[PATH_LENGTH]!);
+  const segment = numbers[SEGMENT]!;
+  applyChanges(numbers, segment === NO_SEGMENT ? settledIn(path) : entriesEnd(path, segment));
 }
 
 function textAt(numbers: Float64Array, byte: number, length: number): string {

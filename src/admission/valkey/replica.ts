@@ -26,8 +26,7 @@ import { MISSED_HEARTBEATS } from "./apply-answer.ts";
 import { type Answer, DIRECT, LEASED, type MessageWithKeys, wholeUnits } from "./protocol.ts";
 import { type Clocks, RunningTime } from "./running-time.ts";
 import { ReplicaReservation, type ReservationOwner } from "./replica-reservation.ts";
-import type { JournalPlace } from "../../store/journal/journal-folder.ts";
-import type { CountsBesideLedger, SettlementLedger } from "../../store/journal/ledger.ts";
+import type { CountsBesideLedger, SettlementLedger, StatedIn } from "../../store/journal/ledger.ts";
 import type { WindowShape } from "./windows.ts";
 
 export interface ReplicaOptions extends AccountsOptions {
@@ -241,9 +240,9 @@ export class Replica implements ReservationOwner, CountsBesideLedger {
     else ledger.countWhenStated(call, count);
   }
 
-  expect(folder: string, place: JournalPlace): void {
+  expect(stated: StatedIn): void {
     this.#isAhead = true;
-    this.#options.journal.expect(folder, place);
+    this.#options.journal.expect(stated);
   }
 
   arrived(): void {

@@ -103,6 +103,8 @@ export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<Va
     // a worker for which a supervisor reserves has stated its calls itself
     reserve: (needs: readonly Need[], call = "", holder?: string): MaybePromise<Reservation | Shortage> =>
       nowOrLater((done) => replica.reserve(needs, done, holder === undefined ? call : "")),
+    settling: (settledFile, settlement) => replica.expect({ settledFile, settlement }),
+    settledThrough: () => replica.arrived(),
     status: (account: Account): MaybePromise<AccountReading> => nowOrLater((done) => replica.status(account, done)),
     first: async (account: Account, mark: string): Promise<boolean> =>
       nowOrLater((done) => replica.first(account, mark, done)),

@@ -342,7 +342,8 @@ export class Journal implements Ledger, SettlementLedger {
       const { traceId } = row.of ?? { traceId: "" };
       const counts = last.get(traceId) === row ? left.get(traceId) : undefined;
       if (row.count === null && counts === undefined) continue;
-      beside.expect(this.#options.folder, { segment: begin.segment, offset: begin.offset + row.end });
+      const place = { segment: begin.segment, offset: begin.offset + row.end };
+      beside.expect({ journal: this.#options.folder, place });
       row.count?.();
       for (const { count } of counts ?? []) count();
       if (counts !== undefined) left.delete(traceId);

@@ -19,13 +19,21 @@ export interface MeterInFlight {
 }
 
 /**
+ * What states that something counts: the journal in this folder, once it has everything before a place, or the file of a
+ * worker in which its supervisor notes how many settlements it has applied, once it has this number.
+ */
+export type StatedIn =
+  | { readonly journal: string; readonly place: JournalPlace }
+  | { readonly settledFile: string; readonly settlement: number };
+
+/**
  * What is counted in a file beside the ledger, from which it is read after a kill. What is counted between `expect` and
- * `arrived` may be read there only if the ledger has everything before the place that `expect` named last.
+ * `arrived` may be read there only if it is stated where `expect` said last.
  */
 export interface CountsBesideLedger {
-  /** `folder` is that of the journal. Places ascend until `arrived` is called. */
-  expect(folder: string, place: JournalPlace): void;
-  /** The operating system has the entries, or does not take them: what was counted is valid in either case. */
+  /** Until `arrived` is called it is one journal or file, and places ascend. */
+  expect(stated: StatedIn): void;
+  /** It is stated, or cannot be: what was counted is valid in either case. */
   arrived(): void;
 }
 

@@ -57,6 +57,7 @@ function holdersWith(dataFolder: string, name: RegExp): readonly string[] {
 
 /** How many settlements of a worker its supervisor has applied: a number in a file that survives the supervisor. */
 export interface SettledFile {
+  readonly path: string;
   applied(settlement: number): void;
   /** To be called when nothing of the worker is open any more. */
   remove(): void;
@@ -64,6 +65,8 @@ export interface SettledFile {
 
 const SETTLED = /^worker-([0-9a-f]{8})\.settled$/;
 const SETTLED_BYTES = 512;
+/** In place of the number: the worker has ended, and everything that it held is settled. */
+export const ALL_SETTLED = 2 ** 52;
 
 function settledPath(dataFolder: string, holder: string): string {
   return join(dataFolder, `worker-${holder}.settled`);
@@ -76,6 +79,7 @@ export function openSettledFile(dataFolder: string, holder: string): SettledFile
   const bytes = Bun.mmap(path, { shared: true });
   const numbers = new Float64Array(bytes.buffer, bytes.byteOffset, 1);
   return {
+    path,
     applied: (settlement) => void (numbers[0] = settlement),
     remove: () => rmSync(path, { force: true }),
   };
@@ -84,11 +88,13 @@ export function openSettledFile(dataFolder: string, holder: string): SettledFile
 /** What supervisors have applied that were killed, by worker. */
 export function settledOfEarlier(dataFolder: string): ReadonlyMap<string, number> {
   return new Map(
-    holdersWith(dataFolder, SETTLED).map((holder) => [
-      holder,
-      readFileSync(settledPath(dataFolder, holder)).readDoubleLE(0),
-    ]),
+    holdersWith(dataFolder, SETTLED).map((holder) => [holder, settledIn(settledPath(dataFolder, holder))]),
   );
+}
+
+/** The number in such a file, which is removed only when everything of its worker is settled. */
+export function settledIn(path: string): number {
+  return existsSync(path) ? readFileSync(path).readDoubleLE(0) : ALL_SETTLED;
 }
 
 export function removeSettled(dataFolder: string, holder: string): void {
