@@ -288,7 +288,7 @@ function openApp(
     kept: context,
     mcp: {
       toolServers,
-      call: (operation, request, token, peer) => handleCall(operation, request, context, peersOf(peer), token),
+      call: (operation, request, token, address) => handleCall(operation, request, context, peersOf(address), token),
       kept: context.kept,
       isEnding: () => ending.isEnding,
     },

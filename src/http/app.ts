@@ -368,7 +368,7 @@ function serveMcp(
       const served = await opened();
       const response = await served.answer({
         http: c.req.raw,
-        peer: c.env.peer,
+        address: clientAddress(c.env.peer, c.req.raw.headers, context.snapshot().proxyTrust),
         identify: () => authenticated(c, context),
       });
       for (const [name, value] of Object.entries(headersOf(c))) response.headers.set(name, value);

@@ -147,7 +147,7 @@ function callTool(
   asked: ToolCallRequest,
   meta: Readonly<Record<string, unknown>> | undefined,
   signal: AbortSignal,
-  { context, caller, request: { http, peer } }: Serving,
+  { context, caller, request: { http, address } }: Serving,
 ): Promise<Response> {
   const headers: Record<string, string> = {};
   const pass = (name: string, value: unknown): void => {
@@ -155,7 +155,7 @@ function callTool(
   };
   for (const name of PASSED_HEADERS) pass(name, http.headers.get(name));
   for (const name of TRACE_HEADERS) pass(name, meta?.[name] ?? http.headers.get(name));
-  return context.call(TOOL_CALL, innerRequest("/mcp", asked, headers, signal), caller.token, peer);
+  return context.call(TOOL_CALL, innerRequest("/mcp", asked, headers, signal), caller.token, address);
 }
 
 /**

@@ -19,8 +19,8 @@ export interface McpContext {
   readonly clock: Clock;
   snapshot(): Snapshot;
   readonly toolServers: ToolServers;
-  /** Answers a call for a caller who was identified. */
-  call(operation: Operation, request: Request, token: AccessToken, peer: string | null): Promise<Response>;
+  /** Answers a call for a caller who was identified, and whose address is known; `null` when it is not. */
+  call(operation: Operation, request: Request, token: AccessToken, address: string | null): Promise<Response>;
   /** Where answers of clients wait for their calls; `null` where nothing is kept. */
   readonly kept: KeptStore<unknown> | null;
   isEnding(): boolean;
@@ -28,8 +28,8 @@ export interface McpContext {
 
 export interface McpRequest {
   readonly http: Request;
-  /** Address of the socket's peer; `null` when unknown. */
-  readonly peer: string | null;
+  /** The client's address, also behind a proxy; `null` when unknown. */
+  readonly address: string | null;
   /** Returns who asks, as far as is known now. Throws what the authentication throws. */
   identify(): MaybePromise<AccessToken>;
 }
