@@ -4,6 +4,7 @@
 // https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation
 import type { CallToolRequest, McpServer, ServerContext } from "@modelcontextprotocol/server";
 import { pause } from "../../core/concurrency/timeout.ts";
+import { GatewayError } from "../../core/errors.ts";
 import { newRandomId } from "../../core/ids.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { KeptStore } from "../../engine/keeping/kept-store.ts";
@@ -21,7 +22,12 @@ export interface Question {
 const MOST_SHOWN = 2000;
 /** In characters. */
 const MOST_ANSWER = 16_384;
+const MOST_ID = 64;
+/** About what an object takes in a store beside its value. */
+const KEPT_BYTES = 1024;
 const ASK_EVERY_MS = 250;
+const MOST_QUESTIONS = 1000;
+const MOST_QUESTIONS_OF_TOKEN = 50;
 
 export function questionAbout(
   { arguments: args = {} }: CallToolRequest["params"],
@@ -62,44 +68,106 @@ export function isAskingSession(session: string | null): boolean {
   return session?.startsWith(ASKING) === true;
 }
 
-/** Where answers wait for the call that has asked; of the tenant of the caller. */
+/** Where answers wait for the call that has asked; of the tenant of the caller, whose token alone may answer. */
 export interface Answers {
   readonly kept: KeptStore<unknown>;
   readonly tenantId: string;
+  readonly tokenId: string;
 }
 
-/** Asks on the stream of a call. Resolves with the client's answer, or rejects with the signal's reason. */
+/** How a call waits for a person. */
+export interface Waiting {
+  /** How long at most. */
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  isEnding(): boolean;
+}
+
+/** Bounds the questions on streams that wait in this process, each of which looks for its answer all the time. */
+export class OpenQuestions {
+  readonly #ofToken = new Map<string, number>();
+  #count = 0;
+
+  /** Returns what ends the wait. Throws `gateway_overloaded`. */
+  begin(tokenId: string): () => void {
+    const own = this.#ofToken.get(tokenId) ?? 0;
+    if (this.#count >= MOST_QUESTIONS || own >= MOST_QUESTIONS_OF_TOKEN)
+      throw new GatewayError(
+        "gateway_overloaded",
+        `Too many calls of tools wait for an approval (at most ${MOST_QUESTIONS}, and ${MOST_QUESTIONS_OF_TOKEN} with one token).`,
+      );
+    this.#ofToken.set(tokenId, own + 1);
+    this.#count += 1;
+    return () => {
+      const left = this.#ofToken.get(tokenId)! - 1;
+      if (left > 0) this.#ofToken.set(tokenId, left);
+      else this.#ofToken.delete(tokenId);
+      this.#count -= 1;
+    };
+  }
+}
+
+/**
+ * Asks on the stream of a call. Resolves with the client's answer. Rejects with `approval_required` when there is none in
+ * time, with `shutting_down` when the process ends, or with the signal's reason.
+ */
 export async function askedOnStream(
   question: Question,
   { server }: McpServer,
   { mcpReq }: Pick<ServerContext, "mcpReq">,
-  signal: AbortSignal,
+  waiting: Waiting,
+  answers: Answers,
+): Promise<Json> {
+  const { kept, tenantId, tokenId } = answers;
+  const id = newRandomId();
+  await kept.keep({ tenantId, ids: [questionId(id)], value: tokenId, size: () => KEPT_BYTES });
+  try {
+    await server.transport!.send(
+      { jsonrpc: "2.0", id, method: "elicitation/create", params: { ...question } },
+      { relatedRequestId: mcpReq.id },
+    );
+    return await answerTo(id, waiting, answers);
+  } finally {
+    await kept.remove(tenantId, questionId(id));
+  }
+}
+
+async function answerTo(
+  id: string,
+  { timeoutMs, signal, isEnding }: Waiting,
   { kept, tenantId }: Answers,
 ): Promise<Json> {
-  const id = newRandomId();
-  await server.transport!.send(
-    { jsonrpc: "2.0", id, method: "elicitation/create", params: { ...question } },
-    { relatedRequestId: mcpReq.id },
-  );
-  for (;;) {
+  for (let waitedMs = 0; waitedMs < timeoutMs; waitedMs += ASK_EVERY_MS) {
     signal.throwIfAborted();
+    if (isEnding())
+      throw new GatewayError("shutting_down", "The gateway is shutting down, and nobody has approved the call yet.");
     const found = await kept.find(tenantId, answerId(id));
     if (found !== null) {
       await kept.remove(tenantId, answerId(id));
       return found.value as Json;
     }
-    await pause(ASK_EVERY_MS, signal);
+    await pause(Math.min(ASK_EVERY_MS, timeoutMs - waitedMs), signal);
   }
+  throw new GatewayError("approval_required", `Nobody has approved the call within ${timeoutMs / 1000} s.`);
 }
 
-/** Keeps the answer of a client for the call that waits for it, wherever that runs. */
-export async function keepAnswer(message: JsonObject, { kept, tenantId }: Answers): Promise<void> {
+/**
+ * Keeps the answer of a client for the call that waits for it, wherever that runs. An answer that no call of the same
+ * token waits for is thrown away.
+ */
+export async function keepAnswer(message: JsonObject, { kept, tenantId, tokenId }: Answers): Promise<void> {
   const { id, result = null } = message;
   const { length } = JSON.stringify(result);
-  if (typeof id !== "string" || length > MOST_ANSWER) return;
-  await kept.keep({ tenantId, ids: [answerId(id)], value: result, size: () => length });
+  if (typeof id !== "string" || id.length > MOST_ID || length > MOST_ANSWER) return;
+  const asked = await kept.find(tenantId, questionId(id));
+  if (asked?.value !== tokenId) return;
+  await kept.keep({ tenantId, ids: [answerId(id)], value: result, size: () => KEPT_BYTES + length });
+}
+
+function questionId(id: string): string {
+  return `mcp-question ${id}`;
 }
 
 function answerId(id: string): string {
-  return `mcp-answer ${id.slice(0, 64)}`;
+  return `mcp-answer ${id}`;
 }

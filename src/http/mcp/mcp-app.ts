@@ -12,7 +12,7 @@ import { bodyText, readBody } from "../../engine/call/read-body.ts";
 import { parsedBody } from "../../engine/request/parse.ts";
 import type { OfferedTool } from "../../engine/tools/run-tool.ts";
 import { registeredTools } from "../../engine/tools/registered-tools.ts";
-import { keepAnswer, newSession } from "./approval.ts";
+import { keepAnswer, newSession, OpenQuestions } from "./approval.ts";
 import { changeStream } from "./change-stream.ts";
 import { ListWatches, type WatchedList } from "./list-watches.ts";
 import { RunningCalls } from "./running-calls.ts";
@@ -23,6 +23,7 @@ import type { McpCaller, McpContext, McpRequest } from "./serving.ts";
 export function createMcpApp(context: McpContext): { answer(request: McpRequest): Promise<Response> } {
   const watches = new ListWatches(context);
   const running = new RunningCalls();
+  const questions = new OpenQuestions();
   const library = loadedOnce(() => import("@modelcontextprotocol/server"));
   const identified = async (request: McpRequest): Promise<McpCaller> =>
     callerOf(await request.identify(), request.http.headers, context);
@@ -47,12 +48,12 @@ export function createMcpApp(context: McpContext): { answer(request: McpRequest)
         );
       const message = parsedBody(bodyText(await readBody(http, limits)), limits.body).value;
       const { kept } = context;
-      const answers = kept === null ? null : { kept, tenantId: caller.token.tenantId };
+      const answers = kept === null ? null : { kept, tenantId: caller.token.tenantId, tokenId: caller.token.id };
       if (message["method"] === undefined) {
         if (answers !== null) await keepAnswer(message, answers);
         return new Response(null, { status: 202 });
       }
-      const served = { library: await library(), request, caller, context, watches, list, running, answers };
+      const served = { library: await library(), request, caller, context, watches, list, running, questions, answers };
       const response = await serveMessage(message, served);
       if (message["method"] === "initialize" && response.ok) response.headers.set(SESSION, newSession(message));
       return response;

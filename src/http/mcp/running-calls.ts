@@ -3,13 +3,20 @@
 // https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/cancellation
 import type { Json } from "../../core/json.ts";
 
+/** What a client calls one of its calls. Clients choose sessions and ids, so that those of two tokens may be the same. */
+export interface CallName {
+  readonly tokenId: string;
+  readonly session: string;
+  readonly id: Json | undefined;
+}
+
 export class RunningCalls {
   readonly #ends = new Map<string, () => void>();
 
-  /** `session` is `null` for a client without one, whose calls cannot be told from those of others. */
-  async run<T>(session: string | null, id: Json | undefined, end: () => void, call: () => Promise<T>): Promise<T> {
-    if (session === null) return await call();
-    const key = keyOf(session, id);
+  /** `name` is `null` for a client without a session, whose calls cannot be told from those of others. */
+  async run<T>(name: CallName | null, end: () => void, call: () => Promise<T>): Promise<T> {
+    if (name === null) return await call();
+    const key = keyOf(name);
     this.#ends.set(key, end);
     try {
       return await call();
@@ -19,11 +26,11 @@ export class RunningCalls {
   }
 
   /** Ends a call, if it runs here. */
-  cancel(session: string | null, id: Json | undefined): void {
-    if (session !== null) this.#ends.get(keyOf(session, id))?.();
+  cancel(name: CallName | null): void {
+    if (name !== null) this.#ends.get(keyOf(name))?.();
   }
 }
 
-function keyOf(session: string, id: Json | undefined): string {
-  return JSON.stringify([session, id]);
+function keyOf({ tokenId, session, id }: CallName): string {
+  return JSON.stringify([tokenId, session, id]);
 }

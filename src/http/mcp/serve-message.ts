@@ -7,12 +7,15 @@ import type {
   McpServer,
   ServerContext,
 } from "@modelcontextprotocol/server";
-import { isObject, type JsonObject } from "../../core/json.ts";
+import { asGatewayError } from "../../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import type { AccessToken } from "../../core/identity.ts";
 import { VERSION } from "../../core/version.ts";
 import type { ToolCallRequest } from "../../operations/tool-call/parse-tool-call.ts";
 import { TOOL_CALL, type ToolCallAnswer } from "../../operations/tool-call/tool-call.ts";
 import { innerRequest } from "../inner-request.ts";
-import { askedOnStream, isApproval, isAskingSession, questionAbout } from "./approval.ts";
+import { askedOnStream, isApproval, isAskingSession, type Question, questionAbout } from "./approval.ts";
+import type { CallName } from "./running-calls.ts";
 import type { Serving } from "./serving.ts";
 
 /** The header with the name of a client's session, in lower case. */
@@ -32,9 +35,8 @@ const APPROVAL = "approval";
 export async function serveMessage(message: JsonObject, serving: Serving): Promise<Response> {
   const { library, request, watches, list, running } = serving;
   const { http } = request;
-  const session = http.headers.get(SESSION);
   if (message["method"] === "notifications/cancelled" && isObject(message["params"]))
-    running.cancel(session, message["params"]["requestId"]);
+    running.cancel(nameOf(message["params"]["requestId"], serving));
   const over = new AbortController();
   const handler = library.createMcpHandler(() => serverFor(message, serving), {
     // a stream is kept alive while a tool runs, and an answer in one piece is not
@@ -53,6 +55,12 @@ export async function serveMessage(message: JsonObject, serving: Serving): Promi
   return await handler.fetch(head, { parsedBody: message });
 }
 
+/** Returns `null` for a client without a session. */
+function nameOf(id: Json | undefined, { caller, request }: Serving): CallName | null {
+  const session = request.http.headers.get(SESSION);
+  return session === null ? null : { tokenId: caller.token.id, session, id };
+}
+
 function serverFor(message: JsonObject, serving: Serving): McpServer {
   const { library, caller, request, running } = serving;
   const served = new library.McpServer(
@@ -67,8 +75,7 @@ function serverFor(message: JsonObject, serving: Serving): McpServer {
     const over = new AbortController();
     const signal = AbortSignal.any([mcpReq.signal, request.http.signal, over.signal]);
     return running.run(
-      request.http.headers.get(SESSION),
-      message["id"],
+      nameOf(message["id"], serving),
       () => over.abort(),
       () => called(asked, { served, mcpReq, signal }, serving),
     );
@@ -90,7 +97,7 @@ async function called(
   serving: Serving,
 ): Promise<CallToolResult | InputRequiredResult> {
   const { library, request, answers } = serving;
-  const { served, mcpReq, signal } = calling;
+  const { mcpReq, signal } = calling;
   const given = mcpReq.inputResponses?.[APPROVAL];
   if (given !== undefined) return await ranIf(isApproval(given), params, calling, serving);
   const capabilities = (mcpReq.envelope as JsonObject | undefined)?.[library.CLIENT_CAPABILITIES_META_KEY];
@@ -101,8 +108,31 @@ async function called(
   const question = questionAbout(params, first.needs_approval);
   if (canRepeat)
     return library.inputRequired({ inputRequests: { [APPROVAL]: library.inputRequired.elicit(question) } });
-  const answer = await askedOnStream(question, served, { mcpReq }, signal, answers!);
+  let answer: Json;
+  try {
+    answer = await askedInTime(question, calling, serving);
+  } catch (thrown) {
+    signal.throwIfAborted();
+    const { code, message } = asGatewayError(thrown);
+    return failedCall({ code, message }, {}, serving);
+  }
   return await ranIf(isApproval(answer), params, calling, serving);
+}
+
+/** Waits for the answer as long as for a call that names no time. Rejects as `askedOnStream`, and with `gateway_overloaded`. */
+async function askedInTime(
+  question: Question,
+  { served, mcpReq, signal }: Calling,
+  { context, caller, questions, answers }: Serving,
+): Promise<Json> {
+  const ended = questions.begin(caller.token.id);
+  try {
+    const timeoutMs = context.snapshot().limits.defaultTimeoutMs;
+    const waiting = { timeoutMs, signal, isEnding: () => context.isEnding() };
+    return await askedOnStream(question, served, { mcpReq }, waiting, answers!);
+  } finally {
+    ended();
+  }
 }
 
 async function ranIf(
@@ -131,7 +161,15 @@ async function ran(
   serving: Serving,
 ): Promise<Ran> {
   const asked: ToolCallRequest = { name, arguments: args as JsonObject, approved, can_ask: canAsk };
-  const response = await callTool(asked, meta, signal, serving);
+  let token: AccessToken;
+  try {
+    // a person may take long to answer, and the token may have ended meanwhile
+    token = await serving.request.identify();
+  } catch (thrown) {
+    const { code, message } = asGatewayError(thrown);
+    return { result: failedCall({ code, message }, {}, serving) };
+  }
+  const response = await callTool(asked, { token, meta, signal }, serving);
   const told = { [TRACE_ID]: response.headers.get(TRACE_HEADER) };
   const body = (await response.json()) as ToolCallAnswer | { readonly error: JsonObject };
   if ("error" in body) return { result: failedCall(body.error, told, serving) };
@@ -143,19 +181,26 @@ const PASSED_HEADERS = ["x-gateway-tenant-id", "x-gateway-project-id", "x-reques
 /** The headers of a trace, which a message may have of its own: https://modelcontextprotocol.io/seps/414-request-meta */
 const TRACE_HEADERS = ["traceparent", "tracestate"];
 
+interface ToolCaller {
+  readonly token: AccessToken;
+  /** What the message says of itself. */
+  readonly meta: Readonly<Record<string, unknown>> | undefined;
+  readonly signal: AbortSignal;
+}
+
 function callTool(
   asked: ToolCallRequest,
-  meta: Readonly<Record<string, unknown>> | undefined,
-  signal: AbortSignal,
-  { context, caller, request: { http, address } }: Serving,
+  { token, meta, signal }: ToolCaller,
+  { context, request }: Serving,
 ): Promise<Response> {
+  const { http, address } = request;
   const headers: Record<string, string> = {};
   const pass = (name: string, value: unknown): void => {
     if (typeof value === "string") headers[name] = value;
   };
   for (const name of PASSED_HEADERS) pass(name, http.headers.get(name));
   for (const name of TRACE_HEADERS) pass(name, meta?.[name] ?? http.headers.get(name));
-  return context.call(TOOL_CALL, innerRequest("/mcp", asked, headers, signal), caller.token, address);
+  return context.call(TOOL_CALL, innerRequest("/mcp", asked, headers, signal), token, address);
 }
 
 /**

@@ -8,7 +8,7 @@ import type { Snapshot } from "../../core/snapshot.ts";
 import type { Operation } from "../../engine/operation.ts";
 import type { ToolServers } from "../../mcp/tool-servers.ts";
 import type { KeptStore } from "../../engine/keeping/kept-store.ts";
-import type { Answers } from "./approval.ts";
+import type { Answers, OpenQuestions } from "./approval.ts";
 import type { ListWatches, WatchedList } from "./list-watches.ts";
 import type { RunningCalls } from "./running-calls.ts";
 
@@ -50,6 +50,7 @@ export interface Serving {
   readonly watches: ListWatches;
   readonly list: WatchedList;
   readonly running: RunningCalls;
+  readonly questions: OpenQuestions;
   /** `null` where nothing is kept, so that only clients of version 2026-07-28 can be asked. */
   readonly answers: Answers | null;
 }
