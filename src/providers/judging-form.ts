@@ -48,39 +48,73 @@ export type ProviderForm = ServiceForm<Target>;
 /** An answer that is none. The message completes "the service's answer". */
 export class NonsenseAnswer extends Error {}
 
+/** Why the findings of an answer are not used: their number, or the work to find their places. */
+export const TOO_MANY_FINDINGS = "has more findings than can be used";
+/** The most findings in the answer to one question. */
+export const MAX_FINDINGS = 20_000;
+/** The most characters in which quoted texts are looked for: some 50 ms. */
+const MAX_LOOKED_THROUGH = 50_000_000;
+
+/** Returns the span of UTF-16 units for one of Unicode code points. Throws NonsenseAnswer as `codePointSpans` says. */
+export type CodePointSpan = (start: unknown, end: unknown) => { start: number; end: number };
+
 /**
- * Returns the span of UTF-16 units for one of Unicode code points, as most services count. Throws NonsenseAnswer for
- * one that is not in the text, or empty.
+ * Returns what turns spans in the text from Unicode code points, as most services count, to UTF-16 units. It throws
+ * NonsenseAnswer for one that is not in the text, or empty. A text with characters of two units is read once, however
+ * many spans there are.
  */
-export function spanOfCodePoints(text: string, start: unknown, end: unknown): { start: number; end: number } {
-  if (!isCount(start) || !isCount(end) || start >= end)
-    throw new NonsenseAnswer("has a finding whose start and end are not whole numbers in their order");
-  const units = [start, end].map((points) => unitsOf(text, points));
-  if (units.includes(-1)) throw new NonsenseAnswer("has a finding outside of its text");
-  return { start: units[0]!, end: units[1]! };
+export function codePointSpans(text: string): CodePointSpan {
+  let places: Uint32Array | null | undefined;
+  const unitsOf = (points: number): number => {
+    if (places === undefined) places = SURROGATE.test(text) ? placesOf(text) : null;
+    if (places === null) return points <= text.length ? points : -1;
+    return places[points] ?? -1;
+  };
+  return (start, end) => {
+    if (!isCount(start) || !isCount(end) || start >= end)
+      throw new NonsenseAnswer("has a finding whose start and end are not whole numbers in their order");
+    const units = [start, end].map(unitsOf);
+    if (units.includes(-1)) throw new NonsenseAnswer("has a finding outside of its text");
+    return { start: units[0]!, end: units[1]! };
+  };
 }
 
-/** Returns -1 for a place behind the end. */
-function unitsOf(text: string, points: number): number {
-  let units = 0;
-  for (let left = points; left > 0; left--) {
-    const code = text.codePointAt(units);
-    if (code === undefined) return -1;
-    units += code > 0xffff ? 2 : 1;
-  }
-  return units;
+const SURROGATE = /[\ud800-\udfff]/;
+
+/** Where each code point begins, and the end. */
+function placesOf(text: string): Uint32Array {
+  const places = new Uint32Array(text.length + 1);
+  let count = 0;
+  for (let units = 0; units < text.length; units += text.codePointAt(units)! > 0xffff ? 2 : 1) places[count++] = units;
+  places[count++] = text.length;
+  return places.subarray(0, count);
 }
 
 /**
  * Returns the findings in the first text of a service that quotes what it found: each place where that stands, or the
- * whole text where it stands nowhere as it is quoted.
+ * whole text where it stands nowhere as it is quoted. What is quoted again with the same label adds nothing.
  */
-export function quotedFindings(text: string, quoted: unknown, label: string): readonly ServiceFinding[] {
-  if (typeof quoted !== "string" || quoted === "" || !text.includes(quoted)) return [wholeText(label)];
-  const findings: ServiceFinding[] = [];
-  for (let start = text.indexOf(quoted); start >= 0; start = text.indexOf(quoted, start + quoted.length))
-    findings.push({ text: 0, span: { start, end: start + quoted.length }, label });
-  return findings;
+export type QuotedFindings = (quoted: unknown, label: string) => readonly ServiceFinding[];
+
+/** For one answer. What it returns throws NonsenseAnswer for more findings than can be used. */
+export function quotedIn(text: string): QuotedFindings {
+  const seen = new Set<string>();
+  let count = 0;
+  let lookedThrough = 0;
+  return (quoted, label) => {
+    if (typeof quoted !== "string" || quoted === "") return [wholeText(label)];
+    const key = `${label}\n${quoted}`;
+    if (seen.has(key)) return [];
+    seen.add(key);
+    lookedThrough += text.length;
+    if (lookedThrough > MAX_LOOKED_THROUGH) throw new NonsenseAnswer(TOO_MANY_FINDINGS);
+    const findings: ServiceFinding[] = [];
+    for (let start = text.indexOf(quoted); start >= 0; start = text.indexOf(quoted, start + quoted.length)) {
+      if ((count += 1) > MAX_FINDINGS) throw new NonsenseAnswer(TOO_MANY_FINDINGS);
+      findings.push({ text: 0, span: { start, end: start + quoted.length }, label });
+    }
+    return findings.length === 0 ? [wholeText(label)] : findings;
+  };
 }
 
 /** The finding of a service that judges one text at a time, and says nothing of a place. */

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { batchesOf } from "../../src/guards/outside/text-batches.ts";
-import { quotedFindings, spanOfCodePoints } from "../../src/providers/judging-form.ts";
+import { codePointSpans, quotedIn } from "../../src/providers/judging-form.ts";
 import { drawCount } from "../harness/long-run.ts";
 
 const text = fc.string({ unit: fc.constantFrom("a", "é", "😀", "\n"), maxLength: 1500 });
@@ -52,10 +52,10 @@ test("[d16.4] places in code points are those of the same characters in the text
       const points = Array.from(whole);
       const [start, end] = [Math.min(at, points.length), Math.min(at, points.length) + length];
       if (end > points.length) {
-        expect(() => spanOfCodePoints(whole, start, end)).toThrow("outside of its text");
+        expect(() => codePointSpans(whole)(start, end)).toThrow("outside of its text");
         return;
       }
-      const span = spanOfCodePoints(whole, start, end);
+      const span = codePointSpans(whole)(start, end);
       expect(whole.slice(span.start, span.end)).toBe(points.slice(start, end).join(""));
     }),
     { numRuns: drawCount(100, 2000) },
@@ -63,10 +63,39 @@ test("[d16.4] places in code points are those of the same characters in the text
 });
 
 test("[d16.4] what a service quotes is found wherever it stands, and else concerns the whole text", () => {
-  const spans = (quoted: unknown): readonly unknown[] => quotedFindings("ab ab", quoted, "X").map(({ span }) => span);
+  const spans = (quoted: unknown): readonly unknown[] => quotedIn("ab ab")(quoted, "X").map(({ span }) => span);
   expect(spans("ab")).toEqual([
     { start: 0, end: 2 },
     { start: 3, end: 5 },
   ]);
   expect(["AB", "", undefined, 7].map(spans)).toEqual([[null], [null], [null], [null]]);
+});
+
+test("[d16.4] what is quoted again with the same name adds nothing, and more findings than can be used are no verdict", () => {
+  // a service that reports each of 2,000 words quotes the same word as often
+  const quoted = quotedIn("ab ".repeat(2000));
+  expect(Array.from({ length: 2000 }, () => quoted("ab", "X")).flat()).toHaveLength(2000);
+  expect(quoted("ab", "Y")).toHaveLength(2000);
+  expect(() => quotedIn("a".repeat(20_001))("a", "X")).toThrow("more findings than can be used");
+  const many = quotedIn("b".repeat(100_000));
+  expect(() => {
+    for (let index = 0; index < 1000; index += 1) many(`a${index}`, "X");
+  }).toThrow("more findings than can be used");
+});
+
+test("[d16.4] the places of many findings in a long text cost little more than to read it", () => {
+  const long = "😀".repeat(131_072);
+  const took = (work: () => void): number => {
+    const beganMs = performance.now();
+    work();
+    return performance.now() - beganMs;
+  };
+  const span = codePointSpans(long);
+  const manyMs = took(() => {
+    for (let index = 0; index < 20_000; index += 1) span(131_071 - (index % 100), 131_072);
+  });
+  const readMs = took(() => {
+    for (let index = 0; index < 200; index += 1) Array.from(long);
+  });
+  expect(manyMs).toBeLessThan(readMs);
 });

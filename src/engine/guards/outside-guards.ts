@@ -12,7 +12,7 @@ import { DEFAULT_BREAKER } from "../../core/configured/route.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { type CallSlots, openCallSlots } from "../../mcp/call-slots.ts";
 import { batchesOf, type Part } from "../../guards/outside/text-batches.ts";
-import { NonsenseAnswer, type ServiceQuestion } from "../../providers/judging-form.ts";
+import { MAX_FINDINGS, NonsenseAnswer, type ServiceQuestion, TOO_MANY_FINDINGS } from "../../providers/judging-form.ts";
 import { type Breaker, enterBreaker, leaveBreaker, newBreaker, phaseOf } from "../../routing/health/breaker.ts";
 import { checkAddress } from "../../wire/address-guard.ts";
 import { parseJson } from "../../wire/json/json.ts";
@@ -60,9 +60,8 @@ interface ServiceState {
 
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 const MAX_ERROR_BYTES = 64 * 1024;
-/** The most requests and findings of one question. */
+/** The most requests of one question. */
 const MAX_REQUESTS = 256;
-const MAX_FINDINGS = 20_000;
 /** The most services whose state is remembered: the one that was asked longest ago is forgotten first. */
 const MAX_SERVICES = 10_000;
 
@@ -229,7 +228,7 @@ function verdictOf(textCount: number, found: readonly Found[]): Omit<ServiceVerd
   for (const one of found)
     for (const { text, span } of one.findings)
       for (const part of text === null ? one.parts : [one.parts[text]!]) {
-        if ((count += 1) > MAX_FINDINGS) throw new NonsenseAnswer("has more findings than can be used");
+        if ((count += 1) > MAX_FINDINGS) throw new NonsenseAnswer(TOO_MANY_FINDINGS);
         const place = placeOf(part, span);
         if (place !== null) findings[part.text]!.push(place);
       }

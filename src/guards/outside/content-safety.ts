@@ -6,7 +6,7 @@ import {
   labelOf,
   NonsenseAnswer,
   pathUnder,
-  quotedFindings,
+  quotedIn,
   type ServiceAddress,
   type ServiceForm,
   wholeText,
@@ -27,6 +27,7 @@ export const CONTENT_SAFETY: ServiceForm<ServiceAddress> = {
   decode(answer, texts, { leastSeverity }) {
     const { categoriesAnalysis, blocklistsMatch } = isObject(answer) ? answer : {};
     if (!Array.isArray(categoriesAnalysis)) throw new NonsenseAnswer("has no list `categoriesAnalysis`");
+    const findingsOf = quotedIn(texts[0]!);
     const matches = Array.isArray(blocklistsMatch) ? (blocklistsMatch as readonly Json[]) : [];
     return [
       ...(categoriesAnalysis as readonly Json[]).flatMap((one) => {
@@ -36,7 +37,7 @@ export const CONTENT_SAFETY: ServiceForm<ServiceAddress> = {
       }),
       ...matches.flatMap((match) => {
         const { blocklistName, blocklistItemText } = isObject(match) ? match : {};
-        return quotedFindings(texts[0]!, blocklistItemText, labelOf(blocklistName));
+        return findingsOf(blocklistItemText, labelOf(blocklistName));
       }),
     ];
   },

@@ -8,7 +8,7 @@ import {
   labelOf,
   NonsenseAnswer,
   pathUnder,
-  quotedFindings,
+  quotedIn,
   type ServiceAddress,
   type ServiceForm,
   wholeText,
@@ -30,10 +30,11 @@ export const LAKERA: ServiceForm<ServiceAddress> = {
     const { flagged, payload, breakdown } = isObject(answer) ? answer : {};
     if (typeof flagged !== "boolean") throw new NonsenseAnswer("does not say whether the text is flagged");
     if (!flagged) return [];
+    const findingsOf = quotedIn(texts[0]!);
     const quotes = objectsIn(payload);
     const quoted = new Set(quotes.map(({ detector_type: type }) => type));
     const findings = [
-      ...quotes.flatMap(({ text, detector_type: type }) => quotedFindings(texts[0]!, text, labelOf(type))),
+      ...quotes.flatMap(({ text, detector_type: type }) => findingsOf(text, labelOf(type))),
       ...objectsIn(breakdown).flatMap(({ detected, detector_type: type }) =>
         detected === true && !quoted.has(type) ? [wholeText(labelOf(type))] : [],
       ),

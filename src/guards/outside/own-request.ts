@@ -7,7 +7,7 @@ import {
   NonsenseAnswer,
   type ServiceAddress,
   type ServiceForm,
-  spanOfCodePoints,
+  codePointSpans,
 } from "../../providers/judging-form.ts";
 
 export const OWN_REQUEST: ServiceForm<ServiceAddress> = {
@@ -18,6 +18,7 @@ export const OWN_REQUEST: ServiceForm<ServiceAddress> = {
   decode(answer, texts) {
     const findings = isObject(answer) ? answer["findings"] : undefined;
     if (!Array.isArray(findings)) throw new NonsenseAnswer("has no list `findings`");
+    const spans = texts.map(codePointSpans);
     return (findings as readonly Json[]).map((finding) => {
       const { text: index, start, end, label } = isObject(finding) ? finding : {};
       const text = typeof index === "number" ? texts[index] : undefined;
@@ -25,7 +26,7 @@ export const OWN_REQUEST: ServiceForm<ServiceAddress> = {
       const isWhole = start === undefined && end === undefined;
       return {
         text: index as number,
-        span: isWhole ? null : spanOfCodePoints(text, start, end),
+        span: isWhole ? null : spans[index as number]!(start, end),
         label: labelOf(label),
       };
     });

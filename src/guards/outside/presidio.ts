@@ -9,7 +9,7 @@ import {
   pathUnder,
   type ServiceAddress,
   type ServiceForm,
-  spanOfCodePoints,
+  codePointSpans,
 } from "../../providers/judging-form.ts";
 
 export const PRESIDIO: ServiceForm<ServiceAddress> = {
@@ -30,9 +30,10 @@ export const PRESIDIO: ServiceForm<ServiceAddress> = {
       throw new NonsenseAnswer("is not a list with findings for each text");
     return (answer as readonly Json[]).flatMap((findings, text) => {
       if (!Array.isArray(findings)) throw new NonsenseAnswer("is not a list with findings for each text");
+      const span = codePointSpans(texts[text]!);
       return (findings as readonly Json[]).map((finding) => {
         const { start, end, entity_type: type } = isObject(finding) ? finding : {};
-        return { text, span: spanOfCodePoints(texts[text]!, start, end), label: labelOf(type) };
+        return { text, span: span(start, end), label: labelOf(type) };
       });
     });
   },

@@ -8,7 +8,8 @@ import {
   labelOf,
   NonsenseAnswer,
   type ProviderForm,
-  quotedFindings,
+  type QuotedFindings,
+  quotedIn,
   type ServiceFinding,
   wholeText,
 } from "../judging-form.ts";
@@ -30,9 +31,10 @@ export const APPLY_GUARDRAIL: ProviderForm = {
     const { action, assessments } = isObject(answer) ? answer : {};
     if (action === "NONE") return [];
     if (action !== "GUARDRAIL_INTERVENED") throw new NonsenseAnswer("has no action of a guardrail");
+    const quoted = quotedIn(texts[0]!);
     const findings = objectsIn(assessments).flatMap((assessment) =>
       Object.entries(assessment).flatMap(([policy, lists]) =>
-        isObject(lists) ? Object.values(lists).flatMap((list) => findingsIn(list, policy, texts[0]!)) : [],
+        isObject(lists) ? Object.values(lists).flatMap((list) => findingsIn(list, policy, quoted)) : [],
       ),
     );
     return findings.length > 0 ? findings : [wholeText("guardrail")];
@@ -40,10 +42,10 @@ export const APPLY_GUARDRAIL: ProviderForm = {
 };
 
 /** `list` has what one policy of the guardrail found; what it only reports has the action `NONE`. */
-function findingsIn(list: Json | undefined, policy: string, text: string): readonly ServiceFinding[] {
+function findingsIn(list: Json | undefined, policy: string, quoted: QuotedFindings): readonly ServiceFinding[] {
   return objectsIn(list).flatMap((one) => {
     if (one["action"] !== "BLOCKED" && one["action"] !== "ANONYMIZED") return [];
     const label = labelOf(one["type"] ?? one["name"] ?? policy);
-    return one["match"] === undefined ? [wholeText(label)] : quotedFindings(text, one["match"], label);
+    return one["match"] === undefined ? [wholeText(label)] : quoted(one["match"], label);
   });
 }

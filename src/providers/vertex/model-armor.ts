@@ -7,13 +7,15 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import { objectsIn } from "../answers/sent-json.ts";
 import {
+  type CodePointSpan,
   jsonRequest,
   labelOf,
   NonsenseAnswer,
   type ProviderForm,
-  quotedFindings,
+  type QuotedFindings,
+  quotedIn,
   type ServiceFinding,
-  spanOfCodePoints,
+  codePointSpans,
   wholeText,
 } from "../judging-form.ts";
 
@@ -41,8 +43,9 @@ export const MODEL_ARMOR: ProviderForm = {
       throw new NonsenseAnswer("says that not all filters have run");
     if (filterMatchState === "NO_MATCH_FOUND") return [];
     if (filterMatchState !== FOUND) throw new NonsenseAnswer("does not say whether a filter has matched");
+    const places: Places = { quoted: quotedIn(texts[0]!), span: codePointSpans(texts[0]!) };
     const findings = Object.entries(isObject(filterResults) ? filterResults : {}).flatMap(([filter, found]) =>
-      isObject(found) ? Object.values(found).flatMap((one) => findingsOf(filter, one, texts[0]!)) : [],
+      isObject(found) ? Object.values(found).flatMap((one) => findingsOf(filter, one, places)) : [],
     );
     return findings.length > 0 ? findings : [wholeText("model_armor")];
   },
@@ -65,18 +68,24 @@ function templateOf(
   return { name: `projects/${project}/locations/${location}/templates/${id}`, location };
 }
 
+/** How the findings in the text name their places. */
+interface Places {
+  readonly quoted: QuotedFindings;
+  readonly span: CodePointSpan;
+}
+
 /** What one filter found; of personal data, the results of the inspection. */
-function findingsOf(filter: string, found: Json | undefined, text: string): readonly ServiceFinding[] {
+function findingsOf(filter: string, found: Json | undefined, places: Places): readonly ServiceFinding[] {
   if (!isObject(found)) return [];
   const inspected = found["inspectResult"] ?? found["deidentifyResult"];
   if (isObject(inspected)) {
     if (inspected["matchState"] !== FOUND) return [];
     const findings = objectsIn(inspected["findings"]);
-    return findings.length === 0 ? [wholeText(filter)] : findings.map((finding) => findingAt(finding, text));
+    return findings.length === 0 ? [wholeText(filter)] : findings.map((finding) => findingAt(finding, places));
   }
   if (found["matchState"] !== FOUND) return [];
   const addresses = objectsIn(found["maliciousUriMatchedItems"]);
-  if (addresses.length > 0) return addresses.flatMap(({ uri }) => quotedFindings(text, uri, filter));
+  if (addresses.length > 0) return addresses.flatMap(({ uri }) => places.quoted(uri, filter));
   const types = Object.entries(isObject(found["raiFilterTypeResults"]) ? found["raiFilterTypeResults"] : {}).filter(
     ([, one]) => isObject(one) && one["matchState"] === FOUND,
   );
@@ -84,11 +93,11 @@ function findingsOf(filter: string, found: Json | undefined, text: string): read
 }
 
 /** Numbers are texts, and 0 is left out, as in all JSON of protocol buffers. */
-function findingAt({ infoType, location }: JsonObject, text: string): ServiceFinding {
+function findingAt({ infoType, location }: JsonObject, { span }: Places): ServiceFinding {
   const range = isObject(location) ? location["codepointRange"] : undefined;
   if (!isObject(range)) return wholeText(labelOf(infoType));
   const { start = "0", end } = range;
-  return { text: 0, span: spanOfCodePoints(text, numberOf(start), numberOf(end)), label: labelOf(infoType) };
+  return { text: 0, span: span(numberOf(start), numberOf(end)), label: labelOf(infoType) };
 }
 
 function numberOf(value: Json | undefined): unknown {
