@@ -6,9 +6,11 @@ import { OpenCopies } from "../../src/engine/mirror/copies.ts";
 import type { RouteMirror } from "../../src/core/configured/route.ts";
 import type { CallRecord } from "../../src/core/record/record.ts";
 import { type Fault, OK, status } from "../harness/faults.ts";
-import type { StubOptions } from "../harness/in-process.ts";
+import { providers } from "../../src/providers/registry.ts";
+import { cannedUpstream, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { limitSet } from "../harness/limited.ts";
 import { type Routed, routedGateway, routeOf, type RouteParts } from "../harness/routed.ts";
+import { providerSettings, storedKey } from "../harness/targets.ts";
 import { until } from "../harness/until.ts";
 import { policiesFor } from "../policies/policy-documents.ts";
 import { HELLO } from "./chat-calls.ts";
@@ -212,6 +214,45 @@ describe("[d16.1] a mirror", () => {
       target: { ...MIRROR.target, name: "up0:copy", providerId: "up0" },
     });
     await pairOf(same, (await asked(same)).traceId);
+  });
+
+  test("of another region or resource of one vendor is at another place, also where the client has chosen the region", async () => {
+    const bedrockAt = (id: string, region: string) =>
+      providerSettings({
+        id,
+        family: "bedrock",
+        baseUrl: providers.get("bedrock")!.baseUrl,
+        settings: { region },
+        credentials: [storedKey("key")],
+      });
+    const model = "amazon.nova-lite-v1:0";
+    const targetAt = (id: string): RouteMirror["target"] => ({
+      ...MIRROR.target,
+      name: `${id}:${model}`,
+      providerId: id,
+      model,
+    });
+    const answer = { output: { message: { role: "assistant", content: [{ text: "Hello" }] } }, stopReason: "end_turn" };
+    const droppedAt = async (mirrored: string, body: object = {}): Promise<string | null> => {
+      const route = routeOf("r", [`eu:${model}`], {
+        mirror: { ...MIRROR, toOtherVendors: false, target: targetAt(mirrored) },
+      });
+      const gateway = stubGateway({
+        copies: new OpenCopies(openRouting(Math.random)),
+        upstream: cannedUpstream({ body: JSON.stringify(answer) }),
+        providers: [bedrockAt("eu", "eu-central-1"), bedrockAt("eu2", "eu-central-1"), bedrockAt("us", "us-east-1")],
+        snapshot: { routes: new Map([["r", route]]) },
+      });
+      const response = await gateway.chat({ route: "r", messages: HELLO, ...body });
+      expect([response.status, await response.text()]).toEqual([200, expect.any(String)]);
+      const call = gateway.records.find(({ mirrorOf }) => mirrorOf === null)!;
+      return call.mirror!.dropped;
+    };
+    expect(await droppedAt("eu2")).toBeNull();
+    expect(await droppedAt("us")).toBe("its content is not kept, and the mirror is at another vendor");
+    expect(await droppedAt("eu")).toBeNull();
+    const elsewhere = { model: `eu:${model}`, aws_region_name: "eu-west-1" };
+    expect(await droppedAt("eu", elsewhere)).toBe("its content is not kept, and the mirror is at another vendor");
   });
 
   test("gets what guards have left of a call, in both of its forms", async () => {

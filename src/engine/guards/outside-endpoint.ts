@@ -18,7 +18,7 @@ import type { ServiceFinding, ServiceForm, ServiceQuestion } from "../../provide
 import type { Provider } from "../../providers/provider.ts";
 import type { ErrorAnswer } from "../../providers/upstream-failure.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
-import { targetFor, type TargetOptions } from "../plan/resolve-target.ts";
+import { NOTHING_BROUGHT, targetFor } from "../plan/resolve-target.ts";
 
 export interface ServiceEndpoint extends Pick<ServiceForm<never>, "maxTexts" | "maxCharacters"> {
   /** The address guard checks the address at each request. */
@@ -58,15 +58,6 @@ export function endpointOf({ place, options }: GuardService, context: EndpointCo
 
 type ProviderPlace = Extract<GuardServicePlace, { readonly type: ProviderServiceType }>;
 
-/** A guard brings nothing that would change the target. */
-const NO_OPTIONS: TargetOptions = {
-  baseUrl: null,
-  baseUrlField: "base_url",
-  credentials: new Map(),
-  headers: {},
-  settings: {},
-};
-
 function providerEndpoint(
   place: ProviderPlace,
   options: GuardService["options"],
@@ -74,7 +65,11 @@ function providerEndpoint(
 ): ServiceEndpoint {
   const { tenantId, projectId } = place;
   const seen = tenantId === null ? snapshot : snapshotSeenBy(snapshot, { tenantId, projectId });
-  const { target, provider, credentials: stored } = targetFor(place.provider, place.model, NO_OPTIONS, seen, providers);
+  const {
+    target,
+    provider,
+    credentials: stored,
+  } = targetFor(place.provider, place.model, NOTHING_BROUGHT, seen, providers);
   const form = provider.judging?.[place.type];
   if (form === undefined)
     throw new GatewayError("invalid_request", `${provider.label} has no service of the type ${place.type}.`);

@@ -5,11 +5,13 @@
 // Decides (targets and attempts): Which calls are copied to a mirror, and what do copies not have? By: `preparation`, `reasonAgainst`.
 // Also: `copies.ts` (`OpenCopies`), `engine/plan/stages.ts` (`prepareCopy`). Rule: Those for which `when` and `share` are
 // true, of which something is sent, without tool servers, keys of the caller and long bodies, while the mirror has room.
+import { isDeepStrictEqual } from "node:util";
 import { GatewayError } from "../../core/errors.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import { NO_LIMITS } from "../../core/configured/limit.ts";
 import type { Principal } from "../../core/identity.ts";
+import type { RouteTarget } from "../../core/configured/route.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import type { Target } from "../../core/target.ts";
@@ -18,6 +20,7 @@ import type { ChatContext, Copies } from "../call/context.ts";
 import { ReceivedCall } from "../call/received-call.ts";
 import { LONG_BODY_BYTES } from "../long-bodies/long-body-thread.ts";
 import type { Operation, ReadyCall } from "../operation.ts";
+import { NOTHING_BROUGHT, targetFor } from "../plan/resolve-target.ts";
 import { type PlannedCopy, prepare, prepareCopy } from "../plan/stages.ts";
 
 /** The call that is copied. */
@@ -63,28 +66,39 @@ function copyWhenSent(planned: PlannedCopy, copied: CopiedCall): void {
 function reasonAgainst(
   { mirror }: PlannedCopy,
   { call, request, principal }: CopiedCall,
-  { credential, providerId }: Target,
+  target: Target,
 ): string | null {
   const { options, source, written, held } = request;
   const { lifetime, objects, snapshot } = call;
   if (options.toolServers.length > 0) return "the call has tool servers";
-  if (credential?.fromCaller === true || options.credentials.size > 0 || options.baseUrl !== null)
+  if (target.credential?.fromCaller === true || options.credentials.size > 0 || options.baseUrl !== null)
     return "the call has a key or an address of the caller";
   if (lifetime.isDetached) return "the call runs in the background";
   if (objects.references.length > 0) return "the call refers to something at its vendor";
   if (held !== undefined || Math.max(source.text.length, written?.text.length ?? 0) >= LONG_BODY_BYTES)
     return "the request is too long";
   const isKept = snapshot.contentLogs.has(principal.projectId);
-  return isKept || mirror.toOtherVendors || isSameVendor(providerId, mirror.target.providerId, snapshot)
+  return isKept || mirror.toOtherVendors || isSamePlace(target, mirror.target, call)
     ? null
     : "its content is not kept, and the mirror is at another vendor";
 }
 
-/** Two providers are of one vendor where they have one address, perhaps with different keys. */
-function isSameVendor(one: string, other: string, { providers }: Snapshot): boolean {
-  if (one === other) return true;
-  const [first, second] = [providers.get(one), providers.get(other)];
-  return first !== undefined && first.family === second?.family && first.baseUrl === second.baseUrl;
+/**
+ * Whether the copy goes where the call goes: to the same address, with the same region, project and so on, perhaps with
+ * another key. A call may have brought settings of its own, which its copy has not.
+ */
+function isSamePlace(
+  { family, baseUrl, settings }: Target,
+  { providerId, model }: RouteTarget,
+  { snapshot, context }: Call,
+): boolean {
+  try {
+    const { target } = targetFor(providerId, model, NOTHING_BROUGHT, snapshot, context.providers);
+    return family === target.family && baseUrl === target.baseUrl && isDeepStrictEqual(settings, target.settings);
+  } catch (thrown) {
+    if (thrown instanceof GatewayError) return false;
+    throw thrown;
+  }
 }
 
 /** Returns the trace id of the copy. */

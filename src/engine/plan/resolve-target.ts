@@ -24,6 +24,15 @@ export interface Resolved {
 /** What a request may say of where it goes. */
 export type TargetOptions = Pick<CallOptions, "baseUrl" | "baseUrlField" | "credentials" | "headers" | "settings">;
 
+/** For a target that is called as it is configured. */
+export const NOTHING_BROUGHT: TargetOptions = {
+  baseUrl: null,
+  baseUrlField: "base_url",
+  credentials: new Map(),
+  headers: {},
+  settings: {},
+};
+
 const NO_CREDENTIALS: readonly StoredCredential[] = [];
 
 /**
