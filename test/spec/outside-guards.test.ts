@@ -161,6 +161,18 @@ describe("a service on answers and results of tools", () => {
     expect((await say(blocks)).status).toBe(403);
   });
 
+  test("[d16.4] judges an answer that repeats a text of the request as an answer", async () => {
+    const word = "the codeword";
+    // such a guardrail has filters for answers that it has not for requests
+    const on = stage(
+      policy({ action: "block" }),
+      (body) => (body.place === "output" ? findingsOf(body.texts as string[], /codeword/g) : { findings: [] }),
+      openaiAnswer(word),
+    );
+    expect((await say(on, user(word))).status).toBe(403);
+    expect(on.service.asked.map(({ body }) => (body as any).place)).toEqual(["input", "output"]);
+  });
+
   test("[d16.4] masks the result of a tool before the model reads it", async () => {
     const upstream = scriptedModel([{ calls: [{ name: "desk__find" }] }, { text: "There is one." }]);
     const on = stage(

@@ -1,4 +1,4 @@
-// The guard services of one call: asks each about a text once, keeps what they cost and how long they took for the
+// The guard services of one call: asks each about a text once in each place, keeps what they cost and how long they took for the
 // record, and turns their findings into matches.
 import type { GuardPlace, GuardService, GuardServiceUse } from "../../core/configured/outside-guard.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
@@ -34,18 +34,27 @@ export interface CallServicesOptions {
   readonly waiting: <T>(verdict: Promise<T>) => Promise<T>;
 }
 
+/** What was found in the texts of one place, by the text. */
+type Verdicts = Map<string, readonly Span[]>;
+
+/** What a service has said of texts in the places where it was asked about them: it may judge answers differently. */
+type Known = Map<GuardService, Partial<Record<GuardPlace, Verdicts>>>;
+
 export class CallServices {
   readonly #options: CallServicesOptions;
-  readonly #known: Map<GuardService, Map<string, readonly Span[]>>;
+  readonly #known: Known;
+  /** The call is over: a verdict of any place serves. */
+  readonly #isAfterwards: boolean;
 
-  constructor(options: CallServicesOptions, known = new Map<GuardService, Map<string, readonly Span[]>>()) {
+  constructor(options: CallServicesOptions, known: Known = new Map(), isAfterwards = false) {
     this.#options = options;
     this.#known = known;
+    this.#isAfterwards = isAfterwards;
   }
 
   /** The same for what is asked after the end of the call, when its record is written. */
   unrecorded(): CallServices {
-    return new CallServices({ ...this.#options, uses: [], waiting: (verdict) => verdict }, this.#known);
+    return new CallServices({ ...this.#options, uses: [], waiting: (verdict) => verdict }, this.#known, true);
   }
 
   /**
@@ -59,15 +68,17 @@ export class CallServices {
     signal: CancelSignal | null,
   ): Promise<Pick<ServiceVerdict, "findings" | "failure">> {
     const service = guard.service!;
-    const known = this.#known.get(service) ?? new Map<string, readonly Span[]>();
-    this.#known.set(service, known);
-    const asked = [...new Set(texts)].filter((text) => text !== "" && !known.has(text));
+    const ofService = this.#known.get(service) ?? {};
+    this.#known.set(service, ofService);
+    const known = (ofService[place] ??= new Map());
+    const serving = this.#isAfterwards ? Object.values(ofService) : [known];
+    const asked = [...new Set(texts)].filter((text) => text !== "" && !serving.some((one) => one.has(text)));
     if (asked.length > 0) {
       const verdict = await this.#ask(name, service, asked, place, signal);
       if (verdict.findings === null) return verdict;
       for (const [index, text] of asked.entries()) known.set(text, verdict.findings[index]!);
     }
-    return { findings: texts.map((text) => known.get(text) ?? []), failure: null };
+    return { findings: texts.map((text) => serving.flatMap((one) => one.get(text) ?? [])), failure: null };
   }
 
   async #ask(
