@@ -3,6 +3,7 @@
 import type * as JsonSchema from "@cfworker/json-schema";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { lazy } from "../core/memoization.ts";
+import { mayHoldLongNumber, parseBoundedJson } from "../wire/json/json.ts";
 
 const MAX_CHARACTERS = 1_048_576;
 /** The most steps of one validation, which takes about 50 ms at worst. */
@@ -35,20 +36,25 @@ export class ArgumentChecks {
   /** `null` for an invalid schema. */
   readonly #schemas = new WeakMap<JsonObject, MeteredSchema | null>();
 
-  /** Empty text counts as no arguments, because some models send it. */
+  /**
+   * Empty text counts as no arguments, because some models send it. Numbers keep all of their digits; the schema judges
+   * them as doubles.
+   */
   check(text: string, schema: JsonObject): CheckedArguments {
     if (text.length > MAX_CHARACTERS)
       return { args: null, fault: `The arguments have more than ${MAX_CHARACTERS} characters.` };
     let value: unknown;
+    let exact: unknown;
     try {
       value = text.trim() === "" ? {} : JSON.parse(text);
+      exact = mayHoldLongNumber(text) ? parseBoundedJson(text) : value;
     } catch (thrown) {
       return { args: null, fault: `The arguments are not JSON: ${(thrown as Error).message.slice(0, MAX_FAULT)}` };
     }
     if (!isObject(value)) return { args: null, fault: "The arguments must be a JSON object." };
     const faults = this.#faultsOf(value, schema, text.length);
     return faults.length === 0
-      ? { args: value, fault: null }
+      ? { args: exact as JsonObject, fault: null }
       : { args: null, fault: `The arguments do not match the tool's schema: ${faults.join(" ")}` };
   }
 

@@ -163,6 +163,14 @@ describe("[d16.3] an approval on the stream of a call", () => {
   });
 });
 
+test("[d16.3] a trace of the client that no header can hold does not keep the tool from running", async () => {
+  const { send } = mcp();
+  for (const traceparent of ["a\nb: c", "\u20ac", 7]) {
+    const params = { ...CALL.params, _meta: { traceparent } };
+    expect((await next(messagesOf(await send({ ...CALL, params })))).method).toBe("elicitation/create");
+  }
+});
+
 test("[d16.3] a message that cancels a call ends none of another token, whatever both call it", async () => {
   const running = Promise.withResolvers<Called>();
   const { send, second } = mcp({}, (called) => {

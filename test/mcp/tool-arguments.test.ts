@@ -2,8 +2,10 @@
 import { describe, expect, test } from "bun:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
+import { Cancellation } from "../../src/core/concurrency/cancellation.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { ArgumentChecks } from "../../src/mcp/tool-arguments.ts";
+import { closeFaultyTools, openFaultyTools } from "../harness/faulty-tools.ts";
 import { timesAsMuch } from "../harness/cpu-time.ts";
 
 const checks = new ArgumentChecks();
@@ -127,6 +129,32 @@ describe("arguments of tools", () => {
     expect(checks.check('{"__proto__":"a","constructor":"b"}', schema).fault).toBe(null);
     expect(checks.check('{"__proto__":5}', schema).fault).toContain("__proto__");
     expect(checks.check('{"toString":"a"}', schema).fault).toContain("toString");
+  });
+
+  test("[d10.4] keep all digits of their numbers on the way to the tool server", async () => {
+    const text = '{"id":12345678901234567890,"of":[0.12345678901234567890,1e400],"to":2}';
+    const schema = {
+      type: "object",
+      properties: { id: { type: "integer", minimum: 10 }, to: { type: "integer", maximum: 3 } },
+    } as JsonObject;
+    const { args, fault } = checks.check(text, schema);
+    expect(fault).toBeNull();
+    expect(JSON.stringify(args)).toBe(text);
+    expect(checks.check(text.replace('"to":2', '"to":4'), schema).fault).toContain("to");
+    const bodies: Promise<string>[] = [];
+    const { server, servers } = openFaultyTools({
+      respond: (request) => {
+        bodies.push(request.clone().text());
+        return null;
+      },
+    });
+    try {
+      await servers.call(server, "echo", args!, new Cancellation(), null);
+    } finally {
+      await closeFaultyTools();
+    }
+    const sent = (await Promise.all(bodies)).find((body) => body.includes("tools/call"));
+    expect(sent).toContain(`"arguments":${text}`);
   });
 
   test("of more than a million characters are not validated", () => {

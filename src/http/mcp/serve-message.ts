@@ -180,6 +180,8 @@ async function ran(
 const PASSED_HEADERS = ["x-gateway-tenant-id", "x-gateway-project-id", "x-request-id"];
 /** The headers of a trace, which a message may have of its own: https://modelcontextprotocol.io/seps/414-request-meta */
 const TRACE_HEADERS = ["traceparent", "tracestate"];
+/** What a header of a trace may hold. */
+const PRINTABLE = /^[\x20-\x7e]*$/;
 
 interface ToolCaller {
   readonly token: AccessToken;
@@ -199,7 +201,10 @@ function callTool(
     if (typeof value === "string") headers[name] = value;
   };
   for (const name of PASSED_HEADERS) pass(name, http.headers.get(name));
-  for (const name of TRACE_HEADERS) pass(name, meta?.[name] ?? http.headers.get(name));
+  for (const name of TRACE_HEADERS) {
+    const own = meta?.[name];
+    pass(name, typeof own === "string" && PRINTABLE.test(own) ? own : http.headers.get(name));
+  }
   return context.call(TOOL_CALL, innerRequest("/mcp", asked, headers, signal), token, address);
 }
 

@@ -21,7 +21,7 @@ const SENT_BOUNDS: SomeBounds = { maxDepth: MAX_DEPTH, maxMembers: 10_000, maxVa
 export function parseJson(text: string): Json {
   // Events of a stream are too short to nest too deep, and one regular expression shows that nearly all of them hold no
   // long number.
-  if (text.length <= MAX_DEPTH && !MAY_HOLD_LONG_NUMBER.test(text)) return parseNatively(text);
+  if (text.length <= MAX_DEPTH && !mayHoldLongNumber(text)) return parseNatively(text);
   return parseScanned(text, scanValue(text, SENT_BOUNDS));
 }
 
@@ -62,6 +62,11 @@ function keyOf(text: string, quoted: string): string {
  * more.
  */
 const MAY_HOLD_LONG_NUMBER = /[\d.]{16}|\d[eE][+-]?\d{3}/;
+
+/** Returns true for every text with a number that a double would change. */
+export function mayHoldLongNumber(text: string): boolean {
+  return MAY_HOLD_LONG_NUMBER.test(text);
+}
 
 // From "JSON.parse source text access" (https://tc39.es/proposal-json-parse-with-source/), which the runtime has and
 // the type library does not yet have.
