@@ -17,6 +17,7 @@ import { innerRequest } from "../inner-request.ts";
 import { askedOnStream, isApproval, isAskingSession, type Question, questionAbout } from "./approval.ts";
 import type { CallName } from "./running-calls.ts";
 import type { Serving } from "./serving.ts";
+import { strictResult, strictTool } from "./strict-forms.ts";
 
 /** The header with the name of a client's session, in lower case. */
 export const SESSION = "mcp-session-id";
@@ -69,7 +70,7 @@ function serverFor(message: JsonObject, serving: Serving): McpServer {
   );
   const { server } = served;
   server.setRequestHandler("tools/list", async (_request, { mcpReq }) => ({
-    tools: [...(await caller.tools(mcpReq.signal))],
+    tools: (await caller.tools(mcpReq.signal)).map((tool) => strictTool(tool, library)).filter((tool) => tool !== null),
   }));
   server.setRequestHandler("tools/call", (asked, { mcpReq }) => {
     const over = new AbortController();
@@ -173,7 +174,7 @@ async function ran(
   const told = { [TRACE_ID]: response.headers.get(TRACE_HEADER) };
   const body = (await response.json()) as ToolCallAnswer | { readonly error: JsonObject };
   if ("error" in body) return { result: failedCall(body.error, told, serving) };
-  return "result" in body ? { result: { ...body.result, _meta: told } as unknown as CallToolResult } : body;
+  return "result" in body ? { result: { ...strictResult(body.result, serving.library), _meta: told } } : body;
 }
 
 /** Headers of the client that concern the call. The others concern the protocol. */

@@ -11,7 +11,7 @@ import { textOrEmpty } from "../../providers/answers/sent-json.ts";
  */
 export const resultForClient: ResultWriter = ({ blocks, structured }) => ({
   message: {
-    content: blocks.filter(isObject).map(withData) as Message["content"] & object,
+    content: blocks.map(asBlock).map(withData) as Message["content"] & object,
     ...(structured !== undefined && {
       tool_calls: [{ id: "", type: "function", function: { name: "result", arguments: JSON.stringify(structured) } }],
     }),
@@ -28,6 +28,10 @@ export function clientResult({ content, tool_calls: structured }: Message, isErr
     ...(result !== undefined && { structuredContent: JSON.parse(result.function.arguments) as Json }),
     ...(isError && { isError: true }),
   };
+}
+
+function asBlock(block: Json): JsonObject {
+  return isObject(block) ? block : { type: "text", text: JSON.stringify(block) };
 }
 
 /** Guards know the bytes of a file by the name `data`. */
