@@ -152,6 +152,15 @@ describe("[d16.1] a mirror", () => {
     expect(known.filter(({ key }) => key.startsWith("up1"))).toEqual([]);
   });
 
+  test("that refuses its key does not set the key aside for the calls of clients", async () => {
+    const gateway = gatewayOf({}, { up1: [status(401)] });
+    const [, copy] = await pairOf(gateway, (await asked(gateway)).traceId);
+    expect(copy.code).toBe("upstream_authentication");
+    expect(gateway.refused).toEqual([]);
+    await (await gateway.chat({ model: "up1:m", messages: HELLO })).text();
+    expect(gateway.refused).toMatchObject([{ providerId: "up1" }]);
+  });
+
   test("drops copies beyond its bound, and the records of the calls say so", async () => {
     const gate = Promise.withResolvers<void>();
     const gateway = gatewayOf({ maxInFlight: 2 }, { up1: [{ kind: "ok", heldUntil: gate.promise }] });

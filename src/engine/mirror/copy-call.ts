@@ -210,6 +210,8 @@ function contextOfCopies({ context, snapshot }: ReceivedCall, copies: Copies): C
   return {
     ...context,
     snapshot: () => snapshotOfCopies(snapshot),
+    // a key that the mirror refuses, perhaps for its model alone, stays in use for the calls of clients
+    credentials: { ...context.credentials, refused: () => {} },
     routing: copies.routing,
     traffic: copies,
     copies: null,
