@@ -118,6 +118,8 @@ export function openServer({ host, port, sharesPort = false, call, app, onFault 
     fetch: async (request, own) => {
       const refused = refusedHead(request);
       if (refused !== null) return refused;
+      // a call of a tool at /mcp is a call too
+      if (request.method === "POST") lastCallMs = performance.now();
       const answer = await app.fetch(request, { peer: own.requestIP(request)?.address ?? null });
       return last(isUnread(request) ? await afterUnread(request, answer) : answer);
     },

@@ -1,6 +1,7 @@
-// Heads of requests that the server refuses before anything looks at the path.
+// Heads of requests that the server refuses before anything looks at the path, and when it waits for its clients to
+// close their connections.
 import { expect, test } from "bun:test";
-import { refusedHead } from "../../src/http/server.ts";
+import { openServer, refusedHead } from "../../src/http/server.ts";
 
 const withHost = (host: string | null, url = "http://gateway.test/api/v1/models") =>
   refusedHead({ url, headers: new Headers(host === null ? {} : { host }) });
@@ -41,4 +42,30 @@ test("[d5.6] names and addresses with and without a port are taken, and no Host 
     null,
   ])
     expect([host, withHost(host)]).toEqual([host, null]);
+});
+
+test("[d13.2] waits for clients that call tools at /mcp to close their connections, as for those that call models", async () => {
+  for (const [method, path, waits] of [
+    ["GET", "/healthz", false],
+    ["POST", "/mcp", true],
+  ] as const) {
+    const server = openServer({
+      host: "127.0.0.1",
+      port: 0,
+      call: () => Promise.resolve(new Response()),
+      app: { fetch: () => new Response() },
+      onFault: () => {},
+    });
+    try {
+      await fetch(`http://127.0.0.1:${server.port}${path}`, { method });
+      let isQuiet = false;
+      const retired = server.retire().then(() => (isQuiet = true));
+      await Promise.resolve();
+      await Promise.resolve();
+      expect([path, isQuiet]).toEqual([path, !waits]);
+      await retired;
+    } finally {
+      await server.cut();
+    }
+  }
 });
