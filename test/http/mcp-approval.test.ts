@@ -6,8 +6,11 @@ import { GatewayError } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { KeptObjects } from "../../src/engine/keeping/kept-objects.ts";
 import { createMcpApp } from "../../src/http/mcp/mcp-app.ts";
+import type { ToolServers } from "../../src/mcp/tool-servers.ts";
+import { fakeToolServers, says } from "../harness/fake-tools.ts";
 import { projectToken, type StubOptions, stubGateway } from "../harness/in-process.ts";
 
+const noCalls = { calls: [], mostAtOnce: () => 0 };
 const SESSION = "asks-0123456789abcdef";
 
 type Called = { readonly body: JsonObject; readonly signal: AbortSignal };
@@ -161,6 +164,35 @@ describe("[d16.3] an approval on the stream of a call", () => {
     });
     expect((await next(messagesOf(await send(CALL, () => second)))).method).toBe("elicitation/create");
   });
+});
+
+test("[d16.3 d2.6] a stream that waits for changes ends with its token, also while a tool server does not answer", async () => {
+  const { token } = projectToken();
+  const hanging: ToolServers["list"] = () => new Promise(() => {});
+  const { toolServers, set } = fakeToolServers({ slow: { look: { run: () => says("a red dot") } } });
+  const { context } = stubGateway({ tools: { ...noCalls, set, toolServers: { ...toolServers, list: hanging } } });
+  let isExpired = false;
+  const app = createMcpApp({
+    ...context,
+    kept: null,
+    isEnding: () => false,
+    call: () => Promise.reject(new Error("nothing is called")),
+  });
+  const client = new AbortController();
+  over.push(client);
+  const http = new Request("http://gateway.test/mcp", {
+    headers: { accept: "text/event-stream" },
+    signal: client.signal,
+  });
+  const identify = (): AccessToken => {
+    if (isExpired) throw new GatewayError("expired_token", "The access token has expired.");
+    return token;
+  };
+  const response = await app.answer({ http, address: null, identify });
+  const reader = response.body!.getReader();
+  expect((await reader.read()).done).toBe(false);
+  isExpired = true;
+  expect((await reader.read()).done).toBe(true);
 });
 
 test("[d16.3] a trace of the client that no header can hold does not keep the tool from running", async () => {

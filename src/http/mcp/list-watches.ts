@@ -12,6 +12,8 @@ export interface WatchedList {
   readonly tokenId: string;
   /** Returns the list as its owner may see it now. Rejects with GatewayError. */
   current(signal: CancelSignal): Promise<unknown>;
+  /** Asks nothing but whether its owner may see it now. Rejects with GatewayError. */
+  permitted(): Promise<unknown>;
 }
 
 export interface WatchEvents {
@@ -26,12 +28,15 @@ interface Watch extends WatchEvents {
   /** `null` until the list was read. */
   digest: string | null;
   readAtMs: number;
+  checkedAtMs: number;
   isDue: boolean;
   isReading: boolean;
 }
 
 const TICK_MS = 250;
 const MOST_AGE_MS = 60_000;
+/** Tokens expire without a change of the configuration, and a list may take long to read. */
+const CHECK_EVERY_MS = 1000;
 const MOST_WATCHES = 1000;
 const MOST_WATCHES_OF_TOKEN = 50;
 
@@ -69,6 +74,7 @@ export class ListWatches {
       signal: new Cancellation(),
       digest: null,
       readAtMs: this.#context.clock.monotonic(),
+      checkedAtMs: this.#context.clock.monotonic(),
       isDue: true,
       isReading: false,
     };
@@ -101,14 +107,32 @@ export class ListWatches {
 
   #tick(): void {
     const snapshot = this.#context.snapshot();
-    if (snapshot !== this.#seen) {
-      this.#seen = snapshot;
-      this.#allDue();
-    }
+    const isChanged = snapshot !== this.#seen;
+    this.#seen = snapshot;
+    if (isChanged) this.#allDue();
     const nowMs = this.#context.clock.monotonic();
-    for (const watch of this.#watches)
-      if (this.#context.isEnding()) this.#endByItself(watch);
-      else if (!watch.isReading && (watch.isDue || nowMs - watch.readAtMs > MOST_AGE_MS)) void this.#read(watch);
+    for (const watch of this.#watches) {
+      if (this.#context.isEnding()) {
+        this.#endByItself(watch);
+        continue;
+      }
+      if (isChanged || nowMs - watch.checkedAtMs >= CHECK_EVERY_MS) void this.#check(watch, nowMs);
+      if (!watch.isReading && (watch.isDue || nowMs - watch.readAtMs > MOST_AGE_MS)) void this.#read(watch);
+    }
+  }
+
+  async #check(watch: Watch, nowMs: number): Promise<void> {
+    watch.checkedAtMs = nowMs;
+    try {
+      await watch.list.permitted();
+    } catch (thrown) {
+      this.#refused(watch, thrown);
+    }
+  }
+
+  #refused(watch: Watch, thrown: unknown): void {
+    const { status } = asGatewayError(thrown);
+    if ((status === 401 || status === 403) && this.#watches.has(watch)) this.#endByItself(watch);
   }
 
   #endByItself(watch: Watch): void {
@@ -127,8 +151,7 @@ export class ListWatches {
       if (isChanged && this.#watches.has(watch)) watch.changed();
     } catch (thrown) {
       // while no server lists its tools, the list is as it was
-      const { status } = asGatewayError(thrown);
-      if ((status === 401 || status === 403) && this.#watches.has(watch)) this.#endByItself(watch);
+      this.#refused(watch, thrown);
     } finally {
       watch.isReading = false;
       watch.readAtMs = this.#context.clock.monotonic();

@@ -36,6 +36,7 @@ export function createMcpApp(context: McpContext): { answer(request: McpRequest)
       const list: WatchedList = {
         tokenId: caller.token.id,
         current: async (signal) => (await identified(request)).tools(signal),
+        permitted: () => identified(request),
       };
       if (http.method === "GET" && http.headers.get("accept")?.includes("text/event-stream") === true)
         return new Response(changeStream(list, watches, http.signal), { headers: EVENTS });
