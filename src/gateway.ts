@@ -290,6 +290,7 @@ function openApp(
       toolServers,
       call: (operation, request, token, address) => handleCall(operation, request, context, peersOf(address), token),
       kept: context.kept,
+      held: context.traffic.held,
       isEnding: () => ending.isEnding,
     },
     admin: {

@@ -100,7 +100,7 @@ export interface AppContext {
   /** When absent, the web console is not served. */
   readonly console?: ConsoleSources;
   /** When absent, registered tools are not served. */
-  readonly mcp?: Pick<McpContext, "toolServers" | "call" | "kept" | "isEnding">;
+  readonly mcp?: Pick<McpContext, "toolServers" | "call" | "kept" | "held" | "isEnding">;
 }
 
 export interface ConsoleSources extends Pick<ConsoleContext, "store" | "files" | "settings" | "upstream" | "warn"> {

@@ -32,6 +32,7 @@ function mcp(limits: StubOptions["limits"] = {}, run: (called: Called) => Promis
   const app = createMcpApp({
     ...context,
     kept,
+    held: context.traffic.held,
     isEnding: () => isEnding,
     async call(_operation, request) {
       const one = { body: (await request.json()) as JsonObject, signal: request.signal };
@@ -175,6 +176,7 @@ test("[d16.3 d2.6] a stream that waits for changes ends with its token, also whi
   const app = createMcpApp({
     ...context,
     kept: null,
+    held: context.traffic.held,
     isEnding: () => false,
     call: () => Promise.reject(new Error("nothing is called")),
   });
@@ -193,6 +195,41 @@ test("[d16.3 d2.6] a stream that waits for changes ends with its token, also whi
   expect((await reader.read()).done).toBe(false);
   isExpired = true;
   expect((await reader.read()).done).toBe(true);
+});
+
+test("[d16.3 d5.8] messages that are still arriving count against the memory of their tenant, and are bounded", async () => {
+  const { token } = projectToken();
+  const { context } = stubGateway({ limits: { maxHeldBytes: 400_000 } });
+  const app = createMcpApp({
+    ...context,
+    kept: null,
+    held: context.traffic.held,
+    isEnding: () => false,
+    call: () => Promise.reject(new Error("nothing is called")),
+  });
+  const arriving = (bytes: number) => {
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    const http = new Request("http://gateway.test/mcp", {
+      method: "POST",
+      headers: { "content-type": "application/json", "content-length": String(bytes) },
+      body: readable,
+    });
+    return { writer: writable.getWriter(), answer: app.answer({ http, address: null, identify: () => token }) };
+  };
+  const first = arriving(150_000);
+  const codeOf = (answer: Promise<Response>): Promise<string> =>
+    answer.then(
+      () => "answered",
+      (thrown: GatewayError) => thrown.code,
+    );
+  expect(await codeOf(arriving(150_000).answer)).toBe("gateway_overloaded");
+  expect(await codeOf(arriving(3_000_000).answer)).toBe("body_too_large");
+  await first.writer.write(new TextEncoder().encode(`{"jsonrpc":"2.0","id":"1","result":"${"a".repeat(150_000)}"}`));
+  await first.writer.close();
+  expect((await first.answer).status).toBe(202);
+  const leaving = arriving(150_000);
+  await leaving.writer.abort(new Error("the client leaves"));
+  expect(await codeOf(leaving.answer)).not.toBe("gateway_overloaded");
 });
 
 test("[d16.3] a trace of the client that no header can hold does not keep the tool from running", async () => {

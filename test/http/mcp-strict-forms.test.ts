@@ -31,6 +31,7 @@ async function asked(message: JsonObject, tools: readonly JsonObject[], blocks: 
   const app = createMcpApp({
     ...context,
     kept: null,
+    held: context.traffic.held,
     isEnding: () => false,
     call: (operation, request, caller) => handleCall(operation, request, context, null, caller),
   });

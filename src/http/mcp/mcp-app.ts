@@ -8,7 +8,7 @@ import { authorize, type RequestedScope } from "../../auth/authorize.ts";
 import { loadedOnce } from "../../core/concurrency/loaded-once.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { AccessToken } from "../../core/identity.ts";
-import { bodyText, readBody } from "../../engine/call/read-body.ts";
+import { bodyText, type LongBodyCaller, readBody } from "../../engine/call/read-body.ts";
 import { parsedBody } from "../../engine/request/parse.ts";
 import type { OfferedTool } from "../../engine/tools/run-tool.ts";
 import { registeredTools } from "../../engine/tools/registered-tools.ts";
@@ -47,7 +47,12 @@ export function createMcpApp(context: McpContext): { answer(request: McpRequest)
           `${new URL(http.url).pathname} is an MCP server: it takes messages with POST, and GET for a stream of events; got ${http.method}.`,
           { headers: { allow: "POST, GET" } },
         );
-      const message = parsedBody(bodyText(await readBody(http, limits)), limits.body).value;
+      const bytes = await readBody(
+        http,
+        { ...limits, maxBodyBytes: Math.min(limits.maxBodyBytes, MOST_MESSAGE_BYTES) },
+        messagesOf(caller.token.tenantId, context),
+      );
+      const message = parsedBody(bodyText(bytes), limits.body).value;
       const { kept } = context;
       const answers = kept === null ? null : { kept, tenantId: caller.token.tenantId, tokenId: caller.token.id };
       if (message["method"] === undefined) {
@@ -59,6 +64,20 @@ export function createMcpApp(context: McpContext): { answer(request: McpRequest)
       if (message["method"] === "initialize" && response.ok) response.headers.set(SESSION, newSession(message));
       return response;
     },
+  };
+}
+
+/** Twice as much as the arguments of a tool may have: messages are read in the thread that serves all calls. */
+const MOST_MESSAGE_BYTES = 2_097_152;
+
+/** A message counts as held by its tenant until it has arrived. */
+function messagesOf(tenantId: string, { held }: McpContext): LongBodyCaller {
+  return {
+    holder: {
+      hold: (bytes, bound) => held.hold(tenantId, bytes, bound),
+      release: (bytes) => held.release(tenantId, bytes),
+    },
+    admit: () => undefined,
   };
 }
 

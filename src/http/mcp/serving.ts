@@ -5,6 +5,7 @@ import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
+import type { HeldBytes } from "../../engine/call/held-bytes.ts";
 import type { Operation } from "../../engine/operation.ts";
 import type { ToolServers } from "../../mcp/tool-servers.ts";
 import type { KeptStore } from "../../engine/keeping/kept-store.ts";
@@ -23,6 +24,8 @@ export interface McpContext {
   call(operation: Operation, request: Request, token: AccessToken, address: string | null): Promise<Response>;
   /** Where answers of clients wait for their calls; `null` where nothing is kept. */
   readonly kept: KeptStore<unknown> | null;
+  /** What the bodies of requests hold in memory while they arrive. */
+  readonly held: Pick<HeldBytes, "hold" | "release">;
   isEnding(): boolean;
 }
 
