@@ -260,6 +260,76 @@ describe("[d16.2] marks of the client", () => {
         });
 });
 
+describe("[d16.2] marks of the client within a message of the Messages API", () => {
+  const MARK = { cache_control: { type: "ephemeral", ttl: "1h" } };
+  const [first, called, result, ...rest] = MESSAGE["messages"] as readonly Body[];
+  const at = (index: number, message: Body): Body => ({
+    ...MESSAGE,
+    messages: [first, called, result, ...rest].map((one, position) => (position === index ? message : one)),
+  });
+  const MARKED: Readonly<Record<string, Body>> = {
+    "in the system text": { ...MESSAGE, system: [{ type: "text", text: "Be brief.", ...MARK }] },
+    "at a call of a tool": at(1, {
+      role: "assistant",
+      content: [{ type: "tool_use", id: "t1", name: "look", input: {}, ...MARK }],
+    }),
+    "at a result of a tool": at(2, {
+      role: "user",
+      content: [{ type: "tool_result", tool_use_id: "t1", content: "Rain", ...MARK }],
+    }),
+    "in a result of a tool": at(2, {
+      role: "user",
+      content: [{ type: "tool_result", tool_use_id: "t1", content: [{ type: "text", text: "Rain", ...MARK }] }],
+    }),
+    "in a search result": at(2, {
+      role: "user",
+      content: [
+        {
+          type: "tool_result",
+          tool_use_id: "t1",
+          content: [
+            {
+              type: "search_result",
+              source: "https://a.test",
+              title: "a",
+              content: [{ type: "text", text: "Rain" }],
+              ...MARK,
+            },
+          ],
+        },
+      ],
+    }),
+    "in a document": at(0, {
+      role: "user",
+      content: [
+        {
+          type: "document",
+          source: { type: "content", content: [{ type: "text", text: "Rain", ...MARK }] },
+        },
+        { type: "text", text: "Look." },
+      ],
+    }),
+    "at a tool of the vendor": {
+      ...MESSAGE,
+      tools: [...(MESSAGE["tools"] as Body[]), { type: "memory_20250818", name: "memory", ...MARK }],
+    },
+    "at a block that is not known": at(0, {
+      role: "user",
+      content: [
+        { type: "text", text: "Look." },
+        { type: "newer", of: "a", ...MARK },
+      ],
+    }),
+  };
+  for (const [place, body] of Object.entries(MARKED))
+    test(`${place}: the gateway adds none`, async () => {
+      const asked = { model: "anthropic:claude-sonnet-5", ...body };
+      const own = await sentBy(MESSAGES, asked, optionsWith(null));
+      expect(marksIn(own)).toHaveLength(1);
+      expect(await sentBy(MESSAGES, asked, optionsWith("auto"))).toEqual(own);
+    });
+});
+
 describe("[d16.2 d5.8] a long body", () => {
   const long = (body: Body) => ({
     ...body,

@@ -6,7 +6,7 @@
 // `hasOwnMarks`. Also: in a native request: `providers/claude/cache-marks.ts` (`markEdits`); switched on by
 // `cachesPrompts` of `core/snapshot.ts`. Rule: With `prompt_cache: auto`, at a model that takes marks, where the client
 // has set none: behind the tools, the system text and the turn before the last.
-import type { ChatRequest, Message } from "../../core/chat.ts";
+import type { ChatRequest, Message, WrittenRequest } from "../../core/chat.ts";
 import { CACHE_MARK, type CacheMarks, SHORT_MARK } from "../../core/configured/prompt-cache.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { withMembers } from "../../core/request/request-source.ts";
@@ -20,10 +20,29 @@ export function hasOwnMarks({ messages, held, params, extra, written }: ChatRequ
   return (
     isMarked(extra) ||
     (written !== undefined &&
-      (isMarked(written.body) || isMarked(written.added) || written.held?.names.some(isMarkName) === true)) ||
+      (isMarkedBody(written) || isMarked(written.added) || written.held?.names.some(isMarkName) === true)) ||
     (params.tools ?? []).some((tool) => isMarked(tool) || isMarked(tool["function"])) ||
     [...messages, ...(held?.skeleton ?? [])].some(isMarkedMessage)
   );
+}
+
+/** Values of the client in which a member of that name is no mark: what a tool is called with, and schemas. */
+const OTHER_VALUES: ReadonlySet<string> = new Set(["input", "input_schema", "arguments", "parameters"]);
+
+/** Looks at blocks and tools too that no translation knows, because the vendor counts their marks. */
+function isMarkedBody({ text, body }: Pick<WrittenRequest, "text" | "body">): boolean {
+  const isWithin = (value: Json | undefined): boolean => {
+    if (Array.isArray(value)) return (value as readonly Json[]).some(isWithin);
+    if (!isObject(value)) return false;
+    return (
+      isMarked(value) ||
+      Object.entries(value).some(
+        ([name, inner]) => typeof inner === "object" && !OTHER_VALUES.has(name) && isWithin(inner),
+      )
+    );
+  };
+  // within a text, the quotes would be escaped
+  return OWN_MARKS.some((name) => text.includes(`"${name}"`)) && isWithin(body);
 }
 
 function isMarkedMessage(message: Message): boolean {
