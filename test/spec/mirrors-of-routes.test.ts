@@ -212,6 +212,25 @@ describe("[d16.1] a mirror", () => {
     expect(gateway.upstream.targets()).toEqual(["up0"]);
   });
 
+  test("gets no copy of a call whose token may not call its target", async () => {
+    for (const [restrictions, isCopied] of [
+      [{ models: ["up0:*", "up2:*"] }, false],
+      [{ models: ["up0:*", "up1:copy"] }, true],
+      [{ routes: ["r"] }, true],
+      [{ models: ["up0:*"], routes: ["r"] }, true],
+    ] as const) {
+      const gateway = gatewayOf({}, {}, {}, { token: restrictions });
+      const { status: answered, traceId } = await asked(gateway);
+      expect(answered).toBe(200);
+      if (isCopied) await pairOf(gateway, traceId);
+      expect([restrictions, recordOf(gateway, traceId).mirror!.dropped]).toEqual([
+        restrictions,
+        isCopied ? null : "the token may not call the target of the mirror",
+      ]);
+      expect(gateway.upstream.targets().includes("up1")).toBe(isCopied);
+    }
+  });
+
   test("of another vendor gets no copy of a call whose content is not kept, unless the route says so", async () => {
     const gateway = gatewayOf({ toOtherVendors: false });
     const { traceId } = await asked(gateway);

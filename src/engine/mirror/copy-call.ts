@@ -64,12 +64,19 @@ function copyWhenSent(planned: PlannedCopy, copied: CopiedCall): void {
 
 /** Returns why a call must not be copied; `null` when it may. */
 function reasonAgainst(
-  { mirror }: PlannedCopy,
+  { mirror, route }: PlannedCopy,
   { call, request, principal }: CopiedCall,
   target: Target,
 ): string | null {
+  const { restrictions } = principal;
   const { options, source, written, held } = request;
   const { lifetime, objects, snapshot } = call;
+  if (
+    restrictions !== null &&
+    !restrictions.permitsWholeRoute(route.name) &&
+    !restrictions.permitsModel(mirror.target.name)
+  )
+    return "the token may not call the target of the mirror";
   if (options.toolServers.length > 0) return "the call has tool servers";
   if (target.credential?.fromCaller === true || options.credentials.size > 0 || options.baseUrl !== null)
     return "the call has a key or an address of the caller";

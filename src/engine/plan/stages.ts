@@ -49,7 +49,7 @@ export function prepare(
   const preparing: Preparing = { sent, principal, http, call, entered: new Set([route.name]), passedOver: [] };
   const serving = new ServingRoute(preparing, route, sent, {
     ...FIRST_ORIGIN,
-    covered: principal.restrictions?.permitsWholeRoute(route.name) === true,
+    covered: isCovered(principal, route),
     via: route.name === DIRECT_ROUTE ? null : route.name,
   });
   call.deadline.boundByRoute(route.timeouts.totalMs);
@@ -79,6 +79,11 @@ const FIRST_ORIGIN: Pick<Origin, "variant" | "redirect" | "passedOver"> = {
   passedOver: null,
 };
 
+/** Whether the token may call whatever the route names. */
+function isCovered({ restrictions }: Principal, { name }: Route): boolean {
+  return restrictions?.permitsWholeRoute(name) === true;
+}
+
 function labelOf({ name, targets }: Route): string {
   return name === DIRECT_ROUTE ? (targets.length > 1 ? "model_list" : "direct") : `route ${name}`;
 }
@@ -97,7 +102,8 @@ export function prepareCopy(
   route: Route,
 ): Prepared {
   const preparing: Preparing = { sent, principal, http, call, entered: new Set([route.name]), passedOver: [] };
-  const serving = new ServingRoute(preparing, route, sent, { ...FIRST_ORIGIN, covered: true, via: route.name });
+  const covered = isCovered(principal, route);
+  const serving = new ServingRoute(preparing, route, sent, { ...FIRST_ORIGIN, covered, via: route.name });
   call.deadline.boundByRoute(route.timeouts.totalMs);
   call.recorder.targeted(route.targets[0]!, route.name);
   return {
