@@ -19,7 +19,7 @@ const MOST_WAIT_MS = 10_000;
 /**
  * Returns the tools that the caller may run. A server that fails, or does not answer within 10 s, is left out. With
  * `name`, only the servers are asked whose tool may have that name. Throws `tool_server_failed` if no tool is left for
- * that reason, or the signal's reason.
+ * that reason, or if the tool with that name may be one of a server that failed, or the signal's reason.
  */
 export async function registeredTools(
   principal: Pick<Principal, "tenantId" | "projectId" | "role" | "permitsTool">,
@@ -33,7 +33,11 @@ export async function registeredTools(
   const lister: ToolLister = { context, signal, permitsTool: principal.permitsTool };
   const listings = await Promise.all(servers.map((server) => listedInTime(server, lister)));
   const offered = offer(listings);
-  if (offered.tools.size === 0) requireSomeAnswer(listings);
+  // of two servers `a` and `a__b`, one could otherwise get the calls of the other while that is away
+  const mayBeAnothers =
+    name !== null &&
+    listings.some(({ server: { label }, failure }) => failure !== null && name.startsWith(`${label}__`));
+  if (offered.tools.size === 0 || mayBeAnothers) requireSomeAnswer(listings);
   return offered;
 }
 
