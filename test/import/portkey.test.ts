@@ -1,5 +1,10 @@
 // What becomes of a Portkey config.
 import { describe, expect, test } from "bun:test";
+import type { ChatRequest } from "../../src/core/chat.ts";
+import type { ConditionFacts } from "../../src/core/configured/policy.ts";
+import type { JsonObject } from "../../src/core/json.ts";
+import { RequestFacts } from "../../src/policies/policy-facts.ts";
+import { compileCondition } from "../../src/policies/policy-rule.ts";
 import { ConfigurationError } from "../../src/config/problem.ts";
 import type { ImportChoices } from "../../src/import/gateway-import.ts";
 import { imported, lineAt, section } from "./imported.ts";
@@ -271,6 +276,50 @@ test("[d15.2] conditions within a target narrow the calls of that target", () =>
     expect(lineAt(result, `targets[0].strategy.${path}`).outcome).toBe("taken");
 });
 
+test("[d15.2] each call has one target whatever it sends, and numbers in texts are compared as numbers", () => {
+  const chosen = (query: object, metadata: JsonObject, params: JsonObject = {}): readonly string[] => {
+    const result = made({
+      strategy: { mode: "conditional", conditions: [condition(query, "one")], default: "two" },
+      targets: [
+        { name: "one", override_params: { model: "@groq/b" } },
+        { name: "two", override_params: { model: "@openai/a" } },
+      ],
+    });
+    const request = new RequestFacts(
+      { options: { metadata }, params, messages: [] } as unknown as ChatRequest,
+      "chat.completions",
+    );
+    const { targets } = section(result, "routes")["imported"] as {
+      readonly targets: readonly { readonly model: string; readonly when: string }[];
+    };
+    return targets
+      .filter(({ when }) => compileCondition(when).holds({ request } as unknown as ConditionFacts))
+      .map(({ model }) => model);
+  };
+  const values = ["7", 7, 7.5, "x", "", "5", "-3.5", true, null, ["7"], { a: 7 }];
+  for (const [query, yes] of [
+    [{ $gt: 5 }, ["7", 7, 7.5]],
+    [{ $lte: "5" }, ["5", "-3.5"]],
+    [{ $regex: "^7" }, ["7"]],
+    [{ $eq: 7 }, [7]],
+    [{ $in: ["x", 7] }, [7, "x"]],
+  ] as const)
+    for (const value of values) {
+      const isOne = (yes as readonly unknown[]).includes(value);
+      expect([query, value, chosen({ "metadata.tier": query }, { tier: value })]).toEqual([
+        query,
+        value,
+        [isOne ? "groq:b" : "openai:a"],
+      ]);
+    }
+  expect(chosen({ "metadata.tier": { $gt: 5 } }, {})).toEqual(["openai:a"]);
+  // a parameter of one type and a value of another
+  expect(chosen({ "params.temperature": { $eq: 1 } }, {}, { temperature: 1 })).toEqual(["groq:b"]);
+  expect(chosen({ "params.temperature": { $in: [0, 2] } }, {}, { temperature: 1 })).toEqual(["openai:a"]);
+  expect(chosen({ "params.max_tokens": { $eq: "a" } }, {}, { max_tokens: 1 })).toEqual(["openai:a"]);
+  expect(chosen({ "params.max_tokens": { $gt: 0.5 } }, {}, { max_tokens: 1 })).toEqual(["groq:b"]);
+});
+
 test("a pattern of RE2 is a condition, and one with lookaround is not", () => {
   const withPattern = (pattern: string) =>
     made({
@@ -284,7 +333,8 @@ test("a pattern of RE2 is a condition, and one with lookaround is not", () => {
         { name: "two", override_params: { model: "@openai/a" } },
       ],
     });
-  const isApp = '(has(request.metadata.app) && request.metadata.app.matches("^app-"))';
+  const isApp =
+    '(has(request.metadata.app) && type(request.metadata.app) == string && request.metadata.app.matches("^app-"))';
   expect(section(withPattern("^app-"), "routes")["imported"]).toEqual({
     targets: [
       { model: "groq:b", when: isApp },

@@ -2,20 +2,16 @@
 // https://portkey.ai/docs/product/ai-gateway/conditional-routing
 import { COMMON_PARAMETERS } from "../../core/params.ts";
 import { compileCondition, RuleError } from "../../policies/policy-rule.ts";
-import { textOf } from "../figures.ts";
+import { textOf, wordOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 
 /** Names that CEL takes as members. */
 const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
-const COMPARED: Readonly<Record<string, string>> = {
-  $eq: "==",
-  $ne: "!=",
-  $gt: ">",
-  $gte: ">=",
-  $lt: "<",
-  $lte: "<=",
-};
+const EQUATED: Readonly<Record<string, string>> = { $eq: "==", $ne: "!=" };
+/** These compare numbers, which may stand in a text. */
+const ORDERED: Readonly<Record<string, string>> = { $gt: ">", $gte: ">=", $lt: "<", $lte: "<=" };
+const NUMBER = /^-?[0-9]+([.][0-9]+)?$/;
 
 /** Returns what a query asks, in CEL; `null` where it asks for something that conditions do not see. */
 export function conditionOf(query: ForeignNode | undefined): string | null {
@@ -56,15 +52,34 @@ function comparison(operator: string, value: string, operand: ForeignNode): stri
   if (operator === "$in" || operator === "$nin") {
     const items = operand.items.map(literalOf);
     if (operand.kind !== "list" || items.includes(null)) return null;
-    return `${operator === "$nin" ? "!" : ""}(${value} in [${items.join(", ")}])`;
+    return ofAnyType(value, (of) => `${operator === "$nin" ? "!" : ""}(${of} in [${items.join(", ")}])`);
   }
   if (operator === "$regex") {
-    const pattern = `${value}.matches(${JSON.stringify(textOf(operand) ?? "")})`;
+    const pattern = `type(${value}) == string && ${value}.matches(${JSON.stringify(textOf(operand) ?? "")})`;
     return textOf(operand) !== null && isUsable(pattern) ? pattern : null;
   }
   const literal = literalOf(operand);
-  const sign = COMPARED[operator];
-  return literal === null || sign === undefined ? null : `${value} ${sign} ${literal}`;
+  const sign = EQUATED[operator];
+  if (sign !== undefined) return literal === null ? null : ofAnyType(value, (of) => `${of} ${sign} ${literal}`);
+  return orderOf(operator, value, operand);
+}
+
+/** A parameter has a type, with which a literal of another type cannot be compared as it is written. */
+function ofAnyType(value: string, write: (value: string) => string): string {
+  const plain = write(value);
+  return isUsable(plain) ? plain : write(`dyn(${value})`);
+}
+
+/** Metadata are texts, and what is no number is neither greater nor less than one. */
+function orderOf(operator: string, value: string, operand: ForeignNode): string | null {
+  const sign = ORDERED[operator];
+  const bound = wordOf(operand) ?? "";
+  if (sign === undefined || !NUMBER.test(bound)) return null;
+  const plain = `${value} ${sign} ${bound}`;
+  if (!value.startsWith("request.metadata.") && isUsable(plain)) return plain;
+  const text = `string(${value})`;
+  const literal = bound.includes(".") ? bound : `${bound}.0`;
+  return `type(${value}) in [string, int, double] && ${text}.matches(${JSON.stringify(NUMBER.source)}) && double(${text}) ${sign} ${literal}`;
 }
 
 /** Patterns are those of RE2, which has no lookaround and no back references. */
