@@ -60,7 +60,8 @@ export interface GuardService {
   readonly place: GuardServicePlace;
   /**
    * Identical for guards that ask the same service for the same tenant with the same options: its calls in flight are
-   * bounded together, and it has one circuit breaker. Options with which the service fails concern no other guard.
+   * bounded together, and it has one circuit breaker for each tenant whose texts it judges. Options with which the
+   * service fails concern no other guard.
    */
   readonly key: string;
   /** The time for one question, with the waiting for a turn and all its requests. */

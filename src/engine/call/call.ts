@@ -93,7 +93,7 @@ export class Call {
     this.showsCost = showsCost;
     this.meter = this.#meterOf(received, sent, principal);
     const policies = this.snapshot.policies.of(principal.tenantId, principal.projectId);
-    this.services = policies?.hasServices === true ? this.#openServices(received.snapshot) : null;
+    this.services = policies?.hasServices === true ? this.#openServices(received.snapshot, principal) : null;
     this.policies = policies === null ? null : this.#policiesOf(policies, sent, principal, received.clientIp);
     this.content = isExplained ? null : this.#contentOf(sent, principal);
     lifetime.authorized(this.meter, this.content);
@@ -140,11 +140,12 @@ export class Call {
   }
 
   /** `snapshot` has the providers of every scope, because a guard uses those of its policy's. */
-  #openServices(snapshot: Snapshot): CallServices {
+  #openServices(snapshot: Snapshot, { tenantId }: Principal): CallServices {
     const { guardServices, providers, credentials, clock } = this.context;
     const uses: GuardServiceUse[] = [];
     this.recorder.judgedBy(uses);
     return new CallServices({
+      tenantId,
       services: guardServices,
       endpointOf: (service) => endpointOf(service, { snapshot, providers, credentials, now: () => clock.now() }),
       uses,

@@ -43,8 +43,14 @@ export interface GuardServices {
     service: GuardService,
     endpoint: ServiceEndpoint,
     question: ServiceQuestion,
-    signal: CancelSignal | null,
+    asker: ServiceAsker,
   ): Promise<ServiceVerdict>;
+}
+
+/** The call whose texts are judged. */
+export interface ServiceAsker {
+  readonly tenantId: string;
+  readonly signal: CancelSignal | null;
 }
 
 export interface GuardServicesOptions {
@@ -53,27 +59,25 @@ export interface GuardServicesOptions {
   readonly allowPrivateAddresses: () => boolean;
 }
 
-interface ServiceState {
-  readonly slots: CallSlots;
-  readonly breaker: Breaker;
-}
-
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 const MAX_ERROR_BYTES = 64 * 1024;
 /** The most requests of one question. */
 const MAX_REQUESTS = 256;
-/** The most services whose state is remembered: the one that was asked longest ago is forgotten first. */
-const MAX_SERVICES = 10_000;
+/** The most states that are remembered: the one that was used longest ago is forgotten first. */
+const MOST_STATES = 10_000;
 
 class NoVerdict extends Error {}
 
 export function openGuardServices(options: GuardServicesOptions): GuardServices {
   const { clock } = options;
-  const stateOf = serviceStates();
+  const slotsOf = remembered<CallSlots>(openCallSlots);
+  const breakerOf = remembered<Breaker>(() => newBreaker(DEFAULT_BREAKER));
   return {
-    async ask(service, endpoint, question, callSignal) {
+    async ask(service, endpoint, question, { tenantId, signal: callSignal }) {
       callSignal?.throwIfAborted();
-      const { slots, breaker } = stateOf(service.key);
+      const slots = slotsOf(service.key);
+      // texts of one tenant, on which a service fails, do not keep the others from it
+      const breaker = breakerOf(`${service.key} ${tenantId}`);
       const phase = phaseOf(breaker, clock.monotonic());
       if (phase === "open" || phase === "probing") return withoutVerdict(OPEN);
       const batches = batchesOf(question.texts, endpoint);
@@ -100,15 +104,15 @@ export function openGuardServices(options: GuardServicesOptions): GuardServices 
   };
 }
 
-/** Returns the state of each service by its key. */
-function serviceStates(): (key: string) => ServiceState {
-  const states = new Map<string, ServiceState>();
+/** Returns the state for each key. */
+function remembered<State>(open: () => State): (key: string) => State {
+  const states = new Map<string, State>();
   return (key) => {
-    const state = states.get(key) ?? { slots: openCallSlots(), breaker: newBreaker(DEFAULT_BREAKER) };
+    const state = states.get(key) ?? open();
     states.delete(key);
     states.set(key, state);
     const [oldest] = states;
-    if (states.size > MAX_SERVICES) states.delete(oldest![0]);
+    if (states.size > MOST_STATES) states.delete(oldest![0]);
     return state;
   };
 }

@@ -24,6 +24,8 @@ const MAX_CHARACTERS = 4_194_304;
 const MAX_LABELS = 10;
 
 export interface CallServicesOptions {
+  /** Whose call it is. */
+  readonly tenantId: string;
   readonly services: GuardServices;
   /** Throws GatewayError where the configuration has no such service. */
   readonly endpointOf: (service: GuardService) => ServiceEndpoint;
@@ -108,10 +110,10 @@ export class CallServices {
     question: ServiceQuestion,
     signal: CancelSignal | null,
   ): Promise<ServiceVerdict> {
-    const { services, endpointOf, waiting } = this.#options;
+    const { services, endpointOf, waiting, tenantId } = this.#options;
     if (question.texts.reduce((sum, { length }) => sum + length, 0) > MAX_CHARACTERS) return withoutVerdict(TOO_LONG);
     try {
-      return await waiting(services.ask(service, endpointOf(service), question, signal));
+      return await waiting(services.ask(service, endpointOf(service), question, { tenantId, signal }));
     } catch (thrown) {
       if (signal?.aborted !== true && thrown instanceof GatewayError) return withoutVerdict(reasonOf(thrown));
       throw thrown;
