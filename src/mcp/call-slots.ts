@@ -1,11 +1,13 @@
-// Slots for concurrent calls; a call without a free slot waits in a queue.
+// Slots for concurrent calls; a call without a free slot waits in a queue. Where calls of several tenants share the slots,
+// their tenants take turns.
 
 export interface CallSlots {
   /**
    * Undefined when a slot is free at once; otherwise resolves when it is the caller's turn. A caller that stops waiting
-   * has to call `giveUp`.
+   * has to call `giveUp`. Those that wait with the same `tenantId` come one after the other, and each tenant is next in
+   * turn, however many of another wait.
    */
-  take(max: number): Promise<void> | undefined;
+  take(max: number, tenantId?: string): Promise<void> | undefined;
   /** Called when a waiting call was cancelled. If it already had its slot, the slot is freed. */
   giveUp(waiting: Promise<void>): void;
   free(): void;
@@ -14,32 +16,47 @@ export interface CallSlots {
 
 export function openCallSlots(): CallSlots {
   let inUse = 0;
-  const queue = new Map<Promise<void>, () => void>();
+  /** Those that wait, by tenant; the tenants in the order of their turns. */
+  const queues = new Map<string, Map<Promise<void>, () => void>>();
+  const tenantOf = new Map<Promise<void>, string>();
   const places: CallSlots = {
     get inUse() {
       return inUse;
     },
-    take(max) {
+    take(max, tenantId = "") {
       if (inUse < max) {
         inUse += 1;
         return undefined;
       }
       const { promise, resolve } = Promise.withResolvers<void>();
-      queue.set(promise, resolve);
+      const queue = queues.get(tenantId);
+      if (queue === undefined) queues.set(tenantId, new Map([[promise, resolve]]));
+      else queue.set(promise, resolve);
+      tenantOf.set(promise, tenantId);
       return promise;
     },
     giveUp(waiting) {
-      // The promise is no longer in the queue: it got its slot while the call was cancelled.
-      if (!queue.delete(waiting)) places.free();
+      const tenantId = tenantOf.get(waiting);
+      // The promise is in no queue any more: it got its slot while the call was cancelled.
+      if (tenantId === undefined) return places.free();
+      tenantOf.delete(waiting);
+      const queue = queues.get(tenantId)!;
+      queue.delete(waiting);
+      if (queue.size === 0) queues.delete(tenantId);
     },
     free() {
-      const [next] = queue;
+      const [next] = queues;
       if (next === undefined) {
         inUse -= 1;
         return;
       }
-      queue.delete(next[0]);
-      next[1]();
+      const [tenantId, queue] = next;
+      const [[waiting, resolve]] = queue as unknown as readonly [readonly [Promise<void>, () => void]];
+      queue.delete(waiting);
+      tenantOf.delete(waiting);
+      queues.delete(tenantId);
+      if (queue.size > 0) queues.set(tenantId, queue);
+      resolve();
     },
   };
   return places;

@@ -21,6 +21,33 @@ describe("places", () => {
     expect(places.take(1)).toBeUndefined();
   });
 
+  test("[d16.4] tenants that share places take turns, however many of one wait", async () => {
+    const places = openCallSlots();
+    expect(places.take(1, "acme")).toBeUndefined();
+    const served: string[] = [];
+    const waitFor = (tenantId: string, name: string): Promise<void> => {
+      const waiting = places.take(1, tenantId)!;
+      void waiting.then(() => served.push(name));
+      return waiting;
+    };
+    const first = waitFor("acme", "acme 1");
+    for (const name of ["acme 2", "acme 3"]) void waitFor("acme", name);
+    const other = waitFor("other", "other 1");
+    const last = waitFor("third", "third 1");
+    places.free();
+    await first;
+    places.free();
+    await other;
+    places.giveUp(last);
+    while (served.length < 4) {
+      places.free();
+      await Promise.resolve();
+    }
+    expect(served).toEqual(["acme 1", "other 1", "acme 2", "acme 3"]);
+    places.free();
+    expect(places.inUse).toBe(0);
+  });
+
   test("a waiter who leaves before its turn gets no place", async () => {
     const places = openCallSlots();
     expect(places.take(1)).toBeUndefined();

@@ -87,7 +87,7 @@ export function openGuardServices(options: GuardServicesOptions): GuardServices 
       try {
         const verdict = await withinTime(service, callSignal, async (signal) => {
           const asked = batches.map((parts) =>
-            inTurn(slots, service.maxConcurrent, signal, () =>
+            inTurn(slots, { max: service.maxConcurrent, tenantId }, signal, () =>
               askOne(parts, { service, endpoint, question, signal, sent }, options),
             ),
           );
@@ -141,9 +141,14 @@ async function withinTime<T>(
   }
 }
 
-/** Does the work in one of `max` slots. */
-async function inTurn<T>(slots: CallSlots, max: number, signal: Cancellation, work: () => Promise<T>): Promise<T> {
-  const waiting = slots.take(max);
+/** Does the work in one of `max` slots, for which tenants take turns. */
+async function inTurn<T>(
+  slots: CallSlots,
+  { max, tenantId }: { readonly max: number; readonly tenantId: string },
+  signal: Cancellation,
+  work: () => Promise<T>,
+): Promise<T> {
+  const waiting = slots.take(max, tenantId);
   if (waiting !== undefined)
     try {
       await untilOver(waiting, signal);
