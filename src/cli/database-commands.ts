@@ -85,7 +85,7 @@ export function addDatabaseCommands(program: Command, setCode: SetCode): void {
   key
     .command("rotate")
     .description(
-      "encrypt all secrets of the database again with the newest master key; first creates a new key if the gateway has its own key file",
+      "encrypt all secrets of the database again with the newest master key; first creates a new key if the gateway has its own key file in the data folder",
     )
     .addOption(data())
     .addOption(config())

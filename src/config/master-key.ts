@@ -81,10 +81,11 @@ export function isReadableByOthers(file: string): boolean {
  * Puts a new key before the existing ones of the gateway's own file, and returns whether it did: keys that an operator
  * gives are the same on several gateways, so that one of them cannot add a key.
  */
-export function addMasterKey({ file, variable, read }: MasterKeys): boolean {
+export function addMasterKey(keys: MasterKeys): boolean {
+  const { file, variable } = keys;
   if (file === null || variable !== null) return false;
   const beside = `${file}.${randomBytes(6).toString("hex")}`;
-  writeKeys(beside, [randomBytes(MASTER_KEY_BYTES), ...read()]);
+  writeKeys(beside, [randomBytes(MASTER_KEY_BYTES), ...keys.read()]);
   renameSync(beside, file);
   return true;
 }

@@ -2,7 +2,7 @@
 // a person thinks, answers of others, questions that nobody answers, and names that two clients share.
 import { afterEach, describe, expect, test } from "bun:test";
 import type { AccessToken } from "../../src/core/identity.ts";
-import { GatewayError } from "../../src/core/errors.ts";
+import { asGatewayError, GatewayError } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { KeptObjects } from "../../src/engine/keeping/kept-objects.ts";
 import { createMcpApp } from "../../src/http/mcp/mcp-app.ts";
@@ -220,7 +220,7 @@ test("[d16.3 d5.8] messages that are still arriving count against the memory of 
   const codeOf = (answer: Promise<Response>): Promise<string> =>
     answer.then(
       () => "answered",
-      (thrown: GatewayError) => thrown.code,
+      (thrown: unknown) => asGatewayError(thrown).code,
     );
   expect(await codeOf(arriving(150_000).answer)).toBe("gateway_overloaded");
   expect(await codeOf(arriving(3_000_000).answer)).toBe("body_too_large");

@@ -170,7 +170,7 @@ describe("a service on answers and results of tools", () => {
       openaiAnswer(word),
     );
     expect((await say(on, user(word))).status).toBe(403);
-    expect(on.service.asked.map(({ body }) => (body as any).place)).toEqual(["input", "output"]);
+    expect(on.service.asked.map(({ body }) => body.place)).toEqual(["input", "output"]);
   });
 
   test("[d16.4] masks the result of a tool before the model reads it", async () => {

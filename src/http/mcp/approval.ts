@@ -132,14 +132,11 @@ export async function askedOnStream(
   }
 }
 
-async function answerTo(
-  id: string,
-  { timeoutMs, signal, isEnding }: Waiting,
-  { kept, tenantId }: Answers,
-): Promise<Json> {
+async function answerTo(id: string, waiting: Waiting, { kept, tenantId }: Answers): Promise<Json> {
+  const { timeoutMs, signal } = waiting;
   for (let waitedMs = 0; waitedMs < timeoutMs; waitedMs += ASK_EVERY_MS) {
     signal.throwIfAborted();
-    if (isEnding())
+    if (waiting.isEnding())
       throw new GatewayError("shutting_down", "The gateway is shutting down, and nobody has approved the call yet.");
     const found = await kept.find(tenantId, answerId(id));
     if (found !== null) {
