@@ -37,6 +37,9 @@ const TOOLS: readonly ServedTool[] = [
 let files: ToolServerEnd;
 let office: ToolServerEnd;
 let numbers: ModernToolServer;
+/** A guard service that finds nothing. */
+let judge: ReturnType<typeof Bun.serve>;
+const judged: string[] = [];
 let gateway: GatewayProcess;
 let owner: string;
 
@@ -44,6 +47,14 @@ beforeAll(async () => {
   files = openToolServer({ tools: TOOLS });
   office = openToolServer({ tools: [{ name: "open_door", run: () => said("the door is open") }] });
   numbers = openModernToolServer();
+  judge = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch(request) {
+      judged.push(...((await request.json()) as { readonly texts: readonly string[] }).texts);
+      return Response.json({ findings: [] });
+    },
+  });
   gateway = await startGateway({
     config: Object.entries({
       tool_servers: {
@@ -60,6 +71,7 @@ beforeAll(async () => {
           message: "The office stays open.",
         },
         mails: { guard: { classes: ["email"], action: "mask" } },
+        judged: { guard: { on: "both", action: "mask", service: { type: "request", url: String(judge.url) } } },
       },
       tenants: { other: { tool_servers: { files: { url: "http://127.0.0.1:9/mcp", enabled: false } } } },
     })
@@ -70,7 +82,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await gateway.stop();
-  await Promise.all([files.stop(), office.stop(), numbers.stop()]);
+  await Promise.all([files.stop(), office.stop(), numbers.stop(), judge.stop(true)]);
 });
 
 /** What the tests ask a client of either generation. */
@@ -222,6 +234,15 @@ describe.each(GENERATIONS)("[d16.3] a client of version %s", (_version, open) =>
       for (const name of ["numbers__echo", "vault__open_door", "nobody__knows", "files__"])
         expect(client.call(name)).rejects.toThrow("There is no tool");
       expect(client.call("no tool of this name")).rejects.toThrow("name must be");
+    }));
+
+  test("[d16.4] is judged by guard services, which get no names of functions", () =>
+    within(open(), async (client) => {
+      judged.length = 0;
+      await client.call("files__say", { text: "hello, judge" });
+      expect(judged).toContain("hello, judge");
+      expect(judged.some((text) => text.startsWith("you said"))).toBe(true);
+      expect(judged.filter((text) => text === "files__say")).toEqual([]);
     }));
 
   test("is guarded in arguments and in results", () =>

@@ -93,7 +93,13 @@ export const REQUESTS: Readonly<Record<OperationName, JsonObject>> = {
   completions: { model: "sandbox:echo", prompt: ["Once upon"], max_tokens: 5, temperature: 0.5, stop: ["END"], n: 1 },
   rerank: { model: "sandbox:rerank", query: "weather", documents: ["sun", { text: "rain" }], top_n: 1 },
   moderations: { model: "sandbox:moderation", input: ["one", "two"] },
-  "tools.call": { name: "docs__search", arguments: { text: "hello" }, approved: false, can_ask: false },
+  "tools.call": {
+    type: "function_call",
+    name: "docs__search",
+    arguments: { text: "hello" },
+    approved: false,
+    can_ask: false,
+  },
 };
 
 const WRONG: readonly Json[] = [

@@ -66,7 +66,7 @@ export function guardedWritten(written: WrittenRequest, guard: TextGuard): Writt
   for (const name of Object.keys(body)) {
     if (replaced !== undefined && Object.hasOwn(replaced, name)) continue;
     const value = body[name];
-    if (value !== undefined) masks.push(...editsBetween(value, guardedMember(name, value, guard), [name]));
+    if (value !== undefined) masks.push(...editsBetween(value, guardedMember(name, value, guard, body), [name]));
   }
   const other: Record<string, Json | undefined> = { ...replaced };
   for (const [name, value] of Object.entries(other))
@@ -79,7 +79,8 @@ export function guardedWritten(written: WrittenRequest, guard: TextGuard): Writt
   };
 }
 
-function guardedMember(name: string, value: Json, guard: TextGuard): Json {
+/** `owner` is the body in which the value stands. */
+function guardedMember(name: string, value: Json, guard: TextGuard, owner: JsonObject = { [name]: value }): Json {
   if (NOT_SENT.has(name)) return value;
   // what the gateway does not know would be read by its name as well
   guardFixedNames({ [name]: null }, guard);
@@ -91,7 +92,6 @@ function guardedMember(name: string, value: Json, guard: TextGuard): Json {
   }
   if (NUMBERS.has(name)) return value;
   const across = acrossParts(value, guard);
-  const owner = { [name]: value };
   return namesAndNumbers(mapTexts(value, guard, writtenKind, name, owner, across), guard);
 }
 

@@ -161,7 +161,13 @@ async function ran(
   signal: AbortSignal,
   serving: Serving,
 ): Promise<Ran> {
-  const asked: ToolCallRequest = { name, arguments: args as JsonObject, approved, can_ask: canAsk };
+  const asked: ToolCallRequest = {
+    type: "function_call",
+    name,
+    arguments: args as JsonObject,
+    approved,
+    can_ask: canAsk,
+  };
   let token: AccessToken;
   try {
     // a person may take long to answer, and the token may have ended meanwhile

@@ -7,6 +7,8 @@ import { functionName, invalid } from "../../core/params.ts";
 
 /** The body. Its other members go nowhere. */
 export interface ToolCallRequest extends JsonObject {
+  /** Says to guards that the name is that of a function, which no service is asked about. */
+  readonly type: "function_call";
   /** The tool's name as `/mcp` lists it: `<server_label>__<tool>`. */
   readonly name: string;
   readonly arguments: JsonObject;
