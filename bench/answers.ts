@@ -11,20 +11,26 @@ const EVENTS_PER_WRITE = 10;
  * stays open until it is released.
  */
 export type MockAnswer =
-  | { readonly kind: "whole"; readonly bytes: Uint8Array }
-  | { readonly kind: "writes"; readonly writes: readonly Uint8Array[] }
+  | ({ readonly kind: "whole"; readonly bytes: Uint8Array } & AnswerBody)
+  | ({ readonly kind: "writes"; readonly writes: readonly Uint8Array[] } & AnswerBody)
   | { readonly kind: "held"; readonly beginning: Uint8Array; readonly rest: Uint8Array };
+
+/** An answer without the framing of HTTP. */
+interface AnswerBody {
+  readonly contentType: string;
+  readonly body: Uint8Array;
+}
 
 /** Returns a request of about 1 KB in OpenAI's form. */
 export function chatBody(model: string, isStreamed: boolean): string {
   return requestText("chat", model, isStreamed);
 }
 
-function plainAnswer(body: object): Uint8Array {
-  const text = JSON.stringify(body);
-  return Buffer.from(
-    `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nx-request-id: req_0123456789\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
-  );
+function plainAnswer(answer: object): MockAnswer {
+  const contentType = "application/json";
+  const body = Buffer.from(JSON.stringify(answer));
+  const head = `HTTP/1.1 200 OK\r\ncontent-type: ${contentType}\r\nx-request-id: req_0123456789\r\ncontent-length: ${body.length}\r\n\r\n`;
+  return { kind: "whole", bytes: Buffer.concat([Buffer.from(head), body]), contentType, body };
 }
 
 const streamHead = (contentType: string): Buffer =>
@@ -34,7 +40,7 @@ const streamHead = (contentType: string): Buffer =>
 const EVENT_STREAM = "text/event-stream; charset=utf-8";
 const STREAM_END = Buffer.from("0\r\n\r\n");
 
-function streamWrites(events: readonly (string | Uint8Array)[], contentType = EVENT_STREAM): readonly Uint8Array[] {
+function streamAnswer(events: readonly (string | Uint8Array)[], contentType = EVENT_STREAM): MockAnswer {
   const writes: Uint8Array[] = [];
   for (let start = 0; start < events.length; start += EVENTS_PER_WRITE) {
     const chunks = events.slice(start, start + EVENTS_PER_WRITE).map(httpChunk);
@@ -46,7 +52,8 @@ function streamWrites(events: readonly (string | Uint8Array)[], contentType = EV
       ]),
     );
   }
-  return writes;
+  const body = Buffer.concat(events.map((event) => Buffer.from(event as string)));
+  return { kind: "writes", writes, contentType, body };
 }
 
 function heldAnswer(events: readonly string[]): MockAnswer {
@@ -130,32 +137,21 @@ const LONG_ID = `chatcmpl-${"0".repeat(32)}`;
 
 /** The answers by the first segment of the requested path. */
 export const ANSWERS: ReadonlyMap<string, MockAnswer> = new Map<string, MockAnswer>([
-  ["openai-plain", { kind: "whole", bytes: plainAnswer(openaiCompletion()) }],
-  [ROUTED_ANSWER, { kind: "whole", bytes: plainAnswer(openaiCompletion()) }],
-  ["openai-stream", { kind: "writes", writes: streamWrites(openaiEvents()) }],
-  [CACHED_ANSWER, { kind: "whole", bytes: plainAnswer({ ...openaiCompletion(), id: LONG_ID }) }],
-  [CACHED_STREAM, { kind: "writes", writes: streamWrites(openaiEvents(LONG_ID)) }],
+  ["openai-plain", plainAnswer(openaiCompletion())],
+  [ROUTED_ANSWER, plainAnswer(openaiCompletion())],
+  ["openai-stream", streamAnswer(openaiEvents())],
+  [CACHED_ANSWER, plainAnswer({ ...openaiCompletion(), id: LONG_ID })],
+  [CACHED_STREAM, streamAnswer(openaiEvents(LONG_ID))],
   ["openai-held", heldAnswer(openaiEvents())],
   ...[...PROTOCOLS, ...NATIVE].flatMap(({ id, whole, events, contentType }): [string, MockAnswer][] => [
-    [`${id}-plain`, { kind: "whole", bytes: plainAnswer(whole) }],
-    [`${id}-stream`, { kind: "writes", writes: streamWrites(events, contentType) }],
+    [`${id}-plain`, plainAnswer(whole)],
+    [`${id}-stream`, streamAnswer(events, contentType)],
   ]),
 ]);
 
 /** The answer of the mock without the framing of HTTP. Throws where there is none of that name, or it is held open. */
-export function answerBody(name: string): { readonly contentType: string; readonly bytes: Uint8Array } {
+export function answerBody(name: string): AnswerBody {
   const answer = ANSWERS.get(name);
   if (answer === undefined || answer.kind === "held") throw new Error(`the mock has no whole answer ${name}`);
-  const all = answer.kind === "whole" ? Buffer.from(answer.bytes) : Buffer.concat(answer.writes);
-  const headEnd = all.indexOf("\r\n\r\n") + 4;
-  const contentType = /content-type: (.*)\r/.exec(all.toString("latin1", 0, headEnd))![1]!;
-  if (answer.kind === "whole") return { contentType, bytes: all.subarray(headEnd) };
-  const chunks: Buffer[] = [];
-  for (let at = headEnd; ;) {
-    const sizeEnd = all.indexOf("\r\n", at);
-    const size = Number.parseInt(all.toString("latin1", at, sizeEnd), 16);
-    if (size === 0) return { contentType, bytes: Buffer.concat(chunks) };
-    chunks.push(all.subarray(sizeEnd + 2, sizeEnd + 2 + size));
-    at = sizeEnd + 2 + size + 2;
-  }
+  return answer;
 }

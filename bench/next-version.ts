@@ -2,7 +2,7 @@
 // contraction that makes it required, so that the former version could no longer create a project.
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { projectFolder } from "../test/harness/gateway-program.ts";
+import { projectFolder, sourceCommandOf } from "../test/harness/gateway-program.ts";
 
 export const NEXT_VERSION = "99.0.0";
 const NEXT_STEP = 9000;
@@ -35,13 +35,7 @@ export function makeNextVersion(folder: string): readonly string[] {
   },
 };`,
   );
-  return [
-    process.execPath,
-    "--no-env-file",
-    `--config=${join(folder, "bunfig.toml")}`,
-    "--no-install",
-    join(folder, "src/main.ts"),
-  ];
+  return sourceCommandOf(folder);
 }
 
 function change(path: string, from: string | RegExp, to: string): void {

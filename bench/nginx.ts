@@ -32,8 +32,8 @@ export function startNginxProvider(
 ): Promise<Subject> {
   mkdirSync(join(folder, "answers"), { recursive: true });
   const locations = answers.map((answer) => {
-    const { contentType, bytes } = answerBody(answer);
-    writeFileSync(join(folder, "answers", answer), bytes);
+    const { contentType, body } = answerBody(answer);
+    writeFileSync(join(folder, "answers", answer), body);
     // A file is not an answer to POST, which is status 405, unless that is answered with the file.
     return `    location /${answer}/ { error_page 405 =200 /answers/${answer}; return 405; }
     location = /answers/${answer} { internal; root ${folder}; types {} default_type "${contentType}"; }`;

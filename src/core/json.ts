@@ -28,7 +28,7 @@ export function isFilled(value: Json | undefined): boolean {
   return isSet(value) && value !== "" && !(Array.isArray(value) && value.length === 0);
 }
 
-/** The value of a JSON text; undefined for a text that is none. */
+/** The value of a JSON text; undefined where the text is not JSON. */
 export function jsonIn(text: string): Json | undefined {
   try {
     return JSON.parse(text) as Json;

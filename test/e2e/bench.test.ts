@@ -255,8 +255,8 @@ describe("the answers of nginx", () => {
   test("are those of the mock, without the framing of HTTP", () => {
     const plain = answerBody("openai-plain");
     expect(plain.contentType).toBe("application/json");
-    expect(JSON.parse(Buffer.from(plain.bytes).toString())).toMatchObject({ object: "chat.completion" });
-    const stream = Buffer.from(answerBody("openai-stream").bytes).toString();
+    expect(JSON.parse(Buffer.from(plain.body).toString())).toMatchObject({ object: "chat.completion" });
+    const stream = Buffer.from(answerBody("openai-stream").body).toString();
     expect(stream.split("\n\n")).toHaveLength(EVENTS_PER_STREAM + 5);
     expect(stream).toEndWith("data: [DONE]\n\n");
     expect(() => answerBody("openai-held")).toThrow("no whole answer");

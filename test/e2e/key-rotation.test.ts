@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readEnvironment } from "../../src/config/environment.ts";
 import { type DatabaseOptions, openDatabase } from "../../src/store/open-database.ts";
+import type { Store } from "../../src/store/store.ts";
 import { cleanEnvironment, runCli } from "../harness/gateway-process.ts";
 import { writes } from "../harness/store-writes.ts";
 
@@ -14,30 +15,34 @@ const dataFolder = mkdtempSync(join(tmpdir(), "dragoman-rotation-"));
 afterAll(() => rmSync(dataFolder, { recursive: true }));
 const options: DatabaseOptions = { dataFolder, databaseUrl: null, environment: readEnvironment({}) };
 
-test("a rotated key opens everything, also for a database that was open meanwhile, and the old one is needed no more", async () => {
-  const running = await openDatabase(options);
-  await writes(running.store).createTenant({ id: "acme", name: "Acme" });
-  await writes(running.store).createResource({
+const SECRET = "sk-kept";
+const KEPT = [{ document: { api_key: SECRET }, fault: null }];
+
+/** Two rows have the secret: the provider, and the version that made it. */
+async function keepSecret(store: Store): Promise<void> {
+  await writes(store).createTenant({ id: "acme", name: "Acme" });
+  await writes(store).createResource({
     kind: "provider",
     tenantId: "acme",
     projectId: null,
     name: "mine",
-    document: { api_key: "sk-kept" },
+    document: { api_key: SECRET },
   });
+}
+
+test("a rotated key opens everything, also for a database that was open meanwhile, and the old one is needed no more", async () => {
+  const running = await openDatabase(options);
+  await keepSecret(running.store);
   const known = await running.store.readContents();
   const rotated = await runCli(["key", "rotate", "--data", dataFolder, "--json"]);
   expect(rotated).toMatchObject({ code: 0, stderr: "" });
   expect(JSON.parse(rotated.stdout)).toMatchObject({ resealed: 2, unopened: [] });
-  expect((await running.store.readContents(known)).resources.provider).toMatchObject([
-    { document: { api_key: "sk-kept" }, fault: null },
-  ]);
+  expect((await running.store.readContents(known)).resources.provider).toMatchObject(KEPT);
   await running.store.close();
   const file = join(dataFolder, "master.key");
   writeFileSync(file, `${readFileSync(file, "utf8").split("\n")[0]}\n`);
   const later = await openDatabase(options);
-  expect((await later.store.readContents()).resources.provider).toMatchObject([
-    { document: { api_key: "sk-kept" }, fault: null },
-  ]);
+  expect((await later.store.readContents()).resources.provider).toMatchObject(KEPT);
   await later.store.close();
 });
 
@@ -53,14 +58,7 @@ describe.each(["DRAGOMAN_MASTER_KEY", "DRAGOMAN_MASTER_KEY_FILE"])("with keys fr
     const open = (environment: Record<string, string>) =>
       openDatabase({ dataFolder: folder, databaseUrl: null, environment: readEnvironment(environment) });
     const database = await open(given(old));
-    await writes(database.store).createTenant({ id: "acme", name: "Acme" });
-    await writes(database.store).createResource({
-      kind: "provider",
-      tenantId: "acme",
-      projectId: null,
-      name: "mine",
-      document: { api_key: "sk-kept" },
-    });
+    await keepSecret(database.store);
     await database.store.close();
     const run = (environment: Record<string, string>) =>
       runCli(["key", "rotate", "--data", folder], cleanEnvironment(environment));
@@ -73,9 +71,7 @@ describe.each(["DRAGOMAN_MASTER_KEY", "DRAGOMAN_MASTER_KEY_FILE"])("with keys fr
     expect(readFileSync(keyFile, "utf8")).toBe(`${fresh}\n${old}\n`);
     expect(readdirSync(folder)).not.toContain("master.key");
     const after = await open(given(fresh));
-    expect((await after.store.readContents()).resources.provider).toMatchObject([
-      { document: { api_key: "sk-kept" }, fault: null },
-    ]);
+    expect((await after.store.readContents()).resources.provider).toMatchObject(KEPT);
     await after.store.close();
   });
 });

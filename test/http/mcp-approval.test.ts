@@ -167,19 +167,24 @@ describe("[d16.3] an approval on the stream of a call", () => {
   });
 });
 
-test("[d16.3 d2.6] a stream that waits for changes ends with its token, also while a tool server does not answer", async () => {
-  const { token } = projectToken();
-  const hanging: ToolServers["list"] = () => new Promise(() => {});
-  const { toolServers, set } = fakeToolServers({ slow: { look: { run: () => says("a red dot") } } });
-  const { context } = stubGateway({ tools: { ...noCalls, set, toolServers: { ...toolServers, list: hanging } } });
-  let isExpired = false;
-  const app = createMcpApp({
+/** A server of which no tool is called. */
+function appOf(context: ReturnType<typeof stubGateway>["context"]): ReturnType<typeof createMcpApp> {
+  return createMcpApp({
     ...context,
     kept: null,
     held: context.traffic.held,
     isEnding: () => false,
     call: () => Promise.reject(new Error("nothing is called")),
   });
+}
+
+test("[d16.3 d2.6] a stream that waits for changes ends with its token, also while a tool server does not answer", async () => {
+  const { token } = projectToken();
+  const hanging: ToolServers["list"] = () => new Promise(() => {});
+  const { toolServers, set } = fakeToolServers({ slow: { look: { run: () => says("a red dot") } } });
+  const { context } = stubGateway({ tools: { ...noCalls, set, toolServers: { ...toolServers, list: hanging } } });
+  let isExpired = false;
+  const app = appOf(context);
   const client = new AbortController();
   over.push(client);
   const http = new Request("http://gateway.test/mcp", {
@@ -200,13 +205,7 @@ test("[d16.3 d2.6] a stream that waits for changes ends with its token, also whi
 test("[d16.3 d5.8] messages that are still arriving count against the memory of their tenant, and are bounded", async () => {
   const { token } = projectToken();
   const { context } = stubGateway({ limits: { maxHeldBytes: 400_000 } });
-  const app = createMcpApp({
-    ...context,
-    kept: null,
-    held: context.traffic.held,
-    isEnding: () => false,
-    call: () => Promise.reject(new Error("nothing is called")),
-  });
+  const app = appOf(context);
   const arriving = (bytes: number) => {
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
     const http = new Request("http://gateway.test/mcp", {

@@ -173,9 +173,11 @@ function importClient(client: ForeignNode | undefined, { claims, draft }: Import
     "what a provider does not take is translated where it has a counterpart, and otherwise refused, or dropped and reported",
   );
   claims.without(members.get("allow_direct_keys"), "callers send keys of their own in api_key, if their token may");
-  for (const key of ["initial_pool_size", "drop_excess_requests", "prometheus_labels", "log_output_style"])
-    claims.without(members.get(key), "there is no such setting");
   for (const key of [
+    "initial_pool_size",
+    "drop_excess_requests",
+    "prometheus_labels",
+    "log_output_style",
     "enable_governance",
     "enable_litellm_fallbacks",
     "allow_per_request_raw_override",
