@@ -63,7 +63,7 @@ export function openTraffic(gauge: { inc(): void; dec(): void }, refusal: () => 
     cut() {
       const cut = [...calls];
       for (const call of cut)
-        call.abandon(shuttingDown("The gateway is shutting down, and the call did not end within the drain time."));
+        call.abandon?.(shuttingDown("The gateway is shutting down, and the call did not end within the drain time."));
       return cut.length;
     },
   };

@@ -24,6 +24,8 @@ export function batched(observer: Observer): BatchedObserver {
     const records = collected;
     collected = [];
     for (const [record, content] of records) observer.publish(record, content);
+    // a list that has outlived a collection of young garbage keeps what it refers to until the next one of all garbage
+    records.length = 0;
   };
 
   return {

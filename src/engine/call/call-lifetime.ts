@@ -213,7 +213,10 @@ export class CallLifetime implements BytesHolder {
   }
 
   #leave(): void {
-    if (this.#place !== null) this.#context.traffic.leave(this.#place);
+    const place = this.#place;
+    if (place === null) return;
     this.#place = null;
+    this.#context.traffic.leave(place);
+    place.abandon = null;
   }
 }

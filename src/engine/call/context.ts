@@ -116,8 +116,12 @@ export interface Routing {
 /** A call in flight. */
 export interface InFlightCall {
   readonly tenantId: string;
-  /** Ends everything that the call has in flight; its client receives the reason. */
-  abandon(reason: GatewayError): void;
+  /**
+   * Ends everything that the call has in flight; its client receives the reason. `null` once the call has left, because
+   * its place does not end with it: a table that a set of places has outgrown refers to those that it held, and would
+   * keep their calls in memory until the next collection of all garbage.
+   */
+  abandon: ((reason: GatewayError) => void) | null;
 }
 
 /** The calls in flight: their number is bounded, and they are drained when the process stops. */

@@ -49,7 +49,7 @@ export class OpenCopies implements Copies {
   /** Cuts all copies. Resolves when their records are written. */
   async close(): Promise<void> {
     this.#isEnding = true;
-    for (const call of this.#calls) call.abandon(cutError());
+    for (const call of this.#calls) call.abandon?.(cutError());
     if (this.#count === 0) return;
     await new Promise<void>((resolve) => (this.#emptied = resolve));
   }

@@ -90,10 +90,19 @@ interface SettledCall {
   readonly count: () => void;
 }
 
-interface Entry extends OpenEntry {
-  /** Gives the text of the opening entry now. */
-  readonly stated: () => string;
+/** A call as its opening entry states it. */
+interface OpenCall {
+  readonly record: CallRecord;
   readonly meter: MeterInFlight | null;
+}
+
+interface Entry extends OpenEntry {
+  /**
+   * `null` once the call has ended, because a table that the map of entries has outgrown keeps them in memory until the
+   * next collection of all garbage.
+   */
+  call: OpenCall | null;
+  /** Of the opening entry; empty once the call has ended. */
   text: string;
   /** The segment of its opening entry; for an entry made by recovery, the first one that may hold it. */
   segment: number;
@@ -101,7 +110,7 @@ interface Entry extends OpenEntry {
 }
 
 /** The opening entries that recovery closes may be in any segment. */
-const RECOVERED: Entry = { traceId: "", stated: () => "", meter: null, text: "", segment: 0, isWritten: true };
+const RECOVERED: Entry = { traceId: "", call: null, text: "", segment: 0, isWritten: true };
 
 export class Journal implements Ledger, SettlementLedger {
   /** The newest closing entries, which need not be read back from the disk. */
@@ -180,18 +189,25 @@ export class Journal implements Ledger, SettlementLedger {
 
   open(record: CallRecord, meter: MeterInFlight | null = null): OpenEntry {
     if (this.#fault !== null) this.#mayGoOn();
-    const stated = (): string => openingText(record, meter?.inFlight());
     const { traceId } = record;
-    const entry: Entry = { traceId, stated, meter, text: stated(), segment: this.#writer.segment, isWritten: false };
+    const entry: Entry = {
+      traceId,
+      call: { record, meter },
+      text: "",
+      segment: this.#writer.segment,
+      isWritten: false,
+    };
     this.#open.set(traceId, entry);
-    void this.#add("opening", entry.text, entry, meter?.recording());
+    this.reopen(entry);
     return entry;
   }
 
   reopen(opened: OpenEntry): void {
     const entry = opened as Entry;
-    entry.text = entry.stated();
-    void this.#add("opening", entry.text, entry, entry.meter?.recording());
+    if (entry.call === null) return;
+    const { record, meter } = entry.call;
+    entry.text = openingText(record, meter?.inFlight());
+    void this.#add("opening", entry.text, entry, meter?.recording());
   }
 
   state(traceIds: readonly string[]): void {
@@ -232,9 +248,15 @@ export class Journal implements Ledger, SettlementLedger {
       this.#unrecorded += 1;
       return Promise.resolve();
     }
-    if (entry !== null) this.#open.delete(entry.traceId);
+    if (entry !== null) this.#ended(entry as Entry);
     const written = this.#add("closing", closingText(record), entry as Entry | null);
     return this.#options.settings.sync === "before_answer" ? written.then(() => this.#writer.synced()) : written;
+  }
+
+  #ended(entry: Entry): void {
+    this.#open.delete(entry.traceId);
+    entry.call = null;
+    entry.text = "";
   }
 
   /** All entries are before this place. */
