@@ -69,6 +69,17 @@ describe("providers", () => {
     expect(section(result, "providers")).toEqual({ openai: { api_key: "${KEY_A:-}" } });
     expect(lineAt(result, "providers.openai.keys[1].value").outcome).toBe("without");
   });
+  test("[d15.2] the time of one provider is not that of all where another one sets none", () => {
+    const of = (seconds?: number) => ({
+      keys: [key("k", "env.K")],
+      ...(seconds !== undefined && { network_config: { default_request_timeout_in_seconds: seconds } }),
+    });
+    const timesOf = (providers: Record<string, unknown>) => section(made({ providers }), "route_defaults")["timeouts"];
+    expect(timesOf({ openai: of(5), groq: of() })).toEqual({ first_byte_ms: 30_000 });
+    expect(timesOf({ openai: of(5), groq: of(7) })).toEqual({ first_byte_ms: 7000 });
+    expect(timesOf({ openai: of(90), groq: of() })).toEqual({ first_byte_ms: 90_000 });
+    expect(timesOf({ openai: of() })).toBeUndefined();
+  });
   test("a custom provider has the version in its address", () => {
     const result = made({
       providers: {

@@ -603,6 +603,58 @@ describe("more of deployments", () => {
     expect(Object.values(section(result, "prices"))).toEqual([{ model: "groq:*", per: "token", prompt: "0.000002" }]);
     expect(lineAt(result, "model_list[0].litellm_params.input_cost_per_token").outcome).toBe("taken");
   });
+  describe("[d15.2] a value of one deployment is not that of the others of its name", () => {
+    const two = (own: string, rest = "") =>
+      made(`model_list:
+  - {model_name: a, litellm_params: {model: groq/a, ${own}}}
+  - {model_name: a, litellm_params: {model: openai/a}}
+${rest}`);
+    const routeOf = (result: ReturnType<typeof made>) => section(result, "routes")["a"];
+    test.each(["timeout: 5", "request_timeout: 5", "stream_timeout: 5"])("%s of one, and none otherwise", (own) => {
+      const result = two(own);
+      expect(routeOf(result)).toEqual({ targets: ["groq:a", "openai:a"] });
+      expect(lineAt(result, `model_list[0].litellm_params.${own.split(":")[0]!}`)).toMatchObject({
+        outcome: "without",
+        note: expect.stringContaining("another deployment of the name has none"),
+      });
+    });
+    test.each([
+      ["router_settings: {timeout: 30}", 30_000],
+      ["litellm_settings: {request_timeout: 40}", 40_000],
+      ["router_settings: {timeout: 3}", 5000],
+      ["router_settings: {timeout: 900}", 900_000],
+    ])("a timeout of one, with %s", (rest, ms) => {
+      const result = two("timeout: 5", `${rest}\n`);
+      expect(routeOf(result)).toEqual({
+        targets: ["groq:a", "openai:a"],
+        timeouts: { first_byte_ms: ms, ...(ms > 600_000 && { total_ms: ms }) },
+      });
+      expect(lineAt(result, "model_list[0].litellm_params.timeout").to).toBe("routes.a.timeouts.first_byte_ms");
+    });
+    test("a stream of a deployment without stream_timeout has its timeout", () => {
+      expect(routeOf(two("stream_timeout: 5", "router_settings: {timeout: 20}\n"))).toMatchObject({
+        timeouts: { first_token_ms: 20_000 },
+      });
+      expect(routeOf(two("stream_timeout: 5", "router_settings: {timeout: 20, stream_timeout: 9}\n"))).toMatchObject({
+        timeouts: { first_token_ms: 9000 },
+      });
+    });
+    test("retries and rest are at least those of a deployment that sets none", () => {
+      expect(routeOf(two("num_retries: 0"))).toMatchObject({ retries: 2 });
+      expect(routeOf(two("num_retries: 0", "router_settings: {num_retries: 4}\n"))).toMatchObject({ retries: 4 });
+      expect(routeOf(two("cooldown_time: 1"))).toMatchObject({ breaker: { open_ms: 5000 } });
+      expect(routeOf(two("cooldown_time: 1", "router_settings: {cooldown_time: 70}\n"))).toMatchObject({
+        breaker: { open_ms: 70_000 },
+      });
+    });
+    test("deployments that all have one keep the greatest", () => {
+      const result = made(`model_list:
+  - {model_name: a, litellm_params: {model: groq/a, timeout: 5, stream_timeout: 2}}
+  - {model_name: a, litellm_params: {model: openai/a, timeout: 7, stream_timeout: 3}}
+`);
+      expect(routeOf(result)).toMatchObject({ timeouts: { first_byte_ms: 7000, first_token_ms: 3000 } });
+    });
+  });
   test("the greatest cooldown_time of a name is that of its route", () => {
     const result = made(`model_list:
   - {model_name: a, litellm_params: {model: groq/a, cooldown_time: 5}}

@@ -81,11 +81,16 @@ export const bifrost: GatewayImport = {
   },
 };
 
+/** What an answer may take at a provider that sets no time: https://docs.getbifrost.ai/quickstart/go-sdk/provider-configuration. */
+const SECONDS_THERE = 30;
+
 /** Times and retries belong to providers there, and to all routes here: the greatest of them count. */
 function importNetwork(providers: ForeignNode | undefined, { claims, draft }: ImportContext): void {
-  const networks = [...(providers?.members.values() ?? [])].flatMap((node) => node.members.get("network_config") ?? []);
-  const read = (key: string): readonly number[] => networks.flatMap((node) => numberOf(node.members.get(key)) ?? []);
+  const all = [...(providers?.members.values() ?? [])];
+  const networks = all.flatMap((node) => node.members.get("network_config") ?? []);
+  const read = (key: string): number[] => networks.flatMap((node) => numberOf(node.members.get(key)) ?? []);
   const times = read("default_request_timeout_in_seconds").filter((seconds) => seconds > 0);
+  if (times.length > 0 && times.length < all.length) times.push(SECONDS_THERE);
   const retries = read("max_retries").filter((count) => Number.isInteger(count) && count >= 0);
   if (times.length > 0) draft.set("route_defaults", ["timeouts", "first_byte_ms"], millisecondsOf(Math.max(...times)));
   if (retries.length > 0) draft.set("route_defaults", ["retries"], Math.min(MOST_RETRIES, Math.max(...retries)));
@@ -93,7 +98,7 @@ function importNetwork(providers: ForeignNode | undefined, { claims, draft }: Im
     claims.changed(
       members.get("default_request_timeout_in_seconds"),
       "route_defaults.timeouts.first_byte_ms",
-      "the greatest of all providers counts, for each request until its answer begins",
+      `the greatest of all providers counts, for each request until its answer begins; ${SECONDS_THERE} s are those of a provider that sets none`,
     );
     claims.changed(
       members.get("max_retries"),

@@ -172,6 +172,7 @@ function isNoParameter(name: string): boolean {
 
 const OF_ROUTE_TIMES: ReadonlySet<string> = new Set([
   "timeout",
+  "request_timeout",
   "stream_timeout",
   "num_retries",
   "max_retries",
@@ -188,7 +189,7 @@ function readTimes(own: Settings): Pick<Deployment, "retries" | "timeoutMs" | "s
   const retries = numberOf(own.get("num_retries")) ?? numberOf(own.get("max_retries"));
   return {
     retries: retries !== null && Number.isInteger(retries) && retries >= 0 ? retries : null,
-    timeoutMs: time("timeout"),
+    timeoutMs: time("timeout") ?? time("request_timeout"),
     streamTimeoutMs: time("stream_timeout"),
   };
 }

@@ -57,9 +57,9 @@ export function importRoutes(deployments: readonly Deployment[], context: Import
     importRateLimits(group, isEnforced, context);
     const route: Mapping = {
       targets: targetsOf(group, context, headers),
-      ...importRetries(group, context),
-      ...importTimeouts(group, context),
-      ...importCooldown(group, context),
+      ...importRetries(group, settings, context),
+      ...importTimeouts(group, settings, context),
+      ...importCooldown(group, settings, context),
       ...importMirror(group, groups, context),
       ...(fallbacks.get(group) as Mapping),
       ...dropParams(group, context),
@@ -141,7 +141,7 @@ function withAliases(
   return [...groups, ...added.flat()];
 }
 
-function importReliability(settings: ReadonlyMap<string, ForeignNode>, { claims, draft }: ImportContext): void {
+function importReliability(settings: RouterSettings, { claims, draft }: ImportContext): void {
   const retries = settings.get("num_retries");
   const count = numberOf(retries);
   if (count !== null && Number.isInteger(count) && count >= 0) {
@@ -189,60 +189,96 @@ function retryWords(count: number): string {
   return count > MOST_RETRIES ? `${words}; the most is ${MOST_RETRIES}` : words;
 }
 
-/** Retries and times belong to a route here, so the greatest of its deployments count. */
-function greatest(group: Group, read: (deployment: Deployment) => number | null): number | null {
-  const values = group.deployments.flatMap((deployment) => read(deployment) ?? []);
-  return values.length === 0 ? null : Math.max(...values);
+/**
+ * What holds for each deployment of a name: its own value, or else what holds for all. Retries and times belong to a
+ * route here, so the greatest of them counts; `null` where no deployment has a value of its own. A value may be infinite.
+ */
+function greatest(
+  { deployments }: Group,
+  own: (deployment: Deployment) => number | null,
+  otherwise: (deployment: Deployment) => number,
+): number | null {
+  if (deployments.every((deployment) => own(deployment) === null)) return null;
+  return Math.max(...deployments.map((deployment) => own(deployment) ?? otherwise(deployment)));
 }
 
-function importRetries(group: Group, { claims }: ImportContext): Mapping {
-  const retries = greatest(group, (deployment) => deployment.retries);
+/** Retries of a deployment for which nothing sets them: https://docs.litellm.ai/docs/proxy/config_settings. */
+const RETRIES_THERE = 2;
+/** How long a deployment rests where nothing sets it, from the same page. */
+const REST_THERE_MS = 5000;
+const GREATEST = "the greatest of the name counts, with what holds for its deployments that set none";
+
+type RouterSettings = ReadonlyMap<string, ForeignNode>;
+
+function importRetries(group: Group, settings: RouterSettings, { claims }: ImportContext): Mapping {
+  const forAll = numberOf(settings.get("num_retries")) ?? RETRIES_THERE;
+  const retries = greatest(
+    group,
+    (deployment) => deployment.retries,
+    () => forAll,
+  );
   if (retries === null) return {};
-  for (const { settings } of group.deployments)
+  for (const { settings: own } of group.deployments)
     for (const name of ["num_retries", "max_retries"])
-      claims.changed(
-        settings.get(name),
-        `routes.${group.route}.retries`,
-        `${retryWords(retries)}; the greatest of the name counts`,
-      );
+      claims.changed(own.get(name), `routes.${group.route}.retries`, `${retryWords(retries)}; ${GREATEST}`);
   return { retries: Math.min(retries, MOST_RETRIES) };
 }
 
-function importTimeouts(group: Group, { claims }: ImportContext): Mapping {
-  const whole = greatest(group, (deployment) => deployment.timeoutMs);
-  const first = greatest(group, (deployment) => deployment.streamTimeoutMs);
-  for (const { settings } of group.deployments) {
-    const at = `routes.${group.route}.timeouts`;
-    claims.changed(
-      settings.get("timeout"),
-      `${at}.first_byte_ms`,
-      "counts for each request to a provider, until its answer begins; the greatest of the name counts",
-    );
-    claims.changed(
-      settings.get("stream_timeout"),
-      `${at}.first_token_ms`,
-      "counts until the first content of a stream; the greatest of the name counts",
-    );
-  }
-  if (whole === null && first === null) return {};
-  return {
-    timeouts: {
-      ...(whole !== null && { first_byte_ms: whole }),
-      ...(first !== null && { first_token_ms: first }),
-      ...(whole !== null && whole > CALL_MS && { total_ms: whole }),
-    },
-  };
+/** Above 0; `null` for anything else. */
+function timeOf(node: ForeignNode | undefined): number | null {
+  const seconds = numberOf(node);
+  return seconds !== null && seconds > 0 ? millisecondsOf(seconds) : null;
 }
 
-function importCooldown(group: Group, { claims }: ImportContext): Mapping {
-  const openMs = greatest(group, ({ settings }) => {
-    const seconds = numberOf(settings.get("cooldown_time"));
-    return seconds !== null && seconds > 0 ? millisecondsOf(seconds) : null;
-  });
-  for (const { settings } of group.deployments) {
-    const node = settings.get("cooldown_time");
-    if (openMs === null) claims.without(node, "expected a number of seconds above 0");
-    else claims.changed(node, `routes.${group.route}.breaker.open_ms`, `${RESTS}; the greatest of the name counts`);
+/**
+ * LiteLLM gives an attempt 6000 s where nothing sets a time, so such a deployment has no limit that would mean
+ * anything, and neither has its route.
+ */
+function importTimeouts(group: Group, settings: RouterSettings, { claims }: ImportContext): Mapping {
+  const forAll = timeOf(settings.get("timeout") ?? settings.get("request_timeout")) ?? Number.POSITIVE_INFINITY;
+  const forStreams = timeOf(settings.get("stream_timeout"));
+  const wholeOf = ({ timeoutMs }: Deployment): number => timeoutMs ?? forAll;
+  const whole = greatest(group, ({ timeoutMs }) => timeoutMs, wholeOf);
+  const first = greatest(
+    group,
+    ({ streamTimeoutMs }) => streamTimeoutMs,
+    (deployment) => forStreams ?? wholeOf(deployment),
+  );
+  const claim = (node: ForeignNode | undefined, key: string, ms: number | null, how: string): void => {
+    if (ms === Number.POSITIVE_INFINITY) claims.without(node, ENDLESS);
+    else claims.changed(node, `routes.${group.route}.timeouts.${key}`, `${how}; ${GREATEST}`);
+  };
+  for (const { settings: own } of group.deployments) {
+    for (const name of ["timeout", "request_timeout"])
+      claim(own.get(name), "first_byte_ms", whole, "counts for each request to a provider, until its answer begins");
+    claim(own.get("stream_timeout"), "first_token_ms", first, "counts until the first content of a stream");
+  }
+  const times = {
+    ...(isFinite(whole) && { first_byte_ms: whole }),
+    ...(isFinite(first) && { first_token_ms: first }),
+    ...(isFinite(whole) && whole > CALL_MS && { total_ms: whole }),
+  };
+  return Object.keys(times).length === 0 ? {} : { timeouts: times };
+}
+
+const ENDLESS =
+  "time limits belong to a route here, and another deployment of the name has none; give this one a name of its own, which the other's route has as a fallback";
+
+function isFinite(ms: number | null): ms is number {
+  return ms !== null && ms !== Number.POSITIVE_INFINITY;
+}
+
+function importCooldown(group: Group, settings: RouterSettings, { claims }: ImportContext): Mapping {
+  const forAll = timeOf(settings.get("cooldown_time")) ?? REST_THERE_MS;
+  const openMs = greatest(
+    group,
+    ({ settings: own }) => timeOf(own.get("cooldown_time")),
+    () => forAll,
+  );
+  for (const { settings: own } of group.deployments) {
+    const node = own.get("cooldown_time");
+    if (timeOf(node) === null) claims.without(node, "expected a number of seconds above 0");
+    else claims.changed(node, `routes.${group.route}.breaker.open_ms`, `${RESTS}; ${GREATEST}`);
   }
   return openMs === null ? {} : { breaker: { open_ms: openMs } };
 }
