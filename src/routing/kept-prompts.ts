@@ -5,7 +5,7 @@
 // `engine/attempt/prompt-pieces.ts`. Rule: Where fewer tokens were read than were kept after the conversation's earlier
 // call: the first that is true of another target, another key, a changed piece, and the vendor's time.
 import type { Usage } from "../core/chat.ts";
-import type { ChangedPiece, PromptPieces } from "../core/configured/prompt-cache.ts";
+import type { NumberedPrompt, PromptPieces } from "../core/configured/prompt-cache.ts";
 import type { PromptCacheMiss } from "../core/record/record.ts";
 
 export interface SentPrompt {
@@ -13,13 +13,14 @@ export interface SentPrompt {
   readonly target: string;
   /** Identifies the credential; null for a target without. */
   readonly credential: string | null;
-  readonly pieces: PromptPieces;
+  readonly pieces: NumberedPrompt;
   /** By the monotonic clock, as is `endMs`. */
   readonly startMs: number;
   readonly endMs: number;
 }
 
-interface KeptPrompt extends SentPrompt {
+interface KeptPrompt extends Omit<SentPrompt, "pieces"> {
+  readonly pieces: PromptPieces;
   /** How many tokens the provider has kept; at least as many as this where it does not tell. */
   readonly tokens: number;
   readonly isKeptLong: boolean;
@@ -66,8 +67,10 @@ export class KeptPrompts {
     const known = this.#bySession.get(session) ?? [];
     const earlier = nearest(known, sent.pieces);
     const untold = read === 0 && length >= LEAST_TOKENS ? 1 : read;
+    const { numbers: _numbers, ...pieces } = sent.pieces;
     this.#keep(session, known, earlier, {
       ...sent,
+      pieces,
       tokens: written === undefined ? untold : read + written,
       isKeptLong: writtenLong > 0 || (read > 0 && earlier?.isKeptLong === true),
     });
@@ -120,18 +123,25 @@ function commonPieces(one: PromptPieces, other: PromptPieces): number {
 function whyMissed(earlier: KeptPrompt, sent: SentPrompt, read: number): PromptCacheMiss {
   if (earlier.target !== sent.target) return { why: "other_target", earlier: earlier.target };
   if (earlier.credential !== sent.credential) return { why: "other_credential" };
-  const at = changedPiece(earlier.pieces, sent.pieces);
+  const changed = changedPiece(earlier.pieces, sent.pieces);
   const agoMs = sent.startMs - earlier.startMs;
   const isTooOld = agoMs >= (earlier.isKeptLong ? KEPT_LONG_MS : KEPT_MS);
   // before a change further on, the vendor would have found something
-  const isExplainedByTime = isTooOld && read === 0 && typeof at === "number" && at > 1;
-  if (at !== null && !isExplainedByTime) return { why: "prompt_changed", at };
+  const isExplainedByTime = isTooOld && read === 0 && typeof changed === "number" && changed > 0;
+  if (changed !== null && !isExplainedByTime)
+    return { why: "prompt_changed", at: typeof changed === "number" ? numberOf(changed, sent.pieces) : changed };
   return isTooOld ? { why: "too_old", agoMs } : { why: "not_found" };
 }
 
-function changedPiece(earlier: PromptPieces, now: PromptPieces): ChangedPiece | null {
+/** Returns the index of a message that was changed, of those that are no system text. */
+function changedPiece(earlier: PromptPieces, now: PromptPieces): "tools" | "system" | number | null {
   if (earlier.tools !== now.tools) return "tools";
   if (earlier.system !== now.system) return "system";
   const at = earlier.messages.findIndex((hash, index) => hash !== now.messages[index]);
-  return at === -1 ? null : at + 1;
+  return at === -1 ? null : at;
+}
+
+/** A message that is no longer there has the number after the last one. */
+function numberOf(index: number, { numbers }: NumberedPrompt): number {
+  return numbers[index] ?? (numbers.at(-1) ?? 0) + 1;
 }

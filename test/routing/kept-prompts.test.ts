@@ -26,7 +26,12 @@ const prompt = (
   target: "one:m",
   credential: "a",
   ...rest,
-  pieces: { tools: tools as number, system: system as number, messages: Uint32Array.from(messages) },
+  pieces: {
+    tools: tools as number,
+    system: system as number,
+    messages: Uint32Array.from(messages),
+    numbers: Uint32Array.from(messages, (_, at) => at + 1),
+  },
   startMs: atMs as number,
   endMs: (atMs as number) + (tookMs as number),
 });
@@ -66,6 +71,15 @@ describe("[d16.2] why a call missed the provider's prompt cache", () => {
     ["nothing that is known", prompt([10, 11, 12], later), { why: "not_found" }],
   ] as const)("%s", (_, next, miss) => {
     expect(second(next)).toEqual(miss);
+  });
+
+  test("a message has its number among those of the client", () => {
+    const next = prompt([10, 9, 12], later);
+    const numbered = { ...next, pieces: { ...next.pieces, numbers: Uint32Array.of(2, 5, 6) } };
+    expect(second(numbered)).toEqual({ why: "prompt_changed", at: 5 });
+    const short = prompt([10], later);
+    const gone = { ...short, pieces: { ...short.pieces, numbers: Uint32Array.of(4) } };
+    expect(second(gone)).toEqual({ why: "prompt_changed", at: 5 });
   });
 
   test("what was asked to be kept for an hour is not too old before, also when it was only read since", () => {

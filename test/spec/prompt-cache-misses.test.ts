@@ -166,6 +166,14 @@ describe("[d16.2] why a call missed", () => {
     });
   });
 
+  test("the system text at the beginning of a chat completion was changed", async () => {
+    const { ask } = worldOf();
+    await ask(chat(5));
+    const { messages } = chat(7) as { readonly messages: readonly Body[] };
+    const dated = { messages: [{ role: "system", content: `Today is Monday. ${LONG}` }, ...messages.slice(1)] };
+    expect((await ask(dated)).miss).toEqual({ why: "prompt_changed", at: "system" });
+  });
+
   test("the system text of the Messages API was changed, or the tools were", async () => {
     const { ask } = worldOf();
     await ask(message(5), MESSAGES);
@@ -183,6 +191,54 @@ describe("[d16.2] why a call missed", () => {
     expect((await ask(changed, RESPONSES)).miss).toBeNull();
     const all = { ...changed, instructions: `Other. ${LONG}` };
     expect((await ask(all, RESPONSES)).miss).toEqual({ why: "prompt_changed", at: "system" });
+  });
+
+  describe("is told by the same numbers, whether the call is translated or not", () => {
+    const result = (id: string) => [
+      { role: "assistant", content: [{ type: "tool_use", id, name: "look", input: {} }] },
+      {
+        role: "user",
+        content: [
+          { type: "tool_result", tool_use_id: id, content: "Seen." },
+          { type: "text", text: "On." },
+        ],
+      },
+    ];
+    const messages = [TURNS[0]!, ...result("toolu_1"), ...result("toolu_2"), TURNS[1]!, TURNS[2]!];
+    const call = (id: string) => [
+      { type: "function_call", call_id: id, name: "look", arguments: "{}" },
+      { type: "function_call_output", call_id: id, output: "Seen." },
+    ];
+    const input = [TURNS[0]!, ...call("call_1"), ...call("call_2"), TURNS[1]!, TURNS[2]!];
+    const FORMS = [
+      ["the Messages API", MESSAGES, "r", "openai", "system", "messages", messages],
+      ["the Responses API", RESPONSES, "openai", "r", "instructions", "input", input],
+    ] as const;
+    test.each(FORMS)("by %s", async (_, operation, native, translated, system, list, turns) => {
+      for (const model of [native, translated]) {
+        const body = (changed: Body = {}): Body => ({
+          model,
+          ...(operation === RESPONSES && { max_tokens: undefined }),
+          [system]: LONG,
+          [list]: turns,
+          ...changed,
+        });
+        const missOf = async (changed: Body) => {
+          const { ask, vendor, gateway } = worldOf();
+          await ask(body(), operation);
+          vendor.forget();
+          const { miss } = await ask(body(changed), operation);
+          expect(gateway.sent.at(-1)!.url.endsWith(operation.name)).toBe(model === native);
+          return miss;
+        };
+        expect(await missOf({ [system]: `Other. ${LONG}` })).toEqual({ why: "prompt_changed", at: "system" });
+        for (const index of [0, 5, 6]) {
+          const changed = turns.map((turn, at) => (at === index ? { ...turn, content: "Other." } : turn));
+          expect(await missOf({ [list]: changed })).toEqual({ why: "prompt_changed", at: index + 1 });
+        }
+        expect(await missOf({ [list]: turns.slice(0, 5) })).toEqual({ why: "prompt_changed", at: 6 });
+      }
+    });
   });
 
   test("a conversation of which the vendor has a part is not compared", () => {

@@ -24,10 +24,16 @@ export interface CacheMarks {
 export interface PromptPieces {
   /** 0 when the prompt has no tools. */
   readonly tools: number;
-  /** The system text that is not one of the messages; 0 when the prompt has no such text. */
+  /** The system text before the conversation, where the client wrote it; 0 when the prompt has no such text. */
   readonly system: number;
   readonly messages: Uint32Array;
 }
 
-/** The first piece in which a prompt is not what it was: a message by its number, counted from 1. */
+/** The pieces of a prompt that a client asked for. */
+export interface NumberedPrompt extends PromptPieces {
+  /** The number of each of the messages among those that the client sent, counted from 1. */
+  readonly numbers: Uint32Array;
+}
+
+/** The first piece in which a prompt is not what it was: a message by its number, counted from 1 as the client sent them. */
 export type ChangedPiece = "tools" | "system" | number;

@@ -1,7 +1,7 @@
 // The pieces of a prompt as a target is sent it, by which the next call of its conversation is compared with it (promise
 // 16.2). Marks of the prompt cache are no part of them, because they move on with the conversation.
-import type { ChatRequest } from "../../core/chat.ts";
-import type { PromptPieces } from "../../core/configured/prompt-cache.ts";
+import type { ChatRequest, Message, Origins, WrittenRequest } from "../../core/chat.ts";
+import type { NumberedPrompt } from "../../core/configured/prompt-cache.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { hashText } from "../../core/rendezvous.ts";
 import { withEdits } from "../../core/request/json-edit.ts";
@@ -11,18 +11,56 @@ import { nativeFormOf } from "../../providers/native-forms.ts";
 const MOST_MESSAGES = 4096;
 
 /** Returns null where the vendor has a part of the conversation that the request does not show. */
-export function promptPieces({ messages, params, written }: ChatRequest): PromptPieces | null {
-  if (written?.spoken === undefined) return piecesOf(params.tools, undefined, messages);
+export function promptPieces({ messages, params, written }: ChatRequest): NumberedPrompt | null {
+  if (written?.spoken === undefined) {
+    const system = systemCount(messages, written);
+    const numbers = written === undefined ? messages.map((_, at) => at + 1) : numbersOf(messages, written.origins);
+    return piecesOf(params.tools, messages.slice(0, system).map(turnOf), messages.slice(system), numbers.slice(system));
+  }
   const prompt = nativeFormOf(written.spoken.operation)?.prompt(withEdits(written.body, written.edits ?? [])) ?? null;
   return prompt === null ? null : piecesOf(prompt.tools, prompt.system, prompt.turns);
 }
 
-function piecesOf(tools: Json | undefined, system: Json | undefined, turns: Json | undefined): PromptPieces {
-  const list = Array.isArray(turns) ? (turns as readonly Json[]) : turns === undefined ? [] : [turns];
+/** How many of the messages say the system text: of a translated request what the client did not write as messages. */
+function systemCount(messages: readonly Message[], written: WrittenRequest | undefined): number {
+  const end = messages.findIndex(({ role }, at) =>
+    written === undefined ? !SYSTEM_ROLES.has(role) : !SYSTEM_MEMBERS.has(written.origins.messages[at] ?? ""),
+  );
+  return end === -1 ? messages.length : end;
+}
+
+const SYSTEM_ROLES: ReadonlySet<string> = new Set(["system", "developer"]);
+const SYSTEM_MEMBERS: ReadonlySet<string> = new Set(["system", "instructions"]);
+
+/** A message that several of the client's became has the number of the first of them. Rounds of tools add more messages. */
+function numbersOf(messages: readonly Message[], { messages: paths }: Origins): readonly number[] {
+  let last = 0;
+  return messages.map((_message, at) => {
+    const path = paths[at];
+    const index = path === undefined ? undefined : LISTED.exec(path)?.[1];
+    if (index !== undefined) last = Number(index) + 1;
+    else if (path === undefined) last += 1;
+    return Math.max(last, 1);
+  });
+}
+
+const LISTED = /^\w+\[(\d+)\]/;
+
+function piecesOf(
+  tools: Json | undefined,
+  system: Json | undefined,
+  turns: Json | undefined,
+  numbers?: readonly number[],
+): NumberedPrompt {
+  const list = (Array.isArray(turns) ? (turns as readonly Json[]) : turns === undefined ? [] : [turns]).slice(
+    0,
+    MOST_MESSAGES,
+  );
   return {
     tools: hashOf(contentOf(tools)),
     system: hashOf(contentOf(system)),
-    messages: Uint32Array.from(list.slice(0, MOST_MESSAGES), (turn) => hashOf(turnOf(turn))),
+    messages: Uint32Array.from(list, (turn) => hashOf(turnOf(turn))),
+    numbers: Uint32Array.from(list, (_turn, at) => numbers?.[at] ?? at + 1),
   };
 }
 

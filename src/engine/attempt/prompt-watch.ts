@@ -2,7 +2,7 @@
 // provider found less of it than it had kept (promise 16.2). Only the calls of conversations that are kept together for the
 // cache have one.
 import { createHash } from "node:crypto";
-import type { PromptPieces } from "../../core/configured/prompt-cache.ts";
+import type { NumberedPrompt } from "../../core/configured/prompt-cache.ts";
 import type { Call } from "../call/call.ts";
 import type { RouteCandidate } from "../plan/candidate.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
@@ -13,7 +13,7 @@ export class PromptWatch {
   readonly #target: string;
   readonly #credential: string | null;
   readonly #call: Call;
-  #sent: { readonly pieces: PromptPieces; readonly startMs: number } | null = null;
+  #sent: { readonly pieces: NumberedPrompt; readonly startMs: number } | null = null;
 
   constructor(session: string, target: string, credential: string | null, call: Call) {
     this.#session = session;
@@ -23,7 +23,7 @@ export class PromptWatch {
   }
 
   /** Called when the request is about to be sent; `pieces` are null where they do not tell the whole prompt. */
-  sending(pieces: PromptPieces | null): void {
+  sending(pieces: NumberedPrompt | null): void {
     const { clock } = this.#call.context;
     if (pieces !== null) this.#sent ??= { pieces, startMs: clock.monotonic() };
   }

@@ -14,7 +14,7 @@ import type {
   VendorForm,
   WrittenRequest,
 } from "../../core/chat.ts";
-import type { CacheMarks, PromptPieces } from "../../core/configured/prompt-cache.ts";
+import type { CacheMarks, NumberedPrompt } from "../../core/configured/prompt-cache.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { JsonEdit } from "../../core/request/json-edit.ts";
 import type { OperationName } from "../../core/operation.ts";
@@ -141,7 +141,7 @@ export interface EncodedThere extends EncodedRequest {
   /** Members of the conversation that the provider is not sent. */
   readonly left?: readonly string[];
   /** The pieces of the prompt, where they are asked for; null where the request does not tell all of it. */
-  readonly prompt?: PromptPieces | null;
+  readonly prompt?: NumberedPrompt | null;
 }
 
 export interface EncodeQuestion {
