@@ -70,7 +70,7 @@ function asked(policies: PolicySet): void {
     outcomes: [],
     scheduler: null,
   });
-  void call.admit();
+  void call.admit(() => null);
   call.at(place, sent);
   call.input(sent, place);
   call.output(place);

@@ -12,6 +12,7 @@ import { withEntriesInTurns } from "./fit/entry-request.ts";
 import { replayedCall } from "./call/call-notes.ts";
 import { asksToExplain, requireExplainable, EXPLAIN_HEADER } from "./explain/explain.ts";
 import { isOn } from "./call/header-switch.ts";
+import { callReach } from "./plan/reach.ts";
 import { preparation } from "./mirror/copy-call.ts";
 import { LONG_BODY_BYTES } from "./long-bodies/long-body-thread.ts";
 import type { FormCaller, Operation } from "./operation.ts";
@@ -69,7 +70,8 @@ export async function handleCall(
     recorder.authorized(principal);
     const call = new Call(received, sent, principal, { isExplained: explains, showsCost });
     if (call.objects.references.length > 0) await call.objects.load();
-    const admitted = call.policies?.admit();
+    const asked = { call, request: sent, principal, headers: http.headers };
+    const admitted = call.policies?.admit(callReach(operation, asked));
     if (isPending(admitted)) await admitted;
     if (context.notes !== null && (explains || replayed !== null))
       await context.notes.note({
@@ -81,10 +83,7 @@ export async function handleCall(
       });
 
     answer = await operation.reply({
-      call,
-      request: sent,
-      principal,
-      headers: http.headers,
+      ...asked,
       prepare: preparation({ operation, received, call, request: sent, principal, http }),
       fail: (thrown: unknown) => void received.fail(thrown),
       explains,

@@ -20,6 +20,8 @@ export interface Operation extends CalledOperation {
   formFor?(caller: FormCaller, text: string): MaybePromise<RequestForm>;
   /** Whether a body refers to something that is kept. Only the thread that serves calls can find it. */
   refers?(body: Uint8Array): boolean;
+  /** Set where no request of a call goes to a provider. */
+  readonly hasNoTarget?: true;
   /** Answers a call that was admitted. A failure before the head of the response is thrown. */
   reply(ready: ReadyCall): Promise<Response>;
 }

@@ -4,7 +4,9 @@ import fc from "fast-check";
 import { fakeToolServers, says } from "../harness/fake-tools.ts";
 import { fakeService, type FakeService, findingsOf } from "../harness/outside-guard.ts";
 import { type CannedAnswer, cannedUpstream, type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
+import { TOOL_CALL } from "../../src/operations/tool-call/tool-call.ts";
 import { drawCount } from "../harness/long-run.ts";
+import { routeOf } from "../harness/routed.ts";
 import { providerSettings, storedKey } from "../harness/targets.ts";
 import { eventStream, openaiAnswer } from "../harness/upstream.ts";
 import { policiesFor } from "../policies/policy-documents.ts";
@@ -149,6 +151,53 @@ describe("a service on input", () => {
     const without = stage({ name: "mail", guard: { classes: ["email"], action: "mask" } });
     await say(without);
     expect(without.stub.records[0]!.guardServices).toEqual([]);
+  });
+});
+
+describe("[d16.4] a service of a guard for certain targets", () => {
+  const ofModel = (model: string, more: object = {}): object =>
+    policy({ on: "both", ...more }, { scope: { model: `openai:${model}` } });
+  const tools = fakeToolServers({ desk: { find: { run: () => says("the secret9 of the desk") } } });
+  const routes = new Map(
+    [
+      routeOf("falls", ["openai:other"], { fallbacks: ["openai:gpt-4o"] }),
+      routeOf("hands", ["openai:other"], { fallbacks: ["route:falls"] }),
+      routeOf("refused", ["openai:other"], { contentPolicyFallbacks: ["route:falls"] }),
+      routeOf("longer", ["openai:other"], { contextWindowFallbacks: new Map([["openai:other", "openai:gpt-4o"]]) }),
+      routeOf("when", [{ name: "openai:gpt-4o", when: "request.stream" }, "openai:other"]),
+      routeOf("round", ["openai:other"], { contentPolicyFallbacks: ["route:around"] }),
+      routeOf("around", ["openai:other"], { contentPolicyFallbacks: ["route:round"] }),
+    ].map((route) => [route.name, route]),
+  );
+  const askedAt = async (fields: object): Promise<number> => {
+    const on = stage(ofModel("gpt-4o", { on: "input" }), secret, openaiAnswer("Hello"), { snapshot: { routes } });
+    const { status } = await say(on, { ...user("the secret7 is out"), ...fields });
+    expect(status).toBe(200);
+    return on.service.asked.length;
+  };
+
+  test("is not asked about calls that can reach no such target", async () => {
+    expect(await askedAt({ model: "openai:other" })).toBe(0);
+    expect(await askedAt({ model: "when" })).toBe(0);
+    expect(await askedAt({ model: "round" })).toBe(0);
+    expect(await askedAt({ model: "openai:other", fallbacks: ["openai:third"] })).toBe(0);
+  });
+
+  test("is asked where a target or a fallback is in its scope", async () => {
+    expect(await askedAt({ model: "openai:gpt-4o" })).toBe(1);
+    for (const model of ["falls", "hands", "refused", "longer"]) expect(await askedAt({ model })).toBe(1);
+    expect(await askedAt({ model: "openai:other", fallbacks: ["openai:gpt-4o"] })).toBe(1);
+  });
+
+  test("is not asked about a tool call at /mcp, which reaches no model", async () => {
+    const on = stage([ofModel("gpt-4o"), policy({ on: "input" })], secret, {}, { tools });
+    const asked = { type: "function_call", name: "desk__find", arguments: { text: "a secret" }, approved: true };
+    expect((await on.stub.call(TOOL_CALL, { ...asked, can_ask: false })).status).toBe(200);
+    // the guard for every target is asked about the arguments once, and about the result
+    expect(on.service.asked.map(({ body }) => body.texts)).toEqual([
+      ['{"text":"a secret"}'],
+      ["the secret9 of the desk"],
+    ]);
   });
 });
 

@@ -6,7 +6,7 @@
 // attempt for the request; for each read of an answer.
 import { BlockedText, noteUnsearched } from "../../guards/guarded-text.ts";
 import { RequestFacts } from "../../policies/policy-facts.ts";
-import type { ChatRequest, Message } from "../../core/chat.ts";
+import type { ChatRequest, Message, WrittenRequest } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import type {
   Policy,
@@ -20,6 +20,7 @@ import type { GuardPlace } from "../../core/configured/outside-guard.ts";
 import type { PolicyOutcome } from "../../core/record/record.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import { TooMuchWork, withinWork } from "../../guards/work-meter.ts";
+import { nativeFormOf } from "../../providers/native-forms.ts";
 import { guardedAnswer, charactersOfAnswer, visitAnswer } from "../guards/guard-answer.ts";
 import { CallFacts, type FactSource } from "./call-facts.ts";
 import { blockedError, violation } from "./policy-violation.ts";
@@ -41,6 +42,9 @@ export interface PolicyCall extends FactSource {
   readonly longRequests?: LongRequests | null;
 }
 
+/** Returns the targets that a call can reach; `null` where they are not known, so that every guard may be needed. */
+export type Reach = () => readonly PolicyTarget[] | null;
+
 interface Judgement {
   readonly refusal: GatewayError | null;
   readonly outcomes: readonly PolicyOutcome[];
@@ -57,6 +61,9 @@ export class CallPolicies {
   #prior: PriorMatches | null = null;
   /** What was found in a body that another thread holds; `null` when none was searched. */
   #heldFindings: HeldFindings | null = null;
+  #reach: Reach = () => null;
+  /** The guards whose services are not asked; `null` until that is needed. */
+  #spared: ReadonlySet<Policy> | null = null;
 
   constructor(policies: ProjectPolicies, call: PolicyCall) {
     this.#policies = policies;
@@ -87,10 +94,11 @@ export class CallPolicies {
 
   /**
    * Evaluates the policies before anything is called. Returns a promise when there is much text to search. Throws
-   * `policy_violation`.
+   * `policy_violation`. `reach` is asked only where a guard with a service is for certain targets.
    */
-  admit(): MaybePromise<void> {
+  admit(reach: Reach): MaybePromise<void> {
     const { sent } = this.#call;
+    this.#reach = reach;
     this.rules();
     const guards = this.#guardsAnywhere();
     if (guards.length === 0) return;
@@ -110,7 +118,7 @@ export class CallPolicies {
 
   #admitConversation(guards: readonly GuardPolicy[]): MaybePromise<void> {
     const { sent } = this.#call;
-    const { written } = sent;
+    const written = this.#writtenFor(sent);
     // a target may be sent either the translation or what the client wrote, whose texts are mostly the same
     const visit = (guard: TextGuard): void => {
       guardedRequest(sent, guard);
@@ -128,6 +136,12 @@ export class CallPolicies {
         );
       this.input(sent, null);
     });
+  }
+
+  /** Returns what the client wrote where a target may be sent it; undefined where all are sent the translation. */
+  #writtenFor({ written }: ChatRequest): WrittenRequest | undefined {
+    const { operation } = this.#call;
+    return operation === "unserved" || nativeFormOf(operation) === null ? undefined : written;
   }
 
   /** Evaluates the rules that are evaluated once. Throws `policy_violation`. */
@@ -196,7 +210,24 @@ export class CallPolicies {
 
   /** Includes the guards for single targets, because nothing can be awaited at a target. */
   #guardsAnywhere(): readonly GuardPolicy[] {
-    return this.#policies.inputGuards.filter((policy) => this.#concerns(policy, null));
+    return this.#unspared(this.#policies.inputGuards.filter((policy) => this.#concerns(policy, null)));
+  }
+
+  /** Returns the guards without those that have a service and are for targets which the call cannot reach. */
+  #unspared(guards: readonly GuardPolicy[]): readonly GuardPolicy[] {
+    if (!guards.some(asksForTargets)) return guards;
+    this.#spared ??= this.#sparedBy(this.#reach());
+    const spared = this.#spared;
+    return guards.filter((policy) => !spared.has(policy));
+  }
+
+  #sparedBy(targets: readonly PolicyTarget[] | null): ReadonlySet<Policy> {
+    if (targets === null) return new Set();
+    return new Set(
+      this.#policies.all.filter(
+        (policy) => policy.kind === "guard" && asksForTargets(policy) && !targets.some(policy.concernsTarget!),
+      ),
+    );
   }
 
   /**
@@ -233,7 +264,7 @@ export class CallPolicies {
    */
   written(request: ChatRequest, target: PolicyTarget | null): ChatRequest {
     const guards = this.#guards(this.#policies.inputGuards, target);
-    const { written } = request;
+    const written = this.#writtenFor(request);
     if (guards.length === 0 || written === undefined) return request;
     return this.guarded(() => {
       const maskedBy = written.held === undefined ? NONE : this.#masksOfHeld(guards, "written");
@@ -259,6 +290,7 @@ export class CallPolicies {
 
   /** A search that takes too long where nothing can be awaited counts as a search that failed. Throws BlockedText. */
   #bounded<T>(guards: readonly GuardPolicy[], request: T, look: (request: T, guard: TextGuard) => T): T {
+    for (const policy of guards) if (this.#spared?.has(policy) === true) noteUnsearched(policy, this.recordFinding);
     const search = (): T => look(request, textGuard(guards, this.recordFinding, this.#prior));
     if (this.#call.scheduler === null) return search();
     try {
@@ -287,10 +319,10 @@ export class CallPolicies {
 
   /**
    * Returns the result of a tool as the client may receive it. All guards on answers search it, whichever target they
-   * apply to. What they block is withheld, and the call continues.
+   * apply to; a service is asked only where the call can reach one of them. What they block is withheld, and the call continues.
    */
   async shown(message: Message): Promise<Message> {
-    const guards = this.#policies.outputGuards.filter((policy) => this.#concerns(policy, null));
+    const guards = this.#unspared(this.#policies.outputGuards.filter((policy) => this.#concerns(policy, null)));
     if (guards.length === 0) return message;
     const onFinding = ({ name, mode }: GuardPolicy, failure?: string): void =>
       this.note([
@@ -422,6 +454,11 @@ export class CallPolicies {
 
 /** The most steps that guards may take at a target for text that was not searched before: some 20 ms. */
 const STEPS_AT_TARGET = 2_000_000;
+
+/** Whether the guard has a service that is asked only about calls to certain targets. */
+function asksForTargets({ concernsTarget, guard }: GuardPolicy): boolean {
+  return concernsTarget !== null && guard.service !== null;
+}
 
 /** A copy of the policy that searches but neither masks nor blocks. */
 function inAudit(policy: GuardPolicy): GuardPolicy {

@@ -21,6 +21,7 @@ import { ReceivedCall } from "../call/received-call.ts";
 import { LONG_BODY_BYTES } from "../long-bodies/long-body-thread.ts";
 import type { Operation, ReadyCall } from "../operation.ts";
 import { NOTHING_BROUGHT, targetFor } from "../plan/resolve-target.ts";
+import { reachOf } from "../plan/reach.ts";
 import { type PlannedCopy, prepare, prepareCopy } from "../plan/stages.ts";
 
 /** The call that is copied. */
@@ -144,7 +145,7 @@ async function runCopy(
     const sent = requestOfCopy(request, call);
     copy.parsed(sent);
     const made = new Call(copy, sent, principal, { isExplained: false, showsCost: false });
-    await made.policies?.admit();
+    await made.policies?.admit(() => reachOf((planned) => prepareCopy(sent, principal, headers, planned, route), made));
     const answer = await operation.reply({
       call: made,
       request: sent,

@@ -23,6 +23,7 @@ export const TOOL_CALL: Operation = {
   name: "tools.call",
   errors: BARE_ERRORS,
   form: TOOL_CALL_FORM,
+  hasNoTarget: true,
   // the thread of long bodies runs no tools
   refers: () => true,
   async reply({ call, request, principal }: ReadyCall): Promise<Response> {

@@ -1,0 +1,71 @@
+// Which targets a call can reach, known before any of its texts goes anywhere: guard services that are only for other
+// targets are not asked about them (promise 16.4).
+import type { ChatRequest } from "../../core/chat.ts";
+import type { PolicyTarget } from "../../core/configured/policy.ts";
+import { GatewayError } from "../../core/errors.ts";
+import type { Call } from "../call/call.ts";
+import type { Reach } from "../call/call-policies.ts";
+import type { Operation, ReadyCall } from "../operation.ts";
+import type { PlannedCall, RouteStage } from "./candidate.ts";
+import { prepare, type Prepared } from "./stages.ts";
+
+/** Returns what tells the reach of a call for its policies. */
+export function callReach(
+  operation: Pick<Operation, "hasNoTarget">,
+  { call, request, principal, headers }: Pick<ReadyCall, "call" | "request" | "principal" | "headers">,
+): Reach {
+  if (operation.hasNoTarget === true) return () => [];
+  return () => reachOf((there) => prepare(request, principal, headers, there, call.meter.degradeTo, true), call);
+}
+
+/**
+ * Returns the targets that the call may go to, with those of all its fallbacks and of budgets that redirect it; `null`
+ * where `planned` refuses the request. Nothing is recorded of the call.
+ */
+export function reachOf(planned: (call: PlannedCall) => Prepared, call: Call): readonly PolicyTarget[] | null {
+  try {
+    return targetsOf(planned(unrecorded(call)));
+  } catch (thrown) {
+    if (thrown instanceof GatewayError) return null;
+    throw thrown;
+  }
+}
+
+function unrecorded(call: Call): PlannedCall {
+  const { snapshot, context, meter, record, objects } = call;
+  return {
+    snapshot,
+    policies: null,
+    eligibilityOf: (sent: ChatRequest, ...rest) => call.eligibilityOf(sent, ...rest),
+    context,
+    meter,
+    record,
+    objects,
+    deadline: { boundByRoute: () => {} },
+    recorder: { targeted: () => {}, fitted: () => {} },
+  };
+}
+
+/** A fallback may have fallbacks of its own, and routes may name one another: each place is looked at once. */
+function targetsOf(prepared: Prepared): readonly PolicyTarget[] {
+  const targets = new Map<string, PolicyTarget>();
+  const seen = new Set<string>();
+  const left: RouteStage[] = [...prepared.stages];
+  for (let stage = left.pop(); stage !== undefined; stage = left.pop())
+    for (const candidate of stage.candidates) {
+      const { route, serving, target } = candidate;
+      if (candidate.passedOver !== null) continue;
+      targets.set(`${route.name} ${target.name}`, {
+        route: route.name,
+        provider: target.providerId,
+        model: target.model,
+      });
+      const place = `${serving.route.name} ${route.name} ${target.name}`;
+      if (seen.has(place)) continue;
+      seen.add(place);
+      left.push(...prepared.contentPolicyStages(candidate));
+      const longer = prepared.contextWindowStage(candidate);
+      if (longer !== null) left.push(longer);
+    }
+  return [...targets.values()];
+}
