@@ -404,8 +404,29 @@ guardrails:
       },
       "pii-block": { guard: { on: "input", action: "block", classes: ["national_id"], national_ids: ["us_ssn"] } },
     });
-    expect(lineAt(result, "guardrails[0].litellm_params.pii_entities_config.LOCATION").outcome).toBe("taken");
+    const entity = (name: string) => lineAt(result, `guardrails[0].litellm_params.pii_entities_config.${name}`);
+    expect(entity("LOCATION")).toMatchObject({ outcome: "taken", to: "policies.pii-mask-2" });
+    expect(entity("EMAIL_ADDRESS").to).toBe("policies.pii-mask");
+    expect(entity("US_SSN").to).toBe("policies.pii-block");
+    expect(lineAt(result, "guardrails[0].litellm_params.guardrail").note).toBe(
+      "Dragoman searches the text itself for EMAIL_ADDRESS, US_SSN, and can find more or less; Presidio is asked for LOCATION",
+    );
     expect(lineAt(result, "guardrails[1].litellm_params.guardrail").outcome).toBe("without");
+  });
+  test("a guardrail names what was made of each line, and what Dragoman searches itself", () => {
+    const guardrail = (params: string) =>
+      made(`${ONE}guardrails: [{guardrail_name: g, litellm_params: {mode: pre_call, default_on: true, ${params}}}]\n`);
+    const asked = guardrail("guardrail: presidio, pii_entities_config: {PERSON: MASK, LOCATION: BLOCK}");
+    expect(lineAt(asked, "guardrails[0].litellm_params.guardrail").note).toBeNull();
+    expect(lineAt(asked, "guardrails[0].litellm_params.pii_entities_config.LOCATION").to).toBe("policies.g-block");
+    const own = guardrail("guardrail: presidio, pii_entities_config: {EMAIL_ADDRESS: MASK}");
+    expect(lineAt(own, "guardrails[0].litellm_params.guardrail").note).toBe(
+      "Dragoman searches the text itself, and can find more or less",
+    );
+    const words = guardrail(
+      "guardrail: litellm_content_filter, blocked_words: [{keyword: one, action: MASK}, {keyword: two, action: BLOCK}]",
+    );
+    expect(lineAt(words, "guardrails[0].litellm_params.blocked_words[1].keyword").to).toBe("policies.g-block");
   });
   test("[d15.2] guardrails of services that guards can ask are policies that ask them, with their keys and addresses", () => {
     const result = made(`${ONE}

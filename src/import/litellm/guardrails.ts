@@ -64,15 +64,15 @@ function importGuardrail(item: ForeignNode, context: ImportContext, texts: Envir
   const guards = guardsOf(kind, { params, at, context, texts });
   if (typeof guards === "string") return claims.without(item, guards);
   const isAlways = isOn(params.get("default_on"));
-  for (const { guard, onlyReports } of guards) {
+  for (const { guard, onlyReports, from } of guards) {
     const id = draft.freeName("policies", `${name.slice(0, 55)}-${guard.action}`);
     ids.push(id);
+    for (const { places } of from) places.push(`policies.${id}`);
     draft.set("policies", [id], { guard: { on, ...guard }, ...((!isAlways || onlyReports) && { mode: "audit" }) });
   }
   claims.taken(item.members.get("guardrail_name"), at);
-  const searches = guards.some(({ guard }) => guard["service"] === undefined);
   const how = [
-    ...(searches ? [SEARCHES_ITSELF] : []),
+    ...searchedHere(guards),
     ...(kind === "lakera" ? ["Lakera is asked by the second version of its API"] : []),
     ...(isAlways ? [] : [ONLY_REPORTS]),
   ].join("; ");
@@ -84,7 +84,20 @@ function importGuardrail(item: ForeignNode, context: ImportContext, texts: Envir
   else claims.changed(params.get("default_on"), at, ONLY_REPORTS);
 }
 
-const SEARCHES_ITSELF = "Dragoman searches the text itself, and can find more or less";
+/** Says what Dragoman finds itself, and for what a service is asked beside that. */
+function searchedHere(guards: readonly MadeGuard[]): readonly string[] {
+  const [own, asked] = [guards.filter(({ guard }) => guard["service"] === undefined), guards.flatMap(entitiesAsked)];
+  if (own.length === 0) return [];
+  const names = own.flatMap(({ from }) => from.flatMap(({ entity }) => entity));
+  const what = asked.length === 0 ? "" : ` for ${names.join(", ")}`;
+  const rest = asked.length === 0 ? [] : [`Presidio is asked for ${asked.join(", ")}`];
+  return [`Dragoman searches the text itself${what}, and can find more or less`, ...rest];
+}
+
+function entitiesAsked({ guard, from }: MadeGuard): readonly string[] {
+  return guard["service"] === undefined ? [] : from.flatMap(({ entity }) => entity);
+}
+
 const ONLY_REPORTS =
   "there it applied to calls that asked for it; here it only reports what it would do, until mode: audit is removed";
 
@@ -96,6 +109,8 @@ function whyWithout(kind: string): string {
 interface MadeGuard {
   readonly guard: Mapping & { readonly action: string };
   readonly onlyReports: boolean;
+  /** What of the guardrail it was made of; empty where that is all of it. */
+  readonly from: readonly Sought[];
 }
 
 /** Or why there is none. */
@@ -104,18 +119,27 @@ function guardsOf(kind: string, asked: Asked): readonly MadeGuard[] | string {
   if (typeof made === "string") return made;
   if (made !== null) {
     const { service, action, onlyReports, onError } = made;
-    return [{ guard: { action, service, ...(onError === "allow" && { on_error: onError }) }, onlyReports }];
+    return [{ guard: { action, service, ...(onError === "allow" && { on_error: onError }) }, onlyReports, from: [] }];
   }
   const found = findingsOf(kind, asked);
   const guards = ACTIONS.flatMap((action): readonly MadeGuard[] => {
-    const own = found.filter((each) => each.action === action);
-    const guard = guardOf(own.flatMap(({ finding }) => (finding === null ? [] : [finding])));
-    const entities = own.flatMap((each) => (each.finding === null ? [each.entity] : []));
+    const [here, there] = [true, false].map((isHere) =>
+      found.filter((each) => each.action === action && (each.finding !== null) === isHere),
+    ) as [readonly Sought[], readonly Sought[]];
+    const guard = guardOf(here.flatMap(({ finding }) => finding ?? []));
+    const at = (): readonly string[] => there.flatMap(({ places }) => places);
+    const entities = there.flatMap(({ entity }) => entity);
     return [
-      ...(guard === null ? [] : [{ guard: { action, ...guard }, onlyReports: false }]),
-      ...(entities.length === 0
+      ...(guard === null ? [] : [{ guard: { action, ...guard }, onlyReports: false, from: here }]),
+      ...(there.length === 0
         ? []
-        : [{ guard: { action, service: presidioService(entities.flat(), asked) }, onlyReports: false }]),
+        : [
+            {
+              guard: { action, service: presidioService(entities, { ...asked, at }) },
+              onlyReports: false,
+              from: there,
+            },
+          ]),
     ];
   });
   return guards.length === 0 ? whyWithout(kind) : guards;
@@ -128,30 +152,44 @@ function sideOf(mode: ForeignNode | undefined): "input" | "output" | "both" | nu
   return isBefore && isAfter ? "both" : isBefore ? "input" : isAfter ? "output" : null;
 }
 
-type Sought =
-  | { readonly finding: Finding; readonly action: Action }
-  /** What Presidio is asked for, because guards do not find it themselves; empty for all that it knows. */
-  | { readonly finding: null; readonly entity: readonly string[]; readonly action: Action };
+interface Sought {
+  /** `null` for what Presidio is asked for, because guards do not find it themselves. */
+  readonly finding: Finding | null;
+  /** Its names at Presidio; empty for all that it knows, and for what is no entity. */
+  readonly entity: readonly string[];
+  readonly action: Action;
+  /** The policies that it became: filled when they are written. */
+  readonly places: string[];
+}
 
 /** Empty for a kind without counterpart. */
-function findingsOf(kind: string, { params, at, context }: Asked): readonly Sought[] {
-  if (kind === "presidio") return entitiesOf(params.get("pii_entities_config"), at, context);
+function findingsOf(kind: string, { params, context }: Asked): readonly Sought[] {
+  if (kind === "presidio") return entitiesOf(params.get("pii_entities_config"), context);
   if (kind === "litellm_content_filter")
-    return [...patternsOf(params.get("patterns"), at, context), ...wordsOf(params.get("blocked_words"), at, context)];
-  return kind === "hide-secrets" ? [{ finding: { kind: "classes", value: "secret" }, action: "mask" }] : [];
+    return [...patternsOf(params.get("patterns"), context), ...wordsOf(params.get("blocked_words"), context)];
+  return kind === "hide-secrets" ? [sought({ kind: "classes", value: "secret" }, "mask")] : [];
 }
 
 function actionOf(node: ForeignNode | undefined): Action {
   return textOf(node)?.toUpperCase() === "BLOCK" ? "block" : "mask";
 }
 
-function entitiesOf(config: ForeignNode | undefined, at: Place, { claims }: ImportContext): readonly Sought[] {
-  if (config === undefined) return [{ finding: null, entity: [], action: "mask" }];
+function sought(finding: Finding | null, action: Action, entity: readonly string[] = []): Sought {
+  return { finding, entity, action, places: [] };
+}
+
+/** The policies that it becomes, which are known when they are written. */
+function placesOf({ places }: Sought): Place {
+  return () => places;
+}
+
+function entitiesOf(config: ForeignNode | undefined, { claims }: ImportContext): readonly Sought[] {
+  if (config === undefined) return [sought(null, "mask")];
   return Array.from(config.members, ([entity, node]): Sought => {
-    const finding = ENTITIES[entity.toUpperCase()];
-    const action = actionOf(node);
-    claims.taken(node, at);
-    return finding === undefined ? { finding: null, entity: [entity.toUpperCase()], action } : { finding, action };
+    const name = entity.toUpperCase();
+    const one = sought(ENTITIES[name] ?? null, actionOf(node), [name]);
+    claims.taken(node, placesOf(one));
+    return one;
   });
 }
 
@@ -162,7 +200,7 @@ function withinGuard(list: ForeignNode | undefined, { claims }: ImportContext): 
   return items.slice(0, MOST_PATTERNS);
 }
 
-function patternsOf(list: ForeignNode | undefined, at: Place, context: ImportContext): readonly Sought[] {
+function patternsOf(list: ForeignNode | undefined, context: ImportContext): readonly Sought[] {
   const { claims } = context;
   return withinGuard(list, context).flatMap((item): readonly Sought[] => {
     const { members } = item;
@@ -175,21 +213,23 @@ function patternsOf(list: ForeignNode | undefined, at: Place, context: ImportCon
       claims.without(item, "guards do not find this kind of data; a regular expression can stand in guard.patterns");
       return [];
     }
-    if (regular === null) claims.taken(item, at);
-    else claims.changed(item, at, "it is read as a regular expression of RE2, which has no look-around");
-    return [{ finding, action: actionOf(members.get("action")) }];
+    const one = sought(finding, actionOf(members.get("action")));
+    if (regular === null) claims.taken(item, placesOf(one));
+    else claims.changed(item, placesOf(one), "it is read as a regular expression of RE2, which has no look-around");
+    return [one];
   });
 }
 
-function wordsOf(list: ForeignNode | undefined, at: Place, context: ImportContext): readonly Sought[] {
+function wordsOf(list: ForeignNode | undefined, context: ImportContext): readonly Sought[] {
   const { claims } = context;
   return withinGuard(list, context).flatMap((item): readonly Sought[] => {
     const keyword = textOf(item.members.get("keyword"));
     if (keyword === null) return [];
-    claims.taken(item.members.get("keyword"), at);
-    claims.taken(item.members.get("action"), at);
     const value = `(?i)${keyword.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`)}`;
-    return [{ finding: { kind: "patterns", value }, action: actionOf(item.members.get("action")) }];
+    const one = sought({ kind: "patterns", value }, actionOf(item.members.get("action")));
+    claims.taken(item.members.get("keyword"), placesOf(one));
+    claims.taken(item.members.get("action"), placesOf(one));
+    return [one];
   });
 }
 
