@@ -123,9 +123,9 @@ function guardsOf(kind: string, asked: Asked): readonly MadeGuard[] | string {
   }
   const found = findingsOf(kind, asked);
   const guards = ACTIONS.flatMap((action): readonly MadeGuard[] => {
-    const [here, there] = [true, false].map((isHere) =>
-      found.filter((each) => each.action === action && (each.finding !== null) === isHere),
-    ) as [readonly Sought[], readonly Sought[]];
+    const own = found.filter((each) => each.action === action);
+    const here = own.filter(({ finding }) => finding !== null);
+    const there = own.filter(({ finding }) => finding === null);
     const guard = guardOf(here.flatMap(({ finding }) => finding ?? []));
     const at = (): readonly string[] => there.flatMap(({ places }) => places);
     const entities = there.flatMap(({ entity }) => entity);
