@@ -1,5 +1,6 @@
 // `dragoman import <gateway> <file>`: takes over the configuration of another gateway, prints what became of each of its
 // values, and writes the files of ours.
+import { counted } from "../core/text/counted.ts";
 import { basename, resolve } from "node:path";
 import { readConfigText } from "../config/file.ts";
 import { PROVIDER_FAMILIES } from "../gateway-parts/provider-families.ts";
@@ -92,7 +93,7 @@ function printReport(gateway: GatewayName, imported: Imported, { out }: ImportFl
   const { taken, changed, without } = countOf(report);
   printLine("");
   printLine(
-    `${report.length} values of ${GATEWAY_LABELS[gateway]}: ${taken} taken, ${changed} changed, ${without} without counterpart.`,
+    `${counted(report.length, "value")} of ${GATEWAY_LABELS[gateway]}: ${taken} taken, ${changed} changed, ${without} without counterpart.`,
   );
   if (secrets.length > 0)
     printLine(

@@ -1,5 +1,6 @@
 // `dragoman ledger status` and `verify`: read the journal's folders, with or without a running server. They change
 // nothing.
+import { counted } from "../core/text/counted.ts";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Environment } from "../config/environment.ts";
@@ -76,7 +77,7 @@ function statusOf(flags: DatabaseFlags, environment: Environment): readonly Ledg
 
 function messageOf({ offset, bytes, isTail }: Damage): string {
   return isTail
-    ? `${bytes} bytes at the end, from byte ${offset}, are not a complete entry: it is being written, or a crash interrupted it; the next start removes it`
+    ? `${counted(bytes, "byte")} at the end, from byte ${offset}, ${bytes === 1 ? "is" : "are"} not a complete entry: it is being written, or a crash interrupted it; the next start removes it`
     : `bytes ${offset} to ${offset + bytes} are damaged and lost`;
 }
 

@@ -1,6 +1,7 @@
 // `dragoman simulate <config> --traffic <file>`: shows where calls would go while targets fail, with the gateway's own
 // routing in virtual time. No provider is called.
 import type { Environment } from "../config/environment.ts";
+import { counted } from "../core/text/counted.ts";
 import { PROVIDER_FAMILIES } from "../gateway-parts/provider-families.ts";
 import { loadConfiguration } from "../snapshot/configuration.ts";
 import { printJson, printLine, printTable } from "./output.ts";
@@ -102,10 +103,10 @@ function printReport({ seed, targets, health, faults, totals, calls }: Report): 
 function targetCells(row: TargetRow): readonly string[] {
   const others = [
     countsText(row.failures),
-    counted(row.cancelled, "cancelled"),
-    counted(row.hedges, "hedges"),
-    counted(row.refused, "refused"),
-    counted(row.shed, "shed"),
+    ifAny(row.cancelled, "cancelled"),
+    ifAny(row.hedges, row.hedges === 1 ? "hedge" : "hedges"),
+    ifAny(row.refused, "refused"),
+    ifAny(row.shed, "shed"),
   ].filter((text) => text !== "");
   return [
     row.asked,
@@ -149,14 +150,15 @@ function faultCells(row: FaultRow): readonly string[] {
 function totalsLine(totals: Totals): string {
   const failures = totals.failed === 0 ? "" : ` (${countsText(totals.failures)})`;
   return (
-    `${totals.calls} calls, ${totals.succeeded} succeeded, ${totals.failed} failed${failures}; ${totals.attempts} attempts${totals.hedges === 0 ? "" : `, ${totals.hedges} of them hedges`}; ` +
+    `${counted(totals.calls, "call")}, ${totals.succeeded} succeeded, ${totals.failed} failed${failures}; ${counted(totals.attempts, "attempt")}${totals.hedges === 0 ? "" : `, ${totals.hedges} of them ${totals.hedges === 1 ? "a hedge" : "hedges"}`}; ` +
     `added ${ms(totals.added_p50_ms)} at p50, ${ms(totals.added_p95_ms)} at p95; first content ${ms(totals.first_content_p50_ms)} at p50, ${ms(totals.first_content_p95_ms)} at p95; ended at ${ms(totals.ended_ms)}`
   );
 }
 
 /**
  * `1200 ms chat: answered by b after 340 ms (added 20 ms); a at 1200 ms: upstream_error 500 after 20 ms (first by
- * order); b at ...`.
+ * order); b at ...`. Targets that conditions and shares left out stand before the attempts, and the mirror that gets a
+ * copy behind them.
  */
 function callLine({
   at_ms: atMs,
@@ -167,6 +169,8 @@ function callLine({
   added_ms: addedMs,
   total_ms: totalMs,
   attempts,
+  passed_over: passedOver = [],
+  mirrored_to: mirror,
 }: CallRow): string {
   const end = ok
     ? `answered by ${target}, added ${ms(addedMs)}`
@@ -175,7 +179,9 @@ function callLine({
     (each) =>
       `${each.target} at ${ms(each.at_ms)}: ${each.code ?? each.ending}${each.status === null ? "" : ` ${each.status}`} after ${ms(each.after_ms)} (${each.why})`,
   );
-  return [`${ms(atMs)} ${asked}: ${end}, in ${ms(totalMs)}`, ...steps].join("; ");
+  const left = passedOver.map((each) => `passed over ${each.target}: ${each.why}`);
+  const copied = mirror === undefined ? [] : [`a copy goes to ${mirror}`];
+  return [`${ms(atMs)} ${asked}: ${end}, in ${ms(totalMs)}`, ...left, ...steps, ...copied].join("; ");
 }
 
 function countsText(counts: Counts): string {
@@ -184,7 +190,7 @@ function countsText(counts: Counts): string {
     .join(", ");
 }
 
-function counted(count: number, name: string): string {
+function ifAny(count: number, name: string): string {
   return count === 0 ? "" : `${count} ${name}`;
 }
 

@@ -25,11 +25,12 @@ import {
 } from "./policy-facts.ts";
 
 export interface CompiledRule extends PolicyRule {
-  readonly mentions: ReadonlySet<RuleVariable>;
+  readonly mentions: ReadonlySet<RuleVariable | ConditionVariable>;
 }
 
 /** A condition of a target or fallback of a route. */
 export interface CompiledCondition {
+  readonly mentions: ReadonlySet<RuleVariable | ConditionVariable>;
   /** Names of headers that it reads, as far as they are text literals. */
   readonly headers: ReadonlySet<string>;
   /** Throws when the condition cannot be evaluated on these facts. */
@@ -91,8 +92,8 @@ export const compileRule = memoizeBounded(MAX_KNOWN, (text: string): CompiledRul
 
 /** Throws RuleError. */
 export const compileCondition = memoizeBounded(MAX_KNOWN, (text: string): CompiledCondition => {
-  const { headers, isTrue } = compiled(text, conditions());
-  return { headers, holds: isTrue };
+  const { mentions, headers, isTrue } = compiled(text, conditions());
+  return { mentions, headers, holds: isTrue };
 });
 
 interface Compiled extends Pick<Walk, "mentions" | "headers"> {
@@ -287,10 +288,12 @@ interface Edit {
   readonly text: string;
 }
 
+const VARIABLES: ReadonlySet<string> = new Set([...RULE_VARIABLES, ...CONDITION_VARIABLES]);
+
 interface Walk {
   readonly text: string;
   nodes: number;
-  readonly mentions: Set<RuleVariable>;
+  readonly mentions: Set<RuleVariable | ConditionVariable>;
   readonly headers: Set<string>;
   readonly edits: Edit[];
 }
@@ -310,7 +313,7 @@ function judge(node: ASTNode, walk: Walk, body: Body | null): void {
     case "value":
       return;
     case "id":
-      if ((RULE_VARIABLES as readonly string[]).includes(node.args)) walk.mentions.add(node.args as RuleVariable);
+      if (VARIABLES.has(node.args)) walk.mentions.add(node.args as RuleVariable | ConditionVariable);
       return;
     case ".":
     case ".?":

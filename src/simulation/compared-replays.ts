@@ -1,4 +1,5 @@
 // What two replays of the same calls differ in: in figures, and in sentences for people.
+import { counted } from "../core/text/counted.ts";
 import { usd } from "../accounting/price.ts";
 import { type Percentiles, percentilesOf } from "../core/percentiles.ts";
 import type { RecordedCall } from "../store/calls/calls.ts";
@@ -36,6 +37,8 @@ export interface ReplaySums {
   readonly costNanoUsd: number;
   /** Answered calls whose cost is not known. */
   readonly unpriced: number;
+  /** As in `Replay`. */
+  readonly unjudged: number;
   readonly firstContentMs: Percentiles;
   readonly totalMs: Percentiles;
 }
@@ -55,7 +58,7 @@ export interface Difference {
   readonly sentences: readonly string[];
 }
 
-export function sumsOf({ calls, targets }: Replay, recorded: readonly RecordedCall[]): ReplaySums {
+export function sumsOf({ calls, targets, unjudged }: Replay, recorded: readonly RecordedCall[]): ReplaySums {
   const answered = calls.filter(({ code }) => code === null);
   const numbered = calls.map((call, number) => ({ call, traceId: recorded[number]!.traceId }));
   const refusals = Map.groupBy(
@@ -79,6 +82,7 @@ export function sumsOf({ calls, targets }: Replay, recorded: readonly RecordedCa
     targets: targets.map((target) => shareOf(target, calls)),
     costNanoUsd: costOf(answered),
     unpriced: answered.filter(({ cost }) => cost === null).length,
+    unjudged,
     firstContentMs: percentilesOf(answered.map(({ firstContentMs }) => firstContentMs)),
     totalMs: percentilesOf(answered.map(({ totalMs }) => totalMs)),
   };
@@ -143,21 +147,21 @@ function sentencesOf(
       ? "No call changes its target."
       : `${percent(movedCalls, all)} of the calls change their target (${movedCalls} of ${all}).`,
     ...(newlyFailed > 0
-      ? [`${counted(newlyFailed)} would fail that ${newlyFailed === 1 ? "is" : "are"} answered now.`]
+      ? [`${counted(newlyFailed, "call")} would fail that ${newlyFailed === 1 ? "is" : "are"} answered now.`]
       : []),
     ...(newlyAnswered > 0
-      ? [`${counted(newlyAnswered)} would be answered that ${newlyAnswered === 1 ? "fails" : "fail"} now.`]
+      ? [`${counted(newlyAnswered, "call")} would be answered that ${newlyAnswered === 1 ? "fails" : "fail"} now.`]
       : []),
     ...after.refusals
       .filter(({ target, message }) => !known.has(`${target} ${message}`))
       .slice(0, MOST_EXAMPLES)
       .map(
         ({ calls, target, message }) =>
-          `${counted(calls)}: ${target ?? "the route"} refuses ${calls === 1 ? "it" : "them"}. ${message}`,
+          `${counted(calls, "call")}: ${target ?? "the route"} refuses ${calls === 1 ? "it" : "them"}. ${message}`,
       ),
     ...after.targets
       .filter(({ target, tooLong }) => tooLong > (before.targets.find((one) => one.target === target)?.tooLong ?? 0))
-      .map(({ target, tooLong }) => `The prompts of ${counted(tooLong)} are too long for ${target}.`),
+      .map(({ target, tooLong }) => `The prompts of ${counted(tooLong, "call")} are too long for ${target}.`),
     ...(costNanoUsd === 0
       ? []
       : [
@@ -171,8 +175,6 @@ function latencySentence({ p50: before }: Percentiles, { p50: after }: Percentil
   if (before === null || after === null || before === after) return [];
   return [`Half of the calls would end within ${after} ms, instead of ${before} ms.`];
 }
-
-const counted = (calls: number): string => (calls === 1 ? "1 call" : `${calls} calls`);
 
 function percent(part: number, whole: number): string {
   const share = (part / whole) * 100;

@@ -7,9 +7,11 @@ import type { ChatRequest } from "../core/chat.ts";
 import { type ErrorCode, GatewayError } from "../core/errors.ts";
 import type { CallCost } from "../core/record/record.ts";
 import { DIRECT_ROUTE, isConditional, type Route } from "../core/configured/route.ts";
+import { memoizePerObject } from "../core/memoization.ts";
 import { withMembers } from "../core/request/request-source.ts";
 import { snapshotSeenBy, type Snapshot } from "../core/snapshot.ts";
 import { FORMS } from "../operations/forms.ts";
+import { compileCondition } from "../policies/policy-rule.ts";
 import { routesFor } from "../routing/resolve-route.ts";
 import type { Target } from "../core/target.ts";
 import type { RecordedCall } from "../store/calls/calls.ts";
@@ -58,6 +60,8 @@ export interface Replay {
   readonly calls: readonly ReplayedCall[];
   /** Every target that any of the calls can reach, in the order of the plan. */
   readonly targets: readonly string[];
+  /** Calls on which a condition was asked that reads what records do not keep: headers, or the client's address. */
+  readonly unjudged: number;
 }
 
 export interface ReplayInput {
@@ -121,7 +125,7 @@ export function replay(input: ReplayInput): Replay {
   traces.forEach((trace, index) => {
     results[playable[index]!.number] = replayedCall(trace, playable[index]!);
   });
-  return { calls: results, targets: targetsOf(playable) };
+  return { calls: results, targets: targetsOf(playable), unjudged: playable.filter(isUnjudged).length };
 }
 
 /** Calls with equal keys are prepared once. */
@@ -192,6 +196,21 @@ function kindOf(call: RecordedCall, { tenantId, route, snapshot }: ReplayInput):
 function hasConditions({ isConditional: ofTargets, fallbacks, contentPolicyFallbacks }: Route): boolean {
   return ofTargets === true || fallbacks.some(isConditional) || contentPolicyFallbacks.some(isConditional);
 }
+
+/** Whether what the call cannot tell decides where it goes: it is then taken for a call without headers and address. */
+function isUnjudged({ prepared: { stages } }: Playable): boolean {
+  return stages.some(({ candidates }) =>
+    candidates.some(({ serving, route }) => [serving.route, route].some(asksMore)),
+  );
+}
+
+const asksMore = memoizePerObject(({ targets, fallbacks, contentPolicyFallbacks }: Route): boolean =>
+  [...targets, ...fallbacks, ...contentPolicyFallbacks].some(({ when }) => {
+    if (when === undefined) return false;
+    const { mentions } = compileCondition(when);
+    return mentions.has("headers") || mentions.has("client");
+  }),
+);
 
 /** Headers are not recorded. */
 function factsOf({ traceId, timeMs }: RecordedCall): SimulatedFacts {

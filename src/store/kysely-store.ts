@@ -1,5 +1,6 @@
 // The store over any database that Kysely supports: the only way to change something, and the reads from which
 // snapshots are made. SQL of a particular database does not belong here.
+import { counted } from "../core/text/counted.ts";
 import type { Transaction } from "kysely";
 import type { SecretCipher } from "../config/secret-cipher.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
@@ -136,7 +137,7 @@ function reencryptWithNewestKey(
   return beginWriting(db).execute(async (tx) => {
     const counter = await moveRevision(tx);
     const done = await reencryptAll(tx, cipher);
-    const note = `${done.rows} rows are encrypted with the newest key${done.unopened.length === 0 ? "" : `, ${done.unopened.length} could not be decrypted`}.`;
+    const note = `${counted(done.rows, "row is", "rows are")} encrypted with the newest key${done.unopened.length === 0 ? "" : `, ${done.unopened.length} could not be decrypted`}.`;
     await writeHistory(tx, {
       actor: COMMAND_LINE,
       atMs: clock.now(),

@@ -500,6 +500,16 @@ describe("[d16.1] conditions and shares", () => {
     expect(pro!.passed_over).toEqual([{ target: A, why: "`when` is false" }]);
   });
 
+  test("and lines of calls say what was passed over, and which mirror gets a copy", async () => {
+    const targets = [{ model: A, when: 'request.metadata.plan == "pro"' }, B];
+    const config = written(JSON.stringify({ routes: { r: { targets, mirror: { target: C } } } }));
+    const traffic = written(JSON.stringify({ calls: [{ route: "r", metadata: { plan: "free" } }] }));
+    const { stdout } = await runCli(["simulate", config, "--traffic", traffic, "--verbose"]);
+    const [line] = stdout.split("\n");
+    expect(line).toContain(`; passed over ${A}: \`when\` is false; ${B} at `);
+    expect(line).toEndWith(`; a copy goes to ${C}`);
+  });
+
   test("send a share of calls without a sticky key, and always the same users, to the canary", () => {
     const targets = [A, { model: B, share: 20 }];
     const byTrace = simulated({ targets }, { calls: [{ route: "r", count: 2000, every_ms: 10 }] });

@@ -69,7 +69,7 @@ test("[d15.3] a backup is made and restored, and a token that was revoked since 
   const restored = await runCli([...restore, "--replace"]);
   expect(restored.stderr).toBe("");
   expect(restored.stdout).toContain(
-    "is newer than the backup: 1 tokens that are revoked or removed there are revoked here",
+    "is newer than the backup: 1 token that is revoked or removed there is revoked here",
   );
   expect(readdirSync(dataFolder).filter((name) => name.startsWith("dragoman.sqlite.before-restore-")).length).toBe(1);
 

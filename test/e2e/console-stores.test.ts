@@ -86,7 +86,7 @@ for (const kind of KINDS)
       await fill(1);
       await fresh("/default/-/calls");
       await until(async () => (await rows().count()) === 1, "the call is listed");
-      expect(await total()).toStartWith("1 calls, ");
+      expect(await total()).toStartWith("1 call, ");
       await fresh("/default/-/usage?by=model");
       expect(await made.page.getByRole("table").locator("tfoot td").allTextContents()).toContain("1");
     });

@@ -193,8 +193,8 @@ describe("content of calls", () => {
 
   test("[d11.3] is removed for good by one command, after a dry run that shows the number of calls", async () => {
     expect((await cli(developer, "logs", "--purge-content", "--project", "default")).stderr).toContain("403");
-    expect((await cli(owner, "logs", "--purge-content", "--dry-run")).stdout).toContain("of 1 calls would be deleted");
-    expect((await cli(owner, "logs", "--purge-content")).stdout).toContain("of 1 calls was deleted");
+    expect((await cli(owner, "logs", "--purge-content", "--dry-run")).stdout).toContain("of 1 call would be deleted");
+    expect((await cli(owner, "logs", "--purge-content")).stdout).toContain("of 1 call was deleted");
     expect((await json(owner, "logs", "--purge-content")).removed).toBe(0);
   });
 });

@@ -172,6 +172,21 @@ for (const kind of kinds)
       expect(body.difference.moves[0].trace_ids[0]).toMatch(/^[0-9a-f]{32}$/);
     });
 
+    test("[d16.1] calls on which a condition reads what records do not keep are counted", async () => {
+      const openai = "openai:gpt-4o";
+      const byAddress = {
+        targets: [{ model: "anthropic:claude-haiku-4-5", when: 'client.ip == "192.0.2.1"' }, openai],
+      };
+      const { body } = await ask({ route: byAddress });
+      expect([body.now.unjudged, body.proposed.unjudged]).toEqual([0, CALLS]);
+      expect(body.proposed.targets.map(({ target, calls }: any) => [target, calls])).toContainEqual([
+        openai,
+        CALLS - TOO_LONG,
+      ]);
+      const byStream = { targets: [{ model: "anthropic:claude-haiku-4-5", when: "!request.stream" }, openai] };
+      expect((await ask({ route: byStream })).body.proposed.unjudged).toBe(0);
+    });
+
     test("a target that refuses what calls ask for fails them where nothing else is left", async () => {
       const { body } = await ask({ route: { targets: ["anthropic:claude-haiku-4-5"] } });
       expect(body.proposed).toMatchObject({

@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import type { ApiError } from "../api/api.ts";
 import type { ExplainedTarget, Explanation } from "../api/explanation.ts";
 import { useApi } from "../api/use-api.tsx";
-import { wholeCount } from "../format/count.ts";
+import { counted, wholeCount } from "../format/count.ts";
 import { visibleText } from "../format/visible-text.ts";
 import { Pending } from "./pending.tsx";
 import { Problem } from "./problem.tsx";
@@ -89,7 +89,7 @@ function Target({
       )}
       {estimate !== undefined && (
         <p className="hint">
-          About {wholeCount(estimate.prompt_tokens)} tokens in
+          About {counted(estimate.prompt_tokens, "token")} in
           {estimate.completion_tokens_bound !== null && `, at most ${wholeCount(estimate.completion_tokens_bound)} out`}
           ;{" "}
           {estimate.cost_usd.total_bound === null

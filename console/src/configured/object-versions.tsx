@@ -10,7 +10,7 @@ import { MoneyText } from "../components/money-text.tsx";
 import { Pending } from "../components/pending.tsx";
 import { Problem } from "../components/problem.tsx";
 import { TimeText } from "../components/time-text.tsx";
-import { wholeCount } from "../format/count.ts";
+import { counted, wholeCount } from "../format/count.ts";
 import { visibleText } from "../format/visible-text.ts";
 import { ScopedLink, useScope } from "../scope/scope-context.tsx";
 import { callsPath } from "../screens/calls/calls-path.ts";
@@ -140,7 +140,7 @@ function VersionEntry({ version, isNow, callsLink, isBusy, hasDraft, goBack, res
           {calls !== null && (
             <small>
               {" "}
-              {wholeCount(calls.calls)} calls, {wholeCount(calls.errors)} failed, <MoneyText usd={calls.cost_usd} />
+              {counted(calls.calls, "call")}, {wholeCount(calls.errors)} failed, <MoneyText usd={calls.cost_usd} />
             </small>
           )}
         </summary>

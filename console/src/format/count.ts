@@ -10,3 +10,8 @@ export function wholeCount(count: number): string {
 export function shortCount(count: number): string {
   return SHORT.format(count);
 }
+
+/** Returns `1 call`, `2 calls`, `1,200 calls`. `many` is the plural where it is not the noun with an `s`. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${wholeCount(count)} ${count === 1 ? one : many}`;
+}

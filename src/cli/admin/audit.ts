@@ -1,5 +1,6 @@
 // `dragoman audit verify`, `export` and `as-of`: checks the audit log of a running gateway or an export of it, writes an
 // export, and shows who could call what at a time in the past. An export is checked without a gateway.
+import { counted } from "../../core/text/counted.ts";
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import type { Environment } from "../../config/environment.ts";
@@ -56,9 +57,9 @@ function printChain(chain: JsonObject): void {
   const removed =
     chain["removed"] === 0
       ? ""
-      : `, ${cell(chain, "removed")} were removed because of their age (the newest of ${cell(chain, "newest_removed_at")})`;
+      : `, ${chain["removed"] === 1 ? "1 was" : `${cell(chain, "removed")} were`} removed because of their age (the newest of ${cell(chain, "newest_removed_at")})`;
   printLine(
-    `${whose}: ${cell(chain, "rows")} rows${removed}. ${problems.length === 0 ? "No row was changed or removed." : ""}`,
+    `${whose}: ${counted(cell(chain, "rows"), "row")}${removed}. ${problems.length === 0 ? "No row was changed or removed." : ""}`,
   );
   for (const problem of problems) printError(cell(problem, "message"));
   printLine(`Its head: ${cell(chain, "head.sequence")}:${cell(chain, "head.hash")}`);

@@ -1,4 +1,5 @@
 // `dragoman cache purge`: removes answers from the response cache of the running gateway.
+import { counted } from "../../core/text/counted.ts";
 import type { Environment } from "../../config/environment.ts";
 import { isObject } from "../../core/json.ts";
 import { printJson, printLine } from "../output.ts";
@@ -21,5 +22,5 @@ export async function purge({ route, key, ...flags }: PurgeFlags, environment: E
   );
   if (flags.json === true) return printJson(answer);
   const removed = isObject(answer) ? answer["removed"] : 0;
-  printLine(`${Number(removed)} ${removed === 1 ? "answer was" : "answers were"} removed.`);
+  printLine(`${counted(Number(removed), "answer was", "answers were")} removed.`);
 }

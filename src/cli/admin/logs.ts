@@ -1,5 +1,6 @@
 // `dragoman logs`: prints the log of calls over the admin API as a table or JSON, continuously, or one call and its
 // content.
+import { counted } from "../../core/text/counted.ts";
 import { stringify } from "yaml";
 import type { Environment } from "../../config/environment.ts";
 import { isObject, isRawNumber, type JsonObject } from "../../core/json.ts";
@@ -66,8 +67,8 @@ async function purge(client: AdminClient, place: string, { dryRun, json }: LogFl
   const calls = isObject(answer) ? cell(answer, "removed") : "0";
   printLine(
     dryRun === true
-      ? `The content of ${calls} calls would be deleted: this was a dry run.`
-      : `The content of ${calls} calls was deleted.`,
+      ? `The content of ${counted(calls, "call")} would be deleted: this was a dry run.`
+      : `The content of ${counted(calls, "call")} was deleted.`,
   );
 }
 

@@ -446,6 +446,7 @@ export function cell(thing: JsonObject, field: string): string {
   let value: Json | undefined = thing;
   for (const name of field.split(".")) value = isObject(value) ? value[name] : undefined;
   if (field === "actor") return actorOf(value);
+  if (field === "cost_usd") return costOf(thing, value);
   return cellOf(value);
 }
 
@@ -464,6 +465,14 @@ function cellOf(value: Json | undefined): string {
         .join(" ") || "-"
     );
   return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+export const NO_PRICE = "no price";
+
+/** Calls without a known price are in no sum, which 0 alone would not say. */
+function costOf({ unpriced, calls, answered }: JsonObject, cost: Json | undefined): string {
+  if (typeof unpriced !== "number" || unpriced === 0) return cellOf(cost);
+  return unpriced === (answered ?? calls) ? NO_PRICE : `${cellOf(cost)} (${unpriced} without a price)`;
 }
 
 function actorOf(value: Json | undefined): string {

@@ -1,4 +1,5 @@
 // `dragoman policy simulate`: which of the last calls a policy would deny, as it is and with a change.
+import { counted } from "../../core/text/counted.ts";
 import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { printJson, printLine, printTable } from "../output.ts";
@@ -21,7 +22,7 @@ export async function simulate(name: string, flags: SimulatePolicyFlags, environ
     { body: { ...(isChanged && { policy }), ...(flags.calls !== undefined && { calls: flags.calls }) } },
   )) as JsonObject;
   if (flags.json === true) return printJson(answer);
-  printLine(`${cell(answer, "calls")} calls from ${cell(answer, "from")} to ${cell(answer, "to")}`);
+  printLine(`${counted(cell(answer, "calls"), "call")} from ${cell(answer, "from")} to ${cell(answer, "to")}`);
   for (const title of ["now", "proposed"]) printVerdicts(title, answer[title]);
   if (!isObject(answer["newly_denied"])) return;
   printLine(

@@ -1,12 +1,14 @@
 // `dragoman route simulate`: where the last calls of a route would go, with the route as it is and with a change.
 // `dragoman route compare`: its calls beside the copies that its mirror got. And the versions and drafts of routes and
 // policies.
+import { counted } from "../../core/text/counted.ts";
 import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { readConfigText } from "../../config/file.ts";
 import { printError, printJson, printLine, printTable } from "../output.ts";
 import { type AdminClient, type GatewayFlags, openAdminClient, RefusedRequest } from "./client.ts";
 import { type InputFlags, readInput } from "./input.ts";
+import { cell, NO_PRICE } from "./nouns.ts";
 import { placePath, type PlaceFlags } from "./run.ts";
 
 export interface SimulateRouteFlags extends GatewayFlags, PlaceFlags, InputFlags {
@@ -48,7 +50,7 @@ export async function compare(name: string, flags: CompareRouteFlags, environmen
   if (flags.json === true) return printJson(answer);
   const { pairs, from, to } = answer;
   if (pairs === 0) return printLine("No call of this route has been copied to a mirror.");
-  printLine(`${text(pairs)} calls from ${text(from)} to ${text(to)}, each with its copy`);
+  printLine(`${counted(text(pairs), "call")} from ${text(from)} to ${text(to)}, each with its copy`);
   const sides = [answer["calls"], answer["copies"]].map((one) => one as JsonObject);
   printTable(
     ["", "CALLS", "COPIES"],
@@ -79,13 +81,13 @@ const COMPARED: readonly (readonly [label: string, of: (side: JsonObject) => str
   ["errors", figureAt("errors")],
   ["codes", countsAt("codes")],
   ["finish reasons", countsAt("finish_reasons")],
-  ["USD", figureAt("cost_usd")],
+  ["USD", (side) => cell(side, "cost_usd")],
   ["without a price", figureAt("unpriced")],
   ["prompt tokens", figureAt("prompt_tokens")],
   ["completion tokens", figureAt("completion_tokens")],
-  ["completion tokens: half, 95 %", percentilesAt("completion_tokens_each")],
-  ["first content in ms: half, 95 %", percentilesAt("first_content_ms")],
-  ["whole call in ms: half, 95 %", percentilesAt("total_ms")],
+  ["completion tokens: p50, p95", percentilesAt("completion_tokens_each")],
+  ["time to the first content in ms: p50, p95", percentilesAt("first_content_ms")],
+  ["whole call in ms: p50, p95", percentilesAt("total_ms")],
 ];
 
 export interface VersionFlags extends GatewayFlags, PlaceFlags {
@@ -216,7 +218,9 @@ const text = (value: Json | undefined): string =>
 function print(answer: JsonObject): void {
   const { calls, from, to } = answer;
   printLine(
-    calls === 0 ? "No call of this route can be simulated." : `${text(calls)} calls from ${text(from)} to ${text(to)}`,
+    calls === 0
+      ? "No call of this route can be simulated."
+      : `${counted(text(calls), "call")} from ${text(from)} to ${text(to)}`,
   );
   for (const { reason, calls: left } of listOf(answer["left_out"]))
     printLine(`left out: ${text(left)}. ${text(reason)}`);
@@ -235,12 +239,21 @@ function print(answer: JsonObject): void {
   for (const sentence of (difference["sentences"] ?? []) as readonly string[]) printLine(sentence);
 }
 
+function costText(outcome: JsonObject): string {
+  const shown = cell(outcome, "cost_usd");
+  return shown === NO_PRICE ? shown : shown.replace(/^\S+/, (cost) => `${cost} USD`);
+}
+
 function printOutcome(title: string, outcome: JsonObject): void {
-  const { answered, failed, cost_usd: cost, total_ms: total } = outcome;
+  const { answered, failed, unjudged, total_ms: total } = outcome;
   printLine("");
   printLine(
-    `${title}: ${text(answered)} answered, ${text(failed)} failed, ${text(cost)} USD; half of them end within ${text(isObject(total) ? total["p50"] : null)} ms`,
+    `${title}: ${text(answered)} answered, ${text(failed)} failed, ${costText(outcome)}; half of them end within ${text(isObject(total) ? total["p50"] : null)} ms`,
   );
+  if (typeof unjudged === "number" && unjudged > 0)
+    printLine(
+      `${counted(unjudged, "call meets a condition that reads", "calls meet conditions that read")} headers or the client's address, which records do not keep: ${unjudged === 1 ? "it is simulated as if it" : "they are simulated as if they"} had sent none`,
+    );
   printTable(
     ["TARGET", "CALLS", "SHARE", "REFUSED", "TOO LONG", "USD", "RECORDED ANSWERS"],
     listOf(outcome["targets"]).map((row) => [
@@ -249,7 +262,7 @@ function printOutcome(title: string, outcome: JsonObject): void {
       `${((row["share"] as number) * 100).toFixed(1)} %`,
       text(row["refused"]),
       text(row["too_long"]),
-      text(row["cost_usd"]),
+      cell(row, "cost_usd"),
       text(row["recorded_answers"]),
     ]),
   );

@@ -1,4 +1,5 @@
 // `dragoman tools ...`: the tools of registered tool servers, called by the running gateway.
+import { counted } from "../../core/text/counted.ts";
 import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { printError, printJson, printLine, printTable } from "../output.ts";
@@ -57,7 +58,7 @@ export async function call(
       printLine(
         block["type"] === "text"
           ? cell(block, "text")
-          : `[image of type ${cell(block, "media_type")}, ${cell(block, "data").length} characters of base64; --json prints it]`,
+          : `[image of type ${cell(block, "media_type")}, ${counted(cell(block, "data").length, "character")} of base64; --json prints it]`,
       );
     if (answer["structured"] !== null) printJson(answer["structured"]);
   }

@@ -1,4 +1,5 @@
 // `dragoman apply`: reads documents, prints what would change, and makes the changes. A second run changes nothing.
+import { counted } from "../../core/text/counted.ts";
 import type { Environment } from "../../config/environment.ts";
 import type { Json } from "../../core/json.ts";
 import { type AdminClient, type GatewayFlags, openAdminClient } from "../admin/client.ts";
@@ -41,7 +42,7 @@ export async function apply(flags: ApplyFlags, environment: Environment): Promis
   if (failure !== null) {
     const { what, desired: stopped } = plan.steps[done]!;
     printError(
-      `${done} of ${plan.steps.length} changes were made. The next one failed: ${titleOf(what)}${stopped === null ? "" : ` (${stopped.from})`}: ${failure.message}`,
+      `${done} of ${counted(plan.steps.length, "change")} ${done === 1 ? "was" : "were"} made. The next one failed: ${titleOf(what)}${stopped === null ? "" : ` (${stopped.from})`}: ${failure.message}`,
     );
   }
   return failure === null && plan.readOnly.length === 0 ? 0 : 1;

@@ -1,5 +1,6 @@
 // `dragoman backup create` and `backup verify`: all rows of the gateway's database in one file, also while it runs, and
 // the check that the file is whole.
+import { counted } from "../../core/text/counted.ts";
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Environment } from "../../config/environment.ts";
@@ -66,7 +67,10 @@ export function passphraseOf({ passphraseFile }: PassphraseFlags, environment: E
 type Shown = Omit<BackupSummary, "lastChange">;
 
 export const countOf = ({ rows }: Pick<Shown, "rows">): string =>
-  `${Object.values(rows).reduce((sum, count) => sum + count, 0)} rows of ${Object.keys(rows).length} tables (${rows["access_tokens"] ?? 0} access tokens, ${rows["call"] ?? 0} calls)`;
+  `${counted(
+    Object.values(rows).reduce((sum, count) => sum + count, 0),
+    "row",
+  )} of ${counted(Object.keys(rows).length, "table")} (${counted(rows["access_tokens"] ?? 0, "access token")}, ${counted(rows["call"] ?? 0, "call")})`;
 
 const shown = ({ program, madeAtMs, database, migrations, rows }: Shown) => ({
   program,

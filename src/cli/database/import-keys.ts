@@ -1,5 +1,6 @@
 // `dragoman import litellm-keys <dump>`: takes over teams and virtual keys of LiteLLM's database, in one change of ours:
 // teams are projects, and keys become tokens by claim links, or stay valid by their hash until a day.
+import { counted } from "../../core/text/counted.ts";
 import { keptUser } from "../../auth/logins/kept-identity.ts";
 import { newSessionSecret } from "../../auth/logins/console-sessions.ts";
 import { acceptForeignKey } from "../../auth/tokens/token-admin.ts";
@@ -208,7 +209,9 @@ function print({ projects, keys, report }: KeyPlan, given: readonly Given[] | nu
   printReportLines(report);
   printLine("");
   if (given === null) {
-    printLine(`${projects.length} projects and ${keys.length} keys could be taken over. Nothing was written;`);
+    printLine(
+      `${counted(projects.length, "project")} and ${counted(keys.length, "key")} could be taken over. Nothing was written;`,
+    );
     printLine(
       "--accept-foreign-keys --until <date> keeps the keys valid, --claim-links <address> makes a link for each.",
     );
@@ -218,7 +221,7 @@ function print({ projects, keys, report }: KeyPlan, given: readonly Given[] | nu
     ["NAME", "PROJECT", "TOKEN OR LINK"],
     given.map(({ name, project, token, link }) => [name, project, token ?? link ?? "accepted by an earlier import"]),
   );
-  printLine(`${projects.length} projects and ${keys.length} keys were taken over.`);
+  printLine(`${counted(projects.length, "project")} and ${counted(keys.length, "key")} were taken over.`);
   if (given.some(({ link }) => link !== null))
     printLine(`Each link works once, for ${LINK_HOURS / 24} days, and is shown only now.`);
 }

@@ -1,5 +1,6 @@
 // `dragoman key rotate`: adds a new master key when the gateway has its own key file, and encrypts all stored secrets
 // again under the newest key.
+import { counted } from "../../core/text/counted.ts";
 import type { Environment } from "../../config/environment.ts";
 import { addMasterKey } from "../../config/master-key.ts";
 import { type DatabaseFlags, withDatabase } from "./database.ts";
@@ -14,7 +15,7 @@ export async function rotate(flags: DatabaseFlags, environment: Environment): Pr
   const { rows: resealed, unopened } = await withDatabase(flags, environment, ({ store }) => store.reencrypt());
   if (flags.json === true) printJson({ resealed, unopened, key_file: file, key_added: isAdded });
   else {
-    printLine(`${resealed} ${resealed === 1 ? "row is" : "rows are"} encrypted with the newest master key.`);
+    printLine(`${counted(resealed, "row is", "rows are")} encrypted with the newest master key.`);
     printLine(
       isAdded
         ? `The new key is the first in ${file}. Keep a copy of the file: its older keys are needed for older backups.`

@@ -1,5 +1,6 @@
 // `dragoman restore`: brings back a backup into an empty database, or in place of a SQLite database that no gateway uses,
 // and says what became of access tokens and of calls since the backup.
+import { counted } from "../../core/text/counted.ts";
 import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Environment } from "../../config/environment.ts";
@@ -116,12 +117,13 @@ function printRestored(place: DatabasePlace, { backup, access, setAside }: Resto
   printLine("Sessions of the console have ended, and links that were not used are gone.");
   if (access.newer.length > 0)
     printLine(
-      `${access.newer.join(" and ")} is newer than the backup: ${access.revoked.length} tokens that are revoked or removed there are revoked here, and ${access.changed} have the rights and secrets that they have there.`,
+      `${access.newer.join(" and ")} is newer than the backup: ${counted(access.revoked.length, "token that is", "tokens that are")} revoked or removed there ${access.revoked.length === 1 ? "is" : "are"} revoked here, and ${access.changed === 1 ? "1 has the rights and secrets that it has there" : `${access.changed} have the rights and secrets that they have there`}.`,
     );
-  else if (access.revoked.length > 0) printLine(`${access.revoked.length} tokens are revoked now.`);
+  else if (access.revoked.length > 0)
+    printLine(`${counted(access.revoked.length, "token is", "tokens are")} revoked now.`);
   if (access.uncertain.length > 0) {
     printLine(
-      `Nothing newer than the backup is known: these ${access.uncertain.length} tokens are valid again even if they were revoked since. Revoke them one by one (dragoman token revoke), or restore again with --revoke-all.`,
+      `Nothing newer than the backup is known: ${access.uncertain.length === 1 ? "this token is valid again even if it was" : `these ${access.uncertain.length} tokens are valid again even if they were`} revoked since. Revoke them one by one (dragoman token revoke), or restore again with --revoke-all.`,
     );
     printTable(
       ["TOKEN", "NAME"],

@@ -1,5 +1,6 @@
 // The small calls of the conformance run, and what each answer has to satisfy. A check never depends on a model's
 // abilities: where an answer does, its form is checked and not its content.
+import { counted } from "../../core/text/counted.ts";
 import type { Feature } from "../../core/capability.ts";
 import { isObject, type Json, type JsonObject, jsonIn } from "../../core/json.ts";
 import type { OperationName } from "../../core/operation.ts";
@@ -140,7 +141,8 @@ const hasUsage = ({ usage, warnings }: Came): string | null => {
     ? null
     : `the usage is ${usage.prompt} + ${usage.completion} = ${usage.total}`;
 };
-const usageWords = ({ usage }: Came): string => (usage === null ? "" : `${usage.prompt} + ${usage.completion} tokens`);
+const usageWords = ({ usage }: Came): string =>
+  usage === null ? "" : `${usage.prompt} + ${counted(usage.completion, "token")}`;
 const wholeShape = ({ events }: Came): string | null => {
   const answer = events[0]!;
   const wrong = [
@@ -157,7 +159,7 @@ const oneRoleOneFinish = ({ events }: Came): string | null => {
   const deltas = events.flatMap((event) => (event["choices"] as readonly JsonObject[] | undefined) ?? []);
   const roles = deltas.filter((choice) => isObject(choice["delta"]) && choice["delta"]["role"] !== undefined).length;
   const finishes = deltas.filter((choice) => choice["finish_reason"] !== null).length;
-  return roles === 1 && finishes === 1 ? null : `${roles} roles and ${finishes} finish reasons`;
+  return roles === 1 && finishes === 1 ? null : `${counted(roles, "role")} and ${counted(finishes, "finish reason")}`;
 };
 
 const RESULT_TURNS = [

@@ -1,5 +1,6 @@
 // The screen of `dragoman top`: figures as lines that fit a terminal, without side effects. Whatever a colour says is
 // also written as text.
+import { counted } from "../../core/text/counted.ts";
 import { isObject, type Json } from "../../core/json.ts";
 import type { Figures, Quantiles } from "./figures.ts";
 
@@ -101,16 +102,16 @@ function dependencies({ database, limit_store: limitStore, ledger, workers }: Fi
   const count = Number(field(workers, "count") ?? 0);
   const silent = count - Number(field(workers, "answered") ?? 0);
   const faults = [
-    ...(silent > 0 ? [`${silent} of ${count} workers silent`] : []),
+    ...(silent > 0 ? [`${silent} of ${counted(count, "worker")} silent`] : []),
     ...(reached > 5000 ? [`database unreachable for ${spanOf(reached / 1000)}`] : []),
     ...(typeof offline === "number" ? [`limit store unreachable for ${spanOf(offline / 1000)}`] : []),
     ...(field(ledger, "writable") === false ? ["LEDGER NOT WRITABLE"] : []),
-    ...(lost > 0 ? [`${lost} rows lost`] : []),
+    ...(lost > 0 ? [`${counted(lost, "row")} lost`] : []),
   ];
   const unshipped = Number(field(ledger, "unshipped_bytes") ?? 0);
   return [
     faults.length === 0
-      ? piece(`database, limits, ledger${count > 0 ? `, ${count} workers` : ""} ok`)
+      ? piece(`database, limits, ledger${count > 0 ? `, ${counted(count, "worker")}` : ""} ok`)
       : piece(faults.join(", "), "bad"),
     piece(unshipped > 1_048_576 ? `, ${bytesOf(unshipped)} unshipped` : "", "warn"),
   ];

@@ -1,6 +1,7 @@
 // Backups: all rows of a database as of one moment, while gateways use it, in a form that a database of either kind takes
 // back. The tables and their columns are named in it, so that a later version restores it into the schema that it was
 // made of, and migrates that.
+import { counted } from "../../core/text/counted.ts";
 import { renameSync, rmSync } from "node:fs";
 import type { Kysely } from "kysely";
 import { z } from "zod";
@@ -125,13 +126,13 @@ function readValue(value: unknown, kind: Column["kind"]): unknown {
 
 /** Everything in a backup, in its order, checked. Throws StoreError `invalid`. */
 export function* backupParts(file: string, passphrase: string | null): Iterable<BackupPart> {
-  const counted: Record<string, number> = {};
+  const found: Record<string, number> = {};
   let table: z.infer<typeof TABLE> | null = null;
   let isOver = false;
   for (const line of backupLines(file, passphrase)) {
     const value: unknown = JSON.parse(line);
     if (Array.isArray(value) && table !== null) {
-      counted[table.name]! += 1;
+      found[table.name]! += 1;
       const row = Object.fromEntries(
         table.columns.map(({ name, type }, index) => [name, readValue(value[index], type)]),
       );
@@ -144,15 +145,15 @@ export function* backupParts(file: string, passphrase: string | null): Iterable<
       yield { kind: "about", about: { program, madeAtMs, database, migrations } };
     } else if (kind === "table") {
       table = TABLE.parse(value);
-      counted[table.name] = 0;
+      found[table.name] = 0;
       yield { kind: "table", name: table.name };
     } else {
       const { rows } = END.parse(value);
       for (const [name, count] of Object.entries(rows))
-        if (counted[name] !== count)
+        if (found[name] !== count)
           throw new StoreError(
             "invalid",
-            `The backup ${file} has ${counted[name] ?? 0} rows of the table ${name} in place of ${count}. Use another copy of it.`,
+            `The backup ${file} has ${counted(found[name] ?? 0, "row")} of the table ${name} in place of ${count}. Use another copy of it.`,
           );
       isOver = true;
       yield { kind: "end", rows };

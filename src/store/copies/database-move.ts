@@ -2,6 +2,7 @@
 // change; then no changes are taken for the moment that the rest needs, both databases are compared, and the first one
 // says that it was moved. What a gateway wants to write meanwhile waits in its journal, or is refused for that moment.
 // Whatever interrupts the move, running it again goes on: until the end, gateways use the first database.
+import { counted } from "../../core/text/counted.ts";
 import { newSpanId } from "../../core/ids.ts";
 import type { Database } from "../database/database.ts";
 import { inSentence, type MoveMark, moveMarks } from "../database/move-marks.ts";
@@ -50,7 +51,7 @@ export async function moveDatabase(options: MoveOptions): Promise<Move> {
   if (state === "copying") {
     for (let round = 1; round <= MOST_ROUNDS; round++) {
       const copied = await copyLarge(options, columns, async () => {});
-      onProgress(`Copied ${copied} rows while the database is in use.`);
+      onProgress(`Copied ${counted(copied, "row")} while the database is in use.`);
       if (copied < FEW_ROWS) break;
     }
     await copyRest(options, columns, id);
@@ -179,7 +180,7 @@ async function copyHeld(options: MoveOptions, columns: Columns, id: string, hold
   requireEqual(await compare(source, target, columns));
   if (!(await holdForever(source.db, id))) throw new HoldLapsed();
   onProgress(
-    `Copied the last ${copied} rows and the configuration in ${((performance.now() - startedMs) / 1000).toFixed(1)} s.`,
+    `Copied ${copied === 1 ? "the last row" : `the last ${copied} rows`} and the configuration in ${((performance.now() - startedMs) / 1000).toFixed(1)} s.`,
   );
 }
 
@@ -204,7 +205,10 @@ function requireEqual(tables: readonly ComparedTable[]): void {
   throw new StoreError(
     "conflict",
     `The databases differ after copying: ${differing
-      .map(({ table, sourceRows, targetRows }) => `${table} (${sourceRows} rows, and ${targetRows} in the copy)`)
+      .map(
+        ({ table, sourceRows, targetRows }) =>
+          `${table} (${counted(sourceRows, "row")}, and ${targetRows} in the copy)`,
+      )
       .join(", ")}. Does another program write to one of them? Run the same command again.`,
   );
 }

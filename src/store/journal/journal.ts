@@ -10,6 +10,7 @@
 // `Journal`. Also: `journal-shipper.ts` (`JournalShipper`); docs/design/journal.md. Rule: On the disk, with no bound
 // but its size. On a full disk new calls get 503 `ledger_unavailable`, or go on without a row with `on_full:
 // continue`.
+import { counted } from "../../core/text/counted.ts";
 import type { Clock } from "../../core/clock.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { CallRecord } from "../../core/record/record.ts";
@@ -443,7 +444,9 @@ export class Journal implements Ledger, SettlementLedger {
       if (this.#waiting.length === 0 && this.#hasReserve) {
         this.#fault = null;
         this.#isUnsynced = this.#isReserveReported = false;
-        this.#options.onMended(this.#lost === 0 ? "no row was lost" : `${this.#lost} rows were lost`);
+        this.#options.onMended(
+          this.#lost === 0 ? "no row was lost" : `${counted(this.#lost, "row was", "rows were")} lost`,
+        );
       }
     } catch (fault) {
       // By now there may be space for entries, but not for the reserve.

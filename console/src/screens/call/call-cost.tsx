@@ -1,7 +1,7 @@
 // The cost of a call as a sum that can be checked with a pencil.
 import type { CallCost as CostSum, CallDetail } from "../../api/types.ts";
 import { CostTable } from "../../components/cost-table.tsx";
-import { wholeCount } from "../../format/count.ts";
+import { counted, wholeCount } from "../../format/count.ts";
 import { exactUsd, nanoUsd } from "../../format/money.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { missWords } from "./cache-miss.ts";
@@ -50,7 +50,7 @@ function PromptCache({ call }: { readonly call: CallDetail }) {
   if (read + written === 0) return null;
   return (
     <p className="hint">
-      Prompt cache of the provider: {wholeCount(read)} tokens read, {wholeCount(written)} written
+      Prompt cache of the provider: {counted(read, "token")} read, {wholeCount(written)} written
       {saved > 0n && `, which saved ${exactUsd(saved)}`}
       {saved < 0n && `, which cost ${exactUsd(-saved)} more than without it`}.
     </p>

@@ -9,6 +9,7 @@ import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { callAddress, gatewayAddress } from "../../console-path.ts";
 import { ageOf } from "../../format/time.ts";
+import { counted } from "../../format/count.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { type Binding, useKeys } from "../../keyboard/keys.tsx";
 import { KeyCaps } from "../../keyboard/key-caps.tsx";
@@ -198,7 +199,8 @@ function Shown({ call }: { readonly call: CallDetail }) {
         {(record.guard_services ?? []).map((use) => (
           <p key={`${use.policy} ${use.place}`}>
             Service of <code>{visibleText(use.policy)}</code> ({use.type}, {use.place.replace("_", " ")}):{" "}
-            {use.requests} requests with {use.characters} characters, waited {Math.round(use.waited_ms)} ms
+            {counted(use.requests, "request")} with {counted(use.characters, "character")}, waited{" "}
+            {Math.round(use.waited_ms)} ms
             {use.found === undefined ? "" : `, found ${visibleText(use.found.join(", "))}`}
             {use.failures === undefined ? "" : `, ${use.failures} without a verdict`}
             {use.cost_nano_usd === undefined ? "" : `, cost $${use.cost_nano_usd / 1e9}`}

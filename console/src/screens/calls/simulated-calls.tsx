@@ -1,6 +1,6 @@
 // How many recorded calls a simulation has played again, from when to when, with the way to them.
 import { TimeText } from "../../components/time-text.tsx";
-import { wholeCount } from "../../format/count.ts";
+import { counted } from "../../format/count.ts";
 import { CallsLink } from "./calls-link.tsx";
 import { callsPath, throughLast } from "./calls-path.ts";
 
@@ -14,7 +14,7 @@ interface SimulatedCallsProps {
 }
 
 export function SimulatedCalls({ calls, from, to, terms }: SimulatedCallsProps) {
-  if (from === null || to === null) return <>{wholeCount(calls)} calls</>;
+  if (from === null || to === null) return <>{counted(calls, "call")}</>;
   return (
     <>
       <CallsLink calls={calls} to={callsPath(terms, throughLast(from, to))} word=" calls" /> from <TimeText at={from} />{" "}

@@ -7,7 +7,7 @@ import { ChartTable } from "../../charts/chart-table.tsx";
 import { Narrowed, useNarrowing } from "../../charts/narrowed.tsx";
 import { WholeUntil } from "../../components/whole-until.tsx";
 import { Problem } from "../../components/problem.tsx";
-import { wholeCount } from "../../format/count.ts";
+import { counted, wholeCount } from "../../format/count.ts";
 import { dayAndTime } from "../../format/time.ts";
 import { type Binding, useKeys } from "../../keyboard/keys.tsx";
 import { useZone } from "../../use-zone.ts";
@@ -51,7 +51,7 @@ function Totals({ histogram, range }: { readonly histogram: CallHistogram; reado
   const errors = histogram.data.reduce((sum, bucket) => sum + bucket.errors, 0);
   return (
     <>
-      {wholeCount(calls)} calls, {wholeCount(errors)} failed
+      {counted(calls, "call")}, {wholeCount(errors)} failed
       {histogram.looked_to !== null && `, counted back to ${dayAndTime(Date.parse(histogram.looked_to), zone)} only`}
       {range.toMs === null && `, as of ${dayAndTime(Date.parse(histogram.as_of), zone)}`}.
       {calls > 0 && " Drag over the bars to choose a range."}

@@ -1,6 +1,6 @@
 // What a cause of failed calls is called, and the filter of the list that finds these calls.
 import type { FailureCause } from "../../api/types.ts";
-import { wholeCount } from "../../format/count.ts";
+import { counted, wholeCount } from "../../format/count.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { termText } from "../calls/filter.ts";
 
@@ -66,7 +66,7 @@ export function causeWords(cause: FailureCause, allCalls: number): ToldCause {
   const { status, code, kind, calls } = cause;
   const told = kind === null ? null : KINDS[kind]!(cause);
   return {
-    count: `${wholeCount(calls)} of ${wholeCount(allCalls)} calls`,
+    count: `${wholeCount(calls)} of ${counted(allCalls, "call")}`,
     what: visibleText(told?.what ?? ofNobody(status)),
     code: code ?? String(status),
     terms: [code === null ? termText("status", String(status)) : termText("code", code), ...(told?.terms ?? [])],

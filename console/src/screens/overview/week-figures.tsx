@@ -2,7 +2,7 @@
 import type { ReactNode } from "react";
 import type { UsageTotals } from "../../api/types.ts";
 import { MoneyText } from "../../components/money-text.tsx";
-import { shortCount, wholeCount } from "../../format/count.ts";
+import { counted, shortCount, wholeCount } from "../../format/count.ts";
 import { nanoUsd, shortUsd } from "../../format/money.ts";
 import { duration } from "../../format/time.ts";
 import { ScopedLink } from "../../scope/scope-context.tsx";
@@ -28,7 +28,9 @@ export function WeekFigures({ today, before, range }: WeekFiguresProps) {
         name="Cost"
         link={link("/usage")}
         then={then(costOf)}
-        note={today.unpriced > 0 ? `without ${wholeCount(today.unpriced)} calls that have no price` : null}
+        note={
+          today.unpriced > 0 ? `without ${counted(today.unpriced, "call that has", "calls that have")} no price` : null
+        }
       >
         <MoneyText usd={today.cost_usd} />
       </Figure>

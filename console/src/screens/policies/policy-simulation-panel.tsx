@@ -7,7 +7,7 @@ import { ActionsAsCode } from "../../components/as-code.tsx";
 import { TableBox } from "../../components/table-box.tsx";
 import type { SimulationProps } from "../../configured/noun.ts";
 import { useSimulation } from "../../configured/use-simulation.ts";
-import { wholeCount } from "../../format/count.ts";
+import { counted, wholeCount } from "../../format/count.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { SimulatedCalls } from "../calls/simulated-calls.tsx";
 
@@ -61,8 +61,8 @@ function Result({ answer }: { readonly answer: PolicySimulation }) {
       </p>
       {denied !== null && allowed !== null && (
         <ul className="change-words">
-          <li>{wholeCount(denied.calls)} calls would be newly denied.</li>
-          <li>{wholeCount(allowed.calls)} calls would be newly allowed.</li>
+          <li>{counted(denied.calls, "call")} would be newly denied.</li>
+          <li>{counted(allowed.calls, "call")} would be newly allowed.</li>
         </ul>
       )}
       <TableBox label="Calls by verdict">

@@ -4,7 +4,7 @@ import { useRead } from "../../api/use-api.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { TableBox } from "../../components/table-box.tsx";
 import { TimeText } from "../../components/time-text.tsx";
-import { wholeCount } from "../../format/count.ts";
+import { counted, wholeCount } from "../../format/count.ts";
 import { duration } from "../../format/time.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
@@ -19,7 +19,7 @@ interface ProviderStateProps {
   readonly counted: CountedTime;
 }
 
-export function ProviderState({ provider, counted }: ProviderStateProps) {
+export function ProviderState({ provider, counted: since }: ProviderStateProps) {
   const scope = useScope();
   return (
     <>
@@ -29,10 +29,10 @@ export function ProviderState({ provider, counted }: ProviderStateProps) {
           <dd>
             {wholeCount(provider.attempts)}
             <small>
-              since <TimeText at={counted.from} />, with retries and fallbacks
+              since <TimeText at={since.from} />, with retries and fallbacks
             </small>
             <small>
-              <ScopedLink to={providerCalls(provider, counted)}>Calls that it served</ScopedLink>
+              <ScopedLink to={providerCalls(provider, since)}>Calls that it served</ScopedLink>
             </small>
           </dd>
         </div>
@@ -67,7 +67,7 @@ export function ProviderState({ provider, counted }: ProviderStateProps) {
               <ul className="near">
                 {provider.codes.map(({ code, attempts: count }) => (
                   <li key={code}>
-                    {code} <small>{count === 1 ? "1 attempt" : `${wholeCount(count)} attempts`}</small>
+                    {code} <small>{counted(count, "attempt")}</small>
                   </li>
                 ))}
               </ul>

@@ -41,7 +41,8 @@ function Comparison({
   return (
     <>
       <p className="hint">
-        The newest {wholeCount(pairs)} calls with a copy, from <TimeText at={from} /> to <TimeText at={to} />.
+        {pairs === 1 ? "The newest call" : `The newest ${wholeCount(pairs)} calls`} with a copy, from{" "}
+        <TimeText at={from} /> to <TimeText at={to} />.
       </p>
       <TableBox label="Calls and their copies">
         <table>
@@ -82,7 +83,7 @@ const SHOWN_EXAMPLES = 5;
 type ComparedCalls = RouteComparison["calls"];
 type Percentiles = ComparedCalls["total_ms"];
 const percentiles = ({ p50, p95 }: Percentiles, unit: string): string =>
-  p50 === null || p95 === null ? "–" : `${wholeCount(p50)}${unit}, 95 % within ${wholeCount(p95)}${unit}`;
+  p50 === null || p95 === null ? "–" : `p50 ${wholeCount(p50)}${unit}, p95 ${wholeCount(p95)}${unit}`;
 
 const counts = (counted: Readonly<Record<string, number>>): string =>
   Object.entries(counted)
@@ -98,7 +99,7 @@ const ROWS: readonly (readonly [title: string, of: (side: ComparedCalls) => Reac
   ["Calls without a price", (side) => wholeCount(side.unpriced)],
   ["Prompt tokens", (side) => wholeCount(side.prompt_tokens)],
   ["Completion tokens", (side) => wholeCount(side.completion_tokens)],
-  ["Length of half of the answers", (side) => percentiles(side.completion_tokens_each, " tokens")],
-  ["First content of half of the answers", (side) => percentiles(side.first_content_ms, " ms")],
-  ["End of half of the answers", (side) => percentiles(side.total_ms, " ms")],
+  ["Completion tokens of an answer", (side) => percentiles(side.completion_tokens_each, "")],
+  ["Time to the first content", (side) => percentiles(side.first_content_ms, " ms")],
+  ["Time to the end of the answer", (side) => percentiles(side.total_ms, " ms")],
 ];

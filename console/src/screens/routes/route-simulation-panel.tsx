@@ -9,7 +9,7 @@ import { TableBox } from "../../components/table-box.tsx";
 import type { SimulationProps } from "../../configured/noun.ts";
 import { useSimulation } from "../../configured/use-simulation.ts";
 import { withValue } from "../../configured/yaml-text.ts";
-import { wholeCount } from "../../format/count.ts";
+import { counted, wholeCount } from "../../format/count.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { SimulatedCalls } from "../calls/simulated-calls.tsx";
 import { termText } from "../calls/filter.ts";
@@ -77,7 +77,7 @@ export function RouteSimulationPanel({ fields, edit, isReadOnly, path, isChanged
                   type="button"
                   onClick={() => edit((yaml) => withValue(yaml, ["tests"], answer.suggested_tests))}
                 >
-                  Take {answer.suggested_tests.length} tests made of these calls
+                  Take {counted(answer.suggested_tests.length, "test")} made of these calls
                 </button>
               </p>
             )}
@@ -126,6 +126,12 @@ function Result({ answer }: { readonly answer: RouteSimulation }) {
           <Targets now={now} proposed={proposed} />
           <Figures now={now} proposed={proposed} />
           <Refusals outcome={shown} />
+          {shown.unjudged > 0 && (
+            <p className="hint">
+              {counted(shown.unjudged, "call meets a condition that reads", "calls meet conditions that read")} headers
+              or the client's address, which records do not keep. They count as not sent.
+            </p>
+          )}
         </>
       )}
       {leftOut.length > 0 && (

@@ -12,7 +12,7 @@ import { Problem } from "../../components/problem.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { WholeUntil } from "../../components/whole-until.tsx";
 import { CONSOLE_PATH } from "../../console-path.ts";
-import { wholeCount } from "../../format/count.ts";
+import { counted, wholeCount } from "../../format/count.ts";
 import { duration } from "../../format/time.ts";
 import { useZone } from "../../use-zone.ts";
 import { adminPath } from "../../scope/scope.ts";
@@ -123,7 +123,9 @@ function Totals({ totals, range }: { readonly totals: UsageTotals; readonly rang
         <dt>Cost</dt>
         <dd>
           <MoneyText usd={totals.cost_usd} />
-          {totals.unpriced > 0 && <small>without {wholeCount(totals.unpriced)} calls that have no price</small>}
+          {totals.unpriced > 0 && (
+            <small>without {counted(totals.unpriced, "call that has", "calls that have")} no price</small>
+          )}
         </dd>
       </div>
       <div>
@@ -139,7 +141,7 @@ function Totals({ totals, range }: { readonly totals: UsageTotals; readonly rang
         <dt>Tokens in and out</dt>
         <dd>
           {wholeCount(totals.prompt_tokens)} → {wholeCount(totals.completion_tokens)}
-          {totals.estimated > 0 && <small>~ of {wholeCount(totals.estimated)} calls estimated</small>}
+          {totals.estimated > 0 && <small>~ of {counted(totals.estimated, "call")} estimated</small>}
         </dd>
       </div>
       <div>

@@ -89,6 +89,10 @@ const outcome = z
     }),
     cost_usd: z.string(),
     unpriced: count.meta({ description: "Answered calls whose cost is not known." }),
+    unjudged: count.meta({
+      description:
+        "Calls on which a condition of the route was asked that reads headers or the client's address, which records do not keep. They are simulated as if neither had been sent.",
+    }),
     first_content_ms: percentiles,
     total_ms: percentiles,
   })
@@ -270,6 +274,7 @@ function shownOutcome(sums: SimulatedOutcome, answersOf: (target: string) => num
     })),
     cost_usd: usd(sums.costNanoUsd),
     unpriced: sums.unpriced,
+    unjudged: sums.unjudged,
     first_content_ms: shownPercentiles(sums.firstContentMs),
     total_ms: shownPercentiles(sums.totalMs),
   };

@@ -1,5 +1,6 @@
 // What needs somebody in a tenant or project: budgets that are about to be reached, limits that refuse many calls,
 // providers and routes that fail, access tokens that expire, models without a price.
+import { counted } from "../../../core/text/counted.ts";
 import { z } from "zod";
 import { scopeOf, type TenantOrProject } from "../../../auth/grants.ts";
 import { type Role, roleAtLeast } from "../../../core/identity.ts";
@@ -129,7 +130,7 @@ async function refusals(
         {
           kind: kind === "budget" ? "budget" : "limit",
           subject: id,
-          text: `The ${kind} ${JSON.stringify(name)} refused ${refused} of ${totals.calls} calls lately.${sentenceOf("They were calls of", named)}`,
+          text: `The ${kind} ${JSON.stringify(name)} refused ${refused} of ${counted(totals.calls, "call")} lately.${sentenceOf("They were calls of", named)}`,
           atMs: null,
         },
       ];
@@ -163,7 +164,7 @@ async function routes({ calls }: World, at: TenantOrProject, nowMs: number): Pro
             {
               kind: "route",
               subject: route,
-              text: `${failures.calls} of ${row.sums.calls} calls of the route ${JSON.stringify(route)} failed lately.`,
+              text: `${failures.calls} of ${counted(row.sums.calls, "call")} of the route ${JSON.stringify(route)} failed lately.`,
               atMs: null,
             },
           ]
@@ -186,7 +187,7 @@ async function prices({ calls }: World, at: TenantOrProject, nowMs: number): Pro
           {
             kind: "price",
             subject: `${provider ?? ""}:${model ?? ""}`,
-            text: `${sums.unpriced} calls of the last day have no cost, because no price of ${provider ?? ""}:${model ?? ""} is known.`,
+            text: `${counted(sums.unpriced, "call of the last day has", "calls of the last day have")} no cost, because no price of ${provider ?? ""}:${model ?? ""} is known.`,
             atMs: null,
           },
         ],
