@@ -213,7 +213,7 @@ describe.each(GENERATIONS)("[d16.3] a client of version %s", (_version, open) =>
       });
       // arguments are checked before the server is asked
       const wrong = await client.call("numbers__sum", { a: "two", b: 3 });
-      expect(wrong.isError).toBe(true);
+      expect(wrong).toMatchObject({ isError: true, _meta: { "dragoman/error_code": "invalid_request" } });
       expect(textOf(wrong)).toContain("do not match the tool's schema");
     }));
 
@@ -449,6 +449,8 @@ describe("[d16.3] who may use what", () => {
     const authorization = `Bearer ${gateway.firstToken!}`;
     const none = await post({});
     expect([none.status, none.headers.get("www-authenticate")]).toEqual([401, 'Bearer realm="dragoman"']);
+    // it would name no record
+    expect([none.headers.has("x-request-id"), none.headers.has("x-gateway-trace-id")]).toEqual([true, false]);
     expect(((await none.json()) as any).error.code).toBe("missing_token");
     expect((await post({ authorization: "Bearer sk-wrong" })).status).toBe(401);
     const foreign = await post({ authorization, origin: "https://evil.example" });
@@ -514,5 +516,6 @@ describe("[d16.3] bad input", () => {
   test("other methods of HTTP name those that are taken", async () => {
     const response = await send("", "PUT");
     expect([response.status, response.headers.get("allow")]).toEqual([405, "POST, GET"]);
+    expect(response.headers.has("x-gateway-trace-id")).toBe(false);
   });
 });

@@ -62,7 +62,7 @@ function mcp(limits: StubOptions["limits"] = {}, run: (called: Called) => Promis
 
 async function approvedCall({ body }: Called): Promise<JsonObject> {
   return body["approved"] === true
-    ? { result: { content: [{ type: "text", text: "the door is open" }] } }
+    ? { result: { content: [{ type: "text", text: "the door is open" }] }, code: null }
     : { needs_approval: { server_label: "office", tool: "open_door" } };
 }
 

@@ -122,7 +122,7 @@ async function callServer(
   { spanId, call, results, write }: Pick<ToolRunning, "spanId" | "call" | "results" | "write">,
 ): Promise<Ended> {
   const { args, fault } = call.context.argumentChecks.check(toolCall.function.arguments, tool.inputSchema);
-  if (args === null) return failed(fault);
+  if (args === null) return { ...failed(fault), code: "invalid_request" };
   let result: ToolResult;
   try {
     result = await call.clock.waiting(

@@ -157,7 +157,7 @@ type Ran = { readonly result: CallToolResult } | Extract<ToolCallAnswer, { reado
 
 /** Returns the result, or which tool needs approval. Throws for what is an error of the protocol. */
 async function ran(
-  { params: { name, arguments: args = {}, _meta: meta }, approved, canAsk }: AskedCall,
+  { params: { name, arguments: args = {}, _meta: sent }, approved, canAsk }: AskedCall,
   signal: AbortSignal,
   serving: Serving,
 ): Promise<Ran> {
@@ -176,11 +176,14 @@ async function ran(
     const { code, message } = asGatewayError(thrown);
     return { result: failedCall({ code, message }, {}, serving) };
   }
-  const response = await callTool(asked, { token, meta, signal }, serving);
+  const response = await callTool(asked, { token, meta: sent, signal }, serving);
   const told = { [TRACE_ID]: response.headers.get(TRACE_HEADER) };
   const body = (await response.json()) as ToolCallAnswer | { readonly error: JsonObject };
   if ("error" in body) return { result: failedCall(body.error, told, serving) };
-  return "result" in body ? { result: { ...strictResult(body.result, serving.library), _meta: told } } : body;
+  if (!("result" in body)) return body;
+  const { result, code } = body;
+  const meta = code === null ? told : { ...told, [ERROR_CODE]: code };
+  return { result: { ...strictResult(result, serving.library), _meta: meta } };
 }
 
 /** Headers of the client that concern the call. The others concern the protocol. */

@@ -9,14 +9,14 @@ import { registeredTools } from "../../engine/tools/registered-tools.ts";
 import { type OfferedTool, runTool } from "../../engine/tools/run-tool.ts";
 import { type RunningSession, ToolRuns } from "../../engine/tools/tool-runs.ts";
 import type { ChatRequest } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
+import { type ErrorCode, GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { TOOL_CALL_FORM, type ToolCallMemo } from "./parse-tool-call.ts";
 import { clientResult, resultForClient } from "./tool-result.ts";
 
-/** The answer: a result as the protocol has it, or the tool that a person has to approve first. */
+/** The answer: a result as the protocol has it, with the code of what failed other than in the tool itself; or the tool that a person has to approve first. */
 export type ToolCallAnswer =
-  | { readonly result: JsonObject }
+  | { readonly result: JsonObject; readonly code: ErrorCode | null }
   | { readonly needs_approval: { readonly server_label: string; readonly tool: string } };
 
 export const TOOL_CALL: Operation = {
@@ -47,11 +47,11 @@ export const TOOL_CALL: Operation = {
     }
     await call.meter.admitWithoutTarget();
     await call.lifetime.admitted();
-    return sent({ result: await ran(offered, request, call) }, call);
+    return sent(await ran(offered, request, call), call);
   },
 };
 
-async function ran(offered: OfferedTool, request: ChatRequest, call: Call): Promise<JsonObject> {
+async function ran(offered: OfferedTool, request: ChatRequest, call: Call): Promise<ToolCallAnswer> {
   const { messages } = call.policies?.input(request, null) ?? request;
   const results = { bytes: 0 };
   const session: RunningSession = {
@@ -70,9 +70,9 @@ async function ran(offered: OfferedTool, request: ChatRequest, call: Call): Prom
       }),
   };
   const [outcome] = await new ToolRuns(session, call).run(messages[0]!.tool_calls!, 1, () => {});
-  const { shown, isError } = outcome!;
+  const { shown, isError, code } = outcome!;
   call.content?.answered({ choices: [{ index: 0, message: { role: "assistant", content: JSON.stringify(shown) } }] });
-  return clientResult(shown, isError);
+  return { result: clientResult(shown, isError), code };
 }
 
 function sent(answer: ToolCallAnswer, call: Call): Response {
