@@ -374,14 +374,15 @@ function serveMcp(
       for (const [name, value] of Object.entries(headersOf(c))) response.headers.set(name, value);
       return response;
     };
-    for (const each of [path, `${path}/`]) app.use(each, withoutTraceId).all(each, answer);
+    for (const each of [path, `${path}/`]) {
+      // a message may be no call at all, and the id of a call is known only after the head: results have it as `_meta`
+      app.use(each, async (c, next) => {
+        await next();
+        c.res.headers.delete("x-gateway-trace-id");
+      });
+      app.all(each, answer);
+    }
   }
-}
-
-/** A message may be no call at all, and the id of a call is known only after the head: results have it as `_meta`. */
-async function withoutTraceId(c: Context<AppEnv>, next: () => Promise<void>): Promise<void> {
-  await next();
-  c.res.headers.delete("x-gateway-trace-id");
 }
 
 /** What is kept of responses: `GET` and `DELETE /responses/{id}`, and the lists of their input (promise 12.8). */

@@ -125,7 +125,11 @@ describe("[d16.1] `when` of a target", () => {
       code: "target_not_eligible",
       message: "This target is passed over: `when` is false.",
     });
+    expect(answer.targets[0].why).toBe("One of 2 targets of route r, which this call passes over: `when` is false.");
     expect(answer.targets[1].passed_over).toBeUndefined();
+    expect(answer.targets[1].why).toBe("The only one of 2 targets of route r that is for this call.");
+    const { answer: among } = await asked(gatewayOf([GOLD, "up1:m", "up2:m"]), {}, { "x-gateway-explain": "true" });
+    expect(among.targets[2].why).toStartWith("One of the 2 of 3 targets of route r that are for this call, chosen by");
   });
 
   test("does not keep a call that fails elsewhere waiting for it, nor makes it the last resort", async () => {

@@ -9,6 +9,7 @@ import type { Principal } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Policy, Guard } from "../../core/configured/policy.ts";
 import { DIRECT_ROUTE } from "../../core/configured/route.ts";
+import { counted } from "../../core/text/counted.ts";
 import { targetName } from "../../core/target.ts";
 import { answerHeaders } from "../answer/answer-frame.ts";
 import { cacheUseAt } from "../cache/cache-use.ts";
@@ -170,7 +171,7 @@ function plannedAt(
 }
 
 function reasonFor(
-  { route, target: { order, weight }, share }: RouteCandidate,
+  { route, target: { order, weight }, share, passedOver: why }: RouteCandidate,
   { label, strategy, candidates }: RouteStage,
   place: number,
 ): string {
@@ -179,9 +180,14 @@ function reasonFor(
   const before =
     (place === 0 ? "" : "Attempted if all targets before it have failed. ") +
     (share === null ? "" : `The call is in its share of ${share} %. `);
-  return candidates.length === 1
-    ? `${before}The only target of ${label}.`
-    : `${before}One of ${candidates.length} targets of ${label}, chosen by ${strategy}: order ${order}, weight ${weight}.`;
+  const all = candidates.length;
+  if (why !== null) return `One of ${counted(all, "target")} of ${label}, which this call passes over: ${why}.`;
+  const left = candidates.filter((one) => one.passedOver === null).length;
+  if (all === 1) return `${before}The only target of ${label}.`;
+  if (left === 1) return `${before}The only one of ${all} targets of ${label} that is for this call.`;
+  const among =
+    left === all ? `${all} targets of ${label}` : `the ${left} of ${all} targets of ${label} that are for this call`;
+  return `${before}One of ${among}, chosen by ${strategy}: order ${order}, weight ${weight}.`;
 }
 
 async function explanation(
