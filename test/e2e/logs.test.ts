@@ -221,7 +221,7 @@ describe("dragoman logs", () => {
       ).length,
     ).toBeGreaterThan(1);
     const { stdout } = await cli(owner, "logs", "--most", "1");
-    expect(stdout.split("\n")[0]).toMatch(/^AT +TRACE ID +PROJECT/);
+    expect(stdout.split("\n")[0]).toMatch(/^AT +TRACE ID +PROJECT.* COPY OF$/);
     expect(stdout).toContain(traceId);
     expect((await cli(owner, "logs", "--filter", "colour=red")).stderr).toContain("400");
     for (const [format, first] of [

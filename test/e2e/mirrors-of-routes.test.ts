@@ -191,6 +191,7 @@ describe("[d16.1] a mirror", () => {
     expect([table.code, table.stderr]).toEqual([0, ""]);
     expect(table.stdout).toMatch(/^targets +2 sandbox:echo +2 other:costs$/m);
     expect(table.stdout).toMatch(/^finish reasons +2 stop +2 length$/m);
+    expect(table.stdout).toMatch(/^time to the first content in ms: p50, p95 /m);
     const { data } = await read("/projects/default/usage?group_by=route&route=costs");
     expect(data).toHaveLength(1);
     expect(data[0]).toMatchObject({ group: { route: "costs" }, calls: 2 });

@@ -1,5 +1,8 @@
 // Routes and policies are changed safely: tests block a change that breaks them, a version says who, when and why, going
 // back publishes again, and drafts are kept for each person. Both databases.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import { attemptOf, rowOf } from "../contract/call-records.ts";
@@ -169,6 +172,28 @@ for (const kind of kinds)
       const tests = fresh.body.suggested_tests;
       const { status } = await send("PATCH", `${ROUTES}/chat?dry_run=true`, { tests }, "acme.owner");
       expect(status).toBe(200);
+    });
+
+    test("a route of the configuration file has no versions, which reading them says", async () => {
+      const folder = mkdtempSync(join(tmpdir(), "dragoman-file-routes-"));
+      const file = join(folder, "dragoman.json");
+      writeFileSync(file, JSON.stringify({ routes: { filed: { targets: ["sandbox:echo"] } } }));
+      const filed = await openAdminWorld({ kind, file });
+      try {
+        const read = (path: string) => filed.send("acme.viewer", "GET", `${ROUTES}/${path}`);
+        const { status, body } = await read("filed/versions");
+        expect([status, body.origin, body.data]).toEqual([200, "file", []]);
+        expect((await read("nothing/versions")).status).toBe(404);
+        expect((await read("filed/compare")).body).toMatchObject({ route: "filed", pairs: 0 });
+        const unknown = await read("nothing/compare");
+        expect([unknown.status, unknown.body.error.message]).toEqual([
+          404,
+          expect.stringMatching(/^There is no route nothing/),
+        ]);
+      } finally {
+        await filed.close();
+        rmSync(folder, { recursive: true });
+      }
     });
 
     test("versions say who, when, why, what and which calls; going back publishes a new version", async () => {

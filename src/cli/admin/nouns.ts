@@ -15,6 +15,7 @@ export const CALL_COLUMNS = {
   COMPLETION: "completion_tokens",
   USD: "cost_usd",
   MS: "total_ms",
+  "COPY OF": "mirror_of",
 } as const;
 
 export type Verb = "list" | "get" | "create" | "update" | "replace" | "set" | "delete";

@@ -114,6 +114,8 @@ export async function versions(
     `${pathOf(noun, name, flags)}/versions`,
   )) as JsonObject;
   if (flags.json === true) return printJson(answer);
+  if (answer["origin"] === "file")
+    return printLine(`${name} stands in the configuration file, of which the gateway keeps no versions.`);
   printTable(
     ["VERSION", "AT", "BY", "CHANGE", "CALLS", "ERRORS", "NOTE"],
     listOf(answer["data"]).map((row) => {

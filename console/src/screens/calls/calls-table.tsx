@@ -119,6 +119,7 @@ function Row({ call, index, isOpen, isNarrow, showsProject, href, tokenNames, op
       <td>
         <span className="cut">{visibleText(call.route ?? "–")}</span>
         {call.operation !== "chat.completions" && <span className="badge">{call.operation}</span>}
+        {call.mirror_of !== null && <span className="badge">copy</span>}
       </td>
       <td>
         <ServedBy call={call} />

@@ -10,7 +10,7 @@ import type { Version } from "../../../store/records.ts";
 import type { Reader } from "../../../store/reader.ts";
 import type { Writer } from "../../../store/writer.ts";
 import { resourceAnswer } from "./configured-shapes.ts";
-import { type ConfiguredContext, requireResource } from "./configured-resources.ts";
+import { type ConfiguredContext, findByIdOrName, fromFile, requireResource } from "./configured-resources.ts";
 import { requireValid } from "./desired-document.ts";
 import { change, shownChange, shownHead, versionHead } from "./history.ts";
 import { type AdminCall, type AdminOperation, type Answer, PLACES, reading, writing } from "../operation.ts";
@@ -29,6 +29,9 @@ const calls = orNull(
 );
 const versions = z
   .strictObject({
+    origin: z.enum(["file", "store"]).meta({
+      description: "`file`: it stands in the configuration file, of which no versions are kept here.",
+    }),
     data: z.array(z.strictObject({ ...versionHead, change, calls }).meta({ id: "ObjectVersion" })),
     as_of: z.string(),
   })
@@ -53,17 +56,25 @@ export function objectVersionOperations(
           summary: `List the versions of a ${word} with what each of them changed`,
           answer: versions,
           run: async (call, store) => {
+            const asOf = new Date(call.nowMs).toISOString();
+            const key = call.params["id"]!;
+            if (
+              (await findByIdOrName(store, kind, call.place!, key)) === null &&
+              fromFile(call, kind, key, context) !== undefined
+            )
+              return { body: { origin: "file", data: [], as_of: asOf } };
             const { id, name } = await requireResource(call, store, kind, context);
             const found = await store.listObjectVersions(id, call.place!, MOST_VERSIONS);
             const counted = noun === "routes" && reads !== null ? await callsOf(found, name!, call, reads) : [];
             return {
               body: {
+                origin: "store",
                 data: found.map((version, index) => ({
                   ...shownHead(version),
                   change: shownChange(version.changes[0]!),
                   calls: counted[index] ?? null,
                 })),
-                as_of: new Date(call.nowMs).toISOString(),
+                as_of: asOf,
               },
             };
           },

@@ -1,5 +1,7 @@
 // `GET .../routes/{id}/compare`: the calls of a route that were copied to its mirror beside their copies: cost, times,
 // errors, finish reasons and length. It reads the newest pairs that are recorded, a bounded number of them.
+import { nothingThere, placeText } from "../../../auth/grants.ts";
+import { routesFor } from "../../../routing/resolve-route.ts";
 import { z } from "zod";
 import { usd } from "../../../accounting/price.ts";
 import type { JsonObject } from "../../../core/json.ts";
@@ -81,7 +83,11 @@ export function routeComparisonOperations(
           ...(fromMs !== undefined && { fromMs }),
           ...(toMs !== undefined && { toMs }),
         };
-        return { body: shownComparison(route, await pairsOf(reads, route, scope)) };
+        const pairs = await pairsOf(reads, route, scope);
+        // a route that was removed still has its calls
+        if (pairs.length === 0 && !routesFor(call.snapshot, call.place!).has(route))
+          throw nothingThere(`route ${route} in the ${placeText(call.place!)}`);
+        return { body: shownComparison(route, pairs) };
       },
     });
   });
