@@ -18,10 +18,14 @@ const DAY_MS = 86_400_000;
 /** Of calls that no provider was asked for, such as those that a policy refused. */
 const NO_PROVIDER = "Dragoman";
 
-/** The time of the report, whose first and last day may not be whole. In milliseconds since 1970; the end is exclusive. */
+/**
+ * The time that was asked for, whose first and last day may not be whole. In milliseconds since 1970; the end is
+ * exclusive, and `null` where the report has no such bound. A day that is not over yet has the end that it will have: the
+ * specification wants the bounds of the period in which charges are made, and not the moment at which they were read.
+ */
 export interface FocusPeriod {
   readonly fromMs: number | null;
-  readonly toMs: number;
+  readonly toMs: number | null;
 }
 
 interface Facts {
@@ -96,7 +100,7 @@ export function focusLines(rows: readonly UsageRow[], period: FocusPeriod): stri
         model: model ?? "",
         route: route ?? "",
         startMs: Math.max(dayMs, period.fromMs ?? dayMs),
-        endMs: Math.min(dayMs + DAY_MS, period.toMs),
+        endMs: Math.min(dayMs + DAY_MS, period.toMs ?? dayMs + DAY_MS),
         sums,
       };
       return csvLine(Object.values(COLUMNS).map((cellOf) => cellOf(facts)));

@@ -291,6 +291,14 @@ describe("GET .../usage?format=focus", () => {
     expect(JSON.parse(all[0]!["Tags"]!)).toHaveProperty("project");
   });
 
+  test("[d16.6] a day that is not over has the end that it will have", async () => {
+    const today = (await exported("acme.viewer", "/tenants/acme/usage?format=focus")).filter(
+      (row) => row["ChargePeriodStart"] === "2026-06-15T00:00:00Z",
+    );
+    expect(today.length).toBeGreaterThan(0);
+    for (const row of today) expect(row["ChargePeriodEnd"]).toBe("2026-06-16T00:00:00Z");
+  });
+
   test("[d16.6] has the parts of days that lie within the time, and no row of another tenant", async () => {
     const from = new Date(DAY + HOUR_MS / 2).toISOString();
     const to = new Date(DAY + DAY_MS).toISOString();

@@ -116,8 +116,8 @@ function focusText(
     );
   const rows = (page: PageRequest): Promise<DatedUsage> =>
     read(page, { ...scope, by: FOCUS_DIMENSIONS, order: "group", zone: "UTC" });
-  return pagedText<UsageRow, DatedUsage>(pageOf(query), rows, ({ asOfMs }) => {
-    const period = { fromMs: scope.fromMs ?? null, toMs: Math.min(scope.toMs ?? asOfMs, asOfMs) };
+  return pagedText<UsageRow, DatedUsage>(pageOf(query), rows, () => {
+    const period = { fromMs: scope.fromMs ?? null, toMs: scope.toMs ?? null };
     return {
       contentType: "text/csv; charset=utf-8",
       head: FOCUS_HEADER,
