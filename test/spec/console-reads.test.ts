@@ -338,6 +338,72 @@ test("[d9.9] a limit that refuses many calls needs somebody, with the routes of 
   expect(body.data.filter(({ kind }: any) => kind === "limit")).toEqual([]);
 });
 
+test("[d16.4] a guard whose service gives no verdict needs somebody, in its own project and its tenant", async () => {
+  const guard = { on: "both", action: "mask", service: { type: "request", url: "https://judge.example/" } };
+  const made = new Map<string, string>();
+  await world.store.change(LOCAL_ACTOR, async (writer) => {
+    for (const [name, more] of [
+      ["down", {}],
+      ["open", { on_error: "allow" }],
+      ["fine", {}],
+    ] as const) {
+      const place = { kind: "policy", tenantId: "acme", projectId: "site", name } as const;
+      const { id } = await writer.createResource({ ...place, document: { guard: { ...guard, ...more } } });
+      made.set(name, id);
+    }
+  });
+  const [down, open, fine] = ["down", "open", "fine"].map((name) => made.get(name)!);
+  await world.source.reload();
+  const use = (policy: string, failures: number) => ({
+    policy,
+    type: "request" as const,
+    place: "input" as const,
+    requests: 1,
+    characters: 5,
+    waitedMs: 1,
+    slowestMs: 1,
+    found: [],
+    failures,
+    costNanoUsd: null,
+  });
+  await world.calls.ingest(
+    Array.from({ length: 6 }, (_, index) =>
+      rowOf({
+        startedAtMs: RECENT + 500 + index,
+        projectId: "site",
+        guardServices: [use("down", 1), ...(index === 0 ? [] : [use("open", 2)]), use("fine", index === 0 ? 1 : 0)],
+      }),
+    ),
+  );
+  const guards = async (path: string, as: string) =>
+    (await get(`${path}/attention`, as)).body.data.filter(({ kind }: any) => kind === "guard");
+  for (const [path, as] of [
+    ["/projects/site", "acme.site.viewer"],
+    ["/tenants/acme", "acme.viewer"],
+  ] as const) {
+    const told = await guards(path, as);
+    expect(told).toEqual(
+      expect.arrayContaining([
+        {
+          kind: "guard",
+          subject: down,
+          text: 'The service of the guard "down" gave no verdict in 6 calls lately. What it should have judged was refused.',
+          at: null,
+        },
+        {
+          kind: "guard",
+          subject: open,
+          text: 'The service of the guard "open" gave no verdict in 5 calls lately. What it should have judged passed unchecked.',
+          at: null,
+        },
+      ]),
+    );
+    // one failure among many calls is none
+    expect(told.map(({ subject }: any) => subject)).not.toContain(fine);
+  }
+  expect(await guards("/projects/app", "acme.app.viewer")).toEqual([]);
+});
+
 test("[d14.1] tokens are listed with the time of their last call", async () => {
   const ofSite = [...world.source.current().tokens.values()]
     .filter(({ kind, projectId }) => kind === "project" && projectId === "site")

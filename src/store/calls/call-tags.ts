@@ -1,5 +1,5 @@
 // Look-up keys that are lists, or that most calls do not have: metadata, the client's own ids, tools, policies with
-// findings, limits that refused, the providers' ids of attempts that did not answer, the
+// findings, guards whose service gave no verdict, limits that refused, the providers' ids of attempts that did not answer, the
 // route whose mirror got a copy, and of the copy also the call that it is a copy of. Each is a row of `call_tag`, which costs only the calls that have it.
 import { isRawNumber, type JsonObject } from "../../core/json.ts";
 import type { CallRecord } from "../../core/record/record.ts";
@@ -11,6 +11,7 @@ export const TAG_KINDS = [
   "otel",
   "tool",
   "policy",
+  "guard_failed",
   "limit",
   "attempt",
   "mirrored",
@@ -39,6 +40,7 @@ export function tagsOf(record: Partial<CallRecord>): readonly string[] {
     otelTraceId = null,
     tools = [],
     policies = [],
+    guardServices = [],
     limits = [],
     attempts = [],
     providerRequestId = null,
@@ -54,6 +56,7 @@ export function tagsOf(record: Partial<CallRecord>): readonly string[] {
     otelTraceId === null &&
     tools.length === 0 &&
     policies.length === 0 &&
+    guardServices.length === 0 &&
     others.length === 0 &&
     mirrorOf === null &&
     mirror === null &&
@@ -65,6 +68,7 @@ export function tagsOf(record: Partial<CallRecord>): readonly string[] {
   if (otelTraceId !== null) tags.add(tagOf("otel", otelTraceId));
   if (metadata !== null) addMetadata(metadata, tags);
   for (const { name } of policies) tags.add(tagOf("policy", name));
+  for (const { policy, failures } of guardServices) if (failures > 0) tags.add(tagOf("guard_failed", policy));
   for (const outcome of limits) if (isRefusal(outcome)) tags.add(tagOf("limit", outcome.id));
   for (const { server, tool } of tools) tags.add(tagOf("tool", server)).add(tagOf("tool", `${server}/${tool}`));
   for (const { requestId } of others) tags.add(tagOf("attempt", requestId!));

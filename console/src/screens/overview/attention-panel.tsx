@@ -38,8 +38,8 @@ function Matters({ scope, everyMs }: { readonly scope: Scope; readonly everyMs: 
           Nothing
         </span>{" "}
         <span className="hint">
-          No budget will be used up before it resets, no limit refuses many calls, no provider and no route fails often,
-          no access token expires soon, and every model that was called has a price.
+          No budget will be used up before it resets, no limit refuses many calls, no provider, no route and no guard
+          service fails often, no access token expires soon, and every model that was called has a price.
         </span>
       </p>
     );
@@ -79,6 +79,7 @@ const LINKS: Readonly<Record<Attention["kind"], (subject: string) => string>> = 
   limit: (id) => `/limits/${encodeURIComponent(id)}`,
   provider: (id) => `/providers/${encodeURIComponent(id)}`,
   route: (name) => callsPath([termText("route", name), "outcome:failed"]),
+  guard: (id) => `/policies/${encodeURIComponent(id)}`,
   token: (id) => `/tokens/${encodeURIComponent(id)}`,
   price: () => "/prices",
 };

@@ -1,10 +1,12 @@
 // What needs somebody in a tenant or project: budgets that are about to be reached, limits that refuse many calls,
-// providers and routes that fail, access tokens that expire, models without a price.
+// providers and routes that fail, guard services that give no verdicts, access tokens that expire, models without a price.
 import { counted } from "../../../core/text/counted.ts";
 import { z } from "zod";
 import { scopeOf, type TenantOrProject } from "../../../auth/grants.ts";
 import { type Role, roleAtLeast } from "../../../core/identity.ts";
 import type { JsonObject } from "../../../core/json.ts";
+import type { Configured } from "../../../core/configured/configured.ts";
+import type { PolicyDocument } from "../../../policies/policy-settings.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
 import type { Reader } from "../../../store/reader.ts";
 import { type LimitWorld, rulesAt, statesOf } from "./limit-states.ts";
@@ -15,7 +17,7 @@ import { failuresOf, type HealthWorld, isFailing, providersAt, recentFrom, type 
 import { type AdminCalls, keptCalls } from "../report-reads.ts";
 import { iso, time } from "../schemas.ts";
 
-const KINDS = ["budget", "limit", "provider", "route", "token", "price"] as const;
+const KINDS = ["budget", "limit", "provider", "route", "guard", "token", "price"] as const;
 const answer = z
   .strictObject({
     data: z
@@ -25,7 +27,7 @@ const answer = z
             kind: z.enum(KINDS),
             subject: z.string().meta({
               description:
-                "The id of the budget, limit or token, the name of the provider or route, or `<provider>:<model>`.",
+                "The id of the budget, limit, token or policy with the guard, the name of the provider or route, or `<provider>:<model>`.",
             }),
             text: z.string(),
             at: time.nullable().meta({ description: "When it happens; null if it happens now." }),
@@ -174,6 +176,52 @@ async function routes({ calls }: World, at: TenantOrProject, nowMs: number): Pro
   return found.flat();
 }
 
+/**
+ * Guards whose service gives no verdict, because it fails or because its breaker is open. A few failures, or a notable
+ * share of all calls, are enough: what passes unchecked, or is refused without a reason, is never usual.
+ */
+async function guards(
+  { calls }: World,
+  snapshot: Snapshot,
+  at: TenantOrProject,
+  nowMs: number,
+): Promise<readonly Matter[]> {
+  // the set was compiled from documents of this type
+  const all = snapshot.policies.sourcesOf(at.tenantId) as readonly Configured<PolicyDocument>[];
+  const asking = all.filter(
+    ({ projectId, document }) =>
+      document.guard?.service !== undefined &&
+      (at.projectId === null || projectId === null || projectId === at.projectId),
+  );
+  if (asking.length === 0) return [];
+  const fromMs = recentFrom(nowMs);
+  const { totals } = await calls.usage({ limit: 1 }, { ...scopeOf(at), fromMs, by: [], order: "group" });
+  const found = await Promise.all(
+    asking.slice(0, MOST_RULES).map(async ({ id, name: known, document }): Promise<readonly Matter[]> => {
+      const name = known ?? document.name ?? id;
+      const filter = { ...scopeOf(at), tags: [tagOf("guard_failed", name)] };
+      const { buckets } = await calls.histogram({ filter, edges: [fromMs, nowMs + 1] });
+      const failed = Number(buckets[0]?.calls ?? 0n);
+      const share = failed / Math.max(failed, Number(totals?.calls ?? 0n));
+      if (failed === 0 || (failed < FEWEST_FAILURES && share < NOTABLE_SHARE)) return [];
+      const blocks = document.mode === "enforce" && document.guard!.on_error === "block";
+      return [
+        {
+          kind: "guard",
+          subject: id,
+          text: `The service of the guard ${JSON.stringify(name)} gave no verdict in ${counted(failed, "call")} lately. ${blocks ? "What it should have judged was refused" : "What it should have judged passed unchecked"}.`,
+          atMs: null,
+        },
+      ];
+    }),
+  );
+  return found.flat();
+}
+
+/** A guard service that fails as often is not asked for a while. */
+const FEWEST_FAILURES = 5;
+const NOTABLE_SHARE = 0.2;
+
 async function prices({ calls }: World, at: TenantOrProject, nowMs: number): Promise<readonly Matter[]> {
   const fromMs = recentFrom(nowMs) - DAY_MS;
   const { data } = await calls.usage(
@@ -231,7 +279,7 @@ export function attentionOperations(
       id: `list${place}Attention`,
       path: `${base}/attention`,
       tag: "attention",
-      summary: `List what needs somebody in ${scopeText}: budgets, limits that refuse many calls, failing providers and routes, models without a price, and, for those who may list them, access tokens that expire within two weeks`,
+      summary: `List what needs somebody in ${scopeText}: budgets, limits that refuse many calls, failing providers and routes, guard services that give no verdicts, models without a price, and, for those who may list them, access tokens that expire within two weeks`,
       answer,
       run: async ({ place: at, role, snapshot, nowMs }, store) => {
         const all = await Promise.all([
@@ -239,6 +287,7 @@ export function attentionOperations(
           refusals(world, snapshot, at!, nowMs),
           providers(world, snapshot, at!, nowMs),
           routes(world, at!, nowMs),
+          guards(world, snapshot, at!, nowMs),
           tokens(store, at!, role, nowMs),
           prices(world, at!, nowMs),
         ]);
