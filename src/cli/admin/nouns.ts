@@ -304,6 +304,8 @@ export const NOUNS: readonly Noun[] = [
       PROMPT: "prompt_tokens",
       COMPLETION: "completion_tokens",
       USD: "cost_usd",
+      CACHED: "cached_tokens",
+      "CACHE WRITES": "cache_write_tokens",
       "CACHE HITS": "cache_hit_rate",
       "CACHE SAVED": "cache_saved_usd",
     },
