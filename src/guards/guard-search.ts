@@ -52,8 +52,10 @@ export function unscopedGuard(policy: Pick<GuardPolicy, "id" | "name" | "mode" |
 export interface Texts {
   readonly plain: readonly string[];
   readonly json: readonly string[];
-  /** How many of the plain texts, from the first on, can be replaced; absent for all. The others are names and ids. */
+  /** How many of the plain texts, from the first on, services judge; absent for all. */
   readonly replaceable?: number;
+  /** How many of the next ones stand only in values whose JSON is among the texts. The others are names and ids. */
+  readonly inJson?: number;
 }
 
 export interface Matches {

@@ -12,23 +12,25 @@ export interface PackedTexts {
   /** The number of plain texts, and of those that can be replaced, which come first. */
   readonly plain: number;
   readonly replaceable: number;
+  /** As in `Texts`. */
+  readonly inJson: number;
 }
 
-export function packTexts({ plain, json, replaceable = plain.length }: Texts): PackedTexts {
+export function packTexts({ plain, json, replaceable = plain.length, inJson = 0 }: Texts): PackedTexts {
   const texts = [...plain, ...json];
   const areAscii = Uint8Array.from(texts, (text) => (Buffer.byteLength(text) === text.length ? 1 : 0));
   const lengths = Uint32Array.from(texts, (text, index) => text.length * (areAscii[index] === 1 ? 1 : 2));
   const bytes = Buffer.from(new ArrayBuffer(lengths.reduce((sum, length) => sum + length, 0)));
   let at = 0;
   for (const [index, text] of texts.entries()) at += bytes.write(text, at, encodingOf(areAscii[index]));
-  return { bytes, lengths, areAscii, plain: plain.length, replaceable };
+  return { bytes, lengths, areAscii, plain: plain.length, replaceable, inJson };
 }
 
-export function unpackTexts({ bytes: packed, lengths, areAscii, plain, replaceable }: PackedTexts): Texts {
+export function unpackTexts({ bytes: packed, lengths, areAscii, plain, replaceable, inJson }: PackedTexts): Texts {
   const bytes = Buffer.from(packed.buffer, packed.byteOffset, packed.byteLength);
   let at = 0;
   const texts = Array.from(lengths, (length, index) => bytes.toString(encodingOf(areAscii[index]), at, (at += length)));
-  return { plain: texts.slice(0, plain), json: texts.slice(plain), replaceable };
+  return { plain: texts.slice(0, plain), json: texts.slice(plain), replaceable, inJson };
 }
 
 function encodingOf(isAscii: number | undefined): "latin1" | "utf16le" {

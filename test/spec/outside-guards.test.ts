@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { fakeToolServers, says } from "../harness/fake-tools.ts";
 import { fakeService, type FakeService, findingsOf } from "../harness/outside-guard.ts";
 import { type CannedAnswer, cannedUpstream, type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
+import { MESSAGES } from "../../src/operations/messages/messages.ts";
 import { TOOL_CALL } from "../../src/operations/tool-call/tool-call.ts";
 import { drawCount } from "../harness/long-run.ts";
 import { routeOf } from "../harness/routed.ts";
@@ -132,6 +133,42 @@ describe("a service on input", () => {
     expect(messages[0].content.map(({ text }: any) => text)).toEqual(["one [masked]", " two"]);
     expect(messages[1].tool_calls[0]).toMatchObject({ id: "call_secret", function: { arguments: '{"a":"[masked]"}' } });
   });
+
+  test.each(["anthropic:claude-sonnet-5", "openai:gpt-4o"])(
+    "[d16.4] the input of a tool is one JSON text in the Messages API too, and is masked where the provider gets it: %s",
+    async (model) => {
+      const input = { city: 'the "secret7" isle', deep: [{ note: "\tsecret8\u00e9" }], plain: "fine" };
+      const messages = [
+        { role: "user", content: "fine" },
+        { role: "assistant", content: [{ type: "tool_use", id: "toolu_1", name: "look", input }] },
+        { role: "user", content: [{ type: "tool_result", tool_use_id: "toolu_1", content: "done" }] },
+      ];
+      const answer = model.startsWith("anthropic")
+        ? {
+            id: "msg_1",
+            type: "message",
+            role: "assistant",
+            model: "m",
+            content: [{ type: "text", text: "Hello" }],
+            stop_reason: "end_turn",
+            stop_sequence: null,
+            usage: { input_tokens: 1, output_tokens: 1 },
+          }
+        : openaiAnswer("Hello");
+      const on = stage(policy({ on: "input" }), secret, answer);
+      const response = await on.stub.call(MESSAGES, { model, max_tokens: 9, messages });
+      expect({ status: response.status, text: await response.text() }).toMatchObject({ status: 200 });
+      // a message that says what a value says is judged as a message
+      expect(on.service.asked.flatMap(({ body }) => body.texts).toSorted()).toEqual(
+        ["done", "fine", JSON.stringify(input)].toSorted(),
+      );
+      const sent = toProvider(on).messages[1];
+      const masked = model.startsWith("anthropic")
+        ? sent.content[0].input
+        : JSON.parse(sent.tool_calls[0].function.arguments);
+      expect(masked).toEqual({ city: 'the "[masked]" isle', deep: [{ note: "\t[masked]é" }], plain: "fine" });
+    },
+  );
 
   test("[d16.4] together with a guard of the gateway's own, each sees the text as it was sent", async () => {
     const on = stage([

@@ -9,25 +9,44 @@ import type { PriorMatches, TextGuard } from "./text-guard.ts";
 export function textsOf(visit: (guard: TextGuard) => unknown): Texts {
   const texts = { plain: new Set<string>(), json: new Set<string>() };
   const fixed = new Set<string>();
+  /** By the JSON in which they stand. */
+  const nested = new Map<string, Set<string>>();
   const noted = (text: string, kind: "plain" | "json"): string => {
     if (text !== "") texts[kind].add(text);
     return text;
   };
+  const unjudged = {
+    fixed: (text: string) => void (text !== "" && fixed.add(text)),
+    ofName(text: string) {
+      if (text !== "") fixed.add(text);
+      return text;
+    },
+  };
+  const within = (json: string): TextGuard => {
+    const inside = nested.get(json) ?? new Set();
+    nested.set(json, inside);
+    return Object.assign((text: string, kind: "plain" | "json") => {
+      if (kind === "json") return noted(text, kind);
+      if (text !== "") inside.add(text);
+      return text;
+    }, unjudged);
+  };
   visit(
-    Object.assign(noted, {
-      fixed: (text: string) => void (text !== "" && fixed.add(text)),
-      ofName(text: string) {
-        if (text !== "") fixed.add(text);
-        return text;
-      },
+    Object.assign(noted, unjudged, {
+      within,
       divided(parts: readonly string[]) {
         noted(parts.join(""), "plain");
         return NOTHING_DIVIDED;
       },
     }),
   );
+  const inJson = new Set<string>();
+  for (const [json, inside] of nested)
+    for (const text of inside) (texts.json.has(json) ? inJson : texts.plain).add(text);
   const replaceable = texts.plain.size;
-  return { plain: [...texts.plain.union(fixed)], json: [...texts.json], replaceable };
+  const only = inJson.difference(texts.plain);
+  const plain = [...texts.plain.union(only).union(fixed)];
+  return { plain, json: [...texts.json], replaceable, inJson: only.size };
 }
 const NOTHING_DIVIDED: ReadonlyMap<number, readonly Found[]> = new Map();
 

@@ -43,9 +43,13 @@ const FIXED: ReadonlySet<string> = new Set([
 /** Members with a file or its address, where they hold a text. */
 const ADDRESSES: ReadonlySet<string> = new Set(["image_url", "file_url"]);
 
+/** Blocks whose input is an object, which a translated request has as the JSON text of arguments. */
+const CALLS: ReadonlySet<Json | undefined> = new Set(["tool_use", "server_tool_use", "mcp_tool_use"]);
+
 const writtenKind: KindOf = (name, owner) => {
   const value = owner[name];
   if (name === "arguments") return "json";
+  if (name === "input" && CALLS.has(owner["type"])) return "arguments";
   if (name === "output" || (name === "content" && owner["type"] === "tool_result"))
     return typeof value === "string" && escapedJson(value) !== undefined ? "json" : "plain";
   // the name of a function cannot be replaced; any other name is text

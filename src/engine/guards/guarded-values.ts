@@ -9,9 +9,10 @@ import type { TextGuard } from "./text-guard.ts";
 
 /**
  * How a text is searched: not at all (`skip`), as plain text, as a name, as JSON, as a file or its address, or as a text
- * that cannot be replaced (`fixed`). With `none`, nothing inside the value is searched either.
+ * that cannot be replaced (`fixed`). With `none`, nothing inside the value is searched either. `arguments`: a value that a
+ * translated request has as JSON text, and a text as plain text.
  */
-export type TextKind = "none" | "skip" | "plain" | "name" | "json" | "file" | "fixed";
+export type TextKind = "none" | "skip" | "plain" | "name" | "json" | "file" | "fixed" | "arguments";
 /** Decides by the name of the member that holds a text, and by the object that contains the member. */
 export type KindOf = (name: string, owner: JsonObject) => TextKind;
 /**
@@ -53,12 +54,14 @@ export function mapTexts(
     if (kind === "fixed") return guardFixed(value, guard);
     if (kind === "skip" || kind === "none") return value;
     if (kind === "name") return guardName(value, guard);
-    return guard(value, kind, name === "text" ? across?.get(owner) : undefined);
+    return guard(value, kind === "arguments" ? "plain" : kind, name === "text" ? across?.get(owner) : undefined);
   }
   if (typeof value !== "object" || value === null || (name !== "" && kindOf(name, owner) === "none")) return value;
   if (Array.isArray(value))
     return mappedList(value as readonly Json[], (item) => mapTexts(item, guard, kindOf, name, owner, across));
   if (!isObject(value)) return value;
+  if (name !== "" && guard.within !== undefined && kindOf(name, owner) === "arguments")
+    return mapTexts(value, guard.within(JSON.stringify(value)), kindOf, "", {}, across);
   let changed: Record<string, Json | undefined> | null = null;
   for (const key in value) {
     const member = value[key];

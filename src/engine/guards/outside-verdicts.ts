@@ -5,6 +5,7 @@ import type { GuardPolicy } from "../../core/configured/policy.ts";
 import type { ServiceQuestion } from "../../providers/judging-form.ts";
 import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
 import type { Matches, Texts } from "../../guards/guard-search.ts";
+import { partOf, stringsOf } from "../../guards/json-strings.ts";
 import { GatewayError } from "../../core/errors.ts";
 import {
   type GuardServices,
@@ -153,11 +154,12 @@ const NUMBERS_A_MATCH = 5;
 /** Adds the verdicts of services to what the other guards found. `local` has the ranks among guards without a service. */
 export function withVerdicts(
   guards: readonly GuardPolicy[],
-  { plain, replaceable = plain.length }: Texts,
+  { plain, json, replaceable = plain.length, inJson = 0 }: Texts,
   local: Matches | null,
   verdicts: ReadonlyMap<GuardPolicy, Pick<ServiceVerdict, "findings" | "failure">>,
 ): Matches {
   const own = guards.flatMap((policy, rank) => (policy.guard.service === null ? [rank] : []));
+  const nested = new Map(plain.slice(replaceable, replaceable + inJson).map((text, at) => [text, replaceable + at]));
   const numbers: number[] = [];
   const masks = [...(local?.masks ?? [])];
   const unsearched = (local?.unsearched ?? own.keys().toArray()).map((rank) => own[rank]!);
@@ -177,9 +179,27 @@ export function withVerdicts(
     for (const [index, spans] of verdict.findings.entries()) {
       const text = index < replaceable ? index : index - replaceable + plain.length;
       for (const { start, end } of spans) numbers.push(text, rank, start, end, mask);
+      if (nested.size === 0 || index < replaceable || spans.length === 0) continue;
+      for (const [at, parts] of nestedIn(json[index - replaceable]!, spans, nested))
+        for (const { start, end } of parts) numbers.push(at, rank, start, end, mask);
     }
   }
   return { numbers: Int32Array.from(numbers), masks, unsearched, reasons };
+}
+
+/** Returns what was found in a JSON text by the texts of its values, which are asked for by their index. */
+function nestedIn(
+  json: string,
+  spans: readonly Span[],
+  nested: ReadonlyMap<string, number>,
+): ReadonlyMap<number, readonly Span[]> {
+  const found = new Map<number, readonly Span[]>();
+  for (const one of stringsOf(json)) {
+    const at = nested.get(one.text);
+    const parts = at === undefined ? [] : spans.flatMap((span) => partOf(json, one, span) ?? []);
+    if (parts.length > 0) found.set(at!, [...(found.get(at!) ?? []), ...parts]);
+  }
+  return found;
 }
 
 /** The texts that a service judges, in the order in which `withVerdicts` expects the findings. */

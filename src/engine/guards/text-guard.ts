@@ -27,6 +27,11 @@ export interface TextGuard {
    */
   readonly ofName?: (text: string) => string;
   /**
+   * Returns the guard for the texts of a value that stands elsewhere as this JSON text, about which services are asked. If
+   * the method is missing, they are searched as any other texts.
+   */
+  readonly within?: (json: string) => TextGuard;
+  /**
    * Searches adjacent texts for matches that extend over several of them. Returns the part of each text, by its index.
    */
   readonly divided?: (texts: readonly string[]) => ReadonlyMap<number, readonly Found[]>;
