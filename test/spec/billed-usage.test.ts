@@ -43,6 +43,20 @@ function claudeSaying(usage: object): NonNullable<StubOptions["upstream"]> {
   });
 }
 
+/** A price of all models, in dollars for a million tokens. */
+function ownPrice(rates: object): Parameters<typeof compilePrices>[0][number] {
+  return {
+    id: "own",
+    name: "own",
+    tenantId: null,
+    projectId: null,
+    origin: "store",
+    setBy: "owner",
+    version: 1,
+    document: priceSchema.parse({ model: "*", ...rates }),
+  };
+}
+
 async function told(
   stub: Stub,
   stream: boolean,
@@ -126,6 +140,23 @@ describe.each([
       expect([usage.prompt_tokens, usage.completion_tokens, usage.total_tokens]).toEqual([11, 7, 18]);
     }
   });
+  test("[d4.2 d8.9] under a name that the gateway itself gives to a figure: it is reported, not counted, and the call settles", async () => {
+    const FIGURES = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 };
+    const others = [{ model: "gpt-4o", ...FIGURES, prompt_tokens: 1_000_000 }];
+    const prices = compilePrices([ownPrice({ prompt: "1", completion: "1", search_unit: "1" })]);
+    const limitRules = limitSet({ limits: { atOnce: { metric: "concurrency", limit: 1 } } });
+    for (const name of ["other_models", "hosted_tools", "search_units"])
+      for (const figure of [...IMPOSSIBLE, others, { web_search: -3, code_interpreter: "x" }, 1_000]) {
+        const upstream = ofOpenAI({ ...FIGURES, [name]: figure });
+        const stub = stubGateway({ upstream, snapshot: { prices, limitRules } });
+        // a second call has room only where the first one has settled
+        for (const call of [1, 2]) {
+          const { usage, record } = await told(stub, stream, "openai:gpt-4o");
+          expect([name, figure, call, usage]).toEqual([name, figure, call, FIGURES]);
+          expect([name, figure, record.cost?.nanoUsd]).toEqual([name, figure, 18_000]);
+        }
+      }
+  });
 });
 
 describe.each([
@@ -169,18 +200,7 @@ describe.each([
   });
 
   test("[d4.2 d8.9] token limits and the price include them", async () => {
-    const prices = compilePrices([
-      {
-        id: "own",
-        name: "own",
-        tenantId: null,
-        projectId: null,
-        origin: "store",
-        setBy: "owner",
-        version: 1,
-        document: priceSchema.parse({ model: "*", prompt: "0.001", completion: "1" }),
-      },
-    ]);
+    const prices = compilePrices([ownPrice({ prompt: "0.001", completion: "1" })]);
     const limitRules = limitSet({ limits: { tokens: { metric: "tokens", window: "day", limit: 150_000 } } });
     const stub = stubGateway({ upstream: claudeSaying(COMPACTED), snapshot: { prices, limitRules } });
     const { record } = await told(stub, stream);

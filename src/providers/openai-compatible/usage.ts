@@ -114,9 +114,23 @@ export function patchUsage(answer: OwnObject, row: Pick<OpenAICompatibleRow, "us
   if (!isObject(usage)) return;
   // This comes before the parts that have names of their own here are added.
   const unnamed = withUnnamed(NO_USAGE, usage, KNOWN);
-  answer["usage"] = withUnnamedOf(withBilledParts(withOpenAINames(usage), row) as Usage, unnamed);
+  const renamed = withOpenAINames(withoutNamesOfOurs(usage));
+  answer["usage"] = withUnnamedOf(withBilledParts(renamed, row) as Usage, unnamed);
 }
 const NO_USAGE: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+
+/**
+ * Figures that the decoders of other forms add to OpenAI's, and that are priced. Servers of this form have none of these
+ * names: what one sends under them is a figure that the gateway does not know, of any type, which is not counted.
+ */
+const NAMES_OF_OURS = ["search_units", "hosted_tools", "other_models"] as const satisfies readonly (keyof Usage)[];
+
+function withoutNamesOfOurs(usage: OwnObject): OwnObject {
+  if (!NAMES_OF_OURS.some((name) => usage[name] !== undefined)) return usage;
+  return Object.fromEntries(
+    Object.entries(usage).filter(([name]) => !(NAMES_OF_OURS as readonly string[]).includes(name)),
+  );
+}
 
 /** Adds what the vendor bills and its token counts exclude. */
 function withBilledParts(usage: JsonObject, { billedBeside }: Pick<OpenAICompatibleRow, "billedBeside">): JsonObject {
