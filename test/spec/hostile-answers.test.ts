@@ -139,6 +139,18 @@ describe("memory and time", () => {
     expect(await growth(calling, asked, 10_000)).toBeLessThan(MOST_GROWTH);
   });
 
+  test("[d8.7] what is no call among the calls of a stream is left out", async () => {
+    for (const odd of ["x", 7, null, ["x"]]) {
+      const begun = openaiChunk({ role: "assistant", content: "Hello" });
+      const gateway = streaming([begun, openaiChunk({ tool_calls: [odd] }), openaiChunk({}, "stop")]);
+      const answer = await gateway.chat({ model: "openai:m", messages: hello, stream: true });
+      const { events, done } = readStream(await answer.text());
+      expect([odd, done]).toEqual([odd, true]);
+      expect(JSON.stringify(events)).not.toMatch(/tool_calls|"error"/);
+      expect(gateway.records.at(-1)).toMatchObject({ status: 200, finishReasons: ["stop"] });
+    }
+  });
+
   test("[d8.5] arguments whose call never gets a name are not collected without bound", async () => {
     const piece = openaiChunk({ tool_calls: [{ index: 0, function: { arguments: "a".repeat(1_000_000) } }] });
     const gateway = streaming(Array.from({ length: 6 }, () => piece));

@@ -299,7 +299,8 @@ function onlyContent(delta: ChunkDelta): string | ToolCallDelta | null {
         break;
       case "tool_calls":
         if (!Array.isArray(value) || value.length !== 1 || content !== null) return null;
-        content = (value as unknown as readonly ToolCallDelta[])[0]!;
+        if (!isObject(value[0] as Json)) return null;
+        content = value[0] as ToolCallDelta;
         break;
       default:
         return null;

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { handleCall } from "../../../src/engine/handle.ts";
 import type { Json, JsonObject } from "../../../src/core/json.ts";
+import { KeptObjects } from "../../../src/engine/keeping/kept-objects.ts";
 import { RESPONSES } from "../../../src/operations/responses/responses.ts";
 import { type CannedAnswer, cannedUpstream, stubGateway, type StubOptions } from "../../harness/in-process.ts";
 import { providerSettings, storedKey } from "../../harness/targets.ts";
@@ -205,6 +206,20 @@ describe("requests", () => {
 });
 
 describe("answers", () => {
+  test("[d12.3 d12.8] with something else among the items pass, and are not kept", async () => {
+    const clock = { now: () => 1_767_225_600_000, monotonic: () => performance.now() };
+    for (const odd of [null, "text", 7, []]) {
+      const output = [odd, ...(WHOLE["output"] as readonly Json[])];
+      const { ask } = gateway(headersOf(JSON.stringify({ ...WHOLE, output })), { clock, kept: new KeptObjects(clock) });
+      const response = await ask(ASKED);
+      expect([odd, response.status]).toEqual([odd, 200]);
+      const { id, output: passed } = (await response.json()) as { readonly id: string; readonly output: Json };
+      expect(passed).toEqual(output);
+      expect(response.headers.get("x-gateway-response-kept-until")).toBeNull();
+      expect((await ask({ ...ASKED, previous_response_id: id })).status).toBe(400);
+    }
+  });
+
   test("[d12.3] pass with the client's own word for the model, the gateway's id, and what was missing", async () => {
     const text = JSON.stringify(WHOLE);
     const { ask, records } = gateway(headersOf(text));

@@ -2,7 +2,7 @@
 // the gateway's id, and with what the API requires where a compatible server has left it out. Streams: native-events.ts.
 // https://platform.openai.com/docs/api-reference/responses/object
 import type { Sealing } from "../../../engine/carriers/vendor-reasoning.ts";
-import type { JsonObject } from "../../../core/json.ts";
+import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
 import { type JsonEdit, withEdits } from "../../../core/request/json-edit.ts";
 import { newRandomId } from "../../../core/ids.ts";
 import type { HiddenCarrier } from "../keeping/hidden-carriers.ts";
@@ -36,8 +36,10 @@ export function keepEdited(
 ): void {
   if (keep === null) return;
   const response = withEdits(sent, edits);
-  if ((response["status"] === "completed" || response["status"] === "incomplete") && Array.isArray(response["output"]))
-    keep(response, hiddenOf(response));
+  const { status, output } = response;
+  // what has something else among its items cannot be read back item by item
+  const isWhole = Array.isArray(output) && (output as readonly Json[]).every(isObject);
+  if ((status === "completed" || status === "incomplete") && isWhole) keep(response, hiddenOf(response));
 }
 
 /** Keeps an answer that came as one body, after its changes. */
