@@ -7,7 +7,7 @@ import { type BudgetUsage, openBudgetUsage } from "./admission/budget-usage.ts";
 import type { Peers } from "./engine/call/received-call.ts";
 import { handleCall } from "./engine/handle.ts";
 import type { ChatContext } from "./engine/call/context.ts";
-import { targetStandings } from "./engine/plan/open-routing.ts";
+import { renewedTargets, targetStandings } from "./engine/plan/open-routing.ts";
 import type { ParsedToken } from "./auth/tokens/access-token.ts";
 import { givenFirstToken } from "./auth/tokens/given-token.ts";
 import type { Environment } from "./config/environment.ts";
@@ -122,6 +122,7 @@ async function openAll(base: Base, parts: ProcessParts): Promise<ServingGateway>
   const { storage, source, clients, notifications, metrics, limits } = common;
   const routing = parts.openRouting(base, notifications.events);
   const targets = () => targetStandings(routing, systemClock.monotonic());
+  source.subscribe(renewedTargets(source.current(), routing, systemClock));
   const budgets = openBudgetUsage(limits, () => source.current());
   source.subscribe(({ toolServers }) => clients.toolServers.configured(toolServers.keys));
   const traffic = openTraffic(metrics.inFlight, () => source.refusal());

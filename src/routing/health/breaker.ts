@@ -145,6 +145,12 @@ export function takeBreakerNews(breaker: Breaker, { state, leftMs, openForMs }: 
   breaker.probeSinceMs = nowMs;
 }
 
+/** Forgets everything: another upstream is called from now on. */
+export function renewBreaker(breaker: Breaker): void {
+  closeBreaker(breaker);
+  breaker.answered = null;
+}
+
 function closeBreaker(breaker: Breaker): void {
   breaker.isTripped = false;
   breaker.probe = 0;

@@ -132,6 +132,7 @@ export function openHealthHub<Member>({ send, onChange }: HealthHubOptions<Membe
         if (news.kind === "breaker") breakerReported(member, news, nowMs);
         else others(member, (held) => held.target(news));
         if (news.kind === "rest") rest(news, nowMs);
+        else if (news.kind === "renewed") restsUntilMs.delete(news.key);
       }
       for (const spending of spendings) others(member, (held) => held.spent(spending));
       sendUrgent();

@@ -37,7 +37,13 @@ export interface RestNews {
   readonly leftMs: number;
 }
 
-export type TargetNews = CountNews | BreakerNews | RestNews;
+/** Another upstream is called under this key: no earlier rest applies to it. */
+export interface RenewedNews {
+  readonly kind: "renewed";
+  readonly key: string;
+}
+
+export type TargetNews = CountNews | BreakerNews | RestNews | RenewedNews;
 
 /** Calls of an upstream, of whose retry budget they are a share, and retries that were taken from it. */
 export interface SpendingNews {

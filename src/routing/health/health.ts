@@ -11,6 +11,7 @@ import {
   newBreaker,
   phaseOf,
   probeAnswers,
+  renewBreaker,
   takeBreakerNews,
   type Breaker,
   type Outcome,
@@ -81,6 +82,8 @@ export interface Health {
    * at least 3 a second.
    */
   takeRetry(upstream: string, nowMs: number): boolean;
+  /** Forgets what is known of the targets whose keys are renewed, because another upstream is called there from now on. */
+  renew(isRenewed: (key: string) => boolean, nowMs: number): void;
   /** The health of all known targets, for metrics and listings. */
   snapshot(nowMs: number): readonly TargetHealth[];
 }
@@ -286,12 +289,29 @@ class KnownHealth implements OpenHealth {
     for (const { upstream, ...spent } of spendings) this.#budget.spentElsewhere(upstream, spent, nowMs);
   }
 
+  renew(isRenewed: (key: string) => boolean, nowMs: number): void {
+    for (const [key, kept] of this.#keys.entries()) {
+      if (!isRenewed(key)) continue;
+      if (kept.limitedUntilMs > nowMs) this.#toTell?.target({ kind: "renewed", key });
+      kept.limitedUntilMs = Number.NEGATIVE_INFINITY;
+      kept.latency = kept.firstBytes = null;
+      for (const breaker of kept.breakers) {
+        const { isTripped: was } = breaker;
+        renewBreaker(breaker);
+        if (!was) continue;
+        this.#toTell?.target(breakerNews(key, breaker, nowMs));
+        this.#changed(key, kept, breaker, nowMs);
+      }
+    }
+  }
+
   snapshot(nowMs: number): readonly TargetHealth[] {
     return [...this.#keys.entries()].map(([key, kept]) => healthOf(key, kept, nowMs));
   }
 
   #learnOf(kept: KeyHealth, news: TargetNews, nowMs: number): void {
     if (news.kind === "rest") return rest(kept, news.leftMs, nowMs);
+    if (news.kind === "renewed") return void (kept.limitedUntilMs = Number.NEGATIVE_INFINITY);
     const own = breakerOf(kept, news.breaker) ?? addBreaker(kept, news.breaker);
     if (news.kind === "breaker") return takeBreakerNews(own, news, nowMs);
     for (const breaker of kept.breakers) {

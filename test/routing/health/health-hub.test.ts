@@ -96,6 +96,7 @@ const machineOf = (size: number): Machine => {
   for (let at = 0; at < size; at++) machine.begin();
   return machine;
 };
+const RESTING = { retryAfterMs: 3_600_000 };
 const keyAt = (at: number): string => KEYS[at % KEYS.length]!;
 
 describe("the health of targets on a machine with several processes", () => {
@@ -262,5 +263,43 @@ describe("the health of targets on a machine with several processes", () => {
       later.health.blockedReason(key, B, machine.timeOf(later) + ms);
     expect([reasonAfter(KEYS[0], 599), reasonAfter(KEYS[0], 700)]).toEqual(["open", null]);
     expect([reasonAfter(KEYS[1], 4_599), reasonAfter(KEYS[1], 4_600)]).toEqual(["rate_limited", null]);
+  });
+
+  test("[d7.5 d13.3] what was known of an upstream that was replaced is forgotten by all, and by those that begin later", () => {
+    const machine = machineOf(2);
+    const [one, other] = machine.processes as [Process, Process];
+    const [resting, open] = KEYS;
+    one.health.begin(resting, B, machine.timeOf(one));
+    one.health.end(resting, B, "upstream_fault", machine.timeOf(one), RESTING);
+    for (let failures = 0; failures < B.failures; failures++) {
+      machine.start(one, open, B);
+      machine.finish(one, "upstream_fault");
+    }
+    machine.settle();
+    const reasons = (process: Process): readonly (string | null)[] =>
+      KEYS.map((key) => process.health.blockedReason(key, B, machine.timeOf(process)));
+    expect(machine.processes.map(reasons)).toEqual([
+      ["rate_limited", "open"],
+      ["rate_limited", "open"],
+    ]);
+    one.health.renew((key) => key === resting, machine.timeOf(one));
+    machine.settle();
+    expect(machine.processes.map(reasons)).toEqual([
+      [null, "open"],
+      [null, "open"],
+    ]);
+    other.health.renew(() => true, machine.timeOf(other));
+    machine.settle();
+    machine.begin();
+    machine.settle();
+    expect(machine.processes.map(reasons)).toEqual([
+      [null, null],
+      [null, null],
+      [null, null],
+    ]);
+    expect(machine.changes.map(({ key, state }) => [key, state])).toEqual([
+      [open, "opened"],
+      [open, "closed"],
+    ]);
   });
 });

@@ -1,0 +1,51 @@
+// Which targets another server or another account answers for since the configuration was replaced. What was known of
+// the former one, such as a wait of an hour that it asked for, says nothing about the new one (promise 7.5).
+import { isDeepStrictEqual } from "node:util";
+import type { ProviderSettings, Snapshot } from "../../core/snapshot.ts";
+
+type ConfiguredProviders = Pick<Snapshot, "providers" | "tenantProviders" | "projectProviders">;
+
+/** Returns whether a target's key is of a provider that was replaced; `null` when none was. */
+export function replacedAccounts(
+  before: ConfiguredProviders,
+  after: ConfiguredProviders,
+): ((key: string) => boolean) | null {
+  const tables = ["providers", "tenantProviders", "projectProviders"] as const;
+  // where no provider has changed, these are the same objects
+  if (tables.every((table) => before[table] === after[table])) return null;
+  const [former, present] = [providersOf(before), providersOf(after)];
+  const replaced = new Set(
+    [...new Set([...former.keys(), ...present.keys()])].filter((id) => !isSame(former.get(id), present.get(id))),
+  );
+  return replaced.size === 0 ? null : (key) => replaced.has(idOf(key));
+}
+
+/** By id, and by whose they are where they belong to a tenant or a project, as keys of targets name them. */
+function providersOf({ providers, tenantProviders, projectProviders }: ConfiguredProviders) {
+  const all = new Map<string, ProviderSettings>();
+  for (const table of [providers, ...tenantProviders.values(), ...projectProviders.values()])
+    for (const [id, settings] of table) all.set(withOwner(id, settings.owner), settings);
+  return all;
+}
+
+function withOwner(id: string, owner: string | undefined): string {
+  return owner === undefined ? id : `${id} of ${owner}`;
+}
+
+/** `<provider>:<model>`, and ` of <owner>` where the provider has one. */
+function idOf(key: string): string {
+  const at = key.lastIndexOf(" of ");
+  return withOwner(key.slice(0, key.indexOf(":")), at < 0 ? undefined : key.slice(at + " of ".length));
+}
+
+function isSame(one: ProviderSettings | undefined, other: ProviderSettings | undefined): boolean {
+  if (one === other) return true;
+  if (one === undefined || other === undefined) return false;
+  const { family, baseUrl, settings, credentials } = one;
+  return (
+    family === other.family &&
+    baseUrl === other.baseUrl &&
+    isDeepStrictEqual(settings, other.settings) &&
+    isDeepStrictEqual(credentials, other.credentials)
+  );
+}
