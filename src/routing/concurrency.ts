@@ -114,12 +114,12 @@ export function openConcurrency(): Concurrency {
   };
 }
 
-/** Returns the first entry of the first tenant whose bound admits it: routes may bound the same target differently. */
+/**
+ * Returns the first entry of the first tenant whose bound admits it. Routes may bound the same target differently, and
+ * so does a route before and after a change: an entry with a narrow bound holds up none behind it that has a wider one.
+ */
 function nextOf({ inside, queues }: TargetSlots): Waiter | null {
-  for (const queue of queues.values()) {
-    const [waiter] = queue;
-    if (waiter !== undefined && inside < waiter.max) return waiter;
-  }
+  for (const queue of queues.values()) for (const waiter of queue) if (inside < waiter.max) return waiter;
   return null;
 }
 

@@ -41,6 +41,27 @@ describe("a target's concurrency", () => {
     expect([turns, slots.waiting(KEY)]).toEqual([["c entered"], 0]);
     expect(slots.enter("another", "t", 2, 1, () => undefined)).toBe("entered");
   });
+  test("[d7.5] goes to an entry with a wide bound although one with a narrow bound waits before it", () => {
+    const slots = openConcurrency();
+    const turns: string[] = [];
+    const enter = (name: string, max: number) =>
+      slots.enter(KEY, "t", max, 10, (turn) => turns.push(`${name} ${turn}`));
+    expect([enter("a", 3), enter("b", 3), enter("c", 3)]).toEqual(["entered", "entered", "entered"]);
+    for (const [name, max] of [
+      ["narrow", 1],
+      ["wide", 3],
+      ["wide too", 3],
+    ] as const)
+      enter(name, max);
+    slots.leave(KEY);
+    expect(turns).toEqual(["wide entered"]);
+    for (let at = 0; at < 3; at++) slots.leave(KEY);
+    // the narrow one has its turn once nobody else is at the target
+    expect(turns).toEqual(["wide entered", "wide too entered"]);
+    slots.leave(KEY);
+    expect(turns.at(-1)).toBe("narrow entered");
+    expect(slots.waiting(KEY)).toBe(0);
+  });
   test("without a queue is taken or full", () => {
     const { enter } = desk(1, 0);
     expect([enter("a"), enter("b")]).toEqual(["entered", "full"]);
