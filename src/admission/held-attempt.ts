@@ -71,7 +71,15 @@ export class HeldAttempt implements AttemptReservation {
       countsUsage ||= !countsCalls(account.rule);
       countsAttempt ||= countsAttempts(account.rule);
     }
-    const used = this.#used !== null && countsUsage ? this.#used() : NO_USAGE;
+    let used = NO_USAGE;
+    try {
+      if (this.#used !== null && countsUsage) used = this.#used();
+    } finally {
+      this.#end(used, countsAttempt);
+    }
+  }
+
+  #end(used: CountedUsage, countsAttempt: boolean): void {
     for (let index = 0; index < this.#accounts.length; index++) {
       const each = this.#accounts[index]!;
       each.inFlight -= this.#bounds[index]!;

@@ -498,3 +498,30 @@ describe("choices that need several requests", () => {
     ]).toEqual([200, [1, 1]]);
   });
 });
+
+describe("a fault of the gateway while a call settles", () => {
+  // a list of prices that fails is found when the usage becomes money, after the answer
+  const unreadable = (): never => {
+    throw new Error("a price that cannot be read");
+  };
+  const prices = new Proxy({}, { get: unreadable });
+  const rules = {
+    limits: { atOnce: { metric: "concurrency", limit: 1 }, tokens: { metric: "tokens", window: "day", limit: 1_000 } },
+  } as const;
+
+  test.each([
+    ["plain", false],
+    ["streamed", true],
+  ] as const)("[d4.2] keeps no place and no reservation, and the call has its row, %s", async (_, stream) => {
+    const gateway = limitedGateway(rules, [], {}, { snapshot: { prices: prices as never } });
+    for (const call of [1, 2, 3]) {
+      const heard = await ask(gateway, { ...CALL, stream }).catch(() => null);
+      // a second call has a place only where the first one has left its own
+      expect([call, heard?.body?.error?.code]).not.toEqual([call, "rate_limit_exceeded"]);
+      await until(() => gateway.records.length === call);
+      expect(gateway.records.at(-1)).toMatchObject({ status: 500, code: "internal_error" });
+    }
+    expectNothingOpen(gateway);
+    expect(gateway.context.traffic.count()).toBe(0);
+  });
+});

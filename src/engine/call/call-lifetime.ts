@@ -163,11 +163,22 @@ export class CallLifetime implements BytesHolder {
   publish(): void {
     if (this.#isPublished) return;
     this.#isPublished = true;
-    for (const end of this.#inFlight ?? []) end();
-    this.#inFlight?.clear();
-    if (this.#content === null) this.#releaseConversation();
-    this.#meter?.settle();
-    this.#limits?.settle();
+    try {
+      for (const end of this.#inFlight ?? []) end();
+      this.#inFlight?.clear();
+      if (this.#content === null) this.#releaseConversation();
+      this.#meter?.settle();
+    } finally {
+      // a fault in what was used must not keep the places of the call, nor its row
+      try {
+        this.#limits?.settle();
+      } finally {
+        this.#conclude();
+      }
+    }
+  }
+
+  #conclude(): void {
     this.#clock.waitEnds();
     this.deadline.stop();
     this.#recorder.close();

@@ -130,6 +130,14 @@ export class AttemptMeter {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#onClosed();
+    try {
+      this.#chargeRest();
+    } finally {
+      this.#reservation?.settle();
+    }
+  }
+
+  #chargeRest(): void {
     for (const [index, request] of this.#requests.entries()) {
       const part = this.#usageOf(index);
       request.usageKnown(part?.usage ?? null, part === null ? null : part.isEstimated ? "estimated" : "provider");
@@ -140,7 +148,6 @@ export class AttemptMeter {
       // the usage of an attempt without an answer becomes the call's usage only where nothing better is known
       if (!this.#recorder.knowsUsage) this.#recorder.used(used.usage, used.isEstimated);
     }
-    this.#reservation?.settle();
   }
 
   #usageOf(index: number): AttemptUsage | null {

@@ -274,11 +274,20 @@ export class StreamSession {
       this.#call.won(this.#sending.attempt);
       this.#sending.cancel();
     }
-    if (this.#sending !== null) {
-      this.#sending.note();
-      this.#sending.settle(outcome);
-    } else this.#begun.then(release, () => {});
-    this.#call.lifetime.publish();
+    try {
+      this.#sending?.note();
+    } catch (fault) {
+      // the client has nearly all of the answer by now, so that the row alone tells of it
+      this.#call.recorder.failed(asGatewayError(fault));
+      throw fault;
+    } finally {
+      try {
+        if (this.#sending !== null) this.#sending.settle(outcome);
+        else this.#begun.then(release, () => {});
+      } finally {
+        this.#call.lifetime.publish();
+      }
+    }
   }
 
   /** Uses one timer that checks for how long nothing was sent, instead of one for each chunk. */
