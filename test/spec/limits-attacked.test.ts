@@ -10,6 +10,7 @@ import { cannedUpstream } from "../harness/in-process.ts";
 import { ask, expectNothingOpen, limitedGateway, limitSet } from "../harness/limited.ts";
 import { routeOf } from "../harness/routed.ts";
 import { until } from "../harness/until.ts";
+import type { OpenTraffic } from "../../src/http/traffic.ts";
 
 const MINUTE = { metric: "requests", window: "minute" } as const;
 const CALL = { max_tokens: 10 };
@@ -522,6 +523,6 @@ describe("a fault of the gateway while a call settles", () => {
       expect(gateway.records.at(-1)).toMatchObject({ status: 500, code: "internal_error" });
     }
     expectNothingOpen(gateway);
-    expect(gateway.context.traffic.count()).toBe(0);
+    expect((gateway.context.traffic as OpenTraffic).count()).toBe(0);
   });
 });

@@ -159,9 +159,8 @@ describe("a service on input", () => {
       const response = await on.stub.call(MESSAGES, { model, max_tokens: 9, messages });
       expect({ status: response.status, text: await response.text() }).toMatchObject({ status: 200 });
       // a message that says what a value says is judged as a message
-      expect(on.service.asked.flatMap(({ body }) => body.texts).toSorted()).toEqual(
-        ["done", "fine", JSON.stringify(input)].toSorted(),
-      );
+      const asked = on.service.asked.flatMap(({ body }) => body.texts);
+      expect([asked.length, new Set(asked)]).toEqual([3, new Set(["done", "fine", JSON.stringify(input)])]);
       const sent = toProvider(on).messages[1];
       const masked = model.startsWith("anthropic")
         ? sent.content[0].input
