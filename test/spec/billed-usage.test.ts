@@ -159,6 +159,35 @@ describe.each([
   });
 });
 
+describe("usage of Claude that the last event of a stream tells again", () => {
+  const begun = { input_tokens: 11, cache_read_input_tokens: 100, output_tokens: 1 };
+  const ending = (usage: object): NonNullable<StubOptions["upstream"]> =>
+    cannedUpstream({
+      headers: { "content-type": "text/event-stream" },
+      body:
+        event("message_start", { message: { id: "msg_1", role: "assistant", model: "m", content: [], usage: begun } }) +
+        event("content_block_start", { index: 0, content_block: { type: "text", text: "Hello" } }) +
+        event("content_block_stop", { index: 0 }) +
+        event("message_delta", { delta: { stop_reason: "end_turn" }, usage }) +
+        event("message_stop", {}),
+    });
+
+  test.each([
+    ["zeros, which say nothing of the prompt", { input_tokens: 0, cache_read_input_tokens: 0 }, 111, 100],
+    ["a zero alone", { input_tokens: 0 }, 111, 100],
+    ["figures that cannot be", { input_tokens: -1, cache_read_input_tokens: "x" }, 111, 100],
+    ["nothing", {}, 111, 100],
+    ["more", { input_tokens: 20, cache_read_input_tokens: 200 }, 220, 200],
+    ["less of the one, and more from the cache", { input_tokens: 0, cache_read_input_tokens: 111 }, 111, 111],
+  ] as const)("[d4.2 d8.9] %s", async (_, again, prompt, cached) => {
+    const stub = stubGateway({ upstream: ending({ ...again, output_tokens: 7 }) });
+    const { usage, record } = await told(stub, true);
+    const figures = { prompt_tokens: prompt, completion_tokens: 7, prompt_tokens_details: { cached_tokens: cached } };
+    expect(usage).toMatchObject(figures);
+    expect(record).toMatchObject({ usage: figures, usageSource: "provider" });
+  });
+});
+
 describe.each([
   ["plain", false],
   ["streamed", true],

@@ -21,6 +21,7 @@ import type { DecodeContext } from "../encoded-request.ts";
 import type { StreamDecoder } from "../stream-decoder.ts";
 import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import { objectsIn, parseEventObject, requireNoChunk, textOrEmpty } from "../answers/sent-json.ts";
+import { tokenCount } from "../answers/token-count.ts";
 import { callerOf } from "./decode-response.ts";
 import { classifyError } from "./errors.ts";
 import { finishOf, isCutOff, refusalOf, serviceTierOf, stopSequenceOf, usageOf } from "./outcome.ts";
@@ -269,7 +270,7 @@ class MessageStream implements StreamDecoder {
   #onMessageDelta(event: JsonObject): readonly ChatChunk[] {
     const delta = isObject(event["delta"]) ? event["delta"] : {};
     // Old models omit here what stood in message_start; newer ones correct it.
-    if (isObject(event["usage"])) this.#usage = { ...this.#usage, ...withoutNulls(event["usage"]) };
+    if (isObject(event["usage"])) this.#usage = { ...this.#usage, ...toldUsage(event["usage"]) };
     if (typeof delta["stop_reason"] === "string") this.#stopReason = delta["stop_reason"];
     this.#container = delta["container"] ?? this.#container;
     this.#stopSequence = { ...this.#stopSequence, ...stopSequenceOf(delta["stop_sequence"]) };
@@ -295,6 +296,15 @@ function readEvent(event: SseEvent): JsonObject | null {
   return event.data === "[DONE]" ? null : parseEventObject(event);
 }
 
-function withoutNulls(usage: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(usage).filter(([, value]) => value !== null));
+/**
+ * Returns what the usage of an event tells: no nulls, and nothing of the prompt where all of its figures are zero. Servers
+ * such as SGLang write `input_tokens: 0` where message_start has told the prompt already; a prompt that was read from the
+ * cache as a whole has that figure: https://github.com/sgl-project/sglang/pull/20830
+ */
+function toldUsage(usage: JsonObject): JsonObject {
+  const tellsPrompt = OF_PROMPT.some((name) => tokenCount(usage[name]) > 0);
+  return Object.fromEntries(
+    Object.entries(usage).filter(([name, value]) => value !== null && (tellsPrompt || !OF_PROMPT.includes(name))),
+  );
 }
+const OF_PROMPT: readonly string[] = ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
