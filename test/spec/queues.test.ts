@@ -61,6 +61,7 @@ describe.each([
       "1",
     ]);
     expect(JSON.parse(refused[0]![2])).toMatchObject({ error: { code: "gateway_overloaded" } });
+    expect(refused[0]![2]).toContain("and its queue is full.");
     expect((await chat(gateway, how)).status).toBe(200);
   });
 
@@ -76,12 +77,12 @@ describe.each([
     expect(models).toEqual(["up0:m", "up1:m"]);
   });
 
-  test("a wait that is too long is refused like a full queue", async () => {
+  test("[d7.8] a wait that is too long is refused like a full queue, and the error says that it was the wait", async () => {
     const gateway = boundedGateway({ queue: { max: 8, timeoutMs: 10 } });
-    const statuses = await Promise.all(
-      [chat(gateway, how), chat(gateway, how)].map(async (asked) => (await asked).status),
-    );
+    const answers = await Promise.all([chat(gateway, how), chat(gateway, how)]);
+    const statuses = answers.map(({ status }) => status);
     expect([statuses, gateway.context.routing.concurrency.waiting("up0:m")]).toEqual([[200, 503], 0]);
+    expect(await answers[1]!.text()).toContain("and no place became free within 10 ms.");
   });
 
   test("a client that leaves the queue frees its place", async () => {

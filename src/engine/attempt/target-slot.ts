@@ -43,6 +43,8 @@ async function asked(
   return slotOf(came, wait, candidate, call);
 }
 
+const FULL = "its queue is full";
+
 /** What an attempt in the queue does when its turn comes. */
 interface SlotWait {
   turn: (came: QueueOutcome) => void;
@@ -57,12 +59,13 @@ function slotOf(
   const { concurrency } = call.context.routing;
   const leave = (): void => concurrency.leave(key);
   if (entered === "entered") return leave;
-  const full = new GatewayError(
-    "gateway_overloaded",
-    `Too many calls in flight at the target ${target.name} (max_concurrency ${target.maxConcurrency}), and its queue is full.`,
-    { headers: { "retry-after": "1" } },
-  );
-  if (entered === "full") return full;
+  const refusal = (why: string): GatewayError =>
+    new GatewayError(
+      "gateway_overloaded",
+      `Too many calls in flight at the target ${target.name} (max_concurrency ${target.maxConcurrency}), and ${why}.`,
+      { headers: { "retry-after": "1" } },
+    );
+  if (entered === "full") return refusal(FULL);
   return call.clock.waiting(
     new Promise<(() => void) | GatewayError>((resolve, reject) => {
       const over = (): void => {
@@ -76,14 +79,15 @@ function slotOf(
         // oxlint-disable-next-line typescript/prefer-promise-reject-errors
         reject(call.signal.reason);
       };
-      const tooLong = (): void => {
+      const refused = (why: string): void => {
         over();
         entered.cancel();
-        resolve(full);
+        resolve(refusal(why));
       };
-      const timer = setTimeout(tooLong, route.queue.timeoutMs);
+      const { timeoutMs } = route.queue;
+      const timer = setTimeout(() => refused(`no place became free within ${timeoutMs} ms`), timeoutMs);
       wait.turn = (came) => {
-        if (came === "shed") return tooLong();
+        if (came === "shed") return refused(FULL);
         over();
         resolve(leave);
       };
