@@ -3,6 +3,7 @@
 // beside enforcement, calls that end before their content.
 import { describe, expect, test } from "bun:test";
 import { openMetrics } from "../../src/observe/metrics/metrics.ts";
+import type { OpenTraffic } from "../../src/http/traffic.ts";
 import { turnedClock } from "../admission/turned-clock.ts";
 import type { Route } from "../../src/core/configured/route.ts";
 import { type Fault, OK, status } from "../harness/faults.ts";
