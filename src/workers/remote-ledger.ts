@@ -1,7 +1,6 @@
 // Rows of a worker's calls on their way to the database: the supervisor is the one that writes them. The worker's shipper
 // sends batches over the channel, and goes on when the supervisor has them in the database.
-import { recordText } from "../core/record/record-text.ts";
-import { rowOf } from "../store/journal/journal-row.ts";
+import { bytesOf, rowOf } from "../store/journal/journal-row.ts";
 import type { LedgerRow, LedgerSink } from "../store/journal/ledger.ts";
 import type { SupervisorChannel, WorkerChannel } from "./messages.ts";
 
@@ -27,10 +26,6 @@ export function serveLedger(channel: WorkerChannel, sink: LedgerSink): void {
     return null;
   });
   channel.handle("ledger_places", ({ journals, runs }) => sink.places(journals, runs));
-}
-
-function bytesOf({ bytes, text, record }: LedgerRow): Uint8Array {
-  return bytes ?? Buffer.from(text ?? recordText(record));
 }
 
 /** Throws RangeError when the lengths are not those of the bytes. */

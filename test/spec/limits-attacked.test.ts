@@ -11,7 +11,6 @@ import { cannedUpstream } from "../harness/in-process.ts";
 import { ask, expectNothingOpen, limitedGateway, limitSet } from "../harness/limited.ts";
 import { routeOf } from "../harness/routed.ts";
 import { until } from "../harness/until.ts";
-import type { OpenTraffic } from "../../src/http/traffic.ts";
 
 const MINUTE = { metric: "requests", window: "minute" } as const;
 const CALL = { max_tokens: 10 };

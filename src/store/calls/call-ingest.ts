@@ -12,12 +12,13 @@ import { tagRowsOf } from "./call-tags.ts";
 import type { CallRecord } from "../../core/record/record.ts";
 import { parseRecord } from "../../wire/json/record-json.ts";
 import { keepPlace } from "./journal-places.ts";
+import { bytesOf } from "../journal/journal-row.ts";
 import type { LedgerRow, ShippedPlace } from "../journal/ledger.ts";
 
 type Db = Kysely<CallSchema>;
 
 export function incomingOf(row: LedgerRow): Incoming {
-  return incomingBytes(row.bytes ?? Buffer.from(row.text ?? JSON.stringify(row.record)), row.settled);
+  return incomingBytes(bytesOf(row), row.settled);
 }
 
 /** `detail` is UTF-8 of the JSON of a record. */

@@ -8,6 +8,7 @@ import { storedCall } from "./call-reads.ts";
 import type { CallMethod, WorkerSetup, WrittenRows } from "./call-worker.ts";
 import type { CallStore } from "./calls.ts";
 import { DatabaseThread } from "../database/database-thread.ts";
+import { bytesOf } from "../journal/journal-row.ts";
 import type { LedgerRow } from "../journal/ledger.ts";
 import { requireInPlace } from "../database/sqlite-connection.ts";
 
@@ -78,7 +79,7 @@ export function openSqliteCalls({ file }: { readonly file: string }): CallStore 
  * the thread that serves calls.
  */
 function writtenRows(rows: readonly LedgerRow[]): WrittenRows {
-  const details = rows.map((row) => row.bytes ?? Buffer.from(row.text ?? JSON.stringify(row.record)));
+  const details = rows.map(bytesOf);
   const ends = new Uint32Array(rows.length);
   let size = 0;
   details.forEach((detail, index) => {

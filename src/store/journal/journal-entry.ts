@@ -24,7 +24,8 @@ const MARK_WORD = 0x014a441e;
 const CHECKSUM_AT = 4;
 const LENGTH_AT = 8;
 const KIND_AT = 12;
-const TEXT_AT = 13;
+/** Where the text of an entry begins, which is its end. */
+export const TEXT_AT = 13;
 /** The most bytes that UTF-8 needs for one UTF-16 unit. */
 const BYTES_PER_UNIT = 3;
 /** No longer text is written, so a greater length means damage. */

@@ -36,29 +36,20 @@ export function closingText(record: CallRecord): string {
   return recordText(bounded);
 }
 
-/** A row for the database. Its text is decoded and its record parsed only when they are read. */
+/** A row for the database. Its record is parsed only when it is read. */
 export function rowOf(bytes: Buffer, settled: boolean): LedgerRow {
   return {
     bytes,
     settled,
-    get text() {
-      return bytes.toString("utf8");
-    },
     get record() {
       return parseCallRecord(bytes.toString("utf8"));
     },
   };
 }
 
-/** A row for the database whose text is in memory. Its record is parsed only when it is read. */
-export function rowOfText(text: string, settled: boolean): LedgerRow {
-  return {
-    text,
-    settled,
-    get record() {
-      return parseCallRecord(text);
-    },
-  };
+/** UTF-8 of the JSON of the row's record. */
+export function bytesOf(row: LedgerRow): Uint8Array {
+  return row.bytes ?? Buffer.from(recordText(row.record));
 }
 
 /** The trace id with which every entry begins. */

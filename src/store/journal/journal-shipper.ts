@@ -420,6 +420,6 @@ export class JournalShipper {
 }
 
 /** The beginning of a row's text, without decoding the rest. */
-function frontOf({ bytes, text }: LedgerRow): string {
-  return bytes === undefined ? text! : Buffer.from(bytes.subarray(0, FRONT_BYTES)).toString("latin1");
+function frontOf({ bytes }: LedgerRow): string {
+  return Buffer.from(bytes!.subarray(0, FRONT_BYTES)).toString("latin1");
 }

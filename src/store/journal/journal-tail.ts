@@ -1,78 +1,137 @@
 // The newest closing entries of a journal, kept in memory until they are shipped, so that they need not be read back
-// from the disk and parsed. Older ones, and those of earlier processes, are read by journal-reader.ts.
+// from the disk. They are kept as the bytes that were written, in a few blocks: thousands of texts would survive the
+// collections of young garbage, and would have to be encoded again. Older entries, and those of earlier processes, are
+// read by journal-reader.ts.
 import type { Batch } from "./journal-batch.ts";
 import type { JournalPlace } from "./journal-folder.ts";
-import { rowOfText } from "./journal-row.ts";
+import { rowOf } from "./journal-row.ts";
 
-/** In UTF-16 units. While the database is down, rows wait on the disk, and the oldest here are dropped. */
-const MAX_UNITS = 4 * 1024 * 1024;
-/** The array is compacted when this many places at its front are free. */
-const COMPACT_AT = 1024;
+/** While the database is down, rows wait on the disk, and the oldest blocks here are dropped. */
+const MAX_BYTES = 4 * 1024 * 1024;
+/** Of a block, unless its only row is longer. */
+const BLOCK_BYTES = 64 * 1024;
 
-interface WrittenRow {
-  readonly text: string;
+export interface WrittenRow {
+  /** UTF-8 of its text, which is copied. */
+  readonly text: Uint8Array;
   readonly settled: boolean;
   /** The place after the row. */
   readonly segment: number;
   readonly end: number;
 }
 
+/** Rows of one segment, in the order of their places. */
+class Block {
+  readonly segment: number;
+  readonly #bytes: Buffer;
+  /** For each row: where its text ends in the block, its place, and whether it is settled. */
+  readonly #textEnds: number[] = [];
+  readonly #ends: number[] = [];
+  readonly #settled: boolean[] = [];
+  #length = 0;
+
+  constructor(segment: number, bytes: number) {
+    this.segment = segment;
+    this.#bytes = Buffer.allocUnsafeSlow(bytes);
+  }
+
+  get bytes(): number {
+    return this.#bytes.length;
+  }
+
+  /** The place after its last row. */
+  get end(): number {
+    return this.#ends.at(-1)!;
+  }
+
+  /** Returns false when the row has no room. */
+  add({ text, settled, segment, end }: WrittenRow): boolean {
+    if (segment !== this.segment || this.#length + text.length > this.#bytes.length) return false;
+    this.#bytes.set(text, this.#length);
+    this.#length += text.length;
+    this.#textEnds.push(this.#length);
+    this.#ends.push(end);
+    this.#settled.push(settled);
+    return true;
+  }
+
+  /** The number of the first row behind this offset. */
+  firstBehind(offset: number): number {
+    let at = 0;
+    while (at < this.#ends.length && this.#ends[at]! <= offset) at += 1;
+    return at;
+  }
+
+  /** Calls `take` for the rows from this number on, until it returns false. Returns whether it took all. */
+  each(from: number, take: (text: Buffer, settled: boolean, end: number) => boolean): boolean {
+    for (let at = from; at < this.#ends.length; at++) {
+      const text = this.#bytes.subarray(at === 0 ? 0 : this.#textEnds[at - 1], this.#textEnds[at]);
+      if (!take(text, this.#settled[at]!, this.#ends[at]!)) return false;
+    }
+    return true;
+  }
+}
+
 export class JournalTail {
   /** In the order of their places. */
-  #rows: WrittenRow[] = [];
-  #head = 0;
-  #units = 0;
+  readonly #blocks: Block[] = [];
+  #bytes = 0;
   /** Every row of this process behind this place is here. */
   #from: JournalPlace = { segment: 0, offset: 0 };
 
   add(row: WrittenRow): void {
-    this.#rows.push(row);
-    this.#units += row.text.length;
-    while (this.#units > MAX_UNITS) this.#drop();
+    if (this.#blocks.at(-1)?.add(row) === true) return;
+    const block = new Block(row.segment, Math.max(BLOCK_BYTES, row.text.length));
+    block.add(row);
+    this.#blocks.push(block);
+    this.#bytes += block.bytes;
+    while (this.#bytes > MAX_BYTES) this.#dropOldest();
   }
 
   /** Forgets the rows up to this place. */
   forget(place: JournalPlace): void {
-    while (this.#head < this.#rows.length && !isBehind(this.#rows[this.#head]!, place)) this.#drop();
+    while (this.#blocks.length > 0 && !isBehind(this.#blocks[0]!, place)) this.#dropOldest();
+    if (isAfter(place, this.#from)) this.#from = place;
   }
 
   /**
    * Returns the rows that follow the place in the same segment; `null` when they have to be read from the disk.
-   * `maxUnits` is the size at which a batch takes no more rows.
+   * `maxBytes` is the size at which a batch takes no more rows.
    */
-  after(place: JournalPlace, maxRows: number, maxUnits: number, written: JournalPlace): Batch | null {
+  after(place: JournalPlace, maxRows: number, maxBytes: number, written: JournalPlace): Batch | null {
+    if (isAfter(this.#from, place)) return null;
     const { segment, offset } = place;
-    if (segment < this.#from.segment || (segment === this.#from.segment && offset < this.#from.offset)) return null;
-    let at = this.#head;
-    while (at < this.#rows.length && !isBehind(this.#rows[at]!, place)) at += 1;
     const rows: Batch["rows"][number][] = [];
     const ends: number[] = [];
-    let units = 0;
-    for (; at < this.#rows.length && rows.length < maxRows && units < maxUnits; at++) {
-      const row = this.#rows[at]!;
-      if (row.segment !== segment) break;
-      rows.push(rowOfText(row.text, row.settled));
-      ends.push(row.end);
-      units += row.text.length;
-    }
+    let size = 0;
+    const take = (text: Buffer, settled: boolean, end: number): boolean => {
+      if (rows.length >= maxRows || size >= maxBytes) return false;
+      rows.push(rowOf(text, settled));
+      ends.push(end);
+      size += text.length;
+      return true;
+    };
+    const isWhole = this.#blocks.every(
+      (block) => block.segment < segment || (block.segment === segment && block.each(block.firstBehind(offset), take)),
+    );
     const end = ends.at(-1);
     if (end === undefined) return null;
     // what follows the last row of an earlier segment is read from the disk, which shows that the segment is over
-    const isFull = at < this.#rows.length || segment < written.segment;
-    return { rows, ends, end, isSegmentOver: false, isFull };
+    return { rows, ends, end, isSegmentOver: false, isFull: !isWhole || segment < written.segment };
   }
 
-  #drop(): void {
-    const { segment, end, text } = this.#rows[this.#head]!;
+  #dropOldest(): void {
+    const { segment, end, bytes } = this.#blocks.shift()!;
     this.#from = { segment, offset: end };
-    this.#units -= text.length;
-    this.#head += 1;
-    if (this.#head < COMPACT_AT && this.#head < this.#rows.length) return;
-    this.#rows = this.#rows.slice(this.#head);
-    this.#head = 0;
+    this.#bytes -= bytes;
   }
 }
 
-function isBehind({ segment, end }: WrittenRow, place: JournalPlace): boolean {
-  return segment > place.segment || (segment === place.segment && end > place.offset);
+/** Whether the last row of the block is behind the place. */
+function isBehind({ segment, end }: Block, place: JournalPlace): boolean {
+  return isAfter({ segment, offset: end }, place);
+}
+
+function isAfter(one: JournalPlace, other: JournalPlace): boolean {
+  return one.segment > other.segment || (one.segment === other.segment && one.offset > other.offset);
 }

@@ -6,7 +6,7 @@
 import type { Clock } from "../../core/clock.ts";
 import { codeOf } from "../../core/thrown.ts";
 import type { JournalDisk } from "./journal-disk.ts";
-import { EntryEncoder, type EntryKind } from "./journal-entry.ts";
+import { EntryEncoder, type EntryKind, TEXT_AT } from "./journal-entry.ts";
 import { type JournalPlace, segmentPath } from "./journal-folder.ts";
 import { headingText } from "./journal-identity.ts";
 
@@ -134,6 +134,14 @@ export class JournalWriter {
     )
       target.quiet = this.#zero(target);
     if (this.#timer === null && this.#syncing === null) this.#timer = setTimeout(this.#syncSoon, SYNC_DELAY_MS);
+  }
+
+  /**
+   * The UTF-8 of the text of an entry that was just written and stands there among those that were written together. It
+   * is valid until the next entry is added.
+   */
+  textWritten(begin: number, end: number): Buffer {
+    return this.#encoder.bytes.subarray(begin + TEXT_AT, end);
   }
 
   /**

@@ -342,7 +342,11 @@ export class Journal implements Ledger, SettlementLedger {
       this.#writer.write((begin) => (uncounted = this.#count(added, settled, begin)));
       this.#rows += added.length;
       const start = this.#writer.writtenTo.offset - (added.at(-1)?.end ?? 0);
-      for (const row of added) this.#noteWritten(row, start + row.end);
+      let begin = 0;
+      for (const row of added) {
+        this.#noteWritten(row, start, begin);
+        begin = row.end;
+      }
     } catch (fault) {
       this.#failed(fault);
       const isAnyNeeded = this.#options.settings.onFull === "continue";
@@ -381,11 +385,15 @@ export class Journal implements Ledger, SettlementLedger {
     else this.#lost += 1;
   }
 
-  /** An entry is in the newest segment now, where it ends at `end`. */
-  #noteWritten({ kind, text, of }: WaitingRow, end: number): void {
+  /**
+   * An entry is in the newest segment now. The entries that were written together stand there at `start`, and this one
+   * stands from `begin` to its end among them.
+   */
+  #noteWritten({ kind, of, end }: WaitingRow, start: number, begin: number): void {
     const { segment } = this.#writer;
-    if (kind === "opening") this.#noteOpened(of!, segment);
-    else this.tail.add({ text, settled: kind === "closing", segment, end });
+    if (kind === "opening") return this.#noteOpened(of!, segment);
+    const text = this.#writer.textWritten(begin, end);
+    this.tail.add({ text, settled: kind === "closing", segment, end: start + end });
   }
 
   /** The calls in flight stay in the order of their segments. */
@@ -398,8 +406,9 @@ export class Journal implements Ledger, SettlementLedger {
 
   /** Returns false when the disk does not take the entry. */
   #append(row: WaitingRow): boolean {
+    let end: number;
     try {
-      this.#writer.add(row.kind, row.text);
+      end = this.#writer.add(row.kind, row.text);
       this.#writer.write();
     } catch (fault) {
       this.#failed(fault);
@@ -408,7 +417,7 @@ export class Journal implements Ledger, SettlementLedger {
       return this.#append(row);
     }
     this.#rows += 1;
-    this.#noteWritten(row, this.#writer.writtenTo.offset);
+    this.#noteWritten({ ...row, end }, this.#writer.writtenTo.offset - end, 0);
     return true;
   }
 

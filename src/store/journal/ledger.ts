@@ -94,8 +94,7 @@ export const noLedger: Ledger = {
 
 /** One call in the form that the call store accepts. */
 export interface LedgerRow {
-  /** JSON of the record, if it was written before, and its UTF-8; `text` and `record` are made when they are read. */
-  readonly text?: string;
+  /** UTF-8 of the JSON of the record, if it was written before; `record` is then made when it is read. */
   readonly bytes?: Uint8Array;
   readonly record: CallRecord;
   /** False when the process ended before the call did: usage, cost and limits are the most that it might have used. */

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { RecordedOperation } from "../../../src/core/operation.ts";
 import { recordText } from "../../../src/core/record/record-text.ts";
-import { closingText, openingText, rowOfText } from "../../../src/store/journal/journal-row.ts";
+import { closingText, openingText, rowOf } from "../../../src/store/journal/journal-row.ts";
 import { recordOfKilledCall } from "../../../src/store/journal/journal-recovery.ts";
 import { recordOf } from "../../contract/call-records.ts";
 
@@ -10,7 +10,7 @@ test.each(["chat.completions", "unserved"] satisfies RecordedOperation[])(
   "[d11.1] an entry of a call keeps its operation: %s",
   (operation) => {
     const record = recordOf({ operation });
-    expect(rowOfText(closingText(record), true).record.operation).toBe(operation);
+    expect(rowOf(Buffer.from(closingText(record)), true).record.operation).toBe(operation);
     expect(recordOfKilledCall(openingText(record)).operation).toBe(operation);
   },
 );
@@ -21,6 +21,6 @@ test("[d11.1] an entry without an operation is one of chat completions", () => {
     unknown
   >;
   const text = JSON.stringify(earlier);
-  expect(rowOfText(text, true).record.operation).toBe("chat.completions");
+  expect(rowOf(Buffer.from(text), true).record.operation).toBe("chat.completions");
   expect(recordOfKilledCall(text).operation).toBe("chat.completions");
 });
