@@ -253,7 +253,7 @@ async function openListener(base: Base, common: ServingParts, listener: Listener
 function openApp(
   base: Base,
   common: ServingParts,
-  { context, observer, standing, figures, parts: { machine } }: ListenerParts,
+  { context, observer, standing, figures, parts: { machine, sharedPort } }: ListenerParts,
   ending: Ending,
 ): ReturnType<typeof createApp> {
   const { options, closing } = base;
@@ -283,7 +283,11 @@ function openApp(
     notReady: () =>
       ending.isRetiring
         ? "the gateway is shutting down"
-        : (unfinishedStart(source.current()) ?? source.refusal() ?? replicas.refusal() ?? ledger.refusal()),
+        : (unfinishedStart(source.current()) ??
+          sharedPort?.refusal() ??
+          source.refusal() ??
+          replicas.refusal() ??
+          ledger.refusal()),
     standing,
     refuseUnserved: refuseUnservedWith(context),
     kept: context,

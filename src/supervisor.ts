@@ -76,6 +76,8 @@ async function openAll(base: Base): Promise<Gateway> {
   // The first token is made last, because a start that fails must not use up a token that is shown only once.
   const first = await bootstrap(parts.storage.store, systemClock.now(), given);
   if (first !== null) await reload();
+  // One worker may be asked for what another has said that it is there.
+  pool.hasStarted();
   return {
     url: `http://${options.host.includes(":") ? `[${options.host}]` : options.host}:${port}`,
     firstToken: first?.token ?? null,

@@ -64,11 +64,13 @@ export async function runWorker(
   await channel.request("hello", { worker: id, protocol: PROTOCOL });
   let socket: ListenerSocket | null = null;
   let port = 0;
+  let isStarting = false;
   // Messages may come as soon as the worker listens.
   channel.handle("steer", ({ weights }) => {
     (socket ??= findListenerSocket(port)).steer(weights);
     return null;
   });
+  channel.handle("started", () => void (isStarting = false));
   const opened = Promise.withResolvers<ServingGateway>();
   channel.handle("reload", async () => {
     await (await opened.promise).reload();
@@ -81,9 +83,10 @@ export async function runWorker(
   const ended = whenEnded(channel, opened.promise);
   const sharedPort: SharedPort = {
     async turn(ledgerFolder) {
-      ({ port } = await channel.request("ready", { ledgerFolder }));
+      ({ port, isStarting } = await channel.request("ready", { ledgerFolder }));
       return port;
     },
+    refusal: () => (isStarting ? "the other workers of the gateway are being started" : null),
     listens: () => channel.notify("listening", null),
     left: () => channel.notify("not_listening", null),
   };

@@ -11,6 +11,8 @@ export interface SharedPort {
   turn(ledgerFolder: string): Promise<number>;
   /** It listens. */
   listens(): void;
+  /** Why the processes that share the port are not ready; `null` when they are. */
+  refusal(): string | null;
   /** Its listener is closed. */
   left(): void;
 }

@@ -25,8 +25,8 @@ export const PROTOCOL = 2;
 export type ToSupervisor = {
   /** The first message of a worker. The supervisor refuses a worker that it did not start, or another protocol. */
   readonly hello: { readonly body: WorkerHello; readonly reply: null };
-  /** Everything is open; the reply comes when this worker may begin to listen, and says on which port. */
-  readonly ready: { readonly body: { readonly ledgerFolder: string }; readonly reply: { readonly port: number } };
+  /** Everything is open; the reply comes when this worker may begin to listen. */
+  readonly ready: { readonly body: { readonly ledgerFolder: string }; readonly reply: MayListen };
   readonly listening: { readonly body: null; readonly reply: void };
   /** The listener is closed: the kernel gives its index to another worker. */
   readonly not_listening: { readonly body: null; readonly reply: void };
@@ -97,6 +97,8 @@ export type ToWorker = {
   /** With metrics, the samples are in the bytes as JSON. */
   readonly figures: { readonly body: { readonly withMetrics: boolean }; readonly reply: ProcessStanding };
   readonly forget_content: { readonly body: ConfigurationScope; readonly reply: null };
+  /** The gateway has started: every worker knows what its first start has made. */
+  readonly started: { readonly body: null; readonly reply: void };
   /** Reads the configuration and the tokens again, and replies when new calls see them. */
   readonly reload: { readonly body: null; readonly reply: null };
   /** Takes over what has changed in the database, and replies when new calls see it. */
@@ -114,6 +116,12 @@ export type ToWorker = {
   /** Cuts what is still in flight of a drain. */
   readonly hurry: { readonly body: null; readonly reply: void };
 };
+
+/** `isStarting`: the message `started` follows. */
+export interface MayListen {
+  readonly port: number;
+  readonly isStarting: boolean;
+}
 
 export interface WorkerHello {
   /** As the supervisor has given it to the process, in its environment. */

@@ -8,7 +8,7 @@ import type { Clock } from "../core/clock.ts";
 import { LATE, within } from "../core/concurrency/timeout.ts";
 import { BackOff, BEAT_MS, livenessOf } from "./hang.ts";
 import { ListenerGroup } from "./listener-group.ts";
-import { PROTOCOL, type WorkerChannel } from "./messages.ts";
+import { type MayListen, PROTOCOL, type WorkerChannel } from "./messages.ts";
 import { type WorkerEnd, WorkerProcess } from "./worker-process.ts";
 
 export interface PoolOptions {
@@ -45,6 +45,7 @@ export class WorkerPool {
   #lastCheckMs = 0;
   #restarting: Promise<void> | null = null;
   #isOpen = false;
+  #isStarting = true;
   #isClosing = false;
   #cut = 0;
 
@@ -78,6 +79,12 @@ export class WorkerPool {
     this.#isOpen = true;
     this.#lastCheckMs = this.#options.clock.monotonic();
     this.#watch = setInterval(() => this.#check(), BEAT_MS);
+  }
+
+  /** Lets the workers be ready: all of them know what the first start of the gateway has made. */
+  hasStarted(): void {
+    this.#isStarting = false;
+    for (const { channel } of this.#workers.values()) channel?.notify("started", null);
   }
 
   /** For a new connection on the channel's socket: its first message says which worker it is. */
@@ -157,12 +164,12 @@ export class WorkerPool {
   }
 
   /** Resolves when no other worker is about to listen; the turn of this one ends when it listens, or has ended. */
-  #mayListen(worker: WorkerProcess): Promise<{ readonly port: number }> {
-    const turn = Promise.withResolvers<{ readonly port: number }>();
+  #mayListen(worker: WorkerProcess): Promise<MayListen> {
+    const turn = Promise.withResolvers<MayListen>();
     const before = this.#turn;
     this.#turn = (async () => {
       await before;
-      turn.resolve({ port: this.#options.port });
+      turn.resolve({ port: this.#options.port, isStarting: this.#isStarting });
       await Promise.race([worker.listens, worker.ended]);
     })();
     return turn.promise;

@@ -389,7 +389,7 @@ describe("apply and export", () => {
     expect(code).toBe(1);
     expect(stdout).not.toContain("Done");
     expect(stderr).toMatch(
-      /^dragoman: 1 of 3 changes were made\. The next one failed: limit wrong \(tenant default\) \(wrong\.yaml:5\): .*limit.* trace id [0-9a-f]{32}\)\n$/,
+      /^dragoman: 1 of 3 changes was made\. The next one failed: limit wrong \(tenant default\) \(wrong\.yaml:5\): .*limit.* trace id [0-9a-f]{32}\)\n$/,
     );
     expect((await json("budget", "list")).map((one: any) => one.name)).toEqual([]);
     expect((await json("route", "list", "--filter", "origin=store")).map((one: any) => one.name)).toEqual(["good"]);

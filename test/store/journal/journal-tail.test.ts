@@ -52,31 +52,31 @@ describe("rows in memory", () => {
   });
 
   test("are the rows of the disk from any place, whatever their lengths and what was forgotten", async () => {
-    const { below, pick } = chanceOf(printedSeed("rows in memory"));
+    const random = chanceOf(printedSeed("rows in memory"));
     const folder = newFolder();
     const journal = newJournal(folder, { segmentBytes: 200_000 });
     const [withTail, withoutTail] = [readerOf(folder, journal, true), readerOf(folder, journal, false)];
     let inMemory = 0;
     for (let turn = 0; turn < 60; turn++) {
       // several calls end in one turn, with texts of which some are longer than a block
-      const calls = Array.from({ length: 1 + below(6) }, () =>
-        aCall({ errorDetail: "é".repeat(below(10) === 0 ? 50_000 : below(3_000)) }),
+      const calls = Array.from({ length: 1 + random.below(6) }, () =>
+        aCall({ errorDetail: "é".repeat(random.below(10) === 0 ? 50_000 : random.below(3_000)) }),
       );
       const entries = await Promise.all(calls.map((call) => opened(journal, call)));
       await Promise.all(entries.map((entry, index) => journal.close(entry, ended(calls[index]!))));
       const segments = segmentsOf(folder);
-      const segment = pick(segments);
-      const maxRows = 1 + below(20);
+      const segment = random.pick(segments);
+      const maxRows = 1 + random.below(20);
       // places are between rows
       const places = await withoutTail.read({ segment, offset: 0 }, 1_000);
-      const from: JournalPlace = { segment, offset: pick([0, ...places.ends]) };
+      const from: JournalPlace = { segment, offset: random.pick([0, ...places.ends]) };
       const shown = async (reader: JournalReader) => {
         const { rows, ends } = await reader.read(from, maxRows);
         return rows.map(({ record, settled }, index) => [record, settled, ends[index]]);
       };
       if (journal.tail.after(from, maxRows, 1e9, journal.writtenTo) !== null) inMemory += 1;
       expect(await shown(withTail)).toEqual(await shown(withoutTail));
-      if (below(4) === 0) journal.tail.forget(from);
+      if (random.below(4) === 0) journal.tail.forget(from);
     }
     expect(inMemory).toBeGreaterThan(0);
     await Promise.all([withTail.close(), withoutTail.close()]);
