@@ -27,6 +27,8 @@ export interface RefusedCredential {
 export interface CredentialProviderOptions extends CredentialMakerOptions {
   /** Called each time a credential is set aside. */
   readonly onRefused: (refused: RefusedCredential, news: RefusalNews) => void;
+  /** Called each time a provider has asked a credential to wait. */
+  readonly onLimited: (news: RefusalNews) => void;
 }
 
 export interface OpenCredentialProvider extends CredentialProvider {
@@ -35,6 +37,8 @@ export interface OpenCredentialProvider extends CredentialProvider {
 }
 
 const NOTHING_TRIED: ReadonlySet<StoredCredential> = new Set();
+/** For how long a credential waits when the provider names no time. */
+const DEFAULT_REST_MS = 1_000;
 
 export function openCredentialProvider(options: CredentialProviderOptions): OpenCredentialProvider {
   const rotation = openRotation(() => options.clock.monotonic());
@@ -62,10 +66,7 @@ export function openCredentialProvider(options: CredentialProviderOptions): Open
     if (!(thrown instanceof ExchangeFault)) throw thrown;
     if (thrown.kind === "refused") setAside(stored, "authentication", context);
     const without = new Set([...tried, stored]);
-    const next =
-      thrown.kind === "refused" || thrown.kind === "unusable"
-        ? rotation.next(context.providerId, all, context.stickyKey, without)
-        : null;
+    const next = thrown.kind === "refused" || thrown.kind === "unusable" ? rotation.next(context, all, without) : null;
     if (next === null) throw exchangeError(thrown, stored, context);
     return resolveFirst(next, all, context, without);
   };
@@ -86,10 +87,20 @@ export function openCredentialProvider(options: CredentialProviderOptions): Open
     }
   };
 
+  /** One that was not tried comes first, even if it is set aside. */
+  const nextOf = (all: readonly StoredCredential[], context: ResolveContext): StoredCredential | null => {
+    const { tried } = context;
+    if (tried === null) return rotation.next(context, all);
+    return (
+      rotation.next(context, all, new Set(all.filter((one) => tried.has(fingerprint(one))))) ??
+      rotation.next(context, all)
+    );
+  };
+
   return {
     learn: (news) => rotation.learn(news),
     resolve(all, context) {
-      const stored = all.length === 1 ? all[0]! : rotation.next(context.providerId, all, context.stickyKey);
+      const stored = all.length === 1 ? all[0]! : nextOf(all, context);
       if (stored === null) throw new GatewayError("internal_error", "There is no credential to resolve.");
       return resolveFirst(stored, all, context);
     },
@@ -103,6 +114,17 @@ export function openCredentialProvider(options: CredentialProviderOptions): Open
       maker.forget(credential);
       setAside(stored, reason, context);
     },
+    limited(credential, forMs, { providerId, model }) {
+      const stored = maker.originOf(credential);
+      if (stored === undefined || stored.fromCaller) return;
+      options.onLimited(rotation.rest(providerId, stored, model, forMs ?? DEFAULT_REST_MS));
+    },
+    isAnotherAble: (all, { providerId, model, tried }) =>
+      all.some(
+        (one) =>
+          !one.fromCaller && tried?.has(fingerprint(one)) !== true && rotation.freeInMs(providerId, one, model) === 0,
+      ),
+    freeInMs: (all, { providerId, model }) => Math.min(...all.map((one) => rotation.freeInMs(providerId, one, model))),
   };
 }
 

@@ -2,11 +2,12 @@
 // module) or by a sticky key, and avoiding recently refused ones as long as there is another. This state outlives snapshots, because it is
 // kept by fingerprint.
 
-// Decides (targets and attempts): When is a provider's key avoided? By: `setAside`. Also: reported by
+// Decides (targets and attempts): When is a provider's key avoided? By: `setAside`, `rest`. Also: reported by
 // `engine/attempt/upstream-requests.ts` (`reportRefusedCredential`). Rule: 10 min after 401, doubling up to 320; 5
-// min after a quota error. A caller's own key and a single key are used on.
+// min after a quota error; after 429 for one model, as long as the provider says. A caller's own key and a single key
+// are used on.
 import { BoundedCache } from "../core/bounded-cache.ts";
-import type { RefusalReason, StoredCredential } from "../core/configured/credential.ts";
+import type { RefusalReason, ResolveContext, StoredCredential } from "../core/configured/credential.ts";
 import { hashText, rendezvousScore } from "../core/rendezvous.ts";
 import { fingerprint } from "./fingerprint.ts";
 
@@ -17,6 +18,8 @@ interface CredentialState {
   asideUntilMs: number;
   /** How often in a row it became available and was refused again. */
   strikes: number;
+  /** Monotonic times until which it is not used for a model; `null` where no provider has ever asked it to wait. */
+  rests: BoundedCache<string, number> | null;
 }
 
 const MINUTE_MS = 60_000;
@@ -28,6 +31,10 @@ const MAX_DOUBLINGS = 5;
 const FORGIVEN_MS = 60 * MINUTE_MS;
 /** Credentials that were once in a configuration; beyond this the oldest are forgotten. */
 const MAX_STATES = 10_000;
+/** Models for which one credential has to wait; callers may choose their names. Beyond this the oldest are forgotten. */
+const MAX_RESTS = 1_000;
+/** The longest time for which a credential waits, whatever the provider asked for. */
+const MAX_REST_MS = 24 * 60 * MINUTE_MS;
 
 export interface Rotation {
   /**
@@ -36,13 +43,16 @@ export interface Rotation {
    * all of them are excluded.
    */
   next(
-    providerId: string,
+    { providerId, model, stickyKey }: Pick<ResolveContext, "providerId" | "model" | "stickyKey">,
     stored: readonly StoredCredential[],
-    stickyKey: string | null,
     excluded?: ReadonlySet<StoredCredential>,
   ): StoredCredential | null;
   /** Returns how the credential is set aside now; `null` when it already was. */
   setAside(providerId: string, stored: StoredCredential, reason: RefusalReason): RefusalNews | null;
+  /** The provider has asked the credential to wait with further calls of the model. */
+  rest(providerId: string, stored: StoredCredential, model: string, forMs: number): RefusalNews;
+  /** Returns in how many milliseconds the credential is able to call the model; 0 when it is now. */
+  freeInMs(providerId: string, stored: StoredCredential, model: string): number;
   /** Takes over what another process of the machine has found. */
   learn(news: RefusalNews): void;
 }
@@ -55,6 +65,8 @@ export interface RefusalNews {
   readonly forMs: number;
   /** How often in a row it has been refused since. */
   readonly strikes: number;
+  /** The model for which it waits; `null` where it is set aside for all. */
+  readonly model: string | null;
 }
 
 export function openRotation(monotonicMs: () => number): Rotation {
@@ -62,7 +74,7 @@ export function openRotation(monotonicMs: () => number): Rotation {
   const known = new WeakMap<StoredCredential, { readonly providerId: string; readonly state: CredentialState }>();
 
   const stateAt = (key: string): CredentialState => {
-    const state = states.get(key) ?? { current: 0, asideUntilMs: Number.NEGATIVE_INFINITY, strikes: 0 };
+    const state = states.get(key) ?? { current: 0, asideUntilMs: Number.NEGATIVE_INFINITY, strikes: 0, rests: null };
     states.set(key, state);
     return state;
   };
@@ -96,25 +108,26 @@ export function openRotation(monotonicMs: () => number): Rotation {
   };
 
   return {
-    next(providerId, stored, stickyKey, excluded) {
+    next({ providerId, model, stickyKey }, stored, excluded) {
       const nowMs = monotonicMs();
       if (stickyKey !== null) {
         const kept = keptFor(
           stickyKey,
           providerId,
           stored,
-          (one, state) => excluded?.has(one) !== true && state.asideUntilMs <= nowMs,
+          (one, state) => excluded?.has(one) !== true && freeAtMs(state, model) <= nowMs,
         );
         if (kept !== null) return kept;
       }
       let total = 0;
       let chosen: { readonly stored: StoredCredential; readonly state: CredentialState } | null = null;
-      let soonest: { readonly stored: StoredCredential; readonly state: CredentialState } | null = null;
+      let soonest: { readonly stored: StoredCredential; readonly atMs: number } | null = null;
       for (const one of stored) {
         if (excluded?.has(one) === true) continue;
         const state = stateOf(providerId, one);
-        if (state.asideUntilMs > nowMs) {
-          if (soonest === null || state.asideUntilMs < soonest.state.asideUntilMs) soonest = { stored: one, state };
+        const atMs = freeAtMs(state, model);
+        if (atMs > nowMs) {
+          if (soonest === null || atMs < soonest.atMs) soonest = { stored: one, atMs };
           continue;
         }
         total += one.weight;
@@ -133,12 +146,29 @@ export function openRotation(monotonicMs: () => number): Rotation {
       const forMs = reason === "quota" ? QUOTA_MS : AUTHENTICATION_MS * 2 ** Math.min(state.strikes, MAX_DOUBLINGS);
       if (reason === "authentication") state.strikes += 1;
       state.asideUntilMs = nowMs + forMs;
-      return { key: keyOf(providerId, stored), forMs, strikes: state.strikes };
+      return { key: keyOf(providerId, stored), forMs, strikes: state.strikes, model: null };
     },
-    learn({ key, forMs, strikes }) {
+    rest(providerId, stored, model, askedMs) {
+      const state = stateOf(providerId, stored);
+      const forMs = Math.min(askedMs, MAX_REST_MS);
+      restUntil(state, model, monotonicMs() + forMs);
+      return { key: keyOf(providerId, stored), forMs, strikes: state.strikes, model };
+    },
+    freeInMs: (providerId, stored, model) => Math.max(0, freeAtMs(stateOf(providerId, stored), model) - monotonicMs()),
+    learn({ key, forMs, strikes, model }) {
       const state = stateAt(key);
+      if (model !== null) return restUntil(state, model, monotonicMs() + forMs);
       state.asideUntilMs = Math.max(state.asideUntilMs, monotonicMs() + forMs);
       state.strikes = strikes;
     },
   };
+}
+
+function freeAtMs({ asideUntilMs, rests }: CredentialState, model: string): number {
+  return rests === null ? asideUntilMs : Math.max(asideUntilMs, rests.get(model) ?? asideUntilMs);
+}
+
+function restUntil(state: CredentialState, model: string, untilMs: number): void {
+  state.rests ??= new BoundedCache(MAX_RESTS);
+  state.rests.set(model, Math.max(untilMs, state.rests.get(model) ?? untilMs));
 }

@@ -107,7 +107,12 @@ export async function openServingContext(
 export function openCallContext(snapshot: Snapshot, upstreamProxy: ProxySettings | null): ChatContext {
   const traffic = openTraffic({ inc: () => {}, dec: () => {} }, () => null);
   const upstream = openUpstream(upstreamProxy, () => null);
-  const credentials = openCredentialProvider({ upstream, clock: systemClock, onRefused: () => {} });
+  const credentials = openCredentialProvider({
+    upstream,
+    clock: systemClock,
+    onRefused: () => {},
+    onLimited: () => {},
+  });
   const logins = openLogins({ upstream, clock: systemClock, onFault: () => {} });
   const limits = openMemoryLimits({ clock: systemClock });
   const toolServers = openToolServers({

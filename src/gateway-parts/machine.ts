@@ -19,7 +19,7 @@ export interface SharedPort {
 
 /** The other processes of a gateway, as one of its workers sees them. */
 export interface Machine {
-  /** A provider has refused a credential. */
+  /** A provider has refused a credential, or asked it to wait. */
   credentialRefused(news: RefusalNews): void;
   /** From now on this process takes news of others, and answers when they ask for its figures. */
   begin(own: OwnFigures, credentials: Pick<OpenCredentialProvider, "learn">): WorkerFiguresView;

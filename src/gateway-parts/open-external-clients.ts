@@ -54,6 +54,8 @@ export function openExternalClients(
       log.warn({ ...refusedFields(refused) }, "a credential was refused and is not used for a while");
       machine?.credentialRefused(news);
     },
+    // the row of the call says it, so that the log needs no line
+    onLimited: (news) => machine?.credentialRefused(news),
   });
   const logins = openLogins({
     upstream,

@@ -19,9 +19,10 @@ export function openSharedCredentials({ monotonic }: Pick<Clock, "monotonic">): 
   return {
     join(channel) {
       channel.handle("credential_refused", (news) => {
-        refusals.delete(news.key);
+        const key = news.model === null ? news.key : `${news.key} ${news.model}`;
+        refusals.delete(key);
         if (refusals.size >= MAX_REFUSALS) refusals.delete(refusals.keys().next().value!);
-        refusals.set(news.key, { news, untilMs: monotonic() + news.forMs });
+        refusals.set(key, { news, untilMs: monotonic() + news.forMs });
         for (const worker of workers) if (worker !== channel) worker.notify("credential_refused", news);
       });
       channel.whenClosed(() => workers.delete(channel));

@@ -89,6 +89,7 @@ export function lending(options: Partial<CredentialProviderOptions> = {}): Lendi
     upstream: createSocketUpstream(),
     clock,
     onRefused: (one) => refused.push(one),
+    onLimited: () => {},
     ...options,
   });
   const lend = async (...stored: readonly StoredCredential[]): Promise<Credential> => lender.resolve(stored, context());
@@ -109,7 +110,7 @@ export function lending(options: Partial<CredentialProviderOptions> = {}): Lendi
 }
 
 export function context(signal = new Cancellation()): ResolveContext {
-  return { providerId: "cloud", label: "Cloud", signal, stickyKey: null };
+  return { providerId: "cloud", model: "m", label: "Cloud", signal, stickyKey: null, tried: null };
 }
 
 /** Everything that an error contains, for client and operator. */

@@ -177,14 +177,17 @@ routes:
     expect(new Set(statuses).has(200)).toBe(false);
   });
 
-  test("[d13.3] a credential that a provider refuses is avoided by both", async () => {
+  test.each([
+    ["refuses", { status: 401 }],
+    ["asks to wait", { status: 429, headers: { "retry-after": "600" } }],
+  ])("[d13.3] a credential that a provider %s is avoided by both", async (_, refusal) => {
     const folder = mkdtempSync(join(tmpdir(), "dragoman-as-one-"));
     const keys: string[] = [];
     const upstream = startUpstream((request) => {
       keys.push(request.headers["authorization"] ?? "");
       return request.headers["authorization"] === "Bearer good"
         ? Response.json(openaiAnswer("hello"))
-        : Response.json({ error: { message: "no" } }, { status: 401 });
+        : Response.json({ error: { message: "no" } }, refusal);
     });
     const gateway = await startWorkers(2, {
       dataFolder: join(folder, "data"),
@@ -207,9 +210,10 @@ providers:
       await statusOf(callAlone(gateway, MODEL));
       return refusals() > 0;
     });
-    await until(() =>
-      gateway.lines().some(({ msg }) => msg === "a credential was refused and is not used for a while"),
-    );
+    if (refusal.status === 401)
+      await until(() =>
+        gateway.lines().some(({ msg }) => msg === "a credential was refused and is not used for a while"),
+      );
     const round = () => Promise.all(Array.from({ length: MANY }, () => statusOf(callAlone(gateway, MODEL))));
     // The worker that was refused tells the other one, which may have calls under way.
     await until(async () => (await round()).every((status) => status === 200));

@@ -221,7 +221,12 @@ export function stubGateway(options: StubOptions = {}): Stub {
       clock,
       allowPrivateAddresses: () => snapshot.allowPrivateAddresses,
     }),
-    credentials: openCredentialProvider({ upstream, clock, onRefused: (one) => refused.push(one) }),
+    credentials: openCredentialProvider({
+      upstream,
+      clock,
+      onRefused: (one) => refused.push(one),
+      onLimited: () => {},
+    }),
     logins: openLogins({ upstream, clock, onFault: () => {} }),
     routing: openRouting(Math.random),
     longRequests: options.longRequests ?? null,

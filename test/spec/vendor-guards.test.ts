@@ -335,17 +335,22 @@ for (const [type, form] of Object.entries(FORMS))
 describe("a service of a configured provider", () => {
   const form = FORMS["moderation"]!;
 
-  test("[d16.4] that refuses the credential is asked with another one", async () => {
-    const refused = {
-      status: 401,
-      body: JSON.stringify({ error: { message: "no such key", code: "invalid_api_key" } }),
-    };
+  test.each([
+    [401, "invalid_api_key"],
+    [429, "rate_limit_exceeded"],
+    [429, "insufficient_quota"],
+  ])("[d16.4 d7.1] that refuses the credential with %d %s is asked with another one at once", async (status, code) => {
+    const refused = { status, body: JSON.stringify({ error: { message: "not with this key", code } }) };
     const on = stage(form, (nth) => (nth === 1 ? refused : form.clean));
-    expect((await say(on)).status).toBe(403);
     expect((await say(on)).status).toBe(200);
-    const [first, second] = on.service.asked.map(({ headers }) => headers["authorization"]);
+    const [first, second, ...more] = on.service.asked.map(({ headers }) => headers["authorization"]);
     expect(first).not.toBe(second);
-    expect(on.stub.records[0]!.policies[0]!.why).toBe("the service answered with the status 401");
+    // the answer is judged with the key that is left
+    expect(more).toEqual([second]);
+    const none = stage(form, () => refused);
+    expect((await say(none)).status).toBe(403);
+    expect(none.service.asked).toHaveLength(2);
+    expect(none.stub.records[0]!.policies[0]!.why).toBe(`the service answered with the status ${status}`);
   });
 
   const ownedBy = (place: Place, document: object, providers: readonly ProviderSettings[]): Stage => {

@@ -104,6 +104,15 @@ export interface CredentialProvider {
    */
   refused(credential: Credential, reason: RefusalReason, context: ResolveContext): void;
   /**
+   * Reports that the provider asked the credential to wait, which is then avoided for calls of the model. `forMs` is
+   * `null` where the provider names no time.
+   */
+  limited(credential: Credential, forMs: number | null, context: ResolveContext): void;
+  /** Whether one of them that was not tried yet is able to call the model now. */
+  isAnotherAble(stored: readonly StoredCredential[], context: ResolveContext): boolean;
+  /** Returns in how many milliseconds the first of them is able to call the model; 0 when one is now. */
+  freeInMs(stored: readonly StoredCredential[], context: ResolveContext): number;
+  /**
    * Identifies the stored credential behind a resolved one, which stays the same when its token is exchanged anew;
    * `null` when it was resolved elsewhere.
    */
@@ -118,8 +127,12 @@ export type RefusalReason = "authentication" | "quota";
 export interface ResolveContext {
   /** The provider's id in the configuration; `label` is its name in messages. */
   readonly providerId: string;
+  /** The model that is called: a provider may ask a credential to wait with one of its models. */
+  readonly model: string;
   readonly label: string;
   readonly signal: CancelSignal;
   /** Calls with the same key get the same credential, as long as it is not set aside; null for any other call. */
   readonly stickyKey: string | null;
+  /** The identities of those that were tried for this call, which get it only when no other is left; `null` without any. */
+  readonly tried: ReadonlySet<string> | null;
 }

@@ -1,5 +1,11 @@
-// Adds to a target the credential with which it is called, without a wait where nothing has to be exchanged.
+// Adds to a target the credential with which it is called, without a wait where nothing has to be exchanged, and says
+// whether another one is left when the provider has refused it.
+
+// Decides (targets and attempts): When is a call repeated with another key of the provider? By: `isOfCredential`,
+// `isAnotherCredentialAble`. Also: `engine/plan/complete.ts` (`complete`), `routing/plan/plan.ts`. Rule: After 401, 402,
+// 403 and 429 for one of several keys of the operator, while an untried one is able; at most ten keys of a target.
 import type { ResolveContext, RefusalReason } from "../../core/configured/credential.ts";
+import type { ErrorCode } from "../../core/errors.ts";
 import type { Credential } from "../../core/target.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
 import type { Call } from "../call/call.ts";
@@ -11,10 +17,12 @@ export function resolveCredential(
   resolved: Resolved,
   candidate: Pick<RouteCandidate, "cachedConversation">,
   call: Call,
+  tried: ReadonlySet<string> | null,
 ): MaybePromise<Resolved> {
   if (resolved.credentials.length === 0) return resolved;
   const stickyKey = resolved.credentials.length === 1 ? null : candidate.cachedConversation();
-  const resolving = call.context.credentials.resolve(resolved.credentials, resolveContext(resolved, call, stickyKey));
+  const context = { ...resolveContext(resolved, call), stickyKey, tried };
+  const resolving = call.context.credentials.resolve(resolved.credentials, context);
   return isPending(resolving)
     ? call.clock.waiting(resolving).then((credential) => withCredential(resolved, credential))
     : withCredential(resolved, resolving);
@@ -30,12 +38,48 @@ export function reportRefused(
     call.context.credentials.refused(target.credential, reason, resolveContext({ target, provider }, call));
 }
 
-function resolveContext(
-  { target, provider }: Pick<Resolved, "target" | "provider">,
-  call: Call,
-  stickyKey: string | null = null,
-): ResolveContext {
-  return { providerId: target.providerId, label: provider.label, signal: call.signal, stickyKey };
+/** Reports that the provider asked to wait, which holds for this credential where the target has others. */
+export function reportLimited(resolved: Resolved, forMs: number | null, call: Call): void {
+  const { target, credentials } = resolved;
+  if (target.credential !== null && credentials.length > 1)
+    call.context.credentials.limited(target.credential, forMs, resolveContext(resolved, call));
+}
+
+/** Whether a failure with this code is that of the credential, so that another one of the same target may do. */
+export function isOfCredential(code: ErrorCode | null | undefined): boolean {
+  return code !== null && code !== undefined && OF_THE_CREDENTIAL.has(code);
+}
+const OF_THE_CREDENTIAL: ReadonlySet<ErrorCode> = new Set([
+  "rate_limit_exceeded",
+  "upstream_authentication",
+  "upstream_quota",
+]);
+/** With more keys, a call leaves the rest to those that follow. */
+const MAX_TRIED = 10;
+
+/** Whether the target can be called now with a credential that was not tried for the call. */
+export function isAnotherCredentialAble(resolved: Resolved, call: Call, tried: ReadonlySet<string>): boolean {
+  const { credentials } = resolved;
+  return (
+    credentials.length > 1 &&
+    tried.size < MAX_TRIED &&
+    call.context.credentials.isAnotherAble(credentials, { ...resolveContext(resolved, call), tried })
+  );
+}
+
+/**
+ * Returns for how long a target is not called whose provider has asked one of its credentials to wait: until the first
+ * of several is able.
+ */
+export function targetRestMs(resolved: Resolved, askedMs: number, call: Call): number {
+  const { credentials } = resolved;
+  if (credentials.length < 2) return askedMs;
+  return call.context.credentials.freeInMs(credentials, resolveContext(resolved, call)) || askedMs;
+}
+
+function resolveContext({ target, provider }: Pick<Resolved, "target" | "provider">, call: Call): ResolveContext {
+  const { providerId, model } = target;
+  return { providerId, model, label: provider.label, signal: call.signal, stickyKey: null, tried: null };
 }
 
 function withCredential(resolved: Resolved, credential: Credential): Resolved {

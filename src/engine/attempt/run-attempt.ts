@@ -27,7 +27,7 @@ import type { RouteCandidate } from "../plan/candidate.ts";
 import type { ReadyTarget } from "../ways/ready-target.ts";
 import { isOwn, type ObjectsWatch } from "../objects/call-objects.ts";
 import { type PromptWatch, watchPrompt } from "./prompt-watch.ts";
-import { resolveCredential } from "./resolve-credential.ts";
+import { isAnotherCredentialAble, isOfCredential, resolveCredential, targetRestMs } from "./resolve-credential.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { UnfitForTarget } from "../fit/unfit-for-target.ts";
 import type { UpstreamBody } from "../../wire/upstream.ts";
@@ -99,7 +99,11 @@ export interface Refused {
 export interface ChosenAttempt extends Pick<TryStep<RouteCandidate>, "candidate" | "isLastResort"> {
   /** `null` when the call has only one target. */
   readonly isAnotherLeft: (() => boolean) | null;
+  /** The identities of the target's credentials that the provider has refused in this call. */
+  readonly tried: ReadonlySet<string>;
 }
+
+const NOTHING_TRIED: ReadonlySet<string> = new Set();
 
 export class AttemptRun<T> {
   /** Rejects with the failure of the attempt, after its end. */
@@ -119,8 +123,8 @@ export class AttemptRun<T> {
   /** Why the attempt has to end as soon as it is open; `null` when it need not. */
   #endReason: GatewayError | null = null;
 
-  constructor(chosen: ChosenAttempt, call: Call, work: AttemptWork<T>) {
-    this.#chosen = chosen;
+  constructor(chosen: Omit<ChosenAttempt, "tried"> & Partial<ChosenAttempt>, call: Call, work: AttemptWork<T>) {
+    this.#chosen = { tried: NOTHING_TRIED, ...chosen };
     this.#candidate = chosen.candidate;
     this.#call = call;
     this.result = this.#run(work);
@@ -138,6 +142,20 @@ export class AttemptRun<T> {
   /** The upstream request that shows how the attempt ended. */
   get endingRequest(): Readonly<Attempt> | undefined {
     return this.#open === null ? undefined : endingRequest(this.#open)?.row;
+  }
+
+  /** The identity of the credential with which the target was called; `null` without one. */
+  get credential(): string | null {
+    const credential = this.#open?.resolved.target.credential ?? null;
+    return credential === null ? null : this.#call.context.credentials.identityOf(credential);
+  }
+
+  /** Whether the provider refused the credential of the attempt, and the target can be called with another one. */
+  get hasOtherCredential(): boolean {
+    if (this.#open === null || !isOfCredential(this.endingRequest?.code)) return false;
+    const { credential } = this;
+    if (credential === null) return false;
+    return isAnotherCredentialAble(this.#open.resolved, this.#call, new Set([...this.#chosen.tried, credential]));
   }
 
   /**
@@ -201,7 +219,8 @@ export class AttemptRun<T> {
     await call.lifetime.admitted();
 
     // 4. a credential
-    const resolving = resolveCredential(withoutCredential, candidate, call);
+    const { tried } = this.#chosen;
+    const resolving = resolveCredential(withoutCredential, candidate, call, tried.size === 0 ? null : tried);
     const resolved = isPending(resolving) ? await resolving : resolving;
     const fitted = fittedAt(ready.ready, resolved, call);
     const prompt = watchPrompt(candidate, resolved, call);
@@ -290,10 +309,17 @@ export class AttemptRun<T> {
   #leaveBreaker(probe: number, outcome: Outcome): void {
     const { key, route } = this.#candidate;
     const { clock, routing } = this.#call.context;
+    const nowMs = clock.monotonic();
+    // what a provider says to one of several credentials says nothing about the target
+    if (outcome === "upstream_fault" && this.hasOtherCredential)
+      return routing.health.end(key, route.breaker, "cancelled", nowMs, { probe });
     const last = this.endingRequest;
-    const limited = last?.code === "rate_limit_exceeded" ? last.retryAfterMs : null;
-    const observed = limited === null ? { probe } : { probe, retryAfterMs: limited };
-    routing.health.end(key, route.breaker, outcome, clock.monotonic(), observed);
+    const askedMs = last?.code === "rate_limit_exceeded" ? last.retryAfterMs : null;
+    const observed =
+      askedMs === null || this.#open === null
+        ? { probe }
+        : { probe, retryAfterMs: targetRestMs(this.#open.resolved, askedMs, this.#call) };
+    routing.health.end(key, route.breaker, outcome, nowMs, observed);
   }
 
   /** An answer or the first content of a stream has come, for an attempt that began at `startedMs` of the call. */

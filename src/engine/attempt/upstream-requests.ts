@@ -24,7 +24,7 @@ import { followedAnswer } from "./follow-up.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { passedHeaders, passedRefusal } from "../native/passed-response.ts";
 import { endBesides, endingRequest, type OpenAttempt } from "./run-attempt.ts";
-import { reportRefused } from "./resolve-credential.ts";
+import { reportLimited, reportRefused } from "./resolve-credential.ts";
 import { callsFor } from "../fit/fit.ts";
 import { attemptError, failureError, redacted } from "./upstream-errors.ts";
 
@@ -245,11 +245,12 @@ function traced(request: UpstreamRequest, trace: TraceHeaders | null): UpstreamR
 
 async function refusal(
   response: UpstreamResponse,
-  { resolved: { provider, target }, fitted }: OpenAttempt,
+  { resolved, fitted }: OpenAttempt,
   call: Call,
   recorder: AttemptRecorder,
   signal: CancelSignal,
 ): Promise<GatewayError> {
+  const { provider, target } = resolved;
   const context = {
     provider,
     target,
@@ -268,10 +269,11 @@ async function refusal(
   else response.body.cancel();
   signal.throwIfAborted();
   const failure = provider.classifyError({ status: response.status, body });
-  reportRefusedCredential(failure, { provider, target }, call);
+  const askedMs = context.retryAfterMs ?? failure.retryAfterMs ?? null;
+  reportRefusedCredential(failure, askedMs, resolved, call);
   recorder.refused(
     failure.nativeCode === null ? null : redacted(failure.nativeCode, target).slice(0, MAX_NATIVE_CODE),
-    context.retryAfterMs ?? failure.retryAfterMs ?? null,
+    askedMs,
   );
   const error = failureError(failure, context);
   return fitted.native === undefined ? error : passedRefusal(error, response.status, body, fitted.native, target);
@@ -279,10 +281,12 @@ async function refusal(
 
 function reportRefusedCredential(
   { class: reason }: UpstreamFailure,
-  resolved: Pick<Resolved, "target" | "provider">,
+  askedMs: number | null,
+  resolved: Resolved,
   call: Call,
 ): void {
   if (reason === "authentication" || reason === "quota") reportRefused(resolved, reason, call);
+  if (reason === "rate_limit") reportLimited(resolved, askedMs, call);
 }
 
 /**
@@ -305,8 +309,9 @@ export function closeRequest(recorder: AttemptRecorder, thrown: unknown, attempt
   if (thrown instanceof StreamError) {
     // the provider's own error before anything was generated counts as a refusal, whatever the head of its response was
     if (!meter.hasUsage(recorder)) recorder.accepted(false);
-    reportRefusedCredential(thrown.failure, resolved, call);
-    recorder.retryAfter(thrown.failure.retryAfterMs ?? null);
+    const askedMs = thrown.failure.retryAfterMs ?? null;
+    reportRefusedCredential(thrown.failure, askedMs, resolved, call);
+    recorder.retryAfter(askedMs);
   }
   const error = attemptError(thrown, { ...resolved, retryAfterMs: null, status: null });
   recorder.ended();

@@ -31,8 +31,11 @@ export interface ServiceEndpoint extends Pick<ServiceForm<never>, "maxTexts" | "
 
 export interface ServiceRequest {
   readonly request: UpstreamRequest;
-  /** Takes note of an answer without success, after which another credential may be used; absent where there is none. */
-  readonly refused?: (answer: ErrorAnswer) => void;
+  /**
+   * Takes note of an answer without success, and says whether another credential may be tried; absent where there is
+   * none.
+   */
+  readonly refused?: (answer: ErrorAnswer) => boolean;
 }
 
 interface EndpointContext {
@@ -81,15 +84,19 @@ function providerEndpoint(
     guarded: target.guardedField !== null,
     request(question, signal) {
       const request = form.encode(question, target, options);
-      const context = { providerId, label: provider.label, signal, stickyKey: null };
+      const { model } = target;
+      const context = { providerId, model, label: provider.label, signal, stickyKey: null, tried: null };
       const resolving = stored.length === 0 ? null : credentials.resolve(stored, context);
       return whenReady(resolving, (credential: Credential | null) =>
         whenReady(provider.sign(request, credential, { nowMs: now(), settings }), (signed) => ({
           request: signed,
           refused(answer: ErrorAnswer) {
-            const { class: reason } = provider.classifyError(answer);
-            if (credential !== null && (reason === "authentication" || reason === "quota"))
-              credentials.refused(credential, reason, context);
+            const { class: reason, retryAfterMs } = provider.classifyError(answer);
+            if (credential === null) return false;
+            if (reason === "authentication" || reason === "quota") credentials.refused(credential, reason, context);
+            else if (reason === "rate_limit") credentials.limited(credential, retryAfterMs ?? null, context);
+            else return false;
+            return stored.length > 1 && credentials.isAnotherAble(stored, context);
           },
         })),
       );

@@ -61,6 +61,8 @@ export interface GuardServicesOptions {
 
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 const MAX_ERROR_BYTES = 64 * 1024;
+/** With how many credentials of a provider one question is asked. */
+const MOST_CREDENTIALS = 10;
 /** The most requests of one question. */
 const MAX_REQUESTS = 256;
 /** The most states that are remembered: the one that was used longest ago is forgotten first. */
@@ -189,11 +191,21 @@ async function askOne(
   options: GuardServicesOptions,
 ): Promise<Found> {
   const texts = parts.map(({ part }) => part);
-  const request = await endpoint.request({ ...question, texts }, signal);
-  sent.requests += 1;
-  for (const { length } of texts) sent.characters += length;
-  const answer = await exchange(request, service, endpoint.guarded, signal, options);
-  return { parts, findings: endpoint.decode(jsonOf(answer), texts) };
+  for (let times = 1; ; times++) {
+    const request = await endpoint.request({ ...question, texts }, signal);
+    sent.requests += 1;
+    for (const { length } of texts) sent.characters += length;
+    const answer = await exchange(request, service, endpoint.guarded, signal, options);
+    if (typeof answer === "string") return { parts, findings: endpoint.decode(jsonOf(answer), texts) };
+    if (!answer.mayGoOn || times === MOST_CREDENTIALS)
+      throw new NoVerdict(`the service answered with the status ${answer.status}`);
+  }
+}
+
+/** The service refused; `mayGoOn` says whether another credential of its provider may do. */
+interface Refusal {
+  readonly status: number;
+  readonly mayGoOn: boolean;
 }
 
 async function exchange(
@@ -202,7 +214,7 @@ async function exchange(
   guarded: boolean,
   signal: Cancellation,
   { upstream, allowPrivateAddresses }: GuardServicesOptions,
-): Promise<string> {
+): Promise<string | Refusal> {
   const checked = guarded
     ? await untilOver(
         checkAddress(request.url, { allowPrivate: allowPrivateAddresses(), param: "guard.service.url" }),
@@ -219,8 +231,8 @@ async function exchange(
   });
   try {
     if (status < 200 || status > 299) {
-      refused?.({ status, body: await body.text(MAX_ERROR_BYTES).catch(() => "") });
-      throw new NoVerdict(`the service answered with the status ${status}`);
+      const text = await body.text(MAX_ERROR_BYTES).catch(() => "");
+      return { status, mayGoOn: refused?.({ status, body: text }) === true };
     }
     const text = await body.text(MAX_ANSWER_BYTES);
     body.accept();

@@ -13,6 +13,7 @@ import { createPlan, type Plan } from "../../routing/plan/plan.ts";
 import type { Failure, TryStep } from "../../routing/plan/plan-steps.ts";
 import { failureAfter, Failures } from "../../routing/plan/verdict.ts";
 import type { Call } from "../call/call.ts";
+import { isOfCredential } from "../attempt/resolve-credential.ts";
 import { noneEligible } from "./plan-refusals.ts";
 import type { PassedOver } from "./stage.ts";
 import type { Prepared } from "./stages.ts";
@@ -40,6 +41,7 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
   if (hasSeveral)
     call.recorder.mayGoTo(prepared.stages.flatMap(({ candidates }) => candidates.map(({ target }) => target.name)));
   let noted = NOTHING_NOTED;
+  const refusedCredentials = new Map<string, RefusedCredentials>();
   for (;;) {
     const step = plan.next(failure, clock.monotonic(), call.deadline.leftMs());
     if (prepared.passedOver.length > noted.size)
@@ -58,7 +60,9 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
     const { candidate } = step;
     serving = served(candidate, serving, call);
     const { hedge } = serving;
-    const run = new AttemptRun({ ...step, isAnotherLeft }, call, work);
+    const refused = refusedAt(candidate, refusedCredentials);
+    const { tried } = refused;
+    const run = new AttemptRun({ ...step, isAnotherLeft, tried }, call, work);
     try {
       const result = await (hedge === null ? run.result : hedged(run, candidate, hedge, plan, call, work));
       if (result.kind === "refused") {
@@ -80,12 +84,49 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
       empty = null;
       // the reason that ended the whole call is what its client receives
       if (call.signal.aborted) throw withAttempts(thrown, call);
-      failures.add(thrown, asGatewayError(thrown).code, true);
-      failure = isForClient(thrown, run.native, serving)
-        ? { kind: "final", retryAfterMs: null }
-        : failureAfter(endOf(thrown, call, run.endingRequest));
+      const hasOther = run.hasOtherCredential;
+      const reported = refusedOf(run, hasOther, thrown, refused);
+      failures.add(reported, asGatewayError(reported).code, true, hasOther || undefined);
+      failure = hasOther
+        ? { kind: "other_credential", retryAfterMs: null }
+        : isForClient(thrown, run.native, serving)
+          ? { kind: "final", retryAfterMs: null }
+          : failureAfter(endOf(thrown, call, run.endingRequest));
     }
   }
+}
+
+/** The credentials of one target that were refused in the call. */
+interface RefusedCredentials {
+  /** Their identities. */
+  readonly tried: Set<string>;
+  /** Why the first of them has to wait; `null` where none has to. */
+  limited: unknown;
+}
+
+function refusedAt({ key }: RouteCandidate, known: Map<string, RefusedCredentials>): RefusedCredentials {
+  const refused = known.get(key) ?? { tried: new Set(), limited: null };
+  known.set(key, refused);
+  return refused;
+}
+
+/**
+ * Notes the credential with which an attempt has failed. Returns why the target failed: where one credential only has to
+ * wait, that says more than that another one is refused for good.
+ */
+function refusedOf<T>(run: AttemptRun<T>, hasOther: boolean, thrown: unknown, refused: RefusedCredentials): unknown {
+  const code = run.endingRequest?.code;
+  if (hasOther) {
+    refused.tried.add(run.credential!);
+    if (code === "rate_limit_exceeded") refused.limited ??= thrown;
+    return thrown;
+  }
+  if (!isOfCredential(code)) return thrown;
+  // all were refused, and a retry may use any of them
+  refused.tried.clear();
+  const reported = refused.limited ?? thrown;
+  refused.limited = null;
+  return reported;
 }
 
 const NOTHING_NOTED: ReadonlySet<PassedOver> = new Set();

@@ -95,6 +95,18 @@ export function begin<T extends Candidate>(state: State<T>, stage: Stage<T>, can
   return { kind: "try", candidate, stage, ...how };
 }
 
+/** Attempts the target with another of its credentials, which is none of its retries. */
+export function withOtherCredential<T extends Candidate>(
+  state: State<T>,
+  tally: Tally<T>,
+  isLastResort: boolean,
+): Step<T> {
+  const { candidate, stage } = tally;
+  state.attempts += 1;
+  state.last = tally;
+  return { kind: "try", candidate, stage, waitMs: 0, why: "with another credential of the provider", isLastResort };
+}
+
 export function repeat<T extends Candidate>(state: State<T>, tally: Tally<T>, waitMs: number, nowMs: number): Step<T> {
   const { candidate, stage } = tally;
   const why = `retry ${tally.attempts} of ${stage.retries} after a retryable failure`;

@@ -49,7 +49,8 @@ export interface Failure {
   /**
    * `retryable`: the same call may succeed here or at any other target. `timed_out`: the same after a time limit of the
    * gateway, which a repetition would use up again. `elsewhere`: the call may succeed at any other
-   * target, but not here. `request_fault`: the upstream refuses the request itself, so that only a fallback is
+   * target, but not here. `other_credential`: the upstream refused one of several credentials of the target, so that the
+   * same call may succeed here with another one, which is no retry. `request_fault`: the upstream refuses the request itself, so that only a fallback is
    * attempted and no further target of the same route. `content_policy`: the same, but a list of its own comes first.
    * `context_length`: the call may succeed at any other target; a map of its own comes first. `final`: the call has
    * ended. `refused`: a policy or a limit forbids the target, so that it was not called. The next target is attempted,
@@ -60,6 +61,7 @@ export interface Failure {
     | "retryable"
     | "timed_out"
     | "elsewhere"
+    | "other_credential"
     | "request_fault"
     | "context_length"
     | "content_policy"

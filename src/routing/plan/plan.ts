@@ -15,6 +15,7 @@ import {
   repeat,
   type State,
   type Tally,
+  withOtherCredential,
 } from "./plan-state.ts";
 import type { Candidate, Failure, PlanInput, Stage, Step, TryStep } from "./plan-steps.ts";
 import { lastResort, waitFor } from "./plan-waits.ts";
@@ -44,6 +45,8 @@ export interface Plan<T extends Candidate> {
 
 /** The number of targets that may report a fault of the request itself before the call fails. */
 const MAX_REQUEST_FAULTS = 3;
+/** Failures after which the same target may be attempted again. */
+const KEEPS_TARGET: ReadonlySet<Failure["kind"]> = new Set(["retryable", "timed_out", "other_credential"]);
 const REQUEST_FAULTS: ReadonlySet<Failure["kind"]> = new Set(["request_fault", "context_length", "content_policy"]);
 
 export function createPlan<T extends Candidate>(input: PlanInput<T>): Plan<T> {
@@ -96,7 +99,7 @@ function after<T extends Candidate>(
   failed.retryAfterMs = Math.max(0, failure.retryAfterMs ?? 0);
   failed.backoffMs = null;
   failed.isTooSlow = failure.kind === "timed_out" && !failed.stage.retryTimeouts;
-  if (failure.kind !== "retryable" && failure.kind !== "timed_out") failed.isSpent = true;
+  if (!KEEPS_TARGET.has(failure.kind)) failed.isSpent = true;
   if (failure.kind === "final") return giveUp(state, "final");
   if (leftMs <= 0) return giveUp(state, "deadline");
   if (REQUEST_FAULTS.has(failure.kind) && ++state.requestFaults >= MAX_REQUEST_FAULTS) return giveUp(state, "final");
@@ -111,6 +114,12 @@ function after<T extends Candidate>(
     case "request_fault":
       leaveGroup(state, failed.stage.group);
       break;
+    case "other_credential": {
+      // the breaker may have been opened by other calls
+      const isBlocked = blockedReason(state, failed.stage, failed.candidate, nowMs) !== null;
+      if (!isBlocked || !isAnotherLeft(state, nowMs)) return withOtherCredential(state, failed, isBlocked);
+      break;
+    }
     case "retryable":
     case "timed_out":
       if (isRepeatedAtOnce(state, failed, nowMs)) return repeat(state, failed, 0, nowMs);

@@ -119,14 +119,14 @@ export class Failures<T> {
 
   /**
    * `wasCalled` is false when the gateway refused to call the target. A failure of a target that was called is more
-   * informative.
+   * informative. `isCurable` is true when another credential of the target follows: what the call then ends with decides.
    */
-  add(failure: T, code: ErrorCode, wasCalled: boolean): void {
+  add(failure: T, code: ErrorCode, wasCalled: boolean, isCurable = CATALOGUE[code].retry): void {
     if (!wasCalled && this.#wasCalled) return;
     if (wasCalled && !this.#wasCalled) this.#incurable = null;
     this.#wasCalled = wasCalled;
     this.#last = failure;
-    if (wasCalled && !CATALOGUE[code].retry) this.#incurable ??= failure;
+    if (wasCalled && !isCurable) this.#incurable ??= failure;
   }
 
   /** The first failure that repeating the call cannot cure, or else the last one; `null` when nothing has failed. */
