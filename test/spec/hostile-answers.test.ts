@@ -1,6 +1,8 @@
 // Hostile providers: what they send must not reach the log unescaped, fill memory, block the serving thread, or keep a
 // call in flight for ever.
 import { describe, expect, test } from "bun:test";
+import { MESSAGES } from "../../src/operations/messages/messages.ts";
+import { RESPONSES } from "../../src/operations/responses/responses.ts";
 import { type CannedAnswer, cannedUpstream, type Stub, stubGateway } from "../harness/in-process.ts";
 import { readStream } from "../harness/sse.ts";
 import { eventStream, openaiAnswer, openaiChunk } from "../harness/upstream.ts";
@@ -72,6 +74,83 @@ describe("error names and messages", () => {
         expect(said).not.toContain(KEY.slice(0, 9));
         expect(said).not.toContain(encodeURIComponent(KEY).slice(0, 12));
       });
+});
+
+describe("an object where a text or a number is expected, with members that no object of the runtime has", () => {
+  const ODD = { toString: null, valueOf: null };
+  const MESSAGE = { id: "m", type: "message", role: "assistant", model: "c", stop_reason: "end_turn" };
+  const USAGE = { input_tokens: 5, output_tokens: 2 };
+  const TEXT = { type: "text", text: "Hello" };
+  const asked = (gateway: Stub, family: string) =>
+    gateway.chat({ model: `${family}:m`, messages: hello, max_tokens: 5 });
+
+  test("[d8.7] as the type of a block of Claude's", async () => {
+    const answer = { ...MESSAGE, content: [{ type: ODD, text: "?" }, TEXT], usage: USAGE };
+    const plain = answering({ body: JSON.stringify(answer) }, "anthropic");
+    const response = await asked(plain, "anthropic");
+    expect(response.status).toBe(200);
+    expect(((await response.json()) as any).choices[0].message.content).toBe("Hello");
+  });
+
+  const delta = (index: number, of: object): object => ({ type: "content_block_delta", index, delta: of });
+  const start = (index: number, block: object): object => ({
+    type: "content_block_start",
+    index,
+    content_block: block,
+  });
+  test("[d8.7] as the type of a block and of a delta of Claude's streams", async () => {
+    const gateway = streaming(
+      [
+        { type: "message_start", message: { ...MESSAGE, content: [], stop_reason: null, usage: USAGE } },
+        start(0, { type: ODD }),
+        delta(0, { type: ODD, text: "?" }),
+        start(1, { type: "text", text: "" }),
+        delta(1, { type: "text_delta", text: "Hello" }),
+        { type: "message_delta", delta: { stop_reason: "end_turn", stop_sequence: null }, usage: USAGE },
+        { type: "message_stop" },
+      ],
+      "anthropic",
+    );
+    const response = await gateway.chat({ model: "anthropic:m", messages: hello, max_tokens: 5, stream: true });
+    expect(readStream(await response.text())).toMatchObject({ error: null, done: true, content: "Hello" });
+  });
+
+  test("[d8.7] as the index of a choice", async () => {
+    const [first] = (openaiChunk({ content: "Hello" }) as any).choices;
+    const gateway = streaming([
+      { ...openaiChunk({ content: "Hello" }), choices: [{ ...first, index: ODD }] },
+      openaiChunk({}, "stop"),
+      "[DONE]",
+    ]);
+    const response = await gateway.chat({ model: "openai:m", messages: hello, stream: true });
+    expect(readStream(await response.text())).toMatchObject({ error: null, done: true, content: "Hello" });
+  });
+
+  test.each([
+    ["an object", ODD],
+    ["a text", "3"],
+    ["a number below 0", -3],
+  ])("[d12.7] as a detail of usage, which is left out in the forms that calculate with it: %s", async (_, odd) => {
+    const usage = {
+      prompt_tokens: 5,
+      completion_tokens: 2,
+      total_tokens: 7,
+      prompt_tokens_details: { cached_tokens: odd, cache_write_tokens: odd },
+      completion_tokens_details: { reasoning_tokens: odd },
+    };
+    const gateway = answering({ body: JSON.stringify({ ...openaiAnswer("Hello"), usage }) }, "custom");
+    const message = await gateway.call(MESSAGES, { model: "custom:m", max_tokens: 5, messages: hello });
+    expect(message.status).toBe(200);
+    expect(((await message.json()) as any).usage).toEqual({ input_tokens: 5, output_tokens: 2 });
+    const response = await gateway.call(RESPONSES, { model: "custom:m", input: "Hello" });
+    expect(((await response.json()) as any).usage).toEqual({
+      input_tokens: 5,
+      input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
+      output_tokens: 2,
+      output_tokens_details: { reasoning_tokens: 0 },
+      total_tokens: 7,
+    });
+  });
 });
 
 describe("usage figures", () => {

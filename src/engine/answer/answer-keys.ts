@@ -94,7 +94,8 @@ class StreamTexts {
     for (let at = 0; at < choices.length; at++) {
       const choice = choices[at]!;
       if (!isObject(choice) || !isObject(choice.delta)) continue;
-      const delta = this.#members(choice.delta, String(choice.index ?? 0)) as ChunkDelta;
+      const { index } = choice;
+      const delta = this.#members(choice.delta, String(typeof index === "number" ? index : 0)) as ChunkDelta;
       if (delta !== choice.delta) (changed ??= [...choices])[at] = { ...choice, delta };
     }
     return changed === null ? chunk : { ...chunk, choices: changed };

@@ -2,6 +2,7 @@
 // https://platform.claude.com/docs/en/api/messages, .../build-with-claude/handling-stop-reasons
 import type { Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isCount } from "../../providers/answers/token-count.ts";
 import { isThinkingDetail } from "../../providers/conversation/signed-thinking.ts";
 import { toolInput } from "../../providers/conversation/tool-calls.ts";
 import { clientCallId } from "./call-names.ts";
@@ -33,12 +34,11 @@ export function inputOf(text: string): JsonObject {
 
 /** `input_tokens` excludes what was read from a cache or written to it. What is not known is left out. */
 export function messageUsage(usage: Usage): JsonObject {
-  const {
-    cached_tokens: read,
-    cache_write_tokens: written,
-    cache_write_1h_tokens: hour,
-  } = usage.prompt_tokens_details ?? {};
-  const thought = usage.completion_tokens_details?.reasoning_tokens;
+  const details: JsonObject = usage.prompt_tokens_details ?? {};
+  const read = countOf(details["cached_tokens"]);
+  const written = countOf(details["cache_write_tokens"]);
+  const hour = countOf(details["cache_write_1h_tokens"]);
+  const thought = countOf(usage.completion_tokens_details?.reasoning_tokens);
   return {
     input_tokens: Math.max(0, usage.prompt_tokens - (read ?? 0) - (written ?? 0)),
     ...(written !== undefined && { cache_creation_input_tokens: written }),
@@ -53,6 +53,11 @@ export function messageUsage(usage: Usage): JsonObject {
     ...(thought !== undefined && { output_tokens_details: { thinking_tokens: thought } }),
     ...(typeof usage["inference_geo"] === "string" && { inference_geo: usage["inference_geo"] }),
   };
+}
+
+/** A provider may send any value as a detail. */
+function countOf(value: Json | undefined): number | undefined {
+  return isCount(value) ? value : undefined;
 }
 
 export interface Ending {

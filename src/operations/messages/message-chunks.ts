@@ -1,5 +1,6 @@
 // The chunks of chat completions that say the same as events of a message, for the content log.
 import type { Json, JsonObject } from "../../core/json.ts";
+import { textOrEmpty } from "../../providers/answers/sent-json.ts";
 import { eventsIn } from "./message-events.ts";
 
 const FINISH: Readonly<Record<string, string>> = {
@@ -26,7 +27,7 @@ export function readMessageEvents(): (text: string) => readonly JsonObject[] {
         return ofDelta(event["delta"] as JsonObject, calls.get(event["index"]) ?? 0);
       case "message_delta": {
         const { stop_reason: reason } = event["delta"] as JsonObject;
-        return choice({ delta: {}, finish_reason: FINISH[reason as string] ?? "stop" });
+        return choice({ delta: {}, finish_reason: FINISH[textOrEmpty(reason)] ?? "stop" });
       }
       default:
         return null;

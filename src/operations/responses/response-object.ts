@@ -3,6 +3,7 @@ import type { FinishReason } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import { newRandomId } from "../../core/ids.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { tokenCount } from "../../providers/answers/token-count.ts";
 import type { RequestMemo } from "./request-memo.ts";
 
 /** What stays the same from the first event of an answer to its last. */
@@ -82,9 +83,9 @@ function usageOf(usage: JsonObject): JsonObject {
   const { reasoning_tokens: reasoning } = objectIn(usage, "completion_tokens_details");
   return {
     input_tokens: input ?? 0,
-    input_tokens_details: { cached_tokens: cached ?? 0, cache_write_tokens: written ?? 0 },
+    input_tokens_details: { cached_tokens: tokenCount(cached), cache_write_tokens: tokenCount(written) },
     output_tokens: output ?? 0,
-    output_tokens_details: { reasoning_tokens: reasoning ?? 0 },
+    output_tokens_details: { reasoning_tokens: tokenCount(reasoning) },
     total_tokens: total ?? 0,
   };
 }

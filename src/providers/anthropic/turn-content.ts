@@ -10,6 +10,7 @@ import {
   type GrowingBlock,
   isBeyondChat,
 } from "../content-blocks/carried-turn.ts";
+import { textOrEmpty } from "../answers/sent-json.ts";
 import { parseObject } from "../conversation/tool-calls.ts";
 import { hasCitationBeyondAnnotation, urlCitations } from "../content-blocks/citations.ts";
 
@@ -37,7 +38,7 @@ export function carriedTurn(
 
 function placeOf({ type, citations }: JsonObject): number | null {
   const isBeyond = type === "text" && hasCitationBeyondAnnotation(citations, addressOf, EXPRESSED);
-  return isBeyond ? null : (ORDER[type as string] ?? null);
+  return isBeyond ? null : (ORDER[textOrEmpty(type)] ?? null);
 }
 
 const EXPRESSED: ReadonlySet<string> = new Set(["type", "url", "source", "title"]);
@@ -92,14 +93,14 @@ const PIECES: Readonly<Record<string, string>> = {
 
 /** Returns the piece that a delta adds to a text of its block; undefined where it brings something else. */
 export function pieceOf(delta: JsonObject): string | undefined {
-  const name = PIECES[delta["type"] as string];
+  const name = PIECES[textOrEmpty(delta["type"])];
   const piece = name === undefined ? undefined : delta[name];
   return typeof piece === "string" ? piece : undefined;
 }
 
 /** Returns a delta that brings another piece than `delta` and nothing else. */
 export function withPiece({ type }: JsonObject, piece: string): JsonObject {
-  return { type: type!, [PIECES[type as string]!]: piece };
+  return { type: type!, [PIECES[textOrEmpty(type)]!]: piece };
 }
 
 /** Adds a delta to its block. Pieces of an input are collected under their own name until the block ends. */
@@ -110,7 +111,7 @@ export function growBlock(block: GrowingBlock, delta: JsonObject): void {
     else block["citations"] = [delta["citation"]!];
     return;
   }
-  const own = PIECES[delta["type"] as string];
+  const own = PIECES[textOrEmpty(delta["type"])];
   for (const name of own === undefined ? Object.keys(delta) : [own]) {
     const value = delta[name];
     if (name === "type" || value === undefined) continue;
