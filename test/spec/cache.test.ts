@@ -6,6 +6,7 @@ import { openMemoryCache } from "../../src/cache/memory.ts";
 import { type UpstreamClient, UpstreamFault } from "../../src/wire/upstream.ts";
 import { ASK, cachedGateway, COST_NANO_USD, type Cached, STREAMED, WHOLE } from "../harness/cached.ts";
 import { fakeToolServers, says } from "../harness/fake-tools.ts";
+import type { CannedAnswer } from "../harness/in-process.ts";
 import { limitSet } from "../harness/limited.ts";
 import { routeOf } from "../harness/routed.ts";
 import { until } from "../harness/until.ts";
@@ -275,6 +276,23 @@ describe("never kept", () => {
     await ask(cut, { stream: true });
     expect(cut.sent).toHaveLength(2);
     expect(cut.cache.figures()).toMatchObject({ entries: 0, flights: 0 });
+  });
+
+  test("[d13.5] answers that the provider's filter has refused or cut off", async () => {
+    const withheld = (answer: CannedAnswer): CannedAnswer => ({
+      ...answer,
+      body: (answer.body as string).replaceAll('"finish_reason":"stop"', '"finish_reason":"content_filter"'),
+    });
+    for (const [answer, fields] of [
+      [withheld(WHOLE), {}],
+      [withheld(STREAMED), { stream: true }],
+    ] as const) {
+      const gateway = cachedGateway({ answer });
+      expect((await ask(gateway, fields)).text).toContain('"finish_reason":"content_filter"');
+      expect((await ask(gateway, fields)).cache).toBe("miss");
+      expect(gateway.sent).toHaveLength(2);
+      expect(gateway.cache.figures()).toMatchObject({ entries: 0, flights: 0 });
+    }
   });
 
   test("[d13.5] answers that a guard refused", async () => {

@@ -1,11 +1,12 @@
 // One attempt that uses the response cache: what was found for it, who pays, and what becomes of its answer.
 
 // Decides (the response cache): Which answers are kept? By: `keep`, `failed`. Also: `cache/flight.ts` (`complete`).
-// Rule: Those that a call has read to their end and could use; no call refused them.
+// Rule: Those that a call has read to their end and could use; no call and no filter of the provider refused them.
 import type { CacheQuestion, KeptAnswer, ResponseCache } from "../../cache/response-cache.ts";
 import { FlightReader } from "../../cache/flight.ts";
 import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
 import type { CachedCall, CacheOutcome, CacheScope } from "../../core/configured/cache.ts";
+import type { FinishReason } from "../../core/chat.ts";
 import { asGatewayError } from "../../core/errors.ts";
 import type { EncodedThere } from "../long-bodies/long-body-worker.ts";
 import { decodeUtf8, readBytes } from "../../wire/body-bytes.ts";
@@ -100,9 +101,14 @@ export class CachedAttempt {
     else release();
   }
 
-  /** Called when the client has received a complete answer, or is about to. */
-  keep(): void {
-    if (this.#found instanceof FlightReader) this.#cache.keep(this.#found, this.#question, this.#contentType);
+  /**
+   * Called when the client has received a complete answer, or is about to. One that the provider's filter has cut off or
+   * refused is not kept, because it may answer the same request next time.
+   */
+  keep(finishReasons: readonly (FinishReason | null)[] = []): void {
+    if (!(this.#found instanceof FlightReader)) return;
+    if (finishReasons.includes("content_filter")) this.#found.failed();
+    else this.#cache.keep(this.#found, this.#question, this.#contentType);
   }
 
   /** Called when the attempt has failed. An answer that was refused, or cannot be read, is not kept. */

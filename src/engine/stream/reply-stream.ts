@@ -330,7 +330,7 @@ function sendingOf(
       return closeAttempt(thrown, attempt, call);
     },
     keep() {
-      if (!normalizer.isEmpty) attempt.cached?.keep();
+      if (!normalizer.isEmpty) attempt.cached?.keep(normalizer.finishReasons);
     },
     note: () => noteStream(normalizer, attempt, call),
   };
