@@ -574,6 +574,17 @@ describe("[d1.6] [s:param.model-list]", () => {
       ),
     ).toBeNull();
   });
+  test("[d7.1] a caller's address, however often it fails, takes no retry from others", async () => {
+    const gateway = direct({ up0: Array.from({ length: 5 }, () => [status(500), OK]).flat(), 127: [status(500)] });
+    Object.assign(gateway.context, { routing: { ...gateway.context.routing, random: () => 0 } });
+    for (let call = 0; call < 8; call++)
+      await asked(gateway, { base_url: "http://127.0.0.1:9/v1", api_key: "mine", num_retries: 10 });
+    expect(gateway.upstream.targets().filter((target) => target === "127").length).toBeGreaterThan(20);
+    for (let call = 0; call < 5; call++) {
+      const got = await asked(gateway, { num_retries: 1 });
+      expect([got.status, got.headers.get("x-gateway-attempts")]).toEqual([200, "2"]);
+    }
+  });
   test("the list is forgotten after the call", async () => {
     const gateway = direct({});
     expect((await asked(gateway, { model: "fast", model_list: [entry("up0:m")] })).status).toBe(200);

@@ -2,6 +2,7 @@
 // how the other one ends.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type Fault, OK, status, WORDS } from "../harness/faults.ts";
+import { projectToken } from "../harness/in-process.ts";
 import { routedGateway, routeOf, type Routed, type RouteParts } from "../harness/routed.ts";
 import { readStream } from "../harness/sse.ts";
 import { type TurnedTime, turnTime } from "../harness/turned-time.ts";
@@ -143,4 +144,38 @@ test("no more calls than max_extra allows have a second attempt, and no route ha
   const without = hedgedGateway([SLOW], [OK], { hedge: null });
   await contentOf(without, {});
   expect(without.upstream.targets()).toEqual(["up0"]);
+});
+
+test("[d7.5] the share of hedges is that of a tenant's own route, and not of routes of others with its name", async () => {
+  const routes = () =>
+    new Map([["r", routeOf("r", ["up0:m", "up1:m"], { hedge: { after: 20, maxExtra: 0.5 } })] as const]);
+  const [busy, quiet] = ["busy", "quiet"].map((id) => ({
+    id,
+    ...projectToken({ tenantId: id, projectId: `of-${id}` }),
+  }));
+  const both = [busy!, quiet!];
+  const gateway = routedGateway(
+    [],
+    { up0: [...Array.from({ length: 10 }, () => OK), SLOW] },
+    {
+      clock: time.clock,
+      snapshot: {
+        tokens: new Map(both.map(({ token }) => [token.id, token])),
+        projects: new Map(both.map(({ id }) => [`of-${id}`, { id: `of-${id}`, tenantId: id, name: id }])),
+        tenantRoutes: new Map(both.map(({ id }) => [id, routes()])),
+      },
+    },
+  );
+  const ask = async ({ text }: (typeof both)[number]): Promise<string | null> => {
+    const headers = { authorization: `Bearer ${text}` };
+    const asked = gateway.chat({ route: "r", messages: [{ role: "user", content: "Hello" }] }, { headers });
+    const response = await time.until(asked);
+    await time.until(response.text());
+    return response.headers.get("x-gateway-attempts");
+  };
+  for (let call = 0; call < 10; call++) expect(await ask(busy!)).toBe("1");
+  // half of one call is none
+  expect(await ask(quiet!)).toBe("1");
+  // and half of twelve calls is not used up
+  expect(await ask(busy!)).toBe("2");
 });

@@ -1,7 +1,7 @@
 // One candidate of a call: a target with the route that serves it, whether this caller may call it, and the request as
 // the target accepts it.
 
-// Decides (targets and attempts): What do two routes share of one target? By: `healthKey`. Also: `routing/health/health.ts`
+// Decides (targets and attempts): What do two routes share of one target? By: `accountOf`. Also: `routing/health/health.ts`
 // (`breakerOf`). Rule: Latency, queue and rest after a 429; the breaker only where its settings are equal.
 import { requireEnabled } from "../../auth/enabled-models.ts";
 import { requireTarget } from "../../auth/tokens/token-restrictions.ts";
@@ -156,14 +156,15 @@ export class PlannedCandidate implements RouteCandidate {
     this.#isCovered = covered;
     this.#via = via;
     this.#deployment = deploymentOf(request, target);
-    this.key = healthKey(target, request, route, principal, call.snapshot.providers.get(target.providerId)?.owner);
+    const account = accountOf(target, request, route, principal, call.snapshot.providers.get(target.providerId)?.owner);
+    this.key = `${target.name}${account}`;
     // a target that was refused when it was requested may run when a budget redirects the call to it
     this.variant = redirect === null ? variant : `instead ${variant}`;
     this.passedOver = origin.passedOver ?? verdict?.passedOver ?? null;
     // the same target may stand elsewhere without the condition
     if (this.passedOver !== null) this.variant = `passed over ${this.variant}`;
     this.share = verdict?.share ?? null;
-    this.upstream = target.providerId;
+    this.upstream = `${target.providerId}${account}`;
     this.weight = target.weight;
     // the calls of a share go to its target before the others of its order
     this.order = this.share === null ? target.order : target.order - 0.5;
@@ -330,10 +331,11 @@ const NO_GUARDS: readonly GuardPolicy[] = [];
 const NO_OUTCOMES: readonly PolicyOutcome[] = [];
 
 /**
- * Credentials and addresses that a caller sends have their own health: a wrong key or an unreachable address of one
- * caller says nothing about the operator's.
+ * Returns what the keys of health and of retries have behind the target's name: nothing for an account of the operator.
+ * Credentials and addresses that a caller sends have their own: a wrong key or an unreachable address of one caller says
+ * nothing about the operator's, and its retries are not those of others.
  */
-function healthKey(
+function accountOf(
   target: RouteTarget,
   request: ChatRequest,
   route: Route,
@@ -343,10 +345,10 @@ function healthKey(
   const { baseUrl, credentials } = (target.brought === undefined ? request : requestForTarget(request, target, route))
     .options;
   if (target.brought === undefined && baseUrl === null && credentials.size === 0)
-    return owner === undefined ? target.name : `${target.name} of ${owner}`;
+    return owner === undefined ? "" : ` of ${owner}`;
   // two keys of one account are two targets, because one of them may have reached its limit
   const keys = [...credentials.values()].map(({ stored }) => ` with ${fingerprint(stored).slice(0, 12)}`);
-  return `${target.name} of ${tokenId}${baseUrl === null ? "" : ` at ${baseUrl}`}${keys.join("")}`;
+  return ` of ${tokenId}${baseUrl === null ? "" : ` at ${baseUrl}`}${keys.join("")}`;
 }
 
 /** Returns null for a target that does not accept the request, because its cost is unknown. */

@@ -11,7 +11,10 @@ export interface Candidate {
    * attempted separately; empty when there are none.
    */
   readonly variant: string;
-  /** The key of its retry budget. It is the provider's id, because targets of one provider tend to fail together. */
+  /**
+   * The key of its retry budget: the provider's id and whose account it is, because the targets of one account tend to
+   * fail together.
+   */
   readonly upstream: string;
   readonly weight: number;
   readonly order: number;
