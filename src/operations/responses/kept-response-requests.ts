@@ -135,7 +135,7 @@ async function openedIn(request: KeptResponseRequest, action: "read" | "remove")
 async function foundIn(request: KeptResponseRequest): Promise<KeptResponse> {
   const { kept, id } = request;
   const found = await findResponse(kept, request, id);
-  if (found !== null) return isUnderWay(found) ? await asItIs(kept, found, id) : found;
+  if (found !== null) return isUnderWay(found) ? await asItIs(request, found) : found;
   throw new GatewayError(
     "not_found",
     `No response with the id ${JSON.stringify(id.slice(0, 100))} is kept for this caller. Responses are kept for an hour at most, unless the project keeps them with its content.`,
@@ -143,10 +143,14 @@ async function foundIn(request: KeptResponseRequest): Promise<KeptResponse> {
 }
 
 /** A call that no process runs any more was interrupted, because each process tells of its calls when it ends. */
-async function asItIs(stores: KeptStores, found: KeptResponse, id: string): Promise<KeptResponse> {
+async function asItIs(request: KeptResponseRequest, found: KeptResponse): Promise<KeptResponse> {
+  const { kept: stores, id } = request;
   const { kept, background } = stores;
   const { tenantId } = found.owner;
   if (kept === null || background?.get(id) != null || (await isRunning(markedIn(stores), tenantId, id))) return found;
+  // it may have ended since it was found, or been deleted
+  const last = await findResponse(stores, request, id);
+  if (last === null || !isUnderWay(last)) return last ?? found;
   const error = { code: "interrupted", message: "The process that ran this call ended before the call did." };
   const interrupted: KeptResponse = { ...found, response: { ...found.response, status: "failed", error } };
   await keepResponse(kept, interrupted, found.input.length);
