@@ -129,6 +129,64 @@ describe("chunks", () => {
   });
 });
 
+describe("a stream whose head calls it JSON", () => {
+  const lines = (...pieces: readonly object[]): string =>
+    pieces.map((piece) => `${JSON.stringify({ model: "m", ...piece })}\n`).join("");
+  const said = (content: string): object => ({ message: { role: "assistant", content }, done: false });
+  const end = { message: { role: "assistant", content: "" }, done: true, done_reason: "stop" };
+  const whole = { message: { role: "assistant", content: "Hello" }, done: true, done_reason: "stop" };
+  const json = { headers: { "content-type": "application/json" } };
+  const ollama = { ask: { model: "ollama:m" } };
+
+  test.each([
+    ["events", eventStream(...HELLO), {}],
+    ["events behind a comment and white space", `\n: begun\n\n${eventStream(...HELLO)}`, {}],
+    ["lines", lines(said("Hel"), said("lo"), end), ollama],
+    ["lines with \\r\\n", lines(said("Hel"), said("lo"), end).replaceAll("\n", "\r\n"), ollama],
+    ["one line, which is an answer", lines(whole), ollama],
+    ["an answer without the end of its line", lines(whole).trim(), ollama],
+    ["an answer over several lines", JSON.stringify(whole, null, 2), ollama],
+    ["an answer of a provider that sends events", JSON.stringify(openaiAnswer("Hello"), null, 2), {}],
+  ] as const)("[d8.7] is read by its beginning, however it is cut: %s", async (_, body, options) => {
+    for (const size of [1, 7, body.length]) {
+      const { faults, choices } = await play(body, { ...options, answer: { ...json, chunk: size } });
+      expect([size, faults]).toEqual([size, []]);
+      expect(choices[0]).toMatchObject({ text: "Hello", finish: "stop" });
+    }
+  });
+
+  test("[d8.7 d8.5] passes on what has come before the provider is done", async () => {
+    for (const [model, first, second] of [
+      ["openai:m", data(chunk({ content: "Hel" })), data(chunk({ content: "lo" }))],
+      ["ollama:m", lines(said("Hel")), lines(said("lo"))],
+    ] as const) {
+      const upstream = manualUpstream(json);
+      upstream.give(first);
+      upstream.give(second);
+      const response = await stubGateway({ upstream: upstream.client }).chat({ ...ASK, model, stream: true });
+      expect(response.status).toBe(200);
+      let text = "";
+      for await (const bytes of response.body!) {
+        text += Buffer.from(bytes).toString();
+        if (text.includes('"lo"')) break;
+      }
+      expect(text).not.toContain("[DONE]");
+    }
+  });
+
+  test("[d8.7 d8.3] does not look complete when it is cut", async () => {
+    const cut = { ...json, chunk: "event" } as const;
+    for (const [body, options] of [
+      [HELLO.slice(0, 3).map(data).join(""), {}],
+      [lines(said("Hel"), said("lo")), ollama],
+    ] as const) {
+      const { events, choices } = await play(body, { ...options, answer: cut });
+      expect(events.at(-1)).toMatchObject({ error: { code: "upstream_incomplete" } });
+      expect(choices[0]!.finish).toBeNull();
+    }
+  });
+});
+
 describe("a stream with the protocol's own terminator and no finish reason", () => {
   const call = (index: number, name: string, ...pieces: readonly string[]) =>
     pieces.map((piece, at) =>

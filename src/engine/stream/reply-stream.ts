@@ -12,6 +12,7 @@ import type { ChatChunk, Usage } from "../../core/chat.ts";
 import { createAwsEventStreamParser } from "../../wire/aws-event-stream.ts";
 import { createNdjsonParser } from "../../wire/ndjson.ts";
 import { createSseParser } from "../../wire/sse.ts";
+import type { UpstreamResponse } from "../../wire/upstream.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import { answerFrame, answerHeaders } from "../answer/answer-frame.ts";
 import { type AnswerStream, type ChunkWriter, chunkOfAnswer, ResponseStream } from "./answer-stream.ts";
@@ -37,6 +38,7 @@ import type { StreamUnderGuards } from "../guards/stream-under-guards.ts";
 import { collectedBytes } from "../call/collected-bytes.ts";
 import { readAnswer, TURNS_BYTES } from "../answer/read-answer.ts";
 import { NativePassing } from "../native/native-passing.ts";
+import { streamByBeginning } from "./misnamed-stream.ts";
 import { StreamNormalizer } from "./stream-normalizer.ts";
 import { type Sending, StreamSession } from "./stream-session.ts";
 
@@ -98,20 +100,24 @@ async function tryStream(
   attempt.meter.readFrom(() => streamUsage(fitted.request, normalizer));
   const openStream = (open: OpenAnswer, writer: ChunkWriter): AnswerStream => {
     const guarded = outputGuards.length === 0 ? null : call.policies!.stream(outputGuards);
-    if (/^application\/json/i.test(open.response.header("content-type") ?? "")) {
-      passing?.translate();
-      return jsonAnswerStream(open, resolved, call, writer, guarded, usage);
-    }
     const { maxEventBytes } = call.snapshot.limits;
-    const parser = PARSERS[resolved.provider.framing]({ maxEventBytes });
-    const decoder = watched(
-      decoderWithoutKeys(resolved.provider.openStream(open.decode), resolved.target.credential),
-      attempt,
-    );
-    const parts = { body: open.response.body, parser, decoder, writer, guarded, usage, passing, maxEventBytes };
-    const withoutKeys = eventsWithoutKeys(resolved.target.credential);
-    const fast = writer === normalizer ? normalizer : null;
-    return new ResponseStream({ ...parts, withoutKeys, normalizer: fast }, call.clock);
+    const eventStream = ({ body }: UpstreamResponse): AnswerStream => {
+      const parser = PARSERS[resolved.provider.framing]({ maxEventBytes });
+      const decoder = watched(
+        decoderWithoutKeys(resolved.provider.openStream(open.decode), resolved.target.credential),
+        attempt,
+      );
+      const parts = { body, parser, decoder, writer, guarded, usage, passing, maxEventBytes };
+      const withoutKeys = eventsWithoutKeys(resolved.target.credential);
+      const fast = writer === normalizer ? normalizer : null;
+      return new ResponseStream({ ...parts, withoutKeys, normalizer: fast }, call.clock);
+    };
+    if (!/^application\/json/i.test(open.response.header("content-type") ?? "")) return eventStream(open.response);
+    return streamByBeginning(open.response, resolved.provider.framing, maxEventBytes, (response, isStream) => {
+      if (isStream) return eventStream(response);
+      passing?.translate();
+      return jsonAnswerStream({ ...open, response }, resolved, call, writer, guarded, usage);
+    });
   };
   const answers = sendRequests(attempt, call);
   const stream =

@@ -1,0 +1,88 @@
+// A body that its head calls JSON, in answer to a request for a stream: one answer of a server that ignores `stream`, or
+// a stream all the same. Ollama's cloud names its streams so: https://ollama.com/api/chat.
+// Decides (the answer): Is a body of the type application/json an answer or a stream? By: `readBeginning`. Rule: By its
+// beginning, of which no more is read than that takes.
+import type { Framing } from "../../providers/stream-decoder.ts";
+import { decodeUtf8 } from "../../wire/body-bytes.ts";
+import type { UpstreamBody, UpstreamResponse } from "../../wire/upstream.ts";
+import type { AnswerStream } from "./answer-stream.ts";
+
+/** Makes the stream of an answer whose kind is not known before its beginning was read. `stream` makes it of either kind. */
+export function streamByBeginning(
+  response: UpstreamResponse,
+  framing: Framing,
+  maxBytes: number,
+  stream: (response: UpstreamResponse, isStream: boolean) => AnswerStream,
+): AnswerStream {
+  let known: AnswerStream | null = null;
+  return {
+    async next() {
+      if (known === null) {
+        const { parts, isStream } = await readBeginning(response.body, framing, maxBytes);
+        known = stream(
+          { ...response, header: (name) => response.header(name), body: resumed(parts, response.body) },
+          isStream,
+        );
+      }
+      return known.next();
+    },
+    failure: () => known?.failure(),
+    cancel() {
+      if (known === null) response.body.cancel();
+      else known.cancel();
+    },
+  };
+}
+
+interface Beginning {
+  readonly parts: readonly Uint8Array[];
+  readonly isStream: boolean;
+}
+
+/** A body whose first `maxBytes` bytes leave it open is an answer. Throws what the body throws. */
+async function readBeginning(body: UpstreamBody, framing: Framing, maxBytes: number): Promise<Beginning> {
+  const isStreamIn = BEGINNINGS[framing];
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for (;;) {
+    const bytes = length > maxBytes || isStreamIn === undefined ? null : await body.read();
+    if (bytes === null) return { parts, isStream: false };
+    parts.push(bytes);
+    length += bytes.length;
+    const isStream = isStreamIn(decodeUtf8(Buffer.concat(parts, length)).trimStart());
+    if (isStream !== undefined) return { parts, isStream };
+  }
+}
+
+/** Whether a body that begins with the text is a stream; `undefined` where more of it has to be read. */
+const BEGINNINGS: Partial<Readonly<Record<Framing, (text: string) => boolean | undefined>>> = {
+  sse: (text) => (/^(?:(?:data|event|id|retry)?:)/.test(text) ? true : text.length < LONGEST_FIELD ? undefined : false),
+  /** JSON over several lines has only a bracket in its first, or ends no object there. */
+  ndjson(text) {
+    const end = text.indexOf("\n");
+    if (end === -1) return text === "" || text.startsWith("{") ? undefined : false;
+    if (!text.slice(0, end).trimEnd().endsWith("}")) return false;
+    return text.slice(end).trim() === "" ? undefined : true;
+  },
+};
+const LONGEST_FIELD = "event:".length;
+
+/** The body from its beginning, of which the parts have been read. */
+function resumed(parts: readonly Uint8Array[], body: UpstreamBody): UpstreamBody {
+  const unread = [...parts];
+  const rest = async (maxBytes: number, shouldContinue?: (bytes: number) => boolean): Promise<Uint8Array> => {
+    const begun = Buffer.concat(unread.splice(0));
+    const more = await body.bytes(
+      Math.max(0, maxBytes - begun.length),
+      shouldContinue && ((bytes) => shouldContinue(begun.length + bytes)),
+    );
+    return Buffer.concat([begun, more]);
+  };
+  return {
+    read: () => (unread.length > 0 ? Promise.resolve(unread.shift()!) : body.read()),
+    bytes: rest,
+    text: async (maxBytes, shouldContinue) => decodeUtf8(await rest(maxBytes, shouldContinue)),
+    accept: () => body.accept(),
+    cancel: () => body.cancel(),
+  };
+}
