@@ -340,7 +340,7 @@ describe("single parameters", () => {
     expect(wireBody(provider("tgi"), { tools, tool_choice: "required" })["tool_choice"]).toBe("required");
   });
   test("usage that is sent without a request is not requested", () => {
-    for (const id of ["databricks", "watsonx", "mistralrs"])
+    for (const id of ["databricks", "watsonx"])
       expect(wireBody(provider(id), { stream: true })).not.toHaveProperty("stream_options");
   });
   test("names that reach an address or other models are privileged", () => {

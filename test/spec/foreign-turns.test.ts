@@ -313,14 +313,14 @@ const CLOSED: Readonly<
     user: ["name"],
     assistant: ["tool_calls", "name", "refusal", "audio", "function_call", "annotations"],
     tool: ["tool_call_id", "name"],
-    call: [],
+    call: ["index"],
     text: [],
   },
   azure: {
     user: ["name"],
     assistant: ["tool_calls", "name", "refusal", "audio", "function_call", "annotations"],
     tool: ["tool_call_id", "name"],
-    call: [],
+    call: ["index"],
     text: [],
   },
 };
@@ -479,6 +479,26 @@ describe("a turn with tool calls of one provider, at every other provider", () =
     expect(gone.dropped.length).toBeLessThanOrEqual(34);
     expect(gone.dropped).toContain("messages[].(others)");
     expect(gone.dropped.filter((name) => !/^messages\[\]\.(member_\d+|\(others\))$|^tools$/.test(name))).toEqual([]);
+  });
+
+  test("[d6.10] the index of a call that was put together from a stream, and a tool's name beside its function, are sent where the vendor accepts them, and otherwise reported", () => {
+    const made = { index: 0, id: "c1", type: "function", function: { name: "f", arguments: "{}" } };
+    const request = {
+      model: "m",
+      messages: [
+        { role: "user", content: "Run it." },
+        { role: "assistant", content: null, tool_calls: [made] },
+        { role: "tool", tool_call_id: "c1", content: "Done." },
+      ],
+      tools: [{ type: "function", name: "f", function: { name: "f", parameters: { type: "object" } } }],
+    };
+    const left = (id: string): readonly string[] => {
+      const table = providers.get(id)!.conversation(targetFor(providers.get(id)!, { model: "m" }));
+      return fitConversation(parseChatRequest(JSON.stringify(request), null), table).left;
+    };
+    for (const id of ["openai", "azure", "deepseek", "xai", "zai"]) expect([id, left(id)]).toEqual([id, []]);
+    expect(left("mistral")).toEqual(["tools[].name"]);
+    expect(left("groq").toSorted()).toEqual(["messages[].tool_calls[].index", "tools[].name"]);
   });
 
   test("[d6.10] a conversation that fits is sent as it was written, without a report", async () => {

@@ -43,6 +43,14 @@ export function likeVllm(source: string, more: Further = {}): MemberTable {
   return likeOpenAI(source, { ...more, assistant: ["reasoning", "reasoning_content", ...(more.assistant ?? [])] });
 }
 
+/**
+ * What clients leave on calls and tools, and vendors accept: the `index` of a call that was put together from a stream,
+ * and the name of a tool beside its function. Recorded calls:
+ * https://github.com/ogx-ai/ogx/tree/main/tests/integration/responses/recordings,
+ * https://github.com/llmrb/llm.rb/tree/main/spec/fixtures/cassettes
+ */
+export const LEFT_OVERS: Pick<MemberTable, "calls" | "tools"> = { calls: ["index"], tools: ["name"] };
+
 /** Whether the target's address came with the request and the row treats such addresses as those of other servers. */
 export function isElsewhere(
   { elsewhere }: Pick<OpenAICompatibleRow, "elsewhere">,

@@ -5,7 +5,7 @@ import type { ChatRequest } from "../../../core/chat.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { Target } from "../../../core/target.ts";
 import { FOREIGN_TO_CLAUDE } from "../../anthropic/native-messages.ts";
-import { likeOpenAI } from "../conversation.ts";
+import { LEFT_OVERS, likeOpenAI } from "../conversation.ts";
 import { LIKE_OPENAI } from "../tasks/embedding-row.ts";
 import { documentAsFile, stopAsList } from "../quirks.ts";
 import type { OpenAICompatibleRow, ParameterRewrite, ResponsesModels } from "../row.ts";
@@ -126,7 +126,7 @@ export const azure: OpenAICompatibleRow = {
   },
   conversation: likeOpenAI(
     "https://learn.microsoft.com/en-us/azure/foundry/reference/rest/chat-create-chat-completion",
-    { assistant: ["annotations"], tool: ["name"] },
+    { assistant: ["annotations"], tool: ["name"], ...LEFT_OVERS },
   ),
   auth: { header: "api-key", prefix: "" },
   requestIds: ["apim-request-id", "x-request-id"],

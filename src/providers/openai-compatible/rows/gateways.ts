@@ -154,6 +154,7 @@ const vercel: OpenAICompatibleRow = {
     assistant: [...CACHED, "reasoning_details"],
     tool: ["name", ...CACHED],
     everyPart: CACHED,
+    calls: ["cache_control"],
     tools: CACHED,
   }),
   lacks: ["audio", "web_search_options", "input_audio", "video_url"],

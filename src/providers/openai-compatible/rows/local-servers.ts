@@ -181,11 +181,9 @@ const mistralrs: OpenAICompatibleRow = {
   conversation: openTable(
     "https://github.com/EricLBuehler/mistral.rs/blob/master/docs/src/content/docs/reference/openai-compatibility.md",
   ),
-  // The server sends usage without a request for it.
   lacks: [
     "seed",
     "user",
-    "stream_options",
     "parallel_tool_calls",
     "verbosity",
     "modalities",

@@ -115,7 +115,6 @@ export const mistral: OpenAICompatibleRow = {
   },
   lacks: [
     ...OPENAI_ONLY.filter((name) => name !== "prediction" && name !== "prompt_cache_key"),
-    "stream_options",
     "logit_bias",
     "logprobs",
     "top_logprobs",

@@ -3,6 +3,7 @@
 import { type Capability, NATIVE, native } from "../../../core/capability.ts";
 import type { Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
+import { LEFT_OVERS } from "../conversation.ts";
 import { OPENAI_ONLY } from "../features.ts";
 import {
   audioAsUrl,
@@ -178,7 +179,7 @@ const zai: OpenAICompatibleRow = {
     dimensions: "dimensions",
     except: [{ models: /^embedding-2/, lacks: ["dimensions"] }],
   },
-  conversation: { source: "https://docs.z.ai/api-reference/llm/chat-completion" },
+  conversation: { source: "https://docs.z.ai/api-reference/llm/chat-completion", ...LEFT_OVERS },
   lacks: [...OPENAI_ONLY, ...LOGPROBS, ...PENALTIES, "n", "logit_bias", "parallel_tool_calls", "input_audio", "file"],
   cells: {
     temperature: { support: "native", range: [0, 1] },

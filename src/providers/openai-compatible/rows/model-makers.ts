@@ -3,7 +3,7 @@ import { defaultOnly, NATIVE, native } from "../../../core/capability.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { isObject } from "../../../core/json.ts";
 import { openTable } from "../../conversation/conversation-members.ts";
-import { likeOpenAI } from "../conversation.ts";
+import { LEFT_OVERS, likeOpenAI } from "../conversation.ts";
 import { LIKE_OPENAI } from "../tasks/embedding-row.ts";
 import { BEYOND_TEXT, OPENAI_ONLY } from "../features.ts";
 import {
@@ -118,7 +118,11 @@ export const openai: OpenAICompatibleRow = {
   },
   // A message of an answer may be sent back unchanged, including its annotations:
   // https://platform.openai.com/docs/guides/function-calling. OpenAI ignores the name of a tool message.
-  conversation: likeOpenAI("https://github.com/openai/openai-openapi", { assistant: ["annotations"], tool: ["name"] }),
+  conversation: likeOpenAI("https://github.com/openai/openai-openapi", {
+    assistant: ["annotations"],
+    tool: ["name"],
+    ...LEFT_OVERS,
+  }),
   elsewhere: openTable("https://platform.openai.com/docs/api-reference/chat/create", ["google"]),
   // OpenAI refuses longer ids: https://github.com/microsoft/autogen/issues/6377
   callIds: { fits: /^[^]{1,40}$/, length: 40 },
@@ -173,7 +177,7 @@ const deepseek: OpenAICompatibleRow = {
   verified: { source: "https://api-docs.deepseek.com/api/create-chat-completion", date: "2026-11-20" },
   conversation: likeOpenAI("https://api-docs.deepseek.com/api/create-chat-completion", {
     assistant: ["prefix"],
-    calls: ["index"],
+    ...LEFT_OVERS,
   }),
   lacks: ["logit_bias", ...OPENAI_ONLY, ...BEYOND_TEXT],
   cells: {
@@ -220,7 +224,7 @@ const xai: OpenAICompatibleRow = {
   },
   keyVariables: ["XAI_API_KEY"],
   verified: { source: "https://docs.x.ai/developers/rest-api-reference/inference/chat", date: "2026-11-20" },
-  conversation: likeOpenAI("https://docs.x.ai/developers/rest-api-reference/inference/chat"),
+  conversation: likeOpenAI("https://docs.x.ai/developers/rest-api-reference/inference/chat", LEFT_OVERS),
   lacks: [
     "logit_bias",
     "verbosity",
