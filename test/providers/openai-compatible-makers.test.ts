@@ -55,7 +55,14 @@ describe("Mistral's requests", () => {
       safety_identifier: "s",
       tools: [],
     });
-    expect(body).toEqual({ model: "m-1", messages: [...HELLO], stream: true, random_seed: 7, max_tokens: 9 });
+    expect(body).toEqual({
+      model: "m-1",
+      messages: [...HELLO],
+      stream: true,
+      stream_options: { include_usage: true },
+      random_seed: 7,
+      max_tokens: 9,
+    });
     expect(wireBody(provider("mistral"), { tools: TOOLS, safe_prompt: true })).toMatchObject({
       tools: TOOLS,
       safe_prompt: true,

@@ -41,28 +41,49 @@ interface Beginning {
 
 /** A body whose first `maxBytes` bytes leave it open is an answer. Throws what the body throws. */
 async function readBeginning(body: UpstreamBody, framing: Framing, maxBytes: number): Promise<Beginning> {
-  const isStreamIn = BEGINNINGS[framing];
+  const isStreamAfter = BEGINNINGS[framing]?.();
   const parts: Uint8Array[] = [];
-  let length = 0;
-  for (;;) {
-    const bytes = length > maxBytes || isStreamIn === undefined ? null : await body.read();
-    if (bytes === null) return { parts, isStream: false };
+  if (isStreamAfter === undefined) return { parts, isStream: false };
+  const decoder = new TextDecoder();
+  for (let length = 0; length <= maxBytes;) {
+    const bytes = await body.read();
+    if (bytes === null) break;
     parts.push(bytes);
     length += bytes.length;
-    const isStream = isStreamIn(decodeUtf8(Buffer.concat(parts, length)).trimStart());
+    const isStream = isStreamAfter(decoder.decode(bytes, { stream: true }));
     if (isStream !== undefined) return { parts, isStream };
   }
+  return { parts, isStream: false };
 }
 
-/** Whether a body that begins with the text is a stream; `undefined` where more of it has to be read. */
-const BEGINNINGS: Partial<Readonly<Record<Framing, (text: string) => boolean | undefined>>> = {
-  sse: (text) => (/^(?:(?:data|event|id|retry)?:)/.test(text) ? true : text.length < LONGEST_FIELD ? undefined : false),
-  /** JSON over several lines has only a bracket in its first, or ends no object there. */
-  ndjson(text) {
-    const end = text.indexOf("\n");
-    if (end === -1) return text === "" || text.startsWith("{") ? undefined : false;
-    if (!text.slice(0, end).trimEnd().endsWith("}")) return false;
-    return text.slice(end).trim() === "" ? undefined : true;
+/** Receives a body piece by piece, and says whether it is a stream; `undefined` where more of it has to be read. */
+type Judging = (text: string) => boolean | undefined;
+
+const BEGINNINGS: Partial<Readonly<Record<Framing, () => Judging>>> = {
+  sse() {
+    let begun = "";
+    return (text) => {
+      begun = `${begun}${text}`.trimStart().slice(0, LONGEST_FIELD);
+      if (/^(?:data|event|id|retry)?:/.test(begun)) return true;
+      return begun.length < LONGEST_FIELD ? undefined : false;
+    };
+  },
+  /** A stream has more than one line, and the first holds an object. That of JSON over several lines ends inside it. */
+  ndjson() {
+    let last = "";
+    let hasLine = false;
+    return (text) => {
+      let rest = last === "" ? text.trimStart() : text;
+      if (!hasLine) {
+        const end = rest.indexOf("\n");
+        last = (end === -1 ? rest : rest.slice(0, end)).trimEnd().at(-1) ?? last;
+        if (end === -1) return undefined;
+        if (last !== "}") return false;
+        hasLine = true;
+        rest = rest.slice(end);
+      }
+      return rest.trim() === "" ? undefined : true;
+    };
   },
 };
 const LONGEST_FIELD = "event:".length;

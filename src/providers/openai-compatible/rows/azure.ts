@@ -5,11 +5,11 @@ import type { ChatRequest } from "../../../core/chat.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { Target } from "../../../core/target.ts";
 import { FOREIGN_TO_CLAUDE } from "../../anthropic/native-messages.ts";
-import { LEFT_OVERS, likeOpenAI } from "../conversation.ts";
+import { likeOpenAI } from "../conversation.ts";
 import { LIKE_OPENAI } from "../tasks/embedding-row.ts";
 import { documentAsFile, stopAsList } from "../quirks.ts";
 import type { OpenAICompatibleRow, ParameterRewrite, ResponsesModels } from "../row.ts";
-import { openai, OPENAI_REASONING, OPENAI_RESPONSES, FOREIGN_TO_OPENAI } from "./model-makers.ts";
+import { openai, OPENAI_MEMBERS, OPENAI_REASONING, OPENAI_RESPONSES, FOREIGN_TO_OPENAI } from "./model-makers.ts";
 import { MISTRAL_CALL_IDS } from "./mistral.ts";
 
 const DEPLOYMENTS = "/openai/deployments/";
@@ -126,7 +126,7 @@ export const azure: OpenAICompatibleRow = {
   },
   conversation: likeOpenAI(
     "https://learn.microsoft.com/en-us/azure/foundry/reference/rest/chat-create-chat-completion",
-    { assistant: ["annotations"], tool: ["name"], ...LEFT_OVERS },
+    OPENAI_MEMBERS,
   ),
   auth: { header: "api-key", prefix: "" },
   requestIds: ["apim-request-id", "x-request-id"],

@@ -71,6 +71,12 @@ export const FOREIGN_TO_OPENAI = /^(?!gAAA)[A-Za-z0-9+/]+={0,2}$|^[0-9a-f]{8}(?:
  */
 export const OPENAI_REASONING = /^(ft:)?(o[1-9]|gpt-[5-8](?!.*-chat)|codex-mini)/;
 
+/**
+ * A message of an answer may be sent back unchanged, including its annotations:
+ * https://platform.openai.com/docs/guides/function-calling. OpenAI ignores the name of a tool message.
+ */
+export const OPENAI_MEMBERS = { assistant: ["annotations"], tool: ["name"], ...LEFT_OVERS };
+
 export const openai: OpenAICompatibleRow = {
   id: "openai",
   // The vendor's other models belong to the operations for completions and images.
@@ -116,13 +122,7 @@ export const openai: OpenAICompatibleRow = {
     ...LIKE_OPENAI,
     except: [{ models: /ada-002/, lacks: ["dimensions"] }],
   },
-  // A message of an answer may be sent back unchanged, including its annotations:
-  // https://platform.openai.com/docs/guides/function-calling. OpenAI ignores the name of a tool message.
-  conversation: likeOpenAI("https://github.com/openai/openai-openapi", {
-    assistant: ["annotations"],
-    tool: ["name"],
-    ...LEFT_OVERS,
-  }),
+  conversation: likeOpenAI("https://github.com/openai/openai-openapi", OPENAI_MEMBERS),
   elsewhere: openTable("https://platform.openai.com/docs/api-reference/chat/create", ["google"]),
   // OpenAI refuses longer ids: https://github.com/microsoft/autogen/issues/6377
   callIds: { fits: /^[^]{1,40}$/, length: 40 },
