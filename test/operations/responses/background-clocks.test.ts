@@ -12,7 +12,7 @@ const NOW_MS = 1_790_000_000_000;
 
 function twoGateways() {
   const clock = turnedClock(NOW_MS);
-  const kept = new KeptObjects<unknown>(clock);
+  const kept = new KeptObjects(clock);
   const { token } = projectToken();
   const owner = { tenantId: "default", projectId: "default", tokenId: token.id, userId: null };
   const marks = new RunMarks({ kept, clock }, "default", ID);
