@@ -95,22 +95,3 @@ export function estimatedUsage(prompt: number, generated: TokenTally): Usage {
   const completion = tokensOf(generated);
   return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
 }
-
-/**
- * Completes a provider's figures where they have only one of prompt and answer, and the other one cannot be 0: a prompt
- * was sent, and what `generated` returns was generated. Figures that are 0 altogether stay, because the provider says that nothing is
- * billed. `prompt` returns an estimate of the prompt.
- */
-export function completedUsage(
-  reported: Usage,
-  prompt: () => number,
-  generated: () => TokenTally,
-): { readonly usage: Usage; readonly isEstimated: boolean } {
-  const { prompt_tokens: read, completion_tokens: written, total_tokens: total } = reported;
-  // what the total has beyond them was generated as well
-  if ((read === 0) === (written === 0) || total > read + written) return { usage: reported, isEstimated: false };
-  const name = written === 0 ? "completion_tokens" : "prompt_tokens";
-  const missing = written === 0 ? tokensOf(generated()) : prompt();
-  if (missing === 0) return { usage: reported, isEstimated: false };
-  return { usage: { ...reported, [name]: missing, total_tokens: total + missing }, isEstimated: true };
-}

@@ -97,7 +97,7 @@ export function choicesOfWhole(
   model: string,
 ): readonly SeenChoice[] {
   const answer = provider.decodeResponse(JSON.stringify(whole), { model, memo });
-  const { choices } = nonStreamingAnswer(answer, frameOf(provider, answer.choices.length), () => 0).body as {
+  const { choices } = nonStreamingAnswer(answer, frameOf(provider, answer.choices.length), NO_FIGURES).body as {
     readonly choices: readonly Record<string, any>[];
   };
   return choices.map((choice) => seen(choice["message"] as JsonObject, choice["finish_reason"] as string));

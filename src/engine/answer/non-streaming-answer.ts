@@ -1,6 +1,6 @@
 // Turns the lenient answer of a decoder into the body that the client receives: it has every field that the schema
 // requires, and nothing that clients cannot handle (promises 2.5 and 8.6 to 8.9; docs/clients.md, N1 to N5).
-import { completedUsage, estimatedUsage, newTally, tally, type TokenTally } from "../../accounting/estimate.ts";
+import { newTally, tally, type TokenTally } from "../../accounting/estimate.ts";
 import { TRACE_TIME_DIGITS } from "../../core/ids.ts";
 import {
   type AnswerChoice,
@@ -58,11 +58,11 @@ export interface NonStreamingAnswer extends AnswerFigures {
   readonly passed?: PassedText;
 }
 
-/** Throws MalformedAnswer when there is no choice. `estimatePrompt` is called only when the provider did not report it. */
+/** Throws MalformedAnswer when there is no choice. `estimate` is called only when the provider reported no usage. */
 export function nonStreamingAnswer(
   answer: ChatAnswer,
   frame: AnswerFrame,
-  estimatePrompt: () => number,
+  estimate: (generated: TokenTally) => Usage,
 ): NonStreamingAnswer {
   // a decoder passes on what the provider sent
   const given: unknown = answer.choices;
@@ -71,11 +71,7 @@ export function nonStreamingAnswer(
   if (choices.length > 1 && denseIndexes(answer.choices))
     choices.forEach((choice, position) => (choice.json["index"] = answer.choices[position]!.index as number));
   const reported = strictUsage(answer.usage);
-  const generated = (): TokenTally => generatedBy(choices);
-  const { usage, isEstimated } =
-    reported === null
-      ? { usage: estimatedUsage(estimatePrompt(), generated()), isEstimated: true }
-      : completedUsage(reported, estimatePrompt, generated);
+  const usage = reported ?? estimate(generatedBy(choices));
   const body: Record<string, Json> = {
     id: answerId(answer.id, frame),
     object: "chat.completion",
@@ -95,7 +91,7 @@ export function nonStreamingAnswer(
       typeof choice.native_finish_reason === "string" ? [choice.native_finish_reason] : [],
     ),
     usage,
-    usageEstimated: isEstimated,
+    usageEstimated: reported === null,
     isEmpty: choices.every(isWithoutContent) && isNothing(finishReasons, reported),
   };
 }
@@ -257,20 +253,20 @@ export interface JoinedFigures extends AnswerFigures {
 }
 
 /**
- * Joins the answers of one attempt, one for each upstream request. `estimatePrompt` is called for each answer that came
- * without that figure. Throws MalformedAnswer.
+ * Joins the answers of one attempt, one for each upstream request. `estimate` is called for the usage of each answer that
+ * came without figures. Throws MalformedAnswer.
  */
 export function joinedAnswer(
   answers: readonly ChatAnswer[],
   frame: AnswerFrame,
-  estimatePrompt: () => number,
+  estimate: (generated: TokenTally) => Usage,
 ): NonStreamingAnswer & JoinedFigures {
-  const wholes = answers.map((answer) => nonStreamingAnswer(answer, frame, estimatePrompt));
+  const wholes = answers.map((answer) => nonStreamingAnswer(answer, frame, estimate));
   const parts = wholes.map(({ usage, usageEstimated }) => ({ usage, isEstimated: usageEstimated }));
   if (wholes.length === 1) return { ...wholes[0]!, parts };
   const merged = { ...mergedChoices(answers), usage: summedUsage(parts.map(({ usage }) => usage)) };
   const usageEstimated = parts.some(({ isEstimated }) => isEstimated);
-  return { ...nonStreamingAnswer(merged, frame, estimatePrompt), usageEstimated, parts };
+  return { ...nonStreamingAnswer(merged, frame, estimate), usageEstimated, parts };
 }
 
 /** Merges answers in their order, without their usage. */

@@ -1,4 +1,5 @@
 // Turns a provider's non-streaming answer into the JSON answer of the client.
+import { estimatedUsage } from "../../accounting/estimate.ts";
 import { promptTokens } from "../metering/attempt-estimate.ts";
 import { usd } from "../../accounting/price.ts";
 import type { ChatAnswer, Usage } from "../../core/chat.ts";
@@ -103,7 +104,7 @@ function madeOf(
 ): MaybePromise<WholeAnswer> {
   const { fitted, outputGuards } = attempt;
   const frame = answerFrame(attempt, call, isRound);
-  const joined = joinedAnswer(answers, frame, () => promptTokens(fitted.request));
+  const joined = joinedAnswer(answers, frame, (generated) => estimatedUsage(promptTokens(fitted.request), generated));
   noteMade(joined, answers[0]!["model"], attempt, call);
   const answer = { ...joined, isLong: length >= TURNS_BYTES };
   return outputGuards.length === 0 ? answer : underGuards(answer, outputGuards, call);

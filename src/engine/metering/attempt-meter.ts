@@ -5,7 +5,7 @@
 // Decides (money and limits): What is charged, also when the client leaves? By: `AttemptMeter`, `streamUsage`. Also:
 // which figures are believed: `providers/answers/token-count.ts`. Rule: The provider's figures if they can be right, else an
 // estimate of what was sent and generated.
-import { completedUsage, estimatedUsage, type TokenTally } from "../../accounting/estimate.ts";
+import { estimatedUsage, type TokenTally } from "../../accounting/estimate.ts";
 import { summedUsage } from "../../accounting/summed-usage.ts";
 import type { AttemptReservation } from "../../admission/held-attempt.ts";
 import { type CountedUsage, NO_USAGE } from "../../admission/reservation-estimate.ts";
@@ -207,12 +207,7 @@ export interface StreamFigures {
  */
 export function streamUsage(request: ChatRequest, stream: StreamFigures): AttemptUsage | null {
   const { reportedUsage: reported } = stream;
-  if (reported !== null && (stream.isComplete || !stream.hasGenerated))
-    return completedUsage(
-      reported,
-      () => promptTokens(request),
-      () => stream.generated,
-    );
+  if (reported !== null && (stream.isComplete || !stream.hasGenerated)) return { usage: reported, isEstimated: false };
   if (!stream.hasGenerated) return null;
   const estimated = estimatedUsage(promptTokens(request), stream.generated);
   if (reported === null) return { usage: estimated, isEstimated: true };

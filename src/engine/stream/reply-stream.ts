@@ -94,9 +94,7 @@ async function tryStream(
       ? null
       : new NativePassing(native!.stream(sealingAt(attempt, call), frame.isRepeated), fitted.native, resolved.target);
   const normalizer = new StreamNormalizer(frame, passing?.writer(translating) ?? translating, accumulator);
-  const usage = () =>
-    streamUsage(fitted.request, normalizer)?.usage ??
-    estimatedUsage(promptTokens(fitted.request), normalizer.generated);
+  const usage = () => normalizer.reportedUsage ?? estimatedUsage(promptTokens(fitted.request), normalizer.generated);
   attempt.meter.readFrom(() => streamUsage(fitted.request, normalizer));
   const openStream = (open: OpenAnswer, writer: ChunkWriter): AnswerStream => {
     const guarded = outputGuards.length === 0 ? null : call.policies!.stream(outputGuards);
