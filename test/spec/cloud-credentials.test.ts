@@ -164,7 +164,7 @@ describe("a refusal", () => {
     ]);
   });
 
-  test("[d7.8] for quota makes it unused for a shorter time, and the next credential is used", async () => {
+  test("[d7.8] for quota makes it unused for a shorter time, and the next credential is used, by the same call too", async () => {
     const [first, second] = [plainKey("first-key-0123456789"), plainKey("second-key-0123456789")];
     const stub = cloudGateway([first, second], {
       upstream: cannedUpstream(({ headers }) =>
@@ -180,7 +180,10 @@ describe("a refusal", () => {
     });
     const outcomes: string[] = [];
     for (let call = 0; call < 5; call++) outcomes.push((await ask(stub, { model: "cloud:m" })).outcome);
-    expect(outcomes).toEqual(["502 upstream_quota null", "200", "200", "200", "200"]);
+    expect(outcomes).toEqual(["200", "200", "200", "200", "200"]);
+    const isOfFirst = stub.sent.map(({ headers }) => headers["x-called-with"]!.includes("first"));
+    // the first call has found it out, and has gone on with the second key
+    expect(isOfFirst).toEqual([true, false, false, false, false, false]);
     expect(stub.refused).toMatchObject([{ reason: "quota", forMs: 300_000 }]);
   });
 
