@@ -42,6 +42,11 @@ export interface JournalPlace {
   readonly offset: number;
 }
 
+/** Whether a place is behind another one. */
+export function isBehind(place: JournalPlace, other: JournalPlace): boolean {
+  return place.segment > other.segment || (place.segment === other.segment && place.offset > other.offset);
+}
+
 export const reservePath = (folder: string): string => join(folder, "reserve");
 export const rejectedPath = (folder: string): string => join(folder, "rejected.jsonl");
 export const lockPath = (folder: string): string => join(folder, "lock");

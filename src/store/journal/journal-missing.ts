@@ -3,7 +3,7 @@
 // open-journal.ts detects that the folder is a copy.
 import { readFileSync } from "node:fs";
 import { readEntry, nextEntry } from "./journal-entry.ts";
-import { type JournalPlace, segmentPath } from "./journal-folder.ts";
+import { isBehind, type JournalPlace, segmentPath } from "./journal-folder.ts";
 import type { SegmentIdentity } from "./journal-identity.ts";
 import type { JournalFindings } from "./journal-recovery.ts";
 import type { EarlierJournal, KnownJournal } from "./journal-state.ts";
@@ -94,10 +94,6 @@ function furthest({ shipped, written }: KnownJournal): JournalPlace {
 
 function further(one: JournalPlace, other: JournalPlace): JournalPlace {
   return isBehind(one, other) ? one : other;
-}
-
-function isBehind(place: JournalPlace, other: JournalPlace): boolean {
-  return place.segment > other.segment || (place.segment === other.segment && place.offset > other.offset);
 }
 
 /** Counts the rows that the database had, no longer has, and gets again because they are still in the journal. */

@@ -3,7 +3,7 @@
 // collections of young garbage, and would have to be encoded again. Older entries, and those of earlier processes, are
 // read by journal-reader.ts.
 import type { Batch } from "./journal-batch.ts";
-import type { JournalPlace } from "./journal-folder.ts";
+import { isBehind, type JournalPlace } from "./journal-folder.ts";
 import { rowOf } from "./journal-row.ts";
 
 /** While the database is down, rows wait on the disk, and the oldest blocks here are dropped. */
@@ -40,8 +40,8 @@ class Block {
   }
 
   /** The place after its last row. */
-  get end(): number {
-    return this.#ends.at(-1)!;
+  get end(): JournalPlace {
+    return { segment: this.segment, offset: this.#ends.at(-1)! };
   }
 
   /** Returns false when the row has no room. */
@@ -90,8 +90,8 @@ export class JournalTail {
 
   /** Forgets the rows up to this place. */
   forget(place: JournalPlace): void {
-    while (this.#blocks.length > 0 && !isBehind(this.#blocks[0]!, place)) this.#dropOldest();
-    if (isAfter(place, this.#from)) this.#from = place;
+    while (this.#blocks.length > 0 && !isBehind(this.#blocks[0]!.end, place)) this.#dropOldest();
+    if (isBehind(place, this.#from)) this.#from = place;
   }
 
   /**
@@ -99,7 +99,7 @@ export class JournalTail {
    * `maxBytes` is the size at which a batch takes no more rows.
    */
   after(place: JournalPlace, maxRows: number, maxBytes: number, written: JournalPlace): Batch | null {
-    if (isAfter(this.#from, place)) return null;
+    if (isBehind(this.#from, place)) return null;
     const { segment, offset } = place;
     const rows: Batch["rows"][number][] = [];
     const ends: number[] = [];
@@ -121,17 +121,8 @@ export class JournalTail {
   }
 
   #dropOldest(): void {
-    const { segment, end, bytes } = this.#blocks.shift()!;
-    this.#from = { segment, offset: end };
+    const { end, bytes } = this.#blocks.shift()!;
+    this.#from = end;
     this.#bytes -= bytes;
   }
-}
-
-/** Whether the last row of the block is behind the place. */
-function isBehind({ segment, end }: Block, place: JournalPlace): boolean {
-  return isAfter({ segment, offset: end }, place);
-}
-
-function isAfter(one: JournalPlace, other: JournalPlace): boolean {
-  return one.segment > other.segment || (one.segment === other.segment && one.offset > other.offset);
 }

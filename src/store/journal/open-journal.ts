@@ -5,7 +5,14 @@ import { VERSION } from "../../core/version.ts";
 import { Journal } from "./journal.ts";
 import { JOURNAL_FORMAT } from "./journal-entry.ts";
 import { type JournalDisk, systemDisk } from "./journal-disk.ts";
-import { type FolderLock, type JournalPlace, segmentPath, segmentsOf, setAsidePath } from "./journal-folder.ts";
+import {
+  type FolderLock,
+  isBehind,
+  type JournalPlace,
+  segmentPath,
+  segmentsOf,
+  setAsidePath,
+} from "./journal-folder.ts";
 import { formatIn, identityOf, newRandomName } from "./journal-identity.ts";
 import { earlierInDatabase, moment, reportMissing } from "./journal-missing.ts";
 import {
@@ -277,9 +284,8 @@ function openState({ findings, state, lock }: Found, folder: string, disk: Journ
 
 /** The last writes may not have been noted in the state yet. */
 function knownOf({ journal, written, shipped }: JournalState, { lastSegment, sizes }: JournalFindings): KnownJournal {
-  const offset = sizes.get(lastSegment) ?? 0;
-  const isFurther = lastSegment > written.segment || (lastSegment === written.segment && offset > written.offset);
-  return { journal, written: isFurther ? { segment: lastSegment, offset } : written, shipped };
+  const end = { segment: lastSegment, offset: sizes.get(lastSegment) ?? 0 };
+  return { journal, written: isBehind(end, written) ? end : written, shipped };
 }
 
 /** The first segment number to which nothing was written. */
