@@ -90,7 +90,7 @@ export function openCredentialProvider(options: CredentialProviderOptions): Open
   /** One that was not tried comes first, even if it is set aside. */
   const nextOf = (all: readonly StoredCredential[], context: ResolveContext): StoredCredential | null => {
     const { tried } = context;
-    if (tried === null) return rotation.next(context, all);
+    if (tried.size === 0) return rotation.next(context, all);
     return (
       rotation.next(context, all, new Set(all.filter((one) => tried.has(fingerprint(one))))) ??
       rotation.next(context, all)
@@ -121,8 +121,7 @@ export function openCredentialProvider(options: CredentialProviderOptions): Open
     },
     isAnotherAble: (all, { providerId, model, tried }) =>
       all.some(
-        (one) =>
-          !one.fromCaller && tried?.has(fingerprint(one)) !== true && rotation.freeInMs(providerId, one, model) === 0,
+        (one) => !one.fromCaller && !tried.has(fingerprint(one)) && rotation.freeInMs(providerId, one, model) === 0,
       ),
     freeInMs: (all, { providerId, model }) => Math.min(...all.map((one) => rotation.freeInMs(providerId, one, model))),
   };

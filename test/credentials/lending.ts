@@ -2,7 +2,12 @@
 // for it.
 import { generateKeyPairSync } from "node:crypto";
 import { Cancellation } from "../../src/core/concurrency/cancellation.ts";
-import type { CredentialProvider, ResolveContext, StoredCredential } from "../../src/core/configured/credential.ts";
+import {
+  type CredentialProvider,
+  NONE_TRIED,
+  type ResolveContext,
+  type StoredCredential,
+} from "../../src/core/configured/credential.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { Credential } from "../../src/core/target.ts";
 import {
@@ -110,7 +115,7 @@ export function lending(options: Partial<CredentialProviderOptions> = {}): Lendi
 }
 
 export function context(signal = new Cancellation()): ResolveContext {
-  return { providerId: "cloud", model: "m", label: "Cloud", signal, stickyKey: null, tried: null };
+  return { providerId: "cloud", model: "m", label: "Cloud", signal, stickyKey: null, tried: NONE_TRIED };
 }
 
 /** Everything that an error contains, for client and operator. */

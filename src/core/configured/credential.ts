@@ -133,6 +133,11 @@ export interface ResolveContext {
   readonly signal: CancelSignal;
   /** Calls with the same key get the same credential, as long as it is not set aside; null for any other call. */
   readonly stickyKey: string | null;
-  /** The identities of those that were tried for this call, which get it only when no other is left; `null` without any. */
-  readonly tried: ReadonlySet<string> | null;
+  /** The identities of those that were tried for this call, which get it only when no other is left. */
+  readonly tried: ReadonlySet<string>;
 }
+
+export const NONE_TRIED: ReadonlySet<string> = new Set();
+
+/** With how many credentials of one provider a call, or a question to a guard service, is sent. */
+export const MOST_TRIED = 10;

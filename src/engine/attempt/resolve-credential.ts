@@ -4,7 +4,7 @@
 // Decides (targets and attempts): When is a call repeated with another key of the provider? By: `isOfCredential`,
 // `isAnotherCredentialAble`. Also: `engine/plan/complete.ts` (`complete`), `routing/plan/plan.ts`. Rule: After 401, 402,
 // 403 and 429 for one of several keys of the operator, while an untried one is able; at most ten keys of a target.
-import type { ResolveContext, RefusalReason } from "../../core/configured/credential.ts";
+import { MOST_TRIED, NONE_TRIED, type ResolveContext, type RefusalReason } from "../../core/configured/credential.ts";
 import type { ErrorCode } from "../../core/errors.ts";
 import type { Credential } from "../../core/target.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
@@ -17,7 +17,7 @@ export function resolveCredential(
   resolved: Resolved,
   candidate: Pick<RouteCandidate, "cachedConversation">,
   call: Call,
-  tried: ReadonlySet<string> | null,
+  tried: ReadonlySet<string>,
 ): MaybePromise<Resolved> {
   if (resolved.credentials.length === 0) return resolved;
   const stickyKey = resolved.credentials.length === 1 ? null : candidate.cachedConversation();
@@ -54,15 +54,13 @@ const OF_THE_CREDENTIAL: ReadonlySet<ErrorCode> = new Set([
   "upstream_authentication",
   "upstream_quota",
 ]);
-/** With more keys, a call leaves the rest to those that follow. */
-const MAX_TRIED = 10;
 
 /** Whether the target can be called now with a credential that was not tried for the call. */
 export function isAnotherCredentialAble(resolved: Resolved, call: Call, tried: ReadonlySet<string>): boolean {
   const { credentials } = resolved;
   return (
     credentials.length > 1 &&
-    tried.size < MAX_TRIED &&
+    tried.size < MOST_TRIED &&
     call.context.credentials.isAnotherAble(credentials, { ...resolveContext(resolved, call), tried })
   );
 }
@@ -79,7 +77,7 @@ export function targetRestMs(resolved: Resolved, askedMs: number, call: Call): n
 
 function resolveContext({ target, provider }: Pick<Resolved, "target" | "provider">, call: Call): ResolveContext {
   const { providerId, model } = target;
-  return { providerId, model, label: provider.label, signal: call.signal, stickyKey: null, tried: null };
+  return { providerId, model, label: provider.label, signal: call.signal, stickyKey: null, tried: NONE_TRIED };
 }
 
 function withCredential(resolved: Resolved, credential: Credential): Resolved {

@@ -103,8 +103,6 @@ export interface ChosenAttempt extends Pick<TryStep<RouteCandidate>, "candidate"
   readonly tried: ReadonlySet<string>;
 }
 
-const NOTHING_TRIED: ReadonlySet<string> = new Set();
-
 export class AttemptRun<T> {
   /** Rejects with the failure of the attempt, after its end. */
   readonly result: Promise<Answered<T> | Refused>;
@@ -123,8 +121,8 @@ export class AttemptRun<T> {
   /** Why the attempt has to end as soon as it is open; `null` when it need not. */
   #endReason: GatewayError | null = null;
 
-  constructor(chosen: Omit<ChosenAttempt, "tried"> & Partial<ChosenAttempt>, call: Call, work: AttemptWork<T>) {
-    this.#chosen = { tried: NOTHING_TRIED, ...chosen };
+  constructor(chosen: ChosenAttempt, call: Call, work: AttemptWork<T>) {
+    this.#chosen = chosen;
     this.#candidate = chosen.candidate;
     this.#call = call;
     this.result = this.#run(work);
@@ -219,8 +217,7 @@ export class AttemptRun<T> {
     await call.lifetime.admitted();
 
     // 4. a credential
-    const { tried } = this.#chosen;
-    const resolving = resolveCredential(withoutCredential, candidate, call, tried.size === 0 ? null : tried);
+    const resolving = resolveCredential(withoutCredential, candidate, call, this.#chosen.tried);
     const resolved = isPending(resolving) ? await resolving : resolving;
     const fitted = fittedAt(ready.ready, resolved, call);
     const prompt = watchPrompt(candidate, resolved, call);

@@ -6,7 +6,7 @@
 // policy uses services of the tenant's own providers, and enabled models.
 import { isEnabled } from "../../auth/enabled-models.ts";
 import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
-import type { CredentialProvider } from "../../core/configured/credential.ts";
+import { type CredentialProvider, NONE_TRIED } from "../../core/configured/credential.ts";
 import type { GuardService, GuardServicePlace, ProviderServiceType } from "../../core/configured/outside-guard.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Json } from "../../core/json.ts";
@@ -85,7 +85,7 @@ function providerEndpoint(
     request(question, signal) {
       const request = form.encode(question, target, options);
       const { model } = target;
-      const context = { providerId, model, label: provider.label, signal, stickyKey: null, tried: null };
+      const context = { providerId, model, label: provider.label, signal, stickyKey: null, tried: NONE_TRIED };
       const resolving = stored.length === 0 ? null : credentials.resolve(stored, context);
       return whenReady(resolving, (credential: Credential | null) =>
         whenReady(provider.sign(request, credential, { nowMs: now(), settings }), (signed) => ({

@@ -7,6 +7,7 @@
 import { Cancellation, type CancelSignal } from "../../core/concurrency/cancellation.ts";
 import { untilOver } from "../../core/concurrency/timeout.ts";
 import type { Clock } from "../../core/clock.ts";
+import { MOST_TRIED } from "../../core/configured/credential.ts";
 import type { GuardService } from "../../core/configured/outside-guard.ts";
 import { DEFAULT_BREAKER } from "../../core/configured/route.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -61,8 +62,6 @@ export interface GuardServicesOptions {
 
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 const MAX_ERROR_BYTES = 64 * 1024;
-/** With how many credentials of a provider one question is asked. */
-const MOST_CREDENTIALS = 10;
 /** The most requests of one question. */
 const MAX_REQUESTS = 256;
 /** The most states that are remembered: the one that was used longest ago is forgotten first. */
@@ -197,7 +196,7 @@ async function askOne(
     for (const { length } of texts) sent.characters += length;
     const answer = await exchange(request, service, endpoint.guarded, signal, options);
     if (typeof answer === "string") return { parts, findings: endpoint.decode(jsonOf(answer), texts) };
-    if (!answer.mayGoOn || times === MOST_CREDENTIALS)
+    if (!answer.mayGoOn || times === MOST_TRIED)
       throw new NoVerdict(`the service answered with the status ${answer.status}`);
   }
 }

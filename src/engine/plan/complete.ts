@@ -7,6 +7,7 @@
 import { LATE, pause, within } from "../../core/concurrency/timeout.ts";
 import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import { attemptSummary } from "../../core/record/record.ts";
+import { NONE_TRIED } from "../../core/configured/credential.ts";
 import type { Hedge, Route } from "../../core/configured/route.ts";
 import type { NativeOperation } from "../../providers/native-operation.ts";
 import { createPlan, type Plan } from "../../routing/plan/plan.ts";
@@ -223,7 +224,7 @@ async function hedged<T>(
   );
   if (step === null) return first.result;
   call.recorder.planned(step.candidate.target.name, whyChosen(step), 0);
-  const second = new AttemptRun({ ...step, isAnotherLeft: null }, call, work);
+  const second = new AttemptRun({ ...step, isAnotherLeft: null, tried: NONE_TRIED }, call, work);
   const winner = await Promise.any([answerOf(first), answerOf(second)]).catch(() => null);
   if (winner === null) return first.result;
   const loser = winner.run === first ? second : first;
