@@ -20,7 +20,7 @@ export function* stringsOf(json: string): Generator<JsonString> {
   }
 }
 
-/** `JSON.stringify` writes no space, and whoever writes some needs little. */
+/** The most white space that is looked at between a string and a colon. `JSON.stringify` writes none. */
 const MOST_SPACE = 256;
 
 /** Returns the part of the string that a stretch of its JSON text covers; `null` where it covers none of it. */

@@ -6,16 +6,10 @@ import type { InFlightCall } from "../../src/engine/call/context.ts";
 import { handleCall } from "../../src/engine/handle.ts";
 import { CHAT_COMPLETIONS } from "../../src/operations/chat/chat-completions.ts";
 import { cannedUpstream, stubGateway } from "../harness/in-process.ts";
+import { openaiAnswer } from "../harness/upstream.ts";
 import { aCall, ended, newFolder, newJournal, opened } from "../store/journal/ledger-parts.ts";
 
-const ANSWER = JSON.stringify({
-  id: "chatcmpl-1",
-  object: "chat.completion",
-  created: 1,
-  model: "gpt-4o",
-  choices: [{ index: 0, message: { role: "assistant", content: "Hello" }, finish_reason: "stop" }],
-  usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 },
-});
+const ANSWER = JSON.stringify(openaiAnswer());
 
 /** What the members of an object refer to. */
 const referred = (of: object): readonly unknown[] =>

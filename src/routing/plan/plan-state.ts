@@ -95,7 +95,7 @@ export function begin<T extends Candidate>(state: State<T>, stage: Stage<T>, can
   return { kind: "try", candidate, stage, ...how };
 }
 
-/** Attempts the target with another of its credentials, which is none of its retries. */
+/** Attempts the target with another of its credentials. This does not count as a retry. */
 export function withOtherCredential<T extends Candidate>(
   state: State<T>,
   tally: Tally<T>,
