@@ -54,7 +54,7 @@ export async function openServingContext(
   const kept = await openKept(base, storage.keys.read(), machine?.kept ?? null);
   const background = new BackgroundRuns();
   // what they have made is kept before the stores are closed
-  closing.add(() => background.settled());
+  closing.add(() => background.close());
   const copies = new OpenCopies(openRouting(Math.random));
   closing.add(() => copies.close());
   const notes = new CallNotes(storage.store, (fault) =>

@@ -1,6 +1,7 @@
 // What the paths below /responses answer from what is kept. https://platform.openai.com/docs/api-reference/responses/get
 import { eventStreamOf, keptEvents, liveEvents } from "./background/background-events.ts";
 import { askToCancel, isRunning, type MarkedStores } from "./background/background-marks.ts";
+import { within } from "../../core/concurrency/timeout.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
@@ -71,7 +72,7 @@ async function endedResponse(request: KeptResponseRequest, found: KeptResponse):
   const run = kept.background?.get(id) ?? null;
   if (run !== null) {
     run.cancel();
-    await run.ended;
+    await within(run.ended, ENDS_WITHIN_MS);
     return foundIn(request);
   }
   await askToCancel(markedIn(kept), found.owner.tenantId, id);

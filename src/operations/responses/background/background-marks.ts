@@ -3,7 +3,8 @@
 import type { KeptStore } from "../../../engine/keeping/kept-store.ts";
 import type { Clock } from "../../../core/clock.ts";
 
-const BEAT_MS = 1000;
+/** How often a process says that it runs a call, and how long it waits before it keeps again what the store did not take. */
+export const BEAT_MS = 1000;
 /** A call of which no process has said for so long that it runs is over: its process has died. */
 const LEASE_MS = 10_000;
 /** Clocks of gateways differ: a call whose time is over by the reader's clock runs if it says so again within this time. */
@@ -20,7 +21,10 @@ export class RunMarks {
   readonly #tenantId: string;
   readonly #id: string;
   #waiting: string[] = [];
+  /** The next part of the events that is kept. It stays the same until it is, because others may have read it already. */
+  #part: readonly string[] = [];
   #parts = 0;
+  #flushing: Promise<void> = Promise.resolve();
 
   constructor(stores: MarkedStores, tenantId: string, id: string) {
     this.#stores = stores;
@@ -58,13 +62,25 @@ export class RunMarks {
     };
   }
 
-  /** Keeps the events that have come. Never rejects. */
-  async flush(): Promise<void> {
-    const events = this.#waiting;
-    if (events.length === 0) return;
-    this.#waiting = [];
-    const characters = events.reduce((sum, event) => sum + event.length, 0);
-    await this.#keep(`events:${this.#parts++}`, { events }, 2 * characters).catch(() => {});
+  /** Keeps the events that have come, in their order. Throws `kept_store_unavailable`, and they wait for the next time. */
+  flush(): Promise<void> {
+    const flushing = this.#flushing.then(() => this.#keepWaiting());
+    this.#flushing = flushing.catch(() => {});
+    return flushing;
+  }
+
+  async #keepWaiting(): Promise<void> {
+    while (this.#part.length + this.#waiting.length > 0) {
+      if (this.#part.length === 0) {
+        this.#part = this.#waiting;
+        this.#waiting = [];
+      }
+      const events = this.#part;
+      const characters = events.reduce((sum, event) => sum + event.length, 0);
+      await this.#keep(`events:${this.#parts}`, { events }, 2 * characters);
+      this.#part = [];
+      this.#parts += 1;
+    }
   }
 
   async #keep(mark: string, value: object, bytes: number): Promise<void> {

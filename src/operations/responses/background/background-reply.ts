@@ -6,10 +6,11 @@ import type { RunReports } from "../../../engine/keeping/background-runs.ts";
 import type { ReadyCall } from "../../../engine/operation.ts";
 import { replyConversation } from "../../../engine/reply-conversation.ts";
 import { asGatewayError, GatewayError } from "../../../core/errors.ts";
+import { pause } from "../../../core/concurrency/timeout.ts";
 import { isObject, type JsonObject } from "../../../core/json.ts";
 import { parseJson } from "../../../wire/json/json.ts";
 import { eventStreamOf, liveEvents } from "./background-events.ts";
-import { RunMarks } from "./background-marks.ts";
+import { BEAT_MS, RunMarks } from "./background-marks.ts";
 import type { HiddenCarrier } from "../keeping/hidden-carriers.ts";
 import { keepResponse, type KeptResponse } from "../keeping/kept-responses.ts";
 import { memoOf } from "../request-memo.ts";
@@ -92,14 +93,13 @@ class BackgroundWork {
     } catch (thrown) {
       response = this.#failed(thrown, reports);
     }
-    stop();
     const { status } = response;
     const ended =
       this.#isCancelled && status !== "completed" && status !== "incomplete"
         ? { ...response, status: "cancelled", error: null }
         : response;
-    await this.#marks.flush();
-    await this.#keep(ended);
+    await this.#keepAtLast(ended, reports);
+    stop();
   }
 
   async #answered({ brought }: RunReports): Promise<JsonObject> {
@@ -156,7 +156,30 @@ class BackgroundWork {
     };
   }
 
-  /** Where it cannot be kept for long, it is kept for a while. */
+  /**
+   * Keeps what the call has made. A store that is away is tried again for as long as the response would be kept, and until
+   * the process ends: others learn meanwhile that the call runs, and readers of its events wait no longer. Never rejects.
+   */
+  async #keepAtLast(response: JsonObject, { hasBroughtAll, closing }: RunReports): Promise<void> {
+    const { untilMs } = this.#place.keeper;
+    for (;;) {
+      try {
+        await this.#marks.flush();
+        await this.#keep(response);
+        return;
+      } catch {
+        hasBroughtAll();
+      }
+      if (this.#ready.call.context.clock.now() > untilMs) return;
+      try {
+        await pause(BEAT_MS, closing);
+      } catch {
+        return;
+      }
+    }
+  }
+
+  /** Where it cannot be kept for long, it is kept for a while. Throws `kept_store_unavailable`. */
   async #keep(response: JsonObject): Promise<void> {
     const { keeper, kept, owner } = this.#place;
     try {
@@ -167,7 +190,7 @@ class BackgroundWork {
     } catch {
       // the database is away
     }
-    await this.#progress({ ...response, store: false }).catch(() => false);
+    await this.#progress({ ...response, store: false });
   }
 }
 

@@ -1,0 +1,85 @@
+// Promise 12.8 where the store of responses is away when a call in the background ends.
+import { expect, test } from "bun:test";
+import { KeptObjects } from "../../../src/engine/keeping/kept-objects.ts";
+import type { KeptStore } from "../../../src/engine/keeping/kept-store.ts";
+import { GatewayError } from "../../../src/core/errors.ts";
+import { eventsAt } from "../../../src/operations/responses/background/background-marks.ts";
+import { until, untilFound } from "../../harness/until.ts";
+import { eventStream, openaiAnswer, openaiChunk } from "../../harness/upstream.ts";
+import { cannedUpstream } from "../../harness/in-process.ts";
+import { eventsOf, OPENAI, responsesGateway } from "./responses-calls.ts";
+
+const clock = { now: () => Date.now(), monotonic: () => performance.now() };
+
+/** A gateway whose store goes away when the provider is asked. */
+function leaving() {
+  const whole = new KeptObjects(clock);
+  const store = { isAway: false, refused: 0 };
+  const kept: KeptStore<unknown> = {
+    get untilMs() {
+      return whole.untilMs;
+    },
+    get isAway() {
+      return store.isAway;
+    },
+    async keep(object) {
+      if (!store.isAway) return whole.keep(object);
+      store.refused += 1;
+      throw new GatewayError("kept_store_unavailable", "The store is away.");
+    },
+    find: (tenantId, id) => whole.find(tenantId, id),
+    remove: (tenantId, id) => whole.remove(tenantId, id),
+    close: () => whole.close(),
+  };
+  const gateway = responsesGateway({
+    clock,
+    kept,
+    upstream: cannedUpstream(({ body }) => {
+      store.isAway = true;
+      return (JSON.parse(body) as Record<string, unknown>)["stream"] === true
+        ? {
+            headers: { "content-type": "text/event-stream" },
+            body: eventStream(openaiChunk({ content: "Hello" }), openaiChunk({}, "stop")),
+          }
+        : { headers: { "content-type": "application/json" }, body: JSON.stringify(openaiAnswer("Hello")) };
+    }),
+  });
+  const statusOf = async (id: string): Promise<unknown> =>
+    ((await whole.find("default", id))!.value as Record<string, any>)["response"]["status"];
+  return { store, gateway, whole, statusOf };
+}
+
+test("[d12.8] what a call in the background made while the store was away is kept when the store is back, with all events", async () => {
+  for (const stream of [false, true]) {
+    const { store, gateway, whole, statusOf } = leaving();
+    const response = await gateway.respond({ ...OPENAI, input: "One.", stream, background: true });
+    // the events come to their end although nothing can be kept
+    const text = await response.text();
+    const { id } = stream ? eventsOf(text).at(-1)!["response"] : JSON.parse(text);
+    await until(() => store.refused > 1, "the store refuses what the call has made");
+    expect(["queued", "in_progress"]).toContain(await statusOf(id));
+    store.isAway = false;
+    await gateway.context.background!.get(id)?.ended;
+    expect(await statusOf(id)).toBe("completed");
+    if (!stream) continue;
+    const stores = { kept: whole, clock };
+    const parts: string[] = [];
+    for (let part = 0; ; part++) {
+      const events = await eventsAt(stores, "default", id, part);
+      if (events === null) break;
+      parts.push(...events);
+    }
+    expect(`${parts.join("")}data: [DONE]\n\n`).toBe(text);
+  }
+}, 60_000);
+
+test("[d12.8] a gateway that ends does not wait for a store that is away", async () => {
+  const { store, gateway } = leaving();
+  const response = await gateway.respond({ ...OPENAI, input: "One.", background: true });
+  const { id } = (await response.json()) as Record<string, any>;
+  const run = await untilFound(() => gateway.context.background!.get(id), "the call runs");
+  await until(() => store.refused > 1, "the store refuses what the call has made");
+  await gateway.context.background!.close();
+  await run.ended;
+  expect(store.isAway).toBe(true);
+}, 60_000);
