@@ -43,8 +43,11 @@ export async function retrievedResponse(request: KeptResponseRequest): Promise<J
   const run = kept.background?.get(id) ?? null;
   if (run !== null) return eventStreamOf(liveEvents(run, number));
   const { tenantId } = found.owner;
-  const isOver = async (): Promise<boolean> => !isUnderWay(await foundIn(request));
-  return eventStreamOf(keptEvents(markedIn(kept), tenantId, id, number, isOver));
+  const ended = async (): Promise<JsonObject | null> => {
+    const now = await foundIn(request);
+    return isUnderWay(now) ? null : now.response;
+  };
+  return eventStreamOf(keptEvents(markedIn(kept), tenantId, id, number, ended));
 }
 
 export async function deletedResponse(request: KeptResponseRequest): Promise<JsonObject> {

@@ -5,6 +5,7 @@ import { RunMarks } from "../../../src/operations/responses/background/backgroun
 import { keepResponse } from "../../../src/operations/responses/keeping/kept-responses.ts";
 import { retrievedResponse } from "../../../src/operations/responses/kept-response-requests.ts";
 import { projectToken } from "../../harness/in-process.ts";
+import { eventsOf } from "./responses-calls.ts";
 import { turnedClock } from "../../harness/turned-clock.ts";
 
 const ID = "resp_1";
@@ -16,21 +17,20 @@ function twoGateways() {
   const { token } = projectToken();
   const owner = { tenantId: "default", projectId: "default", tokenId: token.id, userId: null };
   const marks = new RunMarks({ kept, clock }, "default", ID);
-  const keep = (status: string) =>
-    keepResponse(kept, { owner, response: { id: ID, status, output: [] }, input: [] }, 0);
-  /** What the other gateway says, whose clock is a minute ahead. */
+  const keep = (status: string, more: { readonly isStreamed?: boolean } = {}) =>
+    keepResponse(kept, { owner, response: { id: ID, status, output: [] }, input: [], ...more }, 0);
+  /** The other gateway, whose clock is a minute ahead. */
+  const reader = {
+    token,
+    address: () => null,
+    snapshot: { memberships: new Map(), operators: new Map() },
+    kept: { kept, durable: null, background: null, audit: null, clock: turnedClock(NOW_MS + 60_000) },
+  };
   const asked = async (): Promise<unknown> => {
-    const found = await retrievedResponse({
-      token,
-      address: () => null,
-      snapshot: { memberships: new Map(), operators: new Map() },
-      kept: { kept, durable: null, background: null, audit: null, clock: turnedClock(NOW_MS + 60_000) },
-      id: ID,
-      query: () => undefined,
-    });
+    const found = await retrievedResponse({ ...reader, id: ID, query: () => undefined });
     return found instanceof ReadableStream ? null : found["status"];
   };
-  return { clock, marks, keep, asked };
+  return { clock, marks, keep, reader, asked };
 }
 
 test("[d12.8] a call that runs is in progress for a gateway whose clock is a minute ahead, and one that does not is interrupted", async () => {
@@ -56,4 +56,33 @@ test("[d12.8] a call that ends while another gateway looks whether it runs keeps
   await keep("completed");
   expect(await asking).toBe("completed");
   expect(await asked()).toBe("completed");
+}, 60_000);
+
+test("[d8.3, d12.8] the events of a call whose process was killed end with an error and response.failed, numbered on, and not as if they were all", async () => {
+  const { clock, marks, keep, reader } = twoGateways();
+  await keep("in_progress", { isStreamed: true });
+  await marks.runs();
+  marks.brought('event: response.created\ndata: {"type":"response.created","sequence_number":0}\n\n');
+  marks.brought(
+    'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","sequence_number":1}\n\n',
+  );
+  await marks.flush();
+  clock.turnTo(clock.now() + 60_000);
+  const read = async (after: string): Promise<string> => {
+    const query = (name: string): string | undefined => ({ stream: "true", starting_after: after })[name];
+    const found = await retrievedResponse({ ...reader, id: ID, query });
+    return new Response(found as ReadableStream<string>).text();
+  };
+  const text = await read("-1");
+  const all = eventsOf(text);
+  expect(all.map(({ type, sequence_number: number }) => [number, type])).toEqual([
+    [0, "response.created"],
+    [1, "response.output_text.delta"],
+    [2, "error"],
+    [3, "response.failed"],
+  ]);
+  expect(all[2]).toMatchObject({ code: "interrupted", error: { type: "server_error", code: "interrupted" } });
+  expect(all[3]!["response"]).toMatchObject({ id: ID, status: "failed", error: { code: "interrupted" } });
+  expect(await read("2")).toBe(text.slice(text.indexOf("event: response.failed")));
+  expect(await read("3")).toBe("data: [DONE]\n\n");
 }, 60_000);

@@ -1,9 +1,12 @@
 // The events of calls in the background, for one reader: those that have come, and then those that come, from the process
 // that runs the call or from what it has kept. https://platform.openai.com/docs/guides/background
 import type { BackgroundRun } from "../../../engine/keeping/background-runs.ts";
+import { isObject, type JsonObject } from "../../../core/json.ts";
+import { eventText } from "../response-events.ts";
 import { eventsAt, type MarkedStores } from "./background-marks.ts";
 
 const LOOK_MS = 500;
+const TERMINAL = /^event: response\.(?:completed|incomplete|failed)\n/;
 const END = "data: [DONE]\n\n";
 
 /** The events after the one with the number `after`, of a call that this process runs. */
@@ -17,27 +20,50 @@ export async function* liveEvents(run: BackgroundRun, after: number): AsyncGener
   yield END;
 }
 
-/** The same from the store. `isOver` says whether the response has ended, and is asked before each look. */
+/**
+ * The same from the store. `ended` returns the response once it has ended, and is asked before each look. Where the last
+ * event never came, because the process that ran the call was killed or lost its store, the response takes its place.
+ */
 export async function* keptEvents(
   stores: MarkedStores,
   tenantId: string,
   id: string,
   after: number,
-  isOver: () => Promise<boolean>,
+  ended: () => Promise<JsonObject | null>,
 ): AsyncGenerator<string, void, void> {
   let number = 0;
+  let last = "";
   for (let part = 0; ;) {
-    const wasOver = await isOver();
+    const response = await ended();
     for (;;) {
       const events = await eventsAt(stores, tenantId, id, part);
       if (events === null) break;
       part += 1;
-      for (const text of events) if (number++ > after) yield text;
+      for (const text of events) {
+        last = text;
+        if (number++ > after) yield text;
+      }
     }
-    if (wasOver) break;
+    if (response !== null) {
+      if (!TERMINAL.test(last)) for (const text of endingEvents(response, number)) if (number++ > after) yield text;
+      break;
+    }
     await Bun.sleep(LOOK_MS);
   }
   yield END;
+}
+
+/** The events by which a stream without its end says how the call ended. The first has the number `first`. */
+function endingEvents(response: JsonObject, first: number): readonly string[] {
+  const { status, error } = response;
+  if (status === "completed" || status === "incomplete")
+    return [eventText(String(first), `response.${status}`, { response })];
+  const { code = null, message = null } = isObject(error) ? error : {};
+  const said = { code, message, param: null };
+  return [
+    eventText(String(first), "error", { ...said, error: { type: "server_error", ...said } }),
+    eventText(String(first + 1), "response.failed", { response: { ...response, status: "failed" } }),
+  ];
 }
 
 /** A reader that leaves ends nothing but its own reading. */
