@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Redis } from "ioredis";
 import { KeptObjects } from "../../src/engine/keeping/kept-objects.ts";
-import type { KeptStore } from "../../src/engine/keeping/kept-store.ts";
+import { type KeptStore, NoRoom } from "../../src/engine/keeping/kept-store.ts";
 import { reportedStore } from "../../src/engine/keeping/reported-store.ts";
 import { sealedStore } from "../../src/engine/keeping/sealed-store.ts";
 import { openValkeyStore } from "../../src/engine/keeping/valkey-store.ts";
@@ -70,15 +70,25 @@ describe.skipIf(!hasRedis)("redis-server", () => {
     store.close();
   });
 
-  test("[d12.8] a server that has little room left for others keeps nothing more", async () => {
+  test("[d12.8] a server that has little room left for others keeps nothing more, but for what running calls say of themselves", async () => {
     const clock = turnedClock();
     const store = await openValkeyStore({ url: server.url, clusterNodes: null }, clock);
     const redis = new Redis(server.url);
-    const object = (id: string) => ({ tenantId: "full", ids: [id], value: new Uint8Array(10), size: () => 10 });
+    const object = (id: string, bytes = 2000) => ({
+      tenantId: "full",
+      ids: [id],
+      value: new Uint8Array(bytes),
+      size: () => bytes,
+    });
+    const changes: boolean[] = [];
+    const reported = reportedStore(store, (error) => void changes.push(error === null));
     expect(await store.keep(object("a"))).toBe(true);
     await redis.config("SET", "maxmemory", "1mb");
     clock.aheadMs += 10_000;
-    expect(await store.keep(object("b"))).toBe(false);
+    expect(Promise.resolve(store.keep(object("b")))).rejects.toBeInstanceOf(NoRoom);
+    expect(Promise.resolve(reported.keep(object("b")))).rejects.toMatchObject({ code: "kept_store_unavailable" });
+    expect([changes, reported.isAway]).toEqual([[], false]);
+    expect(await store.keep(object("c", 500))).toBe(true);
     expect((await store.find("full", "a")) !== null).toBe(true);
     await redis.config("SET", "maxmemory", "0");
     clock.aheadMs += 10_000;

@@ -26,7 +26,8 @@ export interface KeptStore<Value> {
   readonly isAway: boolean;
   /**
    * Keeps an object in the place of an earlier one with the same first id. Returns false for one that is too large. The
-   * oldest objects of the tenant make room. Throws, or rejects, when the store is away.
+   * oldest objects of the tenant make room. Throws, or rejects, when the store is away, and with NoRoom when others need
+   * its memory.
    */
   keep(object: NewKeptObject<Value>): MaybePromise<boolean>;
   /**
@@ -38,6 +39,9 @@ export interface KeptStore<Value> {
   remove(tenantId: string, id: string): MaybePromise<void>;
   close(): void;
 }
+
+/** The store can be reached, and takes nothing now. */
+export class NoRoom extends Error {}
 
 export interface KeepingBounds {
   readonly lifetimeMs: number;

@@ -2,7 +2,7 @@
 // gateway in the place of that of the store.
 import { GatewayError } from "../../core/errors.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
-import type { KeptStore } from "./kept-store.ts";
+import { type KeptStore, NoRoom } from "./kept-store.ts";
 
 /** `onChange` is called with the error when the store begins to fail, and with `null` when it works again. */
 export function reportedStore<Value>(store: KeptStore<Value>, onChange: (error: unknown) => void): KeptStore<Value> {
@@ -14,6 +14,12 @@ export function reportedStore<Value>(store: KeptStore<Value>, onChange: (error: 
       isAway = false;
       return result;
     } catch (error) {
+      if (error instanceof NoRoom)
+        throw new GatewayError(
+          "kept_store_unavailable",
+          "The store of responses that are kept has no room now, so that nothing more is kept.",
+          { cause: error },
+        );
       if (!isAway) onChange(error);
       isAway = true;
       throw new GatewayError(

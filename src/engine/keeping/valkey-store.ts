@@ -5,12 +5,14 @@ import { createHash } from "node:crypto";
 import type { Cluster, Redis } from "ioredis";
 import { type ConnectionOptions, openClient } from "../../admission/valkey/valkey-connection.ts";
 import type { Clock } from "../../core/clock.ts";
-import { KEEPING_BOUNDS, type KeepingBounds, type KeptStore } from "./kept-store.ts";
+import { KEEPING_BOUNDS, type KeepingBounds, type KeptStore, NoRoom } from "./kept-store.ts";
 
 const COMMAND_MS = 1000;
 /** Others that use the server, such as the counts of limits, need room of their own. */
 const MOST_USED = 0.8;
 const MEMORY_LOOK_MS = 5000;
+/** What calls say of themselves while they run is smaller, and is kept also where memory is short. */
+const MARK_BYTES = 1024;
 
 /**
  * KEYS: the prefix of objects and the index, both of the tenant. ARGV: now, expiry, the tenant's bound, the body, the
@@ -78,7 +80,8 @@ export async function openValkeyStore(
       return clock.now() + bounds.lifetimeMs;
     },
     async keep({ tenantId, ids, value }) {
-      if (value.length > bounds.objectBytes || (await memory.isShort())) return false;
+      if (value.length > bounds.objectBytes) return false;
+      if (value.length > MARK_BYTES && (await memory.isShort())) throw new NoRoom("the server has little memory left");
       const nowMs = clock.now();
       const untilMs = Math.ceil(nowMs + bounds.lifetimeMs);
       await scripts.dragomanKeep(prefixOf(tenantId), nowMs, untilMs, bounds.tenantBytes, Buffer.from(value), ...ids);

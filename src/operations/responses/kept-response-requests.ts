@@ -157,6 +157,10 @@ async function asItIs(request: KeptResponseRequest, found: KeptResponse): Promis
   if (last === null || !isUnderWay(last)) return last ?? found;
   const error = { code: "interrupted", message: "The process that ran this call ended before the call did." };
   const interrupted: KeptResponse = { ...found, response: { ...found.response, status: "failed", error } };
-  await keepResponse(kept, interrupted, found.input.length);
+  try {
+    await keepResponse(kept, interrupted, found.input.length);
+  } catch {
+    // the next one who asks finds the same
+  }
   return interrupted;
 }

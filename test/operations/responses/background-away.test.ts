@@ -1,7 +1,7 @@
 // Promise 12.8 where the store of responses is away when a call in the background ends.
 import { expect, test } from "bun:test";
 import { KeptObjects } from "../../../src/engine/keeping/kept-objects.ts";
-import type { KeptStore } from "../../../src/engine/keeping/kept-store.ts";
+import { KEEPING_BOUNDS, type KeptStore } from "../../../src/engine/keeping/kept-store.ts";
 import { GatewayError } from "../../../src/core/errors.ts";
 import { eventsAt } from "../../../src/operations/responses/background/background-marks.ts";
 import { until, untilFound } from "../../harness/until.ts";
@@ -82,4 +82,21 @@ test("[d12.8] a gateway that ends does not wait for a store that is away", async
   await gateway.context.background!.close();
   await run.ended;
   expect(store.isAway).toBe(true);
+}, 60_000);
+
+test("[d12.8] a call in the background whose answer is too large to be kept has failed, and says why and what it used", async () => {
+  const gateway = responsesGateway({
+    clock,
+    kept: new KeptObjects(clock),
+    upstream: cannedUpstream({
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(openaiAnswer("x".repeat(KEEPING_BOUNDS.objectBytes))),
+    }),
+  });
+  const response = await gateway.respond({ ...OPENAI, input: "One.", background: true });
+  const { id } = (await response.json()) as Record<string, any>;
+  await gateway.context.background!.get(id)?.ended;
+  const { response: ended } = (await gateway.context.kept!.find("default", id))!.value as Record<string, any>;
+  expect(ended).toMatchObject({ id, status: "failed", output: [], error: { code: "server_error" } });
+  expect([ended.error.message, ended.usage.total_tokens > 0]).toEqual(["The response is too large to be kept.", true]);
 }, 60_000);

@@ -179,7 +179,10 @@ class BackgroundWork {
     }
   }
 
-  /** Where it cannot be kept for long, it is kept for a while. Throws `kept_store_unavailable`. */
+  /**
+   * Where it cannot be kept for long, it is kept for a while, and one that is too large as a failure that says so. Throws
+   * `kept_store_unavailable`.
+   */
   async #keep(response: JsonObject): Promise<void> {
     const { keeper, kept, owner } = this.#place;
     try {
@@ -190,7 +193,10 @@ class BackgroundWork {
     } catch {
       // the database is away
     }
-    await this.#progress({ ...response, store: false });
+    if (await this.#progress({ ...response, store: false })) return;
+    const error = { code: "server_error", message: "The response is too large to be kept." };
+    this.#hidden = [];
+    await this.#progress({ ...this.#without("failed"), usage: response["usage"] ?? null, error, store: false });
   }
 }
 
