@@ -1,10 +1,10 @@
 // What the gateway says of itself: its version, where it is reached, whether it is ready, how long it keeps what, and how
 // the console is set. How it is run on its machine is for operators only.
 import { z } from "zod";
-import type { JsonObject } from "../../core/json.ts";
 import type { DocumentDependencies } from "./configured/document-rule.ts";
 import { type AdminContext, type AdminOperation, reading } from "./operation.ts";
-import { iso, time } from "./schemas.ts";
+import { time } from "./schemas.ts";
+import { shownAs } from "./shown.ts";
 
 const days = z.int().nullable();
 const gateway = z
@@ -66,38 +66,27 @@ export function gatewayOperations(
       const { calls, audit, hasConsole, ...run } = about.started;
       const { console: settings, content_log: content } = dependencies.configuration();
       const why = about.notReady();
-      const body: JsonObject = {
+      const body = shownAs(gateway, {
         version: about.version,
-        at: iso(nowMs),
+        atMs: nowMs,
         license: LICENSE,
         ready: why === null,
-        console_url: hasConsole ? consoleAddress() : null,
+        consoleUrl: hasConsole ? consoleAddress() : null,
         retention: {
-          calls_days: calls.keepDays,
-          call_details_days: calls.keepDetailsDays,
-          audit_days: audit.keepDays,
-          audit_refused_days: audit.keepRefusedDays,
-          content_allowed: content.allowed,
+          callsDays: calls.keepDays,
+          callDetailsDays: calls.keepDetailsDays,
+          auditDays: audit.keepDays,
+          auditRefusedDays: audit.keepRefusedDays,
+          contentAllowed: content.allowed,
         },
         console: {
+          ...settings,
           served: hasConsole,
-          session_idle_s: settings.sessionIdleMs / 1000,
-          session_max_s: settings.sessionMaxMs / 1000,
-          project_tokens: settings.projectTokens,
-          insecure_http: settings.insecureHttp,
+          sessionIdleS: settings.sessionIdleMs / 1000,
+          sessionMaxS: settings.sessionMaxMs / 1000,
         },
-        run: caller.isOperator
-          ? {
-              not_ready: why,
-              configuration_file: run.configurationFile,
-              host: run.host,
-              port: run.port,
-              workers: run.workers,
-              database: run.database,
-              limit_store: run.limitStore,
-            }
-          : null,
-      };
+        run: caller.isOperator ? { ...run, notReady: why } : null,
+      });
       return Promise.resolve({ body });
     },
   });

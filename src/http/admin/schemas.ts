@@ -28,6 +28,13 @@ export const amount = z
 /** What a limit or budget counts, as `amount` describes it. */
 export const shownUnits = (unit: LimitRule["unit"], units: number): number | string =>
   unit === "nano_usd" ? usd(BigInt(Math.round(units))) : units;
+/** A limit or budget with what answers show of its unit. */
+export const shownRule = (rule: LimitRule) => ({
+  ...rule,
+  scope: { ...rule.scope },
+  metric: rule.unit === "nano_usd" ? ("usd" as const) : rule.unit,
+  limit: shownUnits(rule.unit, rule.limit),
+});
 /** A number in a query or a path. */
 export const wholeNumber = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 /** Of the calls that a simulation found to become otherwise. */

@@ -6,7 +6,8 @@ import { newSpanId } from "../../core/ids.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { SavedView, ViewOwner } from "../../store/configuration/views.ts";
 import { type AdminCall, type AdminOperation, reading, writing } from "./operation.ts";
-import { dryRunQuery, etagField, iso, label, listed, listOf, pageOf, pageQuery, requireTag, time } from "./schemas.ts";
+import { dryRunQuery, etagField, label, listed, listOf, pageOf, pageQuery, requireTag, time } from "./schemas.ts";
+import { shownAs } from "./shown.ts";
 
 const screen = z
   .string()
@@ -47,17 +48,8 @@ function etagOfView({ name, query: text, isDefault: is }: SavedView): string {
   return `"${hash.slice(0, 16)}"`;
 }
 
-const shownView = (saved: SavedView): JsonObject => ({
-  id: saved.id,
-  screen: saved.screen,
-  name: saved.name,
-  query: saved.query,
-  is_default: saved.isDefault,
-  project_id: saved.owner.projectId,
-  created_by: saved.createdBy,
-  created_at: iso(saved.createdAtMs),
-  etag: etagOfView(saved),
-});
+const shownView = (saved: SavedView): JsonObject =>
+  shownAs(view, { ...saved, projectId: saved.owner.projectId, etag: etagOfView(saved) });
 
 /** A project token that is used by itself has views of its own. */
 const makerOf = ({ userId, id }: AccessToken): string => userId ?? `token:${id}`;

@@ -14,7 +14,8 @@ import { plain as plainText, tagsOf } from "./call-tags.ts";
 import type { CacheOutcome } from "../../core/configured/cache.ts";
 import { EARLIEST_OPERATION } from "../../core/operation.ts";
 import type { CallRecord } from "../../core/record/record.ts";
-import type { CallSummary, CamelCase, ToldColumns } from "./calls.ts";
+import { camelCase } from "../../core/text/camel-case.ts";
+import type { CallSummary, ToldColumns } from "./calls.ts";
 import { fromInteger } from "../schema.ts";
 
 /** Model names and similar texts are limited when they arrive, but rows written by an older version may exceed this. */
@@ -161,9 +162,6 @@ export function namesIn(calls: readonly { readonly figures: CallFigures }[]): Re
 
 const exact = (value: bigint | number): number => (typeof value === "number" ? value : fromInteger(value));
 const exactOrNull = (value: bigint | number | null): number | null => (value === null ? null : exact(value));
-
-export const camelCase = <Name extends string>(name: Name): CamelCase<Name> =>
-  name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase()) as CamelCase<Name>;
 
 /** The columns of a type of which a summary tells, and the member that each of them has there. */
 const toldOf = <Type extends ToldType>(type: Type) =>

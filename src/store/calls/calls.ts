@@ -3,6 +3,7 @@
 // pass test/contract/call-store.suite.ts.
 import type { CacheOutcome } from "../../core/configured/cache.ts";
 import type { Attempt, CallRecord } from "../../core/record/record.ts";
+import type { CamelCase } from "../../core/text/camel-case.ts";
 import type { LedgerSink } from "../journal/ledger.ts";
 import type { CALL_COLUMN_TYPES, ToldColumn, ToldType } from "./call-column-types.ts";
 import type { SumFigureName } from "./sum-figures.ts";
@@ -19,9 +20,6 @@ interface ToldValues extends Readonly<Record<ToldType, unknown>> {
   readonly "integer or null": number | null;
 }
 
-export type CamelCase<Name extends string> = Name extends `${infer Head}_${infer Tail}`
-  ? `${Head}${Capitalize<CamelCase<Tail>>}`
-  : Name;
 /** A member for each column, by its name in camel case. */
 export type ToldColumns = {
   readonly [Name in ToldColumn as CamelCase<Name>]: ToldValues[(typeof CALL_COLUMN_TYPES)[Name]];

@@ -32,7 +32,7 @@ export interface ContentStore {
    */
   find(
     traceId: string,
-  ): Promise<({ readonly content: JsonObject; readonly expiresMs: number } & ConfigurationScope) | null>;
+  ): Promise<(Pick<StoredContent, "tenantId" | "projectId" | "expiresMs"> & { readonly content: JsonObject }) | null>;
   /**
    * The time until which content is kept, in milliseconds since 1970, or `null` as for find(). Does not need the key.
    */

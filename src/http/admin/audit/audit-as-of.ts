@@ -2,12 +2,13 @@
 import { z } from "zod";
 import { restrictionsOf } from "../../../auth/tokens/token-restrictions.ts";
 import { GatewayError } from "../../../core/errors.ts";
-import { type AccessToken, PERMISSIONS, type Role, ROLES, roleAtLeast } from "../../../core/identity.ts";
+import { type AccessToken, PERMISSIONS, ROLES, roleAtLeast } from "../../../core/identity.ts";
 import type { Json, JsonObject } from "../../../core/json.ts";
 import type { EarlierIdentities, EarlierIdentity } from "../../../store/audit/audit-as-of.ts";
 import type { AuditReads } from "../../../store/audit/audit-reads.ts";
 import { type AdminOperation, reading } from "../operation.ts";
-import { chosenId, instant, iso, time } from "../schemas.ts";
+import { chosenId, instant, time } from "../schemas.ts";
+import { shownAs, type ThingOf } from "../shown.ts";
 
 const role = z
   .strictObject({
@@ -16,40 +17,36 @@ const role = z
   })
   .meta({ id: "HeldRole" });
 const texts = z.array(z.string());
+const user = z.strictObject({
+  id: z.string(),
+  name: z.string(),
+  operator: z.boolean(),
+  company_login: z.boolean().meta({
+    description: "Whether the user has a company login, whose claims can give further roles at each login.",
+  }),
+  roles: z.array(role),
+});
+const token = z.strictObject({
+  id: z.string(),
+  name: z.string(),
+  kind: z.enum(["project", "personal"]),
+  project_id: z.string().nullable(),
+  user_id: z.string().nullable(),
+  roles: z.array(role).meta({ description: "Calls need the role developer or a higher one." }),
+  permissions: z.array(z.enum(PERMISSIONS)),
+  models: texts,
+  routes: texts,
+  ip: texts,
+  expires_at: time,
+});
 const asOf = z
   .strictObject({
     at: time,
     configuration_version: z.int().meta({
       description: "The version of the configuration then; the versions of the tenant say what it contained.",
     }),
-    users: z.array(
-      z.strictObject({
-        id: z.string(),
-        name: z.string(),
-        operator: z.boolean(),
-        company_login: z.boolean().meta({
-          description: "Whether the user has a company login, whose claims can give further roles at each login.",
-        }),
-        roles: z.array(role),
-      }),
-    ),
-    tokens: z
-      .array(
-        z.strictObject({
-          id: z.string(),
-          name: z.string(),
-          kind: z.enum(["project", "personal"]),
-          project_id: z.string().nullable(),
-          user_id: z.string().nullable(),
-          roles: z.array(role).meta({ description: "Calls need the role developer or a higher one." }),
-          permissions: z.array(z.enum(PERMISSIONS)),
-          models: texts,
-          routes: texts,
-          ip: texts,
-          expires_at: time,
-        }),
-      )
-      .meta({ description: "The access tokens that were valid then." }),
+    users: z.array(user),
+    tokens: z.array(token).meta({ description: "The access tokens that were valid then." }),
   })
   .meta({ id: "AccessAsOf" });
 
@@ -71,10 +68,7 @@ const query = z.strictObject({
 });
 type Wanted = z.output<typeof query>;
 
-interface EarlierRole extends JsonObject {
-  readonly project_id: string | null;
-  readonly role: Role;
-}
+type EarlierRole = ThingOf<typeof role.shape>;
 
 export const auditAsOfOperation = (reads: AuditReads | null): AdminOperation =>
   reading({
@@ -96,13 +90,11 @@ export const auditAsOfOperation = (reads: AuditReads | null): AdminOperation =>
           { param: "at" },
         );
       const configurationVersion = await store.versionAt(wanted.at);
-      return {
-        body: { at: iso(wanted.at), configuration_version: configurationVersion, ...shownAccess(identities, wanted) },
-      };
+      return { body: shownAs(asOf, { atMs: wanted.at, configurationVersion, ...accessIn(identities, wanted) }) };
     },
   });
 
-function shownAccess({ users, memberships, tokens }: EarlierIdentities, wanted: Wanted): JsonObject {
+function accessIn({ users, memberships, tokens }: EarlierIdentities, wanted: Wanted) {
   const roles = Map.groupBy(memberships.map(roleOf), ({ userId }) => userId);
   const rolesOf = (userId: string): readonly EarlierRole[] =>
     (roles.get(userId) ?? []).map(({ role: given }) => given).filter((given) => concerns(given, wanted));
@@ -112,23 +104,23 @@ function shownAccess({ users, memberships, tokens }: EarlierIdentities, wanted: 
         id,
         name: textOf(value["name"]),
         operator: value["operator"] === true,
-        company_login: value["login"] != null,
+        companyLogin: value["login"] != null,
         roles: rolesOf(id),
       }))
-      .filter((user) => wanted.project_id === undefined || user.operator || user.roles.length > 0),
+      .filter(({ operator, roles: held }) => wanted.project_id === undefined || operator || held.length > 0),
     tokens: tokens
       .filter(({ value }) => wasValid(value, wanted.at) && permits(value, wanted))
-      .map((token) => shownToken(token, rolesOf, wanted))
-      .filter((token) => (token["roles"] as readonly EarlierRole[]).some((one) => roleAtLeast(one.role, "developer"))),
+      .map((one) => tokenOf(one, rolesOf, wanted))
+      .filter(({ roles: held }) => held.some((one) => roleAtLeast(one.role, "developer"))),
   };
 }
 
 function roleOf({ id, projectId, value }: EarlierIdentity): { readonly userId: string; readonly role: EarlierRole } {
   const named = ROLES.find((one) => one === value["role"]) ?? "viewer";
-  return { userId: id.slice(0, id.lastIndexOf("/")), role: { project_id: projectId, role: named } };
+  return { userId: id.slice(0, id.lastIndexOf("/")), role: { projectId, role: named } };
 }
 
-const concerns = ({ project_id: projectId }: EarlierRole, { project_id: wanted }: Wanted): boolean =>
+const concerns = ({ projectId }: EarlierRole, { project_id: wanted }: Wanted): boolean =>
   wanted === undefined || projectId === null || projectId === wanted;
 
 function wasValid(value: JsonObject, atMs: number): boolean {
@@ -148,26 +140,26 @@ function permits(value: JsonObject, { model, route }: Wanted): boolean {
   );
 }
 
-function shownToken(
+function tokenOf(
   { id, projectId, value }: EarlierIdentity,
   rolesOf: (userId: string) => readonly EarlierRole[],
   wanted: Wanted,
-): JsonObject {
+): ThingOf<typeof token.shape> {
   const userId = typeof value["user_id"] === "string" ? value["user_id"] : null;
-  const own: EarlierRole = { project_id: projectId, role: ROLES.find((one) => one === value["role"]) ?? "developer" };
+  const own: EarlierRole = { projectId, role: ROLES.find((one) => one === value["role"]) ?? "developer" };
   const isPersonal = value["kind"] === "personal";
   return {
     id,
     name: textOf(value["name"]),
     kind: isPersonal ? "personal" : "project",
-    project_id: projectId,
-    user_id: userId,
+    projectId,
+    userId,
     roles: isPersonal ? rolesOf(userId ?? "") : [own].filter((one) => concerns(one, wanted)),
-    permissions: textsOf(value["permissions"]).filter((one) => PERMISSIONS.some((known) => known === one)),
+    permissions: textsOf(value["permissions"]).flatMap((one) => PERMISSIONS.filter((known) => known === one)),
     models: textsOf(value["models"]),
     routes: textsOf(value["routes"]),
     ip: textsOf(value["ip"]),
-    expires_at: textOf(value["expires_at"]),
+    expiresAtMs: Date.parse(textOf(value["expires_at"])),
   };
 }
 

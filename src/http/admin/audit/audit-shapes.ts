@@ -2,8 +2,9 @@
 import { z } from "zod";
 import { ROLES } from "../../../core/identity.ts";
 import type { JsonObject } from "../../../core/json.ts";
-import { type Actor, AUDIT_WAYS, type AuditRow } from "../../../store/records.ts";
-import { iso, time } from "../schemas.ts";
+import { AUDIT_WAYS, type AuditRow } from "../../../store/records.ts";
+import { time } from "../schemas.ts";
+import { shownAs } from "../shown.ts";
 
 export const actor = z
   .strictObject({
@@ -47,49 +48,7 @@ export const auditRow = z
   })
   .meta({ id: "AuditRow" });
 
-export const shownActor = ({ tokenId, userId, tenantId, role }: Actor): JsonObject => ({
-  token_id: tokenId,
-  user_id: userId,
-  tenant_id: tenantId,
-  role,
-});
-
-export function shownAudit({
-  id,
-  atMs,
-  actor: who,
-  action,
-  outcome,
-  kind,
-  targetId,
-  targetName,
-  tenantId,
-  projectId,
-  before,
-  after,
-  note,
-  version: made,
-  link,
-}: AuditRow): JsonObject {
-  return {
-    id,
-    at: iso(atMs),
-    actor: shownActor(who),
-    address: who.address,
-    via: who.via ?? null,
-    session_id: who.sessionId ?? null,
-    action,
-    outcome,
-    kind,
-    target_id: targetId,
-    target_name: targetName,
-    tenant_id: tenantId,
-    project_id: projectId,
-    before,
-    after,
-    note,
-    version: made,
-    sequence: link.sequence,
-    hash: link.hash,
-  };
+export function shownAudit({ actor: who, link, ...row }: AuditRow): JsonObject {
+  const { address, via = null, sessionId = null } = who;
+  return shownAs(auditRow, { ...row, ...link, actor: who, address, via, sessionId });
 }

@@ -2,7 +2,6 @@
 // in the past.
 import { z } from "zod";
 import { GatewayError } from "../../../core/errors.ts";
-import type { JsonObject } from "../../../core/json.ts";
 import { type ChainHead, chainOf, tenantOfChain } from "../../../store/audit/audit-chain.ts";
 import { exportedChain } from "../../../store/audit/audit-export.ts";
 import type { AuditReads } from "../../../store/audit/audit-reads.ts";
@@ -11,7 +10,8 @@ import { AUDIT_WAYS } from "../../../store/records.ts";
 import { auditAsOfOperation } from "./audit-as-of.ts";
 import { auditRow, shownAudit } from "./audit-shapes.ts";
 import { type AdminOperation, reading } from "../operation.ts";
-import { chosenId, instant, isoOrNull, listed, listOf, pageOf, pageQuery, time, wholeNumber } from "../schemas.ts";
+import { chosenId, instant, listed, listOf, pageOf, pageQuery, time, wholeNumber } from "../schemas.ts";
+import { shownAs, type ThingOf } from "../shown.ts";
 
 const word = z.string().min(1).max(100).optional();
 const auditQuery = z.strictObject({
@@ -131,17 +131,6 @@ function knownIn({ sequence, hash }: KnownHead): ChainHead | null {
   return sequence === undefined || hash === undefined ? null : { sequence, hash };
 }
 
-async function chainReport(reads: AuditReads, chain: string, known: ChainHead | null): Promise<JsonObject> {
-  const { newestRemovedMs, head, problems, ...counts } = await reads.check(chain, known);
-  return {
-    tenant_id: tenantOfChain(chain),
-    ...counts,
-    newest_removed_at: isoOrNull(newestRemovedMs),
-    head: { ...head },
-    problems: problems.map((problem) => ({ ...problem })),
-  };
-}
-
 /** What the operations on the log need; `reads` is null where they are only described. */
 export interface AuditWorld {
   readonly reads: AuditReads | null;
@@ -159,11 +148,13 @@ function verifyOperation(reach: "operator" | "tenant", { reads, signer }: AuditW
     answer: verified,
     run: async ({ place, query }) => {
       const known = reach === "tenant" ? knownIn(query) : null;
-      const chains: JsonObject[] = [];
-      for (const chain of place === null ? await reads!.chains() : [chainOf(place.tenantId)])
-        chains.push(await chainReport(reads!, chain, known));
-      const intact = chains.every(({ problems }) => (problems as readonly unknown[]).length === 0);
-      return { body: { intact, public_key: signer().publicKey, chains } };
+      const chains: ThingOf<typeof report.shape>[] = [];
+      for (const chain of place === null ? await reads!.chains() : [chainOf(place.tenantId)]) {
+        const found = await reads!.check(chain, known);
+        chains.push({ ...found, tenantId: tenantOfChain(chain), newestRemovedAtMs: found.newestRemovedMs });
+      }
+      const intact = chains.every(({ problems }) => problems.length === 0);
+      return { body: shownAs(verified, { intact, publicKey: signer().publicKey, chains }) };
     },
   });
 }

@@ -2,7 +2,6 @@
 import { z } from "zod";
 import type { TenantOrProject } from "../../../auth/grants.ts";
 import type { ErrorCode } from "../../../core/errors.ts";
-import type { JsonObject } from "../../../core/json.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
 import { tagOf } from "../../../store/calls/call-tags.ts";
 import type { FailureSum } from "../../../store/calls/calls.ts";
@@ -31,11 +30,11 @@ const OF_LIMITS: ReadonlySet<string> = new Set<ErrorCode>(["rate_limit_exceeded"
 const OF_POLICIES: ReadonlySet<string> = new Set<ErrorCode>(["policy_violation"]);
 
 /** The most frequent first. Limits have names for those who see a tenant or a project. */
-export function shownCauses(
+export function causesIn(
   sums: readonly FailureSum[],
   at: TenantOrProject | null,
   snapshot: Snapshot,
-): readonly JsonObject[] {
+): readonly z.output<typeof failureCause>[] {
   const rules = new Map(
     (at === null ? [] : snapshot.limitRules.rulesIn(at.tenantId))
       .filter(({ mode }) => mode === "enforce")

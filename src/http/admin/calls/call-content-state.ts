@@ -1,10 +1,10 @@
 // Whether what was said in a call is kept, and otherwise why not. It is told without reading the content.
 import { z } from "zod";
-import type { JsonObject } from "../../../core/json.ts";
 import { isSampled } from "../../../core/record/sampling.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
 import type { StoredCall } from "../../../store/calls/calls.ts";
-import { isoOrNull, time } from "../schemas.ts";
+import { time } from "../schemas.ts";
+import type { ThingOf } from "../shown.ts";
 
 export const contentState = z
   .strictObject({
@@ -16,13 +16,13 @@ export const contentState = z
   })
   .meta({ id: "ContentState" });
 
-export function shownContentState(
+export function contentStateOf(
   { summary, record }: StoredCall,
   keptUntilMs: number | null,
   { contentLogs }: Pick<Snapshot, "contentLogs">,
   nowMs: number,
-): JsonObject {
-  return { state: stateOf(), kept_until: isoOrNull(keptUntilMs) };
+): ThingOf<typeof contentState.shape> {
+  return { state: stateOf(), keptUntilMs };
 
   function stateOf(): z.output<typeof contentState>["state"] {
     if (keptUntilMs !== null) return "kept";

@@ -5,7 +5,6 @@ import { type CurrentPrice, priceAt } from "../../../accounting/price-book.ts";
 import { exactUsd, usd } from "../../../accounting/price.ts";
 import type { Usage } from "../../../core/chat.ts";
 import { hostedToolPrice } from "../../../core/configured/hosted-tool.ts";
-import type { JsonObject } from "../../../core/json.ts";
 import type { CallRecord } from "../../../core/record/record.ts";
 import { type Snapshot, snapshotSeenBy } from "../../../core/snapshot.ts";
 import type { Provider } from "../../../providers/provider.ts";
@@ -40,7 +39,7 @@ export interface PricedAttempt {
   readonly priceId: string;
   readonly parts: readonly PricedPart[];
   /** Rounded up once. */
-  readonly nanoUsd: number;
+  readonly costNanoUsd: number;
 }
 
 interface Spender {
@@ -67,7 +66,8 @@ export function costSum(
   return null;
 }
 
-const sumOf = (attempts: readonly PricedAttempt[]): number => attempts.reduce((sum, { nanoUsd }) => sum + nanoUsd, 0);
+const sumOf = (attempts: readonly PricedAttempt[]): number =>
+  attempts.reduce((sum, { costNanoUsd }) => sum + costNanoUsd, 0);
 
 function spendersOf({ attempts }: CallRecord): readonly Spender[] {
   return attempts.flatMap(({ provider, model, usage, fromCache }) =>
@@ -99,7 +99,7 @@ function pricedAttempt(
   });
   const parts = costLines(usage, price.rates).map(({ kind, units, rate }) => part(kind, units, rate!));
   const toolsNanoUsd = tools.reduce((sum, { nanoUsd }) => sum + nanoUsd, 0);
-  return { provider: id, model, priceId: price.id, parts: [...parts, ...tools], nanoUsd: cost + toolsNanoUsd };
+  return { provider: id, model, priceId: price.id, parts: [...parts, ...tools], costNanoUsd: cost + toolsNanoUsd };
 }
 
 function part(kind: keyof typeof COST_WORDS, units: number, rate: number): PricedPart {
@@ -112,20 +112,5 @@ function part(kind: keyof typeof COST_WORDS, units: number, rate: number): Price
   };
 }
 
-export function shownCost(attempts: readonly PricedAttempt[]): JsonObject {
-  return {
-    attempts: attempts.map(({ provider, model, priceId, parts, nanoUsd }) => ({
-      provider,
-      model,
-      price_id: priceId,
-      parts: parts.map(({ what, units, usdPerMillion, usd: exact }) => ({
-        what,
-        units,
-        usd_per_million: usdPerMillion,
-        usd: exact,
-      })),
-      cost_usd: usd(nanoUsd),
-    })),
-    cost_usd: usd(sumOf(attempts)),
-  };
-}
+/** The sum over all attempts as well. */
+export const costOfAll = (attempts: readonly PricedAttempt[]) => ({ attempts, costNanoUsd: sumOf(attempts) });

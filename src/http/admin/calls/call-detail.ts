@@ -1,7 +1,6 @@
 // Everything about one call: its record, the verdict on it, what calls of its route are usually like, its cost as a
 // sum, the limits that applied by name, and the calls around it.
 import { z } from "zod";
-import { usd } from "../../../accounting/price.ts";
 import { periodAt } from "../../../admission/windows.ts";
 import type { TenantOrProject } from "../../../auth/grants.ts";
 import type { JsonObject } from "../../../core/json.ts";
@@ -14,13 +13,14 @@ import { traceLinks } from "../../../observe/trace-links.ts";
 import type { Provider } from "../../../providers/provider.ts";
 import type { CallScope, CallSummary, LogFilter } from "../../../store/calls/calls.ts";
 import { tagOf } from "../../../store/calls/call-tags.ts";
-import { costSum, shownCost } from "./call-cost.ts";
-import { contentState, shownContentState } from "./call-content-state.ts";
-import { CALL_SHAPE, findCall, listedCall, shownCall } from "./call-shapes.ts";
+import { costOfAll, costSum } from "./call-cost.ts";
+import { contentState, contentStateOf } from "./call-content-state.ts";
+import { CALL_SHAPE, dated, type DatedCall, findCall, listedCall } from "./call-shapes.ts";
 import { type UsualCall, VERDICTS, type VerdictFacts, verdictOf } from "./call-verdict.ts";
 import type { AdminContents } from "../operation.ts";
 import type { AdminCalls } from "../report-reads.ts";
-import { iso, orNull, time, amount } from "../schemas.ts";
+import { orNull, time, amount, shownUnits } from "../schemas.ts";
+import { shownAs, type ThingOf } from "../shown.ts";
 
 const count = z.int();
 const calls = z.array(listedCall);
@@ -138,18 +138,18 @@ export async function shownDetail(
     looksAround ? aroundOf(world.calls, summary, record, at) : null,
   ]);
   const judged = record === null ? null : judgedOf(world, summary, record, usualCalls);
-  return {
-    ...shownCall(summary),
+  return shownAs(callDetail, {
+    ...dated(summary),
     verdict: judged?.verdict ?? null,
-    usual: usualCalls === null ? null : shownUsual(usualCalls),
+    usual: usualCalls,
     cost: judged?.cost ?? null,
     limits: judged?.limits ?? null,
     around: neighbours,
-    token_name: (summary.tokenId === null ? null : world.snapshot.tokens.get(summary.tokenId)?.name) ?? null,
-    trace_links: record === null ? [] : traceLinks(record, world.integrations).map((link) => ({ ...link })),
-    content: shownContentState(found, keptUntilMs, world.snapshot, world.nowMs),
-    record: record === null ? null : (callFields(record) as JsonObject),
-  };
+    tokenName: (summary.tokenId === null ? null : world.snapshot.tokens.get(summary.tokenId)?.name) ?? null,
+    traceLinks: record === null ? [] : traceLinks(record, world.integrations),
+    content: contentStateOf(found, keptUntilMs, world.snapshot, world.nowMs),
+    record: record === null ? null : callFields(record),
+  });
 }
 
 function judgedOf(
@@ -168,9 +168,9 @@ function judgedOf(
     costParts: sum?.flatMap(({ parts }) => parts) ?? [],
   };
   return {
-    verdict: { ...verdictOf(facts) } as JsonObject,
-    cost: sum === null ? null : shownCost(sum),
-    limits: record.limits.map((outcome) => shownLimit(outcome, rules.get(outcome.id), record.startedAtMs)),
+    verdict: verdictOf(facts),
+    cost: sum === null ? null : costOfAll(sum),
+    limits: record.limits.map((outcome) => limitOf(outcome, rules.get(outcome.id), record.startedAtMs)),
   };
 }
 
@@ -183,9 +183,13 @@ function rulesOf(
   return new Map(rules.map((rule) => [rule.id, rule]));
 }
 
-function shownLimit(outcome: CallRecord["limits"][number], rule: LimitRule | undefined, atMs: number): JsonObject {
+function limitOf(
+  outcome: CallRecord["limits"][number],
+  rule: LimitRule | undefined,
+  atMs: number,
+): ThingOf<typeof limit.shape> {
   const { unit } = outcome;
-  const shown = (units: number): number | string => (unit === "nano_usd" ? usd(BigInt(Math.round(units))) : units);
+  const shown = (units: number) => shownUnits(unit, units);
   const isPeriod = rule?.kind === "budget" && rule.window !== null && rule.window !== "total";
   return {
     id: outcome.id,
@@ -200,8 +204,8 @@ function shownLimit(outcome: CallRecord["limits"][number], rule: LimitRule | und
     settled: outcome.settled === null ? null : shown(outcome.settled),
     after: shown(outcome.after),
     refused: outcome.refused ?? null,
-    would_refuse: outcome.wouldRefuse,
-    resets_at: isPeriod ? iso(periodAt(rule.window, atMs)[1]) : null,
+    wouldRefuse: outcome.wouldRefuse,
+    resetsAtMs: isPeriod ? periodAt(rule.window, atMs)[1] : null,
   };
 }
 
@@ -246,24 +250,6 @@ function median(values: readonly number[]): number | null {
   return values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)] ?? null;
 }
 
-function shownUsual({
-  calls: compared,
-  costNanoUsd,
-  totalMs,
-  firstContentMs,
-  promptTokens,
-  completionTokens,
-}: UsualCall): JsonObject {
-  return {
-    calls: compared,
-    cost_usd: costNanoUsd === null ? null : usd(costNanoUsd),
-    total_ms: totalMs,
-    first_content_ms: firstContentMs,
-    prompt_tokens: promptTokens,
-    completion_tokens: completionTokens,
-  };
-}
-
 const HOUR_MS = 3_600_000;
 const NEAR_MS = 5 * 60_000;
 const SHOWN_AROUND = 10;
@@ -274,18 +260,18 @@ async function aroundOf(
   call: CallSummary,
   record: CallRecord | null,
   at: TenantOrProject | null,
-): Promise<JsonObject> {
+): Promise<ThingOf<typeof around.shape>> {
   const { tenantId, timeMs, endUser, code } = call;
   const scope: CallScope = {
     ...(tenantId !== null && { tenantId }),
     ...(at?.projectId != null && { projectId: at.projectId }),
   };
   const session = record?.metadata?.["session_id"];
-  const list = async (order: LogFilter["order"], filter: Partial<LogFilter>): Promise<readonly JsonObject[]> =>
+  const list = async (order: LogFilter["order"], filter: Partial<LogFilter>): Promise<readonly DatedCall[]> =>
     (await store.searchCalls({ limit: SHOWN_AROUND + 1 }, { order, ...scope, ...filter })).data
       .filter(({ traceId }) => traceId !== call.traceId)
       .slice(0, SHOWN_AROUND)
-      .map(shownCall);
+      .map(dated);
   const hourMs = Math.floor(timeMs / HOUR_MS) * HOUR_MS;
   const [ofUser, ofSession, ofError, errors] = await Promise.all([
     tenantId === null || endUser === null
@@ -301,5 +287,5 @@ async function aroundOf(
           .histogram({ filter: { ...scope, code }, edges: [hourMs, hourMs + HOUR_MS] })
           .then(({ buckets }) => Number(buckets[0]!.calls)),
   ]);
-  return { end_user: ofUser, session: ofSession, error: ofError, errors };
+  return { endUser: ofUser, session: ofSession, error: ofError, errors };
 }

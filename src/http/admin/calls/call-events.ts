@@ -7,7 +7,7 @@ import type { Clock } from "../../../core/clock.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
-import { listedCall, shownCalls, tokenNames } from "./call-shapes.ts";
+import { listedCall, shownCall, tokenNames } from "./call-shapes.ts";
 import { type CallBatch, MOST_ROWS, type NewCalls, openNewCalls } from "./new-calls.ts";
 import { type AdminOperation, reading } from "../operation.ts";
 import { type AdminCalls, keptCalls } from "../report-reads.ts";
@@ -249,7 +249,7 @@ function shownBatches(batches: ReadonlyMap<string, CallBatch>, snapshot: Snapsho
   return {
     places: [...batches].map(([place, { calls, isCut }]) => ({
       place,
-      data: shownCalls(calls),
+      data: calls.map(shownCall),
       token_names: tokenNames(
         calls.map(({ tokenId }) => tokenId),
         snapshot,

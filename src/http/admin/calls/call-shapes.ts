@@ -1,6 +1,5 @@
 // How single calls are filtered and shown, shared by reports, lists and the log.
 import { z } from "zod";
-import { usd } from "../../../accounting/price.ts";
 import { nothingThere, type TenantOrProject } from "../../../auth/grants.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { OPERATION_NAMES } from "../../../core/operation.ts";
@@ -8,107 +7,72 @@ import type { Snapshot } from "../../../core/snapshot.ts";
 import type { ToldColumn } from "../../../store/calls/call-column-types.ts";
 import type { CallScope, CallSummary, LogPage, StoredCall } from "../../../store/calls/calls.ts";
 import type { AdminCalls } from "../report-reads.ts";
-import { instant, iso, isoOrNull, time } from "../schemas.ts";
-
-/** A member of a call as reports and lists show it. */
-interface ShownMember {
-  readonly schema: z.ZodType;
-  readonly of: (call: CallSummary) => unknown;
-}
-const shown = <Schema extends z.ZodType>(schema: Schema, of: (call: CallSummary) => z.input<Schema>) => ({
-  schema,
-  of,
-});
+import { instant, isoOrNull, time } from "../schemas.ts";
+import { shownAs, type ThingOf } from "../shown.ts";
 
 const count = z.int();
 /** The type check fails until every column of which a summary tells is here. */
-const SHOWN = {
-  trace_id: shown(z.string(), (call) => call.traceId),
-  at: shown(time, (call) => iso(call.timeMs)),
-  tenant_id: shown(z.string().nullable(), (call) => call.tenantId),
-  project_id: shown(z.string().nullable(), (call) => call.projectId),
-  token_id: shown(z.string().nullable(), (call) => call.tokenId),
-  user_id: shown(z.string().nullable(), (call) => call.userId),
-  end_user: shown(z.string().nullable(), (call) => call.endUser),
-  route: shown(z.string().nullable(), (call) => call.route),
-  provider: shown(z.string().nullable(), (call) => call.provider),
-  model: shown(z.string().nullable(), (call) => call.model),
-  status: shown(z.int(), (call) => call.status),
-  code: shown(z.string().nullable(), (call) => call.code),
-  stream: shown(z.boolean(), (call) => call.stream),
-  cancelled: shown(z.boolean(), (call) => call.cancelled),
-  attempts: shown(count, (call) => call.attempts),
-  prompt_tokens: shown(count, (call) => call.promptTokens),
-  completion_tokens: shown(count, (call) => call.completionTokens),
-  cached_tokens: shown(count, (call) => call.cachedTokens),
-  cache_write_tokens: shown(
-    count.meta({ description: "Prompt tokens that were written to the provider's prompt cache." }),
-    (call) => call.cacheWriteTokens,
-  ),
-  reasoning_tokens: shown(count, (call) => call.reasoningTokens),
-  cost_usd: shown(z.string().nullable(), (call) => (call.costNanoUsd === null ? null : usd(call.costNanoUsd))),
-  cache_saved_usd: shown(
-    z.string().meta({
-      description:
-        "How much less the call cost than without the provider's prompt cache, in dollars; below 0 where it cost more.",
-    }),
-    (call) => usd(call.cacheSavedNanoUsd),
-  ),
-  total_ms: shown(z.number(), (call) => call.totalMs),
-  first_content_ms: shown(z.number().nullable(), (call) => call.firstContentMs),
-  model_asked: shown(
-    z.string().nullable().meta({ description: "`model` as the caller wrote it." }),
-    (call) => call.modelAsked,
-  ),
-  finish_reason: shown(
-    z.string().nullable().meta({ description: "The finish reason of the first choice." }),
-    (call) => call.finishReason,
-  ),
-  settled: shown(
-    z.boolean().meta({
-      description:
-        "False if the gateway process ended before the call did; the call was then charged the most that it might have used, which is an estimate.",
-    }),
-    (call) => call.settled,
-  ),
-  operation: shown(
-    z.string().meta({ description: "What was called, such as `chat.completions`." }),
-    (call) => call.operation,
-  ),
-  cache: shown(
-    z
-      .enum(["hit", "miss", "bypass"])
-      .nullable()
-      .meta({ description: "What became of the call in the response cache; null where it was off." }),
-    (call) => call.cache,
-  ),
-  mirror_of: shown(
-    z.string().nullable().meta({ description: "The trace id of the call that this one is a copy of, for a mirror." }),
-    (call) => call.mirrorOf,
-  ),
-  estimated: shown(
-    z.boolean().meta({
-      description: "Whether the gateway estimated the usage, because the provider reported none.",
-    }),
-    (call) => call.estimated,
-  ),
+export const CALL_SHAPE = {
+  trace_id: z.string(),
+  at: time,
+  tenant_id: z.string().nullable(),
+  project_id: z.string().nullable(),
+  token_id: z.string().nullable(),
+  user_id: z.string().nullable(),
+  end_user: z.string().nullable(),
+  route: z.string().nullable(),
+  provider: z.string().nullable(),
+  model: z.string().nullable(),
+  status: z.int(),
+  code: z.string().nullable(),
+  stream: z.boolean(),
+  cancelled: z.boolean(),
+  attempts: count,
+  prompt_tokens: count,
+  completion_tokens: count,
+  cached_tokens: count,
+  cache_write_tokens: count.meta({ description: "Prompt tokens that were written to the provider's prompt cache." }),
+  reasoning_tokens: count,
+  cost_usd: z.string().nullable(),
+  cache_saved_usd: z.string().meta({
+    description:
+      "How much less the call cost than without the provider's prompt cache, in dollars; below 0 where it cost more.",
+  }),
+  total_ms: z.number(),
+  first_content_ms: z.number().nullable(),
+  model_asked: z.string().nullable().meta({ description: "`model` as the caller wrote it." }),
+  finish_reason: z.string().nullable().meta({ description: "The finish reason of the first choice." }),
+  settled: z.boolean().meta({
+    description:
+      "False if the gateway process ended before the call did; the call was then charged the most that it might have used, which is an estimate.",
+  }),
+  operation: z.string().meta({ description: "What was called, such as `chat.completions`." }),
+  cache: z
+    .enum(["hit", "miss", "bypass"])
+    .nullable()
+    .meta({ description: "What became of the call in the response cache; null where it was off." }),
+  mirror_of: z
+    .string()
+    .nullable()
+    .meta({ description: "The trace id of the call that this one is a copy of, for a mirror." }),
+  estimated: z.boolean().meta({
+    description: "Whether the gateway estimated the usage, because the provider reported none.",
+  }),
 } satisfies Readonly<
   Record<
     Exclude<ToldColumn, "cost_nano_usd" | "cache_saved_nano_usd"> | "at" | "cost_usd" | "cache_saved_usd" | "total_ms",
-    ShownMember
+    z.ZodType
   >
 >;
-type Shown = typeof SHOWN;
-const NAMES = Object.keys(SHOWN) as readonly (keyof Shown)[];
-
-export const CALL_SHAPE = Object.fromEntries(NAMES.map((name) => [name, SHOWN[name].schema])) as {
-  readonly [Name in keyof Shown]: Shown[Name]["schema"];
-};
 
 export const listedCall = z.strictObject(CALL_SHAPE).meta({ id: "Call" });
 
+/** What a call in an answer is made of. */
+export type DatedCall = ThingOf<typeof CALL_SHAPE>;
+export const dated = (call: CallSummary): DatedCall => ({ ...call, atMs: call.timeMs });
+
 /** A call as reports and lists show it. */
-export type ShownCall = z.input<z.ZodObject<typeof CALL_SHAPE>>;
+export const shownCall = (call: CallSummary): JsonObject => shownAs(listedCall, dated(call));
 
 export const word = z.string().min(1).max(400).optional();
 /** The tenant and project that a query may name when the path does not name them. */
@@ -156,10 +120,6 @@ export function scopeOf(
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 
-export function shownCall(call: CallSummary): ShownCall {
-  return Object.fromEntries(NAMES.map((name) => [name, SHOWN[name].of(call)])) as ShownCall;
-}
-
 export const asOf = time.meta({
   description:
     "The figures are those of the calls in the database at this time; a call is there moments after its end.",
@@ -188,7 +148,7 @@ export const callPage = (entry: z.ZodType, id: string): z.ZodType =>
 
 export function shownPage({ data, nextCursor, searchedToMs }: LogPage, snapshot: Pick<Snapshot, "tokens">): JsonObject {
   return {
-    data: shownCalls(data),
+    data: data.map(shownCall),
     next_cursor: nextCursor,
     looked_to: isoOrNull(searchedToMs),
     token_names: tokenNames(
@@ -198,10 +158,11 @@ export function shownPage({ data, nextCursor, searchedToMs }: LogPage, snapshot:
   };
 }
 
-export const shownCalls = (calls: readonly CallSummary[]): readonly ShownCall[] => calls.map(shownCall);
-
 /** By id. */
-export function tokenNames(ids: readonly (string | null)[], { tokens }: Pick<Snapshot, "tokens">): JsonObject {
+export function tokenNames(
+  ids: readonly (string | null)[],
+  { tokens }: Pick<Snapshot, "tokens">,
+): Readonly<Record<string, string>> {
   return Object.fromEntries(
     ids.flatMap((id): readonly (readonly [string, string])[] => {
       const token = id === null ? undefined : tokens.get(id);

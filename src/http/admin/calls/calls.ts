@@ -1,9 +1,7 @@
 // Calls in lists, over time and by their most frequent values, and one call with its details.
 import { z } from "zod";
 import { shownCounts } from "../../../accounting/usage-sums.ts";
-import { usd } from "../../../accounting/price.ts";
 import type { TenantOrProject } from "../../../auth/grants.ts";
-import type { JsonObject } from "../../../core/json.ts";
 import { reportingZone } from "../../../core/snapshot.ts";
 import {
   type CallFacets,
@@ -15,7 +13,7 @@ import {
 } from "../../../store/calls/calls.ts";
 import { BUCKET_WIDTHS, type BucketQuery, type Buckets, bucketsOf, DAY_MS, narrowedTo } from "./call-buckets.ts";
 import { callDetail, detailQuery, type DetailWorld, shownDetail } from "./call-detail.ts";
-import { failureCause, shownCauses } from "./call-causes.ts";
+import { causesIn, failureCause } from "./call-causes.ts";
 import { callFilters, filterOf, flag } from "./call-filters.ts";
 import {
   asOf,
@@ -33,6 +31,7 @@ import {
 import { type AdminOperation, PLACES, type Reach, reading } from "../operation.ts";
 import { type AdminCalls, keptCalls } from "../report-reads.ts";
 import { iso, isoOrNull, pageOf, pageQuery, time, timeZone } from "../schemas.ts";
+import { shownAs, type ThingOf } from "../shown.ts";
 import { COUNTED } from "./usage.ts";
 
 const callsQuery = z.strictObject({ ...pageQuery, ...callFilters });
@@ -169,17 +168,18 @@ function placeOperations(
       const asked = facetsOf(at, query, nowMs);
       const found = await calls.facets(asked);
       return {
-        body: {
-          ...shownFacets(found),
-          causes: shownCauses(found.causes, at, snapshot),
-          token_names: tokenNames(
+        body: shownAs(callFacets, {
+          ...asked,
+          data: facetsIn(found),
+          others: Object.fromEntries(FACETS.map((dimension) => [dimension, Number(found.facets[dimension].others)])),
+          causes: causesIn(found.causes, at, snapshot),
+          tokenNames: tokenNames(
             found.facets.token.values.map(({ value }) => value),
             snapshot,
           ),
-          from: iso(asked.fromMs),
-          to: iso(asked.toMs),
-          as_of: iso(found.asOfMs),
-        },
+          lookedToMs: found.failures.searchedToMs,
+          asOfMs: found.asOfMs,
+        }),
       };
     },
   });
@@ -233,29 +233,25 @@ function facetsOf(
   return { scope, fixed, fromMs: fromMs ?? toMs - DAY_MS, toMs, limit, order, causes };
 }
 
-function shownFacets({ facets, failures }: CallFacets): JsonObject {
-  const dimensions: readonly JsonObject[] = FACETS.flatMap((dimension) =>
+function facetsIn({ facets, failures }: CallFacets): ThingOf<typeof callFacets.shape>["data"] {
+  const dimensions = FACETS.flatMap((dimension) =>
     facets[dimension].values.map(({ value, calls, errors, costNanoUsd }) => ({
       dimension,
       value,
       calls: Number(calls),
       errors: Number(errors),
-      cost_usd: usd(costNanoUsd),
+      costNanoUsd,
     })),
   );
-  const failed: readonly JsonObject[] = (["status", "code"] as const).flatMap((dimension) =>
+  const failed = (["status", "code"] as const).flatMap((dimension) =>
     [...Map.groupBy(failures.values, (one) => (one[dimension] === null ? null : String(one[dimension])))].map(
       ([value, list]) => {
         const calls = list.reduce((sum, one) => sum + one.calls, 0);
-        return { dimension, value, calls, errors: calls, cost_usd: null };
+        return { dimension, value, calls, errors: calls, costNanoUsd: null };
       },
     ),
   );
-  return {
-    data: [...dimensions, ...failed],
-    others: Object.fromEntries(FACETS.map((dimension) => [dimension, Number(facets[dimension].others)])),
-    looked_to: isoOrNull(failures.searchedToMs),
-  };
+  return [...dimensions, ...failed];
 }
 
 /** `calls` is null when no calls are stored: then every operation fails. */

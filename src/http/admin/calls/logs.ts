@@ -8,11 +8,12 @@ import { callFields } from "../../../observe/log.ts";
 import { cellText, csvLine } from "../../../core/text/csv.ts";
 import { type CallSummary, LOG_ORDERS } from "../../../store/calls/calls.ts";
 import { callFilters, filterOf } from "./call-filters.ts";
-import { CALL_SHAPE, callPage, findCall, shownCall, shownPage, SCOPE_QUERY } from "./call-shapes.ts";
+import { CALL_SHAPE, callPage, dated, findCall, shownCall, shownPage, SCOPE_QUERY } from "./call-shapes.ts";
 import { pagedText, type TextForm } from "./paged-text.ts";
 import { type AdminContents, type AdminOperation, PLACES, type Reach, reading, writing } from "../operation.ts";
 import { type AdminCalls, keptCalls } from "../report-reads.ts";
-import { dryRunQuery, instant, iso, pageOf, pageQuery, time } from "../schemas.ts";
+import { dryRunQuery, instant, pageOf, pageQuery, time } from "../schemas.ts";
+import { shownAs } from "../shown.ts";
 
 const logQuery = z.strictObject({
   ...pageQuery,
@@ -114,11 +115,11 @@ function placeOperations(reach: Reach, calls: AdminCalls, contents: AdminContent
       const { summary, record } = await findCall(calls, params["id"]!, at);
       const keptUntilMs = (await contents?.keptUntilMs(summary.traceId)) ?? null;
       return {
-        body: {
-          ...shownCall(summary),
-          record: record === null ? null : (callFields(record) as JsonObject),
-          content_kept_until: keptUntilMs === null ? null : iso(keptUntilMs),
-        },
+        body: shownAs(detail, {
+          ...dated(summary),
+          record: record === null ? null : callFields(record),
+          contentKeptUntilMs: keptUntilMs,
+        }),
       };
     },
   });
@@ -158,13 +159,7 @@ function contentOperations(
         targetId: traceId,
       });
       return {
-        body: {
-          trace_id: traceId,
-          tenant_id: found.tenantId,
-          project_id: found.projectId,
-          kept_until: iso(found.expiresMs),
-          content: found.content,
-        },
+        body: shownAs(content, { ...found, traceId, keptUntilMs: found.expiresMs }),
       };
     },
   });

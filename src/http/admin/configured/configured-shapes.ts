@@ -8,7 +8,8 @@ import type { JsonObject } from "../../../core/json.ts";
 import type { Resource } from "../../../store/records.ts";
 import type { DocumentRule } from "./document-rule.ts";
 import type { AdminCall, Answer } from "../operation.ts";
-import { etagField, etagOf, iso, time } from "../schemas.ts";
+import { etagField, etagOf, time } from "../schemas.ts";
+import { shownAs } from "../shown.ts";
 
 type Call = AdminCall<unknown, unknown>;
 
@@ -32,6 +33,7 @@ const HEAD_SHAPE = {
   created_at: time.nullable(),
   updated_at: time.nullable(),
 };
+const HEAD = z.strictObject(HEAD_SHAPE);
 const READ_ONLY_FIELDS = z.array(z.string()).meta({
   description:
     "Fields that the configuration file sets. Their values from the file are shown here and can be changed only there.",
@@ -59,49 +61,18 @@ export const sentHead = z
   .object({ ...HEAD_SHAPE, read_only_fields: z.array(z.string()), guard_cost: z.unknown() })
   .partial();
 
-export function shownResource({
-  id,
-  name,
-  tenantId,
-  projectId,
-  setBy,
-  byOperator: _byOperator,
-  version,
-  createdAtMs,
-  updatedAtMs,
-  document,
-  ...kept
-}: Resource): JsonObject {
-  const head = {
-    id,
-    name,
-    tenant_id: tenantId,
-    project_id: projectId,
-    origin: "store",
-    set_by: setBy,
-    version,
-    etag: etagOf({ version, createdAtMs, ...kept }),
-    created_at: iso(createdAtMs),
-    updated_at: iso(updatedAtMs),
-  };
-  return { ...head, ...withoutHead(document) };
-}
+export const shownResource = (kept: Resource): JsonObject => ({
+  ...shownAs(HEAD, { ...kept, origin: "store", etag: etagOf(kept) }),
+  ...withoutHead(kept.document),
+});
 
-export function shownFromFile({ id, name, tenantId, projectId, document }: Configured<JsonObject>): JsonObject {
-  return {
-    id,
-    name,
-    tenant_id: tenantId,
-    project_id: projectId,
-    origin: "file",
-    set_by: null,
-    version: 0,
-    etag: null,
-    created_at: null,
-    updated_at: null,
-    ...withoutHead(document),
-  };
-}
+/** What is not in the database has no versions. */
+const NO_VERSION = { setBy: null, version: 0, createdAtMs: null, updatedAtMs: null };
+
+export const shownFromFile = (filed: Configured<JsonObject>): JsonObject => ({
+  ...shownAs(HEAD, { ...filed, ...NO_VERSION, origin: "file", etag: null }),
+  ...withoutHead(filed.document),
+});
 
 function withoutHead(document: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(document).filter(([key]) => !HEAD_FIELDS.has(key)));
@@ -128,22 +99,17 @@ export function withShown(answered: Answer, shown: JsonObject, { dryRun }: Call)
 /** Of settings that are not stored yet: with it, only one of two requests creates them. */
 export const UNSTORED_ETAG = etagOf({ version: 0, createdAtMs: null });
 
-export function unstoredSettings({ tenantId, projectId }: TenantOrProject, filed: JsonObject): JsonObject {
+export function unstoredSettings(place: TenantOrProject, filed: JsonObject): JsonObject {
   const origin = Object.keys(filed).length > 0 ? "file" : "store";
-  return {
+  const head = {
     id: SETTINGS_NAME,
     name: SETTINGS_NAME,
-    tenant_id: tenantId,
-    project_id: projectId,
+    ...place,
+    ...NO_VERSION,
     origin,
-    set_by: null,
-    version: 0,
     etag: UNSTORED_ETAG,
-    created_at: null,
-    updated_at: null,
-    read_only_fields: Object.keys(filed),
-    ...filed,
-  };
+  } as const;
+  return { ...shownAs(HEAD, head), read_only_fields: Object.keys(filed), ...filed };
 }
 
 export function settingsAnswer(stored: Resource, filed: JsonObject): Answer {

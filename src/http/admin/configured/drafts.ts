@@ -6,7 +6,8 @@ import type { DraftPlace, DraftTable, StoredDraft } from "../../../store/configu
 import type { Reader } from "../../../store/reader.ts";
 import { type ConfiguredContext, findById, nameInPath } from "./configured-resources.ts";
 import { type AdminCall, type AdminOperation, apart, PLACES, reading } from "../operation.ts";
-import { etagOf, iso, isoOrNull, time } from "../schemas.ts";
+import { etagOf, time } from "../schemas.ts";
+import { shownAs } from "../shown.ts";
 
 const MOST_CHARACTERS = 100_000;
 
@@ -34,11 +35,8 @@ const draft = z
     saved_at: time.nullable(),
   })
   .meta({ id: "Draft" });
-const listed = z
-  .strictObject({
-    data: z.array(z.strictObject({ kind: z.string(), name: z.string(), saved_at: time }).meta({ id: "DraftSummary" })),
-  })
-  .meta({ id: "DraftList" });
+const summary = z.strictObject({ kind: z.string(), name: z.string(), saved_at: time }).meta({ id: "DraftSummary" });
+const listed = z.strictObject({ data: z.array(summary) }).meta({ id: "DraftList" });
 
 type Call = AdminCall<unknown, unknown>;
 
@@ -55,15 +53,7 @@ export function draftOperations(drafts: () => DraftTable, context: ConfiguredCon
       summary: `List your own drafts in ${scopeText}, the newest first`,
       answer: listed,
       run: async (call) => ({
-        body: {
-          data: (await drafts().listDrafts({ ...call.place!, owner: ownerOf(call) })).map(
-            ({ kind, name, savedAtMs }) => ({
-              kind,
-              name,
-              saved_at: iso(savedAtMs),
-            }),
-          ),
-        },
+        body: shownAs(listed, { data: await drafts().listDrafts({ ...call.place!, owner: ownerOf(call) }) }),
       }),
     });
     return [list, ...DRAFTED.flatMap((noun) => operationsOf(noun, { place, base }, drafts, context))];
@@ -130,14 +120,7 @@ const NO_DRAFT = { text: null, base: null, savedAtMs: null };
 type ShownDraft = DraftPlace & (Pick<StoredDraft, "text" | "base" | "savedAtMs"> | typeof NO_DRAFT);
 
 async function shown(found: ShownDraft, store: Reader): Promise<JsonObject> {
-  const { kind, name, text, base, savedAtMs } = found;
+  const { kind, name, base } = found;
   const object = (await store.findResourceByName(kind, found, name)) ?? (await findById(store, kind, found, name));
-  return {
-    kind,
-    name,
-    text,
-    base_etag: base,
-    current_etag: object === null ? null : etagOf(object),
-    saved_at: isoOrNull(savedAtMs),
-  };
+  return shownAs(draft, { ...found, baseEtag: base, currentEtag: object === null ? null : etagOf(object) });
 }

@@ -1,12 +1,11 @@
 // The versions of the configuration with their differences, and the rollback to one of them.
 import { z } from "zod";
 import { nothingThere, placeText } from "../../../auth/grants.ts";
-import type { JsonObject } from "../../../core/json.ts";
-import type { Change, Version, VersionSummary } from "../../../store/records.ts";
 import { type AdminOperation, reading, writing } from "../operation.ts";
 import { rollBackTo, type RollBackContext } from "./rollback.ts";
-import { actor, auditedValue, shownActor } from "../audit/audit-shapes.ts";
-import { dryRunQuery, iso, listed, listOf, noteQuery, pageOf, pageQuery, time, wholeNumber } from "../schemas.ts";
+import { actor, auditedValue } from "../audit/audit-shapes.ts";
+import { dryRunQuery, listed, listOf, noteQuery, pageOf, pageQuery, time, wholeNumber } from "../schemas.ts";
+import { shownAs } from "../shown.ts";
 
 export const change = z
   .strictObject({
@@ -34,31 +33,6 @@ const rolledBack = z.strictObject({ rolled_back_to: z.int(), changes: z.array(ch
 
 const versionNumber = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 
-export const shownChange = ({ action, kind, id, name, tenantId, projectId, before, after }: Change): JsonObject => ({
-  action,
-  kind,
-  id,
-  name,
-  tenant_id: tenantId,
-  project_id: projectId,
-  before,
-  after,
-});
-export const shownHead = ({
-  number: of,
-  atMs,
-  actor: who,
-  rolledBackTo,
-  note,
-}: Pick<Version, "number" | "atMs" | "actor" | "rolledBackTo" | "note">): JsonObject => ({
-  number: of,
-  at: iso(atMs),
-  actor: shownActor(who),
-  rolled_back_to: rolledBackTo,
-  note,
-});
-const shownSummary = (summary: VersionSummary): JsonObject => ({ ...shownHead(summary), changes: summary.changes });
-
 function versionOperations(reach: "tenant" | "project", context: RollBackContext): readonly AdminOperation[] {
   const place = reach === "tenant" ? "Tenant" : "Project";
   const base = `/${reach}s/{${reach}}`;
@@ -71,7 +45,7 @@ function versionOperations(reach: "tenant" | "project", context: RollBackContext
     query: z.strictObject(pageQuery),
     answer: listOf(versionSummary, `${place}VersionList`),
     run: async ({ place: at, query }, store) => ({
-      body: listed(await store.listVersions(pageOf(query), at!), shownSummary),
+      body: listed(await store.listVersions(pageOf(query), at!), (one) => shownAs(versionSummary, one)),
     }),
   });
   const read = reading({
@@ -84,7 +58,7 @@ function versionOperations(reach: "tenant" | "project", context: RollBackContext
       const parsed = wholeNumber.safeParse(params["id"]);
       const found = parsed.success ? await store.findVersion(parsed.data, at!) : null;
       if (found === null) throw nothingThere(`version ${params["id"]!} of the ${placeText(at!)}`);
-      return { body: { ...shownHead(found), changes: found.changes.map(shownChange) } };
+      return { body: shownAs(version, found) };
     },
   });
   const diff = reading({
@@ -95,7 +69,7 @@ function versionOperations(reach: "tenant" | "project", context: RollBackContext
     query: z.strictObject({ from: wholeNumber, to: wholeNumber }),
     answer: difference,
     run: async ({ place: at, query: { from, to } }, store) => ({
-      body: { from, to, changes: (await store.diffVersions(from, to, at!)).map(shownChange) },
+      body: shownAs(difference, { from, to, changes: await store.diffVersions(from, to, at!) }),
     }),
   });
   const rollBack = writing({
@@ -108,10 +82,10 @@ function versionOperations(reach: "tenant" | "project", context: RollBackContext
     body: z.strictObject({ to: versionNumber }).meta({ id: `${place}Rollback` }),
     answer: rolledBack,
     run: async (call, writer) => ({
-      body: {
-        rolled_back_to: call.body.to,
-        changes: (await rollBackTo(call.body.to, call, writer, context)).map(shownChange),
-      },
+      body: shownAs(rolledBack, {
+        rolledBackTo: call.body.to,
+        changes: await rollBackTo(call.body.to, call, writer, context),
+      }),
     }),
   });
   return [list, read, diff, rollBack];

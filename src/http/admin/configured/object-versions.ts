@@ -1,7 +1,6 @@
 // The versions of one route or policy: who changed it when, why and how, how its calls went while it stood, and going back
 // to one of them, which publishes it again.
 import { z } from "zod";
-import { usd } from "../../../accounting/price.ts";
 import { requireWritable } from "../../../auth/grants.ts";
 import { CONFIGURED_NOUNS, type ConfiguredNoun } from "../../../core/configured/configured.ts";
 import { GatewayError } from "../../../core/errors.ts";
@@ -12,10 +11,11 @@ import type { Writer } from "../../../store/writer.ts";
 import { resourceAnswer } from "./configured-shapes.ts";
 import { type ConfiguredContext, findByIdOrName, fromFile, requireResource } from "./configured-resources.ts";
 import { requireValid } from "./desired-document.ts";
-import { change, shownChange, shownHead, versionHead } from "./history.ts";
+import { change, versionHead } from "./history.ts";
 import { type AdminCall, type AdminOperation, type Answer, PLACES, reading, writing } from "../operation.ts";
 import type { AdminCalls } from "../report-reads.ts";
 import { dryRunQuery, noteQuery, orNull, requireEtag } from "../schemas.ts";
+import { shownAs, type ThingOf } from "../shown.ts";
 
 type Noun = Extract<ConfiguredNoun, "routes" | "policies">;
 
@@ -23,8 +23,12 @@ const MOST_VERSIONS = 100;
 /** Versions whose calls are counted. */
 const MOST_COUNTED = 20;
 
+const countedCalls = z
+  .strictObject({ calls: z.int(), errors: z.int(), cost_usd: z.string() })
+  .meta({ id: "VersionCalls" });
+type CountedCalls = ThingOf<typeof countedCalls.shape>;
 const calls = orNull(
-  z.strictObject({ calls: z.int(), errors: z.int(), cost_usd: z.string() }).meta({ id: "VersionCalls" }),
+  countedCalls,
   "Calls of the route from this version to the next one; null where they are not counted.",
 );
 const versions = z
@@ -66,17 +70,12 @@ export function objectVersionOperations(
             const { id, name } = await requireResource(call, store, kind, context);
             const found = await store.listObjectVersions(id, call.place!, MOST_VERSIONS);
             const counted = noun === "routes" && reads !== null ? await callsOf(found, name!, call, reads) : [];
-            return {
-              body: {
-                origin: "store",
-                data: found.map((version, index) => ({
-                  ...shownHead(version),
-                  change: shownChange(version.changes[0]!),
-                  calls: counted[index] ?? null,
-                })),
-                as_of: asOf,
-              },
-            };
+            const data = found.map((version, index) => ({
+              ...version,
+              change: version.changes[0]!,
+              calls: counted[index] ?? null,
+            }));
+            return { body: shownAs(versions, { origin: "store", data, asOf }) };
           },
         }),
         writing({
@@ -100,18 +99,18 @@ async function callsOf(
   route: string,
   { place, nowMs }: Call,
   reads: AdminCalls,
-): Promise<readonly JsonObject[]> {
+): Promise<readonly CountedCalls[]> {
   const { tenantId, projectId } = place!;
   return await Promise.all(
     found.slice(0, MOST_COUNTED).map(async ({ atMs }, index) => {
       const toMs = found[index - 1]?.atMs ?? nowMs;
-      if (toMs <= atMs) return { calls: 0, errors: 0, cost_usd: "0" };
+      if (toMs <= atMs) return { calls: 0, errors: 0, costNanoUsd: 0n };
       const scope = { tenantId, ...(projectId !== null && { projectId }), route };
       const { totals } = await reads.usage({ limit: 1 }, { ...scope, fromMs: atMs, toMs, by: [], order: "group" });
       return {
         calls: Number(totals?.calls ?? 0n),
         errors: Number(totals?.errors ?? 0n),
-        cost_usd: usd(totals?.costNanoUsd ?? 0n),
+        costNanoUsd: totals?.costNanoUsd ?? 0n,
       };
     }),
   );

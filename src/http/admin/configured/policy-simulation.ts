@@ -3,14 +3,14 @@ import { z } from "zod";
 import { nothingThere, placeText } from "../../../auth/grants.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { policySchema, type PolicyDocument } from "../../../policies/policy-settings.ts";
-import type { PolicySimulation } from "../../../simulation/policy-simulation.ts";
 import type { Simulations } from "../../../simulation/simulations.ts";
 import type { Reader } from "../../../store/reader.ts";
 import { type ConfiguredContext, findByIdOrName, fromFile } from "./configured-resources.ts";
 import { requireStorable } from "./desired-document.ts";
 import { type AdminCall, type AdminOperation, apart, PLACES } from "../operation.ts";
 import { keptSimulations } from "../report-reads.ts";
-import { iso, isoOrNull, orNull, time, simulatedCalls, traceIds } from "../schemas.ts";
+import { orNull, time, simulatedCalls, traceIds } from "../schemas.ts";
+import { shownAs } from "../shown.ts";
 
 const body = z
   .strictObject({
@@ -91,7 +91,8 @@ export function policySimulationOperations(
           proposed,
           limit: call.body.calls,
         });
-        return { body: shownSimulation(name, made) };
+        const recorded = { ...made.recorded, wouldDeny: made.recorded.would_deny };
+        return { body: shownAs(answer, { ...made, policy: name, recorded }) };
       },
     });
   });
@@ -109,31 +110,3 @@ async function presentPolicy(call: Call, store: Reader, context: ConfiguredConte
   const parsed = policySchema.safeParse(found?.document);
   return { name: found?.name ?? key, document: parsed.success ? parsed.data : null };
 }
-
-function shownSimulation(policy: string, made: PolicySimulation): JsonObject {
-  const { newlyDenied, newlyAllowed } = made;
-  return {
-    policy,
-    calls: made.calls,
-    from: isoOrNull(made.fromMs),
-    to: isoOrNull(made.toMs),
-    without_record: made.withoutRecord,
-    recorded: { ...made.recorded },
-    now: made.now === null ? null : { ...made.now },
-    proposed: made.proposed === null ? null : { ...made.proposed },
-    newly_denied: newlyDenied === null ? null : shownExamples(newlyDenied),
-    newly_allowed: newlyAllowed === null ? null : shownExamples(newlyAllowed),
-    who: made.who.map((one) => ({
-      project_id: one.projectId,
-      token_id: one.tokenId,
-      newly_denied: one.newlyDenied,
-      newly_allowed: one.newlyAllowed,
-    })),
-    as_of: iso(made.asOfMs),
-  };
-}
-
-const shownExamples = ({ calls, traceIds: trace_ids }: NonNullable<PolicySimulation["newlyDenied"]>): JsonObject => ({
-  calls,
-  trace_ids,
-});

@@ -3,7 +3,6 @@
 import { nothingThere, placeText } from "../../../auth/grants.ts";
 import { routesFor } from "../../../routing/resolve-route.ts";
 import { z } from "zod";
-import { usd } from "../../../accounting/price.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { percentilesOf } from "../../../core/percentiles.ts";
 import { tagOf } from "../../../store/calls/call-tags.ts";
@@ -11,7 +10,8 @@ import type { CallScope, CallSummary } from "../../../store/calls/calls.ts";
 import type { AdminOperation } from "../operation.ts";
 import { PLACES, reading } from "../operation.ts";
 import { type AdminCalls, keptCalls } from "../report-reads.ts";
-import { instant, iso, orNull, percentiles, time } from "../schemas.ts";
+import { instant, orNull, percentiles, time } from "../schemas.ts";
+import { shownAs, type ThingOf } from "../shown.ts";
 import { type ConfiguredContext, nameInPath } from "./configured-resources.ts";
 
 /** Calls of one search, which is one page. */
@@ -111,18 +111,18 @@ async function pairsOf(
 
 function shownComparison(route: string, pairs: readonly Pair[]): JsonObject {
   const timesMs = pairs.map(({ call }) => call.timeMs).toSorted((a, b) => a - b);
-  return {
+  return shownAs(answer, {
     route,
     pairs: pairs.length,
-    from: timesMs.length === 0 ? null : iso(timesMs[0]!),
-    to: timesMs.length === 0 ? null : iso(timesMs.at(-1)!),
-    calls: shownSide(pairs.map(({ call }) => call)),
-    copies: shownSide(pairs.map(({ copy }) => copy)),
+    fromMs: timesMs[0] ?? null,
+    toMs: timesMs.at(-1) ?? null,
+    calls: sideOf(pairs.map(({ call }) => call)),
+    copies: sideOf(pairs.map(({ copy }) => copy)),
     examples: pairs.slice(0, MOST_EXAMPLES).map(({ call, copy }) => ({ call: call.traceId, copy: copy.traceId })),
-  };
+  });
 }
 
-function shownSide(calls: readonly CallSummary[]): JsonObject {
+function sideOf(calls: readonly CallSummary[]): ThingOf<typeof side.shape> {
   const answered = calls.filter(({ status }) => status < 400);
   const failed = calls.filter(({ status }) => status >= 400);
   const sum = (of: (call: CallSummary) => number): number => calls.reduce((total, call) => total + of(call), 0);
@@ -130,26 +130,24 @@ function shownSide(calls: readonly CallSummary[]): JsonObject {
     targets: countedBy(calls, ({ provider, model }) => (provider === null ? "none" : `${provider}:${model}`)),
     errors: failed.length,
     codes: countedBy(failed, ({ code }) => code ?? "none"),
-    finish_reasons: countedBy(answered, ({ finishReason }) => finishReason ?? "none"),
-    cost_usd: usd(sum(({ costNanoUsd }) => costNanoUsd ?? 0)),
+    finishReasons: countedBy(answered, ({ finishReason }) => finishReason ?? "none"),
+    costNanoUsd: sum(({ costNanoUsd }) => costNanoUsd ?? 0),
     unpriced: calls.filter(
       ({ costNanoUsd, promptTokens, completionTokens }) => costNanoUsd === null && promptTokens + completionTokens > 0,
     ).length,
-    prompt_tokens: sum(({ promptTokens }) => promptTokens),
-    completion_tokens: sum(({ completionTokens }) => completionTokens),
-    completion_tokens_each: shownPercentiles(answered.map(({ completionTokens }) => completionTokens)),
-    first_content_ms: shownPercentiles(answered.map(({ firstContentMs }) => firstContentMs)),
-    total_ms: shownPercentiles(answered.map(({ totalMs }) => totalMs)),
+    promptTokens: sum(({ promptTokens }) => promptTokens),
+    completionTokens: sum(({ completionTokens }) => completionTokens),
+    completionTokensEach: percentilesOf(answered.map(({ completionTokens }) => completionTokens)),
+    firstContentMs: percentilesOf(answered.map(({ firstContentMs }) => firstContentMs)),
+    totalMs: percentilesOf(answered.map(({ totalMs }) => totalMs)),
   };
 }
 
-function shownPercentiles(values: readonly (number | null)[]): JsonObject {
-  const { p50, p95 } = percentilesOf(values);
-  return { p50, p95 };
-}
-
 /** The most frequent first. */
-function countedBy(calls: readonly CallSummary[], nameOf: (call: CallSummary) => string): JsonObject {
+function countedBy(
+  calls: readonly CallSummary[],
+  nameOf: (call: CallSummary) => string,
+): Readonly<Record<string, number>> {
   const counted = new Map<string, number>();
   for (const call of calls) counted.set(nameOf(call), (counted.get(nameOf(call)) ?? 0) + 1);
   return Object.fromEntries([...counted].toSorted(([, a], [, b]) => b - a));

@@ -1,16 +1,11 @@
 // `POST .../routes/{id}/simulate`: where the last calls of a route would go, as the route is now and with another
 // document, while targets fail as the request says. It reads what is recorded of calls, and calls no provider.
 import { z } from "zod";
-import { usd } from "../../../accounting/price.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { routesFor } from "../../../routing/resolve-route.ts";
 import { type RouteEntry, routeSchema } from "../../../routing/settings.ts";
-import type { RouteTest } from "../../../routing/test-settings.ts";
-import type { Percentiles } from "../../../core/percentiles.ts";
-import type { Difference } from "../../../simulation/compared-replays.ts";
 import { FAULT_SHAPE, faultFindings } from "../../../simulation/faults.ts";
 import type { RouteQuestion, RouteSimulation, SimulatedOutcome } from "../../../simulation/route-simulation.ts";
-import type { RouteTestResult } from "../../../simulation/route-tests.ts";
 import { simulatedConfiguration } from "../../../simulation/simulated-configuration.ts";
 import type { Simulations } from "../../../simulation/simulations.ts";
 import type { Reader } from "../../../store/reader.ts";
@@ -21,7 +16,8 @@ import { problemsError } from "../input.ts";
 import { type AdminCall, type AdminOperation, apart, PLACES } from "../operation.ts";
 import { keptSimulations } from "../report-reads.ts";
 import { projectsWithOwn, proposedRoute } from "./route-proposal.ts";
-import { iso, isoOrNull, orNull, percentiles, time, simulatedCalls, traceIds } from "../schemas.ts";
+import { orNull, percentiles, time, simulatedCalls, traceIds } from "../schemas.ts";
+import { shownAs } from "../shown.ts";
 
 const MOST_FAULTS = 20;
 
@@ -209,91 +205,22 @@ async function presentTests(
 }
 
 function shownSimulation(route: string, made: RouteSimulation): JsonObject {
-  const { calls, fromMs, toMs, leftOut, searchedToMs, recorded, now, proposed, answers, difference: change } = made;
-  const shown = (sums: SimulatedOutcome): JsonObject => shownOutcome(sums, (target) => answers.get(target) ?? 0);
-  return {
+  const shared = ({ targets, answered, ...sums }: SimulatedOutcome) => ({
+    ...sums,
+    answered,
+    targets: targets.map((one) => ({
+      ...one,
+      share: answered === 0 ? 0 : one.calls / answered,
+      recordedAnswers: made.answers.get(one.target) ?? 0,
+    })),
+  });
+  return shownAs(answer, {
+    ...made,
     route,
-    calls,
-    from: isoOrNull(fromMs),
-    to: isoOrNull(toMs),
-    left_out: leftOut.map((one) => ({ ...one })),
-    looked_to: isoOrNull(searchedToMs),
-    recorded: shownRecorded(recorded),
-    now: now === null ? null : shown(now),
-    proposed: proposed === null ? null : shown(proposed),
-    difference: change === null ? null : shownDifference(change),
-    tests: made.tests.map(shownTest),
-    suggested_tests: made.suggestedTests.map(shownSuggestion),
-    as_of: iso(made.asOfMs),
-  };
-}
-
-function shownRecorded({ targets, failed, costNanoUsd }: RouteSimulation["recorded"]): JsonObject {
-  return { targets: targets.map((one) => ({ ...one })), failed, cost_usd: usd(costNanoUsd) };
-}
-
-const shownSuggestion = ({ name, when, expect }: RouteTest): JsonObject => ({
-  name,
-  when: when as JsonObject,
-  expect,
-});
-const shownTest = ({ name, fault }: RouteTestResult): JsonObject => ({ name, passed: fault === null, fault });
-
-const shownPercentiles = ({ p50, p95 }: Percentiles): JsonObject => ({ p50, p95 });
-
-function shownOutcome(sums: SimulatedOutcome, answersOf: (target: string) => number): JsonObject {
-  return {
-    answered: sums.answered,
-    failed: sums.failed,
-    attempts: sums.attempts,
-    failures: sums.failures.map(({ code, calls, traceIds: trace_ids }) => ({ code, calls, trace_ids })),
-    refusals: sums.refusals.map(({ target, code, param, message, calls, traceIds: trace_ids }) => ({
-      target,
-      code,
-      param,
-      message,
-      calls,
-      trace_ids,
-    })),
-    targets: sums.targets.map(({ target, calls, refused, tooLong, costNanoUsd, unpriced }) => ({
-      target,
-      calls,
-      share: sums.answered === 0 ? 0 : calls / sums.answered,
-      refused,
-      too_long: tooLong,
-      cost_usd: usd(costNanoUsd),
-      unpriced,
-      recorded_answers: answersOf(target),
-    })),
-    rules: sums.rules.map(({ kind, name, calls, unknown, traceIds: trace_ids }) => ({
-      kind,
-      name,
-      calls,
-      unknown,
-      trace_ids,
-    })),
-    cost_usd: usd(sums.costNanoUsd),
-    unpriced: sums.unpriced,
-    unjudged: sums.unjudged,
-    first_content_ms: shownPercentiles(sums.firstContentMs),
-    total_ms: shownPercentiles(sums.totalMs),
-  };
-}
-
-function shownDifference({
-  movedCalls,
-  moves,
-  newlyFailed,
-  newlyAnswered,
-  costNanoUsd,
-  sentences,
-}: Difference): JsonObject {
-  return {
-    moved_calls: movedCalls,
-    moves: moves.map(({ from, to, calls, traceIds: trace_ids }) => ({ from, to, calls, trace_ids })),
-    newly_failed: newlyFailed,
-    newly_answered: newlyAnswered,
-    cost_usd: `${costNanoUsd < 0 ? "-" : ""}${usd(Math.abs(costNanoUsd))}`,
-    sentences,
-  };
+    lookedToMs: made.searchedToMs,
+    now: made.now === null ? null : shared(made.now),
+    proposed: made.proposed === null ? null : shared(made.proposed),
+    tests: made.tests.map((test) => ({ ...test, passed: test.fault === null })),
+    suggestedTests: made.suggestedTests.map(({ name, when, expect }) => ({ name, when, expect })),
+  });
 }

@@ -4,7 +4,6 @@ import { counted } from "../../../core/text/counted.ts";
 import { z } from "zod";
 import { scopeOf, type TenantOrProject } from "../../../auth/grants.ts";
 import { type Role, roleAtLeast } from "../../../core/identity.ts";
-import type { JsonObject } from "../../../core/json.ts";
 import type { Configured } from "../../../core/configured/configured.ts";
 import type { PolicyDocument } from "../../../policies/policy-settings.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
@@ -15,7 +14,8 @@ import type { CallFilter } from "../../../store/calls/calls.ts";
 import { tagOf } from "../../../store/calls/call-tags.ts";
 import { failuresOf, type HealthWorld, isFailing, providersAt, recentFrom, type Targets } from "./provider-health.ts";
 import { type AdminCalls, keptCalls } from "../report-reads.ts";
-import { iso, time } from "../schemas.ts";
+import { time } from "../schemas.ts";
+import { shownAs } from "../shown.ts";
 
 const KINDS = ["budget", "limit", "provider", "route", "guard", "token", "price"] as const;
 const answer = z
@@ -260,13 +260,6 @@ async function tokens(store: Reader, at: TenantOrProject, role: Role, nowMs: num
   );
 }
 
-const shown = ({ kind, subject, text, atMs }: Matter): JsonObject => ({
-  kind,
-  subject,
-  text,
-  at: atMs === null ? null : iso(atMs),
-});
-
 export function attentionOperations(
   calls: AdminCalls | null,
   limits: LimitWorld["limits"],
@@ -292,7 +285,7 @@ export function attentionOperations(
           prices(world, at!, nowMs),
         ]);
         const matters = all.flat().toSorted((a, b) => (a.atMs ?? 0) - (b.atMs ?? 0));
-        return { body: { data: matters.slice(0, MOST_MATTERS).map(shown), as_of: iso(nowMs) } };
+        return { body: shownAs(answer, { data: matters.slice(0, MOST_MATTERS), asOfMs: nowMs }) };
       },
     });
   });

@@ -3,11 +3,11 @@ import { z } from "zod";
 import { nothingThere } from "../../../auth/grants.ts";
 import { requireConfigures } from "../../../auth/tokens/restriction-grants.ts";
 import type { Drain } from "../../../core/configured/drain.ts";
-import type { JsonObject } from "../../../core/json.ts";
 import { type Snapshot, snapshotSeenBy } from "../../../core/snapshot.ts";
 import { MODEL_ID } from "../../../providers/settings.ts";
 import { type AdminOperation, reading, writing } from "../operation.ts";
-import { dryRunQuery, iso, time } from "../schemas.ts";
+import { dryRunQuery, time } from "../schemas.ts";
+import { shownAs } from "../shown.ts";
 
 const MOST_MINUTES = 7 * 24 * 60;
 const MINUTE_MS = 60_000;
@@ -48,16 +48,11 @@ export const drainShape = z
     begun_at: time,
   })
   .meta({ id: "Drain" });
-
-export function shownDrain({ provider, model: one, untilMs, note, begunBy, begunAtMs }: Drain): JsonObject {
-  return { provider, model: one, until: iso(untilMs), note, begun_by: begunBy, begun_at: iso(begunAtMs) };
-}
+const drains = z.strictObject({ data: z.array(drainShape) }).meta({ id: "DrainList" });
 
 /** Those that are in force in a tenant, in the order of their ends. */
-export function drainsOf({ drains }: Pick<Snapshot, "drains">, tenantId: string, nowMs: number): readonly Drain[] {
-  return (drains.get(tenantId) ?? [])
-    .filter(({ untilMs }) => untilMs > nowMs)
-    .toSorted((a, b) => a.untilMs - b.untilMs);
+export function drainsOf({ drains: all }: Pick<Snapshot, "drains">, tenantId: string, nowMs: number): readonly Drain[] {
+  return (all.get(tenantId) ?? []).filter(({ untilMs }) => untilMs > nowMs).toSorted((a, b) => a.untilMs - b.untilMs);
 }
 
 const PATH = "/tenants/{tenant}/providers/{provider}/drain";
@@ -68,9 +63,9 @@ export const DRAIN_OPERATIONS: readonly AdminOperation[] = [
     path: "/tenants/{tenant}/drains",
     tag: "drains",
     summary: "List the providers and models to which the tenant sends no calls for a while",
-    answer: z.strictObject({ data: z.array(drainShape) }).meta({ id: "DrainList" }),
+    answer: drains,
     run: ({ place, snapshot, nowMs }) =>
-      Promise.resolve({ body: { data: drainsOf(snapshot, place!.tenantId, nowMs).map(shownDrain) } }),
+      Promise.resolve({ body: shownAs(drains, { data: drainsOf(snapshot, place!.tenantId, nowMs) }) }),
   }),
   writing({
     id: "drainTenantProvider",
@@ -100,7 +95,7 @@ export const DRAIN_OPERATIONS: readonly AdminOperation[] = [
         begunAtMs: nowMs,
       };
       await writer.beginDrain(drain);
-      return { body: shownDrain(drain) };
+      return { body: shownAs(drainShape, drain) };
     },
   }),
   writing({

@@ -3,14 +3,14 @@
 // tenants, so that only operators see them.
 import { z } from "zod";
 import type { TenantOrProject } from "../../../auth/grants.ts";
-import type { JsonObject } from "../../../core/json.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
 import type { IntegrationScope } from "../../../observe/integrations/integration-fields.ts";
 import type { Integration } from "../../../observe/integrations/integration-settings.ts";
 import type { IntegrationStatus } from "../../../observe/integrations/integrations.ts";
 import type { DocumentDependencies } from "../configured/document-rule.ts";
 import { type AdminContext, type AdminOperation, PLACES, type Reach, reading } from "../operation.ts";
-import { isoOrNull, orNull, time } from "../schemas.ts";
+import { orNull, time } from "../schemas.ts";
+import { shownAs, type ThingOf } from "../shown.ts";
 import { SHED_REASONS } from "../../../observe/metrics/integration-gauges.ts";
 
 const count = z.int();
@@ -66,12 +66,12 @@ function projectsOf(
     : projects.filter((id) => snapshot.projects.get(id)?.tenantId === place.tenantId);
 }
 
-function shownIntegration(
+function statusOf(
   { name, settings }: Integration,
   status: IntegrationStatus | undefined,
   projects: readonly string[] | null,
   isOperator: boolean,
-): JsonObject {
+): ThingOf<typeof integration.shape> {
   const { type, enabled, content, scope } = settings;
   return {
     name,
@@ -81,10 +81,10 @@ function shownIntegration(
     only: scope.only,
     sample: "trace" in settings ? settings.trace.sampleRatio : scope.sample,
     projects,
-    last_delivery_at: isoOrNull(status?.times.deliveredAtMs ?? null),
-    last_failure_at: isoOrNull(status?.times.failedAtMs ?? null),
-    last_error: isOperator ? (status?.lastError ?? null) : null,
-    figures: isOperator && status !== undefined ? shownFigures(status) : null,
+    lastDeliveryAtMs: status?.times.deliveredAtMs ?? null,
+    lastFailureAtMs: status?.times.failedAtMs ?? null,
+    lastError: isOperator ? (status?.lastError ?? null) : null,
+    figures: isOperator && status !== undefined ? figuresOf(status) : null,
   };
 }
 
@@ -94,12 +94,11 @@ function stateOf(status: IntegrationStatus | undefined): (typeof STATES)[number]
   return status.times.deliveredAtMs === null ? "waiting" : "delivering";
 }
 
-const shownFigures = ({ sums }: IntegrationStatus): JsonObject => ({
-  delivered: sums.delivered,
-  failures: sums.failures,
-  retries: sums.retries,
-  queued: sums.queued,
-  not_delivered: Object.fromEntries(SHED_REASONS.map((reason) => [reason, sums[reason]])),
+const figuresOf = ({ sums }: IntegrationStatus) => ({
+  ...sums,
+  notDelivered: Object.fromEntries(SHED_REASONS.map((reason) => [reason, sums[reason]])) as Readonly<
+    Record<(typeof SHED_REASONS)[number], number>
+  >,
 });
 
 export function integrationOperations(
@@ -119,9 +118,9 @@ export function integrationOperations(
         const data = dependencies.configuration().integrations.flatMap((one) => {
           const projects = projectsOf(one.settings.scope, place, snapshot);
           const isConcerned = projects === null || projects.length > 0;
-          return isConcerned ? [shownIntegration(one, known.get(one.name), projects, caller.isOperator)] : [];
+          return isConcerned ? [statusOf(one, known.get(one.name), projects, caller.isOperator)] : [];
         });
-        return { body: { data } };
+        return { body: shownAs(integrations, { data }) };
       },
     });
   });

@@ -1,17 +1,16 @@
 // How full limits and budgets are: what is used and left, when they reset, and when they will be reached at the present
 // rate; and for one of them, who uses it.
 import { z } from "zod";
-import { usd } from "../../../accounting/price.ts";
 import type { AccountReading, AccountStatus, LimitStore } from "../../../admission/limit-store.ts";
 import { periodAt, slidingLengthMs } from "../../../admission/windows.ts";
 import { nothingThere, scopeOf, type TenantOrProject } from "../../../auth/grants.ts";
-import type { JsonObject } from "../../../core/json.ts";
 import type { LimitRule, LimitScope } from "../../../core/configured/limit.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
 import type { CallScope, UsageDimension, UsageRow } from "../../../store/calls/calls.ts";
 import { type AdminOperation, PLACES, reading } from "../operation.ts";
 import { type AdminCalls, keptCalls } from "../report-reads.ts";
-import { iso, isoOrNull, time, amount, shownUnits } from "../schemas.ts";
+import { time, amount, shownRule, shownUnits } from "../schemas.ts";
+import { shownAs, type ThingOf } from "../shown.ts";
 
 const account = z
   .strictObject({
@@ -226,27 +225,19 @@ async function valuesOf(
   return data.flatMap(({ group }) => (group.every((value) => value !== null) ? [group.join(":")] : []));
 }
 
-function shownState({ rule, accounts }: RuleState, nowMs: number): JsonObject {
+function stateOf({ rule, accounts }: RuleState, nowMs: number): ThingOf<typeof SHAPE> {
   const shown = (units: number) => shownUnits(rule.unit, units);
   return {
-    id: rule.id,
-    name: rule.name,
-    kind: rule.kind,
-    project_id: rule.projectId,
-    scope: { ...rule.scope },
-    metric: rule.unit === "nano_usd" ? "usd" : rule.unit,
-    window: rule.window,
-    mode: rule.mode,
-    limit: shown(rule.limit),
-    begins_at: isoOrNull(beginningOf(rule, nowMs)),
+    ...shownRule(rule),
+    beginsAtMs: beginningOf(rule, nowMs),
     accounts: accounts.map(({ value, status, hitsAtMs }) => ({
       value,
       used: shown(status.used),
       reserved: rule.unit === "concurrency" || status.reserved === null ? null : shown(status.reserved),
       remaining: shown(status.remaining),
       share: Math.round(shareOf(status) * 10_000) / 10_000,
-      resets_at: isoOrNull(status.resetsAtMs),
-      hits_at: isoOrNull(hitsAtMs),
+      resetsAtMs: status.resetsAtMs,
+      hitsAtMs,
     })),
   };
 }
@@ -280,7 +271,7 @@ async function usedBy(
   if (scope === null) return { consumers: null, days: null };
   const fromMs = beginningOf(rule, nowMs);
   const query = { ...scope, ...(fromMs !== null && { fromMs }) };
-  const dimension = scope.projectId === undefined ? "project" : "token";
+  const dimension = scope.projectId === undefined ? ("project" as const) : ("token" as const);
   const [consumers, days] = await Promise.all([
     calls.usage({ limit: 10 }, { ...query, by: [dimension], order: rule.unit === "nano_usd" ? "cost" : "tokens" }),
     calls.usage({ limit: 100 }, { ...query, by: ["day"], order: "group" }),
@@ -288,7 +279,7 @@ async function usedBy(
   const figures = ({ sums }: UsageRow) => ({
     calls: Number(sums.calls),
     tokens: Number(sums.promptTokens + sums.completionTokens),
-    cost_usd: usd(sums.costNanoUsd),
+    costNanoUsd: sums.costNanoUsd,
   });
   return {
     consumers: consumers.data.map((row) => {
@@ -318,11 +309,11 @@ export function limitStateOperations(
         const rules = rulesAt(snapshot, at!).filter(({ kind }) => query.kind === undefined || kind === query.kind);
         const all = await statesOf(world, rules.slice(0, MOST_SHOWN), at!, nowMs);
         return {
-          body: {
-            data: all.map((state) => shownState(state, nowMs)),
+          body: shownAs(states, {
+            data: all.map((state) => stateOf(state, nowMs)),
             others: Math.max(0, rules.length - MOST_SHOWN),
-            as_of: iso(nowMs),
-          },
+            asOfMs: nowMs,
+          }),
         };
       },
     });
@@ -337,11 +328,11 @@ export function limitStateOperations(
         const [state] = rule === undefined ? [] : await statesOf(world, [rule], at!, nowMs);
         if (rule === undefined || state === undefined) throw nothingThere(`limit or budget ${params["id"]!}`);
         return {
-          body: {
-            ...shownState(state, nowMs),
+          body: shownAs(detail, {
+            ...stateOf(state, nowMs),
             ...(await usedBy(world.calls, snapshot, rule, at!, nowMs)),
-            as_of: iso(nowMs),
-          },
+            asOfMs: nowMs,
+          }),
         };
       },
     });

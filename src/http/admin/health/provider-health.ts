@@ -4,15 +4,15 @@ import { z } from "zod";
 import { latencyAt } from "../../../accounting/usage-sums.ts";
 import { scopeOf, type TenantOrProject } from "../../../auth/grants.ts";
 import { CATALOGUE, type ErrorCode } from "../../../core/errors.ts";
-import type { JsonObject } from "../../../core/json.ts";
 import { type Snapshot, snapshotSeenBy } from "../../../core/snapshot.ts";
 import type { TargetStatus } from "../../../observe/metrics/metrics.ts";
 import type { AttemptSums, CallScope } from "../../../store/calls/calls.ts";
-import { drainShape, drainsOf, shownDrain } from "./drains.ts";
+import { drainShape, drainsOf } from "./drains.ts";
 import { type AdminOperation, PLACES, reading } from "../operation.ts";
 import { type PlacedRoute, placedRoutes } from "./placed-routes.ts";
 import { type AdminCalls, keptCalls } from "../report-reads.ts";
-import { iso, time } from "../schemas.ts";
+import { time } from "../schemas.ts";
+import { shownAs, type ThingOf } from "../shown.ts";
 
 const figures = {
   attempts: z.int().meta({
@@ -145,7 +145,7 @@ export interface OneProvider {
   readonly status: "ok" | "degraded" | "down" | "unused";
   /** The routes that have it among their targets. */
   readonly routes: readonly PlacedRoute[];
-  readonly shown: JsonObject;
+  readonly shown: ThingOf<typeof health.shape>;
 }
 
 export async function providersAt(
@@ -184,18 +184,17 @@ export async function providersAt(
             status,
             attempts: figuresOfIt.attempts,
             errors: figuresOfIt.errors,
-            p50_ms: latencyAt(0.5, figuresOfIt.latency),
-            p95_ms: latencyAt(0.95, figuresOfIt.latency),
-            targets: own.map(({ model, state, firstContentMs, openForMs }) => ({
-              model,
-              state,
-              first_content_ms: rounded(firstContentMs),
-              open_for_ms: rounded(openForMs),
+            p50Ms: latencyAt(0.5, figuresOfIt.latency),
+            p95Ms: latencyAt(0.95, figuresOfIt.latency),
+            targets: own.map((one) => ({
+              ...one,
+              firstContentMs: rounded(one.firstContentMs),
+              openForMs: rounded(one.openForMs),
             })),
-            codes: figuresOfIt.codes.map((one) => ({ ...one })),
-            last_failure: await lastFailure(calls, figuresOfIt.failed, at.tenantId),
-            routes: dependants.map(({ route, projectId }) => ({ name: route.name, project_id: projectId })),
-            drains: drains.filter(({ provider }) => provider === id).map(shownDrain),
+            codes: figuresOfIt.codes,
+            lastFailure: await lastFailure(calls, figuresOfIt.failed, at.tenantId),
+            routes: dependants.map(({ route, projectId }) => ({ name: route.name, projectId })),
+            drains: drains.filter(({ provider }) => provider === id),
           },
         };
       }),
@@ -240,7 +239,7 @@ async function lastFailure(
   calls: AdminCalls,
   failed: readonly FailedSums[],
   tenantId: string,
-): Promise<JsonObject | null> {
+): Promise<ThingOf<typeof failure.shape> | null> {
   const [last] = failed.toSorted((a, b) => (a.lastTraceId < b.lastTraceId ? 1 : -1));
   const call = last === undefined ? null : await calls.findCall(last.lastTraceId, tenantId);
   if (last === undefined || call === null) return null;
@@ -249,7 +248,7 @@ async function lastFailure(
     (one) => one.provider === provider && one.model === model && one.code === code,
   );
   const { timeMs, traceId } = call.summary;
-  return { at: iso(timeMs), trace_id: traceId, model, status: attempt?.status ?? null, code };
+  return { atMs: timeMs, traceId, model, status: attempt?.status ?? null, code };
 }
 
 /**
@@ -293,11 +292,11 @@ export function providerHealthOperations(calls: AdminCalls | null, targets: Targ
       summary: `List how the providers that ${scopeText} uses do: targets, failures of the last hour, routes that depend on them`,
       answer,
       run: async ({ place: at, snapshot, nowMs }) => ({
-        body: {
+        body: shownAs(answer, {
           data: (await providersAt(world, snapshot, at!, nowMs)).map(({ shown }) => shown),
-          from: iso(recentFrom(nowMs)),
-          as_of: iso(nowMs),
-        },
+          fromMs: recentFrom(nowMs),
+          asOfMs: nowMs,
+        }),
       }),
     });
   });

@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { nothingThere } from "../../../auth/grants.ts";
 import { GatewayError } from "../../../core/errors.ts";
-import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
+import { isObject, type JsonObject } from "../../../core/json.ts";
 import { snapshotSeenBy } from "../../../core/snapshot.ts";
 import { MODEL_ID } from "../../../providers/settings.ts";
 import { type AdminCall, type AdminContext, type AdminOperation, writing } from "../operation.ts";
@@ -11,6 +11,7 @@ import type { DocumentDependencies } from "../configured/document-rule.ts";
 import type { Targets } from "./provider-health.ts";
 import { operationsAt } from "../../model-operations.ts";
 import { dryRunQuery } from "../schemas.ts";
+import { shownAs, type ThingOf } from "../shown.ts";
 
 /** The operations with which a provider is tested, the likeliest first. The others are asked of the same models. */
 const TESTED = ["chat.completions", "completions", "embeddings", "rerank", "moderations"] as const;
@@ -46,6 +47,7 @@ const answer = z
     trace_id: z.string().nullable().meta({ description: "Of the call, which is in the list of calls." }),
   })
   .meta({ id: "ProviderTest" });
+type Result = ThingOf<typeof answer.shape>;
 
 export interface TestWorld extends Pick<AdminContext, "call">, Pick<DocumentDependencies, "providers"> {
   readonly targets: Targets;
@@ -60,7 +62,7 @@ const ANSWER_TOKENS = 16;
 
 export function providerTestOperations(world: TestWorld): readonly AdminOperation[] {
   /** What the provider answered, kept until the transaction writes it to the audit log. */
-  const results = new WeakMap<object, JsonObject>();
+  const results = new WeakMap<object, Result>();
   return [
     writing({
       id: "testProjectProvider",
@@ -75,7 +77,7 @@ export function providerTestOperations(world: TestWorld): readonly AdminOperatio
       prepare: async (call) => void results.set(call, await tested(call, world)),
       run: (call, writer) => {
         const result = results.get(call)!;
-        const { model, operation, ok, status, code, trace_id: traceId } = result as Readonly<Record<string, Json>>;
+        const { model, operation, ok, status, code, traceId } = result;
         writer.note({
           action: "test",
           outcome: "done",
@@ -83,9 +85,9 @@ export function providerTestOperations(world: TestWorld): readonly AdminOperatio
           ...call.place!,
           targetId: call.params["provider"]!,
           targetName: call.params["provider"]!,
-          after: { model: model!, operation: operation!, ok: ok!, status: status!, code: code!, trace_id: traceId! },
+          after: { model, operation, ok, status, code, trace_id: traceId },
         });
-        return Promise.resolve({ body: result });
+        return Promise.resolve({ body: shownAs(answer, result) });
       },
     }),
   ];
@@ -105,12 +107,12 @@ const INPUTS: Readonly<Record<Tested, JsonObject>> = {
 
 const ONE_ATTEMPT: JsonObject = { num_retries: 0, drop_params: true };
 
-async function tested(call: TestCall, world: TestWorld): Promise<JsonObject> {
+async function tested(call: TestCall, world: TestWorld): Promise<Result> {
   const provider = call.params["provider"]!;
   const model = await modelFor(call, provider, world.targets);
   const operation = call.body.operation ?? operationFor(call, provider, model, world);
-  const nothing = { text: null, code: null, message: null, trace_id: null };
-  if (call.dryRun) return { ok: true, model, operation, status: null, duration_ms: 0, ...nothing };
+  const nothing = { text: null, code: null, message: null, traceId: null };
+  if (call.dryRun) return { ok: true, model, operation, status: null, durationMs: 0, ...nothing };
   const beganMs = world.monotonic();
   const response = await world.call(
     operation,
@@ -129,10 +131,10 @@ async function tested(call: TestCall, world: TestWorld): Promise<JsonObject> {
     model,
     operation,
     status: response.status,
-    duration_ms: Math.round((world.monotonic() - beganMs) * 10) / 10,
+    durationMs: Math.round((world.monotonic() - beganMs) * 10) / 10,
     ...nothing,
     ...(response.ok ? { text: answeredText(answered) } : errorOf(answered)),
-    trace_id: response.headers.get(TRACE_ID),
+    traceId: response.headers.get(TRACE_ID),
   };
 }
 

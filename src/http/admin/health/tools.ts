@@ -11,21 +11,20 @@ import type { ToolResultPart, ToolServer } from "../../../core/configured/tool.t
 import type { ToolServers } from "../../../mcp/tool-servers.ts";
 import { type AdminCall, type AdminOperation, type Answer, reading, writing } from "../operation.ts";
 import { dryRunQuery } from "../schemas.ts";
+import { shownAs, type ThingOf } from "../shown.ts";
 import type { Writer } from "../../../store/writer.ts";
 
 type Call = AdminCall<unknown, unknown>;
 
-const fault = z
-  .strictObject({
-    code: z.string(),
-    message: z.string(),
-    detail: z
-      .string()
-      .nullable()
-      .meta({ description: "The error as it is in the log, for operators; null for other callers." }),
-  })
-  .nullable()
-  .meta({ description: "Null if the test succeeded." });
+const faultShape = {
+  code: z.string(),
+  message: z.string(),
+  detail: z
+    .string()
+    .nullable()
+    .meta({ description: "The error as it is in the log, for operators; null for other callers." }),
+};
+const fault = z.strictObject(faultShape).nullable().meta({ description: "Null if the test succeeded." });
 
 const toolList = z
   .strictObject({
@@ -98,41 +97,37 @@ function serverOf(call: Call): ToolServer {
   return server;
 }
 
-function faultShape(thrown: unknown, { caller }: Call): JsonObject {
+function faultOf(thrown: unknown, { caller }: Call): ThingOf<typeof faultShape> {
   if (!(thrown instanceof GatewayError)) throw thrown;
   return { code: thrown.code, message: thrown.message, detail: caller.isOperator ? thrown.detail : null };
 }
 
 const NOTHING_KNOWN = {
   transport: null,
-  protocol_version: null,
-  server_name: null,
-  server_version: null,
-  connect_ms: null,
-  list_ms: null,
+  protocolVersion: null,
+  serverName: null,
+  serverVersion: null,
+  connectMs: null,
+  listMs: null,
   tools: null,
 };
 
-async function tested(call: Call, servers: ToolServers): Promise<JsonObject> {
+async function tested(call: Call, servers: ToolServers): Promise<ThingOf<typeof serverStatus.shape>> {
   const server = serverOf(call);
   if (call.dryRun) return { ok: true, ...NOTHING_KNOWN, error: null };
   try {
-    const { transport, protocolVersion, name, version, connectMs, listMs, tools } = await inTime((signal) =>
-      servers.test(server, signal),
-    );
+    const found = await inTime((signal) => servers.test(server, signal));
     return {
+      ...found,
       ok: true,
-      transport,
-      protocol_version: protocolVersion,
-      server_name: name,
-      server_version: version,
-      connect_ms: rounded(connectMs),
-      list_ms: rounded(listMs),
-      tools,
+      serverName: found.name,
+      serverVersion: found.version,
+      connectMs: rounded(found.connectMs),
+      listMs: rounded(found.listMs),
       error: null,
     };
   } catch (thrown) {
-    return { ok: false, ...NOTHING_KNOWN, error: faultShape(thrown, call) };
+    return { ok: false, ...NOTHING_KNOWN, error: faultOf(thrown, call) };
   }
 }
 
@@ -140,10 +135,10 @@ async function called(
   call: AdminCall<z.output<typeof callBody>, unknown>,
   servers: ToolServers,
   monotonic: () => number,
-): Promise<JsonObject> {
+): Promise<ThingOf<typeof result.shape>> {
   const server = serverOf(call);
-  const nothing = { is_error: null, content: null, structured: null, result_bytes: null };
-  if (call.dryRun) return { ok: true, ...nothing, duration_ms: 0, error: null };
+  const nothing = { isError: null, content: null, structured: null, resultBytes: null };
+  if (call.dryRun) return { ok: true, ...nothing, durationMs: 0, error: null };
   const beganMs = monotonic();
   try {
     const {
@@ -156,15 +151,15 @@ async function called(
     );
     return {
       ok: true,
-      is_error: isError,
+      isError,
       content: parts.map(shownPart),
       structured,
-      result_bytes: bytes,
-      duration_ms: rounded(monotonic() - beganMs),
+      resultBytes: bytes,
+      durationMs: rounded(monotonic() - beganMs),
       error: null,
     };
   } catch (thrown) {
-    return { ok: false, ...nothing, duration_ms: rounded(monotonic() - beganMs), error: faultShape(thrown, call) };
+    return { ok: false, ...nothing, durationMs: rounded(monotonic() - beganMs), error: faultOf(thrown, call) };
   }
 }
 
@@ -178,7 +173,7 @@ const inTime = <T>(ask: (signal: Cancellation) => Promise<T>): Promise<T> =>
     () => new GatewayError("tool_timeout", `The tool server did not answer within ${MAX_WAIT_MS / 1000} s.`),
   );
 
-function shownPart(part: ToolResultPart): JsonObject {
+function shownPart(part: ToolResultPart): z.output<typeof block> {
   return part.kind === "text"
     ? { type: "text", text: part.text }
     : { type: "image", media_type: part.mediaType, data: part.base64 };
@@ -222,11 +217,7 @@ export function toolOperations(servers: ToolServers, monotonic: () => number): r
         summary: "List the usable tools of a tool server",
         answer: toolList,
         run: async (call) => ({
-          body: {
-            data: (await inTime((signal) => servers.list(serverOf(call), signal))).map(
-              ({ name, title, description, inputSchema }) => ({ name, title, description, input_schema: inputSchema }),
-            ),
-          },
+          body: shownAs(toolList, { data: await inTime((signal) => servers.list(serverOf(call), signal)) }),
         }),
       }),
       writing({
@@ -237,7 +228,7 @@ export function toolOperations(servers: ToolServers, monotonic: () => number): r
         summary: "Test the connection to a tool server",
         query: z.strictObject(dryRunQuery),
         answer: serverStatus,
-        prepare: async (call) => void results.set(call, await tested(call, servers)),
+        prepare: async (call) => void results.set(call, shownAs(serverStatus, await tested(call, servers))),
         run: (call, writer) => Promise.resolve(written(call, writer, "test", {})),
       }),
       writing({
@@ -249,7 +240,7 @@ export function toolOperations(servers: ToolServers, monotonic: () => number): r
         query: z.strictObject(dryRunQuery),
         body: callBody,
         answer: result,
-        prepare: async (call) => void results.set(call, await called(call, servers, monotonic)),
+        prepare: async (call) => void results.set(call, shownAs(result, await called(call, servers, monotonic))),
         run: (call, writer) => Promise.resolve(written(call, writer, "call", { tool: call.body.tool })),
       }),
     ];

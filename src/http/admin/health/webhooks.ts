@@ -14,19 +14,8 @@ import type { Reader } from "../../../store/reader.ts";
 import { type ConfiguredContext, fromFile, requireResource } from "../configured/configured-resources.ts";
 import { shownResource } from "../configured/configured-shapes.ts";
 import { type AdminCall, type AdminOperation, reading, writing } from "../operation.ts";
-import {
-  requireEtag,
-  dryRunQuery,
-  etagOf,
-  instant,
-  iso,
-  isoOrNull,
-  listed,
-  listOf,
-  pageOf,
-  pageQuery,
-  time,
-} from "../schemas.ts";
+import { requireEtag, dryRunQuery, etagOf, instant, iso, listed, listOf, pageOf, pageQuery, time } from "../schemas.ts";
+import { shownAs, type ThingOf } from "../shown.ts";
 
 const DEFAULT_OVERLAP_MINUTES = 1440;
 const MOST_OVERLAP_MINUTES = 365 * 1440;
@@ -82,53 +71,17 @@ const rotation = z
   })
   .meta({ id: "WebhookRotation" });
 
-function shownDelivery({
-  id,
-  state,
-  event,
-  webhookId,
-  webhookName,
-  tenantId,
-  projectId,
-  attempts,
-  createdAtMs,
-  nextAtMs,
-  endedAtMs,
-  lastStatus,
-  lastError,
-}: Delivery): JsonObject {
-  return {
-    id,
-    state,
-    type: event.type,
-    event_id: event.id,
-    webhook_id: webhookId,
-    webhook_name: webhookName,
-    tenant_id: tenantId,
-    project_id: projectId,
-    attempts,
-    created_at: iso(createdAtMs),
-    next_attempt_at: isoOrNull(nextAtMs),
-    ended_at: isoOrNull(endedAtMs),
-    last_status: lastStatus,
-    last_error: lastError,
-  };
-}
+const sourceOf = (of: Delivery): ThingOf<typeof DELIVERY_SHAPE> => ({
+  ...of,
+  type: of.event.type,
+  eventId: of.event.id,
+  nextAttemptAtMs: of.nextAtMs,
+});
 
 function shownDetail(of: Delivery): JsonObject {
   const { id, type, atMs, tenantId, projectId, data } = of.event;
-  const history = of.history.map(({ atMs: at, durationMs, status, error, answer }) => ({
-    at: iso(at),
-    duration_ms: durationMs,
-    status,
-    error,
-    answer,
-  }));
-  return {
-    ...shownDelivery(of),
-    event: { id, type, timestamp: iso(atMs), tenant_id: tenantId, project_id: projectId, data },
-    history,
-  };
+  const event = { id, type, timestamp: iso(atMs), tenant_id: tenantId, project_id: projectId, data };
+  return shownAs(detail, { ...sourceOf(of), event, history: of.history });
 }
 
 type Call = AdminCall<unknown, unknown>;
@@ -273,7 +226,9 @@ function deliveryOperations(reach: keyof typeof REACHES): readonly AdminOperatio
       const filter: DeliveryFilter = Object.fromEntries(
         Object.entries(given).filter(([, value]) => value !== undefined),
       );
-      return { body: listed(await store.listDeliveries(pageOf(query), filter), shownDelivery) };
+      return {
+        body: listed(await store.listDeliveries(pageOf(query), filter), (of) => shownAs(delivery, sourceOf(of))),
+      };
     },
   });
   const read = reading({

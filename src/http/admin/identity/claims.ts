@@ -9,7 +9,8 @@ import { newSpanId } from "../../../core/ids.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { StoredClaim } from "../../../store/identity/claims.ts";
 import { type AdminOperation, reading, writing } from "../operation.ts";
-import { chosenId, dryRunQuery, iso, isoOrNull, listed, listOf, pageOf, pageQuery, time } from "../schemas.ts";
+import { chosenId, dryRunQuery, listed, listOf, pageOf, pageQuery, time } from "../schemas.ts";
+import { shownAs } from "../shown.ts";
 import { newPersonalToken, newProjectToken } from "./token-shapes.ts";
 import { permittedRequest } from "./tokens.ts";
 
@@ -53,18 +54,7 @@ const newClaim = z
 
 function shownClaim(one: StoredClaim, nowMs: number): JsonObject {
   const { name } = one.request;
-  return {
-    id: one.id,
-    tenant_id: one.tenantId,
-    project_id: one.projectId,
-    name: typeof name === "string" ? name : "",
-    state: stateOf(one, nowMs),
-    created_by: one.createdBy,
-    created_at: iso(one.createdAtMs),
-    expires_at: iso(one.expiresAtMs),
-    redeemed_at: isoOrNull(one.redeemedAtMs),
-    token_id: one.tokenId,
-  };
+  return shownAs(claim, { ...one, name: typeof name === "string" ? name : "", state: stateOf(one, nowMs) });
 }
 
 export function stateOf(

@@ -7,7 +7,8 @@ import { PERMISSIONS, ROLES } from "../../../core/identity.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { Account, LimitRule } from "../../../core/configured/limit.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
-import { chosenId, iso, isoOrNull, time, amount, shownUnits } from "../schemas.ts";
+import { chosenId, time, amount, shownRule, shownUnits } from "../schemas.ts";
+import { shownAs, type ThingOf } from "../shown.ts";
 
 const MAX_PROJECTS = 1000;
 
@@ -82,51 +83,33 @@ export async function describeKey(
       ),
     ),
   );
-  return {
-    id: token.id,
-    kind: token.kind,
-    name: token.name,
-    tenant_id: token.tenantId,
-    project_id: token.projectId,
-    user_id: token.userId,
+  return shownAs(keyAnswer, {
+    ...token,
     role:
       token.kind === "project"
         ? (projects[0]?.role ?? null)
         : roleAt({ ...caller, isOperator: false }, { tenantId: token.tenantId, projectId: null }),
     operator: caller.isOperator,
     projects: shown,
-    permissions: token.permissions,
-    models: token.models,
-    routes: token.routes,
-    tools: token.tools,
     ip: token.ipRanges,
-    expires_at: iso(token.expiresAtMs),
-    limits: await Promise.all([...rules.values()].map((rule) => describeLimit(rule, token.id, limits, user))),
-  };
+    limits: await Promise.all([...rules.values()].map((rule) => stateOf(rule, token.id, limits, user))),
+  });
 }
 
-async function describeLimit(
+async function stateOf(
   rule: LimitRule,
   tokenId: string,
   limits: Pick<LimitStore, "status"> | null,
   user: string | null,
-): Promise<JsonObject> {
+): Promise<ThingOf<typeof limitStatus.shape>> {
   const account = accountOf(rule, tokenId, user);
   const now: AccountStatus | null = account === null || limits === null ? null : await limits.status(account);
   const units = (count: number) => shownUnits(rule.unit, count);
   return {
-    id: rule.id,
-    name: rule.name,
-    kind: rule.kind,
-    project_id: rule.projectId,
-    metric: rule.unit === "nano_usd" ? "usd" : rule.unit,
-    window: rule.window,
-    mode: rule.mode,
-    scope: { ...rule.scope } as JsonObject,
-    limit: units(rule.limit),
+    ...shownRule(rule),
     used: now === null ? null : units(now.used),
     remaining: now === null ? null : units(now.remaining),
-    resets_at: now === null ? null : isoOrNull(now.resetsAtMs),
+    resetsAtMs: now === null ? null : now.resetsAtMs,
   };
 }
 

@@ -4,6 +4,7 @@ import { PERMISSIONS, ROLES } from "../../../core/identity.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { LoginIssuer } from "../../../core/configured/login.ts";
 import { type AdminOperation, reading } from "../operation.ts";
+import { shownAs } from "../shown.ts";
 
 const grant = z
   .strictObject({
@@ -27,19 +28,13 @@ const login = z
   .meta({ id: "CompanyLogin" });
 const logins = z.strictObject({ data: z.array(login) }).meta({ id: "CompanyLogins" });
 
-const shownLogin = ({ name, issuer, console: client, grants }: LoginIssuer): JsonObject => ({
-  name,
-  issuer,
-  console: client !== undefined,
-  roles: grants.map(({ claim, value, role, projectId, permissions, isOperator }) => ({
-    claim,
-    value,
-    role,
-    project_id: projectId,
-    permissions: [...permissions],
-    operator: isOperator,
-  })),
-});
+const shownLogin = ({ name, issuer, console: client, grants }: LoginIssuer): JsonObject =>
+  shownAs(login, {
+    name,
+    issuer,
+    console: client !== undefined,
+    roles: grants.map((one) => ({ ...one, operator: one.isOperator === true })),
+  });
 
 export const LOGIN_OPERATIONS: readonly AdminOperation[] = [
   reading({

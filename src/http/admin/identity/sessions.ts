@@ -4,7 +4,8 @@ import { nothingThere } from "../../../auth/grants.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { LOGIN_WAYS, type SessionFilter, type StoredSession } from "../../../store/identity/sessions.ts";
 import { type AdminCall, type AdminOperation, reading, writing } from "../operation.ts";
-import { chosenId, dryRunQuery, iso, listed, listOf, pageOf, pageQuery, time } from "../schemas.ts";
+import { chosenId, dryRunQuery, listed, listOf, pageOf, pageQuery, time } from "../schemas.ts";
+import { shownAs } from "../shown.ts";
 
 const session = z
   .strictObject({
@@ -26,19 +27,8 @@ const session = z
 
 const shown =
   ({ session: own }: Pick<AdminCall<unknown, unknown>, "session">) =>
-  (one: StoredSession): JsonObject => ({
-    id: one.id,
-    tenant_id: one.tenantId,
-    user_id: one.userId,
-    token_id: one.tokenId,
-    login: one.way,
-    address: one.address,
-    browser: one.browser,
-    started_at: iso(one.startedAtMs),
-    seen_at: iso(one.seenAtMs),
-    ends_at: iso(one.endsAtMs),
-    current: one.id === own?.id,
-  });
+  (one: StoredSession): JsonObject =>
+    shownAs(session, { ...one, login: one.way, current: one.id === own?.id });
 
 function ownFilter({ caller: { token } }: AdminCall<unknown, unknown>): SessionFilter {
   const { tenantId, userId, id } = token;

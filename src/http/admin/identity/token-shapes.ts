@@ -7,7 +7,8 @@ import type { JsonObject } from "../../../core/json.ts";
 import { isIpRange } from "../../../wire/ip-range.ts";
 import type { Kept, StoredToken } from "../../../store/records.ts";
 import type { AdminCall, Answer } from "../operation.ts";
-import { chosenId, etagField, etagOf, iso, isoOrNull, label, time } from "../schemas.ts";
+import { chosenId, etagField, etagOf, label, time } from "../schemas.ts";
+import { shownAs } from "../shown.ts";
 
 const MAX_RESTRICTIONS = 100;
 export const PROJECT_ROLES = ["viewer", "developer", "maintainer"] as const;
@@ -148,28 +149,10 @@ export const rotation = z
   .meta({ id: "TokenRotation" });
 
 export function shownToken(kept: Kept<StoredToken>, nowMs: number): JsonObject {
-  const { id, kind, tenantId, projectId, userId, role, createdBy, expiresAtMs, revokedAtMs } = kept;
+  const { createdBy = null, expiresAtMs, revokedAtMs } = kept;
   const state = revokedAtMs !== null ? "revoked" : nowMs >= expiresAtMs ? "expired" : "live";
-  return {
-    id,
-    kind,
-    name: kept.name,
-    tenant_id: tenantId,
-    project_id: projectId,
-    user_id: userId,
-    role,
-    permissions: kept.permissions,
-    models: kept.models,
-    routes: kept.routes,
-    tools: kept.tools,
-    ip: kept.ipRanges,
-    state,
-    created_at: iso(kept.createdAtMs ?? 0),
-    created_by: createdBy ?? null,
-    expires_at: iso(expiresAtMs),
-    revoked_at: isoOrNull(revokedAtMs),
-    etag: etagOf(kept),
-  };
+  const createdAtMs = kept.createdAtMs ?? 0;
+  return shownAs(token, { ...kept, ip: kept.ipRanges, state, createdAtMs, createdBy, etag: etagOf(kept) });
 }
 
 export const answer = (kept: Kept<StoredToken>, { nowMs }: Pick<AdminCall<unknown, unknown>, "nowMs">): Answer => ({

@@ -13,13 +13,13 @@ import {
   dryRunQuery,
   etagField,
   etagOf,
-  shownVersion,
   listed,
   listOf,
   pageOf,
   pageQuery,
   time,
 } from "../schemas.ts";
+import { shownAs } from "../shown.ts";
 import { identityOperations, memberOf, NAME, type Thing } from "./identity-operations.ts";
 import { PROJECT_ROLES } from "./token-shapes.ts";
 
@@ -48,15 +48,8 @@ const membership = z
 const tenantRole = z.strictObject({ role: z.enum(ROLES) }).meta({ id: "TenantRole" });
 const projectRole = z.strictObject({ role: z.enum(PROJECT_ROLES) }).meta({ id: "ProjectRole" });
 
-function shownMembership(kept: Kept<Membership>): JsonObject {
-  return {
-    user_id: kept.userId,
-    tenant_id: kept.tenantId,
-    project_id: kept.projectId,
-    role: kept.role,
-    ...shownVersion(kept),
-  };
-}
+const shownMembership = (kept: Kept<Membership>): JsonObject => shownAs(membership, { ...kept, etag: etagOf(kept) });
+
 async function requireUser(store: Reader, tenantId: string, id: string): Promise<Kept<StoredUser>> {
   const found = await store.findUser(id);
   if (found === null || found.tenantId !== tenantId) throw nothingThere(`user ${id} in the tenant ${tenantId}`);
