@@ -7,7 +7,6 @@ import type { ResponseCache } from "../../cache/response-cache.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { ROUTE_NAME } from "../../core/configured/route.ts";
 import { type AdminCall, type AdminOperation, writing } from "./operation.ts";
-import { dryRunQuery } from "./schemas.ts";
 
 const purgeBody = z
   .strictObject({
@@ -49,7 +48,6 @@ export function cacheOperations(cache: Pick<ResponseCache, "purge"> | null): rea
       path: "/tenants/{tenant}/cache/purge",
       tag: "cache",
       summary: "Remove answers from the response cache",
-      query: z.strictObject(dryRunQuery),
       body: purgeBody,
       bodyOptional: true,
       answer: purged,

@@ -1,6 +1,6 @@
 // An operation of the admin API as a value: the server serves it, the OpenAPI document describes it, and the tests try
 // it with every role.
-import type { z } from "zod";
+import { z } from "zod";
 import type { LimitStore } from "../../admission/limit-store.ts";
 import type { AdminCaller, TenantOrProject } from "../../auth/grants.ts";
 import type { ResponseCache } from "../../cache/response-cache.ts";
@@ -20,6 +20,7 @@ import type { ContentStore } from "../../store/calls/content-store.ts";
 import type { DraftTable } from "../../store/configuration/drafts.ts";
 import type { Reader } from "../../store/reader.ts";
 import type { Actor, AuditNote } from "../../store/records.ts";
+import { dryRunQuery } from "./schemas.ts";
 import type { Turns } from "./turns.ts";
 import type { Changed, ChangeOptions, Writer } from "../../store/writer.ts";
 
@@ -218,10 +219,12 @@ export function apart<Body extends z.ZodType, Query extends z.ZodType>(
 ): AdminOperation {
   return { ...operation, isApart: true };
 }
-export function writing<Body extends z.ZodType, Query extends z.ZodType>(
-  operation: WriteOperation<Body, Query>,
-): AdminOperation {
-  return operation;
+/** Every write can be tried without a change; `further` is what its query has beside that. */
+export function writing<Body extends z.ZodType, Further extends z.core.$ZodShape = Record<never, never>>({
+  further,
+  ...operation
+}: Omit<WriteOperation<Body, z.ZodObject<Further>>, "query"> & { readonly further?: Further }): AdminOperation {
+  return { ...operation, query: z.strictObject({ ...dryRunQuery, ...further }) };
 }
 
 /** What an operation concerns: the whole gateway, one tenant, or one project. */

@@ -6,7 +6,7 @@ import { newSpanId } from "../../core/ids.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { SavedView, ViewOwner } from "../../store/configuration/views.ts";
 import { type AdminCall, type AdminOperation, reading, writing } from "./operation.ts";
-import { dryRunQuery, etagField, label, listed, listOf, pageOf, pageQuery, requireTag, time } from "./schemas.ts";
+import { etagField, label, listed, listOf, pageOf, pageQuery, requireTag, time } from "./schemas.ts";
 import { shownAs } from "./shown.ts";
 
 const screen = z
@@ -98,7 +98,6 @@ function operationsOf({ word, base, whose, ownerOf }: ViewReach): readonly Admin
       path: base,
       tag: "views",
       summary: `Save a view of a screen ${whose}`,
-      query: z.strictObject(dryRunQuery),
       body: newView,
       answer: view,
       run: async (call, writer) => {
@@ -123,7 +122,6 @@ function operationsOf({ word, base, whose, ownerOf }: ViewReach): readonly Admin
       path: `${base}/{id}`,
       tag: "views",
       summary: `Rename or change a saved view ${whose}`,
-      query: z.strictObject(dryRunQuery),
       body: viewChange,
       answer: view,
       run: async (call, writer) => {
@@ -146,7 +144,6 @@ function operationsOf({ word, base, whose, ownerOf }: ViewReach): readonly Admin
       path: `${base}/{id}`,
       tag: "views",
       summary: `Delete a saved view ${whose}`,
-      query: z.strictObject(dryRunQuery),
       run: async (call, writer) => {
         const id = call.params["id"]!;
         if (!(await writer.removeView(id, ownerOf(call)))) throw nothingThere(`view ${id}`);

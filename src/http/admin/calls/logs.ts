@@ -12,7 +12,7 @@ import { CALL_SHAPE, callPage, dated, findCall, shownCall, shownPage, SCOPE_QUER
 import { pagedText, type TextForm } from "./paged-text.ts";
 import { type AdminContents, type AdminOperation, PLACES, type Reach, reading, writing } from "../operation.ts";
 import { type AdminCalls, keptCalls } from "../report-reads.ts";
-import { dryRunQuery, instant, pageOf, pageQuery, time } from "../schemas.ts";
+import { instant, pageOf, pageQuery, time } from "../schemas.ts";
 import { shownAs } from "../shown.ts";
 
 const logQuery = z.strictObject({
@@ -170,7 +170,6 @@ function contentOperations(
     path: `${base}/content`,
     tag: "logs",
     summary: `Permanently delete the kept content of the calls of ${where}`,
-    query: z.strictObject(dryRunQuery),
     answer: removed,
     // Not inside the transaction: the removal may take long, and other processes write these rows.
     prepare: async (call) => {

@@ -23,7 +23,7 @@ import {
   writing,
 } from "../operation.ts";
 import { requireUnreferenced } from "./references.ts";
-import { chosenId, requireEtag, dryRunQuery, listOf, noteQuery, overrideQuery } from "../schemas.ts";
+import { chosenId, requireEtag, listOf, noteQuery, overrideQuery } from "../schemas.ts";
 import {
   SETTINGS_NAME,
   shownFromFile,
@@ -176,7 +176,7 @@ function writeOperations(of: Noun): Operations {
   const { one, kind } = CONFIGURED_NOUNS[noun];
   const { base, item } = pathsOf(of);
   const { isSingle, becoming, save, create, orCreate } = nounHandling(of);
-  const query = z.strictObject({ ...dryRunQuery, ...noteQuery, ...(rule.tests !== undefined && overrideQuery) });
+  const further = { ...noteQuery, ...(rule.tests !== undefined && overrideQuery) };
   const replaced: Want = (call, current) => desiredOf(call.body, rule, current);
   const updated: Want = (call, current) =>
     desiredOf(merged({ ...current.document, name: current.name }, call.body as Json), rule, current);
@@ -200,7 +200,7 @@ function writeOperations(of: Noun): Operations {
       method: "post",
       path: base,
       summary: `Create a ${one}`,
-      query,
+      further,
       body: of.sent,
       described: of.described,
       answer: of.answered,
@@ -212,7 +212,7 @@ function writeOperations(of: Noun): Operations {
       method: "put",
       path: item,
       summary: isSingle ? `Replace all settings of the ${reach}` : `Replace a ${one}`,
-      query,
+      further,
       body: of.sent,
       described: of.fields,
       answer: of.answered,
@@ -223,7 +223,7 @@ function writeOperations(of: Noun): Operations {
       method: "patch",
       path: item,
       summary: `Change single ${isSingle ? `settings of the ${reach}` : `fields of a ${one}`} (JSON merge patch, RFC 7396)`,
-      query,
+      further,
       body: of.patch,
       answer: of.answered,
       ...changing(updated),
@@ -233,7 +233,7 @@ function writeOperations(of: Noun): Operations {
       method: "delete",
       path: item,
       summary: isSingle ? `Delete the settings of the ${reach}` : `Delete a ${one}`,
-      query: z.strictObject({ ...dryRunQuery, ...noteQuery }),
+      further: noteQuery,
       run: async (call, writer) => {
         const current = await requireResource(call, writer, kind, context);
         requireWritable(call.role, { origin: "store", setBy: current.setBy });

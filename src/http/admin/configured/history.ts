@@ -4,7 +4,7 @@ import { nothingThere, placeText } from "../../../auth/grants.ts";
 import { type AdminOperation, reading, writing } from "../operation.ts";
 import { rollBackTo, type RollBackContext } from "./rollback.ts";
 import { actor, auditedValue } from "../audit/audit-shapes.ts";
-import { dryRunQuery, listed, listOf, noteQuery, pageOf, pageQuery, time, wholeNumber } from "../schemas.ts";
+import { listed, listOf, noteQuery, pageOf, pageQuery, time, wholeNumber } from "../schemas.ts";
 import { shownAs } from "../shown.ts";
 
 export const change = z
@@ -78,7 +78,7 @@ function versionOperations(reach: "tenant" | "project", context: RollBackContext
     path: `${base}/rollback`,
     tag: "versions",
     summary: `Restore the configuration of ${within} to what it was after a version`,
-    query: z.strictObject({ ...dryRunQuery, ...noteQuery }),
+    further: noteQuery,
     body: z.strictObject({ to: versionNumber }).meta({ id: `${place}Rollback` }),
     answer: rolledBack,
     run: async (call, writer) => ({

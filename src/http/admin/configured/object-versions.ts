@@ -14,7 +14,7 @@ import { requireValid } from "./desired-document.ts";
 import { change, versionHead } from "./history.ts";
 import { type AdminCall, type AdminOperation, type Answer, PLACES, reading, writing } from "../operation.ts";
 import type { AdminCalls } from "../report-reads.ts";
-import { dryRunQuery, noteQuery, orNull, requireEtag } from "../schemas.ts";
+import { noteQuery, orNull, requireEtag } from "../schemas.ts";
 import { shownAs, type ThingOf } from "../shown.ts";
 
 type Noun = Extract<ConfiguredNoun, "routes" | "policies">;
@@ -84,7 +84,7 @@ export function objectVersionOperations(
           path: `${base}/${noun}/{id}/rollback`,
           tag: noun,
           summary: `Publish a ${word} again as it was after a version; its tests are not tried`,
-          query: z.strictObject({ ...dryRunQuery, ...noteQuery }),
+          further: noteQuery,
           body: goBack,
           answer: answered,
           run: (call, writer) => wentBack(call, call.body.to, writer, { noun, context }),

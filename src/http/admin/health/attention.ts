@@ -46,6 +46,11 @@ interface Matter {
   readonly atMs: number | null;
 }
 
+/** What happens now, or at a time. */
+const matter = (kind: Matter["kind"], subject: string, text: string, atMs: number | null = null): readonly Matter[] => [
+  { kind, subject, text, atMs },
+];
+
 const DAY_MS = 86_400_000;
 /** Tokens that end within this time are listed. */
 const EXPIRING_MS = 14 * DAY_MS;
@@ -72,14 +77,9 @@ async function budgets(
     const of = first.value === null ? "" : ` of ${JSON.stringify(first.value)}`;
     const name = `The budget ${JSON.stringify(rule.name)}${of}`;
     const isUsedUp = first.hitsAtMs <= nowMs;
-    return [
-      {
-        kind: "budget",
-        subject: rule.id,
-        text: isUsedUp ? `${name} is used up.` : `${name} will be used up at the present rate.`,
-        atMs: isUsedUp ? null : first.hitsAtMs,
-      },
-    ];
+    return isUsedUp
+      ? matter("budget", rule.id, `${name} is used up.`)
+      : matter("budget", rule.id, `${name} will be used up at the present rate.`, first.hitsAtMs);
   });
 }
 
@@ -90,18 +90,16 @@ async function providers(
   nowMs: number,
 ): Promise<readonly Matter[]> {
   const all = await providersAt(world, snapshot, at, nowMs);
-  return all.flatMap(({ id, status, routes: dependants }): readonly Matter[] =>
-    status === "down" || status === "degraded"
-      ? [
-          {
-            kind: "provider",
-            subject: id,
-            text: `The provider ${JSON.stringify(id)} ${status === "down" ? "does not answer" : "fails often, or some of its models are avoided"}.${sentenceOf("It is a target of", [...new Set(dependants.map(({ route }) => route.name))])}`,
-            atMs: null,
-          },
-        ]
-      : [],
-  );
+  return all.flatMap(({ id, status, routes: dependants }): readonly Matter[] => {
+    if (status !== "down" && status !== "degraded") return [];
+    const how = status === "down" ? "does not answer" : "fails often, or some of its models are avoided";
+    const names = [...new Set(dependants.map(({ route }) => route.name))];
+    return matter(
+      "provider",
+      id,
+      `The provider ${JSON.stringify(id)} ${how}.${sentenceOf("It is a target of", names)}`,
+    );
+  });
 }
 
 /** Limits and budgets that refuse a notable part of all calls, with the routes of these calls. */
@@ -128,14 +126,11 @@ async function refusals(
       if (!isFailing(Number(totals.errors), refused)) return [];
       const newest = await calls.searchCalls({ limit: MOST_LOOKED_AT }, { ...filter, order: "newest", fromMs });
       const named = [...new Set(newest.data.flatMap(({ route }) => (route === null ? [] : [route])))].toSorted();
-      return [
-        {
-          kind: kind === "budget" ? "budget" : "limit",
-          subject: id,
-          text: `The ${kind} ${JSON.stringify(name)} refused ${refused} of ${counted(totals.calls, "call")} lately.${sentenceOf("They were calls of", named)}`,
-          atMs: null,
-        },
-      ];
+      return matter(
+        kind,
+        id,
+        `The ${kind} ${JSON.stringify(name)} refused ${refused} of ${counted(totals.calls, "call")} lately.${sentenceOf("They were calls of", named)}`,
+      );
     }),
   );
   return found.flat();
@@ -161,16 +156,9 @@ async function routes({ calls }: World, at: TenantOrProject, nowMs: number): Pro
     used.map(async (row): Promise<readonly Matter[]> => {
       const route = row.group[0]!;
       const failures = await failuresOf(calls, { ...scopeOf(at), route }, nowMs);
-      return isFailing(Number(row.sums.calls), failures.calls)
-        ? [
-            {
-              kind: "route",
-              subject: route,
-              text: `${failures.calls} of ${counted(row.sums.calls, "call")} of the route ${JSON.stringify(route)} failed lately.`,
-              atMs: null,
-            },
-          ]
-        : [];
+      if (!isFailing(Number(row.sums.calls), failures.calls)) return [];
+      const of = counted(row.sums.calls, "call");
+      return matter("route", route, `${failures.calls} of ${of} of the route ${JSON.stringify(route)} failed lately.`);
     }),
   );
   return found.flat();
@@ -205,14 +193,11 @@ async function guards(
       const share = failed / Math.max(failed, Number(totals?.calls ?? 0n));
       if (failed === 0 || (failed < FEWEST_FAILURES && share < NOTABLE_SHARE)) return [];
       const blocks = document.mode === "enforce" && document.guard!.on_error === "block";
-      return [
-        {
-          kind: "guard",
-          subject: id,
-          text: `The service of the guard ${JSON.stringify(name)} gave no verdict in ${counted(failed, "call")} lately. ${blocks ? "What it should have judged was refused" : "What it should have judged passed unchecked"}.`,
-          atMs: null,
-        },
-      ];
+      return matter(
+        "guard",
+        id,
+        `The service of the guard ${JSON.stringify(name)} gave no verdict in ${counted(failed, "call")} lately. What it should have judged ${blocks ? "was refused" : "passed unchecked"}.`,
+      );
     }),
   );
   return found.flat();
@@ -228,36 +213,23 @@ async function prices({ calls }: World, at: TenantOrProject, nowMs: number): Pro
     { limit: 1000 },
     { ...scopeOf(at), fromMs, by: ["provider", "model"], order: "calls" },
   );
-  return data.flatMap(({ group: [provider, model], sums }): readonly Matter[] =>
-    sums.unpriced === 0n
-      ? []
-      : [
-          {
-            kind: "price",
-            subject: `${provider ?? ""}:${model ?? ""}`,
-            text: `${counted(sums.unpriced, "call of the last day has", "calls of the last day have")} no cost, because no price of ${provider ?? ""}:${model ?? ""} is known.`,
-            atMs: null,
-          },
-        ],
-  );
+  return data.flatMap(({ group: [provider, model], sums }): readonly Matter[] => {
+    if (sums.unpriced === 0n) return [];
+    const target = `${provider ?? ""}:${model ?? ""}`;
+    const those = counted(sums.unpriced, "call of the last day has", "calls of the last day have");
+    return matter("price", target, `${those} no cost, because no price of ${target} is known.`);
+  });
 }
 
 /** Only for those who may list the tokens. */
 async function tokens(store: Reader, at: TenantOrProject, role: Role, nowMs: number): Promise<readonly Matter[]> {
   if (!roleAtLeast(role, at.projectId === null ? "admin" : "maintainer")) return [];
   const { data } = await store.listTokens({ limit: MOST_TOKENS }, { ...scopeOf(at), state: "live" });
-  return data.flatMap(({ id, name, expiresAtMs }): readonly Matter[] =>
-    expiresAtMs - nowMs > EXPIRING_MS
-      ? []
-      : [
-          {
-            kind: "token",
-            subject: id,
-            text: `The access token ${JSON.stringify(name)} expires.`,
-            atMs: expiresAtMs,
-          },
-        ],
-  );
+  return data
+    .filter(({ expiresAtMs }) => expiresAtMs - nowMs <= EXPIRING_MS)
+    .flatMap(({ id, name, expiresAtMs }) =>
+      matter("token", id, `The access token ${JSON.stringify(name)} expires.`, expiresAtMs),
+    );
 }
 
 export function attentionOperations(

@@ -6,7 +6,7 @@ import type { Drain } from "../../../core/configured/drain.ts";
 import { type Snapshot, snapshotSeenBy } from "../../../core/snapshot.ts";
 import { MODEL_ID } from "../../../providers/settings.ts";
 import { type AdminOperation, reading, writing } from "../operation.ts";
-import { dryRunQuery, time } from "../schemas.ts";
+import { time } from "../schemas.ts";
 import { shownAs } from "../shown.ts";
 
 const MOST_MINUTES = 7 * 24 * 60;
@@ -74,7 +74,6 @@ export const DRAIN_OPERATIONS: readonly AdminOperation[] = [
     tag: "drains",
     summary:
       "Send no calls of the tenant to a provider or one of its models for a while; routes use their other targets",
-    query: z.strictObject(dryRunQuery),
     body,
     answer: drainShape,
     run: async (
@@ -104,7 +103,7 @@ export const DRAIN_OPERATIONS: readonly AdminOperation[] = [
     path: PATH,
     tag: "drains",
     summary: "End a drain of a provider or one of its models before its time",
-    query: z.strictObject({ ...dryRunQuery, model }),
+    further: { model },
     run: async ({ place, params, query, caller }, writer) => {
       requireConfigures(caller.token);
       const provider = params["provider"]!;

@@ -10,7 +10,6 @@ import { type AdminCall, type AdminContext, type AdminOperation, writing } from 
 import type { DocumentDependencies } from "../configured/document-rule.ts";
 import type { Targets } from "./provider-health.ts";
 import { operationsAt } from "../../model-operations.ts";
-import { dryRunQuery } from "../schemas.ts";
 import { shownAs, type ThingOf } from "../shown.ts";
 
 /** The operations with which a provider is tested, the likeliest first. The others are asked of the same models. */
@@ -70,7 +69,6 @@ export function providerTestOperations(world: TestWorld): readonly AdminOperatio
       path: "/projects/{project}/providers/{provider}/test",
       tag: "providers",
       summary: "Test a provider with one small call, which the project pays",
-      query: z.strictObject(dryRunQuery),
       body,
       bodyOptional: true,
       answer,

@@ -10,7 +10,6 @@ import type { JsonObject } from "../../../core/json.ts";
 import type { ToolResultPart, ToolServer } from "../../../core/configured/tool.ts";
 import type { ToolServers } from "../../../mcp/tool-servers.ts";
 import { type AdminCall, type AdminOperation, type Answer, reading, writing } from "../operation.ts";
-import { dryRunQuery } from "../schemas.ts";
 import { shownAs, type ThingOf } from "../shown.ts";
 import type { Writer } from "../../../store/writer.ts";
 
@@ -226,7 +225,6 @@ export function toolOperations(servers: ToolServers, monotonic: () => number): r
         path: `${item}/test`,
         tag: "tool_servers",
         summary: "Test the connection to a tool server",
-        query: z.strictObject(dryRunQuery),
         answer: serverStatus,
         prepare: async (call) => void results.set(call, shownAs(serverStatus, await tested(call, servers))),
         run: (call, writer) => Promise.resolve(written(call, writer, "test", {})),
@@ -237,7 +235,6 @@ export function toolOperations(servers: ToolServers, monotonic: () => number): r
         path: `${item}/call`,
         tag: "tool_servers",
         summary: "Call one tool of a tool server",
-        query: z.strictObject(dryRunQuery),
         body: callBody,
         answer: result,
         prepare: async (call) => void results.set(call, shownAs(result, await called(call, servers, monotonic))),

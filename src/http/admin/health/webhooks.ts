@@ -14,7 +14,7 @@ import type { Reader } from "../../../store/reader.ts";
 import { type ConfiguredContext, fromFile, requireResource } from "../configured/configured-resources.ts";
 import { shownResource } from "../configured/configured-shapes.ts";
 import { type AdminCall, type AdminOperation, reading, writing } from "../operation.ts";
-import { requireEtag, dryRunQuery, etagOf, instant, iso, listed, listOf, pageOf, pageQuery, time } from "../schemas.ts";
+import { requireEtag, etagOf, instant, iso, listed, listOf, pageOf, pageQuery, time } from "../schemas.ts";
 import { shownAs, type ThingOf } from "../shown.ts";
 
 const DEFAULT_OVERLAP_MINUTES = 1440;
@@ -99,7 +99,6 @@ function webhookOperations(
     tag: "webhooks",
     path: `${item}/rotate`,
     summary: "Rotate the secret of a webhook; the response shows it this once, and the old one signs too for a while",
-    query: z.strictObject(dryRunQuery),
     body: rotation,
     bodyOptional: true,
     answer: webhook,
@@ -129,7 +128,6 @@ function webhookOperations(
     tag: "webhooks",
     path: `${item}/test`,
     summary: "Send the event webhook.test to a webhook; the delivery shows the result",
-    query: z.strictObject(dryRunQuery),
     answer: detail,
     run: async (call, writer) => {
       const { id, name, tenantId, projectId, isEnabled } = await requireWebhook(call, writer, context);
@@ -245,7 +243,6 @@ function deliveryOperations(reach: keyof typeof REACHES): readonly AdminOperatio
     method: "post",
     path: `${path}/{id}/redeliver`,
     summary: "Send a delivery again, whatever its state",
-    query: z.strictObject(dryRunQuery),
     answer: detail,
     run: async (call, writer) => {
       const { id } = await requireDelivery(call, writer);

@@ -9,7 +9,7 @@ import { newSpanId } from "../../../core/ids.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { StoredClaim } from "../../../store/identity/claims.ts";
 import { type AdminOperation, reading, writing } from "../operation.ts";
-import { chosenId, dryRunQuery, listed, listOf, pageOf, pageQuery, time } from "../schemas.ts";
+import { chosenId, listed, listOf, pageOf, pageQuery, time } from "../schemas.ts";
 import { shownAs } from "../shown.ts";
 import { newPersonalToken, newProjectToken } from "./token-shapes.ts";
 import { permittedRequest } from "./tokens.ts";
@@ -88,7 +88,6 @@ function operationsOf(reach: "tenant" | "project"): readonly AdminOperation[] {
       path: base,
       tag: "claims",
       summary: `Create a link that gives ${what} to whoever opens it first; the response shows it this once`,
-      query: z.strictObject(dryRunQuery),
       body: BODIES[reach],
       answer: newClaim,
       run: async (call, writer) => {
@@ -125,7 +124,6 @@ function operationsOf(reach: "tenant" | "project"): readonly AdminOperation[] {
       path: `${base}/{id}`,
       tag: "claims",
       summary: `Revoke a link that gives ${what}, if nobody has opened it`,
-      query: z.strictObject(dryRunQuery),
       run: async ({ place, params }, writer) => {
         const id = params["id"]!;
         if (!(await writer.revokeClaim(id, place!))) throw nothingThere(`claim ${id} that could be revoked`);

@@ -15,7 +15,6 @@ import {
 } from "../operation.ts";
 import {
   chosenId,
-  dryRunQuery,
   etagField,
   etagOf,
   label,
@@ -137,7 +136,6 @@ export function identityOperations<T extends Named>(thing: Thing<T>): readonly A
   const { created, changed, answer, shown, answered, sentIn, members } = fieldHandling(thing);
   const one = word.toLowerCase();
   const item = `${base}/{${one}}`;
-  const query = z.strictObject(dryRunQuery);
   const head = (verb: keyof typeof summaries, path: string) => ({
     id: `${verb}${word}${verb === "list" ? "s" : ""}`,
     tag: `${one}s`,
@@ -163,7 +161,6 @@ export function identityOperations<T extends Named>(thing: Thing<T>): readonly A
     writing({
       ...head("create", base),
       method: "post",
-      query,
       body: created,
       answer,
       ...(thing.placeOf !== undefined && { placeOf: thing.placeOf }),
@@ -184,7 +181,6 @@ export function identityOperations<T extends Named>(thing: Thing<T>): readonly A
     writing({
       ...head("update", item),
       method: "patch",
-      query,
       body: changed,
       answer,
       run: async (call, writer) => {
@@ -196,7 +192,6 @@ export function identityOperations<T extends Named>(thing: Thing<T>): readonly A
     writing({
       ...head("delete", item),
       method: "delete",
-      query,
       run: async (call, writer) => {
         const current = await permitted(call, writer);
         await thing.allowDelete?.(call, writer, current);

@@ -4,7 +4,7 @@ import { nothingThere } from "../../../auth/grants.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { LOGIN_WAYS, type SessionFilter, type StoredSession } from "../../../store/identity/sessions.ts";
 import { type AdminCall, type AdminOperation, reading, writing } from "../operation.ts";
-import { chosenId, dryRunQuery, listed, listOf, pageOf, pageQuery, time } from "../schemas.ts";
+import { chosenId, listed, listOf, pageOf, pageQuery, time } from "../schemas.ts";
 import { shownAs } from "../shown.ts";
 
 const session = z
@@ -73,7 +73,6 @@ function operationsOf({ word, base, whose, filter }: SessionPath): readonly Admi
       path: `${base}/{id}`,
       tag: "sessions",
       summary: `End a session of the console ${whose}`,
-      query: z.strictObject(dryRunQuery),
       run: async (call, writer) => {
         const id = call.params["id"]!;
         if (!(await writer.endSession(id, filter(call)))) throw nothingThere(`session ${id}`);

@@ -20,18 +20,7 @@ import type { Reader } from "../../../store/reader.ts";
 import { StoreError } from "../../../store/store.ts";
 import type { Writer } from "../../../store/writer.ts";
 import { type AdminCall, type AdminOperation, type Answer, reading, writing } from "../operation.ts";
-import {
-  chosenId,
-  requireEtag,
-  dryRunQuery,
-  etagOf,
-  isoOrNull,
-  listed,
-  listOf,
-  pageOf,
-  pageQuery,
-  search,
-} from "../schemas.ts";
+import { chosenId, requireEtag, etagOf, isoOrNull, listed, listOf, pageOf, pageQuery, search } from "../schemas.ts";
 import type { AdminCalls } from "../report-reads.ts";
 import {
   STATES,
@@ -223,7 +212,6 @@ function creation({ reach, word, base, what }: TokenPath): AdminOperation {
     id: `create${word}Token`,
     path: base,
     summary: `Create a ${what}; the response shows it this once`,
-    query: z.strictObject(dryRunQuery),
     body: reach === "tenant" ? newPersonalToken : newProjectToken,
     answer: issuedToken,
     run: async (call, writer) => {
@@ -287,7 +275,6 @@ function changeOfToken({ word, base, what }: TokenPath): AdminOperation {
     id: `update${word}Token`,
     path: `${base}/{id}`,
     summary: `Change the name and the restrictions of a ${what}`,
-    query: z.strictObject(dryRunQuery),
     body: tokenChange,
     answer: token,
     run: async (call, writer) => {
@@ -316,7 +303,6 @@ function rotationOfToken({ word, base, what }: TokenPath): AdminOperation {
     id: `rotate${word}Token`,
     path: `${base}/{id}/rotate`,
     summary: `Rotate a ${what}: a new secret and expiry; the old secret stays valid for a while`,
-    query: z.strictObject(dryRunQuery),
     body: rotation,
     bodyOptional: true,
     answer: issuedToken,
@@ -346,7 +332,6 @@ function revocation({ word, base, what }: TokenPath): AdminOperation {
     id: `revoke${word}Token`,
     path: `${base}/{id}/revoke`,
     summary: `Revoke a ${what} at once; this cannot be undone`,
-    query: z.strictObject(dryRunQuery),
     answer: token,
     run: async (call, writer) => {
       const current = await requireToken(call, writer);

@@ -7,18 +7,7 @@ import type { JsonObject } from "../../../core/json.ts";
 import type { Kept, StoredUser } from "../../../store/records.ts";
 import type { Reader } from "../../../store/reader.ts";
 import { type AdminCall, type AdminOperation, reading, writing } from "../operation.ts";
-import {
-  chosenId,
-  requireEtag,
-  dryRunQuery,
-  etagField,
-  etagOf,
-  listed,
-  listOf,
-  pageOf,
-  pageQuery,
-  time,
-} from "../schemas.ts";
+import { chosenId, requireEtag, etagField, etagOf, listed, listOf, pageOf, pageQuery, time } from "../schemas.ts";
 import { shownAs } from "../shown.ts";
 import { identityOperations, memberOf, NAME, type Thing } from "./identity-operations.ts";
 import { PROJECT_ROLES } from "./token-shapes.ts";
@@ -161,7 +150,6 @@ function membershipOperations(reach: "tenant" | "project"): readonly AdminOperat
     path: `${base}/{user}`,
     tag: "memberships",
     summary: `Set a user's role in ${where}`,
-    query: z.strictObject(dryRunQuery),
     body: reach === "tenant" ? tenantRole : projectRole,
     answer: membership,
     run: async (call, writer) => {
@@ -194,7 +182,6 @@ function membershipOperations(reach: "tenant" | "project"): readonly AdminOperat
     path: `${base}/{user}`,
     tag: "memberships",
     summary: `Remove a user's role in ${where}`,
-    query: z.strictObject(dryRunQuery),
     run: async ({ place, params, ifMatch, caller, role: own }, writer) => {
       const { tenantId, projectId } = place!;
       const { id: userId, isOperator } = await requireUser(writer, tenantId, params["user"]!);
