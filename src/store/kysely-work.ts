@@ -7,7 +7,6 @@ import type { Actor, Change } from "./records.ts";
 import type { ResourceStep } from "./configuration/resource-rows.ts";
 import { toInteger } from "./schema.ts";
 import { StoreError } from "./store.ts";
-import type { ExpectedVersion } from "./writer.ts";
 
 export interface WriterContext {
   readonly actor: Actor;
@@ -59,14 +58,6 @@ const unknown = (what: string): StoreError => new StoreError("unknown", `There i
 export function requireFound<T>(found: T | null, what: string, id: string): T {
   if (found === null) throw unknown(`${what} ${JSON.stringify(id)}`);
   return found;
-}
-
-export function requireVersion(what: string, version: number, expected: ExpectedVersion): void {
-  if (expected != null && expected !== version)
-    throw new StoreError(
-      "stale",
-      `The ${what} was changed in the meantime: it has version ${version}, not ${expected}.`,
-    );
 }
 
 /** Throws StoreError `invalid` for text with U+0000, which PostgreSQL cannot store and no name needs. */

@@ -12,9 +12,10 @@ import type { Changed, ChangeOptions, Writer } from "./writer.ts";
 /**
  * `unusable`: the database cannot be opened, read or written; the message names it and the cure. `busy`: another
  * process, or this one, did not release the database in time. `exists`: the id or name is taken. `unknown`: a
- * referenced entry does not exist. `stale`: the entry has another version than expected. `conflict`: the current state
- * does not allow the change. `moved`: something was changed since the revision on which a change is based. `invalid`: the input cannot be stored or understood. `encryption`: a secret cannot be
- * decrypted or encrypted with the available master keys; the message says which secret, without its value.
+ * referenced entry does not exist. `conflict`: the current state does not allow the change. `moved`: something was
+ * changed since the revision on which a change is based. `invalid`: the input cannot be stored or understood.
+ * `encryption`: a secret cannot be decrypted or encrypted with the available master keys; the message says which secret,
+ * without its value.
  */
 export type StoreErrorKind =
   | "unusable"
@@ -22,7 +23,6 @@ export type StoreErrorKind =
   | "busy"
   | "exists"
   | "unknown"
-  | "stale"
   | "conflict"
   | "moved"
   | "invalid";

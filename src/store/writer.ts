@@ -26,12 +26,6 @@ import type { SessionFilter } from "./identity/sessions.ts";
 import type { SavedView, ViewChange, ViewOwner } from "./configuration/views.ts";
 
 /**
- * The version that the entry must still have, from an ETag; otherwise StoreError `stale`. Undefined or `null` accepts
- * any version.
- */
-export type ExpectedVersion = number | null | undefined;
-
-/**
  * `change` functions get the current state and return the new one, and may throw; ids and scopes cannot change.
  * StoreError `unknown` when there is no such entry.
  */
@@ -41,48 +35,32 @@ export interface Writer extends Reader {
   readonly nowMs: number;
 
   createTenant(tenant: StoredTenant): Promise<Kept<StoredTenant>>;
-  changeTenant(
-    id: string,
-    change: (tenant: Kept<StoredTenant>) => StoredTenant,
-    expected?: ExpectedVersion,
-  ): Promise<Kept<StoredTenant>>;
+  changeTenant(id: string, change: (tenant: Kept<StoredTenant>) => StoredTenant): Promise<Kept<StoredTenant>>;
   /** Removes everything in the tenant too. The last tenant cannot be removed: StoreError `conflict`. */
-  removeTenant(id: string, expected?: ExpectedVersion): Promise<void>;
+  removeTenant(id: string): Promise<void>;
 
   createProject(project: Project): Promise<Kept<Project>>;
-  changeProject(
-    id: string,
-    change: (project: Kept<Project>) => Project,
-    expected?: ExpectedVersion,
-  ): Promise<Kept<Project>>;
+  changeProject(id: string, change: (project: Kept<Project>) => Project): Promise<Kept<Project>>;
   /**
    * Removes its tokens, resources and memberships too; the personal tokens of users without another membership are
    * revoked.
    */
-  removeProject(id: string, expected?: ExpectedVersion): Promise<void>;
+  removeProject(id: string): Promise<void>;
 
   createUser(user: StoredUser): Promise<Kept<StoredUser>>;
-  changeUser(
-    id: string,
-    change: (user: Kept<StoredUser>) => StoredUser,
-    expected?: ExpectedVersion,
-  ): Promise<Kept<StoredUser>>;
+  changeUser(id: string, change: (user: Kept<StoredUser>) => StoredUser): Promise<Kept<StoredUser>>;
   /** Removes memberships and personal tokens too. */
-  removeUser(id: string, expected?: ExpectedVersion): Promise<void>;
+  removeUser(id: string): Promise<void>;
 
   /** Creates the membership or changes its role. The user and the project have to belong to the membership's tenant. */
-  putMembership(membership: Membership, expected?: ExpectedVersion): Promise<Kept<Membership>>;
+  putMembership(membership: Membership): Promise<Kept<Membership>>;
   /** With a user's last membership, the user's personal tokens are revoked permanently (promise 2.7). */
-  removeMembership(userId: string, projectId: string | null, expected?: ExpectedVersion): Promise<void>;
+  removeMembership(userId: string, projectId: string | null): Promise<void>;
 
   createToken(token: StoredToken): Promise<Kept<StoredToken>>;
   /** Writes everything except id, kind, scope, role and times of creation. */
-  changeToken(
-    id: string,
-    change: (token: Kept<StoredToken>) => StoredToken,
-    expected?: ExpectedVersion,
-  ): Promise<Kept<StoredToken>>;
-  removeToken(id: string, expected?: ExpectedVersion): Promise<void>;
+  changeToken(id: string, change: (token: Kept<StoredToken>) => StoredToken): Promise<Kept<StoredToken>>;
+  removeToken(id: string): Promise<void>;
 
   createResource(resource: NewResource): Promise<Resource>;
   /**
@@ -93,9 +71,8 @@ export interface Writer extends Reader {
     kind: ConfiguredKind,
     id: string,
     change: (resource: Resource) => { readonly name: string | null; readonly document: JsonObject },
-    expected?: ExpectedVersion,
   ): Promise<Resource>;
-  removeResource(kind: ConfiguredKind, id: string, expected?: ExpectedVersion): Promise<void>;
+  removeResource(kind: ConfiguredKind, id: string): Promise<void>;
 
   /**
    * Restores the resources of the scope to their state after version `to`, and returns what changed; throw to refuse

@@ -7,7 +7,6 @@ import {
   requireInTenant,
   requireTenant,
   requireTexts,
-  requireVersion,
   record,
   refuseUsedId,
   requireFound,
@@ -82,9 +81,8 @@ export function resourceWrites(
       recordStep(work, { before: null, after });
       return maskedResource(after);
     },
-    async changeResource(kind, id, change, expected) {
+    async changeResource(kind, id, change) {
       const before = requireFound(await findStoredResource(tx, kind, id), kind, id);
-      requireVersion(kind, before.version, expected);
       const { name, document } = change(maskedResource(before));
       requireTexts(name);
       if (name !== before.name) await refuseUsedName(work, { ...before, name });
@@ -102,9 +100,8 @@ export function resourceWrites(
       recordStep(work, { before, after });
       return maskedResource(after);
     },
-    async removeResource(kind, id, expected) {
+    async removeResource(kind, id) {
       const before = requireFound(await findStoredResource(tx, kind, id), kind, id);
-      requireVersion(kind, before.version, expected);
       await tx.deleteFrom("resources").where("id", "=", id).execute();
       recordStep(work, { before, after: null });
     },

@@ -9,7 +9,6 @@ import {
   requireInTenant,
   requireTenant,
   requireTexts,
-  requireVersion,
   createdAt,
   record,
   refuseUsedId,
@@ -22,7 +21,7 @@ import { auditedMembership, TENANT_FIELDS } from "../database/row-values.ts";
 import type { Reader } from "../reader.ts";
 import type { Schema } from "../schema.ts";
 import { StoreError } from "../store.ts";
-import type { ExpectedVersion, Writer } from "../writer.ts";
+import type { Writer } from "../writer.ts";
 import { tokenWrites, changeToken } from "./kysely-token-writes.ts";
 import { removeViewsOf } from "../configuration/kysely-view-writes.ts";
 
@@ -74,9 +73,8 @@ function writesOf<T extends { readonly id: string; readonly name: string }>(
       recorded(thing, null, thing);
       return (await find(thing.id))!;
     },
-    change: async (id: string, change: (thing: Kept<T>) => T, expected?: ExpectedVersion): Promise<Kept<T>> => {
+    change: async (id: string, change: (thing: Kept<T>) => T): Promise<Kept<T>> => {
       const before = requireFound(await find(id), kind, id);
-      requireVersion(kind, before.version, expected);
       const after = { ...change(before), id };
       await tx
         .updateTable(table)
@@ -86,9 +84,8 @@ function writesOf<T extends { readonly id: string; readonly name: string }>(
       recorded(before, before, after);
       return (await find(id))!;
     },
-    remove: async (id: string, expected?: ExpectedVersion): Promise<void> => {
+    remove: async (id: string): Promise<void> => {
       const thing = requireFound(await find(id), kind, id);
-      requireVersion(kind, thing.version, expected);
       await removeDependents(thing);
       await tx.deleteFrom(table).where("id", "=", id).execute();
       recorded(thing, thing, null);
@@ -202,19 +199,13 @@ function recordMembership(
   });
 }
 
-export async function putMembership(
-  work: Work,
-  membership: Membership,
-  expected: ExpectedVersion,
-): Promise<Kept<Membership>> {
+export async function putMembership(work: Work, membership: Membership): Promise<Kept<Membership>> {
   const { tx, nowMs } = work;
   const { userId, tenantId, projectId, role } = membership;
   await requireInTenant(tx, "users", userId, tenantId);
   if (projectId !== null) await requireInTenant(tx, "projects", projectId, tenantId);
   const reader = readerOf(work);
   const before = await reader.findMembership(userId, projectId);
-  if (before === null && expected != null) throw new StoreError("stale", "The membership was removed in the meantime.");
-  if (before !== null) requireVersion("membership", before.version, expected);
   if (before === null)
     await tx
       .insertInto("memberships")
@@ -231,15 +222,9 @@ export async function putMembership(
   return (await reader.findMembership(userId, projectId))!;
 }
 
-export async function removeMembership(
-  work: Work,
-  userId: string,
-  projectId: string | null,
-  expected?: ExpectedVersion,
-): Promise<void> {
+export async function removeMembership(work: Work, userId: string, projectId: string | null): Promise<void> {
   const { tx, nowMs } = work;
   const membership = requireFound(await readerOf(work).findMembership(userId, projectId), "membership of", userId);
-  requireVersion("membership", membership.version, expected);
   await tx
     .deleteFrom("memberships")
     .where("user_id", "=", userId)
@@ -262,7 +247,6 @@ export async function removeMembership(
       work,
       id,
       (token) => ({ ...token, revokedAtMs: nowMs }),
-      null,
       "The user's last membership was removed in the meantime.",
     );
 }

@@ -4,7 +4,6 @@ import {
   changed,
   requireInTenant,
   requireTexts,
-  requireVersion,
   record,
   refuseUsedId,
   requireFound,
@@ -13,7 +12,7 @@ import {
 import type { Kept, StoredToken } from "../records.ts";
 import { auditedToken, changeableTokenColumns } from "../database/row-values.ts";
 import { toHex, toInteger, toIntegerOrNull } from "../schema.ts";
-import type { ExpectedVersion, Writer } from "../writer.ts";
+import type { Writer } from "../writer.ts";
 
 function recordToken(
   work: Work,
@@ -66,10 +65,9 @@ export function tokenWrites(work: Work): Pick<Writer, "createToken" | "changeTok
       recordToken(work, token, null, token);
       return (await findToken(tx, id))!;
     },
-    changeToken: (id, change, expected) => changeToken(work, id, change, expected),
-    async removeToken(id, expected) {
+    changeToken: (id, change) => changeToken(work, id, change),
+    async removeToken(id) {
       const token = requireFound(await findToken(tx, id), "access token", id);
-      requireVersion("access token", token.version, expected);
       await tx.deleteFrom("access_tokens").where("id", "=", id).execute();
       recordToken(work, token, token, null);
     },
@@ -80,12 +78,10 @@ export async function changeToken(
   work: Work,
   id: string,
   change: (token: Kept<StoredToken>) => StoredToken,
-  expected: ExpectedVersion,
   note: string | null = null,
 ): Promise<Kept<StoredToken>> {
   const { tx, nowMs } = work;
   const before = requireFound(await findToken(tx, id), "access token", id);
-  requireVersion("access token", before.version, expected);
   const after = { ...change(before), id };
   requireTexts(after.name);
   await tx

@@ -6,7 +6,6 @@ const CODES: Readonly<Record<string, ErrorCode>> = {
   exists: "already_exists",
   unknown: "not_found",
   invalid: "invalid_request",
-  stale: "etag_mismatch",
   conflict: "conflict",
   moved: "conflict",
 };
