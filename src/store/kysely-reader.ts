@@ -32,7 +32,8 @@ import type {
 } from "./reader.ts";
 import { membershipOf, projectOf, tenantOf, tokenOf, userOf } from "./database/row-values.ts";
 import { maskedResource, resourceOf, type StoredResource } from "./configuration/resource-rows.ts";
-import { fromInteger, toInteger, type Schema } from "./schema.ts";
+import { fromInteger, toInteger } from "./columns.ts";
+import type { Schema } from "./schema.ts";
 import { StoreError } from "./store.ts";
 
 export type Db = Kysely<Schema>;

@@ -1,8 +1,7 @@
-// The tables as Kysely sees them, and the conversion of their columns to values: one function for each kind of column,
-// the same for every database. Drivers read and write every integer as a bigint, because a large one is silently
-// rounded as a number.
+// The tables as Kysely sees them. What their columns hold is in columns.ts.
 import type { Generated } from "kysely";
-import { PERMISSIONS, ROLES, type Permission, type Role } from "../core/identity.ts";
+import type { JsonObject } from "../core/json.ts";
+import { flag, integer, json, role, type RowOf, text, textOrNull } from "./columns.ts";
 import type { ChainedRow } from "./audit/audit-chain.ts";
 import type { AuditChainSchema } from "./audit/audit-schema.ts";
 import type { ClaimSchema } from "./identity/claim-schema.ts";
@@ -14,7 +13,22 @@ import type { ColumnsOf, PROJECT_FIELDS, USER_FIELDS } from "./database/identity
 import type { MoveSchema } from "./database/move-schema.ts";
 import type { SessionSchema } from "./identity/session-schema.ts";
 import type { ViewSchema } from "./configuration/view-schema.ts";
-import { StoreError } from "./store.ts";
+
+/** What the table keeps of Resource. */
+export const RESOURCE = {
+  id: text,
+  kind: text,
+  tenant_id: text,
+  project_id: textOrNull,
+  name: textOrNull,
+  /** Its secrets are encrypted. */
+  document: json<JsonObject>(),
+  set_by: role,
+  by_operator: flag,
+  version: integer,
+  created_at_ms: integer,
+  updated_at_ms: integer,
+};
 
 export interface Schema
   extends
@@ -73,21 +87,7 @@ export interface Schema
     readonly sha256: string;
     readonly retires_at_ms: bigint | null;
   };
-  readonly resources: {
-    readonly id: string;
-    readonly kind: string;
-    readonly tenant_id: string;
-    readonly project_id: string | null;
-    readonly name: string | null;
-    /** JSON, its secrets encrypted. */
-    readonly document: string;
-    readonly set_by: string;
-    /** 1 or 0. */
-    readonly by_operator: Generated<bigint>;
-    readonly version: bigint;
-    readonly created_at_ms: bigint;
-    readonly updated_at_ms: bigint;
-  };
+  readonly resources: Omit<RowOf<typeof RESOURCE>, "by_operator"> & { readonly by_operator: Generated<bigint> };
   readonly audit_log: ChainedRow & {
     /** Where it stands in the chain of its tenant (audit/audit-chain.ts). */
     readonly chain: string;
@@ -140,46 +140,4 @@ interface ActorColumns {
   readonly actor_role: string | null;
   readonly actor_tenant_id: string | null;
   readonly actor_address: string | null;
-}
-
-export const toInteger = (value: number): bigint => BigInt(Math.round(value));
-
-/** Throws when a number cannot represent the integer exactly. */
-export function fromInteger(value: bigint): number {
-  const number = Number(value);
-  if (!Number.isSafeInteger(number))
-    throw new StoreError(
-      "unusable",
-      `The database contains the integer ${value}, which is not a time or duration in milliseconds and was not written by Dragoman. Restore a backup.`,
-    );
-  return number;
-}
-
-export const toIntegerOrNull = (value: number | null): bigint | null => (value === null ? null : toInteger(value));
-export const fromIntegerOrNull = (value: bigint | null): number | null => (value === null ? null : fromInteger(value));
-
-export const toHex = (bytes: Uint8Array): string =>
-  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex");
-export const fromHex = (hex: string): Uint8Array => new Uint8Array(Buffer.from(hex, "hex"));
-
-export function fromRole(word: string): Role {
-  const role = ROLES.find((known) => known === word);
-  if (role === undefined)
-    throw new StoreError(
-      "unusable",
-      `The database contains the role ${JSON.stringify(word)}, which this version does not know. Run the version that wrote it.`,
-    );
-  return role;
-}
-
-/** A permission that this version does not know is left out, which can only reduce access. */
-export function fromPermissions(text: string): readonly Permission[] {
-  const values: unknown = JSON.parse(text);
-  return PERMISSIONS.filter((permission) => Array.isArray(values) && values.includes(permission));
-}
-
-/** Parses a list that was written by this program. */
-export function fromTexts(text: string): readonly string[] {
-  const values: unknown = JSON.parse(text);
-  return Array.isArray(values) ? values.filter((word): word is string => typeof word === "string") : [];
 }

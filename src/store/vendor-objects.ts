@@ -2,7 +2,7 @@
 // here as hashes. The table is part of the call store (calls.ts), whose connections are separate from the main thread.
 import { type Kysely, sql } from "kysely";
 import { belongsTo } from "./database/place-tables.ts";
-import { fromInteger, toInteger } from "./schema.ts";
+import { integer, keptIn, rowOf, type RowOf, text, textOrNull, toInteger } from "./columns.ts";
 
 /** An id as it was handed out to a project. */
 export interface VendorObject {
@@ -30,16 +30,19 @@ export interface VendorObjectTable {
   pruneObjects(nowMs: number): Promise<number>;
 }
 
+/** What the table keeps of VendorObject. */
+const VENDOR_OBJECT = {
+  id_hash: text,
+  tenant_id: text,
+  project_id: text,
+  provider_id: text,
+  credential: text,
+  vendor_id: textOrNull,
+  expires_ms: integer,
+};
+
 export interface VendorObjectSchema {
-  readonly vendor_object: {
-    readonly id_hash: string;
-    readonly tenant_id: string;
-    readonly project_id: string;
-    readonly provider_id: string;
-    readonly credential: string;
-    readonly vendor_id: string | null;
-    readonly expires_ms: bigint;
-  };
+  readonly vendor_object: RowOf<typeof VENDOR_OBJECT>;
 }
 
 type Db = Kysely<VendorObjectSchema>;
@@ -88,7 +91,7 @@ export async function bindObjects<Schema extends VendorObjectSchema>(
     for (let at = 0; at < known.length; at += ROWS_AT_ONCE)
       await tx
         .insertInto("vendor_object")
-        .values(known.slice(at, at + ROWS_AT_ONCE).map(rowOf))
+        .values(known.slice(at, at + ROWS_AT_ONCE).map((one) => rowOf(VENDOR_OBJECT, one)))
         .onConflict((conflict) =>
           conflict.columns(["id_hash", "project_id", "provider_id", "credential"]).doUpdateSet((of) => ({
             expires_ms: of.ref("excluded.expires_ms"),
@@ -144,15 +147,7 @@ export async function boundObjects<Schema extends VendorObjectSchema>(
     .where("id_hash", "in", [...idHashes])
     .where("expires_ms", ">", toInteger(nowMs))
     .execute();
-  return rows.map((row) => ({
-    idHash: row.id_hash,
-    tenantId: row.tenant_id,
-    projectId: row.project_id,
-    providerId: row.provider_id,
-    credential: row.credential,
-    vendorId: row.vendor_id,
-    expiresMs: fromInteger(row.expires_ms),
-  }));
+  return rows.map((row) => keptIn(VENDOR_OBJECT, row));
 }
 
 export async function pruneObjects<Schema extends VendorObjectSchema>(
@@ -171,16 +166,4 @@ export async function pruneObjects<Schema extends VendorObjectSchema>(
     .where("id_hash", "in", some)
     .executeTakeFirst();
   return Number(numDeletedRows);
-}
-
-function rowOf(object: VendorObject): VendorObjectSchema["vendor_object"] {
-  return {
-    id_hash: object.idHash,
-    tenant_id: object.tenantId,
-    project_id: object.projectId,
-    provider_id: object.providerId,
-    credential: object.credential,
-    vendor_id: object.vendorId,
-    expires_ms: toInteger(object.expiresMs),
-  };
 }

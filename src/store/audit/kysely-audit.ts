@@ -15,7 +15,8 @@ import { type ListKey, pageOf, during, having, onPage } from "../database/pages.
 import type { AuditFilter, ChainReader, Page, PageRequest, Reader } from "../reader.ts";
 import type { AuditRow } from "../records.ts";
 import { auditRowOf } from "../database/row-values.ts";
-import { fromInteger, toInteger, type Schema } from "../schema.ts";
+import { fromInteger, toInteger } from "../columns.ts";
+import type { Schema } from "../schema.ts";
 import { beginWriting } from "../database/write-transaction.ts";
 
 type Db = Kysely<Schema>;

@@ -3,7 +3,7 @@
 import { type Kysely, sql } from "kysely";
 import type { CallSchema } from "./call-schema.ts";
 import type { CallStore, StoredContent } from "./calls.ts";
-import { fromInteger, toInteger } from "../schema.ts";
+import { fromInteger, toInteger } from "../columns.ts";
 
 type Db = Kysely<CallSchema>;
 

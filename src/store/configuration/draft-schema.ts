@@ -1,18 +1,23 @@
 // The table of drafts, and what makes it.
 import type { Kysely } from "kysely";
+import type { ConfiguredKind } from "../../core/configured/configured.ts";
+import { integer, type RowOf, text, textOrNull, word } from "../columns.ts";
 import { belongsTo, createUniqueInPlace } from "../database/place-tables.ts";
 
+/** What the table keeps of StoredDraft, whose text is encrypted. */
+export const DRAFT = {
+  tenant_id: text,
+  project_id: textOrNull,
+  owner: text,
+  kind: word<ConfiguredKind>(),
+  name: text,
+  text,
+  base: textOrNull,
+  saved_at_ms: integer,
+};
+
 export interface DraftSchema {
-  readonly drafts: {
-    readonly tenant_id: string;
-    readonly project_id: string | null;
-    readonly owner: string;
-    readonly kind: string;
-    readonly name: string;
-    readonly text: string;
-    readonly base: string | null;
-    readonly saved_at_ms: bigint;
-  };
+  readonly drafts: RowOf<typeof DRAFT>;
 }
 
 export async function createDrafts(db: Kysely<unknown>): Promise<void> {

@@ -1,17 +1,21 @@
 // The table of drains, and what makes it.
 import type { Kysely } from "kysely";
+import { integer, type RowOf, text, textOrEmpty, textOrNull } from "../columns.ts";
+
+/** What the table keeps of Drain. */
+export const DRAIN = {
+  tenant_id: text,
+  provider: text,
+  /** Empty for all models of the provider. */
+  model: textOrEmpty,
+  until_ms: integer,
+  note: textOrNull,
+  begun_by: text,
+  begun_at_ms: integer,
+};
 
 export interface DrainSchema {
-  readonly provider_drains: {
-    readonly tenant_id: string;
-    readonly provider: string;
-    /** Empty for all models of the provider. */
-    readonly model: string;
-    readonly until_ms: bigint;
-    readonly note: string | null;
-    readonly begun_by: string;
-    readonly begun_at_ms: bigint;
-  };
+  readonly provider_drains: RowOf<typeof DRAIN>;
 }
 
 export async function createDrains(db: Kysely<unknown>): Promise<void> {

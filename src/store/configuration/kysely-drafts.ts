@@ -1,10 +1,10 @@
 // Drafts over any database that Kysely supports. Their texts are encrypted, because what is typed may be a secret.
 import { type Kysely, type SelectQueryBuilder, sql } from "kysely";
 import { CONFIGURED_KINDS, type ConfiguredKind } from "../../core/configured/configured.ts";
-import type { DraftSchema } from "./draft-schema.ts";
-import { type DraftPlace, type DraftTable, draftTextPlace, type StoredDraft } from "./drafts.ts";
+import { DRAFT, type DraftSchema } from "./draft-schema.ts";
+import { type DraftPlace, type DraftTable, draftTextPlace } from "./drafts.ts";
 import { DecryptionError, type SecretCipher } from "../../config/secret-cipher.ts";
-import { fromInteger, toInteger } from "../schema.ts";
+import { keptIn, rowOf } from "../columns.ts";
 import { StoreError } from "../store.ts";
 
 type Db = Kysely<DraftSchema>;
@@ -20,7 +20,10 @@ export function draftTable<Schema extends DraftSchema>(wider: Kysely<Schema>, ci
     async saveDraft(draft) {
       if (cipher === null) throw new StoreError("encryption", "There is no master key to encrypt drafts with.");
       await db.transaction().execute(async (tx) => {
-        const { text, base, saved_at_ms, ...key } = rowOf(draft, cipher);
+        const { text, base, saved_at_ms, ...key } = rowOf(DRAFT, {
+          ...draft,
+          text: cipher.encrypt(draft.text, draftTextPlace(draft)),
+        });
         const again = { text, base, saved_at_ms };
         await tx
           .insertInto("drafts")
@@ -48,12 +51,12 @@ export function draftTable<Schema extends DraftSchema>(wider: Kysely<Schema>, ci
         .limit(1)
         .executeTakeFirst();
       const text = row === undefined ? null : textOf(row.text, place, cipher);
-      return text === null ? null : { ...draftOf(row!), text };
+      return text === null ? null : { ...keptIn(DRAFT, row!), text };
     },
     listDrafts: async (place) =>
       (await of(db, place).limit(sql.lit(MOST_DRAFTS)).execute())
         .filter(({ kind }) => (CONFIGURED_KINDS as readonly string[]).includes(kind))
-        .map(draftOf),
+        .map((row) => keptIn(DRAFT, row)),
     removeDraft: (place) => removed(db, place),
   };
 }
@@ -91,29 +94,4 @@ function textOf(sealed: string, place: DraftPlace, cipher: SecretCipher | null):
     if (error instanceof DecryptionError) return null;
     throw error;
   }
-}
-
-function rowOf(draft: StoredDraft, cipher: SecretCipher): DraftSchema["drafts"] {
-  return {
-    tenant_id: draft.tenantId,
-    project_id: draft.projectId,
-    owner: draft.owner,
-    kind: draft.kind,
-    name: draft.name,
-    text: cipher.encrypt(draft.text, draftTextPlace(draft)),
-    base: draft.base,
-    saved_at_ms: toInteger(draft.savedAtMs),
-  };
-}
-
-function draftOf(row: DraftSchema["drafts"]): Omit<StoredDraft, "text"> {
-  return {
-    tenantId: row.tenant_id,
-    projectId: row.project_id,
-    owner: row.owner,
-    kind: row.kind as ConfiguredKind,
-    name: row.name,
-    base: row.base,
-    savedAtMs: fromInteger(row.saved_at_ms),
-  };
 }

@@ -1,13 +1,11 @@
 // Drains in any database that Kysely supports: reading all of them for a snapshot, and the writes within a change.
-import type { Selectable } from "kysely";
 import type { Drain } from "../../core/configured/drain.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Db } from "../kysely-reader.ts";
 import { requireTenant, requireTexts, type Work } from "../kysely-work.ts";
-import { fromInteger, type Schema, toInteger } from "../schema.ts";
+import { keptIn, rowOf, toInteger } from "../columns.ts";
+import { DRAIN } from "./drain-schema.ts";
 import type { Writer } from "../writer.ts";
-
-type Row = Selectable<Schema["provider_drains"]>;
 
 /** The kind of their rows in the audit log, by which readers of changes find them. */
 export const DRAIN_KIND = "drain";
@@ -20,7 +18,7 @@ export async function readDrains(db: Db): Promise<readonly Drain[]> {
     .orderBy("provider")
     .orderBy("model")
     .execute();
-  return rows.map(drainOf);
+  return rows.map((row) => keptIn(DRAIN, row));
 }
 
 /** Each adds a row to the audit log, and removes what has ended in the tenant. */
@@ -39,7 +37,7 @@ export function drainWrites(work: Work): Pick<Writer, "beginDrain" | "endDrain">
       .where("model", "=", model ?? "")
       .returningAll()
       .executeTakeFirst();
-    return row === undefined ? null : drainOf(row);
+    return row === undefined ? null : keptIn(DRAIN, row);
   };
   const noted = (action: string, { tenantId, provider, model }: Drain, before: Drain | null, after: Drain | null) =>
     void work.entries.push({
@@ -58,7 +56,7 @@ export function drainWrites(work: Work): Pick<Writer, "beginDrain" | "endDrain">
       requireTexts(drain.provider, drain.model, drain.note);
       await requireTenant(tx, drain.tenantId);
       const before = await take(drain);
-      await tx.insertInto("provider_drains").values(rowOf(drain)).execute();
+      await tx.insertInto("provider_drains").values(rowOf(DRAIN, drain)).execute();
       noted(before === null ? "create" : "change", drain, before, drain);
     },
     async endDrain(place) {
@@ -72,28 +70,4 @@ export function drainWrites(work: Work): Pick<Writer, "beginDrain" | "endDrain">
 
 function shown(drain: Drain | null): JsonObject | null {
   return drain === null ? null : { model: drain.model, until: new Date(drain.untilMs).toISOString(), note: drain.note };
-}
-
-function rowOf({ tenantId, provider, model, untilMs, note, begunBy, begunAtMs }: Drain): Row {
-  return {
-    tenant_id: tenantId,
-    provider,
-    model: model ?? "",
-    until_ms: toInteger(untilMs),
-    note,
-    begun_by: begunBy,
-    begun_at_ms: toInteger(begunAtMs),
-  };
-}
-
-function drainOf(row: Row): Drain {
-  return {
-    tenantId: row.tenant_id,
-    provider: row.provider,
-    model: row.model === "" ? null : row.model,
-    untilMs: fromInteger(row.until_ms),
-    note: row.note,
-    begunBy: row.begun_by,
-    begunAtMs: fromInteger(row.begun_at_ms),
-  };
 }

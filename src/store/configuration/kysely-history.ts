@@ -16,7 +16,8 @@ import { addToChains } from "../audit/kysely-audit.ts";
 import type { Page, PageRequest } from "../reader.ts";
 import { actorColumns, actorOf } from "../database/row-values.ts";
 import { changeOf, type ResourceStep, resourceOf, stepOf, type StoredResource } from "./resource-rows.ts";
-import { fromInteger, fromIntegerOrNull, toInteger, type Schema } from "../schema.ts";
+import { fromInteger, fromIntegerOrNull, toInteger } from "../columns.ts";
+import type { Schema } from "../schema.ts";
 import { StoreError } from "../store.ts";
 
 type Db = Kysely<Schema>;

@@ -2,8 +2,8 @@
 import { type Expression, type ExpressionBuilder, type Kysely, type SqlBool } from "kysely";
 import { type ListKey, pageOf, having, onPage } from "../database/pages.ts";
 import type { Page, PageRequest } from "../reader.ts";
-import { fromInteger, toInteger } from "../schema.ts";
-import type { ViewSchema } from "./view-schema.ts";
+import { keptIn, rowOf } from "../columns.ts";
+import { VIEW, type ViewSchema } from "./view-schema.ts";
 import type { SavedView, ViewOwner } from "./views.ts";
 
 type Row = ViewSchema["console_views"];
@@ -62,30 +62,9 @@ export async function listDefaultViews<Schema extends ViewSchema>(
   return rows.map(viewOf);
 }
 
-export function viewRow({ id, owner, screen, name, query, isDefault, createdBy, createdAtMs }: SavedView): Row {
-  return {
-    id,
-    tenant_id: owner.tenantId,
-    project_id: owner.projectId,
-    user_id: owner.userId,
-    screen,
-    name,
-    query,
-    is_default: isDefault ? 1n : 0n,
-    created_by: createdBy,
-    created_at_ms: toInteger(createdAtMs),
-  };
-}
+export const viewRow = (view: SavedView): Row => rowOf(VIEW, { ...view, ...view.owner });
 
 export function viewOf(row: Row): SavedView {
-  return {
-    id: row.id,
-    owner: { tenantId: row.tenant_id, projectId: row.project_id, userId: row.user_id } as ViewOwner,
-    screen: row.screen,
-    name: row.name,
-    query: row.query,
-    isDefault: fromInteger(row.is_default) === 1,
-    createdBy: row.created_by,
-    createdAtMs: fromInteger(row.created_at_ms),
-  };
+  const { tenantId, projectId, userId, ...view } = keptIn(VIEW, row);
+  return { ...view, owner: { tenantId, projectId, userId } as ViewOwner };
 }

@@ -1,9 +1,9 @@
 // Converts between rows and resources, and says what a step of a resource changed.
 import type { Selectable } from "kysely";
 import { CONFIGURED_KINDS, type ConfiguredKind } from "../../core/configured/configured.ts";
-import type { JsonObject } from "../../core/json.ts";
 import type { Change, Resource } from "../records.ts";
-import { fromInteger, fromRole, type Schema, toInteger } from "../schema.ts";
+import { keptIn, rowOf, type RowOf } from "../columns.ts";
+import { RESOURCE, type Schema } from "../schema.ts";
 import { StoreError } from "../store.ts";
 import { maskedDocument } from "./secret-fields.ts";
 
@@ -23,36 +23,12 @@ function kindOf(word: string): ConfiguredKind {
 }
 
 export function resourceOf(row: Row<"resources">): StoredResource {
-  return {
-    kind: kindOf(row.kind),
-    id: row.id,
-    tenantId: row.tenant_id,
-    projectId: row.project_id,
-    name: row.name,
-    document: JSON.parse(row.document) as JsonObject,
-    setBy: fromRole(row.set_by),
-    byOperator: row.by_operator !== 0n,
-    version: fromInteger(row.version),
-    createdAtMs: fromInteger(row.created_at_ms),
-    updatedAtMs: fromInteger(row.updated_at_ms),
-  };
+  const kept = keptIn(RESOURCE, row);
+  return { ...kept, kind: kindOf(kept.kind) };
 }
 
-export function resourceColumns(resource: StoredResource) {
-  return {
-    id: resource.id,
-    kind: resource.kind,
-    tenant_id: resource.tenantId,
-    project_id: resource.projectId,
-    name: resource.name,
-    document: JSON.stringify(resource.document),
-    set_by: resource.setBy,
-    by_operator: resource.byOperator === true ? 1n : 0n,
-    version: toInteger(resource.version),
-    created_at_ms: toInteger(resource.createdAtMs),
-    updated_at_ms: toInteger(resource.updatedAtMs),
-  };
-}
+export const resourceColumns = (resource: StoredResource): RowOf<typeof RESOURCE> =>
+  rowOf(RESOURCE, { ...resource, byOperator: resource.byOperator === true });
 
 export const maskedResource = (resource: StoredResource): Resource => ({
   ...resource,

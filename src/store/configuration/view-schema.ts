@@ -1,20 +1,24 @@
 // The table of saved views, and what makes it.
 import type { Kysely } from "kysely";
+import { flag, integer, type RowOf, text, textOrNull } from "../columns.ts";
 import { belongsTo } from "../database/place-tables.ts";
 
+/** What the table keeps of SavedView and of its owner. */
+export const VIEW = {
+  id: text,
+  tenant_id: text,
+  project_id: textOrNull,
+  user_id: textOrNull,
+  screen: text,
+  name: text,
+  query: text,
+  is_default: flag,
+  created_by: text,
+  created_at_ms: integer,
+};
+
 export interface ViewSchema {
-  readonly console_views: {
-    readonly id: string;
-    readonly tenant_id: string;
-    readonly project_id: string | null;
-    readonly user_id: string | null;
-    readonly screen: string;
-    readonly name: string;
-    readonly query: string;
-    readonly is_default: bigint;
-    readonly created_by: string;
-    readonly created_at_ms: bigint;
-  };
+  readonly console_views: RowOf<typeof VIEW>;
 }
 
 export async function createViews(db: Kysely<unknown>): Promise<void> {

@@ -4,7 +4,8 @@
 import type { Kysely } from "kysely";
 import type { Migration } from "kysely/migration";
 import { VERSION } from "../../core/version.ts";
-import { fromInteger, type Schema, toInteger } from "../schema.ts";
+import { fromInteger, toInteger } from "../columns.ts";
+import type { Schema } from "../schema.ts";
 import { StoreError } from "../store.ts";
 import { beginWriting } from "./write-transaction.ts";
 

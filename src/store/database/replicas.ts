@@ -2,7 +2,7 @@
 // call store (calls.ts), whose connections are separate from the main thread: a write that waits for a disk or a
 // network delays no call.
 import type { Kysely } from "kysely";
-import { fromInteger, toInteger } from "../schema.ts";
+import { fromInteger, toInteger } from "../columns.ts";
 
 export interface Replica {
   /** Identifies one run of a process. */

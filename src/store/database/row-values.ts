@@ -23,8 +23,8 @@ import {
   fromTexts,
   toInteger,
   toIntegerOrNull,
-  type Schema,
-} from "../schema.ts";
+} from "../columns.ts";
+import type { Schema } from "../schema.ts";
 
 type Row<Table extends keyof Schema> = Selectable<Schema[Table]>;
 

@@ -1,46 +1,22 @@
 // Converts events and deliveries between rows and values, the same for every database, and lists them.
 import type { Kysely, Selectable } from "kysely";
-import type { EventType, GatewayEvent } from "../../core/record/event.ts";
-import type { JsonObject } from "../../core/json.ts";
-import type { EventSchema } from "./event-schema.ts";
+import type { GatewayEvent } from "../../core/record/event.ts";
+import { EVENT, type EventSchema } from "./event-schema.ts";
 import { type Delivery, type DeliveryAttempt, type DeliveryFilter, DELIVERY_STATES, type Recipient } from "./events.ts";
 import { type ListKey, pageOf, during, having, onPage } from "../database/pages.ts";
 import type { Page, PageRequest } from "../reader.ts";
-import { fromInteger, fromIntegerOrNull, toInteger } from "../schema.ts";
+import { fromInteger, fromIntegerOrNull, keptIn, rowOf, type RowOf, toInteger } from "../columns.ts";
 
 type Db = Kysely<EventSchema>;
 type EventRow = Selectable<EventSchema["event"]>;
 type DeliveryRow = Selectable<EventSchema["webhook_delivery"]>;
 
-export function eventOf({
-  id,
-  type,
-  at_ms: atMs,
-  tenant_id: tenantId,
-  project_id: projectId,
-  data,
-}: Pick<EventRow, "id" | "type" | "at_ms" | "tenant_id" | "project_id" | "data">): GatewayEvent {
-  return {
-    id,
-    type: type as EventType,
-    atMs: fromInteger(atMs),
-    tenantId,
-    projectId,
-    data: JSON.parse(data) as JsonObject,
-  };
-}
+export const eventOf = (row: RowOf<typeof EVENT>): GatewayEvent => keptIn(EVENT, row);
 
-export function eventColumns({ id, type, atMs, tenantId, projectId, data }: GatewayEvent, isSpread: boolean): EventRow {
-  return {
-    id,
-    type,
-    at_ms: toInteger(atMs),
-    tenant_id: tenantId,
-    project_id: projectId,
-    data: JSON.stringify(data),
-    spread: isSpread ? 1n : 0n,
-  };
-}
+export const eventColumns = (event: GatewayEvent, isSpread: boolean): EventRow => ({
+  ...rowOf(EVENT, event),
+  spread: isSpread ? 1n : 0n,
+});
 
 export function deliveryColumns(
   eventId: string,

@@ -1,17 +1,23 @@
 // The tables of events and of their deliveries to webhooks as Kysely sees them, and their migration. Written for SQLite
 // and PostgreSQL alike.
 import type { Kysely } from "kysely";
+import type { JsonObject } from "../../core/json.ts";
+import type { EventType } from "../../core/record/event.ts";
+import { integer, json, type RowOf, text, textOrNull, word } from "../columns.ts";
+
+/** What the table keeps of GatewayEvent. */
+export const EVENT = {
+  /** Derived from what happened where several processes may see it, so that the second process writes nothing. */
+  id: text,
+  type: word<EventType>(),
+  at_ms: integer,
+  tenant_id: textOrNull,
+  project_id: textOrNull,
+  data: json<JsonObject>(),
+};
 
 export interface EventSchema {
-  readonly event: {
-    /** Derived from what happened where several processes may see it, so that the second process writes nothing. */
-    readonly id: string;
-    readonly type: string;
-    readonly at_ms: bigint;
-    readonly tenant_id: string | null;
-    readonly project_id: string | null;
-    /** JSON. */
-    readonly data: string;
+  readonly event: RowOf<typeof EVENT> & {
     /** 1 when each webhook that subscribes to the event has its delivery. */
     readonly spread: bigint;
   };

@@ -7,7 +7,8 @@ import { deliveryColumns, eventColumns, findDelivery } from "./event-rows.ts";
 import type { Recipient } from "./events.ts";
 import { requireFound, type Work } from "../kysely-work.ts";
 import type { Actor, Change } from "../records.ts";
-import { toInteger, type Schema } from "../schema.ts";
+import { toInteger } from "../columns.ts";
+import type { Schema } from "../schema.ts";
 import type { Writer } from "../writer.ts";
 
 function typeOf({ action, before, after }: Change): "token.created" | "token.rotated" | "token.revoked" | null {

@@ -15,7 +15,7 @@ import {
   MOST_WAITING,
   type AddressedEvent,
 } from "./events.ts";
-import { fromInteger, fromIntegerOrNull, toInteger } from "../schema.ts";
+import { fromInteger, fromIntegerOrNull, toInteger } from "../columns.ts";
 import { beginWriting } from "../database/write-transaction.ts";
 
 type Db = Kysely<EventSchema>;

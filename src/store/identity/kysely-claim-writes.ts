@@ -1,9 +1,9 @@
 // Writes of claim links, within a change of the store.
 import type { JsonObject } from "../../core/json.ts";
 import type { StoredClaim } from "./claims.ts";
-import { claimOf, claimRow } from "./kysely-claims.ts";
+import { CLAIM } from "./claim-schema.ts";
 import { requireTexts, type Work } from "../kysely-work.ts";
-import { toInteger } from "../schema.ts";
+import { keptIn, rowOf, toInteger } from "../columns.ts";
 import type { Writer } from "../writer.ts";
 
 /** Each adds a row to the audit log. */
@@ -28,12 +28,12 @@ export function claimWrites(work: Work): Pick<Writer, "createClaim" | "findClaim
   return {
     async createClaim(claim) {
       requireTexts(JSON.stringify(claim.request));
-      await tx.insertInto("token_claims").values(claimRow(claim)).execute();
+      await tx.insertInto("token_claims").values(rowOf(CLAIM, claim)).execute();
       noted("create", claim, { after: claim.request });
     },
     async findClaim(codeHash) {
       const row = await tx.selectFrom("token_claims").selectAll().where("code_hash", "=", codeHash).executeTakeFirst();
-      return row === undefined ? null : claimOf(row);
+      return row === undefined ? null : keptIn(CLAIM, row);
     },
     async redeemedClaim(claim, tokenId) {
       await tx
@@ -59,7 +59,7 @@ export function claimWrites(work: Work): Pick<Writer, "createClaim" | "findClaim
         .returningAll()
         .executeTakeFirst();
       if (row === undefined) return false;
-      const claim = claimOf(row);
+      const claim = keptIn(CLAIM, row);
       noted("revoke", claim, { before: claim.request, after: { ...claim.request, revoked: true } });
       return true;
     },

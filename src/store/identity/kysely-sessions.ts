@@ -2,8 +2,8 @@
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { type ListKey, pageOf, onPage } from "../database/pages.ts";
 import type { Page, PageRequest } from "../reader.ts";
-import { fromInteger, fromTexts, toInteger } from "../schema.ts";
-import type { SessionSchema } from "./session-schema.ts";
+import { keptIn, rowOf, toInteger } from "../columns.ts";
+import { CODE, SESSION, type SessionSchema } from "./session-schema.ts";
 import { LOGIN_WAYS, type SessionFilter, type SessionTable, type StoredSession } from "./sessions.ts";
 
 type Db = Kysely<SessionSchema>;
@@ -26,7 +26,7 @@ export function sessionTable<Schema extends SessionSchema>(wider: Kysely<Schema>
   return {
     async openSession(session) {
       await removeEnded(db, session.startedAtMs);
-      await db.insertInto("console_sessions").values(rowOf(session)).execute();
+      await db.insertInto("console_sessions").values(rowOf(SESSION, session)).execute();
     },
     async findSession(secretHash) {
       const row = await db
@@ -45,17 +45,8 @@ export function sessionTable<Schema extends SessionSchema>(wider: Kysely<Schema>
     },
     endSession: async (id) =>
       (await db.deleteFrom("console_sessions").where("id", "=", id).executeTakeFirst()).numDeletedRows > 0n,
-    async keepCode({ codeHash, tenantId, userId, permissions, expiresAtMs }) {
-      await db
-        .insertInto("console_codes")
-        .values({
-          code_hash: codeHash,
-          tenant_id: tenantId,
-          user_id: userId,
-          permissions: JSON.stringify(permissions),
-          expires_at_ms: toInteger(expiresAtMs),
-        })
-        .execute();
+    async keepCode(code) {
+      await db.insertInto("console_codes").values(rowOf(CODE, code)).execute();
     },
     async takeCode(codeHash, nowMs) {
       await db.deleteFrom("console_codes").where("expires_at_ms", "<=", toInteger(nowMs)).execute();
@@ -64,15 +55,7 @@ export function sessionTable<Schema extends SessionSchema>(wider: Kysely<Schema>
         .where("code_hash", "=", codeHash)
         .returningAll()
         .executeTakeFirst();
-      return row === undefined
-        ? null
-        : {
-            codeHash,
-            tenantId: row.tenant_id,
-            userId: row.user_id,
-            permissions: fromTexts(row.permissions),
-            expiresAtMs: fromInteger(row.expires_at_ms),
-          };
+      return row === undefined ? null : keptIn(CODE, row);
     },
     async loginFailures(keys, sinceMs) {
       const rows = await db
@@ -147,38 +130,7 @@ async function removeEnded(db: Db, nowMs: number): Promise<void> {
   await db.deleteFrom("console_sessions").where("id", "in", ended).execute();
 }
 
-function rowOf(session: StoredSession): SessionSchema["console_sessions"] {
-  return {
-    id: session.id,
-    secret_hash: session.secretHash,
-    way: session.way,
-    tenant_id: session.tenantId,
-    user_id: session.userId,
-    token_id: session.tokenId,
-    identity: session.identity,
-    rights: session.rights,
-    address: session.address,
-    browser: session.browser,
-    started_at_ms: toInteger(session.startedAtMs),
-    seen_at_ms: toInteger(session.seenAtMs),
-    ends_at_ms: toInteger(session.endsAtMs),
-  };
-}
-
 function sessionOf(row: SessionSchema["console_sessions"]): StoredSession {
-  return {
-    id: row.id,
-    secretHash: row.secret_hash,
-    way: LOGIN_WAYS.find((way) => way === row.way) ?? "token",
-    tenantId: row.tenant_id,
-    userId: row.user_id,
-    tokenId: row.token_id,
-    identity: row.identity,
-    rights: row.rights,
-    address: row.address,
-    browser: row.browser,
-    startedAtMs: fromInteger(row.started_at_ms),
-    seenAtMs: fromInteger(row.seen_at_ms),
-    endsAtMs: fromInteger(row.ends_at_ms),
-  };
+  const session = keptIn(SESSION, row);
+  return { ...session, way: LOGIN_WAYS.find((way) => way === session.way) ?? "token" };
 }

@@ -11,7 +11,7 @@ import {
 } from "../kysely-work.ts";
 import type { Kept, StoredToken } from "../records.ts";
 import { auditedToken, changeableTokenColumns } from "../database/row-values.ts";
-import { toHex, toInteger, toIntegerOrNull } from "../schema.ts";
+import { toHex, toInteger, toIntegerOrNull } from "../columns.ts";
 import type { Writer } from "../writer.ts";
 
 function recordToken(

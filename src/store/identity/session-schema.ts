@@ -1,29 +1,36 @@
 // The tables of sessions, login codes and failed logins, and what makes them.
 import type { Kysely } from "kysely";
+import { integer, type RowOf, text, textOrNull, texts } from "../columns.ts";
+
+/** What the table keeps of StoredSession. */
+export const SESSION = {
+  id: text,
+  secret_hash: text,
+  way: text,
+  tenant_id: text,
+  user_id: textOrNull,
+  token_id: textOrNull,
+  identity: text,
+  rights: text,
+  address: textOrNull,
+  browser: textOrNull,
+  started_at_ms: integer,
+  seen_at_ms: integer,
+  ends_at_ms: integer,
+};
+
+/** What the table keeps of LoginCode. */
+export const CODE = {
+  code_hash: text,
+  tenant_id: text,
+  user_id: text,
+  permissions: texts,
+  expires_at_ms: integer,
+};
 
 export interface SessionSchema {
-  readonly console_sessions: {
-    readonly id: string;
-    readonly secret_hash: string;
-    readonly way: string;
-    readonly tenant_id: string;
-    readonly user_id: string | null;
-    readonly token_id: string | null;
-    readonly identity: string;
-    readonly rights: string;
-    readonly address: string | null;
-    readonly browser: string | null;
-    readonly started_at_ms: bigint;
-    readonly seen_at_ms: bigint;
-    readonly ends_at_ms: bigint;
-  };
-  readonly console_codes: {
-    readonly code_hash: string;
-    readonly tenant_id: string;
-    readonly user_id: string;
-    readonly permissions: string;
-    readonly expires_at_ms: bigint;
-  };
+  readonly console_sessions: RowOf<typeof SESSION>;
+  readonly console_codes: RowOf<typeof CODE>;
   readonly login_failures: {
     readonly failure_key: string;
     readonly failures: bigint;

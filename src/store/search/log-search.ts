@@ -20,7 +20,7 @@ import {
 } from "./log-conditions.ts";
 import { cursorAt, inOrderOf, keyBefore, type KeyPart, type ListKey, pageOf, rowLimit } from "../database/pages.ts";
 import type { PageRequest } from "../reader.ts";
-import { toInteger } from "../schema.ts";
+import { toInteger } from "../columns.ts";
 
 type Db = Kysely<CallSchema>;
 
