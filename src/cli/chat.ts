@@ -11,7 +11,6 @@ export interface ChatFlags extends GatewayFlags, InputFlags {
   readonly model?: string;
   readonly project?: string;
   readonly explain?: true;
-  readonly json?: true;
 }
 
 const BASE = "/api/v1";

@@ -2,7 +2,7 @@
 // documents, simulations, versions, and what belongs to one kind of object.
 import { type Command, InvalidArgumentError } from "commander";
 import { readEnvironment } from "../config/environment.ts";
-import { gatewayOptions } from "./admin/commands.ts";
+import { gatewayOptions, placedOptions } from "./admin/commands.ts";
 import { commandOf, positiveNumber, type SetCode } from "./command-options.ts";
 
 export function addChat(program: Command): void {
@@ -35,9 +35,7 @@ export function addTokenUpdate(tokens: Command): void {
 export function addHistoryCommands(program: Command): void {
   const history = commandOf(program, "history");
   const placed = (name: string, description: string): Command =>
-    gatewayOptions(history.command(name).description(description))
-      .option("--tenant <id>", "tenant (default: default)")
-      .option("--project <id>", "project, instead of the tenant");
+    placedOptions(history.command(name).description(description));
   placed("diff", "show what differs between two versions of the configuration; 0 is the state before the first")
     .requiredOption("--from <version>", "number of the one version", versionNumber)
     .requiredOption("--to <version>", "number of the other version", versionNumber)
@@ -85,7 +83,7 @@ export function addTop(program: Command, setCode: SetCode): void {
 }
 
 export function addLogs(program: Command): void {
-  gatewayOptions(
+  placedOptions(
     program
       .command("logs")
       .description(
@@ -93,8 +91,6 @@ export function addLogs(program: Command): void {
       ),
   )
     .argument("[trace-id]")
-    .option("--tenant <id>", "tenant (default: default)")
-    .option("--project <id>", "project, instead of the tenant")
     .option("--all", "all tenants, for operators")
     .option(
       "--filter <field=value...>",
@@ -116,10 +112,7 @@ export function addToolCommands(program: Command, setCode: SetCode): void {
   const tools = program
     .command("tools")
     .description("list and try out the tools of registered tool servers through the gateway");
-  const atServer = (command: Command) =>
-    gatewayOptions(command.argument("<server>"))
-      .option("--tenant <id>", "tenant (default: default)")
-      .option("--project <id>", "project, instead of the tenant");
+  const atServer = (command: Command) => placedOptions(command.argument("<server>"));
   atServer(tools.command("list").description("list the usable tools of a tool server")).action(
     async (server, options) => (await import("./admin/tools.ts")).list(server, options, readEnvironment()),
   );
@@ -149,14 +142,12 @@ export function addCacheCommands(program: Command): void {
 /** Added to the commands of the admin API for routes. */
 export function addRouteCommands(program: Command): void {
   const routes = commandOf(program, "route");
-  gatewayOptions(
+  placedOptions(
     routes
       .command("simulate")
       .description("show where the last calls of a route would go, with the route as it is and with a change")
       .argument("<name>"),
   )
-    .option("--tenant <id>", "tenant (default: default)")
-    .option("--project <id>", "project, instead of the tenant")
     .option("-f, --file <file>", "the route as it would become, as YAML or JSON; - is standard input")
     .option("--set <field=value...>", 'single fields of it, such as targets=["sandbox:echo"]')
     .option(
@@ -165,14 +156,12 @@ export function addRouteCommands(program: Command): void {
     )
     .option("--calls <n>", "how many calls, the newest (default: 1000)", positiveNumber)
     .action(async (name, options) => (await import("./admin/routes.ts")).simulate(name, options, readEnvironment()));
-  gatewayOptions(
+  placedOptions(
     routes
       .command("compare")
       .description("compare the calls of a route with the copies that its mirror got of them")
       .argument("<name>"),
   )
-    .option("--tenant <id>", "tenant (default: default)")
-    .option("--project <id>", "project, instead of the tenant")
     .option("--from <time>", "only calls from this time or day on")
     .option("--to <time>", "only calls before this time or day")
     .action(async (name, options) => (await import("./admin/routes.ts")).compare(name, options, readEnvironment()));
@@ -181,14 +170,12 @@ export function addRouteCommands(program: Command): void {
 /** Added to the commands of the admin API for policies. */
 export function addPolicySimulate(program: Command): void {
   const policies = commandOf(program, "policy");
-  gatewayOptions(
+  placedOptions(
     policies
       .command("simulate")
       .description("show which of the last calls a policy would deny, as it is and with a change")
       .argument("<name>"),
   )
-    .option("--tenant <id>", "tenant (default: default)")
-    .option("--project <id>", "project, instead of the tenant")
     .option("-f, --file <file>", "the policy as it would become, as YAML or JSON; - is standard input")
     .option("--set <field=value...>", "single fields of it, such as rule=request.stream")
     .option("--calls <n>", "how many calls, the newest (default: 1000)", positiveNumber)
@@ -203,9 +190,7 @@ export function addVersionCommands(program: Command): void {
 
 function addVersions(parent: Command, word: string, noun: "routes" | "policies"): void {
   const placed = (name: string, description: string): Command =>
-    gatewayOptions(parent.command(name).description(description).argument("<name>"))
-      .option("--tenant <id>", "tenant (default: default)")
-      .option("--project <id>", "project, instead of the tenant");
+    placedOptions(parent.command(name).description(description).argument("<name>"));
   placed("versions", `list the versions of a ${word}, with their notes and calls`).action(async (name, options) =>
     (await import("./admin/routes.ts")).versions(noun, name, options, readEnvironment()),
   );
@@ -285,13 +270,11 @@ export function addWebhookCommands(program: Command, setCode: SetCode): void {
 /** Added to the command that lists the usage. */
 export function addUsageExport(program: Command): void {
   const usage = commandOf(program, "usage");
-  gatewayOptions(
+  placedOptions(
     usage
       .command("export")
       .description("write cost and usage by day, project, model and route as CSV, in the columns of FOCUS for finance"),
   )
-    .option("--tenant <id>", "tenant (default: default)")
-    .option("--project <id>", "project, instead of the tenant")
     .option("--all", "all tenants; for operators")
     .option("-o, --out <file>", "file to write (default: standard output)")
     .option("--from <time>", "only calls from this time or day on")

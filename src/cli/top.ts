@@ -16,7 +16,6 @@ export interface TopFlags extends GatewayFlags {
   /** Seconds. */
   readonly interval?: number;
   readonly once?: true;
-  readonly json?: true;
 }
 
 const READ_MS = 5000;

@@ -11,11 +11,9 @@ import { printError, printJson, printLine, printTable } from "../output.ts";
 import { type GatewayFlags, openAdminClient } from "./client.ts";
 import { writeExport } from "./export-file.ts";
 import { cell } from "./nouns.ts";
-import { placePath, type PlaceFlags } from "./run.ts";
+import { asked, placePath, type PlaceFlags } from "./run.ts";
 
-interface AuditFlags extends GatewayFlags, Pick<PlaceFlags, "tenant"> {
-  readonly json?: true;
-}
+type AuditFlags = GatewayFlags & Pick<PlaceFlags, "tenant">;
 
 /** A check reads the whole chain. */
 const TIMEOUT_MS = 600_000;
@@ -118,16 +116,15 @@ export async function asOf(
   flags: AuditFlags & { readonly project?: string; readonly model?: string; readonly route?: string },
   environment: Environment,
 ): Promise<void> {
-  const { project, model, route, json } = flags;
-  const answer = await openAdminClient(flags, environment).send(
-    "GET",
-    `${placePath({ place: "tenant" }, flags)}/audit/as_of`,
-    { query: { at, project_id: project, model, route }, timeoutMs: TIMEOUT_MS },
-  );
-  if (json === true) return printJson(answer);
-  const { users, tokens } = answer as JsonObject;
+  const { project, model, route } = flags;
+  const answer = await asked(flags, environment, "GET", `${auditPath(false, flags)}/as_of`, {
+    query: { at, project_id: project, model, route },
+    timeoutMs: TIMEOUT_MS,
+  });
+  if (answer === null) return;
+  const { users, tokens } = answer;
   printLine(
-    `As of ${cell(answer as JsonObject, "at")}, with version ${cell(answer as JsonObject, "configuration_version")} of the configuration.\n`,
+    `As of ${cell(answer, "at")}, with version ${cell(answer, "configuration_version")} of the configuration.\n`,
   );
   printTable(
     ["USER", "NAME", "OPERATOR", "ROLES"],

@@ -1,26 +1,19 @@
 // `dragoman cache purge`: removes answers from the response cache of the running gateway.
 import { counted } from "../../core/text/counted.ts";
 import type { Environment } from "../../config/environment.ts";
-import { isObject } from "../../core/json.ts";
-import { printJson, printLine } from "../output.ts";
-import { type GatewayFlags, openAdminClient } from "./client.ts";
-import { placePath, type PlaceFlags } from "./run.ts";
+import { printLine } from "../output.ts";
+import type { GatewayFlags } from "./client.ts";
+import { asked, placePath, type PlaceFlags } from "./run.ts";
 
 type PurgeFlags = GatewayFlags &
   Pick<PlaceFlags, "tenant"> & {
     readonly route?: string;
     readonly key?: string;
-    readonly json?: true;
   };
 
 export async function purge({ route, key, ...flags }: PurgeFlags, environment: Environment): Promise<void> {
   const body = { ...(route !== undefined && { route }), ...(key !== undefined && { key }) };
-  const answer = await openAdminClient(flags, environment).send(
-    "POST",
-    `${placePath({ place: "tenant" }, flags)}/cache/purge`,
-    { body },
-  );
-  if (flags.json === true) return printJson(answer);
-  const removed = isObject(answer) ? answer["removed"] : 0;
-  printLine(`${counted(Number(removed), "answer was", "answers were")} removed.`);
+  const path = `${placePath({ place: "tenant" }, flags)}/cache/purge`;
+  const answer = await asked(flags, environment, "POST", path, { body });
+  if (answer !== null) printLine(`${counted(Number(answer["removed"] ?? 0), "answer was", "answers were")} removed.`);
 }

@@ -7,9 +7,11 @@ import { CLI_AGENT, VERSION } from "../../core/version.ts";
 import { parseBoundedJson } from "../../wire/json/json.ts";
 import { gatewayUrl } from "../gateway-url.ts";
 
+/** Of every command that asks a gateway. */
 export interface GatewayFlags {
   readonly url?: string;
   readonly token?: string;
+  readonly json?: true;
 }
 
 export interface AdminRequest {

@@ -29,6 +29,13 @@ export function gatewayOptions(command: Command): Command {
     .addOption(new Option("--json", "print JSON"));
 }
 
+/** The same for a command on what a tenant or one of its projects has. */
+export function placedOptions(command: Command): Command {
+  return gatewayOptions(command)
+    .option("--tenant <id>", "tenant (default: default)")
+    .option("--project <id>", "project, instead of the tenant");
+}
+
 function addVerb(parent: Command, noun: Noun, verb: Verb): void {
   const command = gatewayOptions(
     parent

@@ -7,8 +7,8 @@ import { isObject, isRawNumber, type JsonObject } from "../../core/json.ts";
 import { messageOf } from "../../core/thrown.ts";
 import { type AdminClient, type GatewayFlags, openAdminClient, RefusedRequest } from "./client.ts";
 import { CALL_COLUMNS, cell } from "./nouns.ts";
-import { type PlaceFlags, placePath } from "./run.ts";
-import { printError, printJson, printLine, printTable } from "../output.ts";
+import { type PlaceFlags, placePath, printThings } from "./run.ts";
+import { printError, printJson, printLine } from "../output.ts";
 
 export interface LogFlags extends GatewayFlags, PlaceFlags {
   readonly all?: true;
@@ -17,7 +17,6 @@ export interface LogFlags extends GatewayFlags, PlaceFlags {
   readonly most?: number;
   readonly oldest?: true;
   readonly follow?: true;
-  readonly json?: true;
   readonly content?: true;
   readonly purgeContent?: true;
   readonly dryRun?: true;
@@ -48,7 +47,7 @@ export async function logs(traceId: string | undefined, flags: LogFlags, environ
     flags.most ?? MOST,
   );
   if (flags.json === true) return printJson(calls);
-  printTable(Object.keys(CALL_COLUMNS), calls.map(rowOf));
+  printThings(CALL_COLUMNS, calls);
 }
 
 async function printOne(client: AdminClient, path: string, flags: LogFlags): Promise<void> {

@@ -2,26 +2,24 @@
 import { counted } from "../../core/text/counted.ts";
 import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { printJson, printLine, printTable } from "../output.ts";
-import { type GatewayFlags, openAdminClient } from "./client.ts";
+import { printLine } from "../output.ts";
+import type { GatewayFlags } from "./client.ts";
 import { type InputFlags, readInput } from "./input.ts";
 import { cell } from "./nouns.ts";
-import { placePath, type PlaceFlags } from "./run.ts";
+import { asked, placePath, type PlaceFlags, printThings } from "./run.ts";
 
 export interface SimulatePolicyFlags extends GatewayFlags, PlaceFlags, InputFlags {
   readonly calls?: number;
-  readonly json?: true;
 }
 
 export async function simulate(name: string, flags: SimulatePolicyFlags, environment: Environment): Promise<void> {
   const { name: _name, ...policy } = await readInput(flags);
   const isChanged = flags.file !== undefined || flags.set !== undefined;
-  const answer = (await openAdminClient(flags, environment).send(
-    "POST",
-    `${placePath({ place: "either" }, flags)}/policies/${encodeURIComponent(name)}/simulate`,
-    { body: { ...(isChanged && { policy }), ...(flags.calls !== undefined && { calls: flags.calls }) } },
-  )) as JsonObject;
-  if (flags.json === true) return printJson(answer);
+  const path = `${placePath({ place: "either" }, flags)}/policies/${encodeURIComponent(name)}/simulate`;
+  const answer = await asked(flags, environment, "POST", path, {
+    body: { ...(isChanged && { policy }), ...(flags.calls !== undefined && { calls: flags.calls }) },
+  });
+  if (answer === null) return;
   printLine(`${counted(cell(answer, "calls"), "call")} from ${cell(answer, "from")} to ${cell(answer, "to")}`);
   for (const title of ["now", "proposed"]) printVerdicts(title, answer[title]);
   if (!isObject(answer["newly_denied"])) return;
@@ -29,12 +27,15 @@ export async function simulate(name: string, flags: SimulatePolicyFlags, environ
     `newly denied: ${cell(answer, "newly_denied.calls")}, newly allowed: ${cell(answer, "newly_allowed.calls")}`,
   );
   const who = answer["who"] as readonly JsonObject[];
-  if (who.length === 0) return;
-  printTable(
-    ["PROJECT", "TOKEN", "NEWLY DENIED", "NEWLY ALLOWED"],
-    who.map((row) => ["project_id", "token_id", "newly_denied", "newly_allowed"].map((field) => cell(row, field))),
-  );
+  if (who.length > 0) printThings(WHO, who);
 }
+
+const WHO = {
+  PROJECT: "project_id",
+  TOKEN: "token_id",
+  "NEWLY DENIED": "newly_denied",
+  "NEWLY ALLOWED": "newly_allowed",
+};
 
 function printVerdicts(title: string, verdicts: Json | undefined): void {
   if (!isObject(verdicts)) return;

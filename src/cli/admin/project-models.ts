@@ -2,12 +2,11 @@
 import type { Environment } from "../../config/environment.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { type GatewayFlags, openAdminClient } from "./client.ts";
-import { cell } from "./nouns.ts";
-import { printJson, printTable } from "../output.ts";
+import { printThings } from "./run.ts";
+import { printJson } from "../output.ts";
 
 interface ProjectModelsFlags extends GatewayFlags {
   readonly project: string;
-  readonly json?: true;
 }
 
 /** Its headings, which say what the prices are for. */
@@ -25,8 +24,5 @@ export async function projectModels(flags: ProjectModelsFlags, environment: Envi
   });
   const models = (isObject(answer) && Array.isArray(answer["data"]) ? answer["data"] : []) as readonly JsonObject[];
   if (flags.json === true) return printJson(models);
-  printTable(
-    Object.keys(COLUMNS),
-    models.map((model) => Object.values(COLUMNS).map((field) => cell(model, field))),
-  );
+  printThings(COLUMNS, models);
 }

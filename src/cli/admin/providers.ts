@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from "../../core/json.ts";
 import { printError, printJson, printLine } from "../output.ts";
 import { type GatewayFlags, openAdminClient } from "./client.ts";
 import { cell } from "./nouns.ts";
-import { placePath, type PlaceFlags } from "./run.ts";
+import { asked, placePath, type PlaceFlags } from "./run.ts";
 
 /** A provider may take as long as the gateway lets a call take. */
 const TIMEOUT_MS = 620_000;
@@ -13,13 +13,11 @@ const MINUTES: Readonly<Record<string, number>> = { m: 1, h: 60, d: 24 * 60 };
 interface TestFlags extends GatewayFlags {
   readonly project?: string;
   readonly operation?: string;
-  readonly json?: true;
 }
 
 interface DrainFlags extends GatewayFlags, Pick<PlaceFlags, "tenant"> {
   readonly for: string;
   readonly note?: string;
-  readonly json?: true;
 }
 
 /** Returns 1 when the provider does not answer. */
@@ -50,15 +48,14 @@ export async function test(target: string, flags: TestFlags, environment: Enviro
 
 export async function drain(target: string, flags: DrainFlags, environment: Environment): Promise<void> {
   const { provider, model } = partsOf(target);
-  const answer = await openAdminClient(flags, environment).send("POST", drainPath(provider, flags), {
+  const answer = await asked(flags, environment, "POST", drainPath(provider, flags), {
     body: {
       minutes: minutesOf(flags.for),
       ...(model !== null && { model }),
       ...(flags.note !== undefined && { note: flags.note }),
     },
   });
-  if (flags.json === true) return printJson(answer);
-  printLine(`${target} gets no calls until ${isObject(answer) ? cell(answer, "until") : ""}.`);
+  if (answer !== null) printLine(`${target} gets no calls until ${cell(answer, "until")}.`);
 }
 
 export async function undrain(target: string, flags: Omit<DrainFlags, "for">, environment: Environment): Promise<void> {

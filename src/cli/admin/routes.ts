@@ -9,45 +9,36 @@ import { printError, printJson, printLine, printTable } from "../output.ts";
 import { type AdminClient, type GatewayFlags, openAdminClient, RefusedRequest } from "./client.ts";
 import { type InputFlags, readInput } from "./input.ts";
 import { cell, NO_PRICE } from "./nouns.ts";
-import { placePath, type PlaceFlags } from "./run.ts";
+import { asked, placePath, type PlaceFlags } from "./run.ts";
 
 export interface SimulateRouteFlags extends GatewayFlags, PlaceFlags, InputFlags {
   readonly fault?: readonly string[];
   readonly calls?: number;
-  readonly json?: true;
 }
 
 export async function simulate(name: string, flags: SimulateRouteFlags, environment: Environment): Promise<void> {
-  const client = openAdminClient(flags, environment);
   const { name: _name, ...route } = await readInput(flags);
   const isChanged = flags.file !== undefined || flags.set !== undefined;
-  const answer = await client.send(
-    "POST",
-    `${placePath({ place: "either" }, flags)}/routes/${encodeURIComponent(name)}/simulate`,
-    {
-      body: {
-        ...(isChanged && { route }),
-        faults: (flags.fault ?? []).map(faultOf),
-        ...(flags.calls !== undefined && { calls: flags.calls }),
-      },
+  const answer = await asked(flags, environment, "POST", `${pathOf("routes", name, flags)}/simulate`, {
+    body: {
+      ...(isChanged && { route }),
+      faults: (flags.fault ?? []).map(faultOf),
+      ...(flags.calls !== undefined && { calls: flags.calls }),
     },
-  );
-  if (flags.json === true) return printJson(answer);
-  print(answer as JsonObject);
+  });
+  if (answer !== null) print(answer);
 }
 
 export interface CompareRouteFlags extends GatewayFlags, PlaceFlags {
   readonly from?: string;
   readonly to?: string;
-  readonly json?: true;
 }
 
 export async function compare(name: string, flags: CompareRouteFlags, environment: Environment): Promise<void> {
-  const path = `${placePath({ place: "either" }, flags)}/routes/${encodeURIComponent(name)}/compare`;
-  const answer = (await openAdminClient(flags, environment).send("GET", path, {
+  const answer = await asked(flags, environment, "GET", `${pathOf("routes", name, flags)}/compare`, {
     query: { from: flags.from, to: flags.to },
-  })) as JsonObject;
-  if (flags.json === true) return printJson(answer);
+  });
+  if (answer === null) return;
   const { pairs, from, to } = answer;
   if (pairs === 0) return printLine("No call of this route has been copied to a mirror.");
   printLine(`${counted(text(pairs), "call")} from ${text(from)} to ${text(to)}, each with its copy`);
@@ -94,7 +85,6 @@ export interface VersionFlags extends GatewayFlags, PlaceFlags {
   readonly to?: number;
   readonly note?: string;
   readonly dryRun?: true;
-  readonly json?: true;
 }
 /** As written in paths. */
 export type VersionedNoun = "routes" | "policies";
@@ -109,11 +99,8 @@ export async function versions(
   flags: VersionFlags,
   environment: Environment,
 ): Promise<void> {
-  const answer = (await openAdminClient(flags, environment).send(
-    "GET",
-    `${pathOf(noun, name, flags)}/versions`,
-  )) as JsonObject;
-  if (flags.json === true) return printJson(answer);
+  const answer = await asked(flags, environment, "GET", `${pathOf(noun, name, flags)}/versions`);
+  if (answer === null) return;
   if (answer["origin"] === "file")
     return printLine(`${name} stands in the configuration file, of which the gateway keeps no versions.`);
   printTable(
@@ -139,11 +126,11 @@ export async function rollback(
   flags: VersionFlags,
   environment: Environment,
 ): Promise<void> {
-  const answer = await openAdminClient(flags, environment).send("POST", `${pathOf(noun, name, flags)}/rollback`, {
+  const answer = await asked(flags, environment, "POST", `${pathOf(noun, name, flags)}/rollback`, {
     query: { note: flags.note, dry_run: flags.dryRun === true ? "true" : undefined },
     body: { to: flags.to ?? 0 },
   });
-  if (flags.json === true) return printJson(answer);
+  if (answer === null) return;
   const word = noun === "routes" ? "route" : "policy";
   printLine(
     flags.dryRun === true
@@ -155,7 +142,7 @@ export async function rollback(
 export async function draft(
   noun: VersionedNoun,
   name: string,
-  flags: GatewayFlags & PlaceFlags & { readonly file?: string; readonly discard?: true; readonly json?: true },
+  flags: GatewayFlags & PlaceFlags & { readonly file?: string; readonly discard?: true },
   environment: Environment,
 ): Promise<void> {
   const client = openAdminClient(flags, environment);

@@ -14,7 +14,6 @@ export interface PlaceFlags {
   readonly project?: string;
 }
 export interface NounFlags extends GatewayFlags, PlaceFlags, InputFlags {
-  readonly json?: true;
   readonly dryRun?: true;
   readonly most?: number;
   readonly all?: true;
@@ -26,6 +25,28 @@ export interface NounFlags extends GatewayFlags, PlaceFlags, InputFlags {
   readonly yes?: true;
   readonly note?: string;
   readonly overrideTests?: string;
+}
+
+/** What a command asks of the gateway: the method, the path and what is sent. */
+type Asked = Parameters<AdminClient["send"]>;
+
+/** Returns `null` when the answer has been printed already, as JSON. Throws what the client throws. */
+export async function asked(
+  flags: GatewayFlags,
+  environment: Environment,
+  ...request: Asked
+): Promise<JsonObject | null> {
+  const answer = await openAdminClient(flags, environment).send(...request);
+  if (flags.json === true) printJson(answer);
+  return flags.json === true ? null : isObject(answer) ? answer : {};
+}
+
+/** Prints a row for each thing, with the fields of the columns. */
+export function printThings(columns: Readonly<Record<string, string>>, things: readonly JsonObject[]): void {
+  printTable(
+    Object.keys(columns),
+    things.map((thing) => Object.values(columns).map((field) => cell(thing, field))),
+  );
 }
 
 export async function runVerb(
@@ -129,10 +150,7 @@ async function printList(client: AdminClient, noun: Noun, flags: NounFlags): Pro
   const things = await client.list(path, query, flags.most, noun.isWhole === true);
   if (flags.csv === true) return printCsv(things);
   if (flags.json === true) return printJson(things);
-  printTable(
-    Object.keys(noun.columns),
-    things.map((thing) => Object.values(noun.columns).map((field) => cell(thing, field))),
-  );
+  printThings(noun.columns, things);
 }
 
 /**

@@ -3,12 +3,12 @@
 import { stringify } from "yaml";
 import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { printJson, printLine, printTable } from "../output.ts";
+import { printJson, printLine } from "../output.ts";
 import type { CreateFlags, RotateFlags, StoreFlags } from "../database/token.ts";
 import { type AdminClient, type AdminRequest, type GatewayFlags, openAdminClient, RefusedRequest } from "./client.ts";
 import { type InputFlags, readInput } from "./input.ts";
 import { cell } from "./nouns.ts";
-import { DEFAULT_TENANT } from "./run.ts";
+import { DEFAULT_TENANT, printThings } from "./run.ts";
 
 type TokenFlags = StoreFlags & { readonly tenant?: string; readonly project?: string };
 type ListFlags = TokenFlags & { readonly personal?: true; readonly state?: string; readonly search?: string };
@@ -53,24 +53,22 @@ export async function show(id: string, flags: TokenFlags, environment: Environme
   printLine(stringify(token).trimEnd());
 }
 
+const COLUMNS = {
+  ID: "id",
+  NAME: "name",
+  KIND: "kind",
+  PROJECT: "project_id",
+  USER: "user_id",
+  ROLE: "role",
+  PERMISSIONS: "permissions",
+  STATE: "state",
+  EXPIRES: "expires_at",
+};
+
 export async function list(flags: ListFlags, environment: Environment): Promise<void> {
   const tokens = await listed(clientOf(flags, environment), flags);
   if (flags.json === true) return printJson(tokens);
-  const columns = {
-    ID: "id",
-    NAME: "name",
-    KIND: "kind",
-    PROJECT: "project_id",
-    USER: "user_id",
-    ROLE: "role",
-    PERMISSIONS: "permissions",
-    STATE: "state",
-    EXPIRES: "expires_at",
-  };
-  printTable(
-    Object.keys(columns),
-    tokens.map((token) => Object.values(columns).map((field) => cell(token, field))),
-  );
+  printThings(COLUMNS, tokens);
 }
 
 /**

@@ -8,7 +8,7 @@ import { type InputFlags, readInput } from "./input.ts";
 import { cell } from "./nouns.ts";
 import { placePath, type PlaceFlags } from "./run.ts";
 
-type ToolFlags = GatewayFlags & PlaceFlags & { readonly json?: true };
+type ToolFlags = GatewayFlags & PlaceFlags;
 
 /** The gateway's own time limit for a tool, with a margin for the request itself. */
 const TIMEOUT_MS = 250_000;

@@ -3,13 +3,12 @@
 import { stringify } from "yaml";
 import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { printJson, printLine, printTable } from "../output.ts";
+import { printJson, printLine } from "../output.ts";
 import { type AdminClient, type GatewayFlags, openAdminClient } from "./client.ts";
 import { cell } from "./nouns.ts";
-import { placePath, type PlaceFlags, printShownOnce } from "./run.ts";
+import { asked, placePath, type PlaceFlags, printShownOnce, printThings } from "./run.ts";
 
 export interface WebhookFlags extends GatewayFlags, PlaceFlags {
-  readonly json?: true;
   /** Deliveries of all tenants, and of the webhooks in the file that get the events of all tenants. */
   readonly all?: true;
 }
@@ -52,28 +51,19 @@ export async function deliveries(flags: DeliveriesFlags, environment: Environmen
     flags.most ?? MOST,
   );
   if (flags.json === true) return printJson(found);
-  printTable(
-    Object.keys(COLUMNS),
-    found.map((one) => Object.values(COLUMNS).map((field) => cell(one, field))),
-  );
+  printThings(COLUMNS, found);
 }
 
 export async function delivery(id: string, flags: WebhookFlags, environment: Environment): Promise<void> {
-  const answer = await openAdminClient(flags, environment).send(
-    "GET",
-    `${placeOf(flags)}/webhook_deliveries/${encodeURIComponent(id)}`,
-  );
-  if (flags.json === true) return printJson(answer);
-  printLine(stringify(answer).trimEnd());
+  const path = `${placeOf(flags)}/webhook_deliveries/${encodeURIComponent(id)}`;
+  const answer = await asked(flags, environment, "GET", path);
+  if (answer !== null) printLine(stringify(answer).trimEnd());
 }
 
 export async function redeliver(id: string, flags: WebhookFlags, environment: Environment): Promise<void> {
-  const answer = await openAdminClient(flags, environment).send(
-    "POST",
-    `${placeOf(flags)}/webhook_deliveries/${encodeURIComponent(id)}/redeliver`,
-  );
-  if (flags.json === true) return printJson(answer);
-  printLine(`The delivery ${id} has been queued again.`);
+  const path = `${placeOf(flags)}/webhook_deliveries/${encodeURIComponent(id)}/redeliver`;
+  const answer = await asked(flags, environment, "POST", path);
+  if (answer !== null) printLine(`The delivery ${id} has been queued again.`);
 }
 
 /** Returns the exit code: 1 when the receiver did not accept the event. */
@@ -110,12 +100,9 @@ export async function rotate(
   environment: Environment,
 ): Promise<void> {
   const body = flags.overlapMinutes === undefined ? {} : { overlap_minutes: flags.overlapMinutes };
-  const answer = await openAdminClient(flags, environment).send(
-    "POST",
-    `${placeOf(flags)}/webhooks/${encodeURIComponent(name)}/rotate`,
-    { body },
-  );
-  if (flags.json === true) return printJson(answer);
+  const path = `${placeOf(flags)}/webhooks/${encodeURIComponent(name)}/rotate`;
+  const answer = await asked(flags, environment, "POST", path, { body });
+  if (answer === null) return;
   printLine(
     `The webhook ${name} has a new secret. The old secret signs too until ${wordOf(answer, "previous_secret_until")}.`,
   );

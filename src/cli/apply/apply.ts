@@ -14,7 +14,6 @@ export interface ApplyFlags extends GatewayFlags {
   readonly dryRun?: true;
   readonly prune?: true;
   readonly renewSecrets?: true;
-  readonly json?: true;
 }
 
 /** Returns the exit code: 1 when it stopped before the end. */

@@ -13,7 +13,6 @@ import type { ActualState } from "./plan.ts";
 
 export interface ExportFlags extends GatewayFlags, PlaceFlags {
   readonly output?: string;
-  readonly json?: true;
   readonly all?: true;
 }
 
