@@ -84,6 +84,11 @@ export const json = <Value>() =>
     (value) => JSON.stringify(value),
     (kept) => JSON.parse(kept) as Value,
   );
+/** Drivers return bytes in a form of their own. */
+export const bytes = column<Uint8Array, Uint8Array>(
+  (value) => value,
+  (kept) => new Uint8Array(kept),
+);
 /** A JSON list of strings. */
 export const texts = column<readonly string[], string>((words) => JSON.stringify(words), fromTexts);
 export const role = column<Role, string>((known) => known, fromRole);

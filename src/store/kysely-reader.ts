@@ -18,7 +18,7 @@ import {
 import { listDefaultViews, listViews } from "./configuration/kysely-views.ts";
 import { listClaims } from "./identity/kysely-claims.ts";
 import { listSessions } from "./identity/kysely-sessions.ts";
-import { containing, having, type ListKey, onPage, pageOf } from "./database/pages.ts";
+import { containing, exactly, having, type ListKey, onPage, pageOf } from "./database/pages.ts";
 import type {
   MembershipFilter,
   Page,
@@ -57,9 +57,7 @@ export function kyselyReader(db: Db, { clock, cipher }: ReaderContext): Reader {
         await db
           .selectFrom("users")
           .selectAll()
-          .where("tenant_id", "=", tenantId)
-          .where("issuer", "=", issuer)
-          .where("subject", "=", subject)
+          .where(exactly<Schema["users"]>({ tenant_id: tenantId, issuer, subject }))
           .executeTakeFirst(),
         userOf,
       ),
@@ -68,8 +66,7 @@ export function kyselyReader(db: Db, { clock, cipher }: ReaderContext): Reader {
         await db
           .selectFrom("memberships")
           .selectAll()
-          .where("user_id", "=", userId)
-          .where("project_id", projectId === null ? "is" : "=", projectId)
+          .where(exactly<Schema["memberships"]>({ user_id: userId, project_id: projectId }))
           .executeTakeFirst(),
         membershipOf,
       ),
@@ -77,14 +74,11 @@ export function kyselyReader(db: Db, { clock, cipher }: ReaderContext): Reader {
     findDelivery: (id) => findDelivery(db, id),
     findToken: (id) => findToken(db, id),
     findResource: async (kind, id) => orNull(await findStoredResource(db, kind, id), maskedResource),
-    findResourceByName: async (kind, scope, name) => {
+    findResourceByName: async (kind, { tenantId, projectId }, name) => {
       const row = await db
         .selectFrom("resources")
         .selectAll()
-        .where("kind", "=", kind)
-        .where("tenant_id", "=", scope.tenantId)
-        .where("project_id", scope.projectId === null ? "is" : "=", scope.projectId)
-        .where("name", "=", name)
+        .where(exactly<Schema["resources"]>({ kind, tenant_id: tenantId, project_id: projectId, name }))
         .executeTakeFirst();
       return orNull(row, (found) => maskedResource(resourceOf(found)));
     },

@@ -1,7 +1,7 @@
 // Which project received the id of a thing that lives at a vendor, and with which credential (promise 12.15). Ids stand
 // here as hashes. The table is part of the call store (calls.ts), whose connections are separate from the main thread.
 import { type Kysely, sql } from "kysely";
-import { belongsTo } from "./database/place-tables.ts";
+import { belongsTo, ofPresentProjects } from "./database/place-tables.ts";
 import { integer, keptIn, rowOf, type RowOf, text, textOrNull, toInteger } from "./columns.ts";
 
 /** An id as it was handed out to a project. */
@@ -80,14 +80,7 @@ export async function bindObjects<Schema extends VendorObjectSchema>(
 ): Promise<void> {
   if (objects.length === 0) return;
   await (wider as unknown as Db).transaction().execute(async (tx) => {
-    const { rows: projects } = await sql<{
-      readonly id: string;
-      readonly tenant_id: string;
-    }>`select id, tenant_id from projects where id in (${sql.join([...new Set(objects.map(({ projectId }) => projectId))])})`.execute(
-      tx,
-    );
-    const tenants = new Map(projects.map(({ id, tenant_id: tenantId }) => [id, tenantId]));
-    const known = inOrder(objects.filter(({ projectId, tenantId }) => tenants.get(projectId) === tenantId));
+    const known = inOrder(await ofPresentProjects(tx, objects));
     for (let at = 0; at < known.length; at += ROWS_AT_ONCE)
       await tx
         .insertInto("vendor_object")

@@ -1,9 +1,10 @@
 // The content of calls as rows: inserted, found by trace id, and removed when their retention ends or their tenant asks
 // for it. The content is encrypted before it gets here.
 import { type Kysely, sql } from "kysely";
-import type { CallSchema } from "./call-schema.ts";
+import { type CallSchema, CONTENT } from "./call-schema.ts";
 import type { CallStore, StoredContent } from "./calls.ts";
-import { fromInteger, toInteger } from "../columns.ts";
+import { keptIn, rowOf, toInteger } from "../columns.ts";
+import { ofPresentProjects } from "../database/place-tables.ts";
 
 type Db = Kysely<CallSchema>;
 
@@ -25,43 +26,20 @@ export async function contentKey(db: Db, tenantId: string, sealed: string): Prom
 export async function keepContents(db: Db, contents: readonly StoredContent[]): Promise<void> {
   if (contents.length === 0) return;
   await db.transaction().execute(async (tx) => {
-    const { rows: projects } = await sql<{
-      readonly id: string;
-      readonly tenant_id: string;
-    }>`select id, tenant_id from projects where id in (${sql.join([...new Set(contents.map(({ projectId }) => projectId))])})`.execute(
-      tx,
-    );
-    const tenants = new Map(projects.map(({ id, tenant_id: tenantId }) => [id, tenantId]));
     // Content that waited while its project or tenant was removed is dropped too.
-    const known = contents.filter(({ projectId, tenantId }) => tenants.get(projectId) === tenantId);
-    for (let at = 0; at < known.length; at += ROWS_AT_ONCE) {
-      const rows = known.slice(at, at + ROWS_AT_ONCE).map(({ traceId, tenantId, projectId, expiresMs, body }) => ({
-        trace_id: traceId,
-        tenant_id: tenantId,
-        project_id: projectId,
-        expires_ms: toInteger(expiresMs),
-        body,
-      }));
+    const known = await ofPresentProjects(tx, contents);
+    for (let at = 0; at < known.length; at += ROWS_AT_ONCE)
       await tx
         .insertInto("call_content")
-        .values(rows)
+        .values(known.slice(at, at + ROWS_AT_ONCE).map((one) => rowOf(CONTENT, one)))
         .onConflict((conflict) => conflict.column("trace_id").doNothing())
         .execute();
-    }
   });
 }
 
 export async function findContent(db: Db, traceId: string): Promise<StoredContent | null> {
   const row = await db.selectFrom("call_content").selectAll().where("trace_id", "=", traceId).executeTakeFirst();
-  return row === undefined
-    ? null
-    : {
-        traceId,
-        tenantId: row.tenant_id,
-        projectId: row.project_id,
-        expiresMs: fromInteger(row.expires_ms),
-        body: new Uint8Array(row.body),
-      };
+  return row === undefined ? null : keptIn(CONTENT, row);
 }
 
 export async function countContents(

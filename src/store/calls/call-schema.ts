@@ -3,6 +3,7 @@
 import type { CALL_COLUMN_TYPES, CallColumn, ColumnType } from "./call-column-types.ts";
 import { LATENCY_BOUNDS_MS } from "./calls.ts";
 import { SUM_FIGURE_NAMES } from "./sum-figures.ts";
+import { bytes, integer, type RowOf, text } from "../columns.ts";
 import type { ReplicaSchema } from "../database/replicas.ts";
 import type { VendorObjectSchema } from "../vendor-objects.ts";
 
@@ -43,14 +44,15 @@ export const SUM_COLUMNS: readonly string[] = SUM_FIGURE_NAMES.flatMap((name) =>
   name === "total_ms" ? [name, ...LATENCY_COLUMNS] : [name],
 );
 
-export interface ContentColumns {
-  readonly trace_id: string;
-  readonly tenant_id: string;
-  readonly project_id: string;
-  readonly expires_ms: bigint;
+/** What the table keeps of StoredContent. */
+export const CONTENT = {
+  trace_id: text,
+  tenant_id: text,
+  project_id: text,
+  expires_ms: integer,
   /** Encrypted. */
-  readonly body: Uint8Array;
-}
+  body: bytes,
+};
 
 export interface PlaceColumns {
   readonly journal: string;
@@ -83,7 +85,7 @@ export interface CallSchema extends ReplicaSchema, VendorObjectSchema {
     readonly project_id: bigint | number;
   };
   /** The content of calls, where a tenant keeps it; see call-contents.ts. */
-  readonly call_content: ContentColumns;
+  readonly call_content: RowOf<typeof CONTENT>;
   /** The encrypted key of a tenant's contents. */
   readonly content_key: { readonly tenant_id: string; readonly sealed: string };
   /** How far the journals of gateways have been shipped; see journal-places.ts. */

@@ -5,9 +5,11 @@ import { DRAFT, type DraftSchema } from "./draft-schema.ts";
 import { type DraftPlace, type DraftTable, draftTextPlace } from "./drafts.ts";
 import { DecryptionError, type SecretCipher } from "../../config/secret-cipher.ts";
 import { keptIn, rowOf } from "../columns.ts";
+import { exactly } from "../database/pages.ts";
 import { StoreError } from "../store.ts";
 
 type Db = Kysely<DraftSchema>;
+type Row = DraftSchema["drafts"];
 type Owned = Omit<DraftPlace, "kind" | "name">;
 
 /** Of one owner in one place. */
@@ -46,8 +48,7 @@ export function draftTable<Schema extends DraftSchema>(wider: Kysely<Schema>, ci
     },
     async findDraft(place) {
       const row = await of(db, place)
-        .where("kind", "=", place.kind)
-        .where("name", "=", place.name)
+        .where(exactly<Row>({ kind: place.kind, name: place.name }))
         .limit(1)
         .executeTakeFirst();
       const text = row === undefined ? null : textOf(row.text, place, cipher);
@@ -68,9 +69,7 @@ function of(
   return db
     .selectFrom("drafts")
     .selectAll()
-    .where("tenant_id", "=", tenantId)
-    .where("project_id", projectId === null ? "is" : "=", projectId)
-    .where("owner", "=", owner)
+    .where(exactly<Row>({ tenant_id: tenantId, project_id: projectId, owner }))
     .orderBy("saved_at_ms", "desc")
     .orderBy("name");
 }
@@ -78,11 +77,7 @@ function of(
 async function removed(db: Db, { tenantId, projectId, owner, kind, name }: DraftPlace): Promise<boolean> {
   const { numDeletedRows } = await db
     .deleteFrom("drafts")
-    .where("tenant_id", "=", tenantId)
-    .where("project_id", projectId === null ? "is" : "=", projectId)
-    .where("owner", "=", owner)
-    .where("kind", "=", kind)
-    .where("name", "=", name)
+    .where(exactly<Row>({ tenant_id: tenantId, project_id: projectId, owner, kind, name }))
     .executeTakeFirst();
   return numDeletedRows > 0n;
 }

@@ -4,7 +4,8 @@ import type { JsonObject } from "../../core/json.ts";
 import type { Db } from "../kysely-reader.ts";
 import { requireTenant, requireTexts, type Work } from "../kysely-work.ts";
 import { keptIn, rowOf, toInteger } from "../columns.ts";
-import { DRAIN } from "./drain-schema.ts";
+import { DRAIN, type DrainSchema } from "./drain-schema.ts";
+import { exactly } from "../database/pages.ts";
 import type { Writer } from "../writer.ts";
 
 /** The kind of their rows in the audit log, by which readers of changes find them. */
@@ -32,9 +33,7 @@ export function drainWrites(work: Work): Pick<Writer, "beginDrain" | "endDrain">
       .execute();
     const row = await tx
       .deleteFrom("provider_drains")
-      .where("tenant_id", "=", tenantId)
-      .where("provider", "=", provider)
-      .where("model", "=", model ?? "")
+      .where(exactly<DrainSchema["provider_drains"]>({ tenant_id: tenantId, provider, model: model ?? "" }))
       .returningAll()
       .executeTakeFirst();
     return row === undefined ? null : keptIn(DRAIN, row);

@@ -9,6 +9,7 @@ import { contentKeyPlace } from "../calls/content-store.ts";
 import { draftTextPlace } from "./drafts.ts";
 import { answerPlace } from "./kept-answers.ts";
 import type { StoredResource } from "./resource-rows.ts";
+import { exactly } from "../database/pages.ts";
 import type { Schema } from "../schema.ts";
 import { reencryptedDocument } from "./secret-fields.ts";
 import type { Reencryption } from "../store.ts";
@@ -80,11 +81,7 @@ export async function reencryptAll(tx: Tx, cipher: SecretCipher): Promise<Reencr
     await tx
       .updateTable("drafts")
       .set({ text: made })
-      .where("tenant_id", "=", tenantId)
-      .where("project_id", projectId === null ? "is" : "=", projectId)
-      .where("owner", "=", owner)
-      .where("kind", "=", kind)
-      .where("name", "=", name)
+      .where(exactly<Schema["drafts"]>({ tenant_id: tenantId, project_id: projectId, owner, kind, name }))
       .execute();
     rows++;
   }

@@ -22,6 +22,8 @@ import {
   type StoredResource,
 } from "./resource-rows.ts";
 import { encryptedDocument } from "./secret-fields.ts";
+import { exactly } from "../database/pages.ts";
+import type { Schema } from "../schema.ts";
 import { StoreError } from "../store.ts";
 import type { Writer } from "../writer.ts";
 
@@ -117,10 +119,7 @@ async function refuseUsedName(
   const other = await tx
     .selectFrom("resources")
     .select("id")
-    .where("kind", "=", kind)
-    .where("tenant_id", "=", tenantId)
-    .where("project_id", projectId === null ? "is" : "=", projectId)
-    .where("name", "=", name)
+    .where(exactly<Schema["resources"]>({ kind, tenant_id: tenantId, project_id: projectId, name }))
     .where("id", "!=", id)
     .executeTakeFirst();
   if (other !== undefined)
@@ -131,8 +130,7 @@ export async function removeResourcesOf(work: Work, tenantId: string, projectId:
   const rows = await work.tx
     .selectFrom("resources")
     .selectAll()
-    .where("tenant_id", "=", tenantId)
-    .where("project_id", projectId === null ? "is" : "=", projectId)
+    .where(exactly<Schema["resources"]>({ tenant_id: tenantId, project_id: projectId }))
     .execute();
   for (const row of rows) {
     await work.tx.deleteFrom("resources").where("id", "=", row.id).execute();

@@ -1,6 +1,6 @@
 // Reads of saved views over any database that Kysely supports, and the conversion of their rows.
-import { type Expression, type ExpressionBuilder, type Kysely, type SqlBool } from "kysely";
-import { type ListKey, pageOf, having, onPage } from "../database/pages.ts";
+import type { Kysely } from "kysely";
+import { exactly, type ListKey, pageOf, having, onPage } from "../database/pages.ts";
 import type { Page, PageRequest } from "../reader.ts";
 import { keptIn, rowOf } from "../columns.ts";
 import { VIEW, type ViewSchema } from "./view-schema.ts";
@@ -18,14 +18,8 @@ const BY_NAME: ListKey = {
   ],
   newestFirst: false,
 };
-export const ownedBy =
-  ({ tenantId, projectId, userId }: ViewOwner) =>
-  (of: ExpressionBuilder<ViewSchema, "console_views">): Expression<SqlBool> =>
-    of.and([
-      of("tenant_id", "=", tenantId),
-      of("project_id", projectId === null ? "is" : "=", projectId),
-      of("user_id", userId === null ? "is" : "=", userId),
-    ]);
+export const ownedBy = ({ tenantId, projectId, userId }: ViewOwner) =>
+  exactly<Row>({ tenant_id: tenantId, project_id: projectId, user_id: userId });
 
 export async function listViews<Schema extends ViewSchema>(
   wider: Kysely<Schema>,

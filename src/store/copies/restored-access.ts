@@ -2,6 +2,7 @@
 // newer database is known, and what any gateway knows as revoked is revoked; sessions and links end in any case.
 import { type Kysely, sql } from "kysely";
 import type { Database } from "../database/database.ts";
+import { exactly } from "../database/pages.ts";
 import { WATCHED } from "../migrations.ts";
 import { COMMAND_LINE } from "../records.ts";
 import type { Schema } from "../schema.ts";
@@ -179,18 +180,10 @@ async function takeOverMembers(tx: Db, restored: KnownAccess, newest: KnownAcces
   for (const member of restored.members) {
     const role = roles.get(place(member));
     if (role === member.role) continue;
-    const inPlace = tx
-      .updateTable("memberships")
-      .set({ role: role ?? "" })
-      .where("user_id", "=", member.user_id)
-      .where("project_id", member.project_id === null ? "is" : "=", member.project_id);
-    if (role !== undefined) await inPlace.execute();
-    else
-      await tx
-        .deleteFrom("memberships")
-        .where("user_id", "=", member.user_id)
-        .where("project_id", member.project_id === null ? "is" : "=", member.project_id)
-        .execute();
+    const { user_id, project_id } = member;
+    const isMember = exactly<MemberRow>({ user_id, project_id });
+    if (role === undefined) await tx.deleteFrom("memberships").where(isMember).execute();
+    else await tx.updateTable("memberships").set({ role }).where(isMember).execute();
   }
   for (const id of restored.operators)
     if (!newest.operators.has(id))

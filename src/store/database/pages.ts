@@ -99,6 +99,11 @@ export function having<Row = Readonly<Record<string, unknown>>>(values: {
   return conditions.length === 0 ? ANY : sql<boolean>`${sql.join(conditions, sql` and `)}`;
 }
 
+/** Whether a row is the one, or one of those, with these values: none can be left open by mistake. */
+export const exactly = <Row>(values: {
+  readonly [Column in keyof Row & string]?: string | bigint | null;
+}): RawBuilder<boolean> => having<Row>(values);
+
 /** Whether the time in a column is in a span of which both ends may be open. */
 export function during(
   column: string,

@@ -1,6 +1,6 @@
 // What the tables have in common whose rows belong to a tenant and perhaps to one of its projects or users: foreign keys
 // that name the tenant too, so that no row belongs to another tenant's, and unique indexes.
-import { type CreateTableBuilder, type Kysely, sql } from "kysely";
+import { type CreateTableBuilder, type Kysely, type QueryExecutorProvider, sql } from "kysely";
 
 /** Rows are removed with the project or user that they name; one that names none belongs to the tenant. */
 export const belongsTo =
@@ -34,4 +34,18 @@ export async function createUniqueInPlace(
     .columns(columns.filter((column) => column !== "project_id"))
     .where(sql.ref("project_id"), "is", null)
     .execute();
+}
+
+/** Those whose project is still there, in the tenant that it was in. */
+export async function ofPresentProjects<One extends { readonly tenantId: string; readonly projectId: string }>(
+  tx: QueryExecutorProvider,
+  things: readonly One[],
+): Promise<readonly One[]> {
+  const ids = [...new Set(things.map(({ projectId }) => projectId))];
+  const { rows } = await sql<{
+    readonly id: string;
+    readonly tenant_id: string;
+  }>`select id, tenant_id from projects where id in (${sql.join(ids)})`.execute(tx);
+  const tenants = new Map(rows.map((row) => [row.id, row.tenant_id]));
+  return things.filter(({ projectId, tenantId }) => tenants.get(projectId) === tenantId);
 }

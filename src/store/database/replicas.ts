@@ -2,7 +2,7 @@
 // call store (calls.ts), whose connections are separate from the main thread: a write that waits for a disk or a
 // network delays no call.
 import type { Kysely } from "kysely";
-import { fromInteger, toInteger } from "../columns.ts";
+import { integer, keptIn, rowOf, type RowOf, text, toInteger } from "../columns.ts";
 
 export interface Replica {
   /** Identifies one run of a process. */
@@ -28,16 +28,19 @@ export interface ReplicaTable {
   unregisterReplica(id: string): Promise<void>;
 }
 
+/** What the table keeps of Replica. */
+const REPLICA = {
+  id: text,
+  name: text,
+  version: text,
+  fingerprint: text,
+  beat: integer,
+  seen_ms: integer,
+  schema_step: integer,
+};
+
 export interface ReplicaSchema {
-  readonly gateway_replica: {
-    readonly id: string;
-    readonly name: string;
-    readonly version: string;
-    readonly fingerprint: string;
-    readonly beat: bigint;
-    readonly seen_ms: bigint;
-    readonly schema_step: bigint;
-  };
+  readonly gateway_replica: RowOf<typeof REPLICA>;
 }
 
 export async function createReplicas(db: Kysely<unknown>): Promise<void> {
@@ -55,18 +58,11 @@ export async function createReplicas(db: Kysely<unknown>): Promise<void> {
 
 export async function registerReplica<Schema extends ReplicaSchema>(
   wider: Kysely<Schema>,
-  { id, name, version, schemaStep, fingerprint, beat, seenMs }: Replica,
+  own: Replica,
   gone: readonly Pick<Replica, "id" | "beat">[],
 ): Promise<readonly Replica[]> {
   const db = wider as unknown as Kysely<ReplicaSchema>;
-  const changing = {
-    name,
-    version,
-    fingerprint,
-    beat: toInteger(beat),
-    seen_ms: toInteger(seenMs),
-    schema_step: toInteger(schemaStep),
-  };
+  const { id, ...changing } = rowOf(REPLICA, own);
   await db
     .insertInto("gateway_replica")
     .values({ id, ...changing })
@@ -81,15 +77,7 @@ export async function registerReplica<Schema extends ReplicaSchema>(
     .orderBy("name")
     .orderBy("id")
     .execute();
-  return rows.map((row) => ({
-    id: row.id,
-    name: row.name,
-    version: row.version,
-    schemaStep: fromInteger(row.schema_step),
-    fingerprint: row.fingerprint,
-    beat: fromInteger(row.beat),
-    seenMs: fromInteger(row.seen_ms),
-  }));
+  return rows.map((row) => keptIn(REPLICA, row));
 }
 
 export async function unregisterReplica<Schema extends ReplicaSchema>(

@@ -1,10 +1,13 @@
 // Writes of claim links, within a change of the store.
 import type { JsonObject } from "../../core/json.ts";
 import type { StoredClaim } from "./claims.ts";
-import { CLAIM } from "./claim-schema.ts";
+import { CLAIM, type ClaimSchema } from "./claim-schema.ts";
+import { exactly } from "../database/pages.ts";
 import { requireTexts, type Work } from "../kysely-work.ts";
 import { keptIn, rowOf, toInteger } from "../columns.ts";
 import type { Writer } from "../writer.ts";
+
+type Row = ClaimSchema["token_claims"];
 
 /** Each adds a row to the audit log. */
 export function claimWrites(work: Work): Pick<Writer, "createClaim" | "findClaim" | "redeemedClaim" | "revokeClaim"> {
@@ -51,11 +54,8 @@ export function claimWrites(work: Work): Pick<Writer, "createClaim" | "findClaim
       const row = await tx
         .updateTable("token_claims")
         .set({ revoked_at_ms: toInteger(nowMs) })
-        .where("id", "=", id)
-        .where("tenant_id", "=", tenantId)
-        .where("project_id", projectId === null ? "is" : "=", projectId)
-        .where("redeemed_at_ms", "is", null)
-        .where("revoked_at_ms", "is", null)
+        .where(exactly<Row>({ id, tenant_id: tenantId, project_id: projectId }))
+        .where(exactly<Row>({ redeemed_at_ms: null, revoked_at_ms: null }))
         .returningAll()
         .executeTakeFirst();
       if (row === undefined) return false;

@@ -17,6 +17,7 @@ import {
 } from "../kysely-work.ts";
 import type { ConfigurationScope, Kept, StoredTenant, StoredUser } from "../records.ts";
 import { auditedOf, columnsOf, type Fields, PROJECT_FIELDS, USER_FIELDS } from "../database/identity-fields.ts";
+import { exactly } from "../database/pages.ts";
 import { auditedMembership, TENANT_FIELDS } from "../database/row-values.ts";
 import type { Reader } from "../reader.ts";
 import type { Schema } from "../schema.ts";
@@ -181,6 +182,9 @@ export function userWrites(work: Work): Pick<Writer, "createUser" | "changeUser"
 
 // Memberships.
 
+const ofUser = (userId: string, projectId: string | null) =>
+  exactly<Schema["memberships"]>({ user_id: userId, project_id: projectId });
+
 function recordMembership(
   work: Work,
   membership: Membership,
@@ -215,8 +219,7 @@ export async function putMembership(work: Work, membership: Membership): Promise
     await tx
       .updateTable("memberships")
       .set({ role, ...changed(before, nowMs) })
-      .where("user_id", "=", userId)
-      .where("project_id", projectId === null ? "is" : "=", projectId)
+      .where(ofUser(userId, projectId))
       .execute();
   recordMembership(work, membership, before, membership);
   return (await reader.findMembership(userId, projectId))!;
@@ -225,11 +228,7 @@ export async function putMembership(work: Work, membership: Membership): Promise
 export async function removeMembership(work: Work, userId: string, projectId: string | null): Promise<void> {
   const { tx, nowMs } = work;
   const membership = requireFound(await readerOf(work).findMembership(userId, projectId), "membership of", userId);
-  await tx
-    .deleteFrom("memberships")
-    .where("user_id", "=", userId)
-    .where("project_id", projectId === null ? "is" : "=", projectId)
-    .execute();
+  await tx.deleteFrom("memberships").where(ofUser(userId, projectId)).execute();
   recordMembership(work, membership, membership, null);
   if (
     (await tx.selectFrom("memberships").select("role").where("user_id", "=", userId).limit(1).executeTakeFirst()) !==
