@@ -1,5 +1,5 @@
 // Assembles the admin API. It is loaded with the first request that needs it, so that the start does not pay for it.
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { getPath } from "hono/utils/url";
 import { requireMoreThanOps } from "../../auth/grants.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -24,7 +24,7 @@ import { limitStateOperations } from "./health/limit-states.ts";
 import { LOGIN_OPERATIONS } from "./identity/logins.ts";
 import { logOperations } from "./calls/logs.ts";
 import type { AuditReads } from "../../store/audit/audit-reads.ts";
-import type { AdminContext, AdminOperation, AdminStore } from "./operation.ts";
+import type { AdminContext, AdminOperation, AdminReply, AdminStore } from "./operation.ts";
 import { type AdminEnv, refuseOtherMethods, serveOperations } from "./request/admin-request.ts";
 import { routeComparisonOperations } from "./configured/route-comparison.ts";
 import { routeSimulationOperations } from "./configured/route-simulation.ts";
@@ -46,49 +46,16 @@ import { VIEW_OPERATIONS } from "./views.ts";
 /** Every operation below `/api/v1/admin`. */
 export function adminOperations(
   dependencies: DocumentDependencies,
-  {
-    calls,
-    contents,
-    simulations,
-    auditReads,
-    toolServers,
-    cache,
-    clock,
-    limits,
-    targets,
-    auditSigner,
-    isEnding,
-    snapshot,
-    call,
-    store,
-    ...about
-  }: Pick<
-    AdminContext,
-    | "calls"
-    | "contents"
-    | "simulations"
-    | "toolServers"
-    | "cache"
-    | "clock"
-    | "limits"
-    | "targets"
-    | "auditSigner"
-    | "isEnding"
-    | "snapshot"
-    | "call"
-    | "integrations"
-    | "version"
-    | "started"
-    | "notReady"
-  > & {
+  context: Omit<AdminContext, "store" | "auditReads" | "follow" | "turns"> & {
     /** `null` where the operations are only described. */
     readonly store: Pick<AdminStore, "drafts"> | null;
     readonly auditReads: AuditReads | null;
   },
 ): readonly AdminOperation[] {
+  const { contents, simulations, clock, limits, targets } = context;
   const rules = documentRules(dependencies);
   const configured = { rules, dependencies, inFile: fileDocuments(dependencies) };
-  const reads = calls === null ? null : openReportReads(calls, clock);
+  const reads = context.calls === null ? null : openReportReads(context.calls, clock);
   return [
     ...TENANT_OPERATIONS,
     ...USER_OPERATIONS,
@@ -105,26 +72,31 @@ export function adminOperations(
     ...routeSimulationOperations(simulations, configured),
     ...routeComparisonOperations(reads, configured),
     ...policySimulationOperations(simulations, configured),
-    ...draftOperations(() => store!.drafts, configured),
+    ...draftOperations(() => context.store!.drafts, configured),
     ...historyOperations({ rules, dependencies }),
-    ...auditOperations({ reads: auditReads, signer: auditSigner }),
+    ...auditOperations({ reads: context.auditReads, signer: context.auditSigner }),
     ...usageOperations(reads),
     ...callOperations(reads, {
       providers: dependencies.providers,
       contents,
       integrations: () => dependencies.configuration().integrations,
     }),
-    ...callEventOperations(reads, { clock, snapshot, isEnding }),
+    ...callEventOperations(reads, context),
     ...limitStateOperations(reads, limits),
     ...providerHealthOperations(reads, targets),
-    ...integrationOperations(dependencies, about.integrations),
-    ...gatewayOperations(dependencies, about),
+    ...integrationOperations(dependencies, context.integrations),
+    ...gatewayOperations(dependencies, context),
     ...DRAIN_OPERATIONS,
-    ...providerTestOperations({ targets, call, providers: dependencies.providers, monotonic: () => clock.monotonic() }),
+    ...providerTestOperations({
+      targets,
+      call: context.call,
+      providers: dependencies.providers,
+      monotonic: () => clock.monotonic(),
+    }),
     ...attentionOperations(reads, limits, targets),
     ...logOperations(reads, contents),
-    ...toolOperations(toolServers, () => clock.monotonic()),
-    ...cacheOperations(cache),
+    ...toolOperations(context.toolServers, () => clock.monotonic()),
+    ...cacheOperations(context.cache),
   ];
 }
 
@@ -148,20 +120,17 @@ export function createAdminApp(context: AdminContext, dependencies: DocumentDepe
   return app;
 }
 
-function serveKey(app: Hono<AdminEnv>, context: AdminContext): void {
-  for (const path of KEY_PATHS)
+type AdminHttp = Context<AdminEnv>;
+
+/** Paths of the API that are none of the admin API's, and of which one can only get something. */
+function serveGet(
+  app: Hono<AdminEnv>,
+  paths: readonly string[],
+  answer: (c: AdminHttp) => Promise<Omit<AdminReply, "status">>,
+): void {
+  for (const path of paths)
     app
-      .get(path, async (c) => {
-        const token = await c.env.identify();
-        requireMoreThanOps(token);
-        const { user = null } = checked(keyQuery, queryOf(c.req.url));
-        const body = await describeKey(token, context.snapshot(), context.limits, user);
-        return c.env.reply({
-          status: 200,
-          headers: { "content-type": "application/json", "cache-control": "no-store" },
-          body: JSON.stringify(body),
-        });
-      })
+      .get(path, async (c) => c.env.reply({ status: 200, ...(await answer(c)) }))
       .all(path, (c) => {
         throw new GatewayError("method_not_allowed", `${path} accepts GET only; got ${c.req.method}.`, {
           headers: { allow: "GET" },
@@ -169,22 +138,25 @@ function serveKey(app: Hono<AdminEnv>, context: AdminContext): void {
       });
 }
 
+function serveKey(app: Hono<AdminEnv>, context: AdminContext): void {
+  serveGet(app, KEY_PATHS, async (c) => {
+    const token = await c.env.identify();
+    requireMoreThanOps(token);
+    const { user = null } = checked(keyQuery, queryOf(c.req.url));
+    const body = await describeKey(token, context.snapshot(), context.limits, user);
+    return {
+      headers: { "content-type": "application/json", "cache-control": "no-store" },
+      body: JSON.stringify(body),
+    };
+  });
+}
+
 /** The document needs no token, because it contains nothing about any tenant. */
 function serveDocument(app: Hono<AdminEnv>, operations: readonly AdminOperation[], { version }: AdminContext): void {
   let document: string | null = null;
-  for (const path of OPENAPI_PATHS)
-    app
-      .get(path, async (c) => {
-        const { openapiDocument } = await import("./openapi.ts");
-        return c.env.reply({
-          status: 200,
-          headers: { "content-type": "application/json" },
-          body: (document ??= JSON.stringify(openapiDocument(operations, version))),
-        });
-      })
-      .all(path, (c) => {
-        throw new GatewayError("method_not_allowed", `${path} accepts GET only; got ${c.req.method}.`, {
-          headers: { allow: "GET" },
-        });
-      });
+  serveGet(app, OPENAPI_PATHS, async () => {
+    const { openapiDocument } = await import("./openapi.ts");
+    document ??= JSON.stringify(openapiDocument(operations, version));
+    return { headers: { "content-type": "application/json" }, body: document };
+  });
 }
