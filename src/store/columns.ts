@@ -92,6 +92,15 @@ export const bytes = column<Uint8Array, Uint8Array>(
 /** A JSON list of strings. */
 export const texts = column<readonly string[], string>((words) => JSON.stringify(words), fromTexts);
 export const role = column<Role, string>((known) => known, fromRole);
+export const roleOrNull = column<Role | null, string | null>(
+  (known) => known,
+  (kept) => (kept === null ? null : fromRole(kept)),
+);
+export const tokenKind = column<"project" | "personal", string>(
+  (known) => known,
+  (kept) => (kept === "personal" ? "personal" : "project"),
+);
+export const permissions = column<readonly Permission[], string>((all) => JSON.stringify(all), fromPermissions);
 /** A word that this program has written. */
 export const word = <Word extends string>() =>
   column<Word, string>(

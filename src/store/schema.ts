@@ -1,7 +1,20 @@
 // The tables as Kysely sees them. What their columns hold is in columns.ts.
 import type { Generated } from "kysely";
 import type { JsonObject } from "../core/json.ts";
-import { flag, integer, json, role, type RowOf, text, textOrNull } from "./columns.ts";
+import {
+  flag,
+  integer,
+  integerOrNull,
+  json,
+  permissions,
+  role,
+  roleOrNull,
+  type RowOf,
+  text,
+  textOrNull,
+  texts,
+  tokenKind,
+} from "./columns.ts";
 import type { ChainedRow } from "./audit/audit-chain.ts";
 import type { AuditChainSchema } from "./audit/audit-schema.ts";
 import type { ClaimSchema } from "./identity/claim-schema.ts";
@@ -13,6 +26,30 @@ import type { ColumnsOf, PROJECT_FIELDS, USER_FIELDS } from "./database/identity
 import type { MoveSchema } from "./database/move-schema.ts";
 import type { SessionSchema } from "./identity/session-schema.ts";
 import type { ViewSchema } from "./configuration/view-schema.ts";
+
+/** What the table keeps of StoredToken that can change. */
+export const CHANGEABLE_OF_TOKEN = {
+  name: text,
+  permissions,
+  models: texts,
+  routes: texts,
+  tools: texts,
+  ip_ranges: texts,
+  lifetime_ms: integer,
+  expires_at_ms: integer,
+  revoked_at_ms: integerOrNull,
+};
+/** All that it keeps of it, but for who made it. */
+export const TOKEN = {
+  ...CHANGEABLE_OF_TOKEN,
+  id: text,
+  kind: tokenKind,
+  tenant_id: text,
+  project_id: textOrNull,
+  user_id: textOrNull,
+  role: roleOrNull,
+  created_at_ms: integer,
+};
 
 /** What the table keeps of Resource. */
 export const RESOURCE = {
@@ -59,27 +96,10 @@ export interface Schema
     readonly project_id: string | null;
     readonly role: string;
   };
-  readonly access_tokens: {
-    readonly id: string;
-    readonly kind: string;
-    readonly name: string;
-    readonly tenant_id: string;
-    readonly project_id: string | null;
-    readonly user_id: string | null;
-    readonly role: string | null;
-    /** A JSON list of strings, as are the four columns that follow. */
-    readonly permissions: string;
-    readonly models: string;
-    readonly routes: string;
-    readonly tools: string;
-    readonly ip_ranges: string;
+  readonly access_tokens: RowOf<typeof TOKEN> & {
     readonly created_by: string | null;
-    readonly created_at_ms: bigint;
     readonly version: Generated<bigint>;
     readonly updated_at_ms: bigint | null;
-    readonly lifetime_ms: bigint;
-    readonly expires_at_ms: bigint;
-    readonly revoked_at_ms: bigint | null;
   };
   readonly token_secrets: {
     readonly token_id: string;

@@ -14,17 +14,8 @@ import {
   type StoredUser,
   type TokenCaps,
 } from "../records.ts";
-import {
-  fromHex,
-  fromInteger,
-  fromIntegerOrNull,
-  fromPermissions,
-  fromRole,
-  fromTexts,
-  toInteger,
-  toIntegerOrNull,
-} from "../columns.ts";
-import type { Schema } from "../schema.ts";
+import { fromHex, fromInteger, fromIntegerOrNull, fromRole, toInteger, keptIn } from "../columns.ts";
+import { type Schema, TOKEN } from "../schema.ts";
 
 type Row<Table extends keyof Schema> = Selectable<Schema[Table]>;
 
@@ -97,26 +88,11 @@ export const membershipOf = (row: Row<"memberships">): Kept<Membership> => ({
 
 export function plainTokenOf(row: Row<"access_tokens">, secrets: readonly Row<"token_secrets">[]): StoredToken {
   return {
-    id: row.id,
-    kind: row.kind === "personal" ? "personal" : "project",
-    name: row.name,
-    tenantId: row.tenant_id,
-    projectId: row.project_id,
-    userId: row.user_id,
-    role: row.role === null ? null : fromRole(row.role),
-    permissions: fromPermissions(row.permissions),
-    models: fromTexts(row.models),
-    routes: fromTexts(row.routes),
-    tools: fromTexts(row.tools),
-    ipRanges: fromTexts(row.ip_ranges),
+    ...keptIn(TOKEN, row),
     secrets: secrets.map((secret) => ({
       sha256: fromHex(secret.sha256),
       retiresAtMs: fromIntegerOrNull(secret.retires_at_ms),
     })),
-    createdAtMs: fromInteger(row.created_at_ms),
-    expiresAtMs: fromInteger(row.expires_at_ms),
-    revokedAtMs: fromIntegerOrNull(row.revoked_at_ms),
-    lifetimeMs: fromInteger(row.lifetime_ms),
     ...(row.created_by !== null && { createdBy: row.created_by }),
   };
 }
@@ -126,20 +102,6 @@ export function tokenOf(row: Row<"access_tokens">, secrets: readonly Row<"token_
     version: fromInteger(row.version),
     createdAtMs: fromInteger(row.created_at_ms),
     updatedAtMs: fromIntegerOrNull(row.updated_at_ms),
-  };
-}
-
-export function changeableTokenColumns(token: StoredToken) {
-  return {
-    name: token.name,
-    permissions: JSON.stringify(token.permissions),
-    models: JSON.stringify(token.models),
-    routes: JSON.stringify(token.routes),
-    tools: JSON.stringify(token.tools),
-    ip_ranges: JSON.stringify(token.ipRanges),
-    lifetime_ms: toInteger(token.lifetimeMs),
-    expires_at_ms: toInteger(token.expiresAtMs),
-    revoked_at_ms: toIntegerOrNull(token.revokedAtMs),
   };
 }
 

@@ -10,8 +10,9 @@ import {
   type Work,
 } from "../kysely-work.ts";
 import type { Kept, StoredToken } from "../records.ts";
-import { auditedToken, changeableTokenColumns } from "../database/row-values.ts";
-import { toHex, toInteger, toIntegerOrNull } from "../columns.ts";
+import { auditedToken } from "../database/row-values.ts";
+import { rowOf, toHex, toInteger, toIntegerOrNull } from "../columns.ts";
+import { CHANGEABLE_OF_TOKEN, TOKEN } from "../schema.ts";
 import type { Writer } from "../writer.ts";
 
 function recordToken(
@@ -45,25 +46,13 @@ export function tokenWrites(work: Work): Pick<Writer, "createToken" | "changeTok
       if (token.projectId !== null) await requireInTenant(tx, "projects", token.projectId, token.tenantId);
       if (token.userId !== null) await requireInTenant(tx, "users", token.userId, token.tenantId);
       await refuseUsedId(tx, "access_tokens", token.id);
-      const { id, kind, tenantId, projectId, userId, role, createdBy = null } = token;
       await tx
         .insertInto("access_tokens")
-        .values({
-          id,
-          kind,
-          tenant_id: tenantId,
-          project_id: projectId,
-          user_id: userId,
-          role,
-          created_by: createdBy,
-          created_at_ms: toInteger(token.createdAtMs),
-          updated_at_ms: toInteger(nowMs),
-          ...changeableTokenColumns(token),
-        })
+        .values({ ...rowOf(TOKEN, token), created_by: token.createdBy ?? null, updated_at_ms: toInteger(nowMs) })
         .execute();
       await insertSecrets(tx, token);
       recordToken(work, token, null, token);
-      return (await findToken(tx, id))!;
+      return (await findToken(tx, token.id))!;
     },
     changeToken: (id, change) => changeToken(work, id, change),
     async removeToken(id) {
@@ -86,7 +75,7 @@ export async function changeToken(
   requireTexts(after.name);
   await tx
     .updateTable("access_tokens")
-    .set({ ...changeableTokenColumns(after), ...changed(before, nowMs) })
+    .set({ ...rowOf(CHANGEABLE_OF_TOKEN, after), ...changed(before, nowMs) })
     .where("id", "=", id)
     .execute();
   if (after.secrets !== before.secrets) {
