@@ -1,7 +1,8 @@
 // What the import of each gateway is given: the file, and where it puts what it makes of it.
 import type { ProviderFamily } from "../providers/settings.ts";
 import type { Draft } from "./draft.ts";
-import type { ForeignFile } from "./foreign-file.ts";
+import type { EnvironmentForm, EnvironmentTexts } from "./environment-texts.ts";
+import type { ForeignFile, ForeignNode } from "./foreign-file.ts";
 import type { Claims } from "./report.ts";
 import type { Secrets } from "./secrets.ts";
 
@@ -10,6 +11,7 @@ export interface ImportContext {
   readonly claims: Claims;
   readonly draft: Draft;
   readonly secrets: Secrets;
+  readonly texts: EnvironmentTexts;
   /** The providers of this gateway by family id. */
   readonly families: ReadonlyMap<string, ProviderFamily>;
   readonly choices: ImportChoices;
@@ -28,6 +30,8 @@ export interface ImportChoices {
 export interface GatewayImport {
   /** The version of YAML that its parser follows. */
   readonly yaml: "1.1" | "1.2";
+  /** Absent where no text of its files refers to the environment. */
+  readonly environment?: (root: ForeignNode) => EnvironmentForm;
   /** Throws ConfigurationError where the file is no configuration of the gateway. */
   readonly run: (context: ImportContext) => void;
 }

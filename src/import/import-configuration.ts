@@ -3,6 +3,7 @@
 import type { ProviderFamily } from "../providers/settings.ts";
 import { bifrost } from "./bifrost/import-bifrost.ts";
 import { openDraft } from "./draft.ts";
+import { openEnvironmentTexts } from "./environment-texts.ts";
 import { parseForeignFile } from "./foreign-file.ts";
 import type { GatewayImport, ImportChoices } from "./gateway-import.ts";
 import type { GatewayName } from "./gateway-names.ts";
@@ -49,13 +50,15 @@ export function importConfiguration({
   families,
   choices,
 }: ForeignConfiguration): Imported {
-  const { run, yaml } = GATEWAYS[gateway];
+  const { run, yaml, environment } = GATEWAYS[gateway];
   const foreign = parseForeignFile({ file, text, yaml });
   const byId = new Map(families.map((family) => [family.id, family]));
   const draft = openDraft(byId);
   const secrets = openSecrets(folder);
   const report = openReport(foreign);
-  run({ foreign, claims: report, draft, secrets, families: byId, choices });
+  const form = environment?.(foreign.root) ?? { prefix: null, takesWords: false };
+  const texts = openEnvironmentTexts(form, report, secrets);
+  run({ foreign, claims: report, draft, secrets, texts, families: byId, choices });
   const made = withoutSecrets(draft.configuration(), foreign, report, secrets);
   const configuration = usablePart(made, report, secrets.files(), families);
   const isWritten = writtenPlaces(configuration);

@@ -3,12 +3,12 @@
 import type { ProviderFamily } from "../../providers/settings.ts";
 import { isAddressOf, placeholderUrl } from "../address.ts";
 import { claimAsked } from "../asked-name.ts";
+import { type Found, placed } from "../environment-texts.ts";
 import { isOn, numberOf, textOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
-import { joined, type Reference, type Value, variable } from "../reference.ts";
+import { joined, type Value, variable } from "../reference.ts";
 import { always } from "../report.ts";
-import { addressOf, secretOf, wordOfSetting } from "./environment.ts";
 import { whyUnserved } from "../unserved-models.ts";
 import { BIFROST_NAMES, speakerOf } from "./provider-names.ts";
 
@@ -179,13 +179,13 @@ function addressEntry(
     context.claims.taken(node, always(`the address of ${family.label}`));
     return {};
   }
-  const address = addressOf(node, at("base_url"), context);
+  const address = placed(context.texts.address(node), node, at("base_url"), context.claims)!;
   const isVersioned = family.id === "custom" || family.id === "openai";
   return { base_url: isVersioned ? withPath(address, provider, at, context) : address };
 }
 
 /** Bifrost adds the version to the address, unless the paths are overridden. */
-function withPath(address: Reference | string, provider: ForeignNode, at: At, { claims }: ImportContext): Value {
+function withPath(address: Found["value"], provider: ForeignNode, at: At, { claims }: ImportContext): Value {
   const overrides = provider.members.get("custom_provider_config")?.members.get("request_path_overrides");
   const path = textOf(overrides?.members.get("chat_completion"));
   const prefix = path?.endsWith(CHAT_PATH) === true ? path.slice(0, -CHAT_PATH.length) : VERSION_PATH;
@@ -201,38 +201,37 @@ function credentialEntry(
   keys: readonly ForeignNode[],
   own: ForeignNode | undefined,
   at: At,
-  context: ImportContext,
+  { claims, texts }: ImportContext,
 ): Record<string, Value> {
   if (family.credentials.includes("aws")) {
-    const access = own?.members.get("access_key");
-    const other = own?.members.get("secret_key") ?? own?.members.get("secret_access_key");
-    const pair = { name: `${name}_access_key`, to: at("aws"), fallback: "unset" };
-    const id = secretOf(access, pair, context);
-    const secret = secretOf(other, { ...pair, name: `${name}_secret_key` }, context);
-    const session = secretOf(own?.members.get("session_token"), { ...pair, name: `${name}_session_token` }, context);
+    const ofPair = (node: ForeignNode | undefined, what: string): Value | null =>
+      placed(texts.secret(node, `${name}_${what}`, "unset"), node, at("aws"), claims);
+    const id = ofPair(own?.members.get("access_key"), "access_key");
+    const secret = ofPair(own?.members.get("secret_key") ?? own?.members.get("secret_access_key"), "secret_key");
+    const session = ofPair(own?.members.get("session_token"), "session_token");
     if (id !== null && secret !== null)
       return {
         aws: { access_key_id: id, secret_access_key: secret, ...(session !== null && { session_token: session }) },
       };
   }
   const isShared = keys.length > 1;
-  const values = keys.flatMap((key): readonly { readonly key: Reference; readonly weight: number }[] => {
-    const label = textOf(key.members.get("name")) ?? "api_key";
-    const secret = secretOf(
-      key.members.get("value"),
-      { name: `${name}_${label}`, to: at(isShared ? "api_keys" : "api_key"), fallback: isShared ? "unset" : "" },
-      context,
+  const values = keys.flatMap((key): readonly { readonly key: Value; readonly weight: number }[] => {
+    const node = key.members.get("value");
+    const found = texts.secret(
+      node,
+      `${name}_${textOf(key.members.get("name")) ?? "api_key"}`,
+      isShared ? "unset" : "",
     );
+    const secret = placed(found, node, at(isShared ? "api_keys" : "api_key"), claims);
     return secret === null ? [] : [{ key: secret, weight: numberOf(key.members.get("weight")) ?? 1 }];
   });
   if (isShared && values.length > 0 && family.credentials.includes("key")) {
-    for (const key of keys)
-      context.claims.changed(key.members.get("weight"), at("api_keys"), "weights are whole numbers here");
+    for (const key of keys) claims.changed(key.members.get("weight"), at("api_keys"), "weights are whole numbers here");
     return { api_keys: wholeWeights(values) };
   }
   if (values.length > 0 && family.credentials.includes("key")) return { api_key: values[0]!.key };
   if (family.credentials.includes("google")) {
-    context.claims.changed(
+    claims.changed(
       own?.members.get("auth_credentials"),
       at("google"),
       "Google's own chain finds the credential: set GOOGLE_APPLICATION_CREDENTIALS to the path of the file",
@@ -267,14 +266,15 @@ function settingsEntry(
   family: ProviderFamily,
   own: ForeignNode | undefined,
   at: At,
-  context: ImportContext,
+  { claims, texts }: ImportContext,
 ): Record<string, Value> {
   const known = new Set(family.settings.map(({ name }) => name));
   return Object.fromEntries(
     Object.entries(SETTINGS).flatMap(([theirs, ours]): readonly (readonly [string, Value])[] => {
       const name = theirs === "region" && !known.has("region") ? "location" : ours;
       if (!known.has(name)) return [];
-      const value = wordOfSetting(own?.members.get(theirs), at(name), context);
+      const node = own?.members.get(theirs);
+      const value = placed(texts.word(node), node, at(name), claims);
       return value === null ? [] : [[name, value]];
     }),
   );

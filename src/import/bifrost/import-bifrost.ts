@@ -17,6 +17,7 @@ const MOST_RETRIES = 10;
 
 export const bifrost: GatewayImport = {
   yaml: "1.2",
+  environment: () => ({ prefix: "env.", takesWords: false }),
   run: (context) => {
     const { claims, foreign } = context;
     const { file, root } = foreign;

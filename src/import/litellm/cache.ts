@@ -4,7 +4,6 @@ import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { always } from "../report.ts";
 import { shownKey } from "../shown-path.ts";
-import type { EnvironmentTexts } from "./environment.ts";
 import { valkeyAddress } from "./valkey-address.ts";
 
 const STORES: Readonly<Record<string, string>> = { local: "memory", disk: "sqlite", redis: "valkey" };
@@ -13,11 +12,7 @@ const SCOPE = "default";
 const TTL_S = 3600;
 const MOST_TTL_S = 2_592_000;
 
-export function importCache(
-  litellm: ReadonlyMap<string, ForeignNode>,
-  context: ImportContext,
-  texts: EnvironmentTexts,
-): void {
+export function importCache(litellm: ReadonlyMap<string, ForeignNode>, context: ImportContext): void {
   const { claims, draft } = context;
   const node = litellm.get("cache");
   const params = litellm.get("cache_params");
@@ -55,6 +50,6 @@ export function importCache(
     );
   if (store === type || store === "memory") claims.taken(params?.members.get("type"), "cache.store");
   else claims.changed(params?.members.get("type"), "cache.store", `it is called ${store} here`);
-  if (store === "valkey") draft.set("cache", ["url"], valkeyAddress(params, "cache.url", context, texts));
+  if (store === "valkey") draft.set("cache", ["url"], valkeyAddress(params, "cache.url", context));
   claims.without(params, "the cache has no such setting");
 }

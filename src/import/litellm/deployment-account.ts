@@ -2,11 +2,11 @@
 // provider's own. https://docs.litellm.ai/docs/proxy/configs
 import type { ProviderFamily } from "../../providers/settings.ts";
 import { isOpenAiAddress, placeholderUrl } from "../address.ts";
+import type { EnvironmentTexts, Found } from "../environment-texts.ts";
 import { textOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import type { Mapping, Value } from "../reference.ts";
-import type { EnvironmentTexts, Found } from "./environment.ts";
 import type { NamedModel } from "./provider-names.ts";
 
 /** The settings of a deployment by name: its own, and those of the credential that it names. */
@@ -51,10 +51,8 @@ const ADDRESSED: ReadonlySet<string> = new Set([
 export function deploymentAccount(
   named: NamedModel,
   settings: Settings,
-  context: ImportContext,
-  texts: EnvironmentTexts,
+  { claims, draft, families, texts }: ImportContext,
 ): string {
-  const { claims, draft, families } = context;
   const address = settings.get("api_base") ?? settings.get("base_url");
   // at an address of its own, what speaks OpenAI's API is any server with that API
   const isElsewhere = address !== undefined && !isOpenAiAddress(textOf(address) ?? "");
@@ -77,6 +75,10 @@ function wantedId({ prefix }: NamedModel, familyId: string, found: Found | null)
   return host.replaceAll(/[:.]+/g, "-");
 }
 
+function partOf(key: string, node: ForeignNode | undefined, found: Found | null): readonly Part[] {
+  return found === null ? [] : [{ key, value: found.value, node: node ?? null, how: found.how }];
+}
+
 /** Parts such as `aws.profile` are members of one mapping. */
 function entryOf(parts: readonly Part[]): Mapping {
   const entry: Record<string, Value> = {};
@@ -93,7 +95,7 @@ function addressParts(
   node: ForeignNode | undefined,
   found: Found | null,
 ): readonly Part[] {
-  if (node !== undefined && found !== null) return [{ key: "base_url", value: found.value, node, how: found.how }];
+  if (found !== null) return partOf("base_url", node, found);
   if (family.baseUrl !== null) return [];
   return [{ key: "base_url", value: known ?? placeholderUrl(`address-of-${family.id}`), node: null, how: null }];
 }
@@ -114,7 +116,7 @@ function credentialParts(
   // without this value, an entry with the provider's own id would use another key of the environment
   const unset = family.keyVariables.includes(texts.variableOf(node) ?? "") ? "" : "unset";
   const secret = texts.secret(node, `${prefix}_api_key`, unset);
-  if (node !== undefined && secret !== null) return [{ key: "api_key", value: secret.value, node, how: secret.how }];
+  if (secret !== null) return partOf("api_key", node, secret);
   if (name.keyVariable === undefined || (family.id === "custom" && name.address === undefined)) return [];
   const value = texts.referenceTo(name.keyVariable);
   return [
@@ -140,10 +142,7 @@ function awsParts(settings: Settings, texts: EnvironmentTexts): readonly Part[] 
     ] as const
   ).flatMap(([theirs, ours]): readonly Part[] => {
     const node = settings.get(theirs);
-    const secret = texts.secret(node, theirs, "unset");
-    return node === undefined || secret === null
-      ? []
-      : [{ key: `aws.${ours}`, value: secret.value, node, how: secret.how }];
+    return partOf(`aws.${ours}`, node, texts.secret(node, theirs, "unset"));
   });
   return keys.some(({ key }) => key === "aws.access_key_id") && keys.some(({ key }) => key === "aws.secret_access_key")
     ? keys
@@ -174,9 +173,8 @@ const ENTRA = ["tenant_id", "client_id", "client_secret"] as const;
 function entraParts(settings: Settings, texts: EnvironmentTexts): readonly Part[] {
   return ENTRA.flatMap((key): readonly Part[] => {
     const node = settings.get(key);
-    if (node === undefined) return [];
     const found = key === "client_secret" ? texts.secret(node, "entra_client_secret", "unset") : texts.word(node);
-    return found === null ? [] : [{ key: `entra.${key}`, value: found.value, node, how: found.how }];
+    return partOf(`entra.${key}`, node, found);
   });
 }
 
@@ -190,7 +188,6 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
 function ownSettings(family: ProviderFamily, settings: Settings, texts: EnvironmentTexts): readonly Part[] {
   return family.settings.flatMap(({ name, field }): readonly Part[] => {
     const node = field === undefined ? undefined : (settings.get(field) ?? settings.get(OTHER_NAMES[field] ?? ""));
-    const found = node === undefined ? null : texts.word(node);
-    return node === undefined || found === null ? [] : [{ key: name, value: found.value, node, how: found.how }];
+    return partOf(name, node, texts.word(node));
   });
 }

@@ -8,7 +8,6 @@ import { type Value, valueOf } from "../reference.ts";
 import { looksLikeKey } from "../secret-shape.ts";
 import { DROPPABLE, parameterProblem } from "../target-parameters.ts";
 import { ACCOUNT_SETTINGS, deploymentAccount, type Settings } from "./deployment-account.ts";
-import type { EnvironmentTexts } from "./environment.ts";
 import { importModelFacts } from "./model-facts.ts";
 import { whyUnserved } from "../unserved-models.ts";
 import { BEDROCK_PATH, namedModel, type NamedModel } from "./provider-names.ts";
@@ -46,7 +45,6 @@ export function readDeployment(
   node: ForeignNode,
   credentials: ReadonlyMap<string, Settings>,
   context: ImportContext,
-  texts: EnvironmentTexts,
 ): Deployment | null {
   const { claims } = context;
   const groupNode = node.members.get("model_name")!;
@@ -63,7 +61,7 @@ export function readDeployment(
     claims.target(node, () => []);
     return null;
   }
-  const providerId = deploymentAccount(named, settings, context, texts);
+  const providerId = deploymentAccount(named, settings, context);
   claims.taken(own.get(CREDENTIAL), `providers.${providerId}`);
   claims.taken(settings.get("custom_llm_provider"), `providers.${providerId}`);
   if (model === named.model) claims.taken(modelNode, `${providerId}:${model}`);

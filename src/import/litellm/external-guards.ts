@@ -1,13 +1,13 @@
 // Guardrails of LiteLLM that ask a service which guards here can ask too, at the same address and with the same key.
 // https://docs.litellm.ai/docs/proxy/guardrails/quick_start
 import { placeholderUrl } from "../address.ts";
+import { placed } from "../environment-texts.ts";
 import { isOn, numberOf, textOf, wholeOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
-import { joined, type Mapping, type Value } from "../reference.ts";
+import { joined, type Mapping, type Reference, type Value } from "../reference.ts";
 import type { Place } from "../report.ts";
 import { deploymentAccount, type Settings } from "./deployment-account.ts";
-import type { EnvironmentTexts } from "./environment.ts";
 
 interface GuardService {
   /** The service of the guard. */
@@ -24,7 +24,6 @@ export interface Asked {
   readonly params: Settings;
   readonly at: Place;
   readonly context: ImportContext;
-  readonly texts: EnvironmentTexts;
 }
 
 /** Why there is no service of it. */
@@ -64,17 +63,16 @@ export function guardService(kind: string, asked: Asked): GuardService | Problem
 }
 
 /** Presidio's analyzer, for the entities that are named, or for all that it knows. */
-export function presidioService(entities: readonly string[], { params, at, context, texts }: Asked): Mapping {
-  const { claims } = context;
-  const node = params.get("presidio_analyzer_api_base");
-  const found = node === undefined ? null : texts.address(node);
-  if (found !== null) claims.moved(node, at, found.how);
+export function presidioService(entities: readonly string[], asked: Asked): Mapping {
+  const { params, at, context } = asked;
+  const { claims, texts } = context;
+  const address = addressIn("presidio_analyzer_api_base", asked);
   const language = params.get("presidio_language");
   claims.taken(language, at);
   claims.without(params.get("presidio_anonymizer_api_base"), "the gateway masks what the analyzer has found");
   return {
     type: "presidio",
-    url: found?.value ?? texts.referenceTo(ANALYZER, placeholderUrl(ANALYZER)),
+    url: address ?? texts.referenceTo(ANALYZER, placeholderUrl(ANALYZER)),
     ...(textOf(language) !== null && { language: textOf(language)! }),
     ...(entities.length > 0 && { entities }),
   };
@@ -82,22 +80,22 @@ export function presidioService(entities: readonly string[], { params, at, conte
 
 const ANALYZER = "PRESIDIO_ANALYZER_API_BASE";
 
-function lakeraService({ params, at, context, texts }: Asked): Mapping {
+function lakeraService(asked: Asked): Mapping {
+  const { params, at, context } = asked;
   const project = params.get("project_id");
   context.claims.taken(project, at);
   return {
     type: "lakera",
-    url: addressIn(params, { at, context, texts }) ?? texts.referenceTo("LAKERA_API_BASE", LAKERA_URL),
-    headers: {
-      authorization: joined("Bearer ", keyIn("LAKERA_API_KEY", { params, at, context, texts })),
-    },
+    url: addressIn("api_base", asked) ?? context.texts.referenceTo("LAKERA_API_BASE", LAKERA_URL),
+    headers: { authorization: joined("Bearer ", keyIn("LAKERA_API_KEY", asked)) },
     ...(textOf(project) !== null && { project: textOf(project)! }),
   };
 }
 
-function contentSafety({ params, at, context, texts }: Asked): Mapping | Problem {
+function contentSafety(asked: Asked): Mapping | Problem {
+  const { params, at, context } = asked;
   const { claims } = context;
-  const url = addressIn(params, { at, context, texts });
+  const url = addressIn("api_base", asked);
   if (url === null) return "it has no address; write api_base and import again";
   const severity = params.get("severity_threshold");
   const least = wholeOf(severity, 1, 6);
@@ -110,25 +108,25 @@ function contentSafety({ params, at, context, texts }: Asked): Mapping | Problem
   return {
     type: "content_safety",
     url,
-    headers: { "ocp-apim-subscription-key": keyIn("AZURE_API_KEY", { params, at, context, texts }) },
+    headers: { "ocp-apim-subscription-key": keyIn("AZURE_API_KEY", asked) },
     least_severity: least ?? LEAST_SEVERITY,
     ...(names.length > 0 && { blocklists: names }),
   };
 }
 
-function moderation({ params, context, at, texts }: Asked): Mapping {
+function moderation({ params, context, at }: Asked): Mapping {
   const model = params.get("model");
   context.claims.taken(model, at);
   const name = { family: "openai", keyVariable: "OPENAI_API_KEY" };
   return {
     type: "moderation",
-    provider: deploymentAccount({ prefix: "openai", name, model: "" }, params, context, texts),
+    provider: deploymentAccount({ prefix: "openai", name, model: "" }, params, context),
     model: textOf(model) ?? MODERATION_MODEL,
   };
 }
 
-function bedrockGuardrails({ params, at, context, texts }: Asked): Mapping | Problem {
-  const { claims } = context;
+function bedrockGuardrails({ params, at, context }: Asked): Mapping | Problem {
+  const { claims, texts } = context;
   const guardrail = params.get("guardrailIdentifier");
   const version = params.get("guardrailVersion");
   const id = guardrail === undefined ? null : textIn(guardrail, texts);
@@ -138,13 +136,13 @@ function bedrockGuardrails({ params, at, context, texts }: Asked): Mapping | Pro
   const versionText = version === undefined ? null : textIn(version, texts);
   return {
     type: "guardrails",
-    provider: deploymentAccount({ prefix: "bedrock", name: { family: "bedrock" }, model: "" }, params, context, texts),
+    provider: deploymentAccount({ prefix: "bedrock", name: { family: "bedrock" }, model: "" }, params, context),
     guardrail: id,
     ...(versionText !== null && { version: versionText }),
   };
 }
 
-function modelArmor({ params, at, context, texts }: Asked): Mapping | Problem {
+function modelArmor({ params, at, context }: Asked): Mapping | Problem {
   const template = params.get("template_id");
   const location = params.get("location");
   if (textOf(template) === null) return "it has no template_id";
@@ -159,38 +157,26 @@ function modelArmor({ params, at, context, texts }: Asked): Mapping | Problem {
   );
   return {
     type: "model_armor",
-    provider: deploymentAccount(
-      { prefix: "vertex_ai", name: { family: "vertex" }, model: "" },
-      settings,
-      context,
-      texts,
-    ),
+    provider: deploymentAccount({ prefix: "vertex_ai", name: { family: "vertex" }, model: "" }, settings, context),
     template: textOf(template)!,
   };
 }
 
-function addressIn(params: Settings, { at, context, texts }: Omit<Asked, "params">): Value | null {
-  const node = params.get("api_base");
-  if (node === undefined) return null;
-  const found = texts.address(node);
-  context.claims.moved(node, at, found.how);
-  return found.value;
+function addressIn(name: string, { params, at, context }: Asked): Value | null {
+  const node = params.get(name);
+  return node === undefined ? null : placed(context.texts.address(node), node, at, context.claims);
 }
 
 /** The key of the service, or of the variable that LiteLLM reads where it has none. */
-function keyIn(
-  variable: string,
-  { params, at, context, texts }: Asked,
-): ReturnType<EnvironmentTexts["referenceTo"]> | string {
+function keyIn(variable: string, { params, at, context }: Asked): Reference | string {
+  const { claims, texts } = context;
   const node = params.get("api_key");
   const found = texts.secret(node, variable.toLowerCase(), "unset");
-  if (node === undefined || found === null) return texts.referenceTo(variable, "unset");
-  context.claims.moved(node, at, found.how);
-  return found.value;
+  return placed(found, node, at, claims) ?? texts.referenceTo(variable, "unset");
 }
 
 /** Also of numbers, such as a version. */
-function textIn(node: ForeignNode, texts: EnvironmentTexts): Value | null {
+function textIn(node: ForeignNode, texts: ImportContext["texts"]): Value | null {
   const name = texts.variableOf(node);
   if (name !== null) return texts.referenceTo(name, "unset");
   const number = numberOf(node);

@@ -8,7 +8,6 @@ import type { ImportContext } from "../gateway-import.ts";
 import type { Mapping } from "../reference.ts";
 import type { Place } from "../report.ts";
 import { shownKey } from "../shown-path.ts";
-import type { EnvironmentTexts } from "./environment.ts";
 import { type Asked, guardService, presidioService } from "./external-guards.ts";
 
 /** What a guard finds: a class of data, a national id or a pattern. */
@@ -48,11 +47,11 @@ type Action = (typeof ACTIONS)[number];
 /** Of patterns and of words: a guard can have twice as many. */
 const MOST_PATTERNS = 50;
 
-export function importGuardrails(list: ForeignNode | undefined, context: ImportContext, texts: EnvironmentTexts): void {
-  for (const item of list?.items ?? []) importGuardrail(item, context, texts);
+export function importGuardrails(list: ForeignNode | undefined, context: ImportContext): void {
+  for (const item of list?.items ?? []) importGuardrail(item, context);
 }
 
-function importGuardrail(item: ForeignNode, context: ImportContext, texts: EnvironmentTexts): void {
+function importGuardrail(item: ForeignNode, context: ImportContext): void {
   const { claims, draft } = context;
   const params = item.members.get("litellm_params")?.members ?? new Map<string, ForeignNode>();
   const kind = textOf(params.get("guardrail")) ?? "";
@@ -61,7 +60,7 @@ function importGuardrail(item: ForeignNode, context: ImportContext, texts: Envir
   const ids: string[] = [];
   const at = () => ids.map((id) => `policies.${id}`);
   if (on === null) return claims.without(item, "guards search what is sent and received, not logs");
-  const guards = guardsOf(kind, { params, at, context, texts });
+  const guards = guardsOf(kind, { params, at, context });
   if (typeof guards === "string") return claims.without(item, guards);
   const isAlways = isOn(params.get("default_on"));
   for (const { guard, onlyReports, from } of guards) {

@@ -6,7 +6,6 @@ import type { GatewayImport, ImportContext } from "../gateway-import.ts";
 import { shownPath } from "../shown-path.ts";
 import type { Settings } from "./deployment-account.ts";
 import { CREDENTIAL, readDeployment } from "./deployment.ts";
-import { openEnvironmentTexts } from "./environment.ts";
 import { importGuardrails } from "./guardrails.ts";
 import { importIntegrations } from "./integrations.ts";
 import { importRoutes } from "./routes.ts";
@@ -16,23 +15,33 @@ import { importToolServers } from "./tool-servers.ts";
 /** One of these has to be in the file. */
 const SECTIONS = ["model_list", "litellm_settings", "router_settings", "general_settings", "mcp_servers", "guardrails"];
 
+/** What a program fills in before LiteLLM reads the file, such as envsubst. */
+const TEMPLATE = /^\$\{[A-Za-z_][A-Za-z0-9_]*(?::?-[^}]*)?\}$/;
+const NOT_EXPANDED =
+  "LiteLLM does not fill in such a text, and neither does the import: write os.environ/<name> for a variable and import again";
+
 export const litellm: GatewayImport = {
   // PyYAML reads its files
   yaml: "1.1",
+  environment: ({ members }) => ({
+    prefix: "os.environ/",
+    takesWords: true,
+    template: { pattern: TEMPLATE, note: NOT_EXPANDED },
+    own: members.get("environment_variables")?.members ?? new Map<string, ForeignNode>(),
+  }),
   run: (context) => {
     const { foreign, claims } = context;
     const problems = problemsOf(context);
     if (problems.length > 0) throw new ConfigurationError(problems);
-    const texts = openEnvironmentTexts(context);
     const { members } = foreign.root;
     const credentials = credentialsOf(members.get("credential_list"));
     const entries = members.get("model_list")?.items ?? [];
-    const deployments = entries.flatMap((node) => readDeployment(node, credentials, context, texts) ?? []);
+    const deployments = entries.flatMap((node) => readDeployment(node, credentials, context) ?? []);
     importRoutes(deployments, context);
-    importSettings(deployments, context, texts);
-    importIntegrations(context, texts);
-    importGuardrails(members.get("guardrails"), context, texts);
-    importToolServers(members.get("mcp_servers"), context, texts);
+    importSettings(deployments, context);
+    importIntegrations(context);
+    importGuardrails(members.get("guardrails"), context);
+    importToolServers(members.get("mcp_servers"), context);
     for (const { members: credential } of members.get("credential_list")?.items ?? []) {
       const name = credential.get("credential_name");
       const using = deployments.filter(({ settings }) => textOf(settings.get(CREDENTIAL)) === textOf(name));

@@ -1,17 +1,17 @@
 // Callbacks of LiteLLM that have a counterpart among the integrations. LiteLLM takes their addresses and keys from the
 // environment. https://docs.litellm.ai/docs/proxy/logging
+import type { EnvironmentTexts } from "../environment-texts.ts";
 import { textOf } from "../figures.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import type { Mapping } from "../reference.ts";
 import { always } from "../report.ts";
-import type { EnvironmentTexts } from "./environment.ts";
 
 const LISTS = ["callbacks", "success_callback", "failure_callback"] as const;
 
 /** A name without dots; with them, it is a function in Python. */
 const NAME = /^[a-z_0-9-]+$/;
 
-export function importIntegrations({ foreign, claims, draft }: ImportContext, texts: EnvironmentTexts): void {
+export function importIntegrations({ foreign, claims, draft, texts }: ImportContext): void {
   const litellm = foreign.root.members.get("litellm_settings")?.members;
   const named = LISTS.flatMap((list) => {
     const node = litellm?.get(list);

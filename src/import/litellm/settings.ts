@@ -7,7 +7,6 @@ import type { ImportContext } from "../gateway-import.ts";
 import { always } from "../report.ts";
 import { importCache } from "./cache.ts";
 import type { Deployment } from "./deployment.ts";
-import type { EnvironmentTexts } from "./environment.ts";
 import { targetOf } from "./groups.ts";
 import { valkeyAddress } from "./valkey-address.ts";
 import { reportPlainly } from "./without-counterpart.ts";
@@ -19,21 +18,17 @@ const DAY_S = 86_400;
 /** Digits of an amount of money. */
 const USD_DIGITS = 9;
 
-export function importSettings(
-  deployments: readonly Deployment[],
-  context: ImportContext,
-  texts: EnvironmentTexts,
-): void {
+export function importSettings(deployments: readonly Deployment[], context: ImportContext): void {
   const { members } = context.foreign.root;
   const litellm = members.get("litellm_settings")?.members ?? new Map<string, ForeignNode>();
   const general = members.get("general_settings")?.members ?? new Map<string, ForeignNode>();
-  importCache(litellm, context, texts);
+  importCache(litellm, context);
   importSwitches(litellm, context);
   importBudgets(litellm, context);
   importGeneral(general, context);
   importDeploymentBudgets(deployments, context);
   importProviderBudgets(members.get("router_settings")?.members.get("provider_budget_config"), deployments, context);
-  importSharedCounts(members.get("router_settings"), context, texts);
+  importSharedCounts(members.get("router_settings"), context);
   reportPlainly(context);
 }
 
@@ -125,9 +120,9 @@ function setBudget(
 }
 
 /** Several proxies count together in Redis; several of our gateways in the limit store. */
-function importSharedCounts(router: ForeignNode | undefined, context: ImportContext, texts: EnvironmentTexts): void {
+function importSharedCounts(router: ForeignNode | undefined, context: ImportContext): void {
   if (router?.members.has("redis_host") !== true && router?.members.has("redis_url") !== true) return;
-  context.draft.set("limit_store", ["url"], valkeyAddress(router, "limit_store.url", context, texts));
+  context.draft.set("limit_store", ["url"], valkeyAddress(router, "limit_store.url", context));
 }
 
 /** A deployment has a budget, and here the model of its account, by whichever route it is called. */

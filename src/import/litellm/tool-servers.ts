@@ -1,55 +1,39 @@
 // MCP servers of LiteLLM: registered tool servers here. https://docs.litellm.ai/docs/mcp
-import { isPlainAddress } from "../../providers/credentials/credential-settings.ts";
-import { nameOf } from "../draft.ts";
-import { isOn, textOf, wordOf } from "../figures.ts";
+import { VARIABLE } from "../../config/environment.ts";
+import { placed } from "../environment-texts.ts";
+import { isOn, textOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { joined, type Value } from "../reference.ts";
 import { always } from "../report.ts";
-import type { EnvironmentTexts } from "./environment.ts";
-import { VARIABLE } from "../../config/environment.ts";
+import { beginServer, headersIn, secretsIn, type ServerEntry } from "../tool-server-entry.ts";
 
 const TRANSPORTS: Readonly<Record<string, string>> = { http: "streamable_http", sse: "sse", stdio: "stdio" };
 const MOST_DESCRIPTION = 500;
 
-export function importToolServers(
-  servers: ForeignNode | undefined,
-  context: ImportContext,
-  texts: EnvironmentTexts,
-): void {
-  for (const [name, node] of servers?.members ?? []) importServer(name, node, context, texts);
+export function importToolServers(servers: ForeignNode | undefined, context: ImportContext): void {
+  for (const [name, node] of servers?.members ?? []) importServer(name, node, context);
 }
 
-function importServer(name: string, node: ForeignNode, context: ImportContext, texts: EnvironmentTexts): void {
+function importServer(name: string, node: ForeignNode, context: ImportContext): void {
   const { claims, draft } = context;
   const { members } = node;
-  const id = draft.freeName("tool_servers", nameOf(name));
-  const at = `tool_servers.${id}`;
-  const command = textOf(members.get("command"));
-  const url = textOf(members.get("url"));
-  const address = texts.variableOf(members.get("url"));
-  if (command === null && address === null && (url === null || !isPlainAddress(url)))
-    return claims.without(node, "expected the address of a server, or the command of a program");
-  const entry: Record<string, Value> = { require_approval: "never" };
-  if (command !== null) {
-    entry["command"] = command;
-    claims.taken(members.get("command"), `${at}.command`);
-    const args = members.get("args");
-    entry["args"] = (args?.items ?? []).map((item) => wordOf(item) ?? "");
-    claims.taken(args, `${at}.args`);
-    const environment = environmentOf(members.get("env"), id, at, context, texts);
+  const [url, command, args] = ["url", "command", "args"].map((key) => members.get(key));
+  const server = beginServer({ name, node, url, command, args }, context);
+  if (server === null) return;
+  const { id, at, entry, isProgram } = server;
+  if (isProgram) {
+    const variables = [...(members.get("env")?.members ?? [])].filter(([variable]) => VARIABLE.test(variable));
+    const environment = secretsIn(variables, server, "environment", context);
     if (Object.keys(environment).length > 0) entry["environment"] = environment;
   } else {
-    const found = texts.address(members.get("url")!);
-    entry["url"] = found.value;
-    claims.moved(members.get("url"), `${at}.url`, found.how);
-    const headers = headersOf(members, id, at, context, texts);
+    const headers = headersOf(members, server, context);
     if (Object.keys(headers).length > 0) entry["headers"] = headers;
-    const oauth = oauthOf(members, id, at, context, texts);
+    const oauth = oauthOf(members, server, context);
     if (oauth !== null) entry["oauth"] = oauth;
   }
   const transport = TRANSPORTS[textOf(members.get("transport")) ?? ""];
-  if (transport !== undefined && (transport === "stdio") === (command !== null)) {
+  if (transport !== undefined && (transport === "stdio") === isProgram) {
     entry["transport"] = transport;
     claims.taken(members.get("transport"), `${at}.transport`);
   }
@@ -73,10 +57,8 @@ function importServer(name: string, node: ForeignNode, context: ImportContext, t
 /** Client credentials: LiteLLM asks for a token itself where the server has an id, a secret and the address for it. */
 function oauthOf(
   members: ReadonlyMap<string, ForeignNode>,
-  id: string,
-  at: string,
-  { claims }: ImportContext,
-  texts: EnvironmentTexts,
+  { id, at }: ServerEntry,
+  { claims, texts }: ImportContext,
 ): Value | null {
   const [type, client, secret, address, scopes] = [
     "auth_type",
@@ -103,23 +85,6 @@ function oauthOf(
   };
 }
 
-function environmentOf(
-  env: ForeignNode | undefined,
-  id: string,
-  at: string,
-  { claims }: ImportContext,
-  texts: EnvironmentTexts,
-): Record<string, Value> {
-  const environment: Record<string, Value> = {};
-  for (const [name, node] of env?.members ?? []) {
-    const found = VARIABLE.test(name) ? texts.secret(node, `${id}_${name}`) : null;
-    if (found === null) continue;
-    environment[name] = found.value;
-    claims.moved(node, `${at}.environment`, found.how);
-  }
-  return environment;
-}
-
 /** How `auth_type` and the credential beside it stand in the header `authorization`, or in one of their own. */
 const SCHEMES: Readonly<Record<string, readonly [header: string, scheme: string]>> = {
   bearer_token: ["authorization", "Bearer "],
@@ -130,26 +95,19 @@ const SCHEMES: Readonly<Record<string, readonly [header: string, scheme: string]
 
 function headersOf(
   members: ReadonlyMap<string, ForeignNode>,
-  id: string,
-  at: string,
-  { claims }: ImportContext,
-  texts: EnvironmentTexts,
+  server: ServerEntry,
+  context: ImportContext,
 ): Record<string, Value> {
-  const headers: Record<string, Value> = {};
-  for (const [name, node] of (members.get("static_headers") ?? members.get("headers"))?.members ?? []) {
-    const found = texts.secret(node, `${id}_${name}`);
-    if (found === null) continue;
-    headers[name.toLowerCase()] = found.value;
-    claims.moved(node, `${at}.headers`, found.how);
-  }
+  const { claims, texts } = context;
+  const headers = headersIn(members.get("static_headers") ?? members.get("headers"), server, context);
   const type = members.get("auth_type");
   const scheme = SCHEMES[textOf(type) ?? ""];
   const value = members.get("auth_value") ?? members.get("authentication_token");
-  const found = scheme === undefined ? null : texts.secret(value, `${id}_token`);
-  if (scheme === undefined || found === null) return headers;
+  const found = scheme === undefined ? null : texts.secret(value, `${server.id}_token`);
+  const secret = placed(found, value, `${server.at}.headers`, claims);
+  if (scheme === undefined || secret === null) return headers;
   const [header, words] = scheme;
-  headers[header] = joined(words, found.value);
-  claims.taken(type, `${at}.headers`);
-  claims.moved(value, `${at}.headers`, found.how);
+  headers[header] = joined(words, secret);
+  claims.taken(type, `${server.at}.headers`);
   return headers;
 }

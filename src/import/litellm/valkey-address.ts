@@ -4,7 +4,6 @@ import { isOn, numberOf, wordOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { joined, type Reference } from "../reference.ts";
-import type { EnvironmentTexts } from "./environment.ts";
 
 const IN_A_FILE = "the address stands in a file of its own, to which the configuration refers";
 
@@ -12,8 +11,7 @@ const IN_A_FILE = "the address stands in a file of its own, to which the configu
 export function valkeyAddress(
   params: ForeignNode | undefined,
   to: string,
-  { claims, secrets }: ImportContext,
-  texts: EnvironmentTexts,
+  { claims, secrets, texts }: ImportContext,
 ): Reference {
   const part = (names: readonly string[], variable: string, fallback: string): Reference | string => {
     const node = names.map((name) => params?.members.get(name)).find((each) => each !== undefined);

@@ -1,11 +1,11 @@
 // One target of a Portkey config: the account at a provider that it calls, its model, and its parameters. A key that
 // Portkey keeps itself is taken from a variable of the environment.
 // https://portkey.ai/docs/api-reference/inference-api/config-object
-import { API_KEY, isPlainAddress } from "../../providers/credentials/credential-settings.ts";
-import { ADDRESS_WORD } from "../../core/target.ts";
+import { isPlainAddress } from "../../providers/credentials/credential-settings.ts";
 import { MODEL_ID, type ProviderFamily } from "../../providers/settings.ts";
 import { isOpenAiAddress, placeholderUrl } from "../address.ts";
 import { idOf } from "../draft.ts";
+import { placed } from "../environment-texts.ts";
 import { textOf } from "../figures.ts";
 import { type ForeignNode, plainOf } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
@@ -122,14 +122,12 @@ function guessWords(slug: string | null | undefined, { label }: ProviderFamily):
 
 /** Returns the id of the account's entry. */
 function account(given: ProviderFamily, slug: string | null, members: Members, context: ImportContext): string {
-  const { claims, draft, secrets, families } = context;
+  const { claims, draft, texts, families } = context;
   const host = members.get("custom_host");
   const address = textOf(host);
   const family =
     address !== null && given.id === "openai" && !isOpenAiAddress(address) ? families.get("custom")! : given;
   const wantedId = slug !== null ? idOf(slug) : family === given ? given.id : `${given.id}-at-custom-host`;
-  const key = members.get("api_key");
-  const text = textOf(key);
   const entry: Record<string, Value> = {};
   // another account may have the wanted id
   let id: string | null = null;
@@ -141,15 +139,15 @@ function account(given: ProviderFamily, slug: string | null, members: Members, c
     claims.moved(host, at("base_url"), how);
   } else if (family.baseUrl === null) entry["base_url"] = placeholderUrl(`address-of-${wantedId}`);
   for (const [theirs, ours] of Object.entries(SETTINGS)) {
-    const value = textOf(members.get(theirs));
-    if (value === null || !ADDRESS_WORD.test(value) || !family.settings.some(({ name }) => name === ours)) continue;
-    entry[ours] = value;
-    claims.taken(members.get(theirs), at(ours));
+    if (!family.settings.some(({ name }) => name === ours)) continue;
+    const node = members.get(theirs);
+    const value = placed(texts.word(node), node, at(ours), claims);
+    if (value !== null) entry[ours] = value;
   }
-  if (text !== null && API_KEY.test(text)) {
-    entry["api_key"] = secrets.keep(`${wantedId}_api_key`, text);
-    claims.changed(key, at("api_key"), IN_A_FILE);
-  } else if (family.credentials.includes("aws")) entry["aws"] = awsOf(members, wantedId, at, context);
+  const key = members.get("api_key");
+  const secret = placed(texts.secret(key, `${wantedId}_api_key`), key, at("api_key"), claims);
+  if (secret !== null) entry["api_key"] = secret;
+  else if (family.credentials.includes("aws")) entry["aws"] = awsOf(members, wantedId, at, context);
   else if (family.credentials.includes("google")) entry["google"] = "default";
   else if (family.credentials.includes("key"))
     entry["api_key"] = variable(
@@ -159,13 +157,11 @@ function account(given: ProviderFamily, slug: string | null, members: Members, c
   return id;
 }
 
-const IN_A_FILE = "the secret stands in a file of its own, to which the configuration refers";
-
 function awsOf(
   members: Members,
   id: string,
   at: (name: string) => () => readonly string[],
-  { claims, secrets }: ImportContext,
+  { claims, texts }: ImportContext,
 ): Value {
   const pairs = (
     [
@@ -174,10 +170,9 @@ function awsOf(
       ["aws_session_token", "session_token"],
     ] as const
   ).flatMap(([theirs, ours]) => {
-    const text = textOf(members.get(theirs));
-    if (text === null || !API_KEY.test(text)) return [];
-    claims.changed(members.get(theirs), at(`aws.${ours}`), IN_A_FILE);
-    return [[ours, secrets.keep(`${id}_${theirs}`, text)] as const];
+    const node = members.get(theirs);
+    const secret = placed(texts.secret(node, `${id}_${theirs}`), node, at(`aws.${ours}`), claims);
+    return secret === null ? [] : [[ours, secret] as const];
   });
   return pairs.length >= 2 ? Object.fromEntries(pairs) : "default";
 }
