@@ -67,6 +67,12 @@ export function millisecondsOf(seconds: number): number {
   return Math.min(86_400_000, Math.max(1, Math.round(seconds * 1000)));
 }
 
+/** Milliseconds of a node with a number of seconds above 0; `null` for anything else. */
+export function timeOf(node: ForeignNode | undefined): number | null {
+  const seconds = numberOf(node);
+  return seconds !== null && seconds > 0 ? millisecondsOf(seconds) : null;
+}
+
 export function textOf(node: ForeignNode | undefined): string | null {
   return node?.kind === "scalar" && typeof node.value === "string" && node.value !== "" ? node.value : null;
 }

@@ -59,7 +59,7 @@ export interface ForeignText {
 export function parseForeignFile({ file, text: original, yaml }: ForeignText): ForeignFile {
   const text = isJson(original) ? original.replaceAll("\t", " ") : original;
   const lines = new LineCounter();
-  const problemAt = (offset: number, path: Path, message: string): ConfigurationProblem => {
+  const problemFrom = (offset: number, path: Path, message: string): ConfigurationProblem => {
     const { line, col } = lines.linePos(offset);
     return { file, line: Math.max(line, 1), column: Math.max(col, 1), path: shownPath(path), message };
   };
@@ -70,17 +70,21 @@ export function parseForeignFile({ file, text: original, yaml }: ForeignText): F
     ]);
   if (document.errors.length > 0)
     throw new ConfigurationError(
-      document.errors.slice(0, MAX_PROBLEMS).map(({ code, pos }) => problemAt(pos[0], [], YAML_MISTAKES[code])),
+      document.errors.slice(0, MAX_PROBLEMS).map(({ code, pos }) => problemFrom(pos[0], [], YAML_MISTAKES[code])),
     );
-  if (document.contents === null) throw new ConfigurationError([problemAt(0, [], "the file is empty")]);
-  const reading: Reading = { document, lines, problemAt, replaced: [], resolved: new Map(), values: 0 };
+  if (document.contents === null) throw new ConfigurationError([problemFrom(0, [], "the file is empty")]);
+  const reading: Reading = { document, lines, problemFrom, replaced: [], resolved: new Map(), values: 0 };
   const root = read(document.contents, [], reading);
   return { file, root, replaced: reading.replaced };
 }
 
 /** The error of a file with something else at `node` than another gateway has there. */
-export function refusalAt(file: string, { line, column, path }: ForeignNode, message: string): ConfigurationError {
-  return new ConfigurationError([{ file, line, column, path: shownPath(path), message }]);
+export function refusalAt(file: string, node: ForeignNode, message: string): ConfigurationError {
+  return new ConfigurationError([problemAt(file, node, message)]);
+}
+
+export function problemAt(file: string, { line, column, path }: ForeignNode, message: string): ConfigurationProblem {
+  return { file, line, column, path: shownPath(path), message };
 }
 
 /** YAML does not allow the tabs of JSON everywhere. Within texts of JSON there are none. */
@@ -91,7 +95,7 @@ function isJson(text: string): boolean {
 interface Reading {
   readonly document: Document.Parsed;
   readonly lines: LineCounter;
-  readonly problemAt: (offset: number, path: Path, message: string) => ConfigurationProblem;
+  readonly problemFrom: (offset: number, path: Path, message: string) => ConfigurationProblem;
   readonly replaced: ForeignNode[];
   readonly resolved: Map<Alias, ParsedNode | undefined>;
   values: number;
@@ -101,7 +105,7 @@ interface Reading {
 function read(given: Node | null, path: Path, reading: Reading, keyOffset = 0): ForeignNode {
   const offset = (given as ParsedNode | null)?.range?.[0] ?? keyOffset;
   const refuse = (message: string): never => {
-    throw new ConfigurationError([reading.problemAt(offset, path, message)]);
+    throw new ConfigurationError([reading.problemFrom(offset, path, message)]);
   };
   const node = isAlias(given) ? anchored(given, reading) : (given as ParsedNode | null);
   if (node === undefined) refuse("this alias has no anchor before it");

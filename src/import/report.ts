@@ -44,6 +44,8 @@ export interface Claims {
   readonly without: (node: ForeignNode | undefined, why: string) => void;
   /** Calls of the other gateway reached a model by this node. A configuration in which it has no place lacks a target; `why` is said if nothing else is. */
   readonly target: (node: ForeignNode, to: Place, why?: string) => void;
+  /** Such a node of which no target was made. */
+  readonly missing: (node: ForeignNode, why: string) => void;
 }
 
 /** A target of the other gateway that the configuration which was made does not have. */
@@ -87,12 +89,18 @@ export function openReport({ root, replaced }: ForeignFile): OpenReport {
       to: null,
       note: "it has no effect there either, because the same key stands again further down",
     });
+  const without = (node: ForeignNode | undefined, why: string): void =>
+    claim(node, { outcome: "without", to: null, note: why });
   return {
     taken: (node, to) => claim(node, { outcome: "taken", to, note: null }),
     changed: (node, to, how) => claim(node, { outcome: "changed", to, note: how }),
     moved: (node, to, how) => claim(node, { outcome: how === null ? "taken" : "changed", to, note: how }),
-    without: (node, why) => claim(node, { outcome: "without", to: null, note: why }),
+    without,
     target: (node, to, why = NOT_WRITTEN) => void targets.set(node, { to, why }),
+    missing: (node, why) => {
+      without(node, why);
+      targets.set(node, { to: () => [], why: NOT_WRITTEN });
+    },
     areSecrets: (nodes) => {
       for (const node of nodes) {
         const { outcome, to } = said.get(node) ?? UNSAID;

@@ -3,15 +3,35 @@ import { GatewayError } from "../core/errors.ts";
 import type { Json } from "../core/json.ts";
 import { COMMON_PARAMETERS, FIELDS } from "../core/params.ts";
 import { type ForeignNode, plainOf } from "./foreign-file.ts";
+import { type Value, valueOf } from "./reference.ts";
+import type { Claims, Place } from "./report.ts";
 
 /** The caller decides the form of the answer, and messages refer to tools. */
 const NEVER_DROPPED: ReadonlySet<string> = new Set(["stream", "stream_options", "tools", "deployment_id"]);
-export const DROPPABLE: ReadonlySet<string> = new Set(COMMON_PARAMETERS.filter((name) => !NEVER_DROPPED.has(name)));
+const DROPPABLE: ReadonlySet<string> = new Set(COMMON_PARAMETERS.filter((name) => !NEVER_DROPPED.has(name)));
 
 const MAX_NAME = 256;
 
+/** Adds a parameter to those of a target. `how` says how it differs; `null` when it does not. */
+export function addParameter(
+  params: Record<string, Value>,
+  [name, node]: readonly [string, ForeignNode],
+  { at, how, claims }: { readonly at: Place; readonly how: string | null; readonly claims: Claims },
+): void {
+  const problem = parameterProblem(name, node);
+  const value = valueOf(plainOf(node));
+  if (problem !== null || value === undefined) return claims.without(node, problem ?? "it has no value");
+  params[name] = value;
+  claims.moved(node, at, how);
+}
+
+/** Whether a target with these parameters can leave this one out. */
+export function isDroppable(name: string, params: Readonly<Record<string, Value>>): boolean {
+  return DROPPABLE.has(name) && !(name in params);
+}
+
 /** Why a target cannot set this parameter; `null` when it can. */
-export function parameterProblem(name: string, node: ForeignNode): string | null {
+function parameterProblem(name: string, node: ForeignNode): string | null {
   if (name === "" || name.length > MAX_NAME || name === "__proto__") return "a parameter cannot have this name";
   const field = FIELDS.get(name);
   if (field?.class === "gateway" || name === "stream" || name === "stream_options")

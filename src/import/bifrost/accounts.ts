@@ -69,8 +69,7 @@ function importProvider(
   const address = node.members.get("network_config")?.members.get("base_url");
   const family = families.get(wanted === "openai" ? speakerOf(name, textOf(address), families) : (wanted ?? ""));
   if (family === undefined) {
-    claims.target(node, () => []);
-    claims.without(node, "Dragoman has no such provider; --provider <name>=<provider> names the one that it is");
+    claims.missing(node, "Dragoman has no such provider; --provider <name>=<provider> names the one that it is");
     return [];
   }
   claims.taken(base, `providers.${name}`);
@@ -141,8 +140,7 @@ function keyGroup(
     for (const item of key.members.get("models")?.items ?? []) {
       const why = whyUnserved(textOf(item) ?? "");
       if (why === null) continue;
-      claims.without(item, why);
-      claims.target(item, () => []);
+      claims.missing(item, why);
     }
     claims.taken(key.members.get("models"), models.length > 0 ? `providers.${id}.models` : `providers.${id}`);
     for (const label of ["name", "id"]) claims.without(key.members.get(label), "keys have no names here");
@@ -300,8 +298,7 @@ function importAliases(
           if (model === null) continue;
           const why = whyUnserved(model);
           if (why !== null) {
-            claims.without(node, why);
-            claims.target(node, () => []);
+            claims.missing(node, why);
             continue;
           }
           if (model === alias) {

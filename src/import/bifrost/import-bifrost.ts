@@ -1,10 +1,8 @@
 // Takes over the configuration file of Bifrost. https://docs.getbifrost.ai/quickstart/gateway/setting-up
-import { ConfigurationError } from "../../config/problem.ts";
 import { isOn, millisecondsOf, numberOf, textOf, wholeOf } from "../figures.ts";
-import type { ForeignNode } from "../foreign-file.ts";
+import { type ForeignNode, refusalAt } from "../foreign-file.ts";
 import type { GatewayImport, ImportContext } from "../gateway-import.ts";
 import { always } from "../report.ts";
-import { shownPath } from "../shown-path.ts";
 import { importProviders } from "./accounts.ts";
 import { importPlugins } from "./plugins.ts";
 import { importRoutingRules } from "./routing-rules.ts";
@@ -28,18 +26,13 @@ export const bifrost: GatewayImport = {
             .map((key) => root.members.get(key))
             .find((node) => node !== undefined && node.kind !== "mapping");
     if (wrong !== undefined)
-      throw new ConfigurationError([
-        {
-          file,
-          line: wrong.line,
-          column: wrong.column,
-          path: shownPath(wrong.path),
-          message:
-            wrong === root
-              ? `this is no configuration of Bifrost: it has none of ${SECTIONS.join(", ")}`
-              : "expected a mapping",
-        },
-      ]);
+      throw refusalAt(
+        file,
+        wrong,
+        wrong === root
+          ? `this is no configuration of Bifrost: it has none of ${SECTIONS.join(", ")}`
+          : "expected a mapping",
+      );
     const { members } = root;
     const fleet = importProviders(members.get("providers"), context);
     importNetwork(members.get("providers"), context);

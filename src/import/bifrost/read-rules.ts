@@ -133,8 +133,7 @@ function isServed(target: RuleTarget, { providers }: Fleet, { claims }: ImportCo
       ? "no key that was taken over has this name"
       : null);
   if (why === null) return true;
-  claims.without(node, why);
-  claims.target(node, () => []);
+  claims.missing(node, why);
   return false;
 }
 

@@ -3,7 +3,8 @@
 // https://docs.getbifrost.ai/providers/routing-rules
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
-import type { Mapping, Value } from "../reference.ts";
+import type { Value } from "../reference.ts";
+import { targetEntry } from "../target-entry.ts";
 import { whyUnserved } from "../unserved-models.ts";
 import type { Fleet, KeyGroup } from "./accounts.ts";
 import { leaveOut, PASSED_ON, readRules, type Rule } from "./read-rules.ts";
@@ -181,12 +182,10 @@ function writeRoute(
 const NOWHERE = { isWeightLost: false, isLast: false };
 
 function entryOf(model: string, when: Condition, weight: number | null): Value {
-  const entry: Mapping = {
-    model,
+  return targetEntry(model, {
     ...(weight !== null && weight !== 1 && { weight: Number(weight.toPrecision(12)) }),
     ...(typeof when === "string" && { when }),
-  };
-  return Object.keys(entry).length === 1 ? model : entry;
+  });
 }
 
 function claimRule(rule: Rule, { conditions, parts, isWeightLost, isLast }: Places, { claims }: ImportContext): void {

@@ -13,6 +13,7 @@ import {
   writtenPart,
 } from "../../policies/expression-parts.ts";
 import { compileCondition, RuleError } from "../../policies/policy-rule.ts";
+import { conditionProblem } from "../usable-condition.ts";
 
 /** What a call asks for. */
 export interface AskedModel {
@@ -37,12 +38,8 @@ export function conditionOf(expression: string, asked: AskedModel): Condition {
 
 /** Throws NotExpressible for a condition that this gateway does not take. */
 export function requireUsable(condition: string): void {
-  try {
-    compileCondition(condition);
-  } catch (thrown) {
-    if (!(thrown instanceof RuleError)) throw thrown;
-    throw new NotExpressible(`the condition cannot be used here: ${thrown.message.split("\n")[0]!}`);
-  }
+  const problem = conditionProblem(condition);
+  if (problem !== null) throw new NotExpressible(`the condition cannot be used here: ${problem}`);
 }
 
 export function allOf(...conditions: readonly Condition[]): Condition {

@@ -1,12 +1,12 @@
 // One entry of LiteLLM's `model_list`: the target that it becomes, and what its route has to know of it.
 // https://docs.litellm.ai/docs/proxy/configs, https://docs.litellm.ai/docs/proxy/load_balancing
 import { MODEL_ID } from "../../providers/settings.ts";
-import { isOn, millisecondsOf, numberOf, textOf, wholeOf } from "../figures.ts";
-import { type ForeignNode, plainOf } from "../foreign-file.ts";
+import { isOn, numberOf, textOf, timeOf, wholeOf } from "../figures.ts";
+import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
-import { type Value, valueOf } from "../reference.ts";
+import type { Value } from "../reference.ts";
 import { looksLikeKey } from "../secret-shape.ts";
-import { DROPPABLE, parameterProblem } from "../target-parameters.ts";
+import { addParameter, isDroppable } from "../target-parameters.ts";
 import { ACCOUNT_SETTINGS, deploymentAccount, type Settings } from "./deployment-account.ts";
 import { importModelFacts } from "./model-facts.ts";
 import { whyUnserved } from "../unserved-models.ts";
@@ -57,8 +57,7 @@ export function readDeployment(
   const mode = textOf(node.members.get("model_info")?.members.get("mode"));
   const problem = problemOf(named, textOf(modelNode)!, model, context) ?? whyUnserved(model, mode);
   if (named === null || problem !== null) {
-    claims.without(node, problem ?? "");
-    claims.target(node, () => []);
+    claims.missing(node, problem ?? "");
     return null;
   }
   const providerId = deploymentAccount(named, settings, context);
@@ -135,23 +134,18 @@ function readTarget(
   { claims }: ImportContext,
 ): OfTarget {
   const params: Record<string, Value> = {};
-  const set = (name: string, node: ForeignNode, from: string | null): void => {
-    const problem = parameterProblem(name, node);
-    const value = valueOf(plainOf(node));
-    if (problem !== null || value === undefined) return claims.without(node, problem ?? "it has no value");
-    params[name] = value;
-    const moved = from === null ? null : `it stands beside the other parameters and not under ${from}`;
-    claims.moved(node, at(`params.${name}`), moved);
-  };
+  const set = (parameter: readonly [string, ForeignNode], how: string | null): void =>
+    addParameter(params, parameter, { at: at(`params.${parameter[0]}`), how, claims });
   for (const [name, node] of own)
-    if (name === "extra_body") for (const [inner, member] of node.members) set(inner, member, name);
-    else if (!isNoParameter(name)) set(name, node, null);
+    if (name === "extra_body")
+      for (const inner of node.members) set(inner, `it stands beside the other parameters and not under ${name}`);
+    else if (!isNoParameter(name)) set([name, node], null);
   const places = own.get("max_parallel_requests");
   const maxConcurrency = wholeOf(places, 1, 65_535);
   if (maxConcurrency !== null) claims.taken(places, at("max_concurrency"));
   const drop = (own.get("additional_drop_params")?.items ?? []).flatMap((item): readonly string[] => {
     const name = textOf(item) ?? "";
-    if (!DROPPABLE.has(name) || name in params) return [];
+    if (!isDroppable(name, params)) return [];
     claims.taken(item, at("drop"));
     return [name];
   });
@@ -180,10 +174,7 @@ const OF_ROUTE_TIMES: ReadonlySet<string> = new Set([
 ]);
 
 function readTimes(own: Settings): Pick<Deployment, "retries" | "timeoutMs" | "streamTimeoutMs"> {
-  const time = (name: string): number | null => {
-    const seconds = numberOf(own.get(name));
-    return seconds !== null && seconds > 0 ? millisecondsOf(seconds) : null;
-  };
+  const time = (name: string): number | null => timeOf(own.get(name));
   const retries = numberOf(own.get("num_retries")) ?? numberOf(own.get("max_retries"));
   return {
     retries: retries !== null && Number.isInteger(retries) && retries >= 0 ? retries : null,

@@ -5,7 +5,8 @@ import { nameOf } from "../draft.ts";
 import { numberOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
-import type { Mapping, Value } from "../reference.ts";
+import type { Value } from "../reference.ts";
+import { targetEntry } from "../target-entry.ts";
 import type { Deployment } from "./deployment.ts";
 import { tagConditions } from "./tags.ts";
 
@@ -87,16 +88,14 @@ export function targetsOf(group: Group, context: ImportContext, headers: Set<str
     for (const each of same) if (isEqual(each.deployment, deployment)) each.deployment.routes.push(group.route);
     const order = Math.min(...same.map((row) => places.indexOf(placeOf(row))));
     const weight = same.reduce((sum, { share }) => sum + Math.max(share, 0), 0);
-    const entry: Mapping = {
-      model,
+    return targetEntry(model, {
       ...(order > 0 && { order: Math.min(order, 1000) }),
       ...(byTarget.size > 1 && weight > 0 && weight !== 1 && { weight: Math.min(weight, 1_000_000) }),
-      ...(Object.keys(deployment.params).length > 0 && { params: deployment.params }),
-      ...(deployment.drop.length > 0 && { drop: deployment.drop }),
+      params: deployment.params,
+      drop: deployment.drop,
       ...(deployment.maxConcurrency !== null && { max_concurrency: deployment.maxConcurrency }),
       ...(conditions.size > 0 && { when: anyOf(same.map((row) => conditions.get(row.deployment)!)) }),
-    };
-    return Object.keys(entry).length === 1 ? model : entry;
+    });
   });
 }
 

@@ -8,6 +8,7 @@ import type { ImportContext } from "../gateway-import.ts";
 import type { Mapping } from "../reference.ts";
 import type { Place } from "../report.ts";
 import { shownKey } from "../shown-path.ts";
+import { literally } from "../usable-condition.ts";
 import { type Asked, guardService, presidioService } from "./external-guards.ts";
 
 /** What a guard finds: a class of data, a national id or a pattern. */
@@ -224,7 +225,7 @@ function wordsOf(list: ForeignNode | undefined, context: ImportContext): readonl
   return withinGuard(list, context).flatMap((item): readonly Sought[] => {
     const keyword = textOf(item.members.get("keyword"));
     if (keyword === null) return [];
-    const value = `(?i)${keyword.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`)}`;
+    const value = `(?i)${literally(keyword)}`;
     const one = sought({ kind: "patterns", value }, actionOf(item.members.get("action")));
     claims.taken(item.members.get("keyword"), placesOf(one));
     claims.taken(item.members.get("action"), placesOf(one));

@@ -1,9 +1,8 @@
 // Takes over the configuration of LiteLLM's proxy. https://docs.litellm.ai/docs/proxy/config_settings
 import { ConfigurationError, type ConfigurationProblem } from "../../config/problem.ts";
 import { textOf } from "../figures.ts";
-import type { ForeignNode } from "../foreign-file.ts";
+import { type ForeignNode, problemAt } from "../foreign-file.ts";
 import type { GatewayImport, ImportContext } from "../gateway-import.ts";
-import { shownPath } from "../shown-path.ts";
 import type { Settings } from "./deployment-account.ts";
 import { CREDENTIAL, readDeployment } from "./deployment.ts";
 import { importGuardrails } from "./guardrails.ts";
@@ -56,13 +55,7 @@ export const litellm: GatewayImport = {
 };
 
 function problemsOf({ foreign: { file, root } }: ImportContext): readonly ConfigurationProblem[] {
-  const problem = ({ line, column, path }: ForeignNode, message: string): ConfigurationProblem => ({
-    file,
-    line,
-    column,
-    path: shownPath(path),
-    message,
-  });
+  const problem = (node: ForeignNode, message: string): ConfigurationProblem => problemAt(file, node, message);
   if (root.kind !== "mapping")
     return [problem(root, "expected the configuration of LiteLLM, a mapping with model_list")];
   if (!SECTIONS.some((key) => root.members.has(key)))

@@ -1,7 +1,7 @@
 // `model_list` and `router_settings` of LiteLLM: the routes, and what holds for all of them.
 // https://docs.litellm.ai/docs/routing, https://docs.litellm.ai/docs/proxy/reliability
 import { claimAsked } from "../asked-name.ts";
-import { isOn, millisecondsOf, numberOf, textOf } from "../figures.ts";
+import { isOn, millisecondsOf, numberOf, textOf, timeOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import type { Mapping } from "../reference.ts";
@@ -150,9 +150,9 @@ function importReliability(settings: RouterSettings, { claims, draft }: ImportCo
   }
   const time = settings.get("timeout") ?? settings.get("request_timeout");
   const setTime = (node: ForeignNode | undefined, key: string, how: string): void => {
-    const value = numberOf(node);
-    if (value === null || value <= 0) return;
-    draft.set("route_defaults", ["timeouts", key], millisecondsOf(value));
+    const value = timeOf(node);
+    if (value === null) return;
+    draft.set("route_defaults", ["timeouts", key], value);
     claims.changed(node, `route_defaults.timeouts.${key}`, how);
   };
   if (settings.has("timeout"))
@@ -174,9 +174,9 @@ function importReliability(settings: RouterSettings, { claims, draft }: ImportCo
     claims.changed(fails, "route_defaults.breaker", "only failures that are the provider's fault count");
   }
   const cooldown = settings.get("cooldown_time");
-  const rest = numberOf(cooldown);
-  if (rest !== null && rest > 0) {
-    draft.set("route_defaults", ["breaker", "open_ms"], millisecondsOf(rest));
+  const rest = timeOf(cooldown);
+  if (rest !== null) {
+    draft.set("route_defaults", ["breaker", "open_ms"], rest);
     claims.changed(cooldown, "route_defaults.breaker.open_ms", RESTS);
   }
 }
@@ -222,12 +222,6 @@ function importRetries(group: Group, settings: RouterSettings, { claims }: Impor
     for (const name of ["num_retries", "max_retries"])
       claims.changed(own.get(name), `routes.${group.route}.retries`, `${retryWords(retries)}; ${GREATEST}`);
   return { retries: Math.min(retries, MOST_RETRIES) };
-}
-
-/** Above 0; `null` for anything else. */
-function timeOf(node: ForeignNode | undefined): number | null {
-  const seconds = numberOf(node);
-  return seconds !== null && seconds > 0 ? millisecondsOf(seconds) : null;
 }
 
 /**

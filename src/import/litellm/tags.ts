@@ -1,9 +1,9 @@
 // Tags of LiteLLM's deployments, by which calls are divided where `enable_tag_filtering` is on, as conditions of targets.
 // https://docs.litellm.ai/docs/proxy/tag_routing
-import { compileCondition, RuleError } from "../../policies/policy-rule.ts";
 import { isOn, textOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
+import { conditionProblem, literally } from "../usable-condition.ts";
 import type { Deployment } from "./deployment.ts";
 
 /** Deployments with this tag take the calls that no other tag is for. */
@@ -80,10 +80,6 @@ function matching(tags: readonly string[], matchesAll: boolean): string {
     : `(has(request.metadata.tags) && request.metadata.tags.exists(tag, ${among})) || ${isInHeader(`(^|,)${one}(,|$)`)}`;
 }
 
-function literally(tag: string): string {
-  return tag.replaceAll(/[\\^$.*+?()[\]{}|]/g, (sign) => `\\${sign}`);
-}
-
 /** `tag_regex`: conditions on the user agent. With strict tags, a pattern counts only where the deployment has none. */
 function patternsOf(
   deployment: Deployment,
@@ -99,9 +95,9 @@ function patternsOf(
   }
   return items.flatMap((item) => {
     const condition = `${USER_AGENT} != "" && ("User-Agent: " + ${USER_AGENT}).matches(${JSON.stringify(textOf(item) ?? "")})`;
-    const problem = problemOf(condition);
-    if (problem !== null || textOf(item) === null) {
-      claims.without(item, problem ?? "expected a pattern");
+    const isUsable = conditionProblem(condition) === null;
+    if (!isUsable || textOf(item) === null) {
+      claims.without(item, isUsable ? "expected a pattern" : NO_PATTERN);
       return [];
     }
     claims.taken(item, targets);
@@ -109,12 +105,4 @@ function patternsOf(
   });
 }
 
-function problemOf(condition: string): string | null {
-  try {
-    compileCondition(condition);
-    return null;
-  } catch (thrown) {
-    if (!(thrown instanceof RuleError)) throw thrown;
-    return "the pattern cannot be used here: patterns are those of RE2, without lookaround and back references";
-  }
-}
+const NO_PATTERN = "the pattern cannot be used here: patterns are those of RE2, without lookaround and back references";

@@ -4,11 +4,12 @@
 import { MODEL_ID } from "../../providers/settings.ts";
 import { claimAsked } from "../asked-name.ts";
 import { textOf } from "../figures.ts";
-import { type ForeignNode, plainOf, refusalAt } from "../foreign-file.ts";
+import { type ForeignNode, refusalAt } from "../foreign-file.ts";
 import type { GatewayImport, ImportContext } from "../gateway-import.ts";
-import { type Mapping, type Value, valueOf, variable } from "../reference.ts";
+import { type Mapping, type Value, variable } from "../reference.ts";
 import { looksLikeKey } from "../secret-shape.ts";
-import { parameterProblem } from "../target-parameters.ts";
+import { targetEntry } from "../target-entry.ts";
+import { addParameter } from "../target-parameters.ts";
 
 const FAMILY = "openrouter";
 const MOST_TARGETS = 100;
@@ -107,13 +108,10 @@ function importPreset({ node, config, slug, systemPrompt }: Preset, context: Imp
       continue;
     }
     taken.push(target);
-    targets.push(Object.keys(params).length === 0 ? target : { model: target, params });
+    targets.push(targetEntry(target, { params }));
     claims.taken(model, `${target} in ${at}`);
   }
-  for (const model of models.slice(MOST_TARGETS)) {
-    claims.without(model, `a route has at most ${MOST_TARGETS} targets`);
-    claims.target(model, () => []);
-  }
+  for (const model of models.slice(MOST_TARGETS)) claims.missing(model, `a route has at most ${MOST_TARGETS} targets`);
   if (targets.length > 0) draft.set("routes", [name], { targets });
   else
     claims.without(config, "it names no model, so there is no route; requests can carry these preferences themselves");
@@ -137,14 +135,9 @@ function parametersOf(
   const params: Record<string, Value> = {};
   for (const [name, node] of config.members) {
     if (["model", "models", "designated_version", "slug", "config", ...ABOUT_THE_PRESET].includes(name)) continue;
-    const why = WITHOUT[name] ?? parameterProblem(name, node);
-    const value = valueOf(plainOf(node));
-    if (why !== null || value === undefined) {
-      claims.without(node, why ?? "it has no value");
-      continue;
-    }
-    params[name] = value;
-    claims.taken(node, at(name));
+    const why = WITHOUT[name];
+    if (why === undefined) addParameter(params, [name, node], { at: at(name), how: null, claims });
+    else claims.without(node, why);
   }
   return params;
 }

@@ -1,9 +1,9 @@
 // Conditions of a Portkey config on metadata and parameters of the request, as conditions of targets in CEL.
 // https://portkey.ai/docs/product/ai-gateway/conditional-routing
 import { COMMON_PARAMETERS } from "../../core/params.ts";
-import { compileCondition, RuleError } from "../../policies/policy-rule.ts";
 import { textOf, wordOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
+import { conditionProblem } from "../usable-condition.ts";
 
 /** Names that CEL takes as members. */
 const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
@@ -84,13 +84,7 @@ function orderOf(operator: string, value: string, operand: ForeignNode): string 
 
 /** Patterns are those of RE2, which has no lookaround and no back references. */
 function isUsable(condition: string): boolean {
-  try {
-    compileCondition(condition);
-    return true;
-  } catch (thrown) {
-    if (!(thrown instanceof RuleError)) throw thrown;
-    return false;
-  }
+  return conditionProblem(condition) === null;
 }
 
 function literalOf({ kind, value }: ForeignNode): string | null {

@@ -4,7 +4,8 @@ import { claimAsked } from "../asked-name.ts";
 import { textOf, wordOf } from "../figures.ts";
 import { type ForeignNode, refusalAt } from "../foreign-file.ts";
 import type { GatewayImport, ImportContext } from "../gateway-import.ts";
-import type { Mapping, Value } from "../reference.ts";
+import type { Value } from "../reference.ts";
+import { targetEntry } from "../target-entry.ts";
 import { conditionOf, exclusive } from "./conditions.ts";
 import { type Leg, placesOf } from "./leg.ts";
 import { OF_THE_BODY, type Stages, stagesOf, under, withInherited } from "./plan.ts";
@@ -278,15 +279,13 @@ function targetsOf(rows: readonly Row[]): readonly Value[] {
     const least = Math.min(...rows.filter((row) => row.order === order).map((row) => row.weight));
     const share = Math.round((weight / least) * 1000) / 1000;
     const place = orders.indexOf(order);
-    const entry: Mapping = {
-      model: target,
+    return targetEntry(target, {
       ...(place > 0 && { order: place }),
       ...(share !== 1 && { weight: share }),
       ...(when !== null && { when }),
-      ...(Object.keys(params).length > 0 && { params }),
-      ...(drop.length > 0 && { drop }),
-    };
-    return Object.keys(entry).length === 1 ? target : entry;
+      params,
+      drop,
+    });
   });
 }
 

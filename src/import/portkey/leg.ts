@@ -7,12 +7,12 @@ import { isOpenAiAddress, placeholderUrl } from "../address.ts";
 import { idOf } from "../draft.ts";
 import { placed } from "../environment-texts.ts";
 import { textOf } from "../figures.ts";
-import { type ForeignNode, plainOf } from "../foreign-file.ts";
+import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
-import { type Value, valueOf, variable } from "../reference.ts";
+import { type Value, variable } from "../reference.ts";
 import { looksLikeKey } from "../secret-shape.ts";
 import { shownKey } from "../shown-path.ts";
-import { DROPPABLE, parameterProblem } from "../target-parameters.ts";
+import { addParameter, isDroppable } from "../target-parameters.ts";
 import { whyUnserved } from "../unserved-models.ts";
 import { familyInSlug, familyOfName } from "./provider-names.ts";
 
@@ -69,8 +69,7 @@ export function readLeg(node: ForeignNode, members: Members, context: ImportCont
     slug == null ? familyOfName(name ?? "") : (context.choices.providers.get(slug) ?? familyInSlug(slug));
   const family = families.get(familyId ?? "");
   if (family === undefined) {
-    claims.without(node, whyWithout(slug ?? null, name));
-    claims.target(node, () => []);
+    claims.missing(node, whyWithout(slug ?? null, name));
     return null;
   }
   const model =
@@ -183,19 +182,14 @@ function readParameters(
   { claims }: ImportContext,
 ): Pick<Leg, "params" | "drop"> {
   const params: Record<string, Value> = {};
-  const take = (name: string, node: ForeignNode, how: string | null): void => {
-    const problem = parameterProblem(name, node);
-    const value = valueOf(plainOf(node));
-    if (problem !== null || value === undefined) return claims.without(node, problem ?? "it has no value");
-    params[name] = value;
-    claims.moved(node, at(`params.${name}`), how);
-  };
-  for (const [name, node] of members.get("default_params")?.members ?? []) take(name, node, null);
-  for (const [name, node] of members.get("override_params")?.members ?? [])
-    if (name !== "model") take(name, node, "a parameter that the request sets itself takes precedence");
+  const take = (parameter: readonly [string, ForeignNode], how: string | null): void =>
+    addParameter(params, parameter, { at: at(`params.${parameter[0]}`), how, claims });
+  for (const parameter of members.get("default_params")?.members ?? []) take(parameter, null);
+  for (const parameter of members.get("override_params")?.members ?? [])
+    if (parameter[0] !== "model") take(parameter, "a parameter that the request sets itself takes precedence");
   const drop = (members.get("drop_params")?.items ?? []).flatMap((item): readonly string[] => {
     const name = textOf(item) ?? "";
-    if (!DROPPABLE.has(name) || name in params) {
+    if (!isDroppable(name, params)) {
       claims.without(item, "only whole common parameters can be left out");
       return [];
     }

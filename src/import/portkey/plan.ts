@@ -98,10 +98,8 @@ function conditionalStages(
     return [];
   });
   const used = new Set([...conditions.map(({ target }) => target), ...(standard === undefined ? [] : [standard])]);
-  for (const target of targets.filter((each) => !used.has(each))) {
-    claims.without(target, "no call comes here, because no condition that was taken over names it");
-    claims.target(target, () => []);
-  }
+  for (const target of targets.filter((each) => !used.has(each)))
+    claims.missing(target, "no call comes here, because no condition that was taken over names it");
   if (standard === undefined) claims.without(strategy?.members.get("default"), "the default names no target");
   const stages = new Map([...used].map((target) => [target, stagesOf(target, around, context)]));
   const all = conditions.map(({ when }) => when);
