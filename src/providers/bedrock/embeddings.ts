@@ -1,119 +1,80 @@
 // Embeddings on Amazon Bedrock, which models take by InvokeModel in forms of their own:
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_InvokeModel.html
-import type { ChatRequest } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import type { Target } from "../../core/target.ts";
-import {
-  BOTH,
-  DIMENSIONS,
-  dimensionsIn,
-  INPUT_TYPE,
-  inputTypeIn,
-  type InputTypeWords,
-  NEITHER,
-} from "../tasks/embedding-parameters.ts";
+import { BOTH, COHERE_INPUT_TYPES, DIMENSIONS, INPUT_TYPE, NEITHER } from "../tasks/embedding-parameters.ts";
 import type { TaskForm } from "../task-form.ts";
-import { MalformedAnswer } from "../upstream-failure.ts";
 import type { Vector } from "../tasks/task-values.ts";
-import { requireSentObject } from "../answers/sent-json.ts";
-import { inputCount, parseNumbers, taskRequest, textInputs, toldTokens } from "../tasks/task.ts";
-import { orderedVectors } from "../tasks/vector.ts";
+import { type AskedTexts, type TextEmbeddings, textEmbeddings } from "../tasks/text-embeddings.ts";
 import { modelUrl } from "./address.ts";
 
-const LABEL = "Amazon Bedrock";
-/** Where InvokeModel reports tokens for models whose answers do not: the page above. */
-const TOKEN_HEADER = "x-amzn-bedrock-input-token-count";
+/** `write` returns the body. */
+function invoked({
+  write,
+  ...form
+}: Pick<TextEmbeddings, "docs" | "mostInputs" | "takes" | "inputTypes" | "read"> & {
+  readonly write: (asked: AskedTexts) => JsonObject;
+}): TaskForm<Vector> {
+  return textEmbeddings({
+    label: "Amazon Bedrock",
+    // where InvokeModel reports tokens for models whose answers do not: the page above
+    tokenHeader: "x-amzn-bedrock-input-token-count",
+    ...form,
+    write: (asked, target) => ({ url: modelUrl(target, "invoke"), body: write(asked) }),
+  });
+}
 
 function titan(takes: ReadonlySet<string>): TaskForm<Vector> {
-  return {
+  return invoked({
     docs: "https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-titan-embed-text.html",
     mostInputs: 1,
     takes,
-    tokenHeader: TOKEN_HEADER,
-    encode(request: ChatRequest, target: Target) {
-      const [inputText = ""] = textInputs(request, LABEL);
-      const dimensions = dimensionsIn(request);
-      const body = { inputText, ...(dimensions !== undefined && { dimensions }) };
-      return { request: taskRequest(modelUrl(target, "invoke"), body, request, target, BOTH), memo: { inputs: 1 } };
-    },
-    decode(body) {
-      const { embedding, inputTextTokenCount: tokens } = requireSentObject(parseNumbers(body), "answer");
-      return { values: orderedVectors([embedding], 1), tokens: toldTokens(tokens), model: null };
-    },
-  };
+    write: ({ texts: [inputText = ""], dimensions }) => ({
+      inputText,
+      ...(dimensions !== undefined && { dimensions }),
+    }),
+    read: ({ embedding, inputTextTokenCount: tokens }) => ({ vectors: [embedding], tokens }),
+  });
 }
 
-const COHERE_WORDS: InputTypeWords = {
-  search_document: "search_document",
-  search_query: "search_query",
-  classification: "classification",
-  clustering: "clustering",
-};
-
 function cohere(takes: ReadonlySet<string>): TaskForm<Vector> {
-  return {
+  return invoked({
     docs: "https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-embed.html",
     mostInputs: 96,
     takes,
-    tokenHeader: TOKEN_HEADER,
-    encode(request: ChatRequest, target: Target) {
-      const texts = textInputs(request, LABEL);
-      const dimensions = dimensionsIn(request);
-      const body: JsonObject = {
-        texts,
-        input_type: inputTypeIn(COHERE_WORDS, request, LABEL) ?? "search_document",
-        ...(dimensions !== undefined && { output_dimension: dimensions }),
-        ...(takes === BOTH && { embedding_types: ["float"] }),
-      };
-      return {
-        request: taskRequest(modelUrl(target, "invoke"), body, request, target, BOTH),
-        memo: { inputs: texts.length },
-      };
-    },
-    decode(body, context) {
-      const { embeddings: all } = requireSentObject(parseNumbers(body), "answer");
-      const floats = isObject(all) ? all["float"] : all;
-      if (!Array.isArray(floats)) throw new MalformedAnswer("The provider's answer has no list of vectors.");
-      return { values: orderedVectors(floats as readonly Json[], inputCount(context)), tokens: null, model: null };
-    },
-  };
+    inputTypes: COHERE_INPUT_TYPES,
+    write: ({ texts, dimensions, inputType }) => ({
+      texts,
+      input_type: inputType ?? "search_document",
+      ...(dimensions !== undefined && { output_dimension: dimensions }),
+      ...(takes === BOTH && { embedding_types: ["float"] }),
+    }),
+    read: ({ embeddings: all }) => ({ vectors: isObject(all) ? all["float"] : all, tokens: undefined }),
+  });
 }
 
-const NOVA_PURPOSES: InputTypeWords = {
-  search_document: "GENERIC_INDEX",
-  search_query: "GENERIC_RETRIEVAL",
-  classification: "CLASSIFICATION",
-  clustering: "CLUSTERING",
-};
-
-const nova: TaskForm<Vector> = {
+const nova = invoked({
   docs: "https://docs.aws.amazon.com/nova/latest/userguide/embeddings-schema.html",
   mostInputs: 1,
   takes: BOTH,
-  tokenHeader: TOKEN_HEADER,
-  encode(request: ChatRequest, target: Target) {
-    const [value = ""] = textInputs(request, LABEL);
-    const dimensions = dimensionsIn(request);
-    const body: JsonObject = {
-      taskType: "SINGLE_EMBEDDING",
-      singleEmbeddingParams: {
-        embeddingPurpose: inputTypeIn(NOVA_PURPOSES, request, LABEL) ?? "GENERIC_INDEX",
-        ...(dimensions !== undefined && { embeddingDimension: dimensions }),
-        text: { truncationMode: "NONE", value },
-      },
-    };
-    return { request: taskRequest(modelUrl(target, "invoke"), body, request, target, BOTH), memo: { inputs: 1 } };
+  inputTypes: {
+    search_document: "GENERIC_INDEX",
+    search_query: "GENERIC_RETRIEVAL",
+    classification: "CLASSIFICATION",
+    clustering: "CLUSTERING",
   },
-  decode(body) {
-    const { embeddings: list, inputTokenCount: tokens } = requireSentObject(parseNumbers(body), "answer");
+  write: ({ texts: [value = ""], dimensions, inputType }) => ({
+    taskType: "SINGLE_EMBEDDING",
+    singleEmbeddingParams: {
+      embeddingPurpose: inputType ?? "GENERIC_INDEX",
+      ...(dimensions !== undefined && { embeddingDimension: dimensions }),
+      text: { truncationMode: "NONE", value },
+    },
+  }),
+  read({ embeddings: list, inputTokenCount: tokens }) {
     const [first] = Array.isArray(list) ? (list as readonly Json[]) : [];
-    return {
-      values: orderedVectors([isObject(first) ? first["embedding"] : undefined], 1),
-      tokens: toldTokens(tokens),
-      model: null,
-    };
+    return { vectors: [isObject(first) ? first["embedding"] : undefined], tokens };
   },
-};
+});
 
 const TITAN_1 = titan(NEITHER);
 const TITAN_2 = titan(DIMENSIONS);

@@ -1,6 +1,6 @@
 // Cohere's embeddings, version 2: https://docs.cohere.com/reference/embed
 import { isObject } from "../../core/json.ts";
-import { BOTH } from "../tasks/embedding-parameters.ts";
+import { BOTH, COHERE_INPUT_TYPES } from "../tasks/embedding-parameters.ts";
 import { textEmbeddings } from "../tasks/text-embeddings.ts";
 import { versionedPath } from "./address.ts";
 import { classifyError } from "./errors.ts";
@@ -10,12 +10,7 @@ export const embeddings = textEmbeddings({
   label: "Cohere",
   mostInputs: 96,
   takes: BOTH,
-  inputTypes: {
-    search_document: "search_document",
-    search_query: "search_query",
-    classification: "classification",
-    clustering: "clustering",
-  },
+  inputTypes: COHERE_INPUT_TYPES,
   write: ({ texts, dimensions, inputType }, { model, baseUrl }) => ({
     url: versionedPath(baseUrl, "embed"),
     body: {

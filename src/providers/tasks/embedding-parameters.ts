@@ -22,6 +22,14 @@ const SYNONYMS: Readonly<Record<string, InputType>> = {
 /** A vendor's words for what a text is for; those that are absent are refused. */
 export type InputTypeWords = Readonly<Partial<Record<InputType, string>>>;
 
+/** Those of Cohere's models, wherever they are served. */
+export const COHERE_INPUT_TYPES: InputTypeWords = {
+  search_document: "search_document",
+  search_query: "search_query",
+  classification: "classification",
+  clustering: "clustering",
+};
+
 /**
  * Returns the vendor's word for `input_type`; undefined when the request does not say. A word of the vendor's own is
  * taken as well. Throws `unsupported_value`.

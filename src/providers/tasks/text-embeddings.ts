@@ -21,7 +21,7 @@ export interface AskedTexts {
   readonly request: ChatRequest;
 }
 
-export interface TextEmbeddings extends Pick<TaskForm<Vector>, "docs" | "mostInputs" | "takes"> {
+export interface TextEmbeddings extends Pick<TaskForm<Vector>, "docs" | "mostInputs" | "takes" | "tokenHeader"> {
   readonly label: string;
   /** The vendor's words for what a text is for; absent where it has none. */
   readonly inputTypes?: InputTypeWords;
@@ -37,11 +37,12 @@ export interface TextEmbeddings extends Pick<TaskForm<Vector>, "docs" | "mostInp
 }
 
 export function textEmbeddings(form: TextEmbeddings): TaskForm<Vector> {
-  const { docs, label, mostInputs, takes, inputTypes, failure } = form;
+  const { docs, label, mostInputs, takes, tokenHeader, inputTypes, failure } = form;
   return {
     docs,
     mostInputs,
     takes,
+    ...(tokenHeader !== undefined && { tokenHeader }),
     encode(request, target) {
       const texts = textInputs(request, label);
       const inputType = inputTypes === undefined ? undefined : inputTypeIn(inputTypes, request, label);

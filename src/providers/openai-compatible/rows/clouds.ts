@@ -6,6 +6,7 @@ import type { JsonObject } from "../../../core/json.ts";
 import type { Target } from "../../../core/target.ts";
 import { VERSION } from "../../../core/version.ts";
 import { FOREIGN_TO_CLAUDE } from "../../anthropic/native-messages.ts";
+import { COHERE_INPUT_TYPES } from "../../tasks/embedding-parameters.ts";
 import { likeOpenAI, likeVllm } from "../conversation.ts";
 import { noted, stopAsList } from "../quirks.ts";
 import { watsonxEmbeddings } from "../tasks/watsonx-embeddings.ts";
@@ -87,15 +88,7 @@ const heroku: OpenAICompatibleRow = {
     docs: "https://devcenter.heroku.com/articles/heroku-inference-api-v1-embeddings",
     mostInputs: 96,
     formats: ["float", "base64"],
-    inputType: {
-      name: "input_type",
-      words: {
-        search_document: "search_document",
-        search_query: "search_query",
-        classification: "classification",
-        clustering: "clustering",
-      },
-    },
+    inputType: { name: "input_type", words: COHERE_INPUT_TYPES },
   },
   conversation: { source: "https://devcenter.heroku.com/articles/heroku-inference-api-v1-chat-completions" },
   // The add-on's variable holds only the host.
