@@ -1,7 +1,8 @@
 // Classifies errors of the Messages API by their type first, then by the status. Texts refine the class where the
 // vendor has no code of its own. https://platform.claude.com/docs/en/api/errors
-import { isObject, type Json } from "../../core/json.ts";
-import { classOfStatus, describeErrorBody, filled, JUDGED_CHARACTERS, readErrorJson } from "../answers/error-body.ts";
+import { isObject } from "../../core/json.ts";
+import { classOfStatus } from "../answers/error-body.ts";
+import { readNamedError, refinedClass, type TextRule } from "../answers/named-error.ts";
 import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../upstream-failure.ts";
 
 /** A map, because the provider's type may be a name that every object has. */
@@ -22,19 +23,19 @@ const BY_TYPE: ReadonlyMap<string, FailureClass> = new Map<string, FailureClass>
 );
 
 /** Messages that state more than the type under which the vendor sends them. */
-const BY_TEXT: readonly { readonly under: FailureClass; readonly text: RegExp; readonly class: FailureClass }[] = [
+const BY_TEXT: readonly TextRule[] = [
   {
-    under: "invalid_request",
+    under: ["invalid_request"],
     text: /prompt is too long|exceeds? (?:the )?(?:model'?s )?(?:maximum )?context (?:limit|window|length)|prompt: length/i,
     class: "context_length",
   },
   {
-    under: "invalid_request",
+    under: ["invalid_request"],
     text: /credit balance is too low|reached your specified API usage limits/i,
     class: "quota",
   },
-  { under: "invalid_request", text: /content filtering policy|usage policy/i, class: "content_policy" },
-  { under: "server", text: /^overloaded/i, class: "overloaded" },
+  { under: ["invalid_request"], text: /content filtering policy|usage policy/i, class: "content_policy" },
+  { under: ["server"], text: /^overloaded/i, class: "overloaded" },
 ];
 
 /** The vendor names the field at the start of the message: `tools.0.custom.name: ...`. */
@@ -42,36 +43,19 @@ const FIELD =
   /^((?:model|messages|system|tools|tool_choice|max_tokens|temperature|top_[pk]|stop_sequences|stream|thinking|output_config|metadata|service_tier|container|mcp_servers|context_management|cache_control)(?:\.[\w-]+)*): /;
 
 /** Accepts any body and never throws. */
-export function classifyError({ status, body }: ErrorAnswer): UpstreamFailure {
-  const { type, message, errorCode } = readError(body);
-  const first = (type === null ? undefined : BY_TYPE.get(type)) ?? classOfStatus(status);
-  const text = (message ?? describeErrorBody(status, body)).slice(0, JUDGED_CHARACTERS);
-  // only conversations that the vendor keeps are named so
-  if (errorCode?.startsWith("thread_") === true && first === "not_found")
-    return { class: "reference", message: text, param: null, nativeCode: errorCode };
-  const refined = BY_TEXT.find((rule) => rule.under === first && rule.text.test(text));
-  return { class: refined?.class ?? first, message: text, param: FIELD.exec(text)?.[1] ?? null, nativeCode: type };
-}
-
-interface NamedError {
-  readonly type: string | null;
-  /** `null` when the body has no message. */
-  readonly message: string | null;
-  readonly errorCode?: string;
-}
-
-/** Proxies in front of the vendor have other forms: a bare string, `message`, `detail`, a list with one error. */
-function readError(body: string): NamedError {
-  const value = readErrorJson(body);
-  const outer: Json | undefined = Array.isArray(value) ? (value as readonly Json[])[0] : value;
-  const inner = isObject(outer) ? (outer["error"] ?? outer["detail"] ?? outer) : outer;
-  if (typeof inner === "string") return { type: null, message: filled(inner) };
-  if (!isObject(inner)) return { type: null, message: null };
-  const { type, message, detail, details } = inner;
+export function classifyError(answer: ErrorAnswer): UpstreamFailure {
+  const named = readNamedError(answer, ({ error, detail }) => error ?? detail, ["message", "detail"]);
+  const { type, details } = named.error;
+  const nativeCode = typeof type === "string" && type !== "error" ? type : null;
+  const first = (nativeCode === null ? undefined : BY_TYPE.get(nativeCode)) ?? classOfStatus(answer.status);
   const errorCode = isObject(details) ? details["error_code"] : undefined;
+  // only conversations that the vendor keeps are named so
+  if (first === "not_found" && typeof errorCode === "string" && errorCode.startsWith("thread_"))
+    return { class: "reference", message: named.text, param: null, nativeCode: errorCode };
   return {
-    ...(typeof errorCode === "string" && { errorCode }),
-    type: typeof type === "string" && type !== "error" ? type : null,
-    message: filled(message) ?? filled(detail) ?? null,
+    class: refinedClass(first, named.text, BY_TEXT),
+    message: named.text,
+    param: FIELD.exec(named.text)?.[1] ?? null,
+    nativeCode,
   };
 }

@@ -1,15 +1,9 @@
 // Classifies errors of Bedrock's runtime: by the exception's name when the body or the stream gives it, then by the
 // status, and last by texts, because the name of a non-streaming error is only in a header.
 // https://docs.aws.amazon.com/bedrock/latest/userguide/troubleshooting-api-error-codes.html
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import {
-  classOfStatus,
-  describeErrorBody,
-  filled,
-  JUDGED_CHARACTERS,
-  readErrorJson,
-  type StatusClasses,
-} from "../answers/error-body.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { classOfStatus, filled, type StatusClasses } from "../answers/error-body.ts";
+import { readNamedError, refinedClass, type TextRule } from "../answers/named-error.ts";
 import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../upstream-failure.ts";
 
 /** Classes by name in lower case: streams begin the name with a small letter, bodies with a capital. */
@@ -50,63 +44,41 @@ const OWN_STATUSES: StatusClasses = {
 };
 
 /** Messages that state more than the class under which they are sent. */
-const BY_TEXT: readonly { readonly under: FailureClass; readonly text: RegExp; readonly class: FailureClass }[] = [
+const BY_TEXT: readonly TextRule[] = [
   {
-    under: "invalid_request",
+    under: ["invalid_request"],
     text: /(?:input|prompt) is too long|too many (?:input )?tokens|context (?:window|length|limit)|expected maxlength: ?\d|(?:number of )?input tokens.{0,60}exceed|exceed.{0,80}(?:maximum|limit).{0,40}tokens|prompt: length/i,
     class: "context_length",
   },
   {
-    under: "invalid_request",
+    under: ["invalid_request"],
     text: /could not resolve the foundation model|end of its life|marked by provider as legacy|(?:model|^endpoint) .{0,80}not found/i,
     class: "not_found",
   },
   {
-    under: "invalid_request",
+    under: ["invalid_request"],
     text: /content filter|content moderation|usage polic|acceptable use/i,
     class: "content_policy",
   },
-  { under: "invalid_request", text: /account is not authorized|not authorized to perform/i, class: "permission" },
+  { under: ["invalid_request"], text: /account is not authorized|not authorized to perform/i, class: "permission" },
   {
-    under: "permission",
+    under: ["permission"],
     text: /security token|signature|bearer token|api key|authentication (?:failed|token)|expired/i,
     class: "authentication",
   },
 ];
 
+/** SageMaker repeats the message of its container in the first of these. */
+const MESSAGES = ["OriginalMessage", "message", "Message", "detail", "msg"];
+
 /** Accepts any body and never throws. `name` is the exception's name when the stream gives it. */
-export function classifyError({ status, body }: ErrorAnswer, name: string | null = null): UpstreamFailure {
-  const reported = readError(body);
-  const nativeCode = name ?? reported.name;
+export function classifyError(answer: ErrorAnswer, name: string | null = null): UpstreamFailure {
+  const { text, error } = readNamedError(answer, ({ error: inner, detail }) => inner ?? detail, MESSAGES);
+  const nativeCode = name ?? nameOf(error);
   const first =
-    (nativeCode === null ? undefined : BY_NAME.get(nativeCode.toLowerCase())) ?? classOfStatus(status, OWN_STATUSES);
-  const message = (reported.message ?? describeErrorBody(status, body)).slice(0, JUDGED_CHARACTERS);
-  const refined = BY_TEXT.find((rule) => rule.under === first && rule.text.test(message));
-  return { class: refined?.class ?? first, message, param: null, nativeCode };
-}
-
-interface NamedError {
-  readonly name: string | null;
-  /** `null` when the body has no message. */
-  readonly message: string | null;
-}
-
-/** Proxies in front of the vendor have other forms: a bare string, `error`, `detail`, a list with one error. */
-function readError(body: string): NamedError {
-  const value = readErrorJson(body);
-  const outer: Json | undefined = Array.isArray(value) ? (value as readonly Json[])[0] : value;
-  const inner = isObject(outer) ? (outer["error"] ?? outer["detail"] ?? outer) : outer;
-  const first = Array.isArray(inner) ? (inner as readonly Json[])[0] : inner;
-  if (typeof first === "string") return { name: null, message: filled(first) };
-  if (!isObject(first)) return { name: null, message: null };
-  // SageMaker repeats the message of its container here.
-  const message =
-    filled(first["OriginalMessage"]) ??
-    filled(first["message"]) ??
-    filled(first["Message"]) ??
-    filled(first["detail"]) ??
-    filled(first["msg"]);
-  return { name: nameOf(first), message };
+    (nativeCode === null ? undefined : BY_NAME.get(nativeCode.toLowerCase())) ??
+    classOfStatus(answer.status, OWN_STATUSES);
+  return { class: refinedClass(first, text, BY_TEXT), message: text, param: null, nativeCode };
 }
 
 /**

@@ -1,14 +1,7 @@
 // Classifies errors of Cohere's API by the status first and then by texts, because there are no codes.
 // https://docs.cohere.com/reference/errors
-import { isObject, type Json } from "../../core/json.ts";
-import {
-  classOfStatus,
-  describeErrorBody,
-  filled,
-  JUDGED_CHARACTERS,
-  readErrorJson,
-  type StatusClasses,
-} from "../answers/error-body.ts";
+import { classOfStatus, filled, type StatusClasses } from "../answers/error-body.ts";
+import { readNamedError, refinedClass, type TextRule } from "../answers/named-error.ts";
 import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../upstream-failure.ts";
 
 /** Statuses beside those that mean the same at every vendor. */
@@ -21,12 +14,8 @@ const OWN_STATUSES: StatusClasses = {
 };
 
 const REFUSED = ["invalid_request", "content_policy", "permission", "server"] as const;
-/** Messages that state more than their status. The first rule that matches decides. */
-const BY_TEXT: readonly {
-  readonly under: readonly FailureClass[];
-  readonly text: RegExp;
-  readonly class: FailureClass;
-}[] = [
+/** Messages that state more than their status. */
+const BY_TEXT: readonly TextRule[] = [
   { under: REFUSED, text: /max tokens must be less than/i, class: "invalid_request" },
   {
     under: REFUSED,
@@ -53,25 +42,20 @@ const FIELD =
   /^(?:invalid request: )?(?:the )?'?(model|messages|tools|tool_choice|strict_tools|documents|citation_options|response_format|safety_mode|max_tokens|stop_sequences|temperature|seed|frequency_penalty|presence_penalty|k|p|logprobs|thinking|priority)'?(?: parameter)? (?:must|is|may|cannot|has)\b/;
 
 /** Accepts any body and never throws. */
-export function classifyError({ status, body }: ErrorAnswer): UpstreamFailure {
-  const { message, type } = readError(body);
-  const text = (message ?? describeErrorBody(status, body)).slice(0, JUDGED_CHARACTERS);
-  const first = classOfStatus(status, OWN_STATUSES);
-  return { class: classOfText(first, text), message: text, param: FIELD.exec(text)?.[1] ?? null, nativeCode: type };
+export function classifyError(answer: ErrorAnswer): UpstreamFailure {
+  const { text, error } = readNamedError(
+    answer,
+    ({ message, error: inner, detail }) => (filled(message) === null ? (inner ?? detail) : null),
+    ["message", "detail"],
+  );
+  return {
+    class: classOfText(classOfStatus(answer.status, OWN_STATUSES), text),
+    message: text,
+    param: FIELD.exec(text)?.[1] ?? null,
+    nativeCode: filled(error["error_type"]),
+  };
 }
 
 export function classOfText(first: FailureClass, text: string): FailureClass {
-  const judged = text.slice(0, JUDGED_CHARACTERS);
-  return BY_TEXT.find((rule) => rule.under.includes(first) && rule.text.test(judged))?.class ?? first;
-}
-
-/** Proxies in front of the vendor have other forms: a bare string, `error`, `detail`, a list with one error. */
-function readError(body: string): { readonly message: string | null; readonly type: string | null } {
-  const value = readErrorJson(body);
-  const outer: Json | undefined = Array.isArray(value) ? (value as readonly Json[])[0] : value;
-  const inner =
-    isObject(outer) && filled(outer["message"]) === null ? (outer["error"] ?? outer["detail"] ?? outer) : outer;
-  if (typeof inner === "string") return { message: filled(inner), type: null };
-  if (!isObject(inner)) return { message: null, type: null };
-  return { message: filled(inner["message"]) ?? filled(inner["detail"]), type: filled(inner["error_type"]) };
+  return refinedClass(first, text, BY_TEXT);
 }
