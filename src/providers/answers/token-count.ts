@@ -1,4 +1,5 @@
 // Token counts, as vendors report them or leave them out.
+import type { Usage } from "../../core/chat.ts";
 import type { Json } from "../../core/json.ts";
 
 /** Sums of larger numbers would no longer be exact integers. */
@@ -17,4 +18,9 @@ export function tokenCount(value: Json | undefined): number {
  */
 export function mainTokenCount(value: Json | undefined): number {
   return value === undefined || value === null || isCount(value) ? (value ?? 0) : Number.NaN;
+}
+
+/** What a prompt and its completion used. */
+export function usageOfText(prompt: number, completion: number): Usage {
+  return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
 }

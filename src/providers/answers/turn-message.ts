@@ -1,4 +1,4 @@
-// The message of a non-streaming answer, made from what its content blocks contribute.
+// The message of a non-streaming answer, made from what its parts contribute.
 import type { AnswerMessage, ReasoningDetail, ToolCall } from "../../core/chat.ts";
 import { TurnOrder, withOrder } from "../../core/request/turn-order.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -6,6 +6,7 @@ import type { JsonObject } from "../../core/json.ts";
 export interface TurnParts {
   text: string;
   reasoning: string;
+  refusal: string;
   readonly details: ReasoningDetail[];
   readonly calls: ToolCall[];
   readonly annotations: JsonObject[];
@@ -13,7 +14,7 @@ export interface TurnParts {
 }
 
 export function emptyParts(): TurnParts {
-  return { text: "", reasoning: "", details: [], calls: [], annotations: [], order: new TurnOrder() };
+  return { text: "", reasoning: "", refusal: "", details: [], calls: [], annotations: [], order: new TurnOrder() };
 }
 
 /** Called after each block. */
@@ -21,10 +22,12 @@ export function noteBlock({ text, reasoning, details, calls, order }: TurnParts)
   order.note({ text: text.length, reasoning: reasoning.length, details: details.length, calls: calls.length });
 }
 
-export function turnMessage({ text, reasoning, details, calls, annotations, order }: TurnParts): AnswerMessage {
+export function turnMessage(parts: TurnParts): AnswerMessage {
+  const { text, reasoning, refusal, details, calls, annotations, order } = parts;
   const message = {
     role: "assistant" as const,
-    content: text === "" && calls.length > 0 ? null : text,
+    content: text === "" && (calls.length > 0 || refusal !== "") ? null : text,
+    ...(refusal !== "" && { refusal }),
     ...(reasoning !== "" && { reasoning_content: reasoning }),
     ...(details.length > 0 && { reasoning_details: details }),
     ...(calls.length > 0 && { tool_calls: calls }),

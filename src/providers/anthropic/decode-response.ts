@@ -3,7 +3,7 @@
 import type { ChatAnswer, ToolCall } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { answerToolOf } from "../claude/json-output.ts";
-import { emptyParts, noteBlock, turnMessage, type TurnParts } from "../content-blocks/turn-message.ts";
+import { emptyParts, noteBlock, turnMessage, type TurnParts } from "../answers/turn-message.ts";
 import type { DecodeContext } from "../encoded-request.ts";
 import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import { classifyError } from "./errors.ts";

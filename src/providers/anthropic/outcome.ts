@@ -5,7 +5,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed } from "../../core/record/usage.ts";
 import { stopReasons } from "../content-blocks/finish-reasons.ts";
 import { objectsIn } from "../answers/sent-json.ts";
-import { mainTokenCount, tokenCount } from "../answers/token-count.ts";
+import { mainTokenCount, tokenCount, usageOfText } from "../answers/token-count.ts";
 
 export const { finishOf, isCutOff } = stopReasons({
   // A tool run by the vendor took too long. The caller continues by sending the turn back.
@@ -149,11 +149,8 @@ function figures(
   { input, read, written, writtenHour, output, thought }: Counts,
   says: { readonly read: boolean; readonly written: boolean; readonly thought: boolean },
 ): Usage {
-  const prompt = input + read + written;
   return {
-    prompt_tokens: prompt,
-    completion_tokens: output,
-    total_tokens: prompt + output,
+    ...usageOfText(input + read + written, output),
     ...((says.read || says.written) && {
       prompt_tokens_details: {
         ...(says.read && { cached_tokens: read }),

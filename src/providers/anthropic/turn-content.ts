@@ -4,11 +4,13 @@
 import type { Message } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import {
+  type BlockCall,
   carriedBlocks,
   carriedExtras,
   type ChatContent,
   type GrowingBlock,
   isBeyondChat,
+  isSameBlockCall,
 } from "../content-blocks/carried-turn.ts";
 import { textOrEmpty } from "../answers/sent-json.ts";
 import { parseObject } from "../conversation/tool-calls.ts";
@@ -52,7 +54,7 @@ export function annotationsOf(citations: Json | undefined, start: number, end: n
   return urlCitations(citations, addressOf, [start, end]);
 }
 
-function chatContentOf(blocks: readonly JsonObject[]): ChatContent {
+function chatContentOf(blocks: readonly JsonObject[]): ChatContent<BlockCall> {
   return {
     text: blocks.map(({ type, text }) => (type === "text" && typeof text === "string" ? text : "")).join(""),
     calls: blocks.filter(({ type }) => type === "tool_use").map(({ id, input }) => ({ id: id as string, input })),
@@ -65,7 +67,9 @@ function chatContentOf(blocks: readonly JsonObject[]): ChatContent {
  */
 export function turnContent(message: Message): readonly JsonObject[] | null {
   return (
-    carriedBlocks(message, VENDOR, chatContentOf)?.filter(({ type, text }) => type !== "text" || text !== "") ?? null
+    carriedBlocks(message, VENDOR, chatContentOf, isSameBlockCall)?.filter(
+      ({ type, text }) => type !== "text" || text !== "",
+    ) ?? null
   );
 }
 

@@ -6,7 +6,7 @@ import { isObject, type JsonObject } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed } from "../../core/record/usage.ts";
 import { stopReasons } from "../content-blocks/finish-reasons.ts";
 import { objectsIn } from "../answers/sent-json.ts";
-import { mainTokenCount, tokenCount } from "../answers/token-count.ts";
+import { mainTokenCount, tokenCount, usageOfText } from "../answers/token-count.ts";
 
 export const { finishOf, isCutOff } = stopReasons({
   guardrail_intervened: "content_filter",
@@ -44,9 +44,7 @@ export function usageOf(native: JsonObject): Usage {
     .reduce((sum, detail) => sum + tokenCount(detail["inputTokens"]), 0);
   const completion = mainTokenCount(native["outputTokens"]);
   const usage: Usage = {
-    prompt_tokens: prompt,
-    completion_tokens: completion,
-    total_tokens: prompt + completion,
+    ...usageOfText(prompt, completion),
     ...((typeof read === "number" || typeof written === "number") && {
       prompt_tokens_details: {
         ...(typeof read === "number" && { cached_tokens: tokenCount(read) }),

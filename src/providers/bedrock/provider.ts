@@ -2,13 +2,10 @@
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html. An operator cannot configure a
 // guardrail yet. Once that setting exists, `guardrailConfig` becomes reserved where it is set.
 import type { BlockType } from "../../core/chat.ts";
-import type { Credential } from "../../core/target.ts";
-import type { MaybePromise } from "../../core/maybe-promise.ts";
-import type { UpstreamRequest } from "../../wire/upstream.ts";
 import { LEFT_OUT_EMPTY } from "../content-blocks/turns.ts";
-import { signAws, type SigningScope } from "../credentials/aws-signature.ts";
+import { AWS_REGION, awsSigner, type SigningScope } from "../credentials/aws-signature.ts";
 import { BEARER, keySigner } from "../credentials/key-header.ts";
-import { PLAIN_PROVIDER, type Provider, type SignContext } from "../provider.ts";
+import { PLAIN_PROVIDER, type Provider } from "../provider.ts";
 import { APPLY_GUARDRAIL } from "./apply-guardrail.ts";
 import { capabilities, conversation } from "./capabilities.ts";
 import { decodeResponse } from "./decode-response.ts";
@@ -26,7 +23,6 @@ const SCOPE: SigningScope = {
   service: "bedrock",
   regionOfHost: /^bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.com/,
 };
-const signWithKey = keySigner(BEARER);
 /** Everything except text, because Converse accepts only bytes and objects in S3. */
 const INLINED: ReadonlySet<BlockType> = new Set(["image_url", "video_url", "file", "document"]);
 
@@ -42,14 +38,7 @@ export const bedrock: Provider = {
   baseUrl: "https://bedrock-runtime.{region}.amazonaws.com",
   keyVariables: ["AWS_BEARER_TOKEN_BEDROCK"],
   credentials: ["key", "aws"],
-  settings: [
-    {
-      name: "region",
-      variables: ["AWS_REGION", "AWS_DEFAULT_REGION"],
-      field: "aws_region_name",
-      meaning: "AWS region, used in the URL and in signatures.",
-    },
-  ],
+  settings: [AWS_REGION],
   framing: "aws-event-stream",
   inlines: () => INLINED,
   capabilities,
@@ -60,26 +49,14 @@ export const bedrock: Provider = {
   reserved: RESERVED,
   encodeRequest,
   native: (operation, model) => (operation === "messages" ? nativeMessagesOf(model) : null),
-  sign,
+  // a Bedrock API key is sent as a bearer token: https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys.html
+  sign: awsSigner(SCOPE, keySigner(BEARER)),
   decodeResponse,
   tasks: { embeddings, rerank },
   judging: { guardrails: APPLY_GUARDRAIL },
   openStream,
   classifyError: (answer) => classifyError(answer),
 };
-
-/**
- * A Bedrock API key is sent as a bearer token, while an AWS key pair signs the request:
- * https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys.html
- */
-function sign(
-  request: UpstreamRequest,
-  credential: Credential | null,
-  context: SignContext,
-): MaybePromise<UpstreamRequest> {
-  if (credential?.kind === "aws") return signAws(request, credential, context, SCOPE);
-  return signWithKey(request, credential);
-}
 
 /**
  * Models behind Converse that take cache points; any other model refuses them:

@@ -3,7 +3,14 @@
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html
 import type { Message } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { carriedBlocks, type ChatContent, type GrowingBlock, isBeyondChat } from "../content-blocks/carried-turn.ts";
+import {
+  type BlockCall,
+  carriedBlocks,
+  type ChatContent,
+  type GrowingBlock,
+  isBeyondChat,
+  isSameBlockCall,
+} from "../content-blocks/carried-turn.ts";
 import { hasCitationBeyondAnnotation, urlCitations } from "../content-blocks/citations.ts";
 import { objectsIn, textOrEmpty } from "../answers/sent-json.ts";
 import { parseObject } from "../conversation/tool-calls.ts";
@@ -48,7 +55,7 @@ export function annotationsOf(citations: Json | undefined, start: number, end: n
   return urlCitations(citations, addressOf, [start, end]);
 }
 
-function chatContentOf(blocks: readonly JsonObject[]): ChatContent {
+function chatContentOf(blocks: readonly JsonObject[]): ChatContent<BlockCall> {
   return {
     text: blocks.map(textOf).join(""),
     calls: blocks.flatMap(({ toolUse }) =>
@@ -77,7 +84,9 @@ export function citedText({ content }: JsonObject): string {
  */
 export function turnContent(message: Message): readonly JsonObject[] | null {
   return (
-    carriedBlocks(message, VENDOR, chatContentOf)?.filter((block) => block["text"] !== "" && !isUnsigned(block)) ?? null
+    carriedBlocks(message, VENDOR, chatContentOf, isSameBlockCall)?.filter(
+      (block) => block["text"] !== "" && !isUnsigned(block),
+    ) ?? null
   );
 }
 

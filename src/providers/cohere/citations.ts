@@ -2,6 +2,7 @@
 // tool's output, a document of the user) do not fit into that form: the vendor's own list stands beside it as
 // `citations` and is sent back with the message.
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isWebAddress, urlCitation } from "../answers/citations.ts";
 
 /** The index of the content block that is cited. */
 export function citedBlock({ content_index: index }: JsonObject): number {
@@ -22,17 +23,7 @@ export function annotationsOf(citation: JsonObject, base: number): JsonObject[] 
   return (sources as readonly Json[]).flatMap((source) => {
     const cited = isObject(source) ? (source["document"] ?? source["tool_output"]) : undefined;
     const url = isObject(cited) ? cited["url"] : undefined;
-    if (!isObject(cited) || typeof url !== "string" || !/^https?:\/\//i.test(url)) return [];
-    return [
-      {
-        type: "url_citation",
-        url_citation: {
-          start_index: base + start,
-          end_index: base + end,
-          url,
-          title: typeof cited["title"] === "string" ? cited["title"] : url,
-        },
-      },
-    ];
+    if (!isObject(cited) || !isWebAddress(url)) return [];
+    return [urlCitation([base + start, base + end], url, cited["title"])];
   });
 }

@@ -2,13 +2,13 @@
 // models write before a tool call becomes reasoning, as the thinking blocks of newer models do.
 import type { AnswerMessage, ChatAnswer, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { TurnOrder, withOrder } from "../../core/request/turn-order.ts";
 import type { DecodeContext } from "../encoded-request.ts";
 import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import { annotationsOf, citedBlock } from "./citations.ts";
 import { classifyError } from "./errors.ts";
 import { finishOf, logprobsOf, usageOf } from "./outcome.ts";
 import { objectsIn, parseSentObject, textOrEmpty } from "../answers/sent-json.ts";
+import { emptyParts, noteBlock, turnMessage } from "../answers/turn-message.ts";
 
 /**
  * Throws StreamError for an error inside a 200 and for an answer that failed, and MalformedAnswer for a body that is
@@ -50,30 +50,22 @@ function messageOf(message: JsonObject): AnswerMessage {
   const blocks = typeof content === "string" ? [{ type: "text", text: content }] : objectsIn(content);
   /** Where each block begins in the text. */
   const starts: number[] = [];
-  let text = "";
-  let thought = "";
-  const order = new TurnOrder();
+  const parts = emptyParts();
   for (const block of blocks) {
-    starts.push(text.length);
-    text += textOrEmpty(block["text"]);
-    thought += textOrEmpty(block["thinking"]);
-    order.note({ text: text.length, reasoning: thought.length, details: 0, calls: 0 });
+    starts.push(parts.text.length);
+    parts.text += textOrEmpty(block["text"]);
+    parts.reasoning += textOrEmpty(block["thinking"]);
+    noteBlock(parts);
   }
-  thought += textOrEmpty(plan);
-  order.note({ text: text.length, reasoning: thought.length, details: 0, calls: 0 });
-  const calls = objectsIn(given).map(toolCallOf);
-  order.note({ text: text.length, reasoning: thought.length, details: 0, calls: calls.length });
+  parts.reasoning += textOrEmpty(plan);
+  noteBlock(parts);
+  parts.calls.push(...objectsIn(given).map(toolCallOf));
+  noteBlock(parts);
   const citations = objectsIn(cited);
-  const annotations = citations.flatMap((citation) => annotationsOf(citation, starts[citedBlock(citation)] ?? 0));
-  const said: AnswerMessage = {
-    role: "assistant",
-    content: text === "" && calls.length > 0 ? null : text,
-    ...(thought !== "" && { reasoning_content: thought }),
-    ...(calls.length > 0 && { tool_calls: calls }),
-    ...(annotations.length > 0 && { annotations }),
-    ...(citations.length > 0 && { citations }),
-  };
-  return withOrder(said, order.pieces);
+  parts.annotations.push(
+    ...citations.flatMap((citation) => annotationsOf(citation, starts[citedBlock(citation)] ?? 0)),
+  );
+  return { ...turnMessage(parts), ...(citations.length > 0 && { citations }) };
 }
 
 function toolCallOf({ id, function: called }: JsonObject): ToolCall {

@@ -5,7 +5,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed } from "../../core/record/usage.ts";
 import { StreamError, type FailureClass } from "../upstream-failure.ts";
 import { classOfText } from "./errors.ts";
-import { mainTokenCount } from "../answers/token-count.ts";
+import { mainTokenCount, usageOfText } from "../answers/token-count.ts";
 
 const FINISH: ReadonlyMap<string, FinishReason> = new Map<string, FinishReason>([
   ["COMPLETE", "stop"],
@@ -69,9 +69,7 @@ export function usageOf(native: Json | undefined): Usage | null {
   const prompt = mainTokenCount(figures["input_tokens"]);
   const completion = mainTokenCount(figures["output_tokens"]);
   const usage: Usage = {
-    prompt_tokens: prompt,
-    completion_tokens: completion,
-    total_tokens: prompt + completion,
+    ...usageOfText(prompt, completion),
     ...((typeof cached === "number" || typeof image === "number") && {
       prompt_tokens_details: {
         ...(typeof cached === "number" && { cached_tokens: cached }),

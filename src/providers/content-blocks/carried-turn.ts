@@ -8,9 +8,15 @@ import { parseObject } from "../conversation/tool-calls.ts";
 import { MAX_KEPT } from "./turn-chunks.ts";
 
 /** The part of a list of blocks that chat completions can express as well. */
-export interface ChatContent {
+export interface ChatContent<Call> {
   readonly text: string;
-  readonly calls: readonly { readonly id: string; readonly input: Json | undefined }[];
+  readonly calls: readonly Call[];
+}
+
+/** A call whose input is an object. */
+export interface BlockCall {
+  readonly id: string;
+  readonly input: Json | undefined;
 }
 
 /** What a vendor's decoder has put into a message's `extra_content` for later turns. */
@@ -24,10 +30,11 @@ export function carriedExtras(message: JsonObject, vendor: string): JsonObject |
  * The blocks that came with a message. `null` when there are none, or when they no longer match the message: a client
  * or a guard has then changed the message, and its present content counts.
  */
-export function carriedBlocks(
+export function carriedBlocks<Call>(
   message: Message,
   vendor: string,
-  saidBy: (blocks: readonly JsonObject[]) => ChatContent,
+  saidBy: (blocks: readonly JsonObject[]) => ChatContent<Call>,
+  isSameCall: (call: Call, made: ToolCall) => boolean,
 ): readonly JsonObject[] | null {
   const content = carriedExtras(message, vendor)?.["content"];
   if (!Array.isArray(content) || content.length === 0 || !(content as readonly Json[]).every(isObject)) return null;
@@ -37,7 +44,7 @@ export function carriedBlocks(
   const isSame =
     text === textOf(message.content) &&
     calls.length === made.length &&
-    calls.every(({ id, input }, index) => isSameCall(made[index]!, id, input));
+    calls.every((call, index) => isSameCall(call, made[index]!));
   return isSame ? blocks : null;
 }
 
@@ -48,8 +55,9 @@ function textOf(content: Message["content"]): string {
     .join("");
 }
 
-function isSameCall({ id, function: called }: Partial<ToolCall>, expectedId: string, input: Json | undefined): boolean {
-  if (id !== expectedId || !isObject(called) || typeof called.arguments !== "string") return false;
+export function isSameBlockCall({ id, input }: BlockCall, made: Partial<ToolCall>): boolean {
+  const called = made.function;
+  if (made.id !== id || !isObject(called) || typeof called.arguments !== "string") return false;
   const given = called.arguments.trim() === "" ? {} : parseObject(called.arguments);
   return given !== null && JSON.stringify(given) === JSON.stringify(input ?? {});
 }

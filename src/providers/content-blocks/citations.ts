@@ -1,28 +1,22 @@
 // Citations as OpenAI's `url_citation`. APIs of content blocks put a cited statement into a block of its own, so the
 // annotation spans that block. A citation of a document without an address cannot be expressed and is left out.
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isWebAddress, urlCitation } from "../answers/citations.ts";
 import { objectsIn } from "../answers/sent-json.ts";
 
 /** Returns the member of a citation that may hold its address. */
 export type CitedAddress = (citation: JsonObject) => Json | undefined;
 
-/** `start` and `end` give the position of the block's text in the content, in UTF-16 units. */
+/** `place` is the position of the block's text in the content, in UTF-16 units. */
 export function urlCitations(
   citations: Json | undefined,
   addressOf: CitedAddress,
-  [start, end]: readonly [number, number],
+  place: readonly [start: number, end: number],
 ): JsonObject[] {
-  if (end === start) return [];
+  if (place[0] === place[1]) return [];
   return objectsIn(citations).flatMap((citation) => {
     const url = addressOf(citation);
-    if (!isWebAddress(url)) return [];
-    const { title } = citation;
-    return [
-      {
-        type: "url_citation",
-        url_citation: { start_index: start, end_index: end, url, title: typeof title === "string" ? title : url },
-      },
-    ];
+    return isWebAddress(url) ? [urlCitation(place, url, citation["title"])] : [];
   });
 }
 
@@ -44,8 +38,4 @@ export function hasCitationBeyondAnnotation(
         Object.keys(citation).some((name) => !expressed.has(name)),
     )
   );
-}
-
-function isWebAddress(value: Json | undefined): value is string {
-  return typeof value === "string" && /^https?:\/\//i.test(value);
 }

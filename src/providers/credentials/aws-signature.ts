@@ -5,7 +5,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { memoizeBounded } from "../../core/memoization.ts";
 import type { Credential } from "../../core/target.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
-import type { SignContext } from "../provider.ts";
+import type { Provider, SignContext } from "../provider.ts";
 
 /** Where a signature is valid. */
 export interface SigningScope {
@@ -19,8 +19,24 @@ export interface SigningScope {
 const SIGNED_HEADERS = new Set(["host", "content-type"]);
 const ALGORITHM = "AWS4-HMAC-SHA256";
 
+/** The region of addresses and signatures. */
+export const AWS_REGION: Provider["settings"][number] = {
+  name: "region",
+  variables: ["AWS_REGION", "AWS_DEFAULT_REGION"],
+  field: "aws_region_name",
+  meaning: "AWS region, used in the URL and in signatures.",
+};
+
+/** Returns the `sign` of a provider whose AWS keys sign requests. `signWithKey` is for credentials of other kinds. */
+export function awsSigner(scope: SigningScope, signWithKey: Provider["sign"]): Provider["sign"] {
+  return (request, credential, context) =>
+    credential?.kind === "aws"
+      ? signAws(request, credential, context, scope)
+      : signWithKey(request, credential, context);
+}
+
 /** Throws GatewayError `invalid_request` when no region is known. */
-export function signAws(
+function signAws(
   request: UpstreamRequest,
   { secret, accessKeyId = "", sessionToken }: Credential,
   { nowMs, settings }: SignContext,

@@ -2,6 +2,7 @@
 // while OpenAI counts characters. https://ai.google.dev/gemini-api/docs/google-search,
 // https://ai.google.dev/api/generate-content#citationmetadata
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { urlCitation } from "../answers/citations.ts";
 
 /**
  * `text` is the answer so far, without thoughts. `partTexts` are the texts of its parts, to which a segment's offsets
@@ -35,16 +36,23 @@ function fromGrounding(grounding: JsonObject, positions: Positions, partTexts: r
       const source = sourceOf(typeof index === "number" ? chunks[index] : null);
       return source === null
         ? []
-        : [annotation(positions, start, base + (segment["endIndex"] as number), source.uri, source.title)];
+        : [
+            urlCitation(
+              [positions(start), positions(base + (segment["endIndex"] as number))],
+              source.uri,
+              source.title,
+            ),
+          ];
     });
   });
 }
 
-function sourceOf(chunk: JsonObject | null | undefined): { readonly uri: string; readonly title: string } | null {
+function sourceOf(
+  chunk: JsonObject | null | undefined,
+): { readonly uri: string; readonly title: Json | undefined } | null {
   for (const kind of ["web", "retrievedContext", "maps"]) {
     const source = chunk?.[kind];
-    if (isObject(source) && typeof source["uri"] === "string")
-      return { uri: source["uri"], title: typeof source["title"] === "string" ? source["title"] : source["uri"] };
+    if (isObject(source) && typeof source["uri"] === "string") return { uri: source["uri"], title: source["title"] };
   }
   return null;
 }
@@ -54,15 +62,8 @@ function fromCitation(citation: JsonObject, positions: Positions): JsonObject[] 
   return objects(citation["citationSources"] ?? citation["citations"], true).flatMap((source) => {
     const { uri, title, startIndex: start, endIndex: end } = source!;
     if (typeof uri !== "string" || typeof end !== "number") return [];
-    return [
-      annotation(
-        positions,
-        typeof start === "number" ? start : 0,
-        end,
-        uri,
-        typeof title === "string" && title !== "" ? title : uri,
-      ),
-    ];
+    const begin = typeof start === "number" ? start : 0;
+    return [urlCitation([positions(begin), positions(end)], uri, title === "" ? uri : title)];
   });
 }
 
@@ -74,13 +75,6 @@ function basesOf(partTexts: readonly string[]): readonly number[] {
     at += Buffer.byteLength(text);
     return begins;
   });
-}
-
-function annotation(positions: Positions, startByte: number, endByte: number, url: string, title: string): JsonObject {
-  return {
-    type: "url_citation",
-    url_citation: { start_index: positions(startByte), end_index: positions(endByte), url, title },
-  };
 }
 
 /** Returns the number of characters, counted as code points, before a byte offset of a text. */

@@ -1,7 +1,7 @@
 // Decodes non-streaming and streamed answers of the chat API: https://docs.ollama.com/api/chat,
 // https://docs.ollama.com/api/streaming. Each line of a stream has the form of a complete answer, with a piece of the
 // message in it. The line with `done` set to true is the last.
-import { mainTokenCount } from "../answers/token-count.ts";
+import { mainTokenCount, usageOfText } from "../answers/token-count.ts";
 import type { AnswerMessage, ChatAnswer, ChatChunk, FinishReason, ToolCall, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
@@ -10,6 +10,7 @@ import type { StreamDecoder } from "../stream-decoder.ts";
 import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import { classifyError } from "./errors.ts";
 import { objectsIn, parseEventObject, parseSentObject, textOrEmpty } from "../answers/sent-json.ts";
+import { emptyParts, turnMessage } from "../answers/turn-message.ts";
 
 const NOTHING: readonly ChatChunk[] = [];
 
@@ -95,13 +96,7 @@ function readLine(text: string, value: JsonObject): JsonObject {
 
 function messageOf({ content, thinking, tool_calls: given }: JsonObject): AnswerMessage {
   const calls = objectsIn(given).map(toolCallOf);
-  const text = textOrEmpty(content);
-  return {
-    role: "assistant",
-    content: text === "" && calls.length > 0 ? null : text,
-    ...(typeof thinking === "string" && thinking !== "" && { reasoning_content: thinking }),
-    ...(calls.length > 0 && { tool_calls: calls }),
-  };
+  return turnMessage({ ...emptyParts(), text: textOrEmpty(content), reasoning: textOrEmpty(thinking), calls });
 }
 
 /** Older servers send no id. The gateway replaces an empty id by one of its own. */
@@ -134,9 +129,7 @@ function modelOf({ model }: JsonObject): { readonly model?: string } {
 /** Older servers send no prompt count for a prompt that was completely cached. */
 function usageOf({ prompt_eval_count: read, eval_count: written }: JsonObject): Usage | null {
   if (typeof read !== "number" && typeof written !== "number") return null;
-  const prompt = mainTokenCount(read);
-  const completion = mainTokenCount(written);
-  return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
+  return usageOfText(mainTokenCount(read), mainTokenCount(written));
 }
 
 const TIMES = ["total_duration", "load_duration", "prompt_eval_duration", "eval_duration"] as const;

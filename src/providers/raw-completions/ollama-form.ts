@@ -1,13 +1,13 @@
 // Ollama's /api/generate with `raw`, so that the server adds no template of its own:
 // https://docs.ollama.com/api/generate
 import { type CapabilityCells, emulated, mapped, NATIVE, UNSUPPORTED } from "../../core/capability.ts";
-import type { ChatAnswer, ChatChunk, ResponseFormat } from "../../core/chat.ts";
+import type { ChatAnswer, ChatChunk, ChunkChoice, ResponseFormat } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { AnswerRules } from "../openai-compatible/answer-rules.ts";
-import { patchLogprobs } from "../openai-compatible/choice.ts";
-import { finishReasonOf } from "../openai-compatible/finish-reasons.ts";
+import { type OwnObject, patchFinishReason, patchLogprobs } from "../openai-compatible/choice.ts";
 import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
-import { parseSentJson } from "../answers/sent-json.ts";
+import { parseSentJson, textOrEmpty } from "../answers/sent-json.ts";
+import { usageOfText } from "../answers/token-count.ts";
 import { onlyText, present, stopWords } from "./body.ts";
 import { AS_MANY_CALLS, NEVER_IN_PROMPTS, PROMPT_CELLS, STOP_NOTE } from "./cells.ts";
 import { schemaOf } from "./openai-form.ts";
@@ -106,33 +106,23 @@ function lineOf(line: Json, text: string, { errors }: AnswerRules, what: string)
 
 function chunkOf(line: JsonObject, { finishReasons }: AnswerRules): ChatChunk {
   const { response, thinking, done, done_reason: native, prompt_eval_count: prompt, eval_count: generated } = line;
-  const reason = done === true ? (finishReasonOf(native, finishReasons) ?? "stop") : null;
-  const holder: Record<string, Json | undefined> = {
-    logprobs: Array.isArray(line["logprobs"]) ? { content: line["logprobs"] } : undefined,
+  const isDone = done === true;
+  const choice: OwnObject = {
+    index: 0,
+    delta: {
+      content: response!,
+      ...(typeof thinking === "string" && thinking !== "" && { reasoning_content: thinking }),
+    },
+    finish_reason: isDone ? textOrEmpty(native) || "stop" : null,
   };
-  patchLogprobs(holder);
-  const delta = {
-    content: response as string,
-    ...(typeof thinking === "string" && thinking !== "" && { reasoning_content: thinking }),
-  };
+  patchFinishReason(choice, finishReasons);
+  if (Array.isArray(line["logprobs"])) choice["logprobs"] = { content: line["logprobs"] };
+  patchLogprobs(choice);
   return {
-    choices: [
-      {
-        index: 0,
-        delta,
-        finish_reason: reason,
-        ...(reason !== null &&
-          typeof native === "string" &&
-          native !== "" &&
-          native !== reason && { native_finish_reason: native }),
-        ...(isObject(holder["logprobs"]) && { logprobs: holder["logprobs"] }),
-      },
-    ],
+    choices: [choice as ChunkChoice],
     // Older servers omit the prompt's count when the prompt was cached. Incomplete figures are not used.
-    ...(done === true &&
+    ...(isDone &&
       typeof prompt === "number" &&
-      typeof generated === "number" && {
-        usage: { prompt_tokens: prompt, completion_tokens: generated, total_tokens: prompt + generated },
-      }),
+      typeof generated === "number" && { usage: usageOfText(prompt, generated) }),
   };
 }

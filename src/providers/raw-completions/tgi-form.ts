@@ -1,7 +1,7 @@
 // Text Generation Inference's own form: /generate and /generate_stream, or its root that accepts both, as Inference
 // Endpoints serve it. https://github.com/huggingface/text-generation-inference/blob/main/docs/openapi.json
 import { type CapabilityCells, emulated, mapped, NATIVE, UNSUPPORTED } from "../../core/capability.ts";
-import type { ChatAnswer, ChatChunk, ChatParams, FinishReason } from "../../core/chat.ts";
+import type { ChatAnswer, ChatChunk, ChatParams, FinishReason, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { readErrorJson } from "../answers/error-body.ts";
@@ -11,7 +11,7 @@ import type { DecodeContext } from "../encoded-request.ts";
 import type { StreamDecoder } from "../stream-decoder.ts";
 import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import { describeText, parseSentJson, requireSentObject } from "../answers/sent-json.ts";
-import { mainTokenCount } from "../answers/token-count.ts";
+import { mainTokenCount, usageOfText } from "../answers/token-count.ts";
 import { onlyText, present, stopWords } from "./body.ts";
 import { AS_MANY_CALLS, NEVER_IN_PROMPTS, PROMPT_CELLS, STOP_NOTE } from "./cells.ts";
 import { schemaOf } from "./openai-form.ts";
@@ -48,65 +48,50 @@ interface TgiMemo {
 const NO_MEMO: TgiMemo = { topLogprobs: null, stop: [] };
 const memoOf = ({ memo }: DecodeContext): TgiMemo => (isObject(memo) ? (memo as unknown as TgiMemo) : NO_MEMO);
 
-const base = {
-  framing: "sse",
-  cells: CELLS,
-  reserved: ["inputs"],
-  errors: [
-    {
-      class: "context_length",
-      codes: ["validation"],
-      text: /inputs.{0,40} (must have less than|tokens \+ .{0,40} must be)/i,
+/** `place` returns the address, and what the body says of the kind of answer. */
+function generateForm(
+  place: (baseUrl: string, isStream: boolean) => { readonly url: string; readonly says?: JsonObject },
+): CompletionForm {
+  return {
+    framing: "sse",
+    cells: CELLS,
+    reserved: ["inputs"],
+    reservedInside: {
+      "parameters.max_new_tokens": "max_completion_tokens",
+      "parameters.return_full_text": "not sent, because the prompt is never repeated",
+      "parameters.details": "not sent, because details are always requested",
     },
-    { class: "server", codes: ["generation", "incomplete_generation"] },
-  ],
-} as const satisfies Partial<CompletionForm>;
-const RESERVED_INSIDE = {
-  "parameters.max_new_tokens": "max_completion_tokens",
-  "parameters.return_full_text": "not sent, because the prompt is never repeated",
-  "parameters.details": "not sent, because details are always requested",
-};
-
-const decoders = (rules: AnswerRules): ReturnType<CompletionForm["decoders"]> => ({
-  decodeResponse: (body, context) => decodeAnswer(body, memoOf(context), rules),
-  openStream: (context) => new TgiStream(memoOf(context), rules),
-});
+    errors: [
+      {
+        class: "context_length",
+        codes: ["validation"],
+        text: /inputs.{0,40} (must have less than|tokens \+ .{0,40} must be)/i,
+      },
+      { class: "server", codes: ["generation", "incomplete_generation"] },
+    ],
+    encode(_row, { params }, target, prompt) {
+      const { parameters, memo } = generation(params, prompt.stop);
+      const { url, says = {} } = place(target.baseUrl, params.stream === true);
+      // The server has one model and ignores its name. The name is sent for proxies in front of several servers.
+      return { url, body: { model: target.model, inputs: onlyText(prompt), parameters, ...says }, memo };
+    },
+    decoders: (rules) => ({
+      decodeResponse: (body, context) => decodeAnswer(body, memoOf(context), rules),
+      openStream: (context) => new TgiStream(memoOf(context), rules),
+    }),
+  };
+}
 
 /** The form of a server that users run themselves. */
-export const tgiForm: CompletionForm = {
-  ...base,
-  reservedInside: RESERVED_INSIDE,
-  encode: (_row, { params }, target, prompt) => {
-    const { parameters, memo } = generation(params, prompt.stop);
-    // The server has one model and ignores its name. The name is sent for proxies in front of several servers.
-    return {
-      url: `${target.baseUrl}/${params.stream === true ? "generate_stream" : "generate"}`,
-      body: { model: target.model, inputs: onlyText(prompt), parameters },
-      memo,
-    };
-  },
-  decoders,
-};
+export const tgiForm: CompletionForm = generateForm((baseUrl, isStream) => ({
+  url: `${baseUrl}/${isStream ? "generate_stream" : "generate"}`,
+}));
 
 /** The root of an endpoint: one address, where `stream` selects the kind of answer. */
-export const endpointForm: CompletionForm = {
-  ...base,
-  reservedInside: RESERVED_INSIDE,
-  encode: (_row, { params }, target, prompt) => {
-    const { parameters, memo } = generation(params, prompt.stop);
-    return {
-      url: target.baseUrl,
-      body: {
-        model: target.model,
-        inputs: onlyText(prompt),
-        parameters,
-        ...(params.stream === true && { stream: true }),
-      },
-      memo,
-    };
-  },
-  decoders,
-};
+export const endpointForm: CompletionForm = generateForm((baseUrl, isStream) => ({
+  url: baseUrl,
+  ...(isStream && { says: { stream: true } }),
+}));
 
 function generation(
   params: ChatParams,
@@ -176,19 +161,13 @@ function finishOf(
  * Returns both figures or `null`. The length of the input comes with streams, and with non-streaming answers only when
  * the input's tokens were requested.
  */
-function usageOf(
-  details: JsonObject,
-): { readonly prompt_tokens: number; readonly completion_tokens: number; readonly total_tokens: number } | null {
+function usageOf(details: JsonObject): Usage | null {
   const { generated_tokens: generated, input_length: input, prefill } = details;
   const prompt =
     typeof input === "number" ? input : Array.isArray(prefill) && prefill.length > 0 ? prefill.length : null;
   return typeof generated !== "number" || prompt === null
     ? null
-    : {
-        prompt_tokens: prompt,
-        completion_tokens: generated,
-        total_tokens: mainTokenCount(prompt) + mainTokenCount(generated),
-      };
+    : usageOfText(mainTokenCount(prompt), mainTokenCount(generated));
 }
 
 function logprobsOf(tokens: Json | undefined, tops: Json | undefined, most: number): JsonObject {

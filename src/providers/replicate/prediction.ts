@@ -8,7 +8,7 @@ import type { StreamDecoder } from "../stream-decoder.ts";
 import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import type { FollowUp } from "../answers/follow-up.ts";
 import { parseSentJson } from "../answers/sent-json.ts";
-import { mainTokenCount } from "../answers/token-count.ts";
+import { mainTokenCount, usageOfText } from "../answers/token-count.ts";
 import type { ReplicateMemo } from "./encode-request.ts";
 
 /** Classifies the messages of failed predictions: https://replicate.com/docs/topics/predictions/lifecycle */
@@ -113,11 +113,7 @@ function textOf(output: Json | undefined): string {
 function usageOf(metrics: Json | undefined): Usage | null {
   const { input_token_count: prompt, output_token_count: generated } = isObject(metrics) ? metrics : {};
   return typeof prompt === "number" && typeof generated === "number"
-    ? {
-        prompt_tokens: prompt,
-        completion_tokens: generated,
-        total_tokens: mainTokenCount(prompt) + mainTokenCount(generated),
-      }
+    ? usageOfText(mainTokenCount(prompt), mainTokenCount(generated))
     : null;
 }
 

@@ -3,7 +3,7 @@
 // of the message's other members. https://platform.openai.com/docs/guides/reasoning
 import type { Message, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { carriedExtras, isBeyondChat } from "../content-blocks/carried-turn.ts";
+import { carriedBlocks, type ChatContent, isBeyondChat } from "../content-blocks/carried-turn.ts";
 import { objectsIn, textOrEmpty } from "../answers/sent-json.ts";
 import { callIdOf, inputOf, isCustom, kindOf } from "./output-items.ts";
 import { formOfCall } from "./stream-grammar.ts";
@@ -32,35 +32,14 @@ function partsOf(item: JsonObject): readonly JsonObject[] {
   return kindOf(item) === "message" ? objectsIn(item["content"]) : [];
 }
 
-/**
- * The items that came with a message. `null` when there are none, or when they no longer match the message: a client or
- * a guard has then changed the message, and its present content counts.
- */
+/** The items that came with a message. `null` when there are none, or when they no longer match the message. */
 export function itemsCarriedBy(message: Message, carriedAs: string): readonly JsonObject[] | null {
-  const content = carriedExtras(message, carriedAs)?.["content"];
-  if (!Array.isArray(content) || content.length === 0 || !(content as readonly Json[]).every(isObject)) return null;
-  const items = content as readonly JsonObject[];
-  const calls = items.filter(({ type }) => formOfCall(type) !== null);
-  const made = message.tool_calls ?? [];
-  const isSame =
-    saidBy(items) === textOf(message) &&
-    calls.length === made.length &&
-    calls.every((item, index) => isSameCall(item, made[index]!));
-  return isSame ? items : null;
+  return carriedBlocks(message, carriedAs, chatContentOf, isSameCall);
 }
 
-function saidBy(items: readonly JsonObject[]): string {
-  return items
-    .flatMap(partsOf)
-    .map(({ type, text }) => (type === "output_text" ? textOrEmpty(text) : ""))
-    .join("");
-}
-
-function textOf({ content }: Message): string {
-  if (!Array.isArray(content)) return typeof content === "string" ? content : "";
-  return (content as readonly JsonObject[])
-    .map(({ type, text }) => (type === "text" ? textOrEmpty(text) : ""))
-    .join("");
+function chatContentOf(items: readonly JsonObject[]): ChatContent<JsonObject> {
+  const texts = items.flatMap(partsOf).map(({ type, text }) => (type === "output_text" ? textOrEmpty(text) : ""));
+  return { text: texts.join(""), calls: items.filter(({ type }) => formOfCall(type) !== null) };
 }
 
 function isSameCall(item: JsonObject, call: ToolCall): boolean {

@@ -1,10 +1,10 @@
 // Decodes a non-streaming answer of the Responses form: https://platform.openai.com/docs/api-reference/responses/object.
 // What chat completions have no form for is carried in `extra_content` (carried-items.ts).
-import type { AnswerMessage, ChatAnswer, ReasoningDetail, ToolCall } from "../../core/chat.ts";
-import { TurnOrder, withOrder } from "../../core/request/turn-order.ts";
+import type { ChatAnswer } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import { objectsIn, parseSentObject, textOrEmpty } from "../answers/sent-json.ts";
+import { emptyParts, noteBlock, turnMessage, type TurnParts } from "../answers/turn-message.ts";
 import { carriedItems } from "./carried-items.ts";
 import { besideChoices, finishOf, frameOf } from "./outcome.ts";
 import { annotationsOf, kindOf, toolCallOf } from "./output-items.ts";
@@ -31,7 +31,7 @@ export function decodeResponse(
     choices: [
       {
         index: 0,
-        message: { ...messageOf(collected), ...carriedItems(items, rules.carriedAs) },
+        message: { ...turnMessage(collected), ...carriedItems(items, rules.carriedAs) },
         logprobs: collected.logprobs.length === 0 ? null : { content: collected.logprobs, refusal: null },
         ...finish,
       },
@@ -40,38 +40,22 @@ export function decodeResponse(
   };
 }
 
-interface Collected {
-  text: string;
-  refusal: string;
-  readonly reasoning: string[];
-  readonly details: ReasoningDetail[];
-  readonly calls: ToolCall[];
-  readonly annotations: JsonObject[];
+interface Collected extends TurnParts {
   readonly logprobs: JsonObject[];
-  readonly order: TurnOrder;
 }
 
 function collect(items: readonly JsonObject[], { reasoningFormat }: ResponsesRules): Collected {
-  const collected: Collected = {
-    text: "",
-    refusal: "",
-    reasoning: [],
-    details: [],
-    calls: [],
-    annotations: [],
-    logprobs: [],
-    order: new TurnOrder(),
-  };
+  const collected: Collected = { ...emptyParts(), logprobs: [] };
   for (const item of items) {
     const kind = kindOf(item);
     if (kind === "message") addMessage(collected, item);
     else if (kind === "reasoning") {
-      collected.reasoning.push(...reasoningTexts(item));
+      collected.reasoning = [collected.reasoning, ...reasoningTexts(item)]
+        .filter((text) => text !== "")
+        .join(REASONING_BREAK);
       collected.details.push(...reasoningDetails(item, collected.details.length, reasoningFormat));
     } else if (kind !== "other") collected.calls.push(toolCallOf(item));
-    const { text, reasoning, details, calls } = collected;
-    const thought = reasoning.join(REASONING_BREAK).length;
-    collected.order.note({ text: text.length, reasoning: thought, details: details.length, calls: calls.length });
+    noteBlock(collected);
   }
   return collected;
 }
@@ -85,17 +69,4 @@ function addMessage(collected: Collected, { content }: JsonObject): void {
     collected.logprobs.push(...objectsIn(part["logprobs"]));
     collected.text += textOrEmpty(part["text"]);
   }
-}
-
-function messageOf({ text, refusal, reasoning, details, calls, annotations, order }: Collected): AnswerMessage {
-  const message = {
-    role: "assistant" as const,
-    content: text === "" && (calls.length > 0 || refusal !== "") ? null : text,
-    ...(refusal !== "" && { refusal }),
-    ...(reasoning.length > 0 && { reasoning_content: reasoning.join(REASONING_BREAK) }),
-    ...(details.length > 0 && { reasoning_details: details }),
-    ...(calls.length > 0 && { tool_calls: calls }),
-    ...(annotations.length > 0 && { annotations }),
-  };
-  return withOrder(message, order.pieces);
 }

@@ -3,16 +3,14 @@
 // https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_runtime_InvokeEndpoint.html
 import type { ChatRequest } from "../../core/chat.ts";
 import { isObject, type Json } from "../../core/json.ts";
-import type { Credential, Target } from "../../core/target.ts";
-import type { MaybePromise } from "../../core/maybe-promise.ts";
-import type { UpstreamRequest } from "../../wire/upstream.ts";
-import { signAws, type SigningScope } from "../credentials/aws-signature.ts";
+import type { Target } from "../../core/target.ts";
+import { AWS_REGION, awsSigner, type SigningScope } from "../credentials/aws-signature.ts";
 import { classifyError as classifyAwsError } from "../bedrock/errors.ts";
 import { openTable } from "../conversation/conversation-members.ts";
 import { readErrorJson } from "../answers/error-body.ts";
 import { openAICompatibleProvider } from "../openai-compatible/provider.ts";
 import type { EncodedRequest } from "../encoded-request.ts";
-import type { Provider, SignContext } from "../provider.ts";
+import type { Provider } from "../provider.ts";
 import type { ErrorAnswer, UpstreamFailure } from "../upstream-failure.ts";
 import { openPayloadStream } from "./payload-stream.ts";
 
@@ -30,14 +28,7 @@ const container = openAICompatibleProvider({
   baseUrl: "https://runtime.sagemaker.{region}.amazonaws.com",
   keyVariables: [],
   credentials: ["aws"],
-  settings: [
-    {
-      name: "region",
-      variables: ["AWS_REGION", "AWS_DEFAULT_REGION"],
-      field: "aws_region_name",
-      meaning: "AWS region, used in the URL and in signatures.",
-    },
-  ],
+  settings: [AWS_REGION],
   path: "/endpoints/{model}/invocations",
   // The containers ignore unknown members.
   conversation: openTable("https://docs.aws.amazon.com/sagemaker/latest/dg/large-model-inference.html"),
@@ -47,7 +38,8 @@ export const sagemaker: Provider = {
   ...container,
   framing: "aws-event-stream",
   encodeRequest,
-  sign,
+  // AWS accepts only signatures; a key is for a proxy at an address that the user configured
+  sign: awsSigner(SCOPE, container.sign),
   openStream: (context) => openPayloadStream(container.openStream(context)),
   classifyError,
 };
@@ -61,17 +53,6 @@ function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
   return request.params.stream === true
     ? { ...encoded, request: { ...encoded.request, url: `${encoded.request.url}-response-stream` } }
     : encoded;
-}
-
-/** AWS accepts only signatures. A key is for a proxy at an address that the user configured. */
-function sign(
-  request: UpstreamRequest,
-  credential: Credential | null,
-  context: SignContext,
-): MaybePromise<UpstreamRequest> {
-  return credential?.kind === "aws"
-    ? signAws(request, credential, context, SCOPE)
-    : container.sign(request, credential, context);
 }
 
 /** The container's error is inside the error that AWS returns. */
