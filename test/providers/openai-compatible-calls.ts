@@ -29,6 +29,7 @@ export function providerOf(differences: Partial<OpenAICompatibleRow>): Provider 
     baseUrl: "https://acme.example/v1",
     keyVariables: [],
     conversation: openTable("https://acme.example/docs"),
+    takesDeveloper: true,
     ...differences,
   });
 }

@@ -19,6 +19,7 @@ function cloud(id: string, credentials: Provider["credentials"]): Provider {
     keyVariables: ["CLOUD_KEY"],
     credentials,
     conversation: openTable("https://cloud.example/docs"),
+    takesDeveloper: true,
     settings: [
       { name: "region", variables: ["CLOUD_REGION"], field: "aws_region_name", meaning: "Region.", default: "west" },
     ],

@@ -66,7 +66,7 @@ export function capabilityTable(row: OpenAICompatibleRow): CapabilityTable {
         .filter(({ cells }) => Object.keys(cells).length > 0),
       ...(row.responses === undefined ? [] : [{ models: row.responses.only, cells: RESPONSES_MODEL_CELLS }]),
     ],
-    verified: row.verified ?? "unverified",
+    verified: row.verified === undefined ? "unverified" : { source: row.docs, ...row.verified },
   };
 }
 

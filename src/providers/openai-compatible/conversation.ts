@@ -21,12 +21,8 @@ type Further = Pick<MemberTable, "everyPart" | "calls" | "tools"> & {
  * OpenAI's published schema, for OpenAI itself and for vendors that claim to support it, plus the members that a vendor
  * names beyond it.
  */
-export function likeOpenAI(
-  source: string,
-  { system = [], user = [], assistant = [], tool = [], ...more }: Further = {},
-): MemberTable {
+export function likeOpenAI({ system = [], user = [], assistant = [], tool = [], ...more }: Further = {}): Further {
   return {
-    source,
     system: ["name", ...system],
     user: ["name", ...user],
     assistant: ["name", "refusal", "audio", "function_call", ...assistant],
@@ -39,8 +35,8 @@ export function likeOpenAI(
  * For vendors that run vLLM or SGLang, which read the reasoning under one of two names, depending on their version:
  * https://docs.vllm.ai/en/latest/features/reasoning_outputs.html
  */
-export function likeVllm(source: string, more: Further = {}): MemberTable {
-  return likeOpenAI(source, { ...more, assistant: ["reasoning", "reasoning_content", ...(more.assistant ?? [])] });
+export function likeVllm(more: Further = {}): Further {
+  return likeOpenAI({ ...more, assistant: ["reasoning", "reasoning_content", ...(more.assistant ?? [])] });
 }
 
 /**
@@ -79,10 +75,8 @@ export function conversationTables(row: OpenAICompatibleRow): (target: Target) =
     let table = tables.get(key);
     if (table === undefined) {
       const further = [row, ...matching].flatMap(({ reads = [], takes = [] }) => [...reads, ...takes]);
-      const whole = withAssistant(row.conversation, [
-        ...further,
-        ...(row.reasoningBack === undefined ? [] : REASONING),
-      ]);
+      const own = { source: row.verified?.source ?? row.docs, ...row.conversation };
+      const whole = withAssistant(own, [...further, ...(row.reasoningBack === undefined ? [] : REASONING)]);
       table = conversationMembers(isMarked ? withMarks(whole) : whole);
       tables.set(key, table);
     }

@@ -15,7 +15,7 @@ export function wireMessages(
   target: Target,
 ): readonly Message[] {
   let messages: readonly Message[] = request.messages;
-  if (row.developerRole !== undefined) messages = withRole(messages, row.developerRole);
+  if (row.takesDeveloper !== true) messages = withoutDeveloper(messages);
   if (row.reasoningBack !== undefined) messages = withReasoning(messages, row.reasoningBack);
   if (plan.blocks.size > 0 && anyOf(plan.blocks, request.blocks)) messages = withBlocks(messages, plan.blocks);
   if (plan.cacheBreakpoints) messages = mapMessages(messages, withBreakpoints);
@@ -38,8 +38,8 @@ export function mapMessages(
   return changed ?? messages;
 }
 
-function withRole(messages: readonly Message[], role: "system"): readonly Message[] {
-  return mapMessages(messages, (message) => (message.role === "developer" ? { ...message, role } : message));
+function withoutDeveloper(messages: readonly Message[]): readonly Message[] {
+  return mapMessages(messages, (message) => (message.role === "developer" ? { ...message, role: "system" } : message));
 }
 
 /**

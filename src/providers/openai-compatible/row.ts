@@ -57,10 +57,10 @@ export interface OpenAICompatibleRow extends RowDifferences {
   /** Environment variables that hold the key. Error messages name the first one. Empty when no key is needed. */
   readonly keyVariables: readonly string[];
   /**
-   * The vendor's page against which the cells were checked, and when. When absent, they follow the API that the
-   * provider claims to support.
+   * The vendor's page against which the cells were checked, and when; the page is `docs` when no other is named. When
+   * absent, they follow the API that the provider claims to support.
    */
-  readonly verified?: { readonly source: string; readonly date: string };
+  readonly verified?: { readonly source?: string; readonly date: string };
   /**
    * Appended to the base address. `{model}` stands for the model name as path segments. `/chat/completions` when
    * absent.
@@ -87,9 +87,9 @@ export interface OpenAICompatibleRow extends RowDifferences {
   readonly hostedTools?: readonly PricedTool[];
   /**
    * What messages, content parts and tool calls may hold on the vendor's wire. Everything else is left out, and this is
-   * reported.
+   * reported. Its source is that of the cells when it names no other.
    */
-  readonly conversation: MemberTable;
+  readonly conversation: Omit<MemberTable, "source"> & { readonly source?: string };
   /**
    * The same at an address that the caller supplied, which may be another server's. `conversation` applies when absent.
    */
@@ -99,8 +99,8 @@ export interface OpenAICompatibleRow extends RowDifferences {
    * of `conversation`.
    */
   readonly reasoningBack?: "reasoning" | "reasoning_content" | "reasoning_text";
-  /** The role that is sent in place of `developer` when the vendor does not know that role. */
-  readonly developerRole?: "system";
+  /** Set when the vendor knows the role `developer`; others are sent `system` in its place. */
+  readonly takesDeveloper?: true;
   /** A name of the reasoning text in answers other than `reasoning_content` and `reasoning`. */
   readonly reasoningField?: string;
   /** The vendor's finish reasons beside OpenAI's five and those in finish-reasons.ts. */

@@ -32,6 +32,7 @@ const container = openAICompatibleProvider({
   path: "/endpoints/{model}/invocations",
   // The containers ignore unknown members.
   conversation: openTable("https://docs.aws.amazon.com/sagemaker/latest/dg/large-model-inference.html"),
+  takesDeveloper: true,
 });
 
 export const sagemaker: Provider = {

@@ -18,6 +18,7 @@ export const sandbox: Provider = openAICompatibleProvider({
   rerank: { docs: "https://docs.cohere.com/reference/rerank" },
   embeddings: { docs: "https://platform.openai.com/docs/api-reference/embeddings", ...LIKE_OPENAI },
   conversation: openTable("https://platform.openai.com/docs/api-reference/chat"),
+  takesDeveloper: true,
   lacks: ["logprobs", "top_logprobs", "logit_bias", "modalities", "audio", "prediction", "web_search_options"],
 });
 

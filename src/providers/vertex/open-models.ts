@@ -20,12 +20,13 @@ const COMMON = {
   docs: "https://docs.cloud.google.com/vertex-ai/generative-ai/docs/maas/call-open-model-apis",
   baseUrl: GLOBAL_ADDRESS,
   keyVariables: [],
-  conversation: likeVllm("https://docs.cloud.google.com/vertex-ai/generative-ai/docs/maas/call-open-model-apis"),
+  conversation: likeVllm(),
   lacks: [...OPENAI_ONLY, "input_audio", "video_url", "file", "document"],
 } as const satisfies OpenAICompatibleRow;
 
 export const openModels: Provider = openAICompatibleProvider({
   ...COMMON,
+  takesDeveloper: true,
   hooks: {
     address: (target) =>
       vertexAddress(target, { path: "endpoints/openapi/chat/completions", version: DEFAULT_VERSION, express: false }),
@@ -40,7 +41,6 @@ const mistral = openAICompatibleProvider({
   renames: { seed: "random_seed", max_completion_tokens: "max_tokens" },
   lacks: [...COMMON.lacks, "stream_options", "logit_bias", "logprobs", "top_logprobs", "user"],
   reserved: ["random_seed"],
-  developerRole: "system",
   hooks: {
     address: (target, { params }) =>
       vertexAddress(target, {

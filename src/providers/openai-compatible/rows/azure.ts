@@ -113,10 +113,7 @@ export const azure: OpenAICompatibleRow = {
         "With a date such as 2024-10-21, the deployment is called by its URL; with `v1`, `preview` or no value, /openai/v1 is called.",
     },
   ],
-  verified: {
-    source: "https://learn.microsoft.com/en-us/azure/foundry/reference/rest/chat-create-chat-completion",
-    date: "2026-11-20",
-  },
+  verified: { date: "2026-11-20" },
   embeddings: {
     docs: "https://learn.microsoft.com/en-us/azure/foundry/openai/reference",
     ...LIKE_OPENAI,
@@ -124,10 +121,7 @@ export const azure: OpenAICompatibleRow = {
     model: azureModel,
     except: [{ models: /ada-002/, lacks: ["dimensions"] }],
   },
-  conversation: likeOpenAI(
-    "https://learn.microsoft.com/en-us/azure/foundry/reference/rest/chat-create-chat-completion",
-    OPENAI_MEMBERS,
-  ),
+  conversation: likeOpenAI(OPENAI_MEMBERS),
   auth: { header: "api-key", prefix: "" },
   requestIds: ["apim-request-id", "x-request-id"],
   cells: {
@@ -222,9 +216,10 @@ export const azureAi: OpenAICompatibleRow = {
     // https://docs.cohere.com/reference/embed
     except: [{ models: /cohere|embed-v/i, mostInputs: 96, lacks: ["tokens"] }],
   },
-  conversation: likeOpenAI("https://learn.microsoft.com/en-us/azure/ai-foundry/foundry-models/how-to/inference", {
-    assistant: ["annotations"],
-  }),
+  conversation: {
+    source: "https://learn.microsoft.com/en-us/azure/ai-foundry/foundry-models/how-to/inference",
+    ...likeOpenAI({ assistant: ["annotations"] }),
+  },
   auth: { header: "api-key", prefix: "" },
   requestIds: ["apim-request-id", "x-request-id"],
   lacks: ["web_search_options", "video_url"],
@@ -242,4 +237,5 @@ export const azureAi: OpenAICompatibleRow = {
   responses: AZURE_RESPONSES,
   callIds: openai.callIds!,
   hooks: { address: (target) => azureAiAddress(target), headers: () => ({ "extra-parameters": "pass-through" }) },
+  takesDeveloper: true,
 };

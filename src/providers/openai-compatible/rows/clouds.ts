@@ -37,9 +37,10 @@ const cloudflare: OpenAICompatibleRow = {
     docs: "https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility/",
     mostInputs: 100,
   },
-  conversation: likeVllm("https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility/", {
-    tool: ["name"],
-  }),
+  conversation: {
+    source: "https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility/",
+    ...likeVllm({ tool: ["name"] }),
+  },
   lacks: ["verbosity", "prompt_cache_key", "safety_identifier", "video_url", "document"],
   cells: {
     ...noted(
@@ -59,7 +60,6 @@ const cloudflare: OpenAICompatibleRow = {
     image_url: native("vision models only; base64 data"),
     max_tokens: native("the default is small, so set it for long answers"),
   },
-  developerRole: "system",
   errors: [
     { class: "quota", codes: ["3036", "4006"] },
     { class: "overloaded", codes: ["3040"] },
@@ -122,7 +122,6 @@ const heroku: OpenAICompatibleRow = {
     response_format: native("supported in part"),
   },
   rewrites: { stop: stopAsList },
-  developerRole: "system",
 };
 
 const digitalocean: OpenAICompatibleRow = {
@@ -137,7 +136,7 @@ const digitalocean: OpenAICompatibleRow = {
     "DIGITALOCEAN_ACCESS_TOKEN",
   ],
   verified: { source: "https://github.com/digitalocean/openapi", date: "2026-11-20" },
-  conversation: likeOpenAI("https://github.com/digitalocean/openapi", {
+  conversation: likeOpenAI({
     assistant: ["reasoning_content"],
     everyPart: ["cache_control"],
     tools: ["cache_control"],
@@ -149,6 +148,7 @@ const digitalocean: OpenAICompatibleRow = {
     response_format: native("not in the vendor's description"),
     image_url: native("not in the vendor's description"),
   },
+  takesDeveloper: true,
 };
 
 /**
@@ -161,13 +161,13 @@ const scaleway: OpenAICompatibleRow = {
   docs: "https://www.scaleway.com/en/docs/generative-apis/api-cli/using-chat-api/",
   baseUrl: "https://api.scaleway.ai/v1",
   keyVariables: ["SCW_SECRET_KEY", "SCALEWAY_API_KEY"],
-  verified: { source: "https://www.scaleway.com/en/docs/generative-apis/api-cli/using-chat-api/", date: "2026-11-20" },
+  verified: { date: "2026-11-20" },
   embeddings: {
     docs: "https://www.scaleway.com/en/docs/generative-apis/how-to/query-embedding-models/",
     mostInputs: 2048,
     dimensions: "dimensions",
   },
-  conversation: likeVllm("https://www.scaleway.com/en/docs/generative-apis/api-cli/using-chat-api/"),
+  conversation: likeVllm(),
   lacks: [
     ...UNKNOWN_TO_HOSTS,
     "n",
@@ -187,7 +187,6 @@ const scaleway: OpenAICompatibleRow = {
     input_audio: native("Voxtral models only"),
   },
   renames: { max_completion_tokens: "max_tokens" },
-  developerRole: "system",
   errors: [{ class: "not_found", statuses: [422], text: /\bmodel\b/i }],
 };
 
@@ -198,13 +197,10 @@ const ovhcloud: OpenAICompatibleRow = {
   baseUrl: "https://oai.endpoints.kepler.ai.cloud.ovh.net/v1",
   keyVariables: ["OVH_AI_ENDPOINTS_ACCESS_TOKEN", "OVHCLOUD_API_KEY"],
   embeddings: { docs: "https://help.ovhcloud.com/csm/en-public-cloud-ai-endpoints-embeddings", mostInputs: 2048 },
-  conversation: likeVllm(
-    "https://docs.ovhcloud.com/en/guides/public-cloud/ai-machine-learning/ai-endpoints-getting-started",
-  ),
+  conversation: likeVllm(),
   lacks: [...UNKNOWN_TO_HOSTS, "prediction", "service_tier", "prompt_cache_key", "file", "document"],
   cells: { reasoning_effort: native("depends on the model") },
   renames: { max_completion_tokens: "max_tokens" },
-  developerRole: "system",
 };
 
 /**
@@ -257,6 +253,7 @@ const snowflake: OpenAICompatibleRow = {
   ],
   // The finish reason is empty in all recorded answers.
   lacksFinishReason: true,
+  takesDeveloper: true,
 };
 
 /**
@@ -328,7 +325,6 @@ const watsonx: OpenAICompatibleRow = {
   ],
   verified: { source: "https://github.com/IBM/watsonx-ai-node-sdk", date: "2026-11-20" },
   conversation: {
-    source: "https://github.com/IBM/watsonx-ai-node-sdk",
     user: ["name"],
     assistant: ["name", "refusal"],
     system: ["name"],
@@ -347,7 +343,6 @@ const watsonx: OpenAICompatibleRow = {
     "document",
   ],
   rewrites: { stop: stopAsList, tool_choice: watsonxToolChoice, stream: watsonxStream },
-  developerRole: "system",
   reserved: ["model_id", "space_id", "tool_choice_option"],
   finishReasons: { time_limit: "length", cancelled: { failure: "server" } },
   errors: [
@@ -373,7 +368,7 @@ const bedrockMantle: OpenAICompatibleRow = {
     },
   },
   keyVariables: ["AWS_BEARER_TOKEN_BEDROCK", "BEDROCK_MANTLE_API_KEY"],
-  conversation: likeVllm("https://docs.aws.amazon.com/bedrock/latest/userguide/bedrock-mantle.html"),
+  conversation: likeVllm(),
   settings: [
     {
       name: "region",
@@ -394,6 +389,7 @@ const bedrockMantle: OpenAICompatibleRow = {
   errors: [
     { class: "not_found", statuses: [400, 404], text: /not supported on this route|isn't supported on this route/i },
   ],
+  takesDeveloper: true,
 };
 
 /**
@@ -406,15 +402,14 @@ const oci: OpenAICompatibleRow = {
   docs: "https://docs.oracle.com/en-us/iaas/Content/generative-ai/chat-completions-api.htm",
   baseUrl: "https://inference.generativeai.{region}.oci.oraclecloud.com/openai/v1",
   keyVariables: ["OCI_GENAI_API_KEY", "OCI_API_KEY"],
-  conversation: likeOpenAI("https://docs.oracle.com/en-us/iaas/Content/generative-ai/chat-completions-api.htm", {
-    assistant: ["reasoning_content"],
-  }),
+  conversation: likeOpenAI({ assistant: ["reasoning_content"] }),
   settings: [{ name: "region", variables: ["OCI_REGION"], meaning: "Region of the key, which is part of the URL." }],
   lacks: ["modalities", "audio", "web_search_options", "video_url", "file", "document"],
   cells: {
     image_url: native("depends on the model"),
     reasoning_effort: native("depends on the model"),
   },
+  takesDeveloper: true,
 };
 
 /**
@@ -438,7 +433,7 @@ const copilot: OpenAICompatibleRow = {
   keyVariables: ["GITHUB_COPILOT_API_KEY", "COPILOT_API_KEY"],
   verified: { source: "https://github.com/microsoft/vscode-copilot-chat", date: "2026-11-20" },
   embeddings: { docs: "https://docs.github.com/en/copilot", mostInputs: 512, dimensions: "dimensions" },
-  conversation: likeOpenAI("https://github.com/microsoft/vscode-copilot-chat", {
+  conversation: likeOpenAI({
     system: ["copilot_cache_control"],
     user: ["copilot_cache_control"],
     assistant: ["reasoning_opaque", "copilot_cache_control"],
@@ -469,6 +464,7 @@ const copilot: OpenAICompatibleRow = {
     reasoningFormat: "copilot-responses-v1",
   },
   hooks: { headers: copilotHeaders },
+  takesDeveloper: true,
 };
 
 export const clouds: readonly OpenAICompatibleRow[] = [

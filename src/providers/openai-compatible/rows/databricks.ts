@@ -67,17 +67,13 @@ export const databricks: OpenAICompatibleRow = {
   baseUrl: null,
   baseUrlVariables: ["DATABRICKS_HOST", "DATABRICKS_API_BASE"],
   keyVariables: ["DATABRICKS_TOKEN", "DATABRICKS_API_KEY"],
-  verified: {
-    source: "https://docs.databricks.com/aws/en/machine-learning/foundation-model-apis/api-reference",
-    date: "2026-11-20",
-  },
+  verified: { date: "2026-11-20" },
   embeddings: {
     docs: "https://docs.databricks.com/aws/en/machine-learning/foundation-model-apis/api-reference#embedding-task",
     // https://docs.databricks.com/aws/en/machine-learning/foundation-model-apis/limits
     mostInputs: 150,
   },
   conversation: {
-    source: "https://docs.databricks.com/aws/en/machine-learning/foundation-model-apis/api-reference",
     everyPart: ["cache_control"],
     tools: ["cache_control"],
   },
@@ -107,7 +103,6 @@ export const databricks: OpenAICompatibleRow = {
       },
     },
   ],
-  developerRole: "system",
   errors: [
     { class: "not_found", codes: ["resource_does_not_exist", "endpoint_not_found"] },
     { class: "rate_limit", codes: ["request_limit_exceeded"] },

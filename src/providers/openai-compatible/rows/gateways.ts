@@ -39,7 +39,7 @@ const openrouter: OpenAICompatibleRow = {
     },
   },
   keyVariables: ["OPENROUTER_API_KEY"],
-  verified: { source: "https://openrouter.ai/docs/api-reference/overview", date: "2026-11-20" },
+  verified: { date: "2026-11-20" },
   embeddings: {
     docs: "https://openrouter.ai/docs/api/api-reference/embeddings/create-embeddings",
     ...LIKE_OPENAI,
@@ -58,6 +58,7 @@ const openrouter: OpenAICompatibleRow = {
   // reasoning_details have to be sent back unchanged: https://openrouter.ai/docs/use-cases/reasoning-tokens
   reasoningBack: "reasoning",
   causeAt: ["metadata", "raw"],
+  takesDeveloper: true,
 };
 
 /**
@@ -73,7 +74,7 @@ const huggingface: OpenAICompatibleRow = {
     responses: { path: "responses", source: "https://huggingface.co/docs/inference-providers/guides/responses-api" },
   },
   keyVariables: ["HF_TOKEN", "HUGGINGFACE_API_KEY", "HUGGINGFACEHUB_API_TOKEN"],
-  verified: { source: "https://huggingface.co/docs/inference-providers/tasks/chat-completion", date: "2026-11-20" },
+  verified: { date: "2026-11-20" },
   conversation: openTable("https://huggingface.co/docs/inference-providers/tasks/chat-completion"),
   lacks: [...UNKNOWN_TO_HOSTS, "prediction", "service_tier", "prompt_cache_key", "file", "document"],
   cells: {
@@ -81,9 +82,7 @@ const huggingface: OpenAICompatibleRow = {
     reasoning_effort: native("none to xhigh, depending on model and provider"),
     logit_bias: native("depends on the provider"),
   },
-  // Several of the providers behind this service know only this name.
   renames: { max_completion_tokens: "max_tokens" },
-  developerRole: "system",
   // The vendor's own schema and clients name a function without a type.
   dialect: { messageRules: ["choice_without_type"] },
   usageAt: ["x_groq", "usage"],
@@ -142,13 +141,13 @@ const vercel: OpenAICompatibleRow = {
     messages: { path: "messages", source: "https://vercel.com/docs/ai-gateway/sdks-and-apis/anthropic-messages-api" },
   },
   keyVariables: ["AI_GATEWAY_API_KEY", "VERCEL_AI_GATEWAY_API_KEY", "VERCEL_OIDC_TOKEN"],
-  verified: { source: "https://vercel.com/docs/ai-gateway/sdks-and-apis/openai-chat-completions", date: "2026-11-20" },
+  verified: { date: "2026-11-20" },
   embeddings: {
     docs: "https://vercel.com/docs/ai-gateway/sdks-and-apis/openai-compat/embeddings",
     mostInputs: 2048,
     dimensions: "dimensions",
   },
-  conversation: likeOpenAI("https://vercel.com/docs/ai-gateway/sdks-and-apis/openai-chat-completions", {
+  conversation: likeOpenAI({
     system: CACHED,
     user: CACHED,
     assistant: [...CACHED, "reasoning_details"],
@@ -167,6 +166,7 @@ const vercel: OpenAICompatibleRow = {
   privileged: ["models", "providerOptions"],
   // reasoning_details have to be sent back unchanged, as the vendor's page on reasoning states.
   reasoningBack: "reasoning",
+  takesDeveloper: true,
 };
 
 /** The proxy adapts every field to its own target, or refuses it. */
@@ -178,7 +178,7 @@ const litellm: OpenAICompatibleRow = {
   baseUrl: null,
   baseUrlVariables: ["LITELLM_PROXY_API_BASE", "LITELLM_API_BASE", "LITELLM_BASE_URL"],
   keyVariables: ["LITELLM_PROXY_API_KEY", "LITELLM_API_KEY"],
-  verified: { source: "https://docs.litellm.ai/docs/proxy/user_keys", date: "2026-11-20" },
+  verified: { date: "2026-11-20" },
   // An address in file_id is a form of LiteLLM's own: https://docs.litellm.ai/docs/completion/document_understanding
   inlines: [],
   rerank: { docs: "https://docs.litellm.ai/docs/rerank" },
@@ -186,6 +186,7 @@ const litellm: OpenAICompatibleRow = {
   conversation: openTable("https://docs.litellm.ai/docs/proxy/user_keys", ["google"]),
   dialect: { blocks: ["*"], tools: ["*"], toolChoices: VENDOR_CHOICES, messageRules: ["*"] },
   privileged: ["context_window_fallbacks", "content_policy_fallbacks", "user_config"],
+  takesDeveloper: true,
 };
 
 /**
@@ -198,7 +199,7 @@ const nanogpt: OpenAICompatibleRow = {
   docs: "https://docs.nano-gpt.com/api-reference/endpoint/chat-completion",
   baseUrl: "https://nano-gpt.com/api/v1",
   keyVariables: ["NANOGPT_API_KEY"],
-  conversation: likeOpenAI("https://docs.nano-gpt.com/api-reference/endpoint/chat-completion", {
+  conversation: likeOpenAI({
     assistant: ["reasoning_details"],
     everyPart: ["cache_control"],
     tools: ["cache_control"],
@@ -206,6 +207,7 @@ const nanogpt: OpenAICompatibleRow = {
   lacks: ["modalities", "audio", "prediction", "store", "web_search_options", "safety_identifier", "video_url"],
   blocks: { document: documentAsFile },
   reasoningBack: "reasoning",
+  takesDeveloper: true,
 };
 
 export const gateways: readonly OpenAICompatibleRow[] = [openrouter, huggingface, vercel, litellm, nanogpt];

@@ -20,10 +20,9 @@ const doubleword: OpenAICompatibleRow = {
   baseUrl: "https://api.doubleword.ai/v1",
   keyVariables: ["DOUBLEWORD_API_KEY"],
   embeddings: { docs: "https://docs.doubleword.ai", mostInputs: 2048, dimensions: "dimensions" },
-  conversation: likeVllm("https://docs.doubleword.ai", { assistant: ["reasoning_details"] }),
+  conversation: likeVllm({ assistant: ["reasoning_details"] }),
   lacks: ["modalities", "audio", "store", "web_search_options"],
   cells: { reasoning_effort: native("the accepted values depend on the model") },
-  developerRole: "system",
 };
 
 /**
@@ -43,7 +42,7 @@ const venice: OpenAICompatibleRow = {
   keyVariables: ["VENICE_API_KEY", "VENICE_AI_API_KEY"],
   verified: { source: "https://github.com/veniceai/api-docs", date: "2026-11-20" },
   embeddings: { docs: "https://docs.venice.ai/api-reference/endpoint/embeddings/generate", ...LIKE_OPENAI },
-  conversation: likeVllm("https://github.com/veniceai/api-docs", {
+  conversation: likeVllm({
     assistant: ["reasoning_details"],
     tool: ["name"],
     everyPart: ["cache_control"],
@@ -62,6 +61,7 @@ const venice: OpenAICompatibleRow = {
     { class: "content_policy", statuses: [422], text: /content policy/i },
     { class: "overloaded", statuses: [429], text: /overloaded/i },
   ],
+  takesDeveloper: true,
 };
 
 const chutes: OpenAICompatibleRow = {
@@ -71,7 +71,7 @@ const chutes: OpenAICompatibleRow = {
   baseUrl: "https://llm.chutes.ai/v1",
   keyVariables: ["CHUTES_API_KEY"],
   verified: { source: "https://github.com/chutesai/chutes", date: "2026-11-20" },
-  conversation: likeVllm("https://github.com/chutesai/chutes"),
+  conversation: likeVllm(),
   lacks: OPENAI_ONLY,
   cells: {
     tools: native("depends on the model; not in the vendor's list"),
@@ -81,7 +81,6 @@ const chutes: OpenAICompatibleRow = {
     image_url: native("depends on the model"),
   },
   renames: { max_completion_tokens: "max_tokens" },
-  developerRole: "system",
 };
 
 const parasail: OpenAICompatibleRow = {
@@ -90,9 +89,8 @@ const parasail: OpenAICompatibleRow = {
   docs: "https://docs.parasail.io/parasail-docs",
   baseUrl: "https://api.parasail.io/v1",
   keyVariables: ["PARASAIL_API_KEY"],
-  conversation: likeVllm("https://docs.parasail.io/parasail-docs"),
+  conversation: likeVllm(),
   lacks: ["verbosity", "modalities", "audio", "service_tier", "store", "prompt_cache_key", "web_search_options"],
-  developerRole: "system",
 };
 
 /**
@@ -104,9 +102,8 @@ const gmi: OpenAICompatibleRow = {
   docs: "https://docs.gmicloud.ai/inference-engine/api-reference/llm-api-reference",
   baseUrl: "https://api.gmi-serving.com/v1",
   keyVariables: ["GMI_API_KEY", "GMICLOUD_API_KEY", "GMI_CLOUD_APIKEY"],
-  conversation: likeVllm("https://docs.gmicloud.ai/inference-engine/api-reference/llm-api-reference"),
+  conversation: likeVllm(),
   lacks: ["response_format", "modalities", "audio", "store", "web_search_options"],
-  developerRole: "system",
 };
 
 const featherless: OpenAICompatibleRow = {
@@ -115,8 +112,8 @@ const featherless: OpenAICompatibleRow = {
   docs: "https://featherless.ai/docs/completions",
   baseUrl: "https://api.featherless.ai/v1",
   keyVariables: ["FEATHERLESS_API_KEY", "FEATHERLESSAI_API_KEY", "FEATHERLESS_AI_API_KEY"],
-  verified: { source: "https://featherless.ai/docs/completions", date: "2026-11-20" },
-  conversation: likeVllm("https://featherless.ai/docs/completions"),
+  verified: { date: "2026-11-20" },
+  conversation: likeVllm(),
   lacks: [...OPENAI_ONLY, ...LOGPROBS, "n", "logit_bias", "user", "parallel_tool_calls"],
   cells: {
     tools: native("depends on the model family"),
@@ -124,7 +121,6 @@ const featherless: OpenAICompatibleRow = {
     response_format: native("not documented"),
   },
   renames: { max_completion_tokens: "max_tokens" },
-  developerRole: "system",
 };
 
 const friendli: OpenAICompatibleRow = {
@@ -134,14 +130,13 @@ const friendli: OpenAICompatibleRow = {
   baseUrl: "https://api.friendli.ai/serverless/v1",
   keyVariables: ["FRIENDLI_TOKEN"],
   verified: { source: "https://github.com/friendliai/friendli-client", date: "2026-11-20" },
-  conversation: likeVllm("https://github.com/friendliai/friendli-client"),
+  conversation: likeVllm(),
   lacks: [...OPENAI_ONLY, "user", "file", "document"],
   cells: { reasoning_effort: native("minimal to ultracode, depending on the model") },
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { stop: stopAsList },
   blocks: { input_audio: audioAsUrl },
   dialect: { blocks: ["audio_url"] },
-  developerRole: "system",
 };
 
 const baseten: OpenAICompatibleRow = {
@@ -150,8 +145,8 @@ const baseten: OpenAICompatibleRow = {
   docs: "https://docs.baseten.co/reference/inference-api/chat-completions",
   baseUrl: "https://inference.baseten.co/v1",
   keyVariables: ["BASETEN_API_KEY"],
-  verified: { source: "https://docs.baseten.co/reference/inference-api/chat-completions", date: "2026-11-20" },
-  conversation: likeVllm("https://docs.baseten.co/reference/inference-api/chat-completions"),
+  verified: { date: "2026-11-20" },
+  conversation: likeVllm(),
   lacks: [...OPENAI_ONLY, "n", "input_audio", "document"],
   cells: {
     max_tokens: native("reduced without an error if it does not fit"),
@@ -161,7 +156,6 @@ const baseten: OpenAICompatibleRow = {
     file: native("depends on the model"),
   },
   renames: { max_completion_tokens: "max_tokens" },
-  developerRole: "system",
 };
 
 const novita: OpenAICompatibleRow = {
@@ -170,21 +164,17 @@ const novita: OpenAICompatibleRow = {
   docs: "https://novita.ai/docs/api-reference/model-apis-llm-create-chat-completion",
   baseUrl: "https://api.novita.ai/openai/v1",
   keyVariables: ["NOVITA_API_KEY"],
-  verified: {
-    source: "https://novita.ai/docs/api-reference/model-apis-llm-create-chat-completion",
-    date: "2026-11-20",
-  },
+  verified: { date: "2026-11-20" },
   embeddings: {
     docs: "https://novita.ai/docs/api-reference/model-apis-llm-create-embeddings",
     mostInputs: 2048,
     formats: ["float", "base64"],
   },
-  conversation: likeVllm("https://novita.ai/docs/api-reference/model-apis-llm-create-chat-completion"),
+  conversation: likeVllm(),
   lacks: [...OPENAI_ONLY, "user", "parallel_tool_calls", "file", "document"],
   cells: { tool_choice: native("not documented") },
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { reasoning_effort: enableThinking },
-  developerRole: "system",
 };
 
 const nebius: OpenAICompatibleRow = {
@@ -193,16 +183,13 @@ const nebius: OpenAICompatibleRow = {
   docs: "https://docs.tokenfactory.nebius.com/api-reference/inference/create-chat-completion",
   baseUrl: "https://api.tokenfactory.nebius.com/v1",
   keyVariables: ["NEBIUS_API_KEY"],
-  verified: {
-    source: "https://docs.tokenfactory.nebius.com/api-reference/inference/create-chat-completion",
-    date: "2026-11-20",
-  },
+  verified: { date: "2026-11-20" },
   embeddings: {
     docs: "https://docs.tokenfactory.nebius.com/api-reference/inference/create-embeddings",
     mostInputs: 2048,
     dimensions: "dimensions",
   },
-  conversation: likeVllm("https://docs.tokenfactory.nebius.com/api-reference/inference/create-chat-completion"),
+  conversation: likeVllm(),
   lacks: OPENAI_ONLY.filter((name) => name !== "service_tier" && name !== "store"),
   cells: {
     service_tier: native("auto"),
@@ -210,7 +197,6 @@ const nebius: OpenAICompatibleRow = {
     parallel_tool_calls: native("not documented"),
   },
   renames: { max_completion_tokens: "max_tokens" },
-  developerRole: "system",
 };
 
 const hyperbolic: OpenAICompatibleRow = {
@@ -219,11 +205,10 @@ const hyperbolic: OpenAICompatibleRow = {
   docs: "https://docs.hyperbolic.ai/inference/text-apis",
   baseUrl: "https://api.hyperbolic.xyz/v1",
   keyVariables: ["HYPERBOLIC_API_KEY"],
-  conversation: likeVllm("https://docs.hyperbolic.ai/inference/text-apis"),
+  conversation: likeVllm(),
   lacks: [...OPENAI_ONLY, "input_audio", "video_url", "file", "document"],
   cells: { image_url: native("base64 data only; the gateway fetches URLs") },
   inlines: ["image_url"],
-  developerRole: "system",
 };
 
 const nscale: OpenAICompatibleRow = {
@@ -232,10 +217,9 @@ const nscale: OpenAICompatibleRow = {
   docs: "https://docs.nscale.com",
   baseUrl: "https://inference.api.nscale.com/v1",
   keyVariables: ["NSCALE_SERVICE_TOKEN", "NSCALE_API_KEY"],
-  conversation: likeVllm("https://docs.nscale.com"),
+  conversation: likeVllm(),
   lacks: OPENAI_ONLY,
   cells: { tools: native("depends on the model") },
-  developerRole: "system",
 };
 
 const crusoe: OpenAICompatibleRow = {
@@ -244,10 +228,9 @@ const crusoe: OpenAICompatibleRow = {
   docs: "https://docs.crusoecloud.com/managed-inference/overview",
   baseUrl: "https://api.inference.crusoecloud.com/v1",
   keyVariables: ["CRUSOE_API_KEY"],
-  conversation: likeVllm("https://docs.crusoecloud.com/managed-inference/overview"),
+  conversation: likeVllm(),
   lacks: ["modalities", "audio", "service_tier", "store", "web_search_options"],
   cells: { reasoning_effort: native("gpt-oss: low, medium, high") },
-  developerRole: "system",
 };
 
 export const hostsOfOpenModels: readonly OpenAICompatibleRow[] = [

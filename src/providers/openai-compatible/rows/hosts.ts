@@ -20,7 +20,6 @@ const groq: OpenAICompatibleRow = {
   keyVariables: ["GROQ_API_KEY"],
   verified: { source: "https://github.com/groq/groq-python", date: "2026-11-20" },
   conversation: {
-    source: "https://github.com/groq/groq-python",
     system: ["name"],
     user: ["name"],
     assistant: ["name", "function_call"],
@@ -46,7 +45,6 @@ const groq: OpenAICompatibleRow = {
   blocks: { document: textDocument },
   dialect: { tools: ["browser_search", "code_interpreter"] },
   privileged: ["compound_custom"],
-  developerRole: "system",
   // Groq refuses reasoning_content by name; its own name is reasoning.
   reasoningBack: "reasoning",
   usageAt: ["x_groq", "usage"],
@@ -79,7 +77,6 @@ const together: OpenAICompatibleRow = {
   rerank: { docs: "https://docs.together.ai/reference/rerank" },
   embeddings: { docs: "https://docs.together.ai/reference/embeddings-2", mostInputs: 2048 },
   conversation: {
-    source: "https://github.com/togethercomputer/openapi",
     system: ["name"],
     user: ["name"],
     assistant: ["name", "function_call", "reasoning", "reasoning_content"],
@@ -104,7 +101,6 @@ const together: OpenAICompatibleRow = {
   rewrites: { stop: stopAsList, logprobs: togetherLogprobs, top_logprobs: togetherTopLogprobs },
   dialect: { blocks: ["audio_url"], toolChoices: VENDOR_CHOICES },
   privileged: ["safety_model"],
-  developerRole: "system",
 };
 
 /**
@@ -134,7 +130,7 @@ const fireworks: OpenAICompatibleRow = {
     responses: { path: "responses", source: "https://docs.fireworks.ai/guides/response-api" },
   },
   keyVariables: ["FIREWORKS_API_KEY"],
-  verified: { source: "https://docs.fireworks.ai/api-reference/post-chatcompletions", date: "2026-11-20" },
+  verified: { date: "2026-11-20" },
   rerank: { docs: "https://docs.fireworks.ai/api-reference/rerank-documents", results: ["data", "relevance_score"] },
   embeddings: {
     docs: "https://docs.fireworks.ai/api-reference/creates-an-embedding-vector-representing-the-input-text",
@@ -150,7 +146,6 @@ const fireworks: OpenAICompatibleRow = {
   },
   blocks: { document: fireworksDocument },
   dialect: { toolChoices: ["any"] },
-  developerRole: "system",
   reasoningBack: "reasoning_content",
   // Status 412 means that the account is suspended: https://docs.fireworks.ai/guides/inference-error-codes
   errors: [{ class: "quota", statuses: [412], text: /suspend|billing|payment/i }],
@@ -180,7 +175,6 @@ const cerebras: OpenAICompatibleRow = {
   keyVariables: ["CEREBRAS_API_KEY"],
   verified: { source: "https://github.com/Cerebras/cerebras-cloud-sdk-python", date: "2026-11-20" },
   conversation: {
-    source: "https://github.com/Cerebras/cerebras-cloud-sdk-python",
     system: ["name"],
     user: ["name"],
     assistant: ["name"],
@@ -199,7 +193,6 @@ const cerebras: OpenAICompatibleRow = {
   ],
   cells: { temperature: { support: "native", range: [0, 1.5] } },
   dialect: { blocks: ["image"] },
-  developerRole: "system",
   reasoningBack: "reasoning",
   hooks: { messages: cerebrasReasoning },
 };
@@ -221,7 +214,6 @@ const sambanova: OpenAICompatibleRow = {
   keyVariables: ["SAMBANOVA_API_KEY"],
   verified: { source: "https://github.com/sambanova/sambanova-python", date: "2026-11-20" },
   conversation: {
-    source: "https://github.com/sambanova/sambanova-python",
     system: ["name"],
     user: ["name"],
     assistant: ["name", "reasoning"],
@@ -235,7 +227,6 @@ const sambanova: OpenAICompatibleRow = {
   blocks: { input_audio: sambanovaAudio },
   inlines: ["image_url"],
   dialect: { blocks: ["audio_content"] },
-  developerRole: "system",
 };
 
 /**
@@ -318,7 +309,6 @@ const nvidia: OpenAICompatibleRow = {
     },
   ],
   dialect: { blocks: ["audio_url"] },
-  developerRole: "system",
   reasoningBack: "reasoning_content",
 };
 
@@ -329,14 +319,14 @@ const deepinfra: OpenAICompatibleRow = {
   docs: "https://docs.deepinfra.com/api-reference/openai-chat-completions-1",
   baseUrl: "https://api.deepinfra.com/v1/openai",
   keyVariables: ["DEEPINFRA_TOKEN", "DEEPINFRA_API_KEY"],
-  verified: { source: "https://docs.deepinfra.com/api-reference/openai-chat-completions-1", date: "2026-11-20" },
+  verified: { date: "2026-11-20" },
   embeddings: {
     docs: "https://deepinfra.com/docs/openai_api",
     mostInputs: 1024,
     dimensions: "dimensions",
     formats: ["float"],
   },
-  conversation: likeVllm("https://docs.deepinfra.com/api-reference/openai-chat-completions-1", {
+  conversation: likeVllm({
     system: ["cache_control"],
     user: ["cache_control"],
     assistant: ["cache_control"],
@@ -355,7 +345,6 @@ const deepinfra: OpenAICompatibleRow = {
   },
   renames: { max_completion_tokens: "max_tokens" },
   privileged: ["webhook"],
-  developerRole: "system",
 };
 
 export const hosts: readonly OpenAICompatibleRow[] = [

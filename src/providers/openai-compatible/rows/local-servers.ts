@@ -39,7 +39,7 @@ const llamacpp: OpenAICompatibleRow = {
     messages: { path: "messages", source: "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md" },
   },
   keyVariables: [],
-  verified: { source: "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md", date: "2026-11-20" },
+  verified: { date: "2026-11-20" },
   rerank: { docs: "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md" },
   embeddings: {
     docs: "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md",
@@ -68,6 +68,7 @@ const llamacpp: OpenAICompatibleRow = {
   rewrites: { tool_choice: llamacppNamedTool },
   dialect: { blocks: ["input_video"] },
   reserved: ["n_predict"],
+  takesDeveloper: true,
 };
 
 const vllm: OpenAICompatibleRow = {
@@ -81,7 +82,7 @@ const vllm: OpenAICompatibleRow = {
     messages: { path: "messages", source: "https://docs.vllm.ai/en/stable/serving/online_serving.html" },
   },
   keyVariables: [],
-  verified: { source: "https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html", date: "2026-11-20" },
+  verified: { date: "2026-11-20" },
   rerank: { docs: "https://docs.vllm.ai/en/latest/serving/openai_compatible_server/" },
   embeddings: {
     docs: "https://docs.vllm.ai/en/latest/serving/openai_compatible_server/",
@@ -94,6 +95,7 @@ const vllm: OpenAICompatibleRow = {
     service_tier: native("accepted, but has no effect"),
   },
   dialect: { blocks: ["*"] },
+  takesDeveloper: true,
 };
 
 const lmstudio: OpenAICompatibleRow = {
@@ -107,7 +109,7 @@ const lmstudio: OpenAICompatibleRow = {
     messages: { path: "messages", source: "https://lmstudio.ai/docs/api/rest-api" },
   },
   keyVariables: [],
-  verified: { source: "https://lmstudio.ai/docs/developer/openai-compat/chat-completions", date: "2026-11-20" },
+  verified: { date: "2026-11-20" },
   embeddings: { docs: "https://lmstudio.ai/docs/developer/openai-compat/embeddings", mostInputs: 2048 },
   conversation: openTable("https://lmstudio.ai/docs/developer/openai-compat/chat-completions"),
   lacks: [
@@ -136,6 +138,7 @@ const lmstudio: OpenAICompatibleRow = {
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { response_format: jsonObjectAsSchema },
   privileged: ["draft_model"],
+  takesDeveloper: true,
 };
 
 const sglang: OpenAICompatibleRow = {
@@ -160,6 +163,7 @@ const sglang: OpenAICompatibleRow = {
     user: native("accepted, but has no effect"),
   },
   dialect: { blocks: ["audio_url"] },
+  takesDeveloper: true,
 };
 
 /**
@@ -173,11 +177,7 @@ const mistralrs: OpenAICompatibleRow = {
   docs: "https://github.com/EricLBuehler/mistral.rs/blob/master/docs/src/content/docs/reference/openai-compatibility.md",
   baseUrl: "http://localhost:1234/v1",
   keyVariables: [],
-  verified: {
-    source:
-      "https://github.com/EricLBuehler/mistral.rs/blob/master/docs/src/content/docs/reference/openai-compatibility.md",
-    date: "2026-11-20",
-  },
+  verified: { date: "2026-11-20" },
   conversation: openTable(
     "https://github.com/EricLBuehler/mistral.rs/blob/master/docs/src/content/docs/reference/openai-compatibility.md",
   ),
@@ -207,6 +207,7 @@ const mistralrs: OpenAICompatibleRow = {
   },
   rewrites: { response_format: jsonObjectAsSchema },
   dialect: { blocks: ["audio_url"], toolChoices: ["allowed_tools"] },
+  takesDeveloper: true,
 };
 
 /**
@@ -255,7 +256,6 @@ const xinference: OpenAICompatibleRow = {
       write: (effort) => ({ chat_template_kwargs: { reasoning_effort: effort } }),
     },
   },
-  developerRole: "system",
 };
 
 /** Its `metadata` are options of the backend: https://github.com/mudler/LocalAI/blob/master/core/schema/openai.go */
@@ -277,6 +277,7 @@ const localai: OpenAICompatibleRow = {
     reasoning_effort: native("depends on the backend"),
   },
   dialect: { blocks: ["audio_url"] },
+  takesDeveloper: true,
 };
 
 /**
@@ -317,7 +318,6 @@ const tgi: OpenAICompatibleRow = {
   cells: { top_logprobs: { support: "native", range: [0, 5] } },
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { stop: stopAsList, tool_choice: tgiNamedTool, response_format: jsonObjectAsSchema },
-  developerRole: "system",
   dialect: { messageRules: ["choice_without_type"] },
   // The values of error_type: https://github.com/huggingface/text-generation-inference/blob/main/docs/openapi.json
   errors: [
@@ -339,6 +339,7 @@ const custom: OpenAICompatibleRow = {
   embeddings: { docs: "https://platform.openai.com/docs/api-reference/embeddings/create", ...LIKE_OPENAI },
   conversation: openTable("https://platform.openai.com/docs/api-reference/chat/create", ["google"]),
   dialect: { blocks: ["*"], tools: ["*"], toolChoices: VENDOR_CHOICES, messageRules: ["*"] },
+  takesDeveloper: true,
 };
 
 export const localServers: readonly OpenAICompatibleRow[] = [

@@ -158,6 +158,5 @@ export const mistral: OpenAICompatibleRow = {
       "tool_without_id",
     ],
   },
-  developerRole: "system",
   hooks: { messages: withThinking },
 };

@@ -67,9 +67,8 @@ const moonshot: OpenAICompatibleRow = {
     messages: { path: "/anthropic/v1/messages", source: "https://platform.kimi.ai/docs/guide/agent-support" },
   },
   keyVariables: ["MOONSHOT_API_KEY", "MOONSHOTAI_API_KEY", "KIMI_API_KEY"],
-  verified: { source: "https://platform.kimi.ai/docs/api/chat", date: "2026-11-20" },
+  verified: { date: "2026-11-20" },
   conversation: {
-    source: "https://platform.kimi.ai/docs/api/chat",
     system: ["name"],
     user: ["name"],
     assistant: ["name", "partial"],
@@ -117,7 +116,6 @@ const moonshot: OpenAICompatibleRow = {
   ],
   // Uploaded files have the address ms://<file_id>: https://platform.kimi.ai/docs/guide/use-kimi-vision-model
   dialect: { messageRules: ["image_url_text", "ms_address"] },
-  developerRole: "system",
   reasoningBack: "reasoning_content",
   errors: MOONSHOT_ERRORS,
 };
@@ -192,7 +190,6 @@ const zai: OpenAICompatibleRow = {
   blocks: { document: textDocument },
   models: ZAI_REASONING,
   dialect: { blocks: ["file_url"], tools: ["web_search", "retrieval"] },
-  developerRole: "system",
   reasoningBack: "reasoning_content",
   finishReasons: {
     sensitive: "content_filter",
@@ -289,7 +286,6 @@ const dashscope: OpenAICompatibleRow = {
   blocks: { input_audio: dashscopeAudio, document: textDocument },
   models: [{ models: /^(qwen(?!3\.[78])|qwq|qvq)/, rewrites: { reasoning_effort: enableThinking } }],
   dialect: { blocks: ["video"] },
-  developerRole: "system",
   reasoningBack: "reasoning_content",
   errors: DASHSCOPE_ERRORS,
 };
@@ -345,9 +341,8 @@ const minimax: OpenAICompatibleRow = {
     },
   },
   keyVariables: ["MINIMAX_API_KEY"],
-  verified: { source: "https://platform.minimax.io/docs/api-reference/text-chat-openai", date: "2026-11-20" },
+  verified: { date: "2026-11-20" },
   conversation: {
-    source: "https://platform.minimax.io/docs/api-reference/text-chat-openai",
     system: ["name"],
     user: ["name"],
     assistant: ["name", "reasoning_details"],
@@ -376,7 +371,6 @@ const minimax: OpenAICompatibleRow = {
   },
   rewrites: { reasoning_effort: minimaxThinking, tool_choice: toolChoiceByOffer },
   models: [{ models: /^minimax-(m[12]|text)/i, lacks: ["reasoning_effort"] }],
-  developerRole: "system",
   reasoningBack: "reasoning_content",
   statusAt: ["base_resp", "status_code", "status_msg"],
   errors: MINIMAX_ERRORS,
@@ -430,7 +424,6 @@ const volcengine: OpenAICompatibleRow = {
     max_completion_tokens: native("includes reasoning; cannot be combined with max_tokens"),
   },
   blocks: { document: textDocument },
-  developerRole: "system",
   reasoningBack: "reasoning_content",
   errors: VOLCENGINE_ERRORS,
 };
@@ -453,7 +446,6 @@ const qianfan: OpenAICompatibleRow = {
   baseUrl: "https://qianfan.baidubce.com/v2",
   keyVariables: ["QIANFAN_API_KEY"],
   conversation: {
-    source: "https://cloud.baidu.com/doc/qianfan-api/s/3m7of64lb",
     system: ["name"],
     user: ["name"],
     assistant: ["name"],
@@ -470,7 +462,6 @@ const qianfan: OpenAICompatibleRow = {
   },
   rewrites: { stop: stopAsList },
   blocks: { document: textDocument },
-  developerRole: "system",
   reasoningBack: "reasoning_content",
   errors: QIANFAN_ERRORS,
 };
@@ -485,8 +476,8 @@ const hunyuan: OpenAICompatibleRow = {
   docs: "https://cloud.tencent.com/document/product/1729/111007",
   baseUrl: "https://api.hunyuan.cloud.tencent.com/v1",
   keyVariables: ["HUNYUAN_API_KEY", "TENCENT_API_KEY"],
-  verified: { source: "https://cloud.tencent.com/document/product/1729/111007", date: "2026-11-20" },
-  conversation: { source: "https://cloud.tencent.com/document/product/1729/111007", calls: ["index"] },
+  verified: { date: "2026-11-20" },
+  conversation: { calls: ["index"] },
   lacks: [
     ...OPENAI_ONLY,
     ...LOGPROBS,
@@ -512,7 +503,6 @@ const hunyuan: OpenAICompatibleRow = {
   rewrites: { stop: { ...stopAsList, note: "sent as an array; the matching text stays in the answer" } },
   blocks: { document: textDocument },
   dialect: { blocks: ["file_url"], toolChoices: ["custom"] },
-  developerRole: "system",
 };
 
 const stepfun: OpenAICompatibleRow = {
@@ -526,7 +516,6 @@ const stepfun: OpenAICompatibleRow = {
     date: "2026-11-20",
   },
   conversation: {
-    source: "https://platform.stepfun.com/docs/api-reference/chat/chat-completion-create",
     system: ["name"],
     user: ["name"],
     assistant: ["name"],
@@ -551,7 +540,6 @@ const stepfun: OpenAICompatibleRow = {
     video_url: native("mp4, by URL"),
   },
   renames: { max_completion_tokens: "max_tokens" },
-  developerRole: "system",
   reasoningBack: "reasoning",
   // The vendor's error codes: https://platform.stepfun.com/docs/zh/api-reference/error-codes
   errors: [{ class: "content_policy", statuses: [451] }],
@@ -563,10 +551,7 @@ const siliconflow: OpenAICompatibleRow = {
   docs: "https://docs.siliconflow.cn/cn/api-reference/chat-completions/chat-completions",
   baseUrl: "https://api.siliconflow.com/v1",
   keyVariables: ["SILICONFLOW_API_KEY", "SILICONFLOW_CN_API_KEY"],
-  verified: {
-    source: "https://docs.siliconflow.cn/cn/api-reference/chat-completions/chat-completions",
-    date: "2026-11-20",
-  },
+  verified: { date: "2026-11-20" },
   rerank: { docs: "https://docs.siliconflow.com/en/api-reference/rerank/create-rerank" },
   embeddings: {
     docs: "https://docs.siliconflow.com/en/api-reference/embeddings/create-embeddings",
@@ -575,7 +560,7 @@ const siliconflow: OpenAICompatibleRow = {
     dimensions: "dimensions",
     except: [{ models: /^(?!.*Qwen3)/i, lacks: ["dimensions"] }],
   },
-  conversation: { source: "https://docs.siliconflow.cn/cn/api-reference/chat-completions/chat-completions" },
+  conversation: {},
   lacks: [
     ...OPENAI_ONLY,
     ...LOGPROBS,
@@ -595,7 +580,6 @@ const siliconflow: OpenAICompatibleRow = {
   renames: { max_completion_tokens: "max_tokens" },
   blocks: { input_audio: audioAsUrl },
   dialect: { blocks: ["audio_url"] },
-  developerRole: "system",
   reasoningBack: "reasoning_content",
   // The vendor's error codes: https://docs.siliconflow.com/en/faqs/error-code
   errors: [

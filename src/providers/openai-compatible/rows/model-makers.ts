@@ -122,7 +122,7 @@ export const openai: OpenAICompatibleRow = {
     ...LIKE_OPENAI,
     except: [{ models: /ada-002/, lacks: ["dimensions"] }],
   },
-  conversation: likeOpenAI("https://github.com/openai/openai-openapi", OPENAI_MEMBERS),
+  conversation: likeOpenAI(OPENAI_MEMBERS),
   elsewhere: openTable("https://platform.openai.com/docs/api-reference/chat/create", ["google"]),
   // OpenAI refuses longer ids: https://github.com/microsoft/autogen/issues/6377
   callIds: { fits: /^[^]{1,40}$/, length: 40 },
@@ -142,6 +142,7 @@ export const openai: OpenAICompatibleRow = {
   dialect: { tools: ["custom"], toolChoices: ["custom", "allowed_tools"], blocks: ["refusal"] },
   errors: [{ class: "content_policy", codes: ["invalid_prompt"] }],
   clientHeaders: ["openai-beta"],
+  takesDeveloper: true,
 };
 
 /**
@@ -174,8 +175,8 @@ const deepseek: OpenAICompatibleRow = {
   },
   requestIds: ["x-ds-trace-id"],
   keyVariables: ["DEEPSEEK_API_KEY"],
-  verified: { source: "https://api-docs.deepseek.com/api/create-chat-completion", date: "2026-11-20" },
-  conversation: likeOpenAI("https://api-docs.deepseek.com/api/create-chat-completion", {
+  verified: { date: "2026-11-20" },
+  conversation: likeOpenAI({
     assistant: ["prefix"],
     ...LEFT_OVERS,
   }),
@@ -188,7 +189,6 @@ const deepseek: OpenAICompatibleRow = {
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { user: deepseekUserId },
   models: [{ models: /^deepseek-flash/, cells: { image_url: NATIVE } }],
-  developerRole: "system",
   reasoningBack: "reasoning_content",
   finishReasons: { insufficient_system_resource: { failure: "overloaded" } },
   errors: [{ class: "not_found", statuses: [400], text: /supported API model names/i }],
@@ -223,8 +223,8 @@ const xai: OpenAICompatibleRow = {
     },
   },
   keyVariables: ["XAI_API_KEY"],
-  verified: { source: "https://docs.x.ai/developers/rest-api-reference/inference/chat", date: "2026-11-20" },
-  conversation: likeOpenAI("https://docs.x.ai/developers/rest-api-reference/inference/chat", LEFT_OVERS),
+  verified: { date: "2026-11-20" },
+  conversation: likeOpenAI(LEFT_OVERS),
   lacks: [
     "logit_bias",
     "verbosity",
@@ -258,6 +258,7 @@ const xai: OpenAICompatibleRow = {
   dialect: { blocks: ["text_file"] },
   reserved: ["deferred"],
   reasoningBack: "reasoning_content",
+  takesDeveloper: true,
 };
 
 /** A PDF is sent as an address or as bare base64: https://docs.perplexity.ai/docs/sonar/openai-compatibility */
@@ -297,7 +298,7 @@ const perplexity: OpenAICompatibleRow = {
   // https://docs.perplexity.ai/docs/getting-started/pricing
   billedBeside: { prompt: ["citation_tokens"], completion: ["reasoning_tokens"] },
   keyVariables: ["PERPLEXITY_API_KEY", "PERPLEXITYAI_API_KEY", "PPLX_API_KEY"],
-  verified: { source: "https://docs.perplexity.ai/docs/sonar/openai-compatibility", date: "2026-11-20" },
+  verified: { date: "2026-11-20" },
   embeddings: {
     docs: "https://docs.perplexity.ai/api-reference/embeddings-post",
     path: "/v1/embeddings",
@@ -305,7 +306,7 @@ const perplexity: OpenAICompatibleRow = {
     dimensions: "dimensions",
     base64Holds: "int8",
   },
-  conversation: { source: "https://docs.perplexity.ai/docs/sonar/openai-compatibility" },
+  conversation: {},
   lacks: [
     "n",
     "logit_bias",
@@ -333,7 +334,6 @@ const perplexity: OpenAICompatibleRow = {
   rewrites: { response_format: jsonObjectAsSchema },
   blocks: { file: perplexityFile, document: perplexityDocument },
   dialect: { blocks: ["file_url", "pdf_url"], messageRules: ["image_url_text", "schema_without_name"] },
-  developerRole: "system",
 };
 
 const PENALTIES = ["presence_penalty", "frequency_penalty"] as const;
@@ -346,7 +346,7 @@ const ai21: OpenAICompatibleRow = {
   baseUrl: "https://api.ai21.com/studio/v1",
   keyVariables: ["AI21_API_KEY"],
   verified: { source: "https://github.com/AI21Labs/ai21-python", date: "2026-11-20" },
-  conversation: { source: "https://github.com/AI21Labs/ai21-python" },
+  conversation: {},
   lacks: [
     ...OPENAI_ONLY,
     ...PENALTIES,
@@ -368,7 +368,6 @@ const ai21: OpenAICompatibleRow = {
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { tool_choice: toolChoiceByOffer },
   textAsString: true,
-  developerRole: "system",
   errors: [{ class: "context_length", text: /prompt has too many tokens|input text length should not exceed/i }],
 };
 
@@ -383,7 +382,7 @@ const inception: OpenAICompatibleRow = {
   baseUrl: "https://api.inceptionlabs.ai/v1",
   keyVariables: ["INCEPTION_API_KEY"],
   verified: { source: "https://api.inceptionlabs.ai/openapi.json", date: "2026-11-20" },
-  conversation: { source: "https://api.inceptionlabs.ai/openapi.json" },
+  conversation: {},
   lacks: [
     ...OPENAI_ONLY,
     ...PENALTIES,
@@ -404,7 +403,6 @@ const inception: OpenAICompatibleRow = {
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { stop: stopAsList, tool_choice: namedToolAlone },
   reserved: ["diffusing"],
-  developerRole: "system",
 };
 
 const upstage: OpenAICompatibleRow = {
@@ -417,14 +415,13 @@ const upstage: OpenAICompatibleRow = {
     docs: "https://console.upstage.ai/docs/capabilities/embed",
     mostInputs: 100,
   },
-  conversation: likeOpenAI("https://console.upstage.ai/docs/capabilities/generate/chat"),
+  conversation: likeOpenAI(),
   lacks: [...OPENAI_ONLY, "image_url", "input_audio", "video_url", "file"],
   cells: {
     reasoning_effort: native("solar-pro2 thinks only on high; on solar-pro3, low turns thinking off"),
     response_format: native("json_schema can be combined with tools"),
   },
   blocks: { document: textDocument },
-  developerRole: "system",
 };
 
 /**
@@ -438,9 +435,8 @@ const writer: OpenAICompatibleRow = {
   baseUrl: "https://api.writer.com/v1",
   path: "/chat",
   keyVariables: ["WRITER_API_KEY"],
-  verified: { source: "https://dev.writer.com/api-reference/completion-api/chat-completion", date: "2026-11-20" },
+  verified: { date: "2026-11-20" },
   conversation: {
-    source: "https://dev.writer.com/api-reference/completion-api/chat-completion",
     system: ["name"],
     user: ["name"],
     assistant: ["name", "refusal", "graph_data"],
@@ -470,7 +466,6 @@ const writer: OpenAICompatibleRow = {
     tools: ["graph", "llm", "translation", "vision", "web_search"],
     messageRules: ["call_without_id", "tool_without_id"],
   },
-  developerRole: "system",
 };
 
 const reka: OpenAICompatibleRow = {
@@ -479,7 +474,7 @@ const reka: OpenAICompatibleRow = {
   docs: "https://docs.reka.ai/chat/overview",
   baseUrl: "https://api.reka.ai/v1",
   keyVariables: ["REKA_API_KEY"],
-  conversation: { source: "https://docs.reka.ai/chat/overview" },
+  conversation: {},
   lacks: [...OPENAI_ONLY, ...LOGPROBS, "n", "logit_bias", "user", "response_format", "parallel_tool_calls", "file"],
   cells: {
     tools: native("Reka Flash only"),
@@ -487,7 +482,6 @@ const reka: OpenAICompatibleRow = {
   },
   renames: { max_completion_tokens: "max_tokens" },
   blocks: { document: textDocument },
-  developerRole: "system",
   errors: [{ class: "quota", codes: ["p001"] }],
 };
 
@@ -498,11 +492,10 @@ const morph: OpenAICompatibleRow = {
   docs: "https://docs.morphllm.com/api-reference/endpoint/apply",
   baseUrl: "https://api.morphllm.com/v1",
   keyVariables: ["MORPH_API_KEY"],
-  conversation: { source: "https://docs.morphllm.com/api-reference/endpoint/apply" },
+  conversation: {},
   lacks: [...OPENAI_ONLY, ...BEYOND_TEXT, "tools", "tool_choice", "parallel_tool_calls", "reasoning_effort"],
   cells: { temperature: native("the vendor advises 0") },
   textAsString: true,
-  developerRole: "system",
 };
 
 const v0: OpenAICompatibleRow = {
@@ -511,12 +504,11 @@ const v0: OpenAICompatibleRow = {
   docs: "https://v0.app/docs/v0-model-api",
   baseUrl: "https://api.v0.dev/v1",
   keyVariables: ["V0_API_KEY"],
-  conversation: { source: "https://v0.app/docs/v0-model-api" },
+  conversation: {},
   lacks: [...OPENAI_ONLY, "reasoning_effort", "input_audio", "video_url", "file"],
   cells: { image_url: native("base64 data only; the gateway fetches URLs") },
   inlines: ["image_url"],
   blocks: { document: textDocument },
-  developerRole: "system",
 };
 
 export const modelMakers: readonly OpenAICompatibleRow[] = [
