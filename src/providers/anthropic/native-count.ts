@@ -1,11 +1,11 @@
 // Counts of tokens before a call, by the vendor's own counter, which costs nothing:
 // https://platform.claude.com/docs/en/build-with-claude/token-counting
-import { nativeBody, nativeUrl } from "../native/native-body.ts";
+import { nativeRequest } from "../native/native-body.ts";
 import { decodeCount } from "../native/native-count.ts";
 import type { NativeOperation } from "../native-operation.ts";
 import { messagesUrl } from "./encode-request.ts";
 import { classifyError } from "./errors.ts";
-import { FOREIGN_TO_CLAUDE, MESSAGES, NATIVE_MESSAGES } from "./native-messages.ts";
+import { FOREIGN_TO_CLAUDE, MESSAGES, versionHeader } from "./native-messages.ts";
 
 /** A count needs no marks. */
 export const NATIVE_COUNT: NativeOperation = {
@@ -13,16 +13,7 @@ export const NATIVE_COUNT: NativeOperation = {
   foreignSeal: FOREIGN_TO_CLAUDE,
   keepsThreads: true,
   source: "https://platform.claude.com/docs/en/api/messages-count-tokens",
-  encodeRequest(request, target) {
-    const encoded = NATIVE_MESSAGES.encodeRequest(request, target);
-    return {
-      ...encoded,
-      request: {
-        ...encoded.request,
-        url: nativeUrl(`${messagesUrl(target.baseUrl)}/count_tokens`, target),
-        body: nativeBody(request, [{ path: ["model"], value: target.model }]),
-      },
-    };
-  },
+  encodeRequest: (request, target) =>
+    nativeRequest(request, target, `${messagesUrl(target.baseUrl)}/count_tokens`, versionHeader(target)),
   decodeResponse: (body, _context, value) => decodeCount(body, () => classifyError({ status: 200, body }), value),
 };

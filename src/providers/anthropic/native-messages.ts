@@ -2,7 +2,8 @@
 // beta features go along, and answers and streams are read for their figures only.
 // https://platform.claude.com/docs/en/api/messages
 import { FEATURES_OF_THE_VENDOR } from "./beta-names.ts";
-import { nativeBody, nativeUrl } from "../native/native-body.ts";
+import { nativeRequest } from "../native/native-body.ts";
+import type { Target } from "../../core/target.ts";
 import { markEdits } from "../claude/cache-marks.ts";
 import { signedBlock } from "../conversation/signed-thinking.ts";
 import type { NativeForm, NativeOperation } from "../native-operation.ts";
@@ -42,6 +43,10 @@ export const MESSAGES_FORM: NativeForm = {
  */
 export const FOREIGN_TO_CLAUDE = /^(?:[0-9a-f]{32,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
 
+export function versionHeader({ settings }: Target): Readonly<Record<string, string>> {
+  return { "anthropic-version": settings["api_version"] ?? API_VERSION };
+}
+
 /** As any vendor of the form serves it. */
 export const MESSAGES: NativeOperation = {
   source: "https://platform.claude.com/docs/en/api/messages",
@@ -51,18 +56,8 @@ export const MESSAGES: NativeOperation = {
   // https://code.claude.com/docs/en/llm-gateway-protocol: the vendor's clients ask for /v1/messages?beta=true
   clientQuery: ["beta"],
   answerHeaders: ["anthropic-version", "anthropic-beta"],
-  encodeRequest: (request, target) => ({
-    request: {
-      url: nativeUrl(messagesUrl(target.baseUrl), target),
-      headers: {
-        "anthropic-version": target.settings["api_version"] ?? API_VERSION,
-        ...target.headers,
-        "content-type": "application/json",
-      },
-      body: nativeBody(request, [{ path: ["model"], value: target.model }]),
-    },
-    memo: null,
-  }),
+  encodeRequest: (request, target) =>
+    nativeRequest(request, target, messagesUrl(target.baseUrl), versionHeader(target)),
   decodeResponse,
   openStream,
 };

@@ -4,6 +4,7 @@ import type { ChatRequest } from "../../core/chat.ts";
 import type { JsonEdit } from "../../core/request/json-edit.ts";
 import type { Target } from "../../core/target.ts";
 import { editedJson } from "../../wire/json/json-edit.ts";
+import type { EncodedRequest } from "../encoded-request.ts";
 
 /** Returns the client's own body with the edits of its fit, and then with those of the provider. */
 export function nativeBody({ written }: ChatRequest, edits: readonly JsonEdit[]): string {
@@ -11,9 +12,24 @@ export function nativeBody({ written }: ChatRequest, edits: readonly JsonEdit[])
   return editedJson(written.text, [...(written.edits ?? []), ...edits]);
 }
 
-/** Returns the address with the members of the client's query that the target takes. */
-export function nativeUrl(url: string, { query }: Target): string {
-  if (query === undefined) return url;
+/** Returns the client's own body with the target's model, at the address with the members of the client's query. */
+export function nativeRequest(
+  request: ChatRequest,
+  { model, headers, query }: Target,
+  url: string,
+  ofForm: Readonly<Record<string, string>>,
+): EncodedRequest {
+  return {
+    request: {
+      url: query === undefined ? url : withQuery(url, query),
+      headers: { ...ofForm, ...headers, "content-type": "application/json" },
+      body: nativeBody(request, [{ path: ["model"], value: model }]),
+    },
+    memo: null,
+  };
+}
+
+function withQuery(url: string, query: Readonly<Record<string, string>>): string {
   const address = new URL(url);
   for (const [name, value] of Object.entries(query)) address.searchParams.set(name, value);
   return address.href;

@@ -7,33 +7,25 @@ import type { Target } from "../../core/target.ts";
 import { API_VERSION } from "../anthropic/encode-request.ts";
 import { memoizeBounded } from "../../core/memoization.ts";
 import { MESSAGES } from "../anthropic/native-messages.ts";
-import { nativeBody, nativeUrl } from "../native/native-body.ts";
+import { nativeRequest } from "../native/native-body.ts";
 import type { NativeOperation } from "../native-operation.ts";
 import type { Provider } from "../provider.ts";
 import type { UpstreamFailure } from "../upstream-failure.ts";
 import { nativeInputTokens, nativeResponses } from "../responses/native-responses.ts";
 
+type OfPlatform = "clientQuery" | "lacksFeatures" | "encryptedReasoning" | "foreignSeal" | "refusesOpenReasoning";
+
 /** The operations that rows can name. */
 export type NativeName = Extract<OperationName, "messages" | "responses" | "responses.input_tokens">;
 
-/** That models of a row speak an operation. */
-export interface NativeFact {
+/** That models of a row speak an operation, and what is other there than in its form. */
+export interface NativeFact extends Partial<Pick<NativeOperation, OfPlatform>> {
   /** The path below the base URL, or the whole address; a path that begins with a slash is below the host. */
   readonly path: string | ((target: Target) => string);
   /** The vendor's page that says so. */
   readonly source: string;
   /** The models that speak it; all when absent. */
   readonly models?: RegExp;
-  /** Members of the client's query that are sent along, in place of those of the form. */
-  readonly query?: readonly string[];
-  /** Set where the platform lacks the features that only the form's own vendor has. */
-  readonly lacksFeatures?: true;
-  /** The models that encrypt their reasoning where the request asks for it. Others refuse a request that does. */
-  readonly encryptedReasoning?: RegExp;
-  /** Matches signatures that are known to be of other vendors, whose reasoning these models refuse. Signatures of unknown origin are sent. */
-  readonly foreignSeal?: RegExp;
-  /** Reasoning as text without a seal is refused. */
-  readonly refusesOpenReasoning?: true;
 }
 export type NativeFacts = Readonly<Partial<Record<NativeName, NativeFact>>>;
 
@@ -71,34 +63,12 @@ export function nativeOperations(
 /** The most base addresses whose URLs are kept. */
 const MAX_URLS = 100;
 
-function operationAt(
-  { form, headers }: SpokenForm,
-  {
-    path,
-    source,
-    query = form.clientQuery,
-    lacksFeatures,
-    encryptedReasoning,
-    foreignSeal,
-    refusesOpenReasoning,
-  }: NativeFact,
-): NativeOperation {
+function operationAt({ form, headers }: SpokenForm, { path, models: _models, ...other }: NativeFact): NativeOperation {
   const urlBelow = memoizeBounded(MAX_URLS, (baseUrl: string) => new URL(path as string, `${baseUrl}/`).href);
   return {
     ...form,
-    source,
-    clientQuery: query,
-    ...(lacksFeatures === true && { lacksFeatures }),
-    ...(encryptedReasoning !== undefined && { encryptedReasoning }),
-    ...(foreignSeal !== undefined && { foreignSeal }),
-    ...(refusesOpenReasoning === true && { refusesOpenReasoning }),
-    encodeRequest: (request, target) => ({
-      request: {
-        url: nativeUrl(typeof path === "string" ? urlBelow(target.baseUrl) : path(target), target),
-        headers: { ...headers, ...target.headers, "content-type": "application/json" },
-        body: nativeBody(request, [{ path: ["model"], value: target.model }]),
-      },
-      memo: null,
-    }),
+    ...other,
+    encodeRequest: (request, target) =>
+      nativeRequest(request, target, typeof path === "string" ? urlBelow(target.baseUrl) : path(target), headers),
   };
 }

@@ -89,7 +89,7 @@ export const openai: OpenAICompatibleRow = {
       path: "responses",
       source: "https://platform.openai.com/docs/api-reference/responses/create",
       // https://github.com/openai/openai-openapi: paths with ?beta=true
-      query: ["beta"],
+      clientQuery: ["beta"],
       encryptedReasoning: OPENAI_REASONING,
       foreignSeal: FOREIGN_TO_OPENAI,
       refusesOpenReasoning: true,
