@@ -22,8 +22,13 @@ export interface Field {
   readonly meaning: string;
 }
 
+/** The error `invalid_request` at a path of the request. */
+export function invalidRequest(path: string, message: string): GatewayError {
+  return new GatewayError("invalid_request", message, { param: path });
+}
+
 export function invalid(path: string, expected: string, value: Json | undefined): GatewayError {
-  return new GatewayError("invalid_request", `${path} must be ${expected}; got ${describe(value)}.`, { param: path });
+  return invalidRequest(path, `${path} must be ${expected}; got ${describe(value)}.`);
 }
 
 /** Returns a member that has to be there as a text. Throws `invalid_request` with its path. */

@@ -1,17 +1,18 @@
 // What the operations that count the tokens of a request have in common: a count is that of the provider itself, or there
 // is none (promise 12.11).
 import { GatewayError } from "../core/errors.ts";
+import type { OperationName } from "../core/operation.ts";
 import type { AnswerForm } from "../engine/answer-form.ts";
 import type { ReadyCall } from "../engine/operation.ts";
 import { replyConversation } from "../engine/reply-conversation.ts";
 
-/** `counted` is the field that a translation of the request names in its error, because it cannot be counted. */
-export async function replyCount(ready: ReadyCall, answers: AnswerForm, counted: string): Promise<Response> {
+/** `operation` is the field that a translation of the request names in its error, because it cannot be counted. */
+export async function replyCount(ready: ReadyCall, answers: AnswerForm, operation: OperationName): Promise<Response> {
   try {
     return await replyConversation(ready, { ...answers, native: { ...answers.native!, edits: () => [] } });
   } catch (thrown) {
     // no target of the call speaks the operation
-    if (thrown instanceof GatewayError && thrown.param === counted)
+    if (thrown instanceof GatewayError && thrown.param === operation)
       throw new GatewayError(
         "not_implemented",
         "The provider of this model does not count tokens before a call, and the gateway does not guess. Use the usage of an answer, or estimate the count yourself.",

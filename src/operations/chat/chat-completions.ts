@@ -6,7 +6,7 @@ import { replyConversation } from "../../engine/reply-conversation.ts";
 import { CHAT_FORM } from "../../engine/request/parse.ts";
 import type { AnswerForm } from "../../engine/answer-form.ts";
 import { errorBody } from "../../core/errors.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { objectsOfEvents } from "../written-events.ts";
 import { StreamSerializer } from "./stream-serializer.ts";
 
 export const CHAT_COMPLETIONS: Operation = {
@@ -28,14 +28,6 @@ export const CHAT_ANSWERS: AnswerForm = {
     end: "data: [DONE]\n\n",
     failed: (error, traceId) => `data: ${JSON.stringify(errorBody(error, traceId))}\n\n`,
     writer: (frame, includeUsage) => new StreamSerializer(frame, includeUsage),
-    chunksIn,
+    chunksIn: objectsOfEvents,
   },
 };
-
-function chunksIn(events: string): readonly JsonObject[] {
-  return events.split("\n\n").flatMap((event) => {
-    if (!event.startsWith('data: {"')) return [];
-    const chunk = JSON.parse(event.slice("data: ".length)) as Json;
-    return isObject(chunk) ? [chunk] : [];
-  });
-}

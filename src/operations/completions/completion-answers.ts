@@ -2,7 +2,9 @@
 // https://platform.openai.com/docs/api-reference/completions/object
 import type { AnswerForm } from "../../engine/answer-form.ts";
 import { BARE_ERRORS } from "../../engine/call/called-operation.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import type { Json, JsonObject } from "../../core/json.ts";
+import { objectsIn } from "../../providers/answers/sent-json.ts";
+import { objectsOfEvents } from "../written-events.ts";
 import { TokenPlaces } from "./completion-logprobs.ts";
 import { completionId, CompletionWriter } from "./completion-stream.ts";
 import type { CompletionMemo } from "./parse-completions.ts";
@@ -57,17 +59,10 @@ function choiceOf(
 
 /** Returns chunks of chat completions with the texts of events. */
 function chunksIn(events: string): readonly JsonObject[] {
-  return events.split("\n\n").flatMap((event) => {
-    if (!event.startsWith('data: {"')) return [];
-    const { choices, ...chunk } = JSON.parse(event.slice("data: ".length)) as JsonObject;
-    if (!Array.isArray(choices)) return [];
-    return [
-      {
-        ...chunk,
-        choices: (choices as readonly Json[])
-          .filter(isObject)
-          .map(({ text, ...choice }) => ({ ...choice, delta: { content: text } })),
-      },
-    ];
-  });
+  return objectsOfEvents(events)
+    .filter(({ choices }) => Array.isArray(choices))
+    .map(({ choices, ...chunk }) => ({
+      ...chunk,
+      choices: objectsIn(choices).map(({ text, ...choice }) => ({ ...choice, delta: { content: text } })),
+    }));
 }

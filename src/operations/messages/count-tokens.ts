@@ -5,7 +5,6 @@ import { answersOf } from "./message-answers.ts";
 import { MESSAGE_ERRORS } from "./message-errors.ts";
 import { addHeaders, requireVersionsRules } from "./message-heads.ts";
 import { COUNT_FORM } from "./messages-form.ts";
-import { COUNTED } from "./translate-request.ts";
 
 export const COUNT_TOKENS: Operation = {
   name: "messages.count_tokens",
@@ -14,6 +13,6 @@ export const COUNT_TOKENS: Operation = {
   addHeaders,
   async reply(ready) {
     requireVersionsRules(ready);
-    return await replyCount(ready, answersOf(ready), COUNTED);
+    return await replyCount(ready, answersOf(ready), "messages.count_tokens");
   },
 };

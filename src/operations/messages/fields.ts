@@ -1,7 +1,7 @@
 // Checks of single members of a request. null means "not set" for every optional member.
-import { GatewayError } from "../../core/errors.ts";
+import type { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { invalid, textAt } from "../../core/params.ts";
+import { invalid, invalidRequest, textAt } from "../../core/params.ts";
 
 /** Returns the member; undefined when it is absent or null. */
 export function given(holder: JsonObject, name: string): Json | undefined {
@@ -15,7 +15,7 @@ export function filledTextAt(holder: JsonObject, name: string, path: string): st
 }
 
 export function bad(path: string, message: string): GatewayError {
-  return new GatewayError("invalid_request", `${path} ${message}`, { param: path });
+  return invalidRequest(path, `${path} ${message}`);
 }
 
 /** The member `cache_control` of a block or a tool, for the counterpart of that block. */

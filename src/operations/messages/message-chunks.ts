@@ -1,7 +1,7 @@
 // The chunks of chat completions that say the same as events of a message, for the content log.
 import type { Json, JsonObject } from "../../core/json.ts";
 import { textOrEmpty } from "../../providers/answers/sent-json.ts";
-import { eventsIn } from "./message-events.ts";
+import { objectsOfEvents } from "../written-events.ts";
 
 const FINISH: Readonly<Record<string, string>> = {
   max_tokens: "length",
@@ -34,7 +34,7 @@ export function readMessageEvents(): (text: string) => readonly JsonObject[] {
     }
   };
   return (text) =>
-    eventsIn(text)
+    objectsOfEvents(text)
       .map(chunkOf)
       .filter((chunk) => chunk !== null);
 }

@@ -32,11 +32,3 @@ export function citationDelta(index: number, citation: JsonObject): string {
 export function blockStop(index: number): string {
   return eventText({ type: "content_block_stop", index });
 }
-
-/** Returns the parsed data of whole events. */
-export function eventsIn(text: string): readonly JsonObject[] {
-  return text.split("\n\n").flatMap((event) => {
-    const at = event.indexOf("\ndata: ");
-    return at < 0 ? [] : [JSON.parse(event.slice(at + "\ndata: ".length)) as JsonObject];
-  });
-}

@@ -7,6 +7,7 @@ import type { JsonEdit } from "../../core/request/json-edit.ts";
 import { editedJson } from "../../wire/json/json-edit.ts";
 import { parseEvent } from "../../providers/answers/sent-json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
+import { eventText } from "./message-events.ts";
 
 /**
  * `model` is the client's own word for it; null leaves the provider's. `id` is that of a message whose provider gave none, or
@@ -105,7 +106,7 @@ class MessageEvents implements NativeEvents {
     const plain = this.#block?.plain ?? null;
     if (plain !== null && name === "content_block_delta" && data.includes(plain[0]) && data.includes(plain[1])) {
       this.#begunWith = null;
-      return eventText(name, data);
+      return sentText(name, data);
     }
     const value = parseEvent(event);
     const type = isObject(value) && typeof value["type"] === "string" ? value["type"] : name;
@@ -115,7 +116,7 @@ class MessageEvents implements NativeEvents {
   }
 
   end(): string {
-    return this.#hasStopped ? "" : this.#ended() + eventText("message_stop", '{"type":"message_stop"}');
+    return this.#hasStopped ? "" : this.#ended() + sentText("message_stop", '{"type":"message_stop"}');
   }
 
   #passed(type: string, data: string, value: JsonObject): string {
@@ -124,7 +125,7 @@ class MessageEvents implements NativeEvents {
       // nothing has begun that could end
       if (type === "message_stop") return "";
       if (type === "ping") {
-        this.#opening += eventText(type, data);
+        this.#opening += sentText(type, data);
         return "";
       }
       this.#start('{"type":"message_start","message":{}}', {});
@@ -140,9 +141,9 @@ class MessageEvents implements NativeEvents {
         return this.#stopBlock() + this.#end(data, value);
       case "message_stop":
         this.#hasStopped = true;
-        return this.#ended() + eventText(type, data);
+        return this.#ended() + sentText(type, data);
       default:
-        return eventText(type, data);
+        return sentText(type, data);
     }
   }
 
@@ -151,7 +152,7 @@ class MessageEvents implements NativeEvents {
     if (this.#hasStarted) return "";
     this.#hasStarted = true;
     const edits = messageEdits(message ?? null, this.#own);
-    this.#opening += eventText(
+    this.#opening += sentText(
       "message_start",
       editedJson(
         data,
@@ -167,7 +168,7 @@ class MessageEvents implements NativeEvents {
     const opened = this.#open(typeof type === "string" ? type : "", index, hasInput ? input : null, data.length);
     const edits: JsonEdit[] = numberEdits(opened, index);
     if (hasInput) edits.push({ path: ["content_block", "input"], value: {} });
-    return eventText("content_block_start", edited(data, edits));
+    return sentText("content_block_start", edited(data, edits));
   }
 
   #open(type: string, index: Json | undefined, input: Json, characters: number): OpenBlock {
@@ -183,11 +184,11 @@ class MessageEvents implements NativeEvents {
 
   #delta(data: string, { index, delta }: JsonObject): string {
     const begun = this.#openBlock(isObject(delta) ? delta : {});
-    if (this.#block === null) return begun + eventText("content_block_delta", data);
+    if (this.#block === null) return begun + sentText("content_block_delta", data);
     // what it began with is said again in pieces
     if (isObject(delta) && delta["type"] === "input_json_delta" && delta["partial_json"] !== "")
       this.#block.input = null;
-    return begun + eventText("content_block_delta", edited(data, numberEdits(this.#block, index)));
+    return begun + sentText("content_block_delta", edited(data, numberEdits(this.#block, index)));
   }
 
   /** Returns the beginning of a block whose provider has left it out, and the end of the one before it. */
@@ -197,7 +198,7 @@ class MessageEvents implements NativeEvents {
     if (block === undefined || isOpen) return "";
     const stopped = this.#stopBlock();
     const { index } = this.#open(block.type, null, null, 0);
-    return stopped + written({ type: "content_block_start", index, content_block: block });
+    return stopped + eventText({ type: "content_block_start", index, content_block: block });
   }
 
   /** Returns the end of the block, which the provider may have left out. */
@@ -207,11 +208,11 @@ class MessageEvents implements NativeEvents {
     this.#block = null;
     const piece = { type: "input_json_delta", partial_json: JSON.stringify(block.input) };
     const input =
-      block.input === null ? "" : written({ type: "content_block_delta", index: block.index, delta: piece });
+      block.input === null ? "" : eventText({ type: "content_block_delta", index: block.index, delta: piece });
     const stop =
       data === undefined
-        ? written({ type: "content_block_stop", index: block.index })
-        : eventText("content_block_stop", edited(data, numberEdits(block, index)));
+        ? eventText({ type: "content_block_stop", index: block.index })
+        : sentText("content_block_stop", edited(data, numberEdits(block, index)));
     return input + stop;
   }
 
@@ -229,14 +230,14 @@ class MessageEvents implements NativeEvents {
     if (this.#last === null) {
       const reason = this.#hasCalls ? "tool_use" : "end_turn";
       const delta = { stop_reason: reason, stop_sequence: null };
-      return stopped + written({ type: "message_delta", delta, usage: { output_tokens: 0 } });
+      return stopped + eventText({ type: "message_delta", delta, usage: { output_tokens: 0 } });
     }
     const { delta, usage } = this.#last;
     const edits: JsonEdit[] = [];
     if (!isObject(delta)) edits.push({ path: ["delta"], value: { stop_reason: null, stop_sequence: null } });
     if (!isObject(usage) || typeof usage["output_tokens"] !== "number")
       edits.push({ path: ["usage", "output_tokens"], value: 0 });
-    return stopped + eventText("message_delta", edited(this.#lastData, edits));
+    return stopped + sentText("message_delta", edited(this.#lastData, edits));
   }
 }
 
@@ -260,11 +261,7 @@ function merged(before: JsonObject, after: JsonObject): JsonObject {
   return { ...before, ...after, ...both("delta"), ...both("usage") };
 }
 
-function written(event: JsonObject & { readonly type: string }): string {
-  return eventText(event.type, JSON.stringify(event));
-}
-
-/** Returns the text of an event; data of several lines has several fields. */
-function eventText(name: string, data: string): string {
+/** Returns an event as the provider wrote its data; data of several lines has several fields. */
+function sentText(name: string, data: string): string {
   return `event: ${name}\ndata: ${data.includes("\n") ? data.replaceAll("\n", "\ndata: ") : data}\n\n`;
 }

@@ -7,6 +7,7 @@ import { withEdits } from "../../core/request/json-edit.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import { type CommonParameter, invalid } from "../../core/params.ts";
 import type { Translation, Translator } from "../../engine/request/translated-form.ts";
+import { countTranslator } from "../counted-requests.ts";
 import { citationEdits } from "./citations.ts";
 import { bad, given } from "./fields.ts";
 import { placedBlocks } from "./translate-content.ts";
@@ -60,19 +61,11 @@ const NAMES: Translator["names"] = {
 
 export const MESSAGES_TRANSLATOR: Translator = { translate: (body) => translate(body, true), names: NAMES };
 
-/** The path of the refusal where the request would be translated: a translation has no count. */
-export const COUNTED = "messages.count_tokens";
-
-/** Requests whose tokens are counted have no bound of their answer, and are never translated. */
-export const COUNT_TRANSLATOR: Translator = {
-  translate(body) {
-    const { stream: _stream, ...counted } = body;
-    const translation = translate(counted, false);
-    const never: Untranslated = { path: COUNTED, message: `${COUNTED} is not translated.`, dropped: "never" };
-    return { ...translation, untranslated: [never, ...translation.untranslated] };
-  },
+/** Requests whose tokens are counted have no bound of their answer. */
+export const COUNT_TRANSLATOR = countTranslator("messages.count_tokens", {
+  translate: (body) => translate(body, false),
   names: NAMES,
-};
+});
 
 function translate(body: JsonObject, needsBound: boolean): Translation {
   const left: Untranslated[] = [];

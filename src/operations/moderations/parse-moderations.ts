@@ -1,15 +1,12 @@
 // Requests for moderations, in OpenAI's form: each text becomes a message, and a list of parts one.
 // https://platform.openai.com/docs/api-reference/moderations/create
-import { passedMembers } from "../../engine/request/task-body.ts";
 import { translatedForm, type Translation } from "../../engine/request/translated-form.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
 import type { TaskMemo } from "../../providers/tasks/task.ts";
+import { listedTranslation, type OwnWords, placesIn } from "../listed-request.ts";
 
-export interface ModerationMemo extends TaskMemo {
-  /** The client's own word for the model; `null` when it named only a route. */
-  readonly model: string | null;
-}
+export interface ModerationMemo extends TaskMemo, OwnWords {}
 
 const MAX_INPUTS = 2048;
 const KNOWN: ReadonlySet<string> = new Set(["model", "input", "metadata"]);
@@ -21,25 +18,14 @@ export const MODERATIONS_FORM = translatedForm({
 });
 
 function translate(body: JsonObject): Translation {
-  const { model, input, metadata } = body;
-  const { isSingle, contents } = inputsOf(input);
-  const memo: ModerationMemo = {
-    inputs: "texts",
-    isSingle,
-    encoding: null,
-    model: typeof model === "string" ? model : null,
-  };
-  return {
-    chat: {
-      ...(model !== undefined && { model }),
-      messages: contents.map((content) => ({ role: "user", content })),
-      ...(metadata !== undefined && metadata !== null && { metadata }),
-      ...passedMembers(body, KNOWN),
-    },
-    origins: { messages: isSingle ? ["input"] : contents.map((_, index) => `input[${index}]`), tools: [] },
-    untranslated: [],
-    memo,
-  };
+  const { isSingle, contents } = inputsOf(body["input"]);
+  return listedTranslation<ModerationMemo>(body, {
+    contents,
+    places: placesIn("input", contents, isSingle),
+    members: {},
+    known: KNOWN,
+    memo: { inputs: "texts", isSingle, encoding: null },
+  });
 }
 
 /** Throws `invalid_request` with the path. */

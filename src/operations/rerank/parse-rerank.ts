@@ -1,15 +1,12 @@
 // Requests for rerank, in Cohere's form of both versions: the query becomes the first message, and each document one.
 // https://docs.cohere.com/reference/rerank, https://docs.cohere.com/v1/reference/rerank
-import { passedMembers } from "../../engine/request/task-body.ts";
 import { translatedForm, type Translation } from "../../engine/request/translated-form.ts";
-import { GatewayError } from "../../core/errors.ts";
 import { isObject, isSet, type Json, type JsonObject } from "../../core/json.ts";
-import { invalid } from "../../core/params.ts";
+import { invalid, invalidRequest } from "../../core/params.ts";
 import type { RerankMemo as EncodedMemo } from "../../providers/tasks/ranking.ts";
+import { listedTranslation, type OwnWords, placesIn } from "../listed-request.ts";
 
-export interface RerankMemo extends EncodedMemo {
-  /** The client's own word for the model; `null` when it named only a route. */
-  readonly model: string | null;
+export interface RerankMemo extends EncodedMemo, OwnWords {
   /** The documents as the client sent them, where the answer repeats them. */
   readonly documents: readonly Json[] | null;
 }
@@ -38,17 +35,13 @@ export const RERANK_FORM = translatedForm({
 });
 
 function translate(body: JsonObject): Translation {
-  const { model, query, documents, top_n: topN, return_documents: returns, rank_fields: fields, metadata } = body;
+  const { query, documents, top_n: topN, return_documents: returns, rank_fields: fields } = body;
   const perDocument = body["max_tokens_per_doc"];
   if (typeof query !== "string" || query === "") throw invalid("query", "a text that is not empty", query);
   if (!Array.isArray(documents) || documents.length === 0)
     throw invalid("documents", "a list of texts or objects that is not empty", documents);
   if (documents.length > MAX_DOCUMENTS)
-    throw new GatewayError(
-      "invalid_request",
-      `documents may have at most ${MAX_DOCUMENTS} entries; got ${documents.length}.`,
-      { param: "documents" },
-    );
+    throw invalidRequest("documents", `documents may have at most ${MAX_DOCUMENTS} entries; got ${documents.length}.`);
   if (isSet(topN) && (!Number.isInteger(topN) || (topN as number) < 1))
     throw invalid("top_n", "a whole number above 0", topN);
   if (isSet(returns) && typeof returns !== "boolean") throw invalid("return_documents", "true or false", returns);
@@ -56,23 +49,16 @@ function translate(body: JsonObject): Translation {
     throw invalid("max_tokens_per_doc", "a whole number above 0", perDocument);
   const named = namedFields(fields);
   const texts = (documents as readonly Json[]).map((one, index) => textOf(one, named, `documents[${index}]`));
-  const memo: RerankMemo = {
-    topN: isSet(topN) ? (topN as number) : null,
-    model: typeof model === "string" ? model : null,
-    documents: returns === true ? (documents as readonly Json[]) : null,
-  };
-  return {
-    chat: {
-      ...(model !== undefined && { model }),
-      messages: [query, ...texts].map((content) => ({ role: "user", content })),
-      ...(isSet(metadata) && { metadata }),
-      ...(isSet(perDocument) && { max_tokens_per_doc: perDocument }),
-      ...passedMembers(body, KNOWN),
+  return listedTranslation<RerankMemo>(body, {
+    contents: [query, ...texts],
+    places: ["query", ...placesIn("documents", texts, false)],
+    members: { max_tokens_per_doc: perDocument },
+    known: KNOWN,
+    memo: {
+      topN: isSet(topN) ? (topN as number) : null,
+      documents: returns === true ? (documents as readonly Json[]) : null,
     },
-    origins: { messages: ["query", ...texts.map((_, index) => `documents[${index}]`)], tools: [] },
-    untranslated: [],
-    memo,
-  };
+  });
 }
 
 function namedFields(fields: Json | undefined): readonly string[] | null {
@@ -89,9 +75,7 @@ function textOf(document: Json, fields: readonly string[] | null, path: string):
   if (!isObject(document)) throw invalid(path, "a text, or an object with a text", document);
   if (fields === null) {
     if (typeof document["text"] !== "string")
-      throw new GatewayError("invalid_request", `${path} needs a text in \`text\`, or fields that rank_fields names.`, {
-        param: path,
-      });
+      throw invalidRequest(path, `${path} needs a text in \`text\`, or fields that rank_fields names.`);
     return filled(document["text"], `${path}.text`);
   }
   const lines = fields
@@ -104,6 +88,6 @@ function textOf(document: Json, fields: readonly string[] | null, path: string):
 }
 
 function filled(text: string, path: string): string {
-  if (text === "") throw new GatewayError("invalid_request", `${path} must not be empty.`, { param: path });
+  if (text === "") throw invalidRequest(path, `${path} must not be empty.`);
   return text;
 }

@@ -10,7 +10,7 @@ import { memoOf } from "./request-memo.ts";
 import { responseAnswers } from "./response-answers.ts";
 import { INPUT_TOKENS_FORM } from "./responses-form.ts";
 import { earlierIn, refersToKept, RESPONSE_ERRORS } from "./responses.ts";
-import { COUNTED, countTranslator } from "./request/translate-request.ts";
+import { inputTokensTranslator } from "./request/translate-request.ts";
 
 export const INPUT_TOKENS: Operation = {
   name: "responses.input_tokens",
@@ -19,11 +19,11 @@ export const INPUT_TOKENS: Operation = {
   formFor(caller, text) {
     const earlier = earlierIn(caller, text);
     if (earlier === null || earlier === NOTHING_EARLIER) return INPUT_TOKENS_FORM;
-    return whenReady(earlier, (found) => translatedForm(countTranslator(found)));
+    return whenReady(earlier, (found) => translatedForm(inputTokensTranslator(found)));
   },
   refers: refersToKept,
   async reply(ready) {
     const frame = responseFrame(memoOf(ready.request), () => Math.floor(ready.call.context.clock.now() / 1000));
-    return await replyCount(ready, responseAnswers(frame, null), COUNTED);
+    return await replyCount(ready, responseAnswers(frame, null), "responses.input_tokens");
   },
 };

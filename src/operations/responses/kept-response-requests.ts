@@ -4,7 +4,7 @@ import { askToCancel, isRunning, type MarkedStores } from "./background/backgrou
 import { within } from "../../core/concurrency/timeout.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { invalid } from "../../core/params.ts";
+import { invalid, invalidRequest } from "../../core/params.ts";
 import {
   findResponse,
   keepResponse,
@@ -33,11 +33,7 @@ export async function retrievedResponse(request: KeptResponseRequest): Promise<J
     return found.response;
   }
   if (found.isStreamed !== true)
-    throw new GatewayError(
-      "invalid_request",
-      "Only a response in the background that was created with stream has events.",
-      { param: "stream" },
-    );
+    throw invalidRequest("stream", "Only a response in the background that was created with stream has events.");
   const number = after === undefined ? -1 : Number(after);
   if (!Number.isInteger(number) || number < -1) throw invalid("starting_after", "the number of an event", after);
   const run = kept.background?.get(id) ?? null;

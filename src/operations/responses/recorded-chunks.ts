@@ -1,6 +1,7 @@
 // Turns events of a response back into chunks of a chat completion, where the content of calls is kept.
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type JsonObject } from "../../core/json.ts";
 import { formOfCall, formOfEvent, ITEM_DONE } from "../../providers/responses/stream-grammar.ts";
+import { objectsOfEvents } from "../written-events.ts";
 
 /** The member of a delta for each text that is not the input of a call. */
 const MEMBERS: Readonly<Record<string, string>> = {
@@ -11,12 +12,7 @@ const MEMBERS: Readonly<Record<string, string>> = {
 
 /** Returns what whole events say, as chunks. A call is taken when it is complete. */
 export function chunksOfEvents(events: string): readonly JsonObject[] {
-  return events.split("\n\n").flatMap((event) => {
-    const at = event.indexOf("\ndata: {");
-    if (at < 0) return [];
-    const data = JSON.parse(event.slice(at + "\ndata: ".length)) as Json;
-    return isObject(data) ? chunksOf(data) : [];
-  });
+  return objectsOfEvents(events).flatMap(chunksOf);
 }
 
 function chunksOf(event: JsonObject): readonly JsonObject[] {

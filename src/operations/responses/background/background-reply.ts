@@ -8,6 +8,7 @@ import { replyConversation } from "../../../engine/reply-conversation.ts";
 import { asGatewayError, GatewayError } from "../../../core/errors.ts";
 import { pause } from "../../../core/concurrency/timeout.ts";
 import { isObject, type JsonObject } from "../../../core/json.ts";
+import { invalidRequest } from "../../../core/params.ts";
 import { parseJson } from "../../../wire/json/json.ts";
 import { eventStreamOf, liveEvents } from "./background-events.ts";
 import { BEAT_MS, RunMarks } from "./background-marks.ts";
@@ -76,10 +77,9 @@ class BackgroundWork {
     await this.#marks.runs();
     const queued = this.#without("queued");
     if (await this.#progress(queued)) return queued;
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      "background",
       "The input is too large to be kept, which a response in the background needs. Wait for the answer instead.",
-      { param: "background" },
     );
   }
 

@@ -4,10 +4,10 @@ import type { BackgroundRuns } from "../../../engine/keeping/background-runs.ts"
 import type { DurableStore } from "../../../engine/keeping/durable-store.ts";
 import type { KeptStore } from "../../../engine/keeping/kept-store.ts";
 import type { Clock } from "../../../core/clock.ts";
-import { GatewayError } from "../../../core/errors.ts";
 import { newRandomId } from "../../../core/ids.ts";
 import { isObject, type Json, type JsonObject, leastJsonLength } from "../../../core/json.ts";
 import { isPending, type MaybePromise } from "../../../core/maybe-promise.ts";
+import { invalidRequest } from "../../../core/params.ts";
 import type { Store } from "../../../store/store.ts";
 import { type HiddenCarrier, itemsById, withHiddenCarriers } from "./hidden-carriers.ts";
 import { type KeptOwner, noteOpened, opensTo, type Reader } from "./opened-responses.ts";
@@ -77,10 +77,9 @@ export async function earlierResponses(
   const { previous_response_id: previous, input } = body;
   const before = typeof previous === "string" ? await findResponse(stores, reader, previous) : null;
   if (before !== null && !ANSWERED.has(before.response["status"]))
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      "previous_response_id",
       `previous_response_id names a response without an answer: its status is ${JSON.stringify(before.response["status"])}.`,
-      { param: "previous_response_id" },
     );
   const items = new Map<string, readonly JsonObject[]>();
   const hidden = new Set<Json | undefined>();
@@ -102,10 +101,9 @@ export async function earlierResponses(
     if (items.has(id)) continue;
     if (++lookups > MAX_LOOKUPS && !named.has(id)) break;
     if (lookups > MAX_LOOKUPS)
-      throw new GatewayError(
-        "invalid_request",
+      throw invalidRequest(
+        "input",
         `input refers to items of more than ${MAX_LOOKUPS} responses. Send the items themselves.`,
-        { param: "input" },
       );
     const found = await foundIn(stores, reader.token.tenantId, id);
     await add(found !== null && opensTo(found.value.owner, reader) ? found.value : null);

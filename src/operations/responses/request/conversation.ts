@@ -1,8 +1,8 @@
 // Builds the messages of a chat completion from items one by one. Items of one turn of the model become one assistant
 // message, and the outputs of its calls follow it directly, with their images and files in one user message behind them.
 import { TurnOrder, withOrder } from "../../../core/request/turn-order.ts";
-import { GatewayError } from "../../../core/errors.ts";
 import type { Json, JsonObject } from "../../../core/json.ts";
+import { invalidRequest } from "../../../core/params.ts";
 import type { UntranslatedParts } from "./untranslated-parts.ts";
 
 const REASONING_BREAK = "\n\n";
@@ -107,11 +107,7 @@ export class Conversation {
 
   #addCall({ id, name, text, path }: SentCall, isServers: boolean, isTogether: boolean): void {
     if (this.#calls.has(id))
-      this.#left.invalid(
-        new GatewayError("invalid_request", `${path}.call_id is the same as that of ${this.#calls.get(id)!.path}.`, {
-          param: `${path}.call_id`,
-        }),
-      );
+      this.#noteInvalid(path, `${path}.call_id is the same as that of ${this.#calls.get(id)!.path}.`);
     const turn = this.#currentTurn(path, false, isTogether);
     turn.calls.push({ id, type: "function", function: { name, arguments: text } });
     noteOrder(turn);
@@ -125,25 +121,14 @@ export class Conversation {
     if (call === undefined) {
       // what came before this input may have the call
       if (isOpen) return this.addMessage("tool", text, path);
-      this.#left.invalid(
-        new GatewayError(
-          "invalid_request",
-          `${path}.call_id names no call: no tool call with the id ${JSON.stringify(id.slice(0, 128))} stands before it. Send the call itself with its output.`,
-          { param: `${path}.call_id` },
-        ),
+      this.#noteInvalid(
+        path,
+        `${path}.call_id names no call: no tool call with the id ${JSON.stringify(id.slice(0, 128))} stands before it. Send the call itself with its output.`,
       );
       return this.addMessage("tool", text, path);
     }
     if (call.hasOutput)
-      this.#left.invalid(
-        new GatewayError(
-          "invalid_request",
-          `${path}.call_id names a call that has an output already: ${id.slice(0, 128)}.`,
-          {
-            param: `${path}.call_id`,
-          },
-        ),
-      );
+      this.#noteInvalid(path, `${path}.call_id names a call that has an output already: ${id.slice(0, 128)}.`);
     call.hasOutput = true;
     call.turn.outputs.push({ role: "tool", tool_call_id: id, content: text });
     call.turn.outputOrigins.push(path);
@@ -156,12 +141,9 @@ export class Conversation {
     this.#leaveReasoning();
     for (const [id, { path, hasOutput, isServers }] of this.#calls)
       if (!hasOutput && !isServers)
-        this.#left.invalid(
-          new GatewayError(
-            "invalid_request",
-            `${path} has no output: no output for the tool call with the call_id ${JSON.stringify(id.slice(0, 128))} was found. Send an output for each call, or leave the call out.`,
-            { param: `${path}.call_id` },
-          ),
+        this.#noteInvalid(
+          path,
+          `${path} has no output: no output for the tool call with the call_id ${JSON.stringify(id.slice(0, 128))} was found. Send an output for each call, or leave the call out.`,
         );
     const messages: JsonObject[] = [];
     const origins: string[] = [];
@@ -176,6 +158,11 @@ export class Conversation {
       origins.push(entry.mediaOrigins[0]!);
     }
     return { messages, origins, approved: this.approved };
+  }
+
+  /** Notes what is invalid about the id of a call or an output. */
+  #noteInvalid(path: string, message: string): void {
+    this.#left.invalid(invalidRequest(`${path}.call_id`, message));
   }
 
   /** Items that follow an output begin a new turn. */

@@ -1,10 +1,11 @@
 // Translates a request of the Responses API to a chat completion. https://platform.openai.com/docs/api-reference/responses
 // docs/responses.md has the table of members for users.
 import type { Translation, Translator } from "../../../engine/request/translated-form.ts";
-import type { Advisory, Untranslated } from "../../../core/chat.ts";
+import type { Advisory } from "../../../core/chat.ts";
 import { isObject, type Json, type JsonObject, isSet } from "../../../core/json.ts";
 import { invalid } from "../../../core/params.ts";
 import { type EarlierResponses, isEmptyReasoning, isReference, listedItems } from "../keeping/kept-responses.ts";
+import { countTranslator } from "../../counted-requests.ts";
 import { repeatedMembers } from "./repeated-members.ts";
 import type { KeptInput, RequestMemo } from "../request-memo.ts";
 import { translatedChoice } from "./translate-choice.ts";
@@ -27,20 +28,11 @@ export function responsesTranslator(earlier: EarlierResponses | null): Translato
   return { translate: (body) => translatedRequest(body, earlier), names: NAMES };
 }
 
-/** The path of the refusal where the request would be translated: a translation has no count. */
-export const COUNTED = "responses.input_tokens";
-
-/** Requests whose tokens are counted are never streamed and never translated. */
-export function countTranslator(earlier: EarlierResponses | null): Translator {
-  return {
-    translate(body) {
-      const { stream: _stream, ...counted } = body;
-      const translation = translatedRequest({ input: [], ...counted }, earlier);
-      const never: Untranslated = { path: COUNTED, message: `${COUNTED} is not translated.`, dropped: "never" };
-      return { ...translation, untranslated: [never, ...translation.untranslated] };
-    },
+export function inputTokensTranslator(earlier: EarlierResponses | null): Translator {
+  return countTranslator("responses.input_tokens", {
+    translate: (body) => translatedRequest({ input: [], ...body }, earlier),
     names: NAMES,
-  };
+  });
 }
 
 /** Members with the same name and meaning in a chat completion. */

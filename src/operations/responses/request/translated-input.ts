@@ -1,8 +1,7 @@
 // Translates `input` and `instructions` to the messages of a chat completion.
 import { isCarrier } from "../../../engine/carriers/reasoning-carrier.ts";
-import { GatewayError } from "../../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
-import { invalid } from "../../../core/params.ts";
+import { invalid, invalidRequest } from "../../../core/params.ts";
 import { objectsIn } from "../../../providers/answers/sent-json.ts";
 import { offeredNames, toolPlace } from "../../../engine/tools/offered-tools.ts";
 import { Conversation, type TranslatedConversation } from "./conversation.ts";
@@ -68,9 +67,7 @@ export function translatedInput(
   else if (input !== undefined || !context.isOpen) throw invalid("input", "a string or an array of items", input);
   const ended = conversation.end();
   if (ended.messages.length === 0 && !context.isOpen && !context.left.isRefused)
-    throw new GatewayError("invalid_request", "input must hold at least one item that says something.", {
-      param: "input",
-    });
+    throw invalidRequest("input", "input must hold at least one item that says something.");
   // the request is refused anyway where there is nothing to translate
   if (ended.messages.length > 0) return ended;
   return { messages: [{ role: "user", content: "" }], origins: ["input"], approved: [] };

@@ -1,8 +1,7 @@
 // Translates the content of messages and of tool outputs to the content parts of chat completions.
 import { CACHE_MARK, SHORT_MARK } from "../../../core/configured/prompt-cache.ts";
-import { GatewayError } from "../../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
-import { invalid, textAt } from "../../../core/params.ts";
+import { invalid, invalidRequest, textAt } from "../../../core/params.ts";
 import type { UntranslatedParts } from "./untranslated-parts.ts";
 
 /** The types of parts that a message of a role may have. */
@@ -120,5 +119,5 @@ function translatedFile(part: JsonObject, path: string): JsonObject {
   if (typeof data === "string") return { type: "file", file: { ...named, file_data: data } };
   const address = typeof id === "string" ? id : url;
   if (typeof address === "string") return { type: "file", file: { ...named, file_id: address } };
-  throw new GatewayError("invalid_request", `${path} must hold file_data, file_url or file_id.`, { param: path });
+  throw invalidRequest(path, `${path} must hold file_data, file_url or file_id.`);
 }
