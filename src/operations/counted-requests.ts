@@ -4,13 +4,13 @@ import type { OperationName } from "../core/operation.ts";
 import type { Translator } from "../engine/request/translated-form.ts";
 
 /** Returns the translator of such requests. `operation` is the path of the refusal where one would be translated. */
-export function countTranslator(operation: OperationName, { translate, names }: Translator): Translator {
+export function countTranslator(operation: OperationName, translator: Translator): Translator {
   const never: Untranslated = { path: operation, message: `${operation} is not translated.`, dropped: "never" };
   return {
     translate({ stream: _stream, ...counted }) {
-      const translation = translate(counted);
+      const translation = translator.translate(counted);
       return { ...translation, untranslated: [never, ...translation.untranslated] };
     },
-    names,
+    names: translator.names,
   };
 }

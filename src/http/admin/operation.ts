@@ -220,7 +220,7 @@ export function apart<Body extends z.ZodType, Query extends z.ZodType>(
   return { ...operation, isApart: true };
 }
 /** Every write can be tried without a change; `further` is what its query has beside that. */
-export function writing<Body extends z.ZodType, Further extends z.core.$ZodShape = Record<never, never>>({
+export function writing<Body extends z.ZodType, Further extends z.core.$ZodShape = Record<string, never>>({
   further,
   ...operation
 }: Omit<WriteOperation<Body, z.ZodObject<Further>>, "query"> & { readonly further?: Further }): AdminOperation {

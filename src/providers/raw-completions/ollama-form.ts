@@ -1,7 +1,7 @@
 // Ollama's /api/generate with `raw`, so that the server adds no template of its own:
 // https://docs.ollama.com/api/generate
 import { type CapabilityCells, emulated, mapped, NATIVE, UNSUPPORTED } from "../../core/capability.ts";
-import type { ChatAnswer, ChatChunk, ChunkChoice, ResponseFormat } from "../../core/chat.ts";
+import type { ChatAnswer, ChatChunk, ResponseFormat } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { AnswerRules } from "../openai-compatible/answer-rules.ts";
 import { type OwnObject, patchFinishReason, patchLogprobs } from "../openai-compatible/choice.ts";
@@ -119,7 +119,7 @@ function chunkOf(line: JsonObject, { finishReasons }: AnswerRules): ChatChunk {
   if (Array.isArray(line["logprobs"])) choice["logprobs"] = { content: line["logprobs"] };
   patchLogprobs(choice);
   return {
-    choices: [choice as ChunkChoice],
+    choices: [choice],
     // Older servers omit the prompt's count when the prompt was cached. Incomplete figures are not used.
     ...(isDone &&
       typeof prompt === "number" &&

@@ -40,7 +40,7 @@ export const sagemaker: Provider = {
   framing: "aws-event-stream",
   encodeRequest,
   // AWS accepts only signatures; a key is for a proxy at an address that the user configured
-  sign: awsSigner(SCOPE, container.sign),
+  sign: awsSigner(SCOPE, (request, credential, context) => container.sign(request, credential, context)),
   openStream: (context) => openPayloadStream(container.openStream(context)),
   classifyError,
 };
