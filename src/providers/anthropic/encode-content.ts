@@ -2,10 +2,10 @@
 // vision, PDF support and the Files API. What a part carries beyond OpenAI's form (`cache_control`, `citations`,
 // `context`, `title`) stays on its block.
 import type { ContentPart } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { type InlineData, readDataUri } from "../conversation/data-uri.ts";
 import { BLOCKS_AS_THEY_ARE } from "./dialect.ts";
+import { unsupportedBlock } from "../refusals.ts";
 
 /** The beta feature that a request needs in order to name an uploaded file. */
 export const FILES_BETA = "files-api-2025-04-14";
@@ -47,10 +47,9 @@ function encodePart(part: ContentPart, path: string): JsonObject | null {
     }
     default:
       if (BLOCKS_AS_THEY_ARE.includes(part.type)) return part;
-      throw new GatewayError(
-        "unsupported_content_block",
+      throw unsupportedBlock(
+        path,
         `${path}: this provider does not support content blocks of type ${JSON.stringify(part.type)}.`,
-        { param: path },
       );
   }
 }

@@ -2,7 +2,6 @@
 // role become one turn, and tool results stand first in their turn, as the vendor requires. A participant's `name` has
 // no counterpart and is left out.
 import type { Message, ToolCall } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { turnPieces } from "../../core/request/turn-order.ts";
 import { addContent, type Run } from "../content-blocks/turns.ts";
@@ -11,6 +10,7 @@ import { encodeParts, namesUploadedFile } from "./encode-content.ts";
 import type { ModelFacts } from "../claude/models.ts";
 import { thinkingBlocks } from "../claude/thinking-blocks.ts";
 import { turnContent } from "./turn-content.ts";
+import { unsupportedBlock } from "../refusals.ts";
 
 export interface Conversation {
   readonly system: string | readonly JsonObject[] | undefined;
@@ -83,10 +83,9 @@ function encodeSystem(message: Message, path: string): string | readonly JsonObj
   if (typeof content === "string") return content;
   const unsupported = content.findIndex((block) => block["type"] !== "text");
   if (unsupported !== -1)
-    throw new GatewayError(
-      "unsupported_content_block",
+    throw unsupportedBlock(
+      `${path}.content`,
       `${path}: a ${message.role} message can contain only text for this provider; got ${JSON.stringify(content[unsupported]!["type"])}.`,
-      { param: `${path}.content` },
     );
   return content;
 }

@@ -1,8 +1,8 @@
 // Encodes `tools` and `tool_choice`: https://platform.claude.com/docs/en/agents-and-tools/tool-use/define-tools
 import type { ChatParams, FunctionDefinition } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { JsonOutput } from "../claude/json-output.ts";
+import { unsupportedValue } from "../refusals.ts";
 
 /** This version works on every model that has web search. Later versions need code execution beside them. */
 const WEB_SEARCH = "web_search_20250305";
@@ -50,10 +50,9 @@ function webSearch(options: JsonObject | undefined): readonly JsonObject[] {
   if (options === undefined) return [];
   const { search_context_size: size, user_location: location } = options;
   if (size !== undefined && size !== null && size !== "medium")
-    throw new GatewayError(
-      "unsupported_value",
+    throw unsupportedValue(
+      "web_search_options.search_context_size",
       `web_search_options.search_context_size is not supported by this provider; omit it or send "medium".`,
-      { param: "web_search_options.search_context_size" },
     );
   const place = isObject(location) ? location["approximate"] : undefined;
   return [

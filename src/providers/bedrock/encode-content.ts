@@ -2,10 +2,10 @@
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html. A part's `cache_control`
 // becomes a cache point behind its block.
 import type { ContentPart } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { BLOCKS_AS_THEY_ARE } from "./dialect.ts";
 import { requireBytes, mediaBlock, readAddress, typeOfName, type DocumentLabel } from "./media.ts";
+import { unsupportedBlock } from "../refusals.ts";
 
 /** Gives each document of a conversation its name. */
 export type DocumentNaming = (wished: string | null | undefined) => string;
@@ -51,10 +51,9 @@ function encodePart(part: ContentPart, path: string, naming: DocumentNaming): Js
     default:
       if (BLOCKS_AS_THEY_ARE.includes(part.type) && part[part.type] !== undefined)
         return { [part.type]: part[part.type] };
-      throw new GatewayError(
-        "unsupported_content_block",
+      throw unsupportedBlock(
+        path,
         `${path}: this provider does not support content blocks of type ${JSON.stringify(part.type)} in this form.`,
-        { param: path },
       );
   }
 }
@@ -120,10 +119,9 @@ function encodeDocument(part: ContentPart, path: string, naming: DocumentNaming)
         ? requireBytes(url, part, path)
         : null;
   if (media === null)
-    throw new GatewayError(
-      "unsupported_content_block",
+    throw unsupportedBlock(
+      path,
       `${path}: this provider does not support content blocks of type document with a source of type ${JSON.stringify(type)}.`,
-      { param: path },
     );
   return mediaBlock(media, labelOf(part, null, media.mediaType, naming), part, path);
 }

@@ -3,7 +3,6 @@
 // become one turn, and tool results stand first in their turn. A participant's `name` has no counterpart and is left
 // out.
 import type { Message, ToolCall } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import { type JsonObject } from "../../core/json.ts";
 import { turnPieces } from "../../core/request/turn-order.ts";
 import { addContent, type Run } from "../content-blocks/turns.ts";
@@ -13,6 +12,7 @@ import { documentNames } from "./media.ts";
 import type { FamilyFacts } from "./models.ts";
 import { reasoningBlocks } from "./reasoning.ts";
 import { turnContent } from "./turn-content.ts";
+import { unsupportedBlock } from "../refusals.ts";
 
 export interface Conversation {
   readonly system: readonly JsonObject[];
@@ -70,10 +70,9 @@ function encodeSystem(message: Message, path: string, naming: DocumentNaming): J
   const blocks = encodeContent(message, path, naming);
   const unsupported = blocks.flatMap((block) => Object.keys(block)).find((name) => !SYSTEM_BLOCKS.has(name));
   if (unsupported !== undefined)
-    throw new GatewayError(
-      "unsupported_content_block",
+    throw unsupportedBlock(
+      `${path}.content`,
       `${path}: a ${message.role} message can contain only text for this provider; got ${JSON.stringify(unsupported)}.`,
-      { param: `${path}.content` },
     );
   return blocks;
 }

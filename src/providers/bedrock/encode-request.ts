@@ -1,7 +1,6 @@
 // Encodes a chat request as a request to Converse or ConverseStream:
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
 import type { ChatParams, ChatRequest, ResponseFormat } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import { isObject, mergeObjects, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import { planJsonOutput, type JsonOutput, type JsonOutputMemo } from "../claude/json-output.ts";
@@ -14,6 +13,7 @@ import { encodeConversation } from "./encode-messages.ts";
 import { encodeTools } from "./encode-tools.ts";
 import { familyOf, type FamilyFacts, type ReasoningForm } from "./models.ts";
 import { encodeEffort } from "./reasoning.ts";
+import { reservedParameter } from "../refusals.ts";
 
 /**
  * Wire names that a pass-through may not set (promise 6.5). RESERVED_PATHS covers members of objects, such as the
@@ -140,11 +140,7 @@ function refuseReserved(value: JsonObject, path: string): void {
   for (const [name, member] of Object.entries(value)) {
     const at = path === "" ? name : `${path}.${name}`;
     if (member !== null && RESERVED_PATHS.some((reserved) => reserved.test(at)))
-      throw new GatewayError(
-        "reserved_parameter",
-        `${at} is what the gateway itself sends; use the common parameter for it.`,
-        { param: at },
-      );
+      throw reservedParameter(at, `${at} is what the gateway itself sends; use the common parameter for it.`);
     // No reserved path is deeper.
     if (isObject(member) && at.split(".").length < 3) refuseReserved(member, at);
   }

@@ -2,12 +2,12 @@
 // Tools that Claude knows by a dated type, and the request for one tool call at a time, have no place there and are
 // sent among the model's own fields.
 import type { ChatParams, FunctionDefinition } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { JsonOutput } from "../claude/json-output.ts";
 import { TOOLS_AS_THEY_ARE } from "./dialect.ts";
 import { cachePoint } from "./encode-content.ts";
 import type { FamilyFacts } from "./models.ts";
+import { unsupportedValue } from "../refusals.ts";
 
 export interface EncodedTools {
   readonly toolConfig?: JsonObject;
@@ -62,10 +62,9 @@ function withoutTools(json: JsonOutput, usesTools: boolean, facts: FamilyFacts):
     return { toolConfig: { tools: [answerSpec(json.tool)], toolChoice }, modelFields: {}, answerTool: json.tool.name };
   }
   if (usesTools)
-    throw new GatewayError(
-      "unsupported_value",
+    throw unsupportedValue(
+      "tool_choice",
       'tool_choice "none" means that no tools are sent, but this provider requires tools if the conversation has tool calls and results; omit tool_choice.',
-      { param: "tool_choice" },
     );
   return { modelFields: {}, answerTool: null };
 }

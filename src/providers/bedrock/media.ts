@@ -2,10 +2,10 @@
 // in S3. https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_DocumentBlock.html,
 // API_runtime_ImageBlock.html, API_runtime_VideoBlock.html
 import type { ContentPart } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { MEDIA_TYPES } from "../../core/text/media-types.ts";
 import { readDataUri } from "../conversation/data-uri.ts";
+import { unsupportedBlock } from "../refusals.ts";
 
 const IMAGES: Readonly<Record<string, string>> = {
   "image/png": "png",
@@ -69,10 +69,9 @@ export function readAddress(address: string): Media | null {
 export function requireBytes(address: string, { type }: ContentPart, path: string): Media {
   const media = readAddress(address);
   if (media === null)
-    throw new GatewayError(
-      "unsupported_content_block",
+    throw unsupportedBlock(
+      path,
       `${path}: this provider accepts content of type ${JSON.stringify(type)} as bytes and S3 URLs only.`,
-      { param: path },
     );
   return media;
 }
@@ -104,10 +103,9 @@ export function mediaBlock(
   if (video !== undefined) return { video: { format: video, source } };
   const format = wordFor(mediaType, DOCUMENTS) ?? (OTHER_TEXT.test(mediaType) ? "txt" : undefined);
   if (format === undefined)
-    throw new GatewayError(
-      "unsupported_content_block",
+    throw unsupportedBlock(
+      path,
       `${path}: this provider has no format for content of type ${JSON.stringify(type)} with ${mediaType === "" ? "no media type" : `the media type ${JSON.stringify(mediaType.slice(0, 100))}`}.`,
-      { param: path },
     );
   return { document: { format, name: label.name, source, ...label.more } };
 }

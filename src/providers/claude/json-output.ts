@@ -5,9 +5,10 @@
 // Decides (the request): How is a parameter emulated? By: `planJsonOutput`. Rule: By the encoder of each provider, of
 // which this is an example.
 import type { ResponseFormat } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
+import type { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { ModelFacts } from "./models.ts";
+import { unsupportedValue } from "../refusals.ts";
 
 export type JsonOutput =
   | { readonly kind: "format"; readonly format: JsonObject }
@@ -55,7 +56,7 @@ function refusal(type: string, facts: JsonOutputSituation["facts"]): GatewayErro
     ? "cannot be combined with reasoning on this model, because it takes a forced tool call"
     : "needs a forced tool call, which this model does not take";
   const cure = facts.jsonSchema ? " Use json_schema with a schema instead." : "";
-  return new GatewayError("unsupported_value", `response_format ${type} ${why}.${cure}`, { param: "response_format" });
+  return unsupportedValue("response_format", `response_format ${type} ${why}.${cure}`);
 }
 
 const OPEN_SCHEMA: JsonObject = { type: "object", additionalProperties: true };

@@ -1,8 +1,8 @@
 // Encodes `reasoning_effort` as thinking. https://platform.claude.com/docs/en/build-with-claude/effort,
 // .../extended-thinking, .../adaptive-thinking
-import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { ModelFacts } from "./models.ts";
+import { unsupportedValue } from "../refusals.ts";
 
 const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 
@@ -55,10 +55,9 @@ function effortLevel(effort: string, { efforts }: ModelFacts): string | null {
 
 function budgetWithin(effort: string, maxTokens: number): number {
   if (maxTokens <= MIN_BUDGET)
-    throw new GatewayError(
-      "unsupported_value",
+    throw unsupportedValue(
+      "reasoning_effort",
       `reasoning_effort needs max_completion_tokens above ${MIN_BUDGET} on this model, which counts thinking into them; got ${maxTokens}.`,
-      { param: "reasoning_effort" },
     );
   return Math.max(MIN_BUDGET, Math.min(BUDGETS[effort] ?? MIN_BUDGET, Math.floor(maxTokens * BUDGET_SHARE)));
 }

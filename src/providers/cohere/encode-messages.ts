@@ -2,12 +2,12 @@
 // to the top level of the request, where the vendor expects them. A participant's `name` has no counterpart and is left
 // out.
 import type { ContentPart, Message, ToolCall } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { calledFunction } from "../conversation/tool-calls.ts";
 import { plainReasoning } from "../conversation/conversation-members.ts";
 import { NOT_THINKING } from "./models.ts";
 import { documentText } from "../conversation/document-text.ts";
+import { unsupportedBlock } from "../refusals.ts";
 
 export interface Conversation {
   readonly messages: readonly JsonObject[];
@@ -56,10 +56,9 @@ function encodeContent({ content }: Message, encode: PartEncoder, path: string):
 function textPart(part: ContentPart, path: string): JsonObject {
   if (part.type === "text") return { type: "text", text: part["text"] };
   if (part.type === "refusal") return { type: "text", text: part["refusal"] };
-  throw new GatewayError(
-    "unsupported_content_block",
+  throw unsupportedBlock(
+    path,
     `${path}: this provider does not support content blocks of type ${JSON.stringify(part.type)} in a message of this role.`,
-    { param: path },
   );
 }
 

@@ -1,7 +1,7 @@
 // Encodes `tools` and `tool_choice`: https://docs.cohere.com/reference/chat#request.body.tools
 import type { ChatParams } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { invalidRequest } from "../../core/params.ts";
 import { BEFORE_R7B } from "./models.ts";
 
 export interface EncodedTools {
@@ -15,10 +15,9 @@ export function encodeTools({ tools = [], tool_choice: choice }: ChatParams, mod
   const offered = named === null ? tools : tools.filter((tool) => functionOf(tool)["name"] === named);
   // To force one function, only that function is offered.
   if (named !== null && offered.length === 0)
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      "tool_choice",
       `tool_choice names the function ${JSON.stringify(named)}, which tools does not declare.`,
-      { param: "tool_choice" },
     );
   if (offered.length === 0 || (choice === "none" && BEFORE_R7B.test(model))) return {};
   const word = named !== null || choice === "required" ? "REQUIRED" : choice === "none" ? "NONE" : undefined;

@@ -1,7 +1,7 @@
 // The text of a document block, for providers that accept documents only as text.
-import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { isTextType } from "../../core/text/text-media.ts";
+import { unsupportedBlock } from "../refusals.ts";
 
 /** Throws GatewayError `unsupported_content_block` at `path`, the path of the block, when the document is not text. */
 export function documentText({ type, media_type: mediaType, data }: JsonObject, path: string): string {
@@ -9,11 +9,5 @@ export function documentText({ type, media_type: mediaType, data }: JsonObject, 
     return data;
   if (typeof data === "string" && type === "base64" && typeof mediaType === "string" && isTextType(mediaType))
     return Buffer.from(data, "base64").toString("utf8");
-  throw new GatewayError(
-    "unsupported_content_block",
-    `${path}: this provider takes content blocks of type document as text only.`,
-    {
-      param: path,
-    },
-  );
+  throw unsupportedBlock(path, `${path}: this provider takes content blocks of type document as text only.`);
 }

@@ -1,6 +1,7 @@
 // Merges pass-through fields into what the gateway encodes (promise 6.5).
-import { GatewayError } from "../../core/errors.ts";
+import type { GatewayError } from "../../core/errors.ts";
 import type { Json } from "../../core/json.ts";
+import { reservedParameter } from "../refusals.ts";
 
 /**
  * A resolver for `mergeObjects`: what the gateway encoded is never overwritten. The same value again, or null, changes
@@ -12,9 +13,5 @@ export function keepEncoded(path: string, there: Json, added: Json): Json {
 }
 
 export function conflict(path: string): GatewayError {
-  return new GatewayError(
-    "reserved_parameter",
-    `${path} conflicts with another field of the request; send only one of them.`,
-    { param: path },
-  );
+  return reservedParameter(path, `${path} conflicts with another field of the request; send only one of them.`);
 }

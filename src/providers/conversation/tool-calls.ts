@@ -2,8 +2,8 @@
 // certain form, input that is an object.
 import { createHash } from "node:crypto";
 import type { ToolCall } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
+import { invalidRequest } from "../../core/params.ts";
 import { parseJson } from "../../wire/json/json.ts";
 import { JsonError } from "../../wire/json/json-error.ts";
 
@@ -19,9 +19,7 @@ export function calledFunction(call: ToolCall, path: string): ToolCall["function
     typeof called.name !== "string" ||
     typeof called.arguments !== "string"
   )
-    throw new GatewayError("invalid_request", `${path}: this provider supports only function calls.`, {
-      param: path,
-    });
+    throw invalidRequest(path, `${path}: this provider supports only function calls.`);
   return called;
 }
 
@@ -64,10 +62,9 @@ export function requireInput(text: string, path: string): JsonObject {
   const isEmpty = text.trim() === "" || text.trim() === "null";
   const input = isEmpty ? {} : parseObject(text);
   if (input !== null) return input;
-  throw new GatewayError(
-    "invalid_request",
+  throw invalidRequest(
+    path,
     `${path} must be a JSON object, written as a string: this provider takes the object itself.`,
-    { param: path },
   );
 }
 

@@ -1,9 +1,9 @@
 // Signs requests with AWS Signature Version 4 in their headers.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
 import { createHmac, hash } from "node:crypto";
-import { GatewayError } from "../../core/errors.ts";
 import { memoizeBounded } from "../../core/memoization.ts";
 import type { Credential } from "../../core/target.ts";
+import { invalidRequest } from "../../core/params.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
 import type { Provider, SignContext } from "../provider.ts";
 
@@ -45,10 +45,9 @@ function signAws(
   const address = partsOf(request.url);
   const region = settings["region"] ?? regionOfHost.exec(address.hostname)?.[1];
   if (region === undefined)
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      "aws_region_name",
       "A signature with AWS keys needs a region: set aws_region_name, or region in the provider's configuration.",
-      { param: "aws_region_name" },
     );
   const time = timeText(nowMs);
   const added: Record<string, string> = { "x-amz-date": time };

@@ -1,5 +1,5 @@
 // The start of an address of a Google API: host and version. https://cloud.google.com/apis/design/versioning
-import { GatewayError } from "../../core/errors.ts";
+import { invalidRequest } from "../../core/params.ts";
 import type { ProviderSetting } from "../provider-declaration.ts";
 
 /** A base address, and the version that the call requests in its settings. */
@@ -16,11 +16,7 @@ export function versionedBase({ baseUrl, settings }: VersionedBase, otherwise: s
   const [, host, version] = /^(.*?)(?:\/(v1(?:alpha|beta)?\d*))?$/s.exec(baseUrl.replace(/\/+$/, ""))!;
   const requested = settings["api_version"];
   if (requested !== undefined && !/^v\d[a-z0-9]*$/i.test(requested))
-    throw new GatewayError(
-      "invalid_request",
-      `api_version must be a version of Google's API, such as "${otherwise}".`,
-      { param: "api_version" },
-    );
+    throw invalidRequest("api_version", `api_version must be a version of Google's API, such as "${otherwise}".`);
   return `${host}/${requested ?? version ?? otherwise}`;
 }
 

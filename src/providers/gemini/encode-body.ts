@@ -2,12 +2,12 @@
 // go to the top level, and those that Google documents as members of generationConfig go there (promise 6.5).
 // https://ai.google.dev/api/generate-content
 import type { ChatRequest } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import { isObject, isRawNumber, type Json, type JsonObject } from "../../core/json.ts";
 import { encodeConversation } from "./encode-contents.ts";
 import { encodeGenerationConfig, encodeServiceTier } from "./encode-params.ts";
 import { encodeTools, wireName } from "./encode-tools.ts";
 import type { GeminiPlatform } from "./platform.ts";
+import { reservedParameter, setByGateway } from "../refusals.ts";
 
 /** Members of generationConfig that have no counterpart among the common parameters. */
 const GENERATION_MEMBERS: ReadonlySet<string> = new Set([
@@ -82,12 +82,7 @@ function mergeObject(there: Json | undefined, added: JsonObject, path: string, s
     const field = camelCase(name);
     const at = `${path}.${field}`;
     const common = RESERVED_INSIDE[at];
-    if (common !== undefined && value !== null)
-      throw new GatewayError(
-        "reserved_parameter",
-        `${spelled}.${name} is set by the gateway; send ${common} instead.`,
-        { param: `${spelled}.${name}` },
-      );
+    if (common !== undefined && value !== null) throw setByGateway(`${spelled}.${name}`, common);
     const known = members.has(field) ? field : name;
     if (value === null && members.has(known)) continue;
     const deeper = isObject(value) && (isObject(members.get(known)) || at === "toolConfig.functionCallingConfig");
@@ -103,10 +98,9 @@ function mergeObject(there: Json | undefined, added: JsonObject, path: string, s
 
 function mergeValue(there: Json | undefined, added: Json, path: string, name: string): Json {
   if (there === undefined || GIVES_WAY.has(path) || equal(there, added)) return added;
-  throw new GatewayError(
-    "reserved_parameter",
+  throw reservedParameter(
+    name,
     `${name} would overwrite what a common parameter of the request says; send one of them.`,
-    { param: name },
   );
 }
 

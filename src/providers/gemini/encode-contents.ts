@@ -2,15 +2,16 @@
 // one turn that holds every response to it. https://ai.google.dev/api/caching#Content,
 // https://ai.google.dev/gemini-api/docs/function-calling
 import type { ContentPart, Message, MessageRole, ToolCall } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { turnPieces } from "../../core/request/turn-order.ts";
+import { invalidRequest } from "../../core/params.ts";
 import { calledFunction, parseObject, requireInput } from "../conversation/tool-calls.ts";
 import { isOwnCallId } from "./call-ids.ts";
 import { answeredImagePart, encodePart } from "./encode-parts.ts";
 import { isGemini3OrLater, takesSystemInstruction } from "./models.ts";
 import type { GeminiPlatform } from "./platform.ts";
 import { googleExtra, signatureOf, signaturesOf, SKIP_VALIDATION, withSignature } from "./signatures.ts";
+import { unsupportedBlock } from "../refusals.ts";
 
 export interface EncodedConversation {
   readonly systemInstruction: JsonObject | null;
@@ -104,11 +105,7 @@ function systemParts(message: Message, path: string, walk: Walk): JsonObject[] {
   const other = blocks.findIndex((block) => block.type !== "text");
   if (other >= 0) {
     const param = `${path}.content[${other}]`;
-    throw new GatewayError(
-      "unsupported_content_block",
-      `${param}: a message of role ${message.role} can hold only text for this provider.`,
-      { param },
-    );
+    throw unsupportedBlock(param, `${param}: a message of role ${message.role} can hold only text for this provider.`);
   }
   return contentParts(message.content, path, walk);
 }
@@ -160,10 +157,9 @@ function putResponse(message: Message, path: string, walk: Walk): void {
   const call = walk.calls.get(id);
   const name = call?.name ?? message.name;
   if (name === undefined)
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      `${path}.tool_call_id`,
       `${path}.tool_call_id must be the id of an earlier tool call, because this provider needs the function's name; got ${JSON.stringify(id.slice(0, 64))}.`,
-      { param: `${path}.tool_call_id` },
     );
   const parts = contentParts(message.content, path, walk);
   const media = parts.filter((part) => part["text"] === undefined);

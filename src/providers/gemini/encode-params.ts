@@ -1,10 +1,11 @@
 // Encodes parameters as generationConfig and serviceTier. https://ai.google.dev/api/generate-content#generationconfig
 import type { ChatParams, ResponseFormat } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
+import type { GatewayError } from "../../core/errors.ts";
 import { describe, isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { takesJsonSchema, thinkingFor } from "./models.ts";
 import { openApiSubset } from "./schema-subset.ts";
 import type { GeminiPlatform } from "./platform.ts";
+import { unsupportedValue } from "../refusals.ts";
 
 const MAX_STOP_SEQUENCES = 5;
 const INT32_MAX = 2_147_483_647;
@@ -69,11 +70,7 @@ export function encodeGenerationConfig(params: ChatParams, model: string): Recor
 }
 
 function refused(param: string, expected: string, value: Json | undefined): GatewayError {
-  return new GatewayError(
-    "unsupported_value",
-    `${param} must be ${expected} for this provider; got ${describe(value)}.`,
-    { param },
-  );
+  return unsupportedValue(param, `${param} must be ${expected} for this provider; got ${describe(value)}.`);
 }
 
 function putStop(config: Record<string, Json>, stop: string | readonly string[]): void {

@@ -9,10 +9,10 @@ import type {
   TextPart,
   VideoPart,
 } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import { describe, isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { invalid } from "../../core/params.ts";
+import { invalid, invalidRequest } from "../../core/params.ts";
 import type { GeminiPlatform } from "./platform.ts";
+import { unsupportedBlock, unsupportedValue } from "../refusals.ts";
 
 const YOUTUBE = /^https?:\/\/((www|m)\.)?(youtube\.com|youtu\.be)\//i;
 
@@ -96,10 +96,9 @@ export function encodePart(block: ContentPart, path: string, platform: GeminiPla
     case "document":
       return documentPart((block as DocumentPart).source, `${path}.source`, platform);
     default:
-      throw new GatewayError(
-        "unsupported_content_block",
+      throw unsupportedBlock(
+        `${path}.type`,
         `${path} is of type ${JSON.stringify(block.type)}, which this provider does not support.`,
-        { param: `${path}.type` },
       );
   }
 }
@@ -144,18 +143,16 @@ function mediaPart(
       address,
     );
   if (filesApi === null && isFilesApi(fileUri))
-    throw new GatewayError(
-      "unsupported_value",
+    throw unsupportedValue(
+      path,
       `${path} names a file of the Gemini API, which this provider cannot read; send its bytes, or a gs:// address.`,
-      { param: path },
     );
   const known = type.given ?? typeOfExtension(fileUri) ?? (YOUTUBE.test(fileUri) ? "video/mp4" : null);
   const mimeType = known ?? (isFilesApi(fileUri) ? null : type.otherwise);
   if (mimeType === null && demandsMediaType)
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      path,
       `${path}: this provider needs the media type of a URL that has no known file extension; send it beside the URL (${type.field}).`,
-      { param: path },
     );
   return { fileData: { ...(mimeType !== null && { mimeType }), fileUri } };
 }
@@ -213,10 +210,9 @@ function documentPart(source: DocumentPart["source"], path: string, platform: Ge
         platform,
       );
     default:
-      throw new GatewayError(
-        "unsupported_value",
+      throw unsupportedValue(
+        `${path}.type`,
         `${path}.type must be "base64", "text" or "url" for this provider; got ${describe(source.type)}.`,
-        { param: `${path}.type` },
       );
   }
 }

@@ -1,11 +1,12 @@
 // Encodes tools and tool_choice as tools and toolConfig. https://ai.google.dev/gemini-api/docs/function-calling,
 // https://ai.google.dev/api/caching#Tool
 import type { ChatParams, FunctionTool } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import { describe, isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { invalidRequest } from "../../core/params.ts";
 import { takesJsonSchema, validatesFunctionCalls } from "./models.ts";
 import { openApiSubset } from "./schema-subset.ts";
 import type { GeminiPlatform } from "./platform.ts";
+import { unsupportedValue } from "../refusals.ts";
 
 export interface EncodedTools {
   readonly tools: readonly JsonObject[];
@@ -76,11 +77,7 @@ function googleTool(tool: JsonObject, platform: GeminiPlatform): JsonObject {
   const { type, ...settings } = tool;
   const field = typeof type === "string" ? platform.tools[type] : undefined;
   if (field === undefined)
-    throw new GatewayError(
-      "unsupported_value",
-      `tools: a tool of type ${describe(type)} is not known to this provider.`,
-      { param: "tools" },
-    );
+    throw unsupportedValue("tools", `tools: a tool of type ${describe(type)} is not known to this provider.`);
   return { [field]: settings };
 }
 
@@ -93,11 +90,7 @@ function searchTool(options: JsonObject): JsonObject {
       : null;
   if (other !== null) {
     const param = `web_search_options.${other}`;
-    throw new GatewayError(
-      "unsupported_value",
-      `${param} is not supported by this provider, whose search has no settings; omit it.`,
-      { param },
-    );
+    throw unsupportedValue(param, `${param} is not supported by this provider, whose search has no settings; omit it.`);
   }
   return { googleSearch: {} };
 }
@@ -106,9 +99,7 @@ function searchTool(options: JsonObject): JsonObject {
 function callingConfig(choice: Json | undefined, functions: readonly FunctionTool[], model: string): JsonObject | null {
   if (functions.length === 0) {
     if (choice === undefined || choice === "none" || choice === "auto") return null;
-    throw new GatewayError("invalid_request", "tool_choice asks for a function, but tools declares none.", {
-      param: "tool_choice",
-    });
+    throw invalidRequest("tool_choice", "tool_choice asks for a function, but tools declares none.");
   }
   // Strict schemas are enforced only in the mode VALIDATED, which leaves the choice to the model.
   const auto =
@@ -139,9 +130,8 @@ function chosenNames(choice: Json): { readonly list: readonly string[]; readonly
       if (list.length > 0 && list.every((name) => name !== null)) return { list, must: allowed["mode"] === "required" };
     }
   }
-  throw new GatewayError(
-    "unsupported_value",
+  throw unsupportedValue(
+    "tool_choice",
     `tool_choice must be "none", "auto", "required", one function or allowed_tools with functions for this provider; got ${describe(choice)}.`,
-    { param: "tool_choice" },
   );
 }

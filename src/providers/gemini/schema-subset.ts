@@ -1,9 +1,10 @@
 // Converts JSON Schema to the subset of OpenAPI 3.0 that models without JSON Schema accept:
 // https://ai.google.dev/api/caching#Schema. Annotations are dropped, references are resolved, and keywords whose loss
 // would change the meaning are refused with their path.
-import { GatewayError } from "../../core/errors.ts";
+import type { GatewayError } from "../../core/errors.ts";
 import { describe, isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { percentDecoded } from "../../core/text/percent-encoding.ts";
+import { unsupportedValue } from "../refusals.ts";
 
 /** Keywords that are kept unchanged. */
 const KEPT = [
@@ -190,9 +191,8 @@ function withAllOf(schema: JsonObject, path: string): JsonObject {
 }
 
 function refused(path: string, what: string): GatewayError {
-  return new GatewayError(
-    "unsupported_value",
+  return unsupportedValue(
+    path,
     `${path}: this model accepts schemas only in the OpenAPI 3.0 subset, which does not support ${what}.`,
-    { param: path },
   );
 }

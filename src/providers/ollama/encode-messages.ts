@@ -1,12 +1,12 @@
 // Encodes messages: https://docs.ollama.com/api/chat. A message is one text with images beside it. A tool result names
 // the function as well as the tool call. A participant's `name` has no counterpart and is left out.
 import type { ContentPart, Message, ToolCall } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { calledFunction, requireInput } from "../conversation/tool-calls.ts";
 import { readDataUri } from "../conversation/data-uri.ts";
 import { documentText } from "../conversation/document-text.ts";
 import { plainReasoning } from "../conversation/conversation-members.ts";
+import { unsupportedBlock } from "../refusals.ts";
 
 /** Throws GatewayError `unsupported_content_block` or `invalid_request` with the path. */
 export function encodeMessages(messages: readonly Message[]): readonly JsonObject[] {
@@ -74,10 +74,9 @@ function putPart(part: ContentPart, path: string, texts: string[], images: strin
       );
       return;
     default:
-      throw new GatewayError(
-        "unsupported_content_block",
+      throw unsupportedBlock(
+        path,
         `${path}: this provider does not support content blocks of type ${JSON.stringify(part.type)}.`,
-        { param: path },
       );
   }
 }
@@ -86,10 +85,9 @@ function putPart(part: ContentPart, path: string, texts: string[], images: strin
 function base64Of(url: string, path: string): string {
   const data = readDataUri(url);
   if (data === null)
-    throw new GatewayError(
-      "unsupported_content_block",
+    throw unsupportedBlock(
+      `${path}.image_url.url`,
       `${path}.image_url.url: this provider accepts images only as bytes; send a data URI.`,
-      { param: `${path}.image_url.url` },
     );
   return data.base64;
 }

@@ -1,12 +1,13 @@
 // Encodes a chat request as a request to Ollama's native chat API: https://docs.ollama.com/api/chat. Pass-through
 // fields go to the top level, and those that the vendor documents as members of `options` go there (promise 6.5).
 import type { ChatParams, ChatRequest } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import { isObject, mergeObjects, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
+import { invalidRequest } from "../../core/params.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
 import type { EncodedRequest } from "../encoded-request.ts";
 import { encodeMessages } from "./encode-messages.ts";
+import { setByGateway } from "../refusals.ts";
 
 /** Wire names that a pass-through may not set (promise 6.5). */
 export const RESERVED: ReadonlySet<string> = new Set(["model", "messages", "stream", "tools", "num_predict"]);
@@ -93,13 +94,8 @@ function encodeOptions(params: ChatParams): JsonObject {
 /** Puts pass-through fields in the places where the vendor has them. */
 function placed(extra: JsonObject): JsonObject {
   const given = extra["options"] ?? {};
-  if (!isObject(given)) throw new GatewayError("invalid_request", "options must be an object.", { param: "options" });
-  if ((given["num_predict"] ?? null) !== null)
-    throw new GatewayError(
-      "reserved_parameter",
-      "options.num_predict is set by the gateway; send max_completion_tokens instead.",
-      { param: "options.num_predict" },
-    );
+  if (!isObject(given)) throw invalidRequest("options", "options must be an object.");
+  if ((given["num_predict"] ?? null) !== null) throw setByGateway("options.num_predict", "max_completion_tokens");
   const entries = Object.entries(extra).filter(([name]) => name !== "options");
   const inside = Object.fromEntries(entries.filter(([name]) => OPTIONS.has(name)));
   const options = mergeObjects(inside, given, keepEncoded, "options");

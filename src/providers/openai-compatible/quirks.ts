@@ -1,9 +1,10 @@
 // Rewrites that more than one row uses. A vendor's own rewrites are beside its row.
 import type { Capability, Feature } from "../../core/capability.ts";
 import type { ContentPart } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
+import type { GatewayError } from "../../core/errors.ts";
 import { describe, isObject, type JsonObject } from "../../core/json.ts";
 import type { BlockRewrite, ParameterRewrite } from "./row.ts";
+import { unsupportedValue } from "../refusals.ts";
 
 export const ADDRESS = /^https?:\/\//i;
 
@@ -74,10 +75,9 @@ export function base64Of(source: JsonObject, path: string): { readonly mediaType
 }
 
 export function unsupportedSource(source: JsonObject, path: string, expected: string): GatewayError {
-  return new GatewayError(
-    "unsupported_value",
+  return unsupportedValue(
+    `${path}.source`,
     `The provider takes documents whose ${path}.source.type is ${expected}; got ${describe(source["type"])}.`,
-    { param: `${path}.source` },
   );
 }
 

@@ -1,7 +1,8 @@
 // A conversation as a raw prompt can express it: turns of text by system, user and assistant. What a text cannot
 // express is refused with its path.
 import type { ContentPart, Message } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
+import type { GatewayError } from "../../core/errors.ts";
+import { unsupportedValue } from "../refusals.ts";
 
 export interface Turn {
   readonly role: "system" | "user" | "assistant";
@@ -27,10 +28,9 @@ export function refuseCalls(message: Message, index: number): void {
 }
 
 export function unsayable(param: string, what: string): GatewayError {
-  return new GatewayError(
-    "unsupported_value",
+  return unsupportedValue(
+    param,
     `This model takes a raw prompt of plain text, which cannot represent ${what}; use a chat model.`,
-    { param },
   );
 }
 

@@ -3,13 +3,13 @@
 // decides how it reads them.
 import type * as Jinja from "@huggingface/jinja";
 import type { ChatParams, Message } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import { describe, isObject, type JsonObject } from "../../core/json.ts";
 import { lazy, memoizePerObject } from "../../core/memoization.ts";
 import { alternating, contentOf, refuseCalls, type Turn, turnsOf, unsayable } from "./conversation.ts";
 import { findFamily, PLAIN_FAMILY, PROMPT_FAMILIES } from "./families.ts";
 import type { PromptFamily } from "./family.ts";
 import { conversationMembers, type ConversationMembers } from "../conversation/conversation-members.ts";
+import { unsupportedValue } from "../refusals.ts";
 
 export interface Prompt {
   readonly text: string;
@@ -53,10 +53,9 @@ function familyFor({ hf_model_name: hubName }: ChatParams, model: string): Promp
   const family = findFamily(hubName);
   if (family !== null) return family;
   const known = [...PROMPT_FAMILIES, PLAIN_FAMILY].map(({ name }) => name).join(", ");
-  throw new GatewayError(
-    "unsupported_value",
+  throw unsupportedValue(
+    "hf_model_name",
     `hf_model_name is ${describe(hubName)}, for which there is no built-in prompt template, and templates are not fetched. Send the name of a model of one of these families, one of these words, or your own template in roles: ${known}.`,
-    { param: "hf_model_name" },
   );
 }
 

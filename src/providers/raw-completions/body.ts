@@ -1,9 +1,9 @@
 // Merges pass-through members into an encoded body (promise 6.5): objects key by key, and never over what the gateway
 // encoded.
-import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject, mergeObjects } from "../../core/json.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
 import type { SentPrompt } from "./row.ts";
+import { setByGateway } from "../refusals.ts";
 
 const MAX_STOPS = 4;
 
@@ -16,10 +16,7 @@ export function withExtra(
   for (const [path, common] of Object.entries(reservedInside)) {
     const [outer = "", inner = ""] = path.split(".");
     const holder = extra[outer];
-    if (isObject(holder) && holder[inner] !== undefined)
-      throw new GatewayError("reserved_parameter", `${path} is set by the gateway; send ${common} instead.`, {
-        param: path,
-      });
+    if (isObject(holder) && holder[inner] !== undefined) throw setByGateway(path, common);
   }
   return mergeObjects(body, extra, keepEncoded);
 }

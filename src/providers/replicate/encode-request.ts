@@ -1,7 +1,6 @@
 // Encodes a ChatRequest as a prediction: https://replicate.com/docs/reference/http. For a single user turn the model's
 // own template is used. A longer conversation, or one whose prompt the caller shapes, is sent as a finished prompt.
 import type { ChatParams, ChatRequest } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import { turnsOf } from "../prompt-template/conversation.ts";
@@ -10,6 +9,7 @@ import { promptOf } from "../prompt-template/prompt.ts";
 import type { EncodedRequest } from "../encoded-request.ts";
 import { present, stopWords, withExtra } from "../raw-completions/body.ts";
 import { OPENAI_MODELS } from "./capabilities.ts";
+import { unsupportedValue } from "../refusals.ts";
 
 /** What followUp and the decoders need to know about the request. */
 export interface ReplicateMemo {
@@ -104,10 +104,9 @@ function boundName(model: string): string {
 function joinedStops(stop: ChatParams["stop"]): string | undefined {
   const sequences = stopWords(stop, []);
   if (sequences?.some((sequence) => sequence.includes(",")) === true)
-    throw new GatewayError(
-      "unsupported_value",
+    throw unsupportedValue(
+      "stop",
       "Replicate takes stop sequences as one comma-separated string, so a sequence must not contain a comma.",
-      { param: "stop" },
     );
   return sequences?.join(",");
 }

@@ -1,7 +1,7 @@
 // Encodes messages as input items, in order: https://platform.openai.com/docs/api-reference/responses/create (input).
 // A participant's `name` has no counterpart. Reasoning goes before the message or call that it led to.
 import type { ContentPart, Message, ToolCall } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
+import type { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { turnPieces } from "../../core/request/turn-order.ts";
 import { breakpointOf, withBreakpoints } from "../conversation/cache-breakpoints.ts";
@@ -9,6 +9,7 @@ import { calledFunction } from "../conversation/tool-calls.ts";
 import { textOrEmpty } from "../answers/sent-json.ts";
 import { itemsCarriedBy } from "./carried-items.ts";
 import { reasoningItems } from "./reasoning-items.ts";
+import { unsupportedBlock } from "../refusals.ts";
 
 /** Which reasoning of earlier answers the provider takes back. */
 export interface ReasoningBack {
@@ -135,9 +136,5 @@ function encodePart(part: ContentPart, path: string): JsonObject {
 }
 
 function unsupported({ type }: ContentPart, path: string): GatewayError {
-  return new GatewayError(
-    "unsupported_content_block",
-    `${path}: this provider takes no content of type ${JSON.stringify(type)} here.`,
-    { param: path },
-  );
+  return unsupportedBlock(path, `${path}: this provider takes no content of type ${JSON.stringify(type)} here.`);
 }

@@ -4,7 +4,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { agentStep } from "./agent.ts";
 import { type Plan, planOf } from "./planned-calls.ts";
 import { sampleOf } from "./schema-sample.ts";
-import { countWords } from "./words.ts";
+import { countWords, textIn } from "./words.ts";
 
 export interface SandboxRequest extends ChatParams {
   readonly model: string;
@@ -66,7 +66,7 @@ function planned({ calls, called, results }: Plan, request: SandboxRequest): San
     return bounded(
       results.length === 0
         ? "Nothing was called."
-        : `${results.length === 1 ? "The tool" : "The tools"} said: ${results.map(messageText).join(" | ")}`,
+        : `${results.length === 1 ? "The tool" : "The tools"} said: ${results.map(({ content }) => textIn(content)).join(" | ")}`,
       request,
     );
   const said = bounded(`I call ${calls.map(({ name }) => name).join(" and ")}.`, request);
@@ -107,7 +107,7 @@ function textOf(request: SandboxRequest): string {
     return JSON.stringify(jsonOf(request));
   const last = request.messages.at(-1);
   if ((request.model === "tools" || request.model === "assistant") && last?.role === "tool")
-    return `The tool said: ${messageText(last)}`;
+    return `The tool said: ${textIn(last.content)}`;
   return lastUserText(request.messages);
 }
 
@@ -164,15 +164,10 @@ function bounded(whole: string, request: SandboxRequest, most?: number): Sandbox
 
 /** The tokens of the whole conversation, however much of it the answer repeats. */
 export function promptTokens(messages: readonly Message[]): number {
-  return messages.reduce((sum, message) => sum + countWords(messageText(message)).words, 0);
+  return messages.reduce((sum, message) => sum + countWords(textIn(message.content)).words, 0);
 }
 
 function lastUserText(messages: readonly Message[]): string {
   const last = messages.findLast((message) => message.role === "user") ?? messages.at(-1);
-  return last === undefined ? "" : messageText(last);
-}
-
-function messageText(message: Message): string {
-  if (typeof message.content === "string") return message.content;
-  return (message.content ?? []).flatMap((part) => (typeof part["text"] === "string" ? [part["text"]] : [])).join("\n");
+  return last === undefined ? "" : textIn(last.content);
 }

@@ -1,5 +1,7 @@
 // Legacy completions of the sandbox: each prompt is continued as its model answers a message with the same text.
 // https://platform.openai.com/docs/api-reference/completions
+import type { Usage } from "../../core/chat.ts";
+import { usageOfText } from "../answers/token-count.ts";
 import { answerOf, promptTokens, type SandboxAnswer, type SandboxRequest } from "./answers.ts";
 import { refusalOf, type SandboxRefusal } from "./reading.ts";
 import { countWords, wordsOf } from "./words.ts";
@@ -16,7 +18,7 @@ export interface SandboxCompletion {
   readonly model: string;
   readonly isStreamed: boolean;
   readonly choices: readonly CompletedText[];
-  readonly usage: { readonly prompt_tokens: number; readonly completion_tokens: number; readonly total_tokens: number };
+  readonly usage: Usage;
   readonly refusal: SandboxRefusal | null;
 }
 
@@ -54,7 +56,7 @@ export function completionOf(body: string): SandboxCompletion {
     model: request.model,
     isStreamed: request.stream === true,
     choices,
-    usage: { prompt_tokens: prompted, completion_tokens: completed, total_tokens: prompted + completed },
+    usage: usageOfText(prompted, completed),
     refusal: refusalOf(request),
   };
 }

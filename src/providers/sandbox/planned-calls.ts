@@ -4,6 +4,7 @@
 // it contains.
 import type { Message } from "../../core/chat.ts";
 import { isObject, type JsonObject, jsonIn } from "../../core/json.ts";
+import { textIn } from "./words.ts";
 
 export interface PlannedCall {
   readonly name: string;
@@ -105,9 +106,4 @@ function balanced(text: string): string | null {
     else if (character === "}" && --open === 0) return text.slice(0, at + 1);
   }
   return null;
-}
-
-function textIn(content: Message["content"]): string {
-  if (typeof content === "string") return content;
-  return (content ?? []).flatMap((part) => (typeof part["text"] === "string" ? [part["text"]] : [])).join("\n");
 }

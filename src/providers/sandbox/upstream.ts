@@ -15,6 +15,7 @@ import type { SandboxAnswer, SandboxCall } from "./answers.ts";
 import { completionOf, piecesOf, type SandboxCompletion, wholeText } from "./completions.ts";
 import { embeddingsOf, judgementOf, rankingOf, type SandboxEmbeddings } from "./embeddings.ts";
 import { readingOf, type SandboxReading, type SandboxRefusal } from "./reading.ts";
+import { usageOfText } from "../answers/token-count.ts";
 import { countWords, wordsOf } from "./words.ts";
 
 export const SANDBOX_SCHEME = "sandbox:";
@@ -316,5 +317,5 @@ function* callDeltas(call: SandboxCall, index: number): Generator<object> {
 
 function usageOf({ text, calls }: SandboxAnswer, choices: number, prompt: number) {
   const completion = (countWords(text).words + calls.length) * choices;
-  return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
+  return usageOfText(prompt, completion);
 }

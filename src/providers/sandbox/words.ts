@@ -1,5 +1,6 @@
 // The tokens of the sandbox. One token is one word: a run of characters without white space, together with the white
 // space that follows it. White space at the start of a text is a word of its own.
+import type { Message } from "../../core/chat.ts";
 
 export interface CountedWords {
   readonly words: number;
@@ -23,6 +24,12 @@ export function countWords(text: string, most = Number.POSITIVE_INFINITY): Count
     isAfterSpace = isSpace;
   }
   return { words, end: text.length };
+}
+
+/** The texts of a message, each on lines of its own. */
+export function textIn(content: Message["content"]): string {
+  if (typeof content === "string") return content;
+  return (content ?? []).flatMap((part) => (typeof part["text"] === "string" ? [part["text"]] : [])).join("\n");
 }
 
 export function* wordsOf(text: string): Generator<string> {

@@ -1,6 +1,6 @@
 // The parameters of embeddings in vendors' words: what a text is for, and the length of its vector.
 import type { ChatRequest } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
+import { unsupportedValue } from "../refusals.ts";
 
 /** What a text is for. The words are those of Cohere, which most clients know: https://docs.cohere.com/reference/embed */
 export const INPUT_TYPES = [
@@ -43,10 +43,9 @@ export function inputTypeIn(words: InputTypeWords, { extra }: ChatRequest, label
     if (Object.values(words).includes(asked)) return asked;
   }
   const known = Object.keys(words).map((word) => JSON.stringify(word));
-  throw new GatewayError(
-    "unsupported_value",
+  throw unsupportedValue(
+    "input_type",
     `input_type of ${label} takes ${known.join(", ")}; got ${JSON.stringify(asked)}.`,
-    { param: "input_type" },
   );
 }
 

@@ -1,7 +1,6 @@
 // What encoders and decoders of tasks have in common: a request has one message for each input, and what the operation
 // remembers of the inputs.
 import type { ChatRequest, Message, WrittenRequest } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject, mergeObjects } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
@@ -9,6 +8,7 @@ import type { DecodeContext, EncodedRequest } from "../encoded-request.ts";
 import { MalformedAnswer } from "../upstream-failure.ts";
 import { describeText } from "../answers/sent-json.ts";
 import { isCount } from "../answers/token-count.ts";
+import { unsupportedValue } from "../refusals.ts";
 
 /** What an operation remembers of its inputs for encoders. */
 export interface TaskMemo {
@@ -27,10 +27,9 @@ export function taskMemoOf({ written }: { readonly written?: WrittenRequest }): 
 /** Returns the texts of the inputs. Throws `unsupported_value` for tokens. */
 export function textInputs(request: ChatRequest, label: string): readonly string[] {
   if (taskMemoOf(request).inputs === "tokens")
-    throw new GatewayError(
-      "unsupported_value",
+    throw unsupportedValue(
+      "input",
       `input must be text for ${label}: token ids mean something only to a model with the same vocabulary; got lists of tokens.`,
-      { param: "input" },
     );
   return request.messages.map(textOf);
 }

@@ -1,8 +1,9 @@
 // Addresses of Vertex AI: https://docs.cloud.google.com/vertex-ai/generative-ai/docs/learn/locations (global,
 // multi-regions, regions) and, for calls with only an API key,
 // https://docs.cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode/vertex-ai-express-mode-api-reference
-import { GatewayError } from "../../core/errors.ts";
+import type { GatewayError } from "../../core/errors.ts";
 import type { Target } from "../../core/target.ts";
+import { invalidRequest } from "../../core/params.ts";
 import { API_VERSION, versionedBase } from "../gemini/address.ts";
 import type { ProviderSetting } from "../provider-declaration.ts";
 
@@ -52,10 +53,9 @@ export function vertexAddress(target: Target, { path, version, express }: Resour
   const location = target.settings[LOCATION.name] ?? GLOBAL;
   const project = target.settings[PROJECT.name];
   if (!/^[a-z0-9-]{1,63}$/.test(location))
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      LOCATION.field,
       `${LOCATION.field} must be a Google Cloud location, such as "europe-west4" or "global"; got ${JSON.stringify(location)}.`,
-      { param: LOCATION.field },
     );
   const base = versionedBase({ baseUrl: hostOf(target, location), settings: target.settings }, version);
   if (project === undefined) {
@@ -63,10 +63,9 @@ export function vertexAddress(target: Target, { path, version, express }: Resour
     return `${base}/${path}`;
   }
   if (!/^[a-z0-9][a-z0-9._-]*$/i.test(project))
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      PROJECT.field,
       `${PROJECT.field} must be the id of a Google Cloud project; got ${JSON.stringify(project)}.`,
-      { param: PROJECT.field },
     );
   return `${base}/projects/${project}/locations/${location}/${path}`;
 }
@@ -86,9 +85,8 @@ export function pathStep(name: string): string {
 
 function missingProject({ providerId }: Target, express: boolean): GatewayError {
   const why = express ? " for this call; only an API key at the location global goes without" : " for this model";
-  return new GatewayError(
-    "invalid_request",
+  return invalidRequest(
+    PROJECT.field,
     `Google Vertex AI needs a project${why}: set ${PROJECT.field}, or providers.${providerId}.project in the file, or ${PROJECT.variables[0]} in the environment of the gateway.`,
-    { param: PROJECT.field },
   );
 }

@@ -3,7 +3,6 @@
 // https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude
 import { type CapabilityTable, mapped, unsupported } from "../../core/capability.ts";
 import type { BlockType, ChatRequest, ContentPart, Message } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import { isObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import { messagesCapabilities, conversation } from "../anthropic/capabilities.ts";
@@ -16,6 +15,7 @@ import { factsOf, type ModelFacts } from "../claude/models.ts";
 import type { EncodedRequest } from "../encoded-request.ts";
 import { pathStep, vertexAddress } from "./address.ts";
 import { type ModelsOfOneForm, ownName } from "./models.ts";
+import { unsupportedValue } from "../refusals.ts";
 
 const DEFAULT_VERSION = "v1";
 export const MESSAGES_VERSION = "vertex-2023-10-16";
@@ -82,10 +82,9 @@ function refuseUploadedFiles(messages: readonly Message[]): void {
       )
         continue;
       const param = `messages[${at}].content[${index}].file.file_id`;
-      throw new GatewayError(
-        "unsupported_value",
+      throw unsupportedValue(
+        param,
         `${param}: there are no uploaded files for Claude on Vertex AI; send the file's bytes in file_data.`,
-        { param },
       );
     }
   }

@@ -2,11 +2,11 @@
 // forms of their makers. https://docs.databricks.com/aws/en/machine-learning/model-serving/query-reason-models
 import { native } from "../../../core/capability.ts";
 import type { ChatParams, ContentPart, Message } from "../../../core/chat.ts";
-import { GatewayError } from "../../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
 import { mapMessages } from "../encode-messages.ts";
 import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 import { UNKNOWN_TO_HOSTS } from "../features.ts";
+import { unsupportedValue } from "../../refusals.ts";
 
 const LEAST_BUDGET = 1_024;
 const BUDGETS: Readonly<Record<string, number>> = { minimal: LEAST_BUDGET, low: 2_048, medium: 8_192, high: 16_384 };
@@ -17,10 +17,9 @@ function databricksThinking(effort: Json, { max_tokens, max_completion_tokens }:
   const budget = BUDGETS[effort as string] ?? LEAST_BUDGET;
   const bound = max_completion_tokens ?? max_tokens ?? Number.MAX_SAFE_INTEGER;
   if (bound <= LEAST_BUDGET)
-    throw new GatewayError(
-      "unsupported_value",
+    throw unsupportedValue(
+      "reasoning_effort",
       `reasoning_effort needs max_completion_tokens above ${LEAST_BUDGET} on this model, which counts thinking into them; got ${bound}.`,
-      { param: "reasoning_effort" },
     );
   return {
     thinking: { type: "enabled", budget_tokens: Math.max(LEAST_BUDGET, Math.min(budget, Math.floor(bound * 0.8))) },

@@ -1,6 +1,5 @@
 // Services with OpenAI's API that forward calls to other companies' providers.
 import { native } from "../../../core/capability.ts";
-import { GatewayError } from "../../../core/errors.ts";
 import { isObject } from "../../../core/json.ts";
 import { openTable } from "../../conversation/conversation-members.ts";
 import { likeOpenAI } from "../conversation.ts";
@@ -8,6 +7,7 @@ import { LIKE_OPENAI } from "../tasks/embedding-row.ts";
 import { ADDRESS, base64Of, documentAsFile, sourceOf, textPart, VENDOR_CHOICES } from "../quirks.ts";
 import type { BlockRewrite, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 import { UNKNOWN_TO_HOSTS } from "../features.ts";
+import { unsupportedValue } from "../../refusals.ts";
 
 /** `file_data` may be an address: https://openrouter.ai/docs/features/multimodal/pdfs */
 const openrouterFile: BlockRewrite = {
@@ -110,10 +110,9 @@ const vercelFile: BlockRewrite = {
     const [, mediaType, data] =
       typeof given === "string" ? (/^data:([^;,]*);base64,(.*)$/s.exec(given) ?? [given, "", given]) : [];
     if (data === undefined)
-      throw new GatewayError(
-        "unsupported_value",
+      throw unsupportedValue(
+        `${path}.file`,
         `The gateway at the other end does not store files; send the file in ${path}.file.file_data.`,
-        { param: `${path}.file` },
       );
     return { ...part, file: { ...rest, data, media_type: mediaType || "application/pdf" } };
   },

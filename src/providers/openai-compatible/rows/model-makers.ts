@@ -1,6 +1,5 @@
 // Companies that serve their own models with OpenAI's API.
 import { defaultOnly, NATIVE, native } from "../../../core/capability.ts";
-import { GatewayError } from "../../../core/errors.ts";
 import { isObject } from "../../../core/json.ts";
 import { openTable } from "../../conversation/conversation-members.ts";
 import { LEFT_OVERS, likeOpenAI } from "../conversation.ts";
@@ -21,6 +20,7 @@ import {
 } from "../quirks.ts";
 import type { BlockRewrite, ModelDifferences, OpenAICompatibleRow, ParameterRewrite, ResponsesModels } from "../row.ts";
 import { mistral } from "./mistral.ts";
+import { unsupportedValue } from "../../refusals.ts";
 
 const SAMPLING = ["top_p", "presence_penalty", "frequency_penalty", "logit_bias", "logprobs", "top_logprobs"] as const;
 
@@ -271,10 +271,9 @@ const perplexityFile: BlockRewrite = {
     if (typeof data === "string")
       return { type: "file_url", file_url: { url: data.replace(/^data:[^,]*,/, "") }, ...name };
     if (typeof id === "string" && ADDRESS.test(id)) return { type: "file_url", file_url: { url: id }, ...name };
-    throw new GatewayError(
-      "unsupported_value",
+    throw unsupportedValue(
+      `${path}.file`,
       `perplexity does not store files: ${path}.file.file_id must be a URL, or send the file in file_data.`,
-      { param: `${path}.file` },
     );
   },
 };
