@@ -4,7 +4,7 @@
 import { PERMISSIONS, ROLES, type Permission, type Role } from "../core/identity.ts";
 import { memoizePerObject } from "../core/memoization.ts";
 import { type CamelCase, camelCase } from "../core/text/camel-case.ts";
-import { StoreError } from "./store.ts";
+import { StoreError } from "./store-error.ts";
 
 export const toInteger = (value: number): bigint => BigInt(Math.round(value));
 
@@ -96,11 +96,13 @@ export const roleOrNull = column<Role | null, string | null>(
   (known) => known,
   (kept) => (kept === null ? null : fromRole(kept)),
 );
-export const tokenKind = column<"project" | "personal", string>(
-  (known) => known,
-  (kept) => (kept === "personal" ? "personal" : "project"),
-);
 export const permissions = column<readonly Permission[], string>((all) => JSON.stringify(all), fromPermissions);
+/** One of these words; any other is read as the one that is given for it. */
+export const oneOf = <Word extends string>(words: readonly Word[], otherwise: Word) =>
+  column<Word, string>(
+    (known) => known,
+    (kept) => words.find((known) => known === kept) ?? otherwise,
+  );
 /** A word that this program has written. */
 export const word = <Word extends string>() =>
   column<Word, string>(

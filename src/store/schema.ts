@@ -13,7 +13,7 @@ import {
   text,
   textOrNull,
   texts,
-  tokenKind,
+  oneOf,
 } from "./columns.ts";
 import type { ChainedRow } from "./audit/audit-chain.ts";
 import type { AuditChainSchema } from "./audit/audit-schema.ts";
@@ -43,7 +43,7 @@ export const CHANGEABLE_OF_TOKEN = {
 export const TOKEN = {
   ...CHANGEABLE_OF_TOKEN,
   id: text,
-  kind: tokenKind,
+  kind: oneOf(["project", "personal"], "project"),
   tenant_id: text,
   project_id: textOrNull,
   user_id: textOrNull,

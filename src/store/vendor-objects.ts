@@ -2,21 +2,22 @@
 // here as hashes. The table is part of the call store (calls.ts), whose connections are separate from the main thread.
 import { type Kysely, sql } from "kysely";
 import { belongsTo, ofPresentProjects } from "./database/place-tables.ts";
-import { integer, keptIn, rowOf, type RowOf, text, textOrNull, toInteger } from "./columns.ts";
+import { integer, keptIn, type KeptIn, rowOf, type RowOf, text, textOrNull, toInteger } from "./columns.ts";
 
-/** An id as it was handed out to a project. */
-export interface VendorObject {
+/** The columns of an id as it was handed out to a project. */
+const VENDOR_OBJECT = {
   /** SHA-256 of the id, in hexadecimal digits. */
-  readonly idHash: string;
-  readonly tenantId: string;
-  readonly projectId: string;
-  readonly providerId: string;
+  id_hash: text,
+  tenant_id: text,
+  project_id: text,
+  provider_id: text,
   /** The fingerprint of the credential; empty where the provider is called without one. */
-  readonly credential: string;
+  credential: text,
   /** The vendor's own id, where the client received another one; `null` where it received the vendor's. */
-  readonly vendorId: string | null;
-  readonly expiresMs: number;
-}
+  vendor_id: textOrNull,
+  expires_ms: integer,
+};
+export type VendorObject = KeptIn<typeof VENDOR_OBJECT>;
 
 export interface VendorObjectTable {
   /**
@@ -29,17 +30,6 @@ export interface VendorObjectTable {
   /** Removes some of those that have expired. Returns how many, so it is to be repeated until it returns 0. */
   pruneObjects(nowMs: number): Promise<number>;
 }
-
-/** What the table keeps of VendorObject. */
-const VENDOR_OBJECT = {
-  id_hash: text,
-  tenant_id: text,
-  project_id: text,
-  provider_id: text,
-  credential: text,
-  vendor_id: textOrNull,
-  expires_ms: integer,
-};
 
 export interface VendorObjectSchema {
   readonly vendor_object: RowOf<typeof VENDOR_OBJECT>;

@@ -1,8 +1,8 @@
 // The content of calls as rows: inserted, found by trace id, and removed when their retention ends or their tenant asks
 // for it. The content is encrypted before it gets here.
 import { type Kysely, sql } from "kysely";
-import { type CallSchema, CONTENT } from "./call-schema.ts";
-import type { CallStore, StoredContent } from "./calls.ts";
+import type { CallSchema } from "./call-schema.ts";
+import { type CallStore, CONTENT, type StoredContent } from "./calls.ts";
 import { keptIn, rowOf, toInteger } from "../columns.ts";
 import { ofPresentProjects } from "../database/place-tables.ts";
 

@@ -1,9 +1,9 @@
 // The tables of calls as Kysely sees them. Rows of `call` are in the order of time (call-keys.ts), and hold numbers in
 // place of names that recur (call-names.ts). Absent texts are stored as empty strings, absent names as 0.
 import type { CALL_COLUMN_TYPES, CallColumn, ColumnType } from "./call-column-types.ts";
-import { LATENCY_BOUNDS_MS } from "./calls.ts";
+import { type CONTENT, LATENCY_BOUNDS_MS } from "./calls.ts";
 import { SUM_FIGURE_NAMES } from "./sum-figures.ts";
-import { bytes, integer, type RowOf, text } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import type { ReplicaSchema } from "../database/replicas.ts";
 import type { VendorObjectSchema } from "../vendor-objects.ts";
 
@@ -43,16 +43,6 @@ export const LATENCY_COLUMNS: readonly string[] = [...LATENCY_BOUNDS_MS.map((bou
 export const SUM_COLUMNS: readonly string[] = SUM_FIGURE_NAMES.flatMap((name) =>
   name === "total_ms" ? [name, ...LATENCY_COLUMNS] : [name],
 );
-
-/** What the table keeps of StoredContent. */
-export const CONTENT = {
-  trace_id: text,
-  tenant_id: text,
-  project_id: text,
-  expires_ms: integer,
-  /** Encrypted. */
-  body: bytes,
-};
 
 export interface PlaceColumns {
   readonly journal: string;

@@ -4,6 +4,7 @@
 import type { CacheOutcome } from "../../core/configured/cache.ts";
 import type { Attempt, CallRecord } from "../../core/record/record.ts";
 import type { CamelCase } from "../../core/text/camel-case.ts";
+import { bytes, integer, type KeptIn, text } from "../columns.ts";
 import type { LedgerSink } from "../journal/ledger.ts";
 import type { CALL_COLUMN_TYPES, ToldColumn, ToldType } from "./call-column-types.ts";
 import type { SumFigureName } from "./sum-figures.ts";
@@ -114,15 +115,16 @@ export interface LogPage extends Page<CallSummary> {
   readonly searchedToMs: number | null;
 }
 
-/** The content of a call as it is stored. */
-export interface StoredContent {
-  readonly traceId: string;
-  readonly tenantId: string;
-  readonly projectId: string;
-  readonly expiresMs: number;
+/** The columns of the content of a call. */
+export const CONTENT = {
+  trace_id: text,
+  tenant_id: text,
+  project_id: text,
+  expires_ms: integer,
   /** Encrypted; see content-store.ts. */
-  readonly body: Uint8Array;
-}
+  body: bytes,
+};
+export type StoredContent = KeptIn<typeof CONTENT>;
 
 /** The dimensions by which sums can be grouped. `day` is a day in the time zone of the query. */
 export const USAGE_DIMENSIONS = [

@@ -2,7 +2,7 @@
 // (wire/request-thread.ts).
 import type { MessagePort } from "node:worker_threads";
 import { RequestThread, type ThreadReply, type ThreadRequest } from "../../wire/request-thread.ts";
-import { StoreError, type StoreErrorKind } from "../store.ts";
+import { StoreError, type StoreErrorKind } from "../store-error.ts";
 import { messageOf } from "../../core/thrown.ts";
 
 /** Handles the messages in the thread's program, in the order in which they arrive. `close` is the last one. */

@@ -10,7 +10,7 @@ import { openGate } from "../../core/concurrency/gate.ts";
 import { LATE, within } from "../../core/concurrency/timeout.ts";
 import { RequestThread } from "../../wire/request-thread.ts";
 import type { DatabasePlace } from "./database.ts";
-import { StoreError, type StoreErrorKind } from "../store.ts";
+import { StoreError, type StoreErrorKind } from "../store-error.ts";
 
 export interface QuestionThread<Method extends string> {
   /** What is urgent goes before what waits. Rejects with a GatewayError or a StoreError. */

@@ -2,22 +2,24 @@
 // call store (calls.ts), whose connections are separate from the main thread: a write that waits for a disk or a
 // network delays no call.
 import type { Kysely } from "kysely";
-import { integer, keptIn, rowOf, type RowOf, text, toInteger } from "../columns.ts";
+import { integer, keptIn, type KeptIn, rowOf, type RowOf, text, toInteger } from "../columns.ts";
 
-export interface Replica {
+/** The columns of a gateway that runs, whose members are in Replica. */
+const REPLICA = {
   /** Identifies one run of a process. */
-  readonly id: string;
+  id: text,
   /** `host:pid`, for people. */
-  readonly name: string;
-  readonly version: string;
-  /** The last migration that its program knows, by number. */
-  readonly schemaStep: number;
+  name: text,
+  version: text,
   /** Of the configuration file that the replica uses. */
-  readonly fingerprint: string;
+  fingerprint: text,
   /** A different number each time: clocks of machines differ, so only a changing row proves that the replica lives. */
-  readonly beat: number;
-  readonly seenMs: number;
-}
+  beat: integer,
+  seen_ms: integer,
+  /** The last migration that its program knows, by number. */
+  schema_step: integer,
+};
+export type Replica = KeptIn<typeof REPLICA>;
 
 export interface ReplicaTable {
   /**
@@ -27,17 +29,6 @@ export interface ReplicaTable {
   registerReplica(own: Replica, gone: readonly Pick<Replica, "id" | "beat">[]): Promise<readonly Replica[]>;
   unregisterReplica(id: string): Promise<void>;
 }
-
-/** What the table keeps of Replica. */
-const REPLICA = {
-  id: text,
-  name: text,
-  version: text,
-  fingerprint: text,
-  beat: integer,
-  seen_ms: integer,
-  schema_step: integer,
-};
 
 export interface ReplicaSchema {
   readonly gateway_replica: RowOf<typeof REPLICA>;

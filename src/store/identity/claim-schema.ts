@@ -1,24 +1,8 @@
 // The table of claim links, and what makes it.
 import type { Kysely } from "kysely";
-import type { JsonObject } from "../../core/json.ts";
-import { integer, integerOrNull, json, type RowOf, text, textOrNull } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
+import type { CLAIM } from "./claims.ts";
 import { belongsTo } from "../database/place-tables.ts";
-
-/** What the table keeps of StoredClaim. */
-export const CLAIM = {
-  id: text,
-  code_hash: text,
-  tenant_id: text,
-  project_id: textOrNull,
-  request: json<JsonObject>(),
-  giver: text,
-  created_by: text,
-  created_at_ms: integer,
-  expires_at_ms: integer,
-  redeemed_at_ms: integerOrNull,
-  token_id: textOrNull,
-  revoked_at_ms: integerOrNull,
-};
 
 export interface ClaimSchema {
   readonly token_claims: RowOf<typeof CLAIM>;

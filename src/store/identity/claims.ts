@@ -1,27 +1,30 @@
 // The port to claim links: access tokens that somebody may fetch once, with a code that the giver passes on. The token is
 // made when it is fetched, so that the giver never sees it. Part of the store (store.ts), in its reader and writer.
 import type { JsonObject } from "../../core/json.ts";
+import { integer, integerOrNull, json, type KeptIn, text, textOrNull } from "../columns.ts";
 
-export interface StoredClaim {
-  readonly id: string;
+/** The columns of a claim link, whose members are in StoredClaim. */
+export const CLAIM = {
+  id: text,
   /** SHA-256 of the code, in hexadecimal digits. */
-  readonly codeHash: string;
-  readonly tenantId: string;
+  code_hash: text,
+  tenant_id: text,
   /** `null` for a personal token. */
-  readonly projectId: string | null;
+  project_id: textOrNull,
   /** The body of the request that makes the token. */
-  readonly request: JsonObject;
+  request: json<JsonObject>(),
   /** JSON of the giver's identity (auth/logins/kept-identity.ts), by which the right is judged again. */
-  readonly giver: string;
+  giver: text,
   /** Id of the user who made it, or `token:` and the id of the token that made it. */
-  readonly createdBy: string;
-  readonly createdAtMs: number;
-  readonly expiresAtMs: number;
-  readonly redeemedAtMs: number | null;
+  created_by: text,
+  created_at_ms: integer,
+  expires_at_ms: integer,
+  redeemed_at_ms: integerOrNull,
   /** The token that was made of it. */
-  readonly tokenId: string | null;
-  readonly revokedAtMs: number | null;
-}
+  token_id: textOrNull,
+  revoked_at_ms: integerOrNull,
+};
+export type StoredClaim = KeptIn<typeof CLAIM>;
 
 /** `null` as the project selects those of personal tokens. */
 export interface ClaimFilter {

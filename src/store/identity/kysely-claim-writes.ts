@@ -1,7 +1,7 @@
 // Writes of claim links, within a change of the store.
 import type { JsonObject } from "../../core/json.ts";
-import type { StoredClaim } from "./claims.ts";
-import { CLAIM, type ClaimSchema } from "./claim-schema.ts";
+import { CLAIM, type StoredClaim } from "./claims.ts";
+import type { ClaimSchema } from "./claim-schema.ts";
 import { exactly } from "../database/pages.ts";
 import { requireTexts, type Work } from "../kysely-work.ts";
 import { keptIn, rowOf, toInteger } from "../columns.ts";

@@ -1,7 +1,7 @@
 // Reads of claim links over any database that Kysely supports.
 import type { Kysely } from "kysely";
-import { CLAIM, type ClaimSchema } from "./claim-schema.ts";
-import type { ClaimFilter, StoredClaim } from "./claims.ts";
+import type { ClaimSchema } from "./claim-schema.ts";
+import { CLAIM, type ClaimFilter, type StoredClaim } from "./claims.ts";
 import { type ListKey, pageOf, having, onPage } from "../database/pages.ts";
 import type { Page, PageRequest } from "../reader.ts";
 import { keptIn } from "../columns.ts";

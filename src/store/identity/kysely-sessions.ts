@@ -3,8 +3,8 @@ import { type Kysely, type RawBuilder, sql } from "kysely";
 import { type ListKey, pageOf, onPage } from "../database/pages.ts";
 import type { Page, PageRequest } from "../reader.ts";
 import { keptIn, rowOf, toInteger } from "../columns.ts";
-import { CODE, SESSION, type SessionSchema } from "./session-schema.ts";
-import { LOGIN_WAYS, type SessionFilter, type SessionTable, type StoredSession } from "./sessions.ts";
+import type { SessionSchema } from "./session-schema.ts";
+import { CODE, SESSION, type SessionFilter, type SessionTable, type StoredSession } from "./sessions.ts";
 
 type Db = Kysely<SessionSchema>;
 
@@ -34,7 +34,7 @@ export function sessionTable<Schema extends SessionSchema>(wider: Kysely<Schema>
         .selectAll()
         .where("secret_hash", "=", secretHash)
         .executeTakeFirst();
-      return row === undefined ? null : sessionOf(row);
+      return row === undefined ? null : keptIn(SESSION, row);
     },
     async sessionSeen(secretHash, atMs) {
       await db
@@ -85,7 +85,13 @@ export async function listSessions<Schema extends SessionSchema>(
     .selectAll()
     .where(among(filter))
     .$call(onPage(page, NEWEST));
-  return pageOf(await query.execute(), page, NEWEST, (row) => [row.started_at_ms, row.id], sessionOf);
+  return pageOf(
+    await query.execute(),
+    page,
+    NEWEST,
+    (row) => [row.started_at_ms, row.id],
+    (row) => keptIn(SESSION, row),
+  );
 }
 
 /** Ends a session in a change of the store, and returns it; `null` when there is no such session. */
@@ -100,7 +106,7 @@ export async function takeSession<Schema extends SessionSchema>(
     .where(among(filter))
     .returningAll()
     .executeTakeFirst();
-  return row === undefined ? null : sessionOf(row);
+  return row === undefined ? null : keptIn(SESSION, row);
 }
 
 function among({ tenantId, userId, tokenId }: SessionFilter): RawBuilder<boolean> {
@@ -128,9 +134,4 @@ async function removeEnded(db: Db, nowMs: number): Promise<void> {
     .where("ends_at_ms", "<=", toInteger(nowMs))
     .limit(sql.lit(REMOVED_AT_ONCE));
   await db.deleteFrom("console_sessions").where("id", "in", ended).execute();
-}
-
-function sessionOf(row: SessionSchema["console_sessions"]): StoredSession {
-  const session = keptIn(SESSION, row);
-  return { ...session, way: LOGIN_WAYS.find((way) => way === session.way) ?? "token" };
 }

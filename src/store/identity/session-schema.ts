@@ -1,32 +1,7 @@
 // The tables of sessions, login codes and failed logins, and what makes them.
 import type { Kysely } from "kysely";
-import { integer, type RowOf, text, textOrNull, texts } from "../columns.ts";
-
-/** What the table keeps of StoredSession. */
-export const SESSION = {
-  id: text,
-  secret_hash: text,
-  way: text,
-  tenant_id: text,
-  user_id: textOrNull,
-  token_id: textOrNull,
-  identity: text,
-  rights: text,
-  address: textOrNull,
-  browser: textOrNull,
-  started_at_ms: integer,
-  seen_at_ms: integer,
-  ends_at_ms: integer,
-};
-
-/** What the table keeps of LoginCode. */
-export const CODE = {
-  code_hash: text,
-  tenant_id: text,
-  user_id: text,
-  permissions: texts,
-  expires_at_ms: integer,
-};
+import type { RowOf } from "../columns.ts";
+import type { CODE, SESSION } from "./sessions.ts";
 
 export interface SessionSchema {
   readonly console_sessions: RowOf<typeof SESSION>;
