@@ -70,6 +70,39 @@ type TokenRow = Selectable<Schema["access_tokens"]>;
 type ResourceRow = Selectable<Schema["resources"]>;
 type MembershipRow = Selectable<Schema["memberships"]>;
 
+/** What is read of a table: the kind of its rows in the audit log, and their values. */
+interface Reading<R extends Row, T extends Row> {
+  readonly table: Table;
+  readonly kind: string;
+  valuesOf(rows: readonly R[]): Promise<readonly T[]>;
+}
+
+function readingsOf(db: Db, unreadable: Unreadable, cipher: SecretCipher | null) {
+  const plain = <R extends Row, T extends Row>(table: Table, kind: string, valueOf: (row: R) => T): Reading<R, T> => ({
+    table,
+    kind,
+    valuesOf: async (rows) => readable(unreadable, rows, named(kind), valueOf),
+  });
+  const tokens: Reading<TokenRow, Identities["tokens"][number]> = {
+    table: "access_tokens",
+    kind: "token",
+    valuesOf: (rows) => tokensOf(db, unreadable, rows),
+  };
+  /** Of every kind of resource, if none is given. */
+  const resources = (kind = ""): Reading<ResourceRow, OpenedResource> => ({
+    table: "resources",
+    kind,
+    valuesOf: async (rows) => resourcesOf(unreadable, rows, cipher),
+  });
+  return {
+    tenants: plain("tenants", "tenant", plainTenantOf),
+    projects: plain("projects", "project", plainProjectOf),
+    users: plain("users", "user", plainUserOf),
+    tokens,
+    resources,
+  };
+}
+
 const named =
   (kind: string) =>
   ({ id }: Row): string =>
@@ -111,19 +144,14 @@ async function readAll(db: Db, cipher: SecretCipher | null): Promise<ContentsByI
     unreadable,
     await db.selectFrom("memberships").selectAll().orderBy("user_id").orderBy("project_id").execute(),
   );
-  const resources = await readPages(db, "resources", async (rows: readonly ResourceRow[]) =>
-    resourcesOf(unreadable, rows, cipher),
-  );
-  const all =
-    <R extends Row, T>(kind: string, valueOf: (row: R) => T) =>
-    async (rows: readonly R[]): Promise<readonly T[]> =>
-      readable(unreadable, rows, named(kind), valueOf);
+  const readings = readingsOf(db, unreadable, cipher);
+  const resources = await readPages(db, readings.resources());
   return {
-    tenants: await readPages(db, "tenants", all("tenant", plainTenantOf)),
-    projects: await readPages(db, "projects", all("project", plainProjectOf)),
-    users: await readPages(db, "users", all("user", plainUserOf)),
+    tenants: await readPages(db, readings.tenants),
+    projects: await readPages(db, readings.projects),
+    users: await readPages(db, readings.users),
     memberships: Map.groupBy(members, ({ userId }) => userId),
-    tokens: await readPages(db, "access_tokens", (rows: readonly TokenRow[]) => tokensOf(db, unreadable, rows)),
+    tokens: await readPages(db, readings.tokens),
     resources: byKind(resources.values()),
     drains: await readDrains(db),
     unreadable,
@@ -132,8 +160,7 @@ async function readAll(db: Db, cipher: SecretCipher | null): Promise<ContentsByI
 
 async function readPages<R extends Row, T extends Row>(
   db: Db,
-  table: Table,
-  valuesOf: (rows: readonly R[]) => Promise<readonly T[]>,
+  { table, valuesOf }: Reading<R, T>,
 ): Promise<Map<string, T>> {
   const all = new Map<string, T>();
   for (let last = ""; ;) {
@@ -228,8 +255,6 @@ async function updatedContents(
   ids: ChangedIds,
 ): Promise<ContentsById> {
   const unreadable: Unreadable = new Map([...before].filter(([name]) => !isChanged(ids, name)));
-  const shelf = <T extends Row>(values: readonly T[]): Map<string, T> =>
-    new Map(values.map((value) => [value.id, value]));
   const members = Map.groupBy(identities.memberships, ({ userId }) => userId) as Map<string, Identities["memberships"]>;
   const changed = new Set([...(ids.get("membership") ?? [])].map((id) => id.slice(0, id.lastIndexOf("/"))));
   const again = await inChunks(changed, (some) =>
@@ -244,48 +269,16 @@ async function updatedContents(
   for (const userId of changed) members.delete(userId);
   for (const [userId, own] of Map.groupBy(memberships(unreadable, again), (membership) => membership.userId))
     members.set(userId, own);
-  const kinds = new Map(CONFIGURED_KINDS.map((kind) => [kind, shelf(resources[kind])]));
+  const readings = readingsOf(tx, unreadable, cipher);
+  const kinds = new Map<ConfiguredKind, Map<string, OpenedResource>>();
   for (const kind of CONFIGURED_KINDS)
-    await refreshed(
-      kinds.get(kind)!,
-      ids.get(kind),
-      (some) => rowsOf<ResourceRow>(tx, "resources", some),
-      async (rows) => resourcesOf(unreadable, rows, cipher),
-    );
-  const tenants = shelf(identities.tenants);
-  const projects = shelf(identities.projects);
-  const users = shelf(identities.users);
-  const tokens = shelf(identities.tokens);
-  await refreshed(
-    tenants,
-    ids.get("tenant"),
-    (some) => rowsOf<Selectable<Schema["tenants"]>>(tx, "tenants", some),
-    async (rows) => readable(unreadable, rows, named("tenant"), plainTenantOf),
-  );
-  await refreshed(
-    projects,
-    ids.get("project"),
-    (some) => rowsOf<Selectable<Schema["projects"]>>(tx, "projects", some),
-    async (rows) => readable(unreadable, rows, named("project"), plainProjectOf),
-  );
-  await refreshed(
-    users,
-    ids.get("user"),
-    (some) => rowsOf<Selectable<Schema["users"]>>(tx, "users", some),
-    async (rows) => readable(unreadable, rows, named("user"), plainUserOf),
-  );
-  await refreshed(
-    tokens,
-    ids.get("token"),
-    (some) => rowsOf<TokenRow>(tx, "access_tokens", some),
-    (rows) => tokensOf(tx, unreadable, rows),
-  );
+    kinds.set(kind, await refreshed(tx, readings.resources(kind), resources[kind], ids));
   return {
-    tenants,
-    projects,
-    users,
+    tenants: await refreshed(tx, readings.tenants, identities.tenants, ids),
+    projects: await refreshed(tx, readings.projects, identities.projects, ids),
+    users: await refreshed(tx, readings.users, identities.users, ids),
     memberships: members,
-    tokens,
+    tokens: await refreshed(tx, readings.tokens, identities.tokens, ids),
     resources: kinds,
     // A tenant that is removed takes its drains along.
     drains: ids.has(DRAIN_KIND) || ids.has("tenant") ? await readDrains(tx) : drains,
@@ -299,14 +292,6 @@ function isChanged(ids: ChangedIds, name: string): boolean {
   return ids.get(name.slice(0, at))?.has(name.slice(at + 1)) === true;
 }
 
-async function rowsOf<R>(tx: Tx, table: Table, ids: readonly string[]): Promise<readonly R[]> {
-  return (await tx
-    .selectFrom(table)
-    .selectAll()
-    .where("id", "in", [...ids])
-    .execute()) as unknown as readonly R[];
-}
-
 async function inChunks<T>(
   ids: ReadonlySet<string>,
   read: (some: readonly string[]) => Promise<readonly T[]>,
@@ -317,15 +302,23 @@ async function inChunks<T>(
   return found;
 }
 
-async function refreshed<R, T extends Row>(
-  shelf: Map<string, T>,
-  ids: ReadonlySet<string> | undefined,
-  read: (some: readonly string[]) => Promise<readonly R[]>,
-  valuesOf: (rows: readonly R[]) => Promise<readonly T[]>,
-): Promise<void> {
-  if (ids === undefined) return;
+/** The values that were known, with those of the ids that have changed read again. */
+async function refreshed<R extends Row, T extends Row>(
+  tx: Tx,
+  { table, kind, valuesOf }: Reading<R, T>,
+  known: readonly T[],
+  changes: ChangedIds,
+): Promise<Map<string, T>> {
+  const shelf = new Map(known.map((value) => [value.id, value]));
+  const ids = changes.get(kind);
+  if (ids === undefined) return shelf;
   for (const id of ids) shelf.delete(id);
-  for (const value of await valuesOf(await inChunks(ids, read))) shelf.set(value.id, value);
+  const rows = await inChunks(ids, async (some) => {
+    const found = tx.selectFrom(table).selectAll().where("id", "in", some);
+    return (await found.execute()) as unknown as readonly R[];
+  });
+  for (const value of await valuesOf(rows)) shelf.set(value.id, value);
+  return shelf;
 }
 
 // Unchanged values stay the same objects.

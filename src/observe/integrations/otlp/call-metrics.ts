@@ -82,16 +82,8 @@ function countAttempt(record: CallRecord, attempt: Attempt, sums: MetricSums): v
   const { stream, totalMs } = record;
   const { provider, vendor, code, usage, usageSource, startMs, firstContentMs } = attempt;
   const model = code === null ? cut(attempt.model) : undefined;
-  const operation = operationOf(record);
   const key = `${record.operation} ${provider} ${code} ${model}`;
-  const attributes = (more: Attributes = {}): Attributes => ({
-    ...operation,
-    "gen_ai.provider.name": vendor ?? provider,
-    "dragoman.provider": provider,
-    "gen_ai.request.model": model,
-    "gen_ai.response.model": model,
-    ...more,
-  });
+  const attributes = attributesOf(record.operation, vendor ?? provider, provider, model);
   sums.add(INSTRUMENTS.clientDuration, key, Math.max(0, (attempt.totalMs ?? totalMs) - startMs) / 1000, () =>
     attributes({ "error.type": code ?? undefined }),
   );
@@ -108,9 +100,22 @@ function countAttempt(record: CallRecord, attempt: Attempt, sums: MetricSums): v
   );
 }
 
-const operationOf = ({ operation }: Pick<CallRecord, "operation">): Attributes => ({
-  "gen_ai.operation.name": conventionalOperation(operation).name,
-});
+/** What is said of a call or an attempt, and what an instrument says beside it. */
+const attributesOf =
+  (
+    operation: CallRecord["operation"],
+    vendor: string | undefined,
+    provider: string | null,
+    model: string | undefined,
+  ) =>
+  (more: Attributes = {}): Attributes => ({
+    "gen_ai.operation.name": conventionalOperation(operation).name,
+    "gen_ai.provider.name": vendor,
+    "dragoman.provider": provider ?? undefined,
+    "gen_ai.request.model": model,
+    "gen_ai.response.model": model,
+    ...more,
+  });
 
 /** The tool server chooses the names of its tools. */
 function countTool({ totalMs }: CallRecord, run: ToolRun, sums: MetricSums): void {
@@ -133,16 +138,8 @@ function countAnswer(record: CallRecord, sums: MetricSums): void {
   const status = sentStatus(record);
   const model = code === null ? cut(record.model) : undefined;
   const vendor = vendorOf(record);
-  const operation = operationOf(record);
   const place = `${record.operation} ${provider} ${vendor} ${model}`;
-  const attributes = (more: Attributes = {}): Attributes => ({
-    ...operation,
-    "gen_ai.provider.name": vendor,
-    "dragoman.provider": provider ?? undefined,
-    "gen_ai.request.model": model,
-    "gen_ai.response.model": model,
-    ...more,
-  });
+  const attributes = attributesOf(record.operation, vendor, provider, model);
   sums.add(INSTRUMENTS.serverDuration, `${place} ${code}`, record.totalMs / 1000, () =>
     attributes({ "error.type": code ?? undefined }),
   );
