@@ -9,6 +9,7 @@ import { createMcpApp } from "../../src/http/mcp/mcp-app.ts";
 import type { ToolServers } from "../../src/mcp/tool-servers.ts";
 import { fakeToolServers, says } from "../harness/fake-tools.ts";
 import { projectToken, type StubOptions, stubGateway } from "../harness/in-process.ts";
+import { until } from "../harness/until.ts";
 
 const noCalls = { calls: [], mostAtOnce: () => 0 };
 const SESSION = "asks-0123456789abcdef";
@@ -103,6 +104,28 @@ describe("[d16.3] an approval on the stream of a call", () => {
     expect((await send(yes(question.id))).status).toBe(202);
     expect(await next(messages)).toMatchObject({ id: 1, result: { content: [{ text: "the door is open" }] } });
     expect(called.map(({ body }) => body["approved"])).toEqual([false, true]);
+  });
+
+  test("waits for a person also while the store of its answer is away, and when that comes back without what it had", async () => {
+    const { send, kept } = mcp();
+    const messages = messagesOf(await send(CALL));
+    const question = await next(messages);
+    const find = kept.find.bind(kept);
+    const looked = Promise.withResolvers<void>();
+    let looks = 0;
+    kept.find = () => {
+      if (++looks === 2) looked.resolve();
+      throw new GatewayError("kept_store_unavailable", "The store is away.");
+    };
+    await looked.promise;
+    kept.close();
+    kept.find = find;
+    const questionOf = `mcp-question ${question.id}`;
+    await until(() => find("default", questionOf) !== null, "the question is kept again");
+    expect((await send(yes(question.id))).status).toBe(202);
+    expect(await next(messages)).toMatchObject({ id: 1, result: { content: [{ text: "the door is open" }] } });
+    await until(() => find("default", questionOf) === null, "nothing is left of the question");
+    expect(find("default", `mcp-answer ${question.id}`)).toBeNull();
   });
 
   test("comes too late for a token that was revoked meanwhile, and the tool does not run", async () => {

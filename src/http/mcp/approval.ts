@@ -3,7 +3,7 @@
 // the call, and answers with a message of its own, which any worker and any replica may receive.
 // https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation
 import type { CallToolRequest, McpServer, ServerContext } from "@modelcontextprotocol/server";
-import { pause } from "../../core/concurrency/timeout.ts";
+import { LATE, pause, within } from "../../core/concurrency/timeout.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { newRandomId } from "../../core/ids.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -118,9 +118,8 @@ export async function askedOnStream(
   waiting: Waiting,
   answers: Answers,
 ): Promise<Json> {
-  const { kept, tenantId, tokenId } = answers;
   const id = newRandomId();
-  await kept.keep({ tenantId, ids: [questionId(id)], value: tokenId, size: () => KEPT_BYTES });
+  await keepQuestion(id, answers);
   try {
     await server.transport!.send(
       { jsonrpc: "2.0", id, method: "elicitation/create", params: { ...question } },
@@ -128,24 +127,59 @@ export async function askedOnStream(
     );
     return await answerTo(id, waiting, answers);
   } finally {
-    await kept.remove(tenantId, questionId(id));
+    await forget(id, answers);
   }
 }
 
-async function answerTo(id: string, waiting: Waiting, { kept, tenantId }: Answers): Promise<Json> {
-  const { timeoutMs, signal } = waiting;
-  for (let waitedMs = 0; waitedMs < timeoutMs; waitedMs += ASK_EVERY_MS) {
+async function keepQuestion(id: string, { kept, tenantId, tokenId }: Answers): Promise<void> {
+  await kept.keep({ tenantId, ids: [questionId(id)], value: tokenId, size: () => KEPT_BYTES });
+}
+
+async function forget(id: string, { kept, tenantId }: Answers): Promise<void> {
+  try {
+    await kept.remove(tenantId, questionId(id));
+    await kept.remove(tenantId, answerId(id));
+  } catch {
+    // the store is away, and what it has expires
+  }
+}
+
+async function answerTo(id: string, waiting: Waiting, answers: Answers): Promise<Json> {
+  const { timeoutMs } = waiting;
+  let isOver = false;
+  try {
+    const answer = await within(
+      lookedFor(id, waiting, answers, () => isOver),
+      timeoutMs,
+    );
+    if (answer !== LATE) return answer;
+  } finally {
+    isOver = true;
+  }
+  throw new GatewayError("approval_required", `Nobody has approved the call within ${timeoutMs / 1000} s.`);
+}
+
+/** Looks for the answer until `isOver`, also where the store is away for a time. */
+async function lookedFor(id: string, waiting: Waiting, answers: Answers, isOver: () => boolean): Promise<Json> {
+  const { kept, tenantId } = answers;
+  const { signal } = waiting;
+  let wasAway = false;
+  while (!isOver()) {
     signal.throwIfAborted();
     if (waiting.isEnding())
       throw new GatewayError("shutting_down", "The gateway is shutting down, and nobody has approved the call yet.");
-    const found = await kept.find(tenantId, answerId(id));
-    if (found !== null) {
-      await kept.remove(tenantId, answerId(id));
-      return found.value as Json;
+    try {
+      // a store that is back may have lost what it had
+      if (wasAway) await keepQuestion(id, answers);
+      wasAway = false;
+      const found = await kept.find(tenantId, answerId(id));
+      if (found !== null) return found.value as Json;
+    } catch {
+      wasAway = true;
     }
-    await pause(Math.min(ASK_EVERY_MS, timeoutMs - waitedMs), signal);
+    await pause(ASK_EVERY_MS, signal);
   }
-  throw new GatewayError("approval_required", `Nobody has approved the call within ${timeoutMs / 1000} s.`);
+  return null;
 }
 
 /**
