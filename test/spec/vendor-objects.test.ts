@@ -237,6 +237,17 @@ describe("an id that was handed out", () => {
     expect((await asked(objects, USING)).code).toBe("unknown_reference");
   });
 
+  test("[d12.15] is refused with 503 while the database fails or does not answer, and nothing is sent", async () => {
+    const failing = Promise.reject(new Error("The database is away."));
+    failing.catch(() => {});
+    for (const boundObjects of [() => failing, () => new Promise<never>(() => {})]) {
+      const table = { bindObjects: async () => {}, boundObjects };
+      const objects = openVendorObjects(table, { now: () => START_MS }, () => {});
+      const { status, code, sent } = await asked(objects, USING);
+      expect([status, code, sent]).toEqual([503, "store_unavailable", []]);
+    }
+  }, 60_000);
+
   test("[d12.15] is reached with the credential that received it, of several, and with no other", async () => {
     const objects = memoryObjects();
     await asked(objects, MAKING);

@@ -2,7 +2,9 @@
 // (promise 12.15). Ids are looked up and kept by their hash.
 import { createHash } from "node:crypto";
 import type { Clock } from "../../core/clock.ts";
-import { within } from "../../core/concurrency/timeout.ts";
+import { within, withTimeout } from "../../core/concurrency/timeout.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { messageOf } from "../../core/thrown.ts";
 import type { VendorObject, VendorObjectTable } from "../../store/vendor-objects.ts";
 
 /** An id lasts this long after it was last handed out. Vendors keep nothing longer but uploaded files. */
@@ -19,7 +21,7 @@ export interface ToldId {
 }
 
 export interface VendorObjects {
-  /** Returns what is bound, by id. */
+  /** Returns what is bound, by id. Throws `store_unavailable`. */
   find(ids: readonly string[]): Promise<ReadonlyMap<string, readonly VendorObject[]>>;
   /** Never rejects: a failure is reported, and the ids are then not known. */
   bind(place: BoundPlace, ids: readonly ToldId[]): Promise<void>;
@@ -33,7 +35,7 @@ export function openVendorObjects(
   return {
     async find(ids) {
       const hashes = new Map(ids.map((id) => [hashOf(id), id]));
-      const found = await table.boundObjects([...hashes.keys()], clock.now());
+      const found = await answered(table.boundObjects([...hashes.keys()], clock.now()));
       return Map.groupBy(found, ({ idHash }) => hashes.get(idHash)!);
     },
     async bind(place, ids) {
@@ -43,6 +45,15 @@ export function openVendorObjects(
       await within(writing, WAIT_MS);
     },
   };
+}
+
+async function answered<Answer>(asking: Promise<Answer>): Promise<Answer> {
+  const message = "The database, which knows what the project has received of a vendor, cannot be read now.";
+  try {
+    return await withTimeout(asking, WAIT_MS, () => new Error(`no answer within ${WAIT_MS / 1000} s`));
+  } catch (error) {
+    throw new GatewayError("store_unavailable", message, { cause: error, detail: messageOf(error) });
+  }
 }
 
 function hashOf(id: string): string {
