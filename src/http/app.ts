@@ -36,6 +36,7 @@ import {
 import { settingsOf, type Snapshot, snapshotSeenBy } from "../core/snapshot.ts";
 import { OPERATIONS } from "../operations/operations.ts";
 import type { KeptStores } from "../operations/responses/keeping/kept-responses.ts";
+import type { Reader } from "../operations/responses/keeping/opened-responses.ts";
 import { listCapabilities } from "../providers/capability-listing.ts";
 import { findRoute, namedRoutes, routesFor } from "../routing/resolve-route.ts";
 import type { DocumentDependencies } from "./admin/configured/document-rule.ts";
@@ -391,14 +392,17 @@ function serveKeptResponses(app: Hono<AppEnv>, base: string, context: AppContext
     (answer: (asked: KeptResponseRequest) => Promise<JsonObject | ReadableStream<string>>) =>
     async (c: Context<AppEnv>): Promise<Response> => {
       c.set("errors", errorsAt("responses"));
-      const token = await authenticated(c, context);
-      requireMoreThanOps(token);
       const id = percentDecoded(c.req.param("id") ?? "");
       const address = (): string | null => clientAddress(c.env.peer, c.req.raw.headers, context.snapshot().proxyTrust);
       const kept = context.kept ?? { kept: null, durable: null, background: null, audit: null, clock: context.clock };
-      const snapshot = context.snapshot();
       const via = c.env.console === undefined ? "api" : "console";
-      const answered = await answer({ kept, token, address, via, snapshot, id, query: (name) => c.req.query(name) });
+      const readerNow = async (): Promise<Reader> => {
+        const token = await authenticated(c, context);
+        requireMoreThanOps(token);
+        return { token, address, via, snapshot: context.snapshot() };
+      };
+      const reader = await readerNow();
+      const answered = await answer({ ...reader, kept, readerNow, id, query: (name) => c.req.query(name) });
       if (!(answered instanceof ReadableStream)) return reply(c, answered);
       const { headers } = reply(c, {});
       headers.set("content-type", "text/event-stream; charset=utf-8");

@@ -12,11 +12,13 @@ import {
   type KeptStores,
   removeResponse,
 } from "./keeping/kept-responses.ts";
-import { noteOpened, type Reader } from "./keeping/opened-responses.ts";
+import { noteOpened, opensTo, type Reader } from "./keeping/opened-responses.ts";
 
 export interface KeptResponseRequest extends Reader {
   readonly kept: KeptStores;
   readonly id: string;
+  /** Returns who asks as the token is now. Throws when it has ended. */
+  readonly readerNow: () => Promise<Reader>;
   readonly query: (name: string) => string | undefined;
 }
 
@@ -37,13 +39,17 @@ export async function retrievedResponse(request: KeptResponseRequest): Promise<J
   const number = after === undefined ? -1 : Number(after);
   if (!Number.isInteger(number) || number < -1) throw invalid("starting_after", "the number of an event", after);
   const run = kept.background?.get(id) ?? null;
-  if (run !== null) return eventStreamOf(liveEvents(run, number));
+  const mayGoOn = async (): Promise<void> => {
+    if (!opensTo(found.owner, await request.readerNow())) throw notKept(id);
+  };
+  const reader = { after: number, mayGoOn };
+  if (run !== null) return eventStreamOf(liveEvents(run, number), reader);
   const { tenantId } = found.owner;
   const ended = async (): Promise<JsonObject | null> => {
     const now = await foundIn(request);
     return isUnderWay(now) ? null : now.response;
   };
-  return eventStreamOf(keptEvents(markedIn(kept), tenantId, id, number, ended));
+  return eventStreamOf(keptEvents(markedIn(kept), tenantId, id, number, ended), reader);
 }
 
 export async function deletedResponse(request: KeptResponseRequest): Promise<JsonObject> {
@@ -136,7 +142,11 @@ async function foundIn(request: KeptResponseRequest): Promise<KeptResponse> {
   const { kept, id } = request;
   const found = await findResponse(kept, request, id);
   if (found !== null) return isUnderWay(found) ? await asItIs(request, found) : found;
-  throw new GatewayError(
+  throw notKept(id);
+}
+
+function notKept(id: string): GatewayError {
+  return new GatewayError(
     "not_found",
     `No response with the id ${JSON.stringify(id.slice(0, 100))} is kept for this caller. Responses are kept for an hour at most, unless the project keeps them with its content.`,
   );

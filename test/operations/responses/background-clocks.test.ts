@@ -1,8 +1,11 @@
 // Promise 12.8 where the clocks of two gateways differ: the one that is asked judges a call that another one runs.
 import { expect, test } from "bun:test";
+import { BackgroundRuns } from "../../../src/engine/keeping/background-runs.ts";
+import { GatewayError } from "../../../src/core/errors.ts";
 import { KeptObjects } from "../../../src/engine/keeping/kept-objects.ts";
 import { RunMarks } from "../../../src/operations/responses/background/background-marks.ts";
 import { keepResponse } from "../../../src/operations/responses/keeping/kept-responses.ts";
+import type { Reader } from "../../../src/operations/responses/keeping/opened-responses.ts";
 import { retrievedResponse } from "../../../src/operations/responses/kept-response-requests.ts";
 import { projectToken } from "../../harness/in-process.ts";
 import { eventsOf } from "./responses-calls.ts";
@@ -20,10 +23,10 @@ function twoGateways() {
   const keep = (status: string, more: { readonly isStreamed?: boolean } = {}) =>
     keepResponse(kept, { owner, response: { id: ID, status, output: [] }, input: [], ...more }, 0);
   /** The other gateway, whose clock is a minute ahead. */
+  const own: Reader = { token, address: () => null, snapshot: { memberships: new Map(), operators: new Map() } };
   const reader = {
-    token,
-    address: () => null,
-    snapshot: { memberships: new Map(), operators: new Map() },
+    ...own,
+    readerNow: async () => own,
     kept: { kept, durable: null, background: null, audit: null, clock: turnedClock(NOW_MS + 60_000) },
   };
   const asked = async (): Promise<unknown> => {
@@ -85,4 +88,43 @@ test("[d8.3, d12.8] the events of a call whose process was killed end with an er
   expect(all[3]!["response"]).toMatchObject({ id: ID, status: "failed", error: { code: "interrupted" } });
   expect(await read("2")).toBe(text.slice(text.indexOf("event: response.failed")));
   expect(await read("3")).toBe("data: [DONE]\n\n");
+}, 60_000);
+
+test("[d2.6, d12.8] the events of a call that runs end with an error for a reader whose token or right ends, here and at another gateway", async () => {
+  const { clock, marks, keep, reader } = twoGateways();
+  await keep("in_progress", { isStreamed: true });
+  const first = 'event: response.created\ndata: {"type":"response.created","sequence_number":0}\n\n';
+  marks.brought(first);
+  await marks.runs();
+  await marks.flush();
+  const background = new BackgroundRuns();
+  const ending = Promise.withResolvers<void>();
+  const work = async ({ brought }: { readonly brought: (event: string) => void }): Promise<void> => {
+    brought(first);
+    await ending.promise;
+  };
+  background.begin(ID, work, () => {});
+  const stranger = projectToken().token;
+  const others: readonly (readonly [string, () => Promise<Reader>])[] = [
+    ["revoked_token", () => Promise.reject(new GatewayError("revoked_token", "The access token was revoked."))],
+    ["not_found", async () => ({ ...reader, token: { ...stranger, id: "BBBBBBBBBBBB" } })],
+  ];
+  // at the other gateway the clock of the one that runs the call says that it does
+  for (const kept of [
+    { ...reader.kept, background },
+    { ...reader.kept, clock },
+  ])
+    for (const [code, ended] of others) {
+      let now = reader.readerNow;
+      const query = (name: string): string | undefined => ({ stream: "true" })[name];
+      const found = await retrievedResponse({ ...reader, kept, readerNow: () => now(), id: ID, query });
+      const texts = (found as ReadableStream<string>).getReader();
+      expect((await texts.read()).value).toBe(first);
+      now = ended;
+      const { value } = await texts.read();
+      expect(value).toStartWith('event: error\ndata: {"type":"error","sequence_number":1,');
+      expect([value!.includes(`"code":"${code}"`), value!.endsWith("data: [DONE]\n\n")]).toEqual([true, true]);
+      expect((await texts.read()).done).toBe(true);
+    }
+  ending.resolve();
 }, 60_000);

@@ -1,6 +1,8 @@
 // The events of calls in the background, for one reader: those that have come, and then those that come, from the process
 // that runs the call or from what it has kept. https://platform.openai.com/docs/guides/background
 import type { BackgroundRun } from "../../../engine/keeping/background-runs.ts";
+import { LATE, within } from "../../../core/concurrency/timeout.ts";
+import { GatewayError } from "../../../core/errors.ts";
 import { isObject, type JsonObject } from "../../../core/json.ts";
 import { eventText } from "../response-events.ts";
 import { eventsAt, type MarkedStores } from "./background-marks.ts";
@@ -66,14 +68,44 @@ function endingEvents(response: JsonObject, first: number): readonly string[] {
   ];
 }
 
-/** A reader that leaves ends nothing but its own reading. */
-export function eventStreamOf(events: AsyncGenerator<string, void, void>): ReadableStream<string> {
+/** A reader who is not the call itself, and whose right can end before the events do. */
+export interface EventReader {
+  /** The number of the last event that the reader has; -1 for none. */
+  readonly after: number;
+  /** Throws when the reader may not read on, because the token has ended or the right to this response. */
+  readonly mayGoOn: () => Promise<void>;
+}
+
+/** A reader that leaves ends nothing but its own reading. One that may not read on gets an `error` event, within a second. */
+export function eventStreamOf(
+  events: AsyncGenerator<string, void, void>,
+  reader: EventReader | null,
+): ReadableStream<string> {
+  let number = (reader?.after ?? -1) + 1;
+  const next = async (): Promise<IteratorResult<string, void>> => {
+    const asked = events.next();
+    for (;;) {
+      const given = reader === null ? await asked : await within(asked, LOOK_MS);
+      await reader?.mayGoOn();
+      if (given !== LATE) return given;
+    }
+  };
   return new ReadableStream<string>(
     {
       async pull(controller) {
-        const { done, value } = await events.next();
-        if (done === true) controller.close();
-        else controller.enqueue(value);
+        try {
+          const { done, value } = await next();
+          number += 1;
+          if (done === true) controller.close();
+          else controller.enqueue(value);
+        } catch (thrown) {
+          if (!(thrown instanceof GatewayError)) throw thrown;
+          void events.return();
+          const { code, message, param, entry } = thrown;
+          const members = { code, message, param, error: { type: entry.type, code, message, param } };
+          controller.enqueue(eventText(String(number), "error", members) + END);
+          controller.close();
+        }
       },
       cancel: () => void events.return(),
     },

@@ -41,7 +41,7 @@ export async function replyInBackground(ready: ReadyCall, now: () => number): Pr
   const headers = answerHeaders(call, null, null, isStreamed ? "text/event-stream; charset=utf-8" : "application/json");
   headers["x-gateway-response-kept-until"] = new Date(place.keeper.untilMs).toISOString();
   if (!isStreamed) return new Response(JSON.stringify(queued), { headers });
-  return new Response(eventStreamOf(liveEvents(run, -1)), { headers });
+  return new Response(eventStreamOf(liveEvents(run, -1), null), { headers });
 }
 
 /** One call in the background, from the response that is queued to the one that is kept at its end. */
