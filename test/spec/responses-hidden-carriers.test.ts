@@ -18,7 +18,7 @@ import { openSqliteCalls } from "../../src/store/calls/sqlite-calls.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import { cannedUpstream } from "../harness/in-process.ts";
 import { writes } from "../harness/store-writes.ts";
-import { responsesGateway } from "../operations/responses/responses-calls.ts";
+import { keptReader, responsesGateway } from "../operations/responses/responses-calls.ts";
 
 const START_MS = 1_767_225_600_000;
 const RETENTION_MS = 86_400_000;
@@ -71,12 +71,8 @@ async function staged() {
       string,
       any
     >;
-  const [token] = stub.context.snapshot().tokens.values();
   const at = (id: string, query: Record<string, string> = {}) => ({
-    kept: stub.context,
-    token: token!,
-    address: () => null,
-    snapshot: stub.context.snapshot(),
+    ...keptReader(stub),
     id,
     query: (name: string) => query[name],
   });

@@ -15,6 +15,7 @@ import { RESPONSES } from "../../src/operations/responses/responses.ts";
 import type { Actor, AuditNote } from "../../src/store/records.ts";
 import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { openaiAnswer } from "../harness/upstream.ts";
+import { keptReader } from "../operations/responses/responses-calls.ts";
 
 const clock = { now: () => 1_767_225_600_000, monotonic: () => performance.now() };
 const MODEL = "mistral:m";
@@ -96,9 +97,9 @@ describe("a personal token with read_content", () => {
 
   test.each(ROLES)("[d12.8, d14.4] that has %s, asks for a response", async (_, role, opens) => {
     const { id, reader } = await staged(role);
-    const [token] = reader.context.snapshot().tokens.values();
-    const at = { kept: reader.context, token: token!, address: () => null, snapshot: reader.context.snapshot() };
-    const outcome = await retrievedResponse({ ...at, id, query: () => undefined }).catch((thrown: unknown) => thrown);
+    const outcome = await retrievedResponse({ ...keptReader(reader), id, query: () => undefined }).catch(
+      (thrown: unknown) => thrown,
+    );
     expect(outcome).toMatchObject({ [opens ? "status" : "code"]: opens ? "completed" : "not_found" });
     expect(JSON.stringify(outcome).includes("A secret.")).toBe(opens);
   });
@@ -135,10 +136,8 @@ describe("a response that another token with read_content opens", () => {
     const owner = gateway(kept, "acme", "one", {}, { audit: { note } });
     const { id, output } = await answered(owner, { input: "Who?" });
     const stub = reader === undefined ? owner : gateway(kept, "acme", "one", reader, { audit: { note } });
-    const [token] = stub.context.snapshot().tokens.values();
     const query = (): undefined => undefined;
-    const snapshot = stub.context.snapshot();
-    const at = { kept: stub.context, token: token!, address: () => "192.0.2.7", snapshot, id, query };
+    const at = { ...keptReader(stub, "192.0.2.7"), id, query };
     return { stub, at, id, item: output[0].id as string };
   }
 

@@ -5,7 +5,7 @@ import { KeptObjects } from "../../src/engine/keeping/kept-objects.ts";
 import { cannedUpstream, type StubOptions } from "../harness/in-process.ts";
 import { openaiAnswer } from "../harness/upstream.ts";
 import { providerSettings, storedKey } from "../harness/targets.ts";
-import { eventsOf, type ResponsesStub, responsesGateway } from "../operations/responses/responses-calls.ts";
+import { eventsOf, keptReader, type ResponsesStub, responsesGateway } from "../operations/responses/responses-calls.ts";
 import { inputItems, retrievedResponse } from "../../src/operations/responses/kept-response-requests.ts";
 import { endOf } from "../operations/responses/response-grammar.ts";
 import { providers } from "../../src/providers/registry.ts";
@@ -175,9 +175,7 @@ describe.each([false, true])("streamed: %p", (stream) => {
     expect(stub.sent.at(-1)!.body).not.toMatch(/xAAAA|dragoman/);
     expect(third.text).not.toMatch(/dragoman\d/);
     // the paths show what was answered, and nothing of what is sealed
-    const snapshot = stub.context.snapshot();
-    const [token] = snapshot.tokens.values();
-    const at = { kept: stub.context, token: token!, address: () => null, snapshot, query: (): undefined => undefined };
+    const at = { ...keptReader(stub), query: (): undefined => undefined };
     const retrieved = (await retrievedResponse({ ...at, id: first.response["id"] })) as Body;
     expect(retrieved["output"][0].encrypted_content).toBe(BLOB);
     const listed = await inputItems({ ...at, id: third.response["id"] });

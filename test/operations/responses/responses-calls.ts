@@ -1,5 +1,7 @@
 // Calls of the Responses API in this process, and what a test reads of its answers and streams.
 import { handleCall } from "../../../src/engine/handle.ts";
+import type { KeptResponseRequest } from "../../../src/operations/responses/kept-response-requests.ts";
+import type { Reader } from "../../../src/operations/responses/keeping/opened-responses.ts";
 import { RESPONSES } from "../../../src/operations/responses/responses.ts";
 import type { Provider } from "../../../src/providers/provider.ts";
 import { providers } from "../../../src/providers/registry.ts";
@@ -63,6 +65,17 @@ export const streaming = (...chunks: readonly (object | string)[]): ResponsesStu
 export interface SentEvent extends Record<string, any> {
   readonly type: string;
   readonly sequence_number: number;
+}
+
+/** The caller of a stub, who asks for what is kept; the token stays as it is. */
+export function keptReader(
+  { context }: Pick<Stub, "context">,
+  address: string | null = null,
+): Pick<KeptResponseRequest, "kept" | "readerNow"> & Reader {
+  const snapshot = context.snapshot();
+  const [token] = snapshot.tokens.values();
+  const reader: Reader = { token: token!, address: () => address, snapshot };
+  return { ...reader, kept: context, readerNow: async () => reader };
 }
 
 /** The events of a stream; throws where the name of an event is not its type, or numbers have a gap. */
