@@ -74,7 +74,7 @@ type MembershipRow = Selectable<Schema["memberships"]>;
 interface Reading<R extends Row, T extends Row> {
   readonly table: Table;
   readonly kind: string;
-  valuesOf(rows: readonly R[]): Promise<readonly T[]>;
+  readonly valuesOf: (rows: readonly R[]) => Promise<readonly T[]>;
 }
 
 function readingsOf(db: Db, unreadable: Unreadable, cipher: SecretCipher | null) {
