@@ -1,7 +1,7 @@
 // Handles one request of the admin API in order: identify the caller, check the role, parse the input, look for an
 // earlier request with the same key, run the operation in one transaction, let the snapshot follow, respond.
 import type { Context, Hono } from "hono";
-import { ADMIN_OPERATIONS } from "../../../auth/admin-operations.ts";
+import { ADMIN_OPERATIONS, type Requirement } from "../../../auth/admin-operations.ts";
 import {
   adminCaller,
   type AdminCaller,
@@ -33,6 +33,7 @@ import type {
   Basis,
   WriteOperation,
 } from "../operation.ts";
+import { judgedContent } from "./judged-content.ts";
 import { answeredBefore, keptAnswer, type Repeatable, requestHash } from "./repeats.ts";
 import { openTurns, type Turns } from "../turns.ts";
 import { fromStoreError } from "./store-errors.ts";
@@ -206,10 +207,26 @@ async function attempted(
     nowMs: context.clock.now(),
     note: (note) => context.store.note({ ...actor, role }, note),
   };
-  if (operation.isApart === true) return replyOf(await operation.run(call, context.store), false);
+  if (operation.isApart === true) {
+    const reply = replyOf(await operation.run(call, context.store), false);
+    // a stream of events judges its reader itself, and says why it ends
+    return operation.events === undefined && reply.body instanceof ReadableStream
+      ? { ...reply, body: judgedContent(reply.body, () => requireStill(call, requirement)) }
+      : reply;
+  }
   const repeatable = idempotency(c, sent, call);
   const changing = (): Promise<AdminReply> => change(operation, call, { ...actor, role }, context, repeatable);
   return repeatable === null ? await changing() : await context.turns(`${caller.token.id} ${repeatable.key}`, changing);
+}
+
+/** Throws when the caller's token or session has ended, or the role that the operation needs. */
+async function requireStill(
+  { callerNow, place }: AdminCall<unknown, unknown>,
+  requirement: Requirement,
+): Promise<void> {
+  const caller = await callerNow();
+  requireMoreThanOps(caller.token);
+  requireRole(caller, requirement, place);
 }
 
 /** Throws `recent_login_required`. A token proves itself with each request. */
