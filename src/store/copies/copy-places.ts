@@ -24,7 +24,8 @@ const APPLICATION = "dragoman copy";
 const LOCK = 7_205_761;
 /** The connection of a command that was killed ends soon. */
 const FREE_WITHIN_MS = 10_000;
-const SQLITE_FREE_WITHIN_MS = 2_000;
+/** A gateway that was stopped is gone soon after its process: PostgreSQL lists its connections for a moment longer. */
+const LEFT_WITHIN_MS = 2_000;
 
 /** The database of another place, as a person names it. Throws StoreError. */
 export function namedPlace(text: string, flag = "--to"): DatabasePlace {
@@ -110,7 +111,7 @@ async function opened(place: DatabasePlace, isAlone: boolean): Promise<Database>
     return await openSqliteDatabase({
       file: place.file,
       isAlone,
-      ...(isAlone && { busyTimeoutMs: SQLITE_FREE_WITHIN_MS }),
+      ...(isAlone && { busyTimeoutMs: LEFT_WITHIN_MS }),
     });
   const { openPostgresDatabase } = await import("../postgres.ts");
   return openPostgresDatabase({
@@ -145,16 +146,16 @@ async function lockPostgres(url: string): Promise<Client> {
   client.on("error", () => {});
   const take = async (): Promise<void> => {
     await client.connect();
-    const endsMs = performance.now() + FREE_WITHIN_MS;
+    const beganMs = performance.now();
     for (;;) {
       const { rows } = await client.query<{ readonly locked: boolean; readonly others: string }>(
         "select pg_try_advisory_lock($1) as locked, (select count(*) from pg_stat_activity where datname = current_database() and application_name = $2) as others",
         [LOCK, GATEWAYS],
       );
       const { locked, others } = rows[0]!;
-      if (Number(others) > 0) throw inUse(name);
-      if (locked) return;
-      if (performance.now() > endsMs) throw inUse(name);
+      const isServed = Number(others) > 0;
+      if (locked && !isServed) return;
+      if (performance.now() - beganMs > (isServed ? LEFT_WITHIN_MS : FREE_WITHIN_MS)) throw inUse(name);
       await Bun.sleep(100);
     }
   };
