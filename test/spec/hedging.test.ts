@@ -136,6 +136,31 @@ describe.each([...HOW])("a late first content, %s", (_, how) => {
   });
 });
 
+test("[d7.5] an attempt that waits for a place at its target leaves the queue when another one of its call has answered", async () => {
+  const full = { name: "up1:m", maxConcurrency: 1 };
+  const queue = { max: 1, timeoutMs: 60_000 };
+  const gateway = routedGateway(
+    [
+      routeOf("full", [full], { queue }),
+      routeOf("second", ["up0:m", full], { ...HEDGED, queue }),
+      routeOf("first", [full, "up0:m"], { ...HEDGED, queue }),
+    ],
+    { up0: [SLOW], up1: [{ kind: "ok", delayMs: 2000 }, OK] },
+    { clock: time.clock },
+  );
+  const ask = (route: string): Promise<Response> =>
+    gateway.chat({ route, messages: [{ role: "user", content: "Hello" }] });
+  const holds = ask("full");
+  for (const route of ["second", "first"]) {
+    const response = await time.until(ask(route));
+    expect([route, response.headers.get("x-gateway-model")]).toEqual([route, "up0:m"]);
+  }
+  // there is room for one that waits
+  const waits = await time.until(ask("full"));
+  expect([waits.status, (await time.until(holds)).status]).toEqual([200, 200]);
+  expect(gateway.upstream.targets()).toEqual(["up1", "up0", "up0", "up1"]);
+});
+
 test("no more calls than max_extra allows have a second attempt, and no route has one unless it asks for it", async () => {
   const slow: Fault = { kind: "ok", delayMs: 30 };
   const gateway = hedgedGateway([slow], [slow], { hedge: { after: 5, maxExtra: 0.1 } });

@@ -37,7 +37,10 @@ export class AttemptLifetime {
   #lastByte: number | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** `isAnotherLeft` says whether another target could be called instead; `null` when the call has only one target. */
+  /**
+   * Its timeouts begin with `sends`. `isAnotherLeft` says whether another target could be called instead; `null` when the
+   * call has only one target.
+   */
   constructor(
     call: Call,
     timeouts: RouteTimeouts,
@@ -57,10 +60,15 @@ export class AttemptLifetime {
     };
     if (call.signal.aborted) this.#cancellation.abort(call.signal.reason);
     else call.signal.addEventListener("abort", this);
+  }
+
+  /** Starts the timeouts: from now on requests may be sent. */
+  sends(): void {
+    if (this.#cancellation.aborted) return;
     // a non-streaming answer arrives as a whole, so that its first token cannot be timed
-    const firstTokenMs = this.#isStream ? timeouts.firstTokenMs : null;
+    const firstTokenMs = this.#isStream ? this.#timeouts.firstTokenMs : null;
     if (firstTokenMs !== null) this.#timer = setTimeout(() => this.end(tooLate(firstTokenMs)), firstTokenMs);
-    else if (isAnotherLeft !== null) this.#awaitHead();
+    else if (this.#isAnotherLeft !== null) this.#awaitHead();
   }
 
   /** Starts the timer after which the attempt is given up, where the route sets no limit of its own. */

@@ -163,7 +163,7 @@ export class AttemptRun<T> {
   supersede(): void {
     this.#endReason = new GatewayError("superseded", "Another attempt of this call was faster.");
     for (const request of this.#open?.requests ?? []) request.endedBy("superseded");
-    this.#open?.lifetime.end(this.#endReason);
+    this.#lifetime?.end(this.#endReason);
   }
 
   async #run(work: AttemptWork<T>): Promise<Answered<T> | Refused> {
@@ -226,19 +226,23 @@ export class AttemptRun<T> {
     const cached = use === null ? null : await this.#lookUp(use, fitted, resolved, meter, prompt !== null);
     const sends = cached === null || cached.sends;
 
-    // 6. a slot among the attempts in flight at the target, for an attempt that sends something
-    const entering = sends ? enterSlot(candidate, call) : null;
+    // 6. the signal that ends it, also while it waits for the next step
+    const lifetime = new AttemptLifetime(call, route.timeouts, requests, this.#chosen.isAnotherLeft);
+    this.#lifetime = lifetime;
+    if (this.#endReason !== null) lifetime.end(this.#endReason);
+
+    // 7. a slot among the attempts in flight at the target, for an attempt that sends something
+    const entering = sends ? enterSlot(candidate, call, lifetime.signal) : null;
     const slot = isPending(entering) ? await entering : entering;
     if (slot instanceof GatewayError) return { kind: "refused", reason: slot };
     this.#leaveSlot = slot;
 
-    // 7. its timeouts, and the signal that ends it, unless the target became unable while the attempt waited
+    // 8. its timeouts, unless the target became unable while the attempt waited
     if (sends && this.#isBlocked()) return { kind: "refused", reason: null, isBlocked: true };
-    const lifetime = new AttemptLifetime(call, route.timeouts, requests, this.#chosen.isAnotherLeft);
-    this.#lifetime = lifetime;
+    lifetime.sends();
     cached?.under(lifetime.signal);
 
-    // 8. the breaker of the target, whose probe this attempt may be
+    // 9. the breaker of the target, whose probe this attempt may be
     if (sends) {
       this.#enterBreaker();
       call.sendsTo(resolved.target);

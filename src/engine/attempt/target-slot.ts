@@ -1,4 +1,5 @@
 // The slot of an attempt at a target whose attempts in flight are bounded, and the wait for it.
+import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
 import { untilOver } from "../../core/concurrency/timeout.ts";
@@ -8,17 +9,21 @@ import type { RouteCandidate } from "../plan/candidate.ts";
 
 /**
  * Returns a function that releases the slot; `null` when the target has no bound. Returns an error when its queue is
- * full or the wait was too long.
+ * full or the wait was too long. `signal` ends the wait; rejects with its reason.
  */
-export function enterSlot(candidate: RouteCandidate, call: Call): MaybePromise<(() => void) | null | GatewayError> {
+export function enterSlot(
+  candidate: RouteCandidate,
+  call: Call,
+  signal: CancelSignal,
+): MaybePromise<(() => void) | null | GatewayError> {
   const { key, target, route } = candidate;
   const { concurrency } = call.context.routing;
   const { maxConcurrency: max } = target;
   if (max === null) return null;
   const wait: SlotWait = { turn: () => {} };
   const entered = concurrency.enter(key, call.record.tenantId ?? "", max, route.queue.max, (came) => wait.turn(came));
-  if (!isPending(entered)) return slotOf(entered, wait, candidate, call);
-  return call.clock.waiting(asked(entered, wait, candidate, call));
+  if (!isPending(entered)) return slotOf(entered, wait, candidate, call, signal);
+  return call.clock.waiting(asked(entered, wait, candidate, call, signal));
 }
 
 /** The slots are in another process, which has to answer first. */
@@ -27,10 +32,11 @@ async function asked(
   wait: SlotWait,
   candidate: RouteCandidate,
   call: Call,
+  signal: CancelSignal,
 ): Promise<(() => void) | GatewayError> {
   let came: Entered;
   try {
-    came = await untilOver(entered, call.signal);
+    came = await untilOver(entered, signal);
   } catch (thrown) {
     const { concurrency } = call.context.routing;
     const leaveLate = (late: Entered): void => {
@@ -40,7 +46,7 @@ async function asked(
     void entered.then(leaveLate);
     throw thrown;
   }
-  return slotOf(came, wait, candidate, call);
+  return slotOf(came, wait, candidate, call, signal);
 }
 
 const FULL = "its queue is full";
@@ -55,6 +61,7 @@ function slotOf(
   wait: SlotWait,
   { key, target, route }: RouteCandidate,
   call: Call,
+  signal: CancelSignal,
 ): MaybePromise<(() => void) | GatewayError> {
   const { concurrency } = call.context.routing;
   const leave = (): void => concurrency.leave(key);
@@ -70,14 +77,14 @@ function slotOf(
     new Promise<(() => void) | GatewayError>((resolve, reject) => {
       const over = (): void => {
         clearTimeout(timer);
-        call.signal.removeEventListener("abort", ended);
+        signal.removeEventListener("abort", ended);
       };
       const ended = (): void => {
         over();
         entered.cancel();
         // the reason is passed on as the caller gave it
         // oxlint-disable-next-line typescript/prefer-promise-reject-errors
-        reject(call.signal.reason);
+        reject(signal.reason);
       };
       const refused = (why: string): void => {
         over();
@@ -91,7 +98,8 @@ function slotOf(
         over();
         resolve(leave);
       };
-      call.signal.addEventListener("abort", ended);
+      if (signal.aborted) ended();
+      else signal.addEventListener("abort", ended);
     }),
   );
 }
