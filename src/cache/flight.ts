@@ -273,7 +273,7 @@ export class Flight {
 /** One call that reads the response of a flight. Its signal ends its own reading and nothing else. */
 export class FlightReader implements UpstreamBody {
   readonly #flight: Flight;
-  #signal: CancelSignal;
+  readonly #signal: CancelSignal;
   /** The number of pieces that were read. */
   #place = 0;
   #hasLeft = false;
@@ -299,14 +299,6 @@ export class FlightReader implements UpstreamBody {
   /** Whether this call has to send the request, or has sent it. */
   get isLeader(): boolean {
     return this.#flight.isLedBy(this);
-  }
-
-  /** From now on this signal ends the reading, in place of the earlier one. */
-  under(signal: CancelSignal): void {
-    this.#signal.removeEventListener("abort", this);
-    this.#signal = signal;
-    if (signal.aborted) this.leave();
-    else if (!this.#hasLeft) signal.addEventListener("abort", this);
   }
 
   /** Whether the request was sent, or this call has to send it. */

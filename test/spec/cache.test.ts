@@ -481,6 +481,41 @@ describe("one flight", () => {
     expect(gateway.sent).toHaveLength(2);
   });
 
+  test("[d13.5] a call that leaves while the store is asked takes nothing over", async () => {
+    const memory = openMemoryCache(1_000_000);
+    const asked: PromiseWithResolvers<null>[] = [];
+    const store: AnswerCache = {
+      ...memory,
+      get() {
+        const one = Promise.withResolvers<null>();
+        asked.push(one);
+        return one.promise;
+      },
+    };
+    const target = { name: "one:m", maxConcurrency: 1 };
+    const route = routeOf("r", [target], { cache: { ttlMs: 60_000, scope: "token" } });
+    const { gateway, call, upstream } = flying({ store, snapshot: { routes: new Map([["r", route]]) } });
+    const routed = { model: undefined, route: "r" };
+    const busy = call({ ...routed, seed: 1 });
+    await until(() => asked.length === 1);
+    asked[0]!.resolve(null);
+    const provider = await upstream(0);
+    const [first, second] = [call(routed), call(routed)];
+    await until(() => asked.length === 3);
+    second.abort.abort();
+    asked[1]!.resolve(null);
+    await until(() => gateway.cache.figures().flights === 2);
+    asked[2]!.resolve(null);
+    await until(() => gateway.records.length === 1);
+    first.abort.abort();
+    // nobody is left who could send the request
+    await until(() => gateway.cache.figures().flights === 1);
+    provider.give(chunkOf("a"));
+    provider.give(LAST);
+    await busy.text;
+    expect(gateway.sent).toHaveLength(1);
+  });
+
   test("[d13.5] a slow reader delays only itself", async () => {
     const { call, upstream } = flying();
     const [slow, quick] = [call(), call()];

@@ -3,6 +3,7 @@
 // another attempt, or abandoned with its call.
 
 // Decides (targets and attempts): In which order does an attempt acquire and release? By: `AttemptRun`.
+import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
 import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import type { Attempt } from "../../core/record/record.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
@@ -222,14 +223,15 @@ export class AttemptRun<T> {
     const fitted = fittedAt(ready.ready, resolved, call);
     const prompt = watchPrompt(candidate, resolved, call);
 
-    // 5. where the response cache is on, an answer that was kept, or the request that equal calls share
-    const cached = use === null ? null : await this.#lookUp(use, fitted, resolved, meter, prompt !== null);
-    const sends = cached === null || cached.sends;
-
-    // 6. the signal that ends it, also while it waits for the next step
+    // 5. the signal that ends it, also while it waits for others
     const lifetime = new AttemptLifetime(call, route.timeouts, requests, this.#chosen.isAnotherLeft);
     this.#lifetime = lifetime;
     if (this.#endReason !== null) lifetime.end(this.#endReason);
+
+    // 6. where the response cache is on, an answer that was kept, or the request that equal calls share
+    const cached =
+      use === null ? null : await this.#lookUp(use, fitted, resolved, meter, lifetime.signal, prompt !== null);
+    const sends = cached === null || cached.sends;
 
     // 7. a slot among the attempts in flight at the target, for an attempt that sends something
     const entering = sends ? enterSlot(candidate, call, lifetime.signal) : null;
@@ -240,7 +242,6 @@ export class AttemptRun<T> {
     // 8. its timeouts, unless the target became unable while the attempt waited
     if (sends && this.#isBlocked()) return { kind: "refused", reason: null, isBlocked: true };
     lifetime.sends();
-    cached?.under(lifetime.signal);
 
     // 9. the breaker of the target, whose probe this attempt may be
     if (sends) {
@@ -275,6 +276,7 @@ export class AttemptRun<T> {
     fitted: FittedRequest,
     resolved: Resolved,
     meter: AttemptMeter,
+    signal: CancelSignal,
     tellsPrompt: boolean,
   ): Promise<CachedAttempt | null> {
     const call = this.#call;
@@ -283,7 +285,7 @@ export class AttemptRun<T> {
       return null;
     }
     const encoded = await encodedFor(fitted.request, resolved, call, null, tellsPrompt);
-    const cached = await lookUp(use, encoded, resolved, this.#candidate.route.name, call);
+    const cached = await lookUp(use, encoded, resolved, this.#candidate.route.name, call, signal);
     this.#cached = cached;
     call.recorder.cached(cached.recorded);
     meter.paidWith(cached);

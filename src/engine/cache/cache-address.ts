@@ -3,6 +3,7 @@
 
 // Decides (the response cache): When do two calls share an answer? By: `cacheAddress`. Rule: Everything that would go
 // out is the same, byte for byte, and so is the scope.
+import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
 import { isPending } from "../../core/maybe-promise.ts";
 import type { EncodedThere } from "../long-bodies/long-body-worker.ts";
 import type { Call } from "../call/call.ts";
@@ -16,8 +17,8 @@ import type { Credential, Target } from "../../core/target.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
 
 /**
- * Waits for an equal call that is about to send its request, and takes over if that call leaves first. Throws the reason
- * of the call's signal.
+ * Waits for an equal call that is about to send its request, and takes over if that call leaves first. `signal` ends the
+ * attempt, its wait included. Throws its reason.
  */
 export async function lookUp(
   use: CacheUse,
@@ -25,6 +26,7 @@ export async function lookUp(
   { target }: Resolved,
   route: string,
   call: Call,
+  signal: CancelSignal,
 ): Promise<CachedAttempt> {
   const { clock, credentials } = call.context;
   const cache = call.context.cache!;
@@ -38,9 +40,16 @@ export async function lookUp(
     ttlMs: use.ttlMs,
     reads: use.reads,
   };
-  const asked = cache.lookUp(question, call.signal);
+  const asked = cache.lookUp(question, signal);
   const found = isPending(asked) ? await call.clock.waiting(asked) : asked;
-  if ("begun" in found && !found.hasBegun) await call.clock.waiting(found.begun());
+  if ("begun" in found && !found.hasBegun) {
+    try {
+      await call.clock.waiting(found.begun());
+    } catch (thrown) {
+      found.leave();
+      throw thrown;
+    }
+  }
   return new CachedAttempt({
     cache,
     question,

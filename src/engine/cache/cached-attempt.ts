@@ -77,11 +77,6 @@ export class CachedAttempt {
     };
   }
 
-  /** From now on the signal of the attempt ends its reading. */
-  under(signal: CancelSignal): void {
-    if (this.#found instanceof FlightReader) this.#found.under(signal);
-  }
-
   /** Returns what was kept, or the response that the equal calls share. Throws what the exchange throws. */
   async respond(
     exchange: (signal: CancelSignal) => Promise<UpstreamResponse>,
