@@ -1,5 +1,6 @@
 // What a search of the log compares that no index answers, as conditions of SQL.
 import { type RawBuilder, sql } from "kysely";
+import { camelCase } from "../../core/text/camel-case.ts";
 import { storedOperation, storedOutcome } from "../calls/call-columns.ts";
 import { keyBoundAt, timeOfKeySql } from "../calls/call-keys.ts";
 import { withoutIndex } from "../calls/call-reads.ts";
@@ -10,16 +11,9 @@ import { toInteger } from "../columns.ts";
 export type Condition = RawBuilder<boolean>;
 
 /** The index that a search follows. */
-export type WayIndex =
-  | "tag"
-  | "token_id"
-  | "end_user"
-  | "user_id"
-  | "code"
-  | "project_id"
-  | "tenant_id"
-  | "time"
-  | "end";
+export type WayIndex = "tag" | (typeof NARROWEST)[number] | "time" | "end";
+/** Columns with an index, the most selective one first, because the database has no statistics to choose by. */
+export const NARROWEST = ["token_id", "end_user", "user_id", "code", "project_id", "tenant_id"] as const;
 
 /** A filter whose names have numbers. */
 export interface NumberedFilter {
@@ -32,18 +26,20 @@ export interface NumberedFilter {
   readonly requestHash?: number;
 }
 
-/** Columns with names, by the member of a filter. */
+/** Columns that hold the numbers of names. A filter of a column is the member with its name in camel case. */
 export const NAMED = [
-  ["tokenId", "token_id"],
-  ["userId", "user_id"],
-  ["code", "code"],
-  ["projectId", "project_id"],
-  ["tenantId", "tenant_id"],
-  ["route", "route"],
-  ["provider", "provider"],
-  ["model", "model"],
-  ["finishReason", "finish_reason"],
-] as const satisfies readonly (readonly [keyof LogFilter, keyof FoundRow])[];
+  "token_id",
+  "user_id",
+  "code",
+  "project_id",
+  "tenant_id",
+  "route",
+  "provider",
+  "model",
+  "finish_reason",
+] as const satisfies readonly (keyof FoundRow)[];
+const TEXTS = ["end_user", "model_asked"] as const satisfies readonly (keyof FoundRow)[];
+
 export const allOf = (conditions: readonly Condition[]): RawBuilder<unknown> =>
   conditions.length === 0 ? sql`1 = 1` : sql.join(conditions, sql` and `);
 
@@ -57,24 +53,33 @@ const BOUNDED: Readonly<Record<keyof LogBounds, string>> = {
   costNanoUsd: "cost_nano_usd",
 };
 
+const flag =
+  (column: keyof FoundRow) =>
+  (isSet: boolean): Condition =>
+    sql<boolean>`${sql.ref(column)} = ${isSet ? 1n : 0n}`;
+
+/** Conditions that no index answers, but for the failed calls of a tenant. */
+const CONDITIONS: { readonly [Name in keyof LogFilter]?: (asked: NonNullable<LogFilter[Name]>) => Condition } = {
+  outcome: (outcome) => (outcome === "ok" ? sql<boolean>`status < 400` : sql<boolean>`status >= 400`),
+  status: (status) => sql<boolean>`status = ${toInteger(status)}`,
+  statusClass: (digit) =>
+    sql<boolean>`status >= ${toInteger(digit * 100)} and status < ${toInteger(digit * 100 + 100)}`,
+  stream: flag("stream"),
+  cancelled: flag("cancelled"),
+  explained: flag("explained"),
+  settled: flag("settled"),
+  estimated: flag("estimated"),
+  mirrored: (isCopy) => (isCopy ? sql<boolean>`mirror_of <> ''` : sql<boolean>`mirror_of = ''`),
+  cache: (outcome) => sql<boolean>`cache = ${toInteger(storedOutcome(outcome))}`,
+};
+
 /**
  * Conditions that the index does not answer. A column whose index is not used is put into an expression, so that the
  * database does not choose that index.
  */
 export function restOf(numbered: NumberedFilter, by: WayIndex): readonly Condition[] {
   const { filter } = numbered;
-  const {
-    status,
-    statusClass,
-    outcome,
-    tags = [],
-    atLeast = {},
-    atMost = {},
-    fromMs,
-    toMs,
-    endedFromMs,
-    order,
-  } = filter;
+  const { outcome, tags = [], atLeast = {}, atMost = {}, fromMs, toMs, endedFromMs, order } = filter;
   const others = by === "tag" ? tags.slice(1) : tags;
   const isFailedAlone = by === "tenant_id" && outcome === "failed";
   return [
@@ -88,20 +93,10 @@ export function restOf(numbered: NumberedFilter, by: WayIndex): readonly Conditi
     ...(order === "ended" || endedFromMs === undefined
       ? []
       : [sql<boolean>`call.end_ms + 0 >= ${toInteger(endedFromMs)}`]),
-    ...(outcome === undefined || isFailedAlone
-      ? []
-      : [outcome === "ok" ? sql<boolean>`status < 400` : sql<boolean>`status >= 400`]),
-    ...(status === undefined ? [] : [sql<boolean>`status = ${toInteger(status)}`]),
-    ...(statusClass === undefined
-      ? []
-      : [sql<boolean>`status >= ${toInteger(statusClass * 100)} and status < ${toInteger(statusClass * 100 + 100)}`]),
-    ...(["stream", "cancelled", "explained", "settled", "estimated"] as const).flatMap((flag) =>
-      filter[flag] === undefined ? [] : [sql<boolean>`${sql.ref(flag)} = ${filter[flag] ? 1n : 0n}`],
-    ),
-    ...(filter.mirrored === undefined
-      ? []
-      : [filter.mirrored ? sql<boolean>`mirror_of <> ''` : sql<boolean>`mirror_of = ''`]),
-    ...(filter.cache === undefined ? [] : [sql<boolean>`cache = ${toInteger(storedOutcome(filter.cache))}`]),
+    ...Object.entries(CONDITIONS).flatMap(([name, condition]) => {
+      const asked = filter[name as keyof typeof CONDITIONS];
+      return asked === undefined || (isFailedAlone && name === "outcome") ? [] : [condition(asked as never)];
+    }),
     ...(numbered.requestHash === undefined ? [] : [sql<boolean>`request_hash = ${toInteger(numbered.requestHash)}`]),
     ...among(atLeast, ">="),
     ...among(atMost, "<="),
@@ -114,8 +109,8 @@ export function restOf(numbered: NumberedFilter, by: WayIndex): readonly Conditi
 /** For names and texts. */
 function wordConditions({ filter, numbers }: NumberedFilter, by: WayIndex): readonly Condition[] {
   const operation = operationIn(filter).map((name) => sql<boolean>`call.operation = ${BigInt(numbers.get(name)!)}`);
-  const names = NAMED.flatMap(([name, column]) => {
-    const given = filter[name];
+  const names = NAMED.flatMap((column) => {
+    const given = filter[camelCase(column)];
     if (given === undefined || by === column) return [];
     const number = BigInt(numbers.get(given)!);
     // The place of a tagged call can be checked without reading the call.
@@ -123,8 +118,8 @@ function wordConditions({ filter, numbers }: NumberedFilter, by: WayIndex): read
       return [sql<boolean>`${sql.ref(`t.${column}`)} = ${number}`];
     return [sql<boolean>`${withoutIndex(`call.${column}`, number)} = ${number}`];
   });
-  const texts = TEXTS.flatMap(([name, column]) => {
-    const given = filter[name];
+  const texts = TEXTS.flatMap((column) => {
+    const given = filter[camelCase(column)];
     return given === undefined || by === column
       ? []
       : [sql<boolean>`${withoutIndex(`call.${column}`, given)} = ${given}`];
@@ -134,11 +129,6 @@ function wordConditions({ filter, numbers }: NumberedFilter, by: WayIndex): read
 
 export const operationIn = ({ operation }: LogFilter): readonly string[] =>
   operation === undefined ? [] : [storedOperation(operation)];
-
-const TEXTS = [
-  ["endUser", "end_user"],
-  ["modelAsked", "model_asked"],
-] as const;
 
 function among(bounds: LogBounds, sign: string): readonly Condition[] {
   return (Object.keys(BOUNDED) as (keyof LogBounds)[]).flatMap((name) =>

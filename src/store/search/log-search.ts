@@ -2,6 +2,7 @@
 // whatever is asked for: rare calls come in pages that are shorter than requested, or empty, with a cursor that leads
 // on. No search therefore occupies the reading thread for long.
 import { type Kysely, sql, type RawBuilder } from "kysely";
+import { camelCase } from "../../core/text/camel-case.ts";
 import { requestHash } from "../calls/call-columns.ts";
 import { findKey, keyBoundAt, timeOfKey } from "../calls/call-keys.ts";
 import { numbersOf } from "../calls/call-names.ts";
@@ -13,6 +14,7 @@ import {
   allOf,
   type Condition,
   NAMED,
+  NARROWEST,
   type NumberedFilter,
   operationIn,
   restOf,
@@ -74,7 +76,7 @@ export async function searchRows(db: Db, page: PageRequest, filter: LogFilter): 
 
 /** `null` when a name in the filter, or the trace id, has never occurred. */
 export async function numberedFilter(db: Db, filter: LogFilter): Promise<NumberedFilter | null> {
-  const names = NAMED.flatMap(([name]) => filter[name] ?? []).concat(operationIn(filter));
+  const names = NAMED.flatMap((column) => filter[camelCase(column)] ?? []).concat(operationIn(filter));
   const numbers = await numbersOf(db, names);
   if (names.some((name) => !numbers.has(name))) return null;
   const found = await withRequest(db, { filter, numbers });
@@ -169,16 +171,6 @@ function startOf(page: PageRequest, { key, fromMs, toMs }: Way): readonly Condit
   return [keyBound(key, key.newestFirst ? "<" : ">", before)];
 }
 
-const COLUMNS = {
-  tokenId: "token_id",
-  endUser: "end_user",
-  userId: "user_id",
-  code: "code",
-  projectId: "project_id",
-  tenantId: "tenant_id",
-} as const;
-/** The most selective column first, because the database has no statistics to choose by. */
-const NARROWEST = Object.keys(COLUMNS) as readonly (keyof typeof COLUMNS)[];
 /** Columns whose index has only the calls that have a value there. */
 const SPARSE: Readonly<Partial<Record<string, Condition>>> = {
   end_user: sql<boolean>`end_user <> ''`,
@@ -215,11 +207,10 @@ function wayOf({ filter, numbers, callKey }: NumberedFilter): Way {
       join: { to: sql` cross join call`, by: sql<boolean>`call.id = t.id` },
       ...bounds,
     };
-  const narrowest = NARROWEST.find((name) => filter[name] !== undefined);
-  if (narrowest === undefined) return { by: "time", key, from: calls, searched: [], ...bounds };
-  const by = COLUMNS[narrowest];
-  const given = filter[narrowest]!;
-  const value = narrowest === "endUser" ? given : BigInt(numbers.get(given)!);
+  const by = NARROWEST.find((column) => filter[camelCase(column)] !== undefined);
+  if (by === undefined) return { by: "time", key, from: calls, searched: [], ...bounds };
+  const given = filter[camelCase(by)]!;
+  const value = by === "end_user" ? given : BigInt(numbers.get(given)!);
   return {
     by,
     key,

@@ -6,16 +6,17 @@ import { type ChainHead, chainOf, tenantOfChain } from "../../../store/audit/aud
 import { exportedChain } from "../../../store/audit/audit-export.ts";
 import type { AuditReads } from "../../../store/audit/audit-reads.ts";
 import type { AuditSigner } from "../../../store/audit/audit-signature.ts";
+import type { AuditFilter } from "../../../store/reader.ts";
 import { AUDIT_WAYS } from "../../../store/records.ts";
 import { auditAsOfOperation } from "./audit-as-of.ts";
 import { auditRow, shownAudit } from "./audit-shapes.ts";
+import { askedBy, placeAsked } from "../asked.ts";
 import { type AdminOperation, reading } from "../operation.ts";
 import { chosenId, instant, listed, listOf, pageOf, pageQuery, time, wholeNumber } from "../schemas.ts";
 import { shownAs, type ThingOf } from "../shown.ts";
 
 const word = z.string().min(1).max(100).optional();
-const auditQuery = z.strictObject({
-  ...pageQuery,
+const auditFilters = {
   action: word,
   outcome: z.enum(["done", "refused"]).optional(),
   kind: word,
@@ -27,7 +28,7 @@ const auditQuery = z.strictObject({
   version: wholeNumber.optional(),
   from: instant.optional().meta({ description: "Only rows at this time or later." }),
   to: instant.optional().meta({ description: "Only rows before this time." }),
-});
+};
 
 /** The scopes of the audit log, by who may read them: the whole gateway, one tenant, one project. */
 const AUDITED = {
@@ -53,33 +54,11 @@ function auditOperation(reach: keyof typeof AUDITED): AdminOperation {
     path: `${base}/audit`,
     tag: "audit",
     summary: `List changes and refused attempts ${scopeText}, the newest first`,
-    query: auditQuery.extend(further),
+    query: z.strictObject({ ...pageQuery, ...auditFilters, ...further }),
     answer: listOf(auditRow, `${name}List`),
-    run: async ({ place: at, query }, store) => {
-      const {
-        limit,
-        cursor,
-        target_id: targetId,
-        token_id: tokenId,
-        user_id: userId,
-        session_id: sessionId,
-        from: fromMs,
-        to: toMs,
-        ...same
-      } = query;
-      const {
-        tenant_id: queriedTenant,
-        project_id: queriedProject,
-        ...rest
-      } = same as typeof same & { readonly tenant_id?: string; readonly project_id?: string };
-      // The place of the path takes precedence over the query.
-      const place = { tenantId: at?.tenantId ?? queriedTenant, projectId: at?.projectId ?? queriedProject };
-      const given = Object.fromEntries(
-        Object.entries({ ...place, targetId, tokenId, userId, sessionId, fromMs, toMs, ...rest }).filter(
-          ([, value]) => value !== undefined,
-        ),
-      );
-      return { body: listed(await store.listAudit(pageOf({ limit, cursor }), given), shownAudit) };
+    run: async ({ place, query }, store) => {
+      const filter: AuditFilter = { ...askedBy({ ...auditFilters, ...further }, query), ...placeAsked(place) };
+      return { body: listed(await store.listAudit(pageOf(query), filter), shownAudit) };
     },
   });
 }

@@ -1,8 +1,10 @@
 // The filters of single calls, which the list of calls, its histogram and the log share.
 import { z } from "zod";
-import type { LogFilter, LogOrder } from "../../../store/calls/calls.ts";
-import { MAX_TAG, tagOf } from "../../../store/calls/call-tags.ts";
-import { filters, scopeOf, word } from "./call-shapes.ts";
+import type { TenantOrProject } from "../../../auth/grants.ts";
+import type { LogBounds, LogFilter, LogOrder } from "../../../store/calls/calls.ts";
+import { MAX_TAG, type TagKind, tagOf } from "../../../store/calls/call-tags.ts";
+import { askedBy } from "../asked.ts";
+import { type Filters, filters, scopeOf, word } from "./call-shapes.ts";
 import { callCode } from "../schemas.ts";
 
 export const flag = z
@@ -90,65 +92,61 @@ export const callFilters = {
   provider_request_id: shortText.meta({ description: "The provider's own id of any request of the call." }),
 };
 
-type CallQuery = z.output<z.ZodObject<typeof callFilters>> & {
-  readonly order: LogOrder;
-  readonly ended_from?: number | undefined;
-  readonly project_id?: string | undefined;
-  readonly tenant_id?: string | undefined;
-};
+/** Filters that compare a tag of the call, with its kind: the most selective first. */
+const TAGGED = {
+  client_request_id: "request",
+  otel_trace_id: "otel",
+  metadata: "meta",
+  tool: "tool",
+  policy: "policy",
+  mirror_of: "copy_of",
+  limit_id: "limit",
+} as const satisfies Partial<Record<keyof typeof callFilters, TagKind>>;
+/** Figures that have a bound in the filters, by their name after `min_` and `max_`. */
+const BOUNDED = {
+  ms: "totalMs",
+  first_content_ms: "firstContentMs",
+  attempts: "attempts",
+  tokens: "tokens",
+  prompt_tokens: "promptTokens",
+  completion_tokens: "completionTokens",
+  cost_usd: "costNanoUsd",
+} as const satisfies Readonly<Record<string, keyof LogBounds>>;
 
-export function filterOf(query: CallQuery, place: Parameters<typeof scopeOf>[0]): LogFilter {
-  const tags = [
-    ...(query.client_request_id === undefined ? [] : [tagOf("request", query.client_request_id)]),
-    ...(query.otel_trace_id === undefined ? [] : [tagOf("otel", query.otel_trace_id)]),
-    // The last pairs are usually the most selective.
-    ...(query.metadata ?? []).toReversed().map((pair) => tagOf("meta", pair)),
-    ...(query.tool === undefined ? [] : [tagOf("tool", query.tool)]),
-    ...(query.policy === undefined ? [] : [tagOf("policy", query.policy)]),
-    ...(query.mirror_of === undefined ? [] : [tagOf("copy_of", query.mirror_of)]),
-    ...(query.limit_id === undefined ? [] : [tagOf("limit", query.limit_id)]),
-  ];
-  const given = {
-    traceId: query.trace_id,
-    endedFromMs: query.ended_from,
-    modelAsked: query.model_asked,
-    status: query.status,
-    statusClass: query.status_class,
-    outcome: query.outcome,
-    code: query.code,
-    finishReason: query.finish_reason,
-    stream: query.stream,
-    cancelled: query.cancelled,
-    explained: query.explained,
-    mirrored: query.mirrored,
-    settled: query.settled,
-    estimated: query.estimated,
-    cache: query.cache,
-    providerRequestId: query.provider_request_id,
+type Bound = `${"min" | "max"}_${keyof typeof BOUNDED}`;
+type Plain = Exclude<keyof typeof callFilters, keyof typeof filters | keyof typeof TAGGED | Bound>;
+/** Filters that the store has by the same name. */
+const plainFilters = Object.fromEntries(
+  Object.entries(callFilters).filter(([name]) => !(name in filters || name in TAGGED || /^(min|max)_/.test(name))),
+) as Pick<typeof callFilters, Plain>;
+
+type CallQuery = Filters & z.output<z.ZodObject<typeof callFilters>> & { readonly ended_from?: number | undefined };
+
+export function filterOf(query: CallQuery & { readonly order: LogOrder }, place: TenantOrProject | null): LogFilter {
+  const { order, ended_from: endedFromMs } = query;
+  const tags = Object.entries(TAGGED).flatMap(([name, kind]) => {
+    const asked = query[name as keyof typeof TAGGED] ?? [];
+    // The last pairs of metadata are usually the most selective.
+    return [asked]
+      .flat()
+      .toReversed()
+      .map((value) => tagOf(kind, value));
+  });
+  return {
+    order,
+    ...scopeOf(place, query),
+    ...askedBy(plainFilters, query),
+    ...(endedFromMs !== undefined && { endedFromMs }),
     ...(tags.length > 0 && { tags }),
-    atLeast: known({
-      totalMs: query.min_ms,
-      firstContentMs: query.min_first_content_ms,
-      attempts: query.min_attempts,
-      tokens: query.min_tokens,
-      promptTokens: query.min_prompt_tokens,
-      completionTokens: query.min_completion_tokens,
-      costNanoUsd: query.min_cost_usd,
-    }),
-    atMost: known({
-      totalMs: query.max_ms,
-      firstContentMs: query.max_first_content_ms,
-      tokens: query.max_tokens,
-      promptTokens: query.max_prompt_tokens,
-      completionTokens: query.max_completion_tokens,
-      costNanoUsd: query.max_cost_usd,
-    }),
+    atLeast: boundsOf(query, "min"),
+    atMost: boundsOf(query, "max"),
   };
-  return { order: query.order, ...scopeOf(place, query), ...known(given) };
 }
 
-function known<T extends object>(given: T): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as {
-    [Key in keyof T]?: Exclude<T[Key], undefined>;
-  };
+function boundsOf(query: { readonly [Name in Bound]?: number | undefined }, side: "min" | "max"): LogBounds {
+  const bounds = Object.entries(BOUNDED).flatMap(([name, figure]) => {
+    const bound = query[`${side}_${name as keyof typeof BOUNDED}`];
+    return bound === undefined ? [] : [[figure, bound] as const];
+  });
+  return Object.fromEntries(bounds);
 }

@@ -6,6 +6,7 @@ import { OPERATION_NAMES } from "../../../core/operation.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
 import type { ToldColumn } from "../../../store/calls/call-column-types.ts";
 import type { CallScope, CallSummary, LogPage, StoredCall } from "../../../store/calls/calls.ts";
+import { askedBy, placeAsked } from "../asked.ts";
 import type { AdminCalls } from "../report-reads.ts";
 import { instant, isoOrNull, time } from "../schemas.ts";
 import { shownAs, type ThingOf } from "../shown.ts";
@@ -93,31 +94,15 @@ export const filters = {
   to: instant.optional().meta({ description: "Only calls before this time." }),
 };
 
-export type Filters = z.output<z.ZodObject<typeof filters>> & {
-  readonly project_id?: string | undefined;
-  readonly tenant_id?: string | undefined;
-};
+const scopeFilters = { ...filters, ...SCOPE_QUERY.operator };
+export type Filters = z.output<z.ZodObject<typeof scopeFilters>>;
 
 /** `place` is null for the operator, who sees all tenants. */
 export function scopeOf(
   place: TenantOrProject | null,
   sent: Filters,
 ): CallScope & { readonly fromMs?: number; readonly toMs?: number } {
-  const given = {
-    tokenId: sent.token_id,
-    userId: sent.user_id,
-    endUser: sent.end_user,
-    route: sent.route,
-    provider: sent.provider,
-    model: sent.model,
-    operation: sent.operation,
-    fromMs: sent.from,
-    toMs: sent.to,
-    // The place of the path takes precedence over the query.
-    tenantId: place?.tenantId ?? sent.tenant_id,
-    projectId: place?.projectId ?? sent.project_id,
-  };
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  return { ...askedBy(scopeFilters, sent), ...placeAsked(place) };
 }
 
 export const asOf = time.meta({

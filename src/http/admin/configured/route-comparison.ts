@@ -1,12 +1,13 @@
 // `GET .../routes/{id}/compare`: the calls of a route that were copied to its mirror beside their copies: cost, times,
 // errors, finish reasons and length. It reads the newest pairs that are recorded, a bounded number of them.
-import { nothingThere, placeText } from "../../../auth/grants.ts";
+import { nothingThere, placeText, scopeOf } from "../../../auth/grants.ts";
 import { routesFor } from "../../../routing/resolve-route.ts";
 import { z } from "zod";
 import type { JsonObject } from "../../../core/json.ts";
 import { percentilesOf } from "../../../core/percentiles.ts";
 import { tagOf } from "../../../store/calls/call-tags.ts";
 import type { CallScope, CallSummary } from "../../../store/calls/calls.ts";
+import { askedBy } from "../asked.ts";
 import type { AdminOperation } from "../operation.ts";
 import { PLACES, reading } from "../operation.ts";
 import { type AdminCalls, keptCalls } from "../report-reads.ts";
@@ -49,10 +50,10 @@ const answer = z
   })
   .meta({ id: "RouteComparison" });
 
-const query = z.strictObject({
+const filters = {
   from: instant.optional().meta({ description: "Only calls at this time or later." }),
   to: instant.optional().meta({ description: "Only calls before this time." }),
-});
+};
 
 interface Pair {
   readonly call: CallSummary;
@@ -71,18 +72,11 @@ export function routeComparisonOperations(
       path: `${base}/routes/{id}/compare`,
       tag: "routes",
       summary: `Compare the calls of a route in ${scopeText} with the copies that its mirror got of them`,
-      query,
+      query: z.strictObject(filters),
       answer,
       run: async (call, store) => {
         const route = await nameInPath(call, store, "route", context);
-        const { tenantId, projectId } = call.place!;
-        const { from: fromMs, to: toMs } = call.query;
-        const scope = {
-          tenantId,
-          ...(projectId !== null && { projectId }),
-          ...(fromMs !== undefined && { fromMs }),
-          ...(toMs !== undefined && { toMs }),
-        };
+        const scope = { ...askedBy(filters, call.query), ...scopeOf(call.place!) };
         const pairs = await pairsOf(reads, route, scope);
         // a route that was removed still has its calls
         if (pairs.length === 0 && !routesFor(call.snapshot, call.place!).has(route))

@@ -13,6 +13,7 @@ import { type Delivery, DELIVERY_STATES, type DeliveryFilter } from "../../../st
 import type { Reader } from "../../../store/reader.ts";
 import { type ConfiguredContext, fromFile, requireResource } from "../configured/configured-resources.ts";
 import { shownResource } from "../configured/configured-shapes.ts";
+import { askedBy, placeAsked } from "../asked.ts";
 import { type AdminCall, type AdminOperation, reading, writing } from "../operation.ts";
 import { requireEtag, etagOf, instant, iso, listed, listOf, pageOf, pageQuery, time } from "../schemas.ts";
 import { shownAs, type ThingOf } from "../shown.ts";
@@ -171,15 +172,15 @@ async function requireWebhook(call: Call, store: Reader, context: ConfiguredCont
 }
 
 const word = z.string().min(1).max(200).optional();
-const deliveriesQuery = z.strictObject({
-  ...pageQuery,
+const deliveryFilters = {
   state: z.enum(DELIVERY_STATES).optional(),
   type: z.enum(TYPES).optional(),
   webhook_id: word,
   event_id: word,
   from: instant.optional().meta({ description: "Only deliveries created at this time or later." }),
   to: instant.optional().meta({ description: "Only deliveries created before this time." }),
-});
+};
+const deliveriesQuery = z.strictObject({ ...pageQuery, ...deliveryFilters });
 
 const REACHES = {
   operator: { name: "", base: "", scopeText: "of all webhooks" },
@@ -211,19 +212,7 @@ function deliveryOperations(reach: keyof typeof REACHES): readonly AdminOperatio
     query: deliveriesQuery,
     answer: listOf(delivery, `${name}WebhookDeliveryList`),
     run: async ({ place, query }, store) => {
-      const given = {
-        tenantId: place?.tenantId,
-        projectId: place?.projectId ?? undefined,
-        webhookId: query.webhook_id,
-        eventId: query.event_id,
-        type: query.type,
-        state: query.state,
-        fromMs: query.from,
-        toMs: query.to,
-      };
-      const filter: DeliveryFilter = Object.fromEntries(
-        Object.entries(given).filter(([, value]) => value !== undefined),
-      );
+      const filter: DeliveryFilter = { ...askedBy(deliveryFilters, query), ...placeAsked(place) };
       return {
         body: listed(await store.listDeliveries(pageOf(query), filter), (of) => shownAs(delivery, sourceOf(of))),
       };

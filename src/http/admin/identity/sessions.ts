@@ -3,6 +3,7 @@ import { z } from "zod";
 import { nothingThere } from "../../../auth/grants.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { LOGIN_WAYS, type SessionFilter, type StoredSession } from "../../../store/identity/sessions.ts";
+import { askedBy } from "../asked.ts";
 import { type AdminCall, type AdminOperation, reading, writing } from "../operation.ts";
 import { chosenId, listed, listOf, pageOf, pageQuery, time } from "../schemas.ts";
 import { shownAs } from "../shown.ts";
@@ -53,17 +54,17 @@ const PATHS: readonly SessionPath[] = [
 ];
 
 function operationsOf({ word, base, whose, filter }: SessionPath): readonly AdminOperation[] {
+  const filters = word === "" ? {} : { user_id: z.string().min(1).max(400).optional() };
   return [
     reading({
       id: `list${word}Sessions`,
       path: base,
       tag: "sessions",
       summary: `List the sessions of the console ${whose}, the newest first`,
-      query: z.strictObject({ ...pageQuery, ...(word !== "" && { user_id: z.string().min(1).max(400).optional() }) }),
+      query: z.strictObject({ ...pageQuery, ...filters }),
       answer: listOf(session, `${word}SessionList`),
       run: async (call, store) => {
-        const { user_id: userId } = call.query as { readonly user_id?: string };
-        const wanted = { ...filter(call), ...(userId !== undefined && { userId }) };
+        const wanted = { ...filter(call), ...askedBy(filters, call.query) };
         return { body: listed(await store.listSessions(pageOf(call.query), wanted), shown(call)) };
       },
     }),

@@ -9,6 +9,7 @@ import {
   requireOperator,
   requirePermissionsWithin,
   requireRoleWithin,
+  scopeOf,
 } from "../../../auth/grants.ts";
 import { requireRestrictionsWithin } from "../../../auth/tokens/restriction-grants.ts";
 import { createToken, type IssuedToken, rotateToken } from "../../../auth/tokens/token-admin.ts";
@@ -19,6 +20,7 @@ import type { Kept, StoredToken } from "../../../store/records.ts";
 import type { Reader } from "../../../store/reader.ts";
 import { StoreError } from "../../../store/store.ts";
 import type { Writer } from "../../../store/writer.ts";
+import { askedBy } from "../asked.ts";
 import { type AdminCall, type AdminOperation, type Answer, reading, writing } from "../operation.ts";
 import { chosenId, requireEtag, etagOf, isoOrNull, listed, listOf, pageOf, pageQuery, search } from "../schemas.ts";
 import type { AdminCalls } from "../report-reads.ts";
@@ -157,8 +159,12 @@ interface TokenPath {
   readonly what: string;
 }
 const ABOUT = { tag: "tokens" };
+const tokenFilters = { search, state: z.enum(STATES).optional() };
+
+const FILTERS = { project: tokenFilters, tenant: { ...tokenFilters, user_id: chosenId.optional() } } as const;
 
 function listOfTokens({ reach, word, kind, base }: TokenPath, calls: AdminCalls | null): AdminOperation {
+  const filters = FILTERS[reach];
   return reading({
     ...ABOUT,
     id: `list${word}Tokens`,
@@ -167,24 +173,10 @@ function listOfTokens({ reach, word, kind, base }: TokenPath, calls: AdminCalls 
       reach === "tenant"
         ? "List the personal tokens of the tenant's users, the newest first"
         : "List the tokens of a project, the newest first",
-    query: z.strictObject({
-      ...pageQuery,
-      search,
-      state: z.enum(STATES).optional(),
-      ...(reach === "tenant" && { user_id: chosenId.optional() }),
-    }),
+    query: z.strictObject({ ...pageQuery, ...filters }),
     answer: listOf(listedToken, `${word}TokenList`),
     run: async ({ place, query, nowMs }, store) => {
-      const { tenantId, projectId } = place!;
-      const { user_id: userId } = query as { readonly user_id?: string };
-      const filter = {
-        tenantId,
-        kind,
-        ...(projectId !== null && { projectId }),
-        ...(userId !== undefined && { userId }),
-        ...(query.state !== undefined && { state: query.state }),
-        ...(query.search !== undefined && { search: query.search }),
-      };
+      const filter = { kind, ...scopeOf(place!), ...askedBy(filters, query) };
       const page = await store.listTokens(pageOf(query), filter);
       const lastUse = await lastUses(
         page.data.map(({ id }) => id),

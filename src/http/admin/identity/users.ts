@@ -6,6 +6,7 @@ import { type Membership, type Role, ROLES, roleAtLeast } from "../../../core/id
 import type { JsonObject } from "../../../core/json.ts";
 import type { Kept, StoredUser } from "../../../store/records.ts";
 import type { Reader } from "../../../store/reader.ts";
+import { askedBy } from "../asked.ts";
 import { type AdminCall, type AdminOperation, reading, writing } from "../operation.ts";
 import { chosenId, requireEtag, etagField, etagOf, listed, listOf, pageOf, pageQuery, time } from "../schemas.ts";
 import { shownAs } from "../shown.ts";
@@ -124,6 +125,8 @@ const USER: Thing<StoredUser> = {
   remove: (writer, id) => writer.removeUser(id),
 };
 
+const membershipFilters = { user_id: chosenId.optional(), role: z.enum(ROLES).optional() };
+
 function membershipOperations(reach: "tenant" | "project"): readonly AdminOperation[] {
   const word = reach === "tenant" ? "Tenant" : "Project";
   const base = `/${reach}s/{${reach}}/memberships`;
@@ -133,14 +136,10 @@ function membershipOperations(reach: "tenant" | "project"): readonly AdminOperat
     path: base,
     tag: "memberships",
     summary: `List the users' roles in ${where}`,
-    query: z.strictObject({ ...pageQuery, user_id: chosenId.optional(), role: z.enum(ROLES).optional() }),
+    query: z.strictObject({ ...pageQuery, ...membershipFilters }),
     answer: listOf(membership, `${word}MembershipList`),
     run: async ({ place, query }, store) => {
-      const filter = {
-        ...place!,
-        ...(query.user_id !== undefined && { userId: query.user_id }),
-        ...(query.role !== undefined && { role: query.role }),
-      };
+      const filter = { ...place!, ...askedBy(membershipFilters, query) };
       return { body: listed(await store.listMemberships(pageOf(query), filter), shownMembership) };
     },
   });
