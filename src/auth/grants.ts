@@ -10,6 +10,7 @@ import {
   ROLES,
   roleAtLeast,
 } from "../core/identity.ts";
+import { invalidRequest } from "../core/refusals.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import type { Requirement } from "./admin-operations.ts";
 import { membershipsOf } from "./memberships.ts";
@@ -185,10 +186,9 @@ export function requireLifetimeWithin(
 ): void {
   const endMs = endOfTokensMadeBy(caller);
   if (days == null || endMs === null || nowMs + days * DAY_MS <= endMs) return;
-  throw new GatewayError(
-    "invalid_request",
+  throw invalidRequest(
+    "expires_in_days",
     `expires_in_days: what is made with a project token ends no later than that token, at ${new Date(endMs).toISOString()}. Leave expires_in_days out for a token that ends then, or make a longer one with a personal token.`,
-    { param: "expires_in_days" },
   );
 }
 

@@ -676,6 +676,16 @@ export class GatewayError extends Error {
   }
 }
 
+/** An error that is over soon; the client is asked to try again after so many seconds. */
+export function retryLater(code: ErrorCode, message: string, afterS: number): GatewayError {
+  return new GatewayError(code, message, { headers: { "retry-after": String(afterS) } });
+}
+
+/** The error of a path that does not take the method; `allow` names those that it takes, with commas between them. */
+export function methodNotAllowed(allow: string, message: string): GatewayError {
+  return new GatewayError("method_not_allowed", message, { headers: { allow } });
+}
+
 /** The error body of promise 5.1. */
 export function errorBody(error: GatewayError, traceId: string): JsonObject {
   return {

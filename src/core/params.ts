@@ -3,8 +3,8 @@
 // not in it go to the provider.
 import { CACHE_SCOPES, MAX_CACHE_TTL_S } from "./configured/cache.ts";
 import { MESSAGE_ROLES } from "./chat.ts";
-import { GatewayError } from "./errors.ts";
-import { describe, isObject, isRawNumber, type Json, type JsonObject } from "./json.ts";
+import { isObject, isRawNumber, type Json, type JsonObject } from "./json.ts";
+import { invalid, invalidRequest } from "./refusals.ts";
 import { ADDRESS_WORD } from "./target.ts";
 
 /** Throws GatewayError `invalid_request`, which names the path, when the field does not accept the value. */
@@ -20,29 +20,6 @@ export interface Field {
   /** Recognizes a documented value that means the same as not sending the field (promise 6.3). */
   readonly neutral?: (value: Json) => boolean;
   readonly meaning: string;
-}
-
-/** The error `invalid_request` at a path of the request. */
-export function invalidRequest(path: string, message: string): GatewayError {
-  return new GatewayError("invalid_request", message, { param: path });
-}
-
-export function invalid(path: string, expected: string, value: Json | undefined): GatewayError {
-  return invalidRequest(path, `${path} must be ${expected}; got ${describe(value)}.`);
-}
-
-/** Returns a member that has to be there as a text. Throws `invalid_request` with its path. */
-export function textAt(holder: JsonObject, name: string, path: string): string {
-  const value = holder[name];
-  if (typeof value !== "string") throw invalid(`${path}.${name}`, "a string", value);
-  return value;
-}
-
-/** Returns a member that has to be there as an object. Throws `invalid_request` with its path. */
-export function objectAt(holder: JsonObject, name: string, path: string): JsonObject {
-  const value = holder[name];
-  if (!isObject(value)) throw invalid(`${path}.${name}`, "an object", value);
-  return value;
 }
 
 const number =
@@ -131,16 +108,10 @@ const METADATA_MAX_DEPTH = 32;
 const metadata: Check = (value, path) => {
   object(value, path);
   if (depthOf(value, METADATA_MAX_DEPTH) > METADATA_MAX_DEPTH)
-    throw new GatewayError("invalid_request", `${path} may be at most ${METADATA_MAX_DEPTH} levels deep.`, {
-      param: path,
-    });
+    throw invalidRequest(path, `${path} may be at most ${METADATA_MAX_DEPTH} levels deep.`);
   const bytes = Buffer.byteLength(JSON.stringify(value));
   if (bytes > METADATA_MAX_BYTES)
-    throw new GatewayError(
-      "invalid_request",
-      `${path} may have at most ${METADATA_MAX_BYTES} bytes as JSON; got ${bytes}.`,
-      { param: path },
-    );
+    throw invalidRequest(path, `${path} may have at most ${METADATA_MAX_BYTES} bytes as JSON; got ${bytes}.`);
 };
 /** Returns the nesting depth, but stops counting one level past `limit`. */
 function depthOf(value: Json | undefined, limit: number): number {
@@ -180,19 +151,14 @@ const promptRoles: Check = (value, path) => {
   for (const [role, form] of Object.entries(value as JsonObject)) {
     const at = `${path}.${role.slice(0, 64)}`;
     if (!(MESSAGE_ROLES as readonly string[]).includes(role))
-      throw new GatewayError(
-        "invalid_request",
-        `${at} is not a message role: roles takes ${MESSAGE_ROLES.join(", ")}.`,
-        { param: at },
-      );
+      throw invalidRequest(at, `${at} is not a message role: roles takes ${MESSAGE_ROLES.join(", ")}.`);
     if (form === undefined || form === null) continue;
     shape({ pre_message: string, post_message: string })(form, at);
     const unknown = Object.keys(form as JsonObject).find((name) => name !== "pre_message" && name !== "post_message");
     if (unknown !== undefined)
-      throw new GatewayError(
-        "invalid_request",
+      throw invalidRequest(
+        `${at}.${unknown.slice(0, 64)}`,
         `${at}.${unknown.slice(0, 64)} is unknown: a role takes pre_message and post_message.`,
-        { param: `${at}.${unknown.slice(0, 64)}` },
       );
   }
 };
@@ -237,12 +203,9 @@ const cacheUse: Check = (value, path) => {
   shape({ ttl_s: number(1, MAX_CACHE_TTL_S), scope: oneOf(...CACHE_SCOPES) })(value, path);
   const unknown = Object.keys(value).find((name) => name !== "ttl_s" && name !== "scope");
   if (unknown !== undefined)
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      `${path}.${unknown.slice(0, 64)}`,
       `${path}.${unknown.slice(0, 64)} is unknown: cache takes ttl_s and scope.`,
-      {
-        param: `${path}.${unknown.slice(0, 64)}`,
-      },
     );
 };
 

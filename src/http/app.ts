@@ -11,12 +11,13 @@ import { presentedToken } from "../auth/tokens/presented-token.ts";
 import type { LimitStore } from "../admission/limit-store.ts";
 import type { ResponseCache } from "../cache/response-cache.ts";
 import { restrictionsOf, permitsRoute } from "../auth/tokens/token-restrictions.ts";
+import { invalidRequest } from "../core/refusals.ts";
 import type { Operation } from "../engine/operation.ts";
 import { type CalledOperation, GATEWAY_ERRORS } from "../engine/call/called-operation.ts";
 import { baseHeaders, corsHeaders, errorResponse } from "../engine/call/reply-headers.ts";
 import type { Clock } from "../core/clock.ts";
 import { deviates } from "../core/configured/client-deviations.ts";
-import { asGatewayError, GatewayError } from "../core/errors.ts";
+import { asGatewayError, GatewayError, methodNotAllowed } from "../core/errors.ts";
 import { loadedOnce } from "../core/concurrency/loaded-once.ts";
 import { newTraceId } from "../core/ids.ts";
 import { isEnabled } from "../auth/enabled-models.ts";
@@ -460,13 +461,7 @@ function serveListings(app: Hono<AppEnv>, context: AppContext, reply: Reply): vo
       const token = await requireToken(c);
       const id = c.req.query("model") ?? "";
       if (id === "")
-        throw new GatewayError(
-          "invalid_request",
-          `${path} needs the query parameter model, as <provider>:<model_name>.`,
-          {
-            param: "model",
-          },
-        );
+        throw invalidRequest("model", `${path} needs the query parameter model, as <provider>:<model_name>.`);
       const { settings, provider, model } = namedModel(id, token, context);
       return reply(c, {
         ...listCapabilities(settings.id, provider, model),
@@ -516,10 +511,9 @@ function namedModel(id: string, token: AccessToken, context: AppContext): NamedM
 
 function refuseOthers(app: Hono<AppEnv>, path: string, allow: string): void {
   const refuse = (c: Context<AppEnv>): never => {
-    throw new GatewayError(
-      "method_not_allowed",
+    throw methodNotAllowed(
+      allow,
       `${path} takes ${allow}; got ${c.req.method}.${c.req.method === "OPTIONS" ? PREFLIGHT_CURE : ""}`,
-      { headers: { allow } },
     );
   };
   app.all(path, refuse).all(`${path}/`, refuse);

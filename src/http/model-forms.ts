@@ -1,7 +1,7 @@
 // The forms of `GET /models` that other clients than those of chat completions read (promise 12.12).
 import type { ClientDeviationName } from "../core/configured/client-deviations.ts";
-import { GatewayError } from "../core/errors.ts";
 import type { Json, JsonObject } from "../core/json.ts";
+import { invalidRequest } from "../core/refusals.ts";
 
 /** What a request says of the form that it reads. */
 export interface ListingRequest {
@@ -62,7 +62,7 @@ function pageLimit(text: string | undefined): number {
   if (text === undefined) return DEFAULT_PAGE;
   const limit = Number(text);
   if (Number.isInteger(limit) && limit >= 1 && limit <= MAX_PAGE) return limit;
-  throw new GatewayError("invalid_request", `limit must be an integer from 1 to ${MAX_PAGE}.`, { param: "limit" });
+  throw invalidRequest("limit", `limit must be an integer from 1 to ${MAX_PAGE}.`);
 }
 
 function placeOf(id: string | undefined, models: readonly JsonObject[]): number | null {

@@ -2,7 +2,7 @@
 // end.
 import type { InFlightCall, Traffic } from "../engine/call/context.ts";
 import { HeldBytes } from "../engine/call/held-bytes.ts";
-import { GatewayError } from "../core/errors.ts";
+import { GatewayError, retryLater } from "../core/errors.ts";
 
 export interface OpenTraffic extends Traffic {
   readonly count: () => number;
@@ -30,17 +30,15 @@ export function openTraffic(gauge: { inc(): void; dec(): void }, refusal: () => 
     enter(call, { maxConcurrentCalls, maxConcurrentCallsPerTenant }) {
       if (draining) throw shuttingDown("The gateway is shutting down and accepts no new calls.");
       const tooOld = refusal();
-      if (tooOld !== null) throw new GatewayError("stale_snapshot", tooOld, { headers: { "retry-after": "1" } });
+      if (tooOld !== null) throw retryLater("stale_snapshot", tooOld, 1);
       if (calls.size >= maxConcurrentCalls)
-        throw new GatewayError("gateway_overloaded", `Too many calls in flight (limit ${maxConcurrentCalls}).`, {
-          headers: { "retry-after": "1" },
-        });
+        throw retryLater("gateway_overloaded", `Too many calls in flight (limit ${maxConcurrentCalls}).`, 1);
       const own = ofTenant.get(call.tenantId) ?? 0;
       if (maxConcurrentCallsPerTenant !== null && own >= maxConcurrentCallsPerTenant)
-        throw new GatewayError(
+        throw retryLater(
           "gateway_overloaded",
           `Too many calls of the tenant in flight (limit ${maxConcurrentCallsPerTenant}).`,
-          { headers: { "retry-after": "1" } },
+          1,
         );
       ofTenant.set(call.tenantId, own + 1);
       calls.add(call);

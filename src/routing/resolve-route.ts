@@ -9,6 +9,7 @@ import { GatewayError } from "../core/errors.ts";
 import type { Principal, TokenRestrictions } from "../core/identity.ts";
 import { memoizeBounded, memoizePerObject } from "../core/memoization.ts";
 import { DIRECT_ROUTE, directRoute, type Route, type RouteTarget } from "../core/configured/route.ts";
+import { invalidRequest } from "../core/refusals.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { MODEL_ID } from "../providers/settings.ts";
 
@@ -45,10 +46,9 @@ export function resolveRoute(
   if (route !== null && route !== DIRECT_ROUTE)
     return withinRoute(namedRoute(route, snapshot, scope, restrictions), requested, restrictions);
   if (requested === null)
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      "model",
       "model or route is required. A model is <provider>:<model_name>; GET /api/v1/models lists models and routes.",
-      { param: "model" },
     );
   const same = route === null ? findRoute(requested, routesFor(snapshot, scope), restrictions) : undefined;
   return same === undefined
@@ -154,15 +154,12 @@ function inlineRoute(
   defaults: Route | undefined,
 ): Route {
   if (route !== null && route !== DIRECT_ROUTE)
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      "model_list",
       "model_list defines the route of this call, so route and model_list cannot be combined; send one of them.",
-      { param: "model_list" },
     );
   if (model === null)
-    throw new GatewayError("invalid_request", "model is required with model_list: the model_name of the list to use.", {
-      param: "model",
-    });
+    throw invalidRequest("model", "model is required with model_list: the model_name of the list to use.");
   const entries = list
     .filter((entry) => entry.modelName === model)
     .toSorted((a, b) => a.order - b.order || b.weight - a.weight);
@@ -200,10 +197,9 @@ export function splitModel(
     );
   const model = requested.slice(at + 1);
   if (!MODEL_ID.test(model))
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      param,
       "A model name must be at most 256 printable ASCII characters without spaces, '..', '?', '#' and a '.' between slashes.",
-      { param },
     );
   return { name: `${providerId}:${model}`, providerId, model };
 }

@@ -2,7 +2,7 @@
 // has counted. The supervisor asks the workers; of one that does not answer in time, and of those that have ended, it has
 // what they had counted before.
 import { LATE, within } from "../core/concurrency/timeout.ts";
-import { GatewayError } from "../core/errors.ts";
+import { retryLater } from "../core/errors.ts";
 import { machineStanding, type ProcessStanding, type Standing } from "../http/standing.ts";
 import { countsOf, type MetricSamples } from "../observe/metrics/machine-metrics.ts";
 import type { MachineMetrics, Metrics } from "../observe/metrics/metrics.ts";
@@ -119,9 +119,7 @@ export function openWorkerFigures(channel: SupervisorChannel, own: OwnFigures): 
     const asked = channel.requestBytes("machine_figures", { withMetrics }).catch(() => null);
     const answer = await within(asked, MACHINE_MS);
     if (answer !== LATE && answer !== null) return answer;
-    throw new GatewayError("gateway_overloaded", "The supervisor of the workers does not answer.", {
-      headers: { "retry-after": "1" },
-    });
+    throw retryLater("gateway_overloaded", "The supervisor of the workers does not answer.", 1);
   };
   const standingOf = ({ supervisor, others, workers }: MachineFiguresWire): Standing =>
     machineStanding(supervisor, [own.standing(), ...others], workers);

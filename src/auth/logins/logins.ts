@@ -5,7 +5,7 @@ import { BoundedCache } from "../../core/bounded-cache.ts";
 import type * as Jose from "jose";
 import type { JWTPayload } from "jose";
 import type { Clock } from "../../core/clock.ts";
-import { GatewayError } from "../../core/errors.ts";
+import { GatewayError, retryLater } from "../../core/errors.ts";
 import { compileGlob } from "../../core/text/glob.ts";
 import { type AccessToken, type Membership, UNRESTRICTED, PERMISSIONS } from "../../core/identity.ts";
 import type { LoginIssuer } from "../../core/configured/login.ts";
@@ -142,10 +142,10 @@ async function verified(
     return payload;
   } catch (thrown) {
     if (thrown instanceof KeysUnavailable)
-      throw new GatewayError(
+      throw retryLater(
         "login_unavailable",
         "The token cannot be checked, because the keys of its issuer cannot be fetched now.",
-        { headers: { "retry-after": "5" } },
+        5,
       );
     if (thrown instanceof errors.JWTExpired) throw expired((thrown.payload.exp ?? 0) * 1000);
     if (thrown instanceof errors.JWTClaimValidationFailed && thrown.claim === "nbf")

@@ -1,5 +1,5 @@
 // A gate that lets a bounded number of pieces of work run at once; the others wait for their turn, a bounded number too.
-import { GatewayError } from "../errors.ts";
+import { retryLater } from "../errors.ts";
 
 /** More would wait so long that nobody waits for them any more. */
 const MOST_WAITING = 100;
@@ -15,8 +15,7 @@ export function openGate(atOnce: number, what: string): Gate {
   let running = 0;
   return async (work, isUrgent = false) => {
     if (running >= atOnce) {
-      if (waiting.length >= MOST_WAITING)
-        throw new GatewayError("store_unavailable", `${what} at once. Try again.`, { headers: { "retry-after": "1" } });
+      if (waiting.length >= MOST_WAITING) throw retryLater("store_unavailable", `${what} at once. Try again.`, 1);
       await new Promise<void>((begin) => {
         const behind = isUrgent ? waiting.findIndex((one) => !one.isUrgent) : -1;
         waiting.splice(behind < 0 ? waiting.length : behind, 0, { begin, isUrgent });

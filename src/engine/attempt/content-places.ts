@@ -3,9 +3,9 @@
 
 // Decides (the request): Is a picture or file fetched by the gateway or by the provider? By: `placesToFetch`. Also:
 // the provider's `inlines` of `providers/provider-declaration.ts`; fetched by `engine/attempt/fetch-parts.ts`.
+import { invalidRequest } from "../../core/refusals.ts";
 import { withMembers } from "../../core/request/request-source.ts";
 import type { BlockType, ChatRequest, ContentPart, Message } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { percentDecoded } from "../../core/text/percent-encoding.ts";
 import type { Provider } from "../../providers/provider.ts";
@@ -100,19 +100,17 @@ export function placesToFetch(request: ChatRequest, provider: Provider, model: s
       if (address === null) return;
       const path = `messages[${message}].content[${part}].${ADDRESS_AT[type]!.join(".")}`;
       if (address.length > MAX_ADDRESS)
-        throw new GatewayError(
-          "invalid_request",
+        throw invalidRequest(
+          path,
           `${path} must have at most ${MAX_ADDRESS} characters to be fetched by the gateway; got ${address.length}.`,
-          { param: path },
         );
       places.push({ message, part, type, address, path });
     });
   });
   if (places.length > MAX_PARTS)
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      places[MAX_PARTS]!.path,
       `The gateway fetches at most ${MAX_PARTS} addresses per call for ${provider.label}, which does not take URLs; got ${places.length}. Send the content as data URIs.`,
-      { param: places[MAX_PARTS]!.path },
     );
   return places;
 }

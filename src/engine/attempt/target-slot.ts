@@ -1,6 +1,6 @@
 // The slot of an attempt at a target whose attempts in flight are bounded, and the wait for it.
 import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
-import { GatewayError } from "../../core/errors.ts";
+import { type GatewayError, retryLater } from "../../core/errors.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
 import { untilOver } from "../../core/concurrency/timeout.ts";
 import type { Entered, QueueOutcome } from "../../routing/concurrency.ts";
@@ -67,10 +67,10 @@ function slotOf(
   const leave = (): void => concurrency.leave(key);
   if (entered === "entered") return leave;
   const refusal = (why: string): GatewayError =>
-    new GatewayError(
+    retryLater(
       "gateway_overloaded",
       `Too many calls in flight at the target ${target.name} (max_concurrency ${target.maxConcurrency}), and ${why}.`,
-      { headers: { "retry-after": "1" } },
+      1,
     );
   if (entered === "full") return refusal(FULL);
   return call.clock.waiting(

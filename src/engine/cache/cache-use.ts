@@ -5,8 +5,8 @@
 // route, project or request turn it on; never with a caller's address or credential, tool servers, or a rule that
 // reads `now`.
 import { type CacheBypass, type CacheScope, DEFAULT_CACHE_TTL_S, isWiderScope } from "../../core/configured/cache.ts";
-import { GatewayError } from "../../core/errors.ts";
 import type { Route } from "../../core/configured/route.ts";
+import { invalidRequest } from "../../core/refusals.ts";
 import type { Call } from "../call/call.ts";
 import { callsFor, type FittedRequest } from "../fit/fit.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
@@ -41,10 +41,9 @@ export function cacheUseAt(
   const widest = setting?.scope ?? "token";
   const scope = asked?.scope ?? widest;
   if (isWiderScope(scope, widest))
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      "cache.scope",
       `cache.scope may only narrow who shares an answer: it is ${widest} here, and ${scope} is wider. A route or a project can widen it.`,
-      { param: "cache.scope" },
     );
   const control = cacheControl(call.clientHeader("cache-control"));
   const why = control.noStore ? "no_store" : whyNot(fitted, resolved, call);

@@ -8,6 +8,7 @@
 import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
 import { describe } from "../../core/json.ts";
+import { invalidRequest } from "../../core/refusals.ts";
 import type { Actor } from "../../store/records.ts";
 import type { Store } from "../../store/store.ts";
 
@@ -109,9 +110,8 @@ export class CallNotes {
 export function replayedCall(headers: Headers): string | null {
   const sent = headers.get("x-gateway-replay-of");
   if (sent === null || TRACE_ID.test(sent)) return sent;
-  throw new GatewayError(
-    "invalid_request",
+  throw invalidRequest(
+    REPLAY_HEADER,
     `The header ${REPLAY_HEADER} must be the trace id of a call, 32 hexadecimal digits in lower case; got ${describe(sent)}.`,
-    { param: REPLAY_HEADER },
   );
 }

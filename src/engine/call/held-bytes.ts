@@ -4,7 +4,7 @@
 // Decides (the request): How much memory do bodies hold that are still arriving? By: `HeldBytes`. Also:
 // `engine/call/read-body.ts` and `engine/call/collected-bytes.ts` count. Rule: 503 `gateway_overloaded` beyond
 // `server.max_held_bytes`, or half of it for one tenant.
-import { GatewayError } from "../../core/errors.ts";
+import { retryLater } from "../../core/errors.ts";
 import type { ServerLimits } from "../../core/snapshot.ts";
 
 /** In bytes. Shorter bodies are bounded by the number of calls in flight. */
@@ -33,7 +33,7 @@ export class HeldBytes {
   hold(tenantId: string, bytes: number, { maxHeldBytes }: HeldBytesBound): void {
     const own = (this.#ofTenant.get(tenantId) ?? 0) + bytes;
     if (this.#all + bytes > maxHeldBytes || own > Math.floor(maxHeldBytes / 2))
-      throw new GatewayError("gateway_overloaded", this.#refusal(maxHeldBytes), { headers: { "retry-after": "1" } });
+      throw retryLater("gateway_overloaded", this.#refusal(maxHeldBytes), 1);
     this.#all += bytes;
     this.#ofTenant.set(tenantId, own);
   }

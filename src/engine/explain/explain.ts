@@ -9,6 +9,7 @@ import type { Principal } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Policy, Guard } from "../../core/configured/policy.ts";
 import { DIRECT_ROUTE } from "../../core/configured/route.ts";
+import { invalidRequest } from "../../core/refusals.ts";
 import { counted } from "../../core/text/counted.ts";
 import { targetName } from "../../core/target.ts";
 import { answerHeaders } from "../answer/answer-frame.ts";
@@ -45,19 +46,17 @@ const MAX_EXPLAINED_BYTES = 2_097_152;
 /** Throws `invalid_request`, because an explanation repeats what would be sent, once for each target. */
 export function requireExplainable(body: Uint8Array): void {
   if (body.length > MAX_EXPLAINED_BYTES)
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      EXPLAIN_HEADER,
       `${EXPLAIN_HEADER} explains requests of at most ${MAX_EXPLAINED_BYTES} bytes; got ${body.length}. Send a shorter conversation: it is routed the same way.`,
-      { param: EXPLAIN_HEADER },
     );
 }
 
 function requireFewTargets(targets: number, { source }: ChatRequest): void {
   if (targets > 1 && targets * source.text.length > MAX_EXPLAINED_BYTES)
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      EXPLAIN_HEADER,
       `${EXPLAIN_HEADER} repeats a request for each of its targets, at most ${MAX_EXPLAINED_BYTES} characters in all; this one has ${source.text.length} for ${targets} targets. Send a shorter conversation: it is routed the same way.`,
-      { param: EXPLAIN_HEADER },
     );
 }
 
@@ -119,10 +118,9 @@ function knownSecrets(
   const brought = [...request.options.credentials.values()].map((credential) => credential.stored);
   const named = new Set(namedSecrets([request.extra, request.params as ChatParams as JsonObject, ...request.messages]));
   if (named.size > MAX_NAMED_SECRETS)
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      EXPLAIN_HEADER,
       `An explanation can mask at most ${MAX_NAMED_SECRETS} values whose names suggest a secret; got ${named.size}.`,
-      { param: EXPLAIN_HEADER },
     );
   const serverHeaders = request.options.toolServers.flatMap(({ headers }) =>
     Object.values(headers).flatMap((value) => value.split(" ")),

@@ -6,6 +6,7 @@
 import type { ChatRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { describe, type JsonObject, isSet } from "../../core/json.ts";
+import { invalidRequest } from "../../core/refusals.ts";
 import type { Target } from "../../core/target.ts";
 import type { Provider } from "../../providers/provider.ts";
 import type { TokenRestrictions } from "../../core/identity.ts";
@@ -111,16 +112,10 @@ export function checkedHeaders(path: string, source: JsonObject): Readonly<Recor
     if (value === null || value === undefined) continue;
     const param = `${path}.${name}`;
     const lower = name.toLowerCase();
-    if (!NAME.test(name))
-      throw new GatewayError("invalid_request", `${path} contains a name that is not a valid HTTP header name.`, {
-        param,
-      });
-    if (typeof value !== "string")
-      throw new GatewayError("invalid_request", `${param} must be a string; got ${describe(value)}.`, { param });
+    if (!NAME.test(name)) throw invalidRequest(param, `${path} contains a name that is not a valid HTTP header name.`);
+    if (typeof value !== "string") throw invalidRequest(param, `${param} must be a string; got ${describe(value)}.`);
     if (!VALUE.test(value))
-      throw new GatewayError("invalid_request", `${param} may contain visible ASCII only, without line breaks.`, {
-        param,
-      });
+      throw invalidRequest(param, `${param} may contain visible ASCII only, without line breaks.`);
     if (FORBIDDEN.has(lower) || FORBIDDEN_PREFIX.test(lower))
       throw new GatewayError(
         "header_not_allowed",

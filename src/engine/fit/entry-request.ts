@@ -8,6 +8,7 @@ import type { JsonObject } from "../../core/json.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
 import type { Route, RouteTarget } from "../../core/configured/route.ts";
+import { invalidRequest } from "../../core/refusals.ts";
 import { splitName } from "../../routing/compile-routes.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import { endpointFields, isEndpointField } from "./endpoint-fields.ts";
@@ -77,10 +78,9 @@ function targetRequest(request: ChatRequest, target: RouteTarget, route: Route):
   const owner = providerOf(request.options.model);
   const field = endpointFields(request)[0];
   if (field !== undefined && owner === null && route.targets.some(({ providerId }) => providerId !== target.providerId))
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      field,
       `The route ${JSON.stringify(route.name)} has targets of several providers, so it is unclear to which one ${field} belongs; name a model of the route as well.`,
-      { param: field },
     );
   const added = Object.fromEntries(Object.entries(target.params).filter(([name]) => !isSet(request, name)));
   const keeps = owner === null || owner === target.providerId;
@@ -147,10 +147,9 @@ function textWithoutMessages({ source: { text, members } }: ChatRequest): number
 function boundRepetition(request: ChatRequest, entries: number): void {
   const { options } = request;
   if (textWithoutMessages(request) * entries <= MAX_ENTRY_TEXT) return;
-  throw new GatewayError(
-    "invalid_request",
+  throw invalidRequest(
+    options.modelList === null ? "fallbacks" : "model_list",
     `The parameters of the request are too long to be combined with ${entries} entries; send fewer entries or shorter parameters.`,
-    { param: options.modelList === null ? "fallbacks" : "model_list" },
   );
 }
 

@@ -1,9 +1,10 @@
 // Fits raw prompts to their target, as fit.ts does for conversations: prompts that the endpoint does not take are refused,
 // and so are members that it lacks, unless they may be dropped.
 import type { ChatRequest, RawPromptRules } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
+import { type GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
+import { unsupportedParameter, unsupportedValue } from "../../core/refusals.ts";
 import { withMembers } from "../../core/request/request-source.ts";
 import { type Target, targetName } from "../../core/target.ts";
 import type { Provider, RawPrompts } from "../../providers/provider.ts";
@@ -38,17 +39,15 @@ export function fitRawPrompts(
 function requirePrompts(request: ChatRequest, raw: RawPrompts, { label }: Provider, target: Target): void {
   const param = request.form.pathOf("messages", request);
   if (taskMemoOf(request).inputs === "tokens" && !raw.takesTokens)
-    throw new GatewayError(
-      "unsupported_value",
+    throw unsupportedValue(
+      param,
       `${param} must be text for ${label} with the model ${targetName(target)}: token ids mean something only to a model with the same vocabulary; got lists of tokens.`,
-      { param },
     );
   const count = promptCount(request);
   if (count > raw.mostPrompts)
-    throw new GatewayError(
-      "unsupported_value",
+    throw unsupportedValue(
+      param,
       `${param} must be one prompt for ${label} with the model ${targetName(target)}; got ${count}. Send one call for each.`,
-      { param },
     );
 }
 
@@ -62,9 +61,8 @@ function refusal(
   const cure = names.some((name) => content.has(name))
     ? `Leave ${pronoun} out`
     : `Leave ${pronoun} out, or set drop_params to true in x_gateway to drop ${pronoun}`;
-  return new GatewayError(
-    "unsupported_parameter",
+  return unsupportedParameter(
+    names[0]!,
     `${label} does not support ${names.join(", ")} with the model ${targetName(target)}. ${cure}.`,
-    { param: names[0]! },
   );
 }

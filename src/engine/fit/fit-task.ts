@@ -1,8 +1,9 @@
 // Fits a task to its target, as fit.ts does for conversations: a parameter that the target lacks is refused or, where
 // that is allowed, dropped and reported; every other field passes through.
 import type { ChatRequest, TaskRules } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
+import { type GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
+import { reservedParameter, unsupportedParameter } from "../../core/refusals.ts";
 import { withMembers } from "../../core/request/request-source.ts";
 import { NEVER_UNSUPPORTED, COMMON, type CommonParameter } from "../../core/params.ts";
 import type { ParameterDisposition } from "../../core/record/record.ts";
@@ -27,9 +28,7 @@ export function fitTask(
   const lacking: string[] = [];
   for (const name of Object.keys(request.extra)) {
     if (rules.reserved.has(name))
-      throw new GatewayError("reserved_parameter", `${name} is written by the gateway itself; it cannot be added.`, {
-        param: name,
-      });
+      throw reservedParameter(name, `${name} is written by the gateway itself; it cannot be added.`);
     if (request.extra[name] === null || !rules.parameters.has(name)) dispositions[name] = "passed";
     else if (form.takes.has(name)) dispositions[name] = "native";
     else lacking.push(name);
@@ -50,9 +49,8 @@ export function fitTask(
 
 function refusal(names: readonly string[], { label }: Provider, target: Target): GatewayError {
   const pronoun = names.length > 1 ? "them" : "it";
-  return new GatewayError(
-    "unsupported_parameter",
+  return unsupportedParameter(
+    names[0]!,
     `${label} does not support ${names.join(", ")} with the model ${targetName(target)}. Leave ${pronoun} out, or set drop_params to true in x_gateway to drop ${pronoun}.`,
-    { param: names[0]! },
   );
 }

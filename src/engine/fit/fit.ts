@@ -14,6 +14,13 @@
 // `fitParams`. Also: by `FIRST_CALL_ALONE` of `core/capability.ts`. Rule: Calls beyond the first are left out of the
 // answer: in `engine/answer/non-streaming-answer.ts` (`wholeChoice`) and `engine/stream/vendor-repair.ts`
 // (`VendorRepair`).
+import {
+  invalidRequest,
+  reservedParameter,
+  unsupportedBlock,
+  unsupportedParameter,
+  unsupportedValue,
+} from "../../core/refusals.ts";
 import { withMembers } from "../../core/request/request-source.ts";
 import type { ClientDeviationName } from "../../core/configured/client-deviations.ts";
 import { type Capability, capabilityOf, effectiveCapability, FIRST_CALL_ALONE } from "../../core/capability.ts";
@@ -172,18 +179,16 @@ function includes(list: readonly string[], value: string): boolean {
 function refuseForeignForms(request: ChatRequest, { blocks, tools, toolChoices, messageRules }: Dialect): void {
   for (const form of request.vendorForms) {
     const list = { block: blocks, tool: tools, tool_choice: toolChoices, message_rule: messageRules }[form.kind];
-    if (!includes(list, form.value))
-      throw new GatewayError("invalid_request", `${form.message}.`, { param: form.path });
+    if (!includes(list, form.value)) throw invalidRequest(form.path, `${form.message}.`);
   }
 }
 
 function refuseBlocks(request: ChatRequest, provider: Provider, target: Target): void {
   for (const [type, path] of request.blocks)
     if (effectiveCapability(provider.capabilities, type, target.model).support === "unsupported")
-      throw new GatewayError(
-        "unsupported_content_block",
+      throw unsupportedBlock(
+        path,
         `${provider.label} cannot take content blocks of type ${type} with the model ${targetName(target)}; content is never dropped.`,
-        { param: path },
       );
 }
 
@@ -191,10 +196,9 @@ function refuseBlocks(request: ChatRequest, provider: Provider, target: Target):
 export function guardPassThrough(request: ChatRequest, provider: Provider, principal: Principal): void {
   for (const name of Object.keys(request.extra)) {
     if (provider.reserved.has(name))
-      throw new GatewayError(
-        "reserved_parameter",
+      throw reservedParameter(
+        name,
         `${name} is set by the gateway itself for ${provider.label}; use the common parameter for it.`,
-        { param: name },
       );
     if (!provider.privileged.has(name) || request.configured?.has(name) === true) continue;
     if (!principal.permissions.has("byo_endpoint"))
@@ -348,9 +352,7 @@ function mayCallSeveral({ tools = [], tool_choice: choice = "auto" }: ChatParams
  */
 function refuseChoiceOfNothing({ tools = [], tool_choice: choice }: ChatParams): void {
   if (choice === undefined || choice === "none" || choice === "auto" || tools.length > 0) return;
-  throw new GatewayError("invalid_request", "tool_choice asks for a tool call, but tools declares no tool.", {
-    param: "tool_choice",
-  });
+  throw invalidRequest("tool_choice", "tool_choice asks for a tool call, but tools declares no tool.");
 }
 
 export const DEPRECATED_NAMES: Readonly<Partial<Record<CommonParameter, string>>> = {
@@ -379,25 +381,22 @@ function checkValue(name: CommonParameter, value: Json, cell: Capability, target
   if (cell.values !== undefined) {
     const word = isObject(value) ? value["type"] : value;
     if (typeof word === "string" && !cell.values.includes(word))
-      throw new GatewayError(
-        "unsupported_value",
+      throw unsupportedValue(
+        name,
         `${name} of ${targetName(target)} takes ${cell.values.map((known) => JSON.stringify(known)).join(", ")}; got ${describe(word)}.`,
-        { param: name },
       );
   }
   if (cell.range !== undefined && typeof value === "number" && (value < cell.range[0] || value > cell.range[1]))
-    throw new GatewayError(
-      "unsupported_value",
+    throw unsupportedValue(
+      name,
       `${name} of ${targetName(target)} takes ${cell.range[0]} to ${cell.range[1]}; got ${value}.`,
-      { param: name },
     );
 }
 
 function refusal(names: readonly string[], provider: Provider, target: Target): GatewayError {
   const several = names.length > 1;
-  return new GatewayError(
-    "unsupported_parameter",
+  return unsupportedParameter(
+    names[0]!,
     `${provider.label} does not support ${names.join(", ")} with the model ${targetName(target)}. Leave ${several ? "them" : "it"} out, or set drop_params to true to drop ${several ? "them" : "it"}.`,
-    { param: names[0]! },
   );
 }

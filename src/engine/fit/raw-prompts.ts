@@ -1,8 +1,8 @@
 // Raw prompts: each message of the request is one, and goes out without roles and templates. A target takes them where the
 // row of its provider says so, at an endpoint of its own.
 import type { ChatRequest } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
+import { invalidRequest } from "../../core/refusals.ts";
 import { PLAIN_DIALECT } from "../../providers/dialect.ts";
 import type { Provider, RawPrompts } from "../../providers/provider.ts";
 
@@ -13,10 +13,9 @@ import type { Provider, RawPrompts } from "../../providers/provider.ts";
 export function rawPromptsOf(provider: Provider, model: string, isSet: boolean): RawPrompts {
   const raw = provider.rawPrompts?.(model, isSet) ?? null;
   if (raw !== null) return raw;
-  throw new GatewayError(
-    "invalid_request",
+  throw invalidRequest(
+    "model",
     `${provider.label} takes no raw prompts with the model ${JSON.stringify(model)}, or the gateway does not know of them. Send the prompt as a message to POST /api/v1/chat/completions, or name a model of which GET /api/v1/models lists the operation completions.`,
-    { param: "model" },
   );
 }
 

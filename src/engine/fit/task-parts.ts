@@ -2,7 +2,7 @@
 // engine knows of a task is its rules (core/chat.ts) and the form that a provider has for it.
 import { estimatePrompt } from "../../accounting/estimate.ts";
 import type { ChatRequest, TaskRules } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
+import { invalidRequest } from "../../core/refusals.ts";
 import { withMembers } from "../../core/request/request-source.ts";
 import type { Target } from "../../core/target.ts";
 import type { EncodedRequest } from "../../providers/encoded-request.ts";
@@ -24,10 +24,9 @@ const MAX_REQUESTS = 256;
 export function taskFormOf({ name }: TaskRules, provider: Provider, model: string): TaskForm<unknown> {
   const form = provider.tasks?.[name]?.(model) ?? null;
   if (form !== null) return form;
-  throw new GatewayError(
-    "invalid_request",
+  throw invalidRequest(
+    "model",
     `${provider.label} has no ${name} with the model ${JSON.stringify(model)}, or the gateway does not know of them; name a model that has.`,
-    { param: "model" },
   );
 }
 
@@ -41,10 +40,9 @@ export function requireFewParts(request: ChatRequest, form: TaskForm<unknown>, {
   const most = form.mostInputs * MAX_REQUESTS;
   const inputs = inputsOf(request);
   if (inputs > most)
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      request.form.pathOf("messages", request),
       `${label} takes ${form.mostInputs} of the inputs at a time, and one call sends at most ${MAX_REQUESTS} requests: send at most ${most} inputs; got ${inputs}.`,
-      { param: request.form.pathOf("messages", request) },
     );
 }
 

@@ -1,5 +1,6 @@
 // A conversation that another thread holds: the facts about it that the serving thread gets, and how the request that
 // the serving thread has prepared is joined with the conversation again (promise 5.8).
+import { invalidRequest } from "../../core/refusals.ts";
 import { referencesInText, referencesOf } from "../objects/vendor-references.ts";
 import { estimatePrompt, estimateValues } from "../../accounting/estimate.ts";
 import { memberFacts } from "../../policies/policy-facts.ts";
@@ -13,7 +14,6 @@ import type {
   OfferedTools,
 } from "../../core/chat.ts";
 import { type MemberSpan, requestOfText, type RequestSource } from "../../core/request/request-source.ts";
-import { GatewayError } from "../../core/errors.ts";
 import { parseBoundedJson } from "../../wire/json/json.ts";
 import { type Json, type JsonObject, setMember } from "../../core/json.ts";
 import { FIELDS } from "../../core/params.ts";
@@ -99,10 +99,9 @@ export function unansweredText({ messages, options }: ChatRequest, maxCharacters
   const text = JSON.stringify(calls);
   if (text.length <= maxCharacters) return text;
   const path = calls[0]!.path.replace(/\.tool_calls.*$/, ".tool_calls");
-  throw new GatewayError(
-    "invalid_request",
+  throw invalidRequest(
+    path,
     `The tool calls without results in ${path} may have at most ${maxCharacters} characters together; got ${text.length}.`,
-    { param: path },
   );
 }
 
@@ -140,10 +139,9 @@ export function textWithoutConversation(
     .filter(([name]) => name !== "messages" && !held.includes(name))
     .toSorted(([, one], [, other]) => lengthOf(other) - lengthOf(one));
   const name = longest?.[0] ?? null;
-  throw new GatewayError(
-    "invalid_request",
+  throw invalidRequest(
+    name,
     `The fields other than messages may have at most ${maxCharacters} characters; ${name === null ? "the body" : name} is too long.`,
-    { param: name },
   );
 }
 

@@ -7,7 +7,7 @@ import { requireEnabled } from "../../auth/enabled-models.ts";
 import { requireTarget } from "../../auth/tokens/token-restrictions.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import { type Drain, drainOf } from "../../core/configured/drain.ts";
-import { GatewayError } from "../../core/errors.ts";
+import { GatewayError, retryLater } from "../../core/errors.ts";
 import type { PolicyTarget, GuardPolicy } from "../../core/configured/policy.ts";
 import type { CallRecord, PolicyOutcome } from "../../core/record/record.ts";
 import type { Principal } from "../../core/identity.ts";
@@ -320,10 +320,10 @@ function judgedAt(
 
 function drained({ provider, model, untilMs, note }: Drain, nowMs: number): GatewayError {
   const what = model === null ? provider : `${provider}:${model}`;
-  return new GatewayError(
+  return retryLater(
     "target_drained",
     `${JSON.stringify(what)} is drained until ${new Date(untilMs).toISOString()}${note === null ? "" : ` (${note})`}: it gets no calls until then.`,
-    { headers: { "retry-after": String(Math.ceil((untilMs - nowMs) / 1000)) } },
+    Math.ceil((untilMs - nowMs) / 1000),
   );
 }
 

@@ -5,7 +5,7 @@
 // Decides (targets and attempts): When is no other target attempted any more? By: `complete`. Also:
 // `engine/stream/reply-stream.ts`. Rule: After the first content of an answer, or when the plan ends.
 import { LATE, pause, within } from "../../core/concurrency/timeout.ts";
-import { asGatewayError, GatewayError } from "../../core/errors.ts";
+import { asGatewayError, GatewayError, retryLater } from "../../core/errors.ts";
 import { attemptSummary } from "../../core/record/record.ts";
 import { NONE_TRIED } from "../../core/configured/credential.ts";
 import type { Hedge, Route } from "../../core/configured/route.ts";
@@ -300,9 +300,7 @@ function finalError(last: unknown, outOfTime: boolean, call: Call): unknown {
   if (last !== null) return withAttempts(last, call);
   return outOfTime
     ? call.deadline.error()
-    : new GatewayError("no_target_available", "No target of the route is available now; try again shortly.", {
-        headers: { "retry-after": "1" },
-      });
+    : retryLater("no_target_available", "No target of the route is available now; try again shortly.", 1);
 }
 
 /** Adds every attempt to the failure of a call (promise 7.6). */

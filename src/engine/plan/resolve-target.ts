@@ -3,6 +3,7 @@ import { modelKnowledge } from "../../accounting/model-catalogue.ts";
 import type { CallOptions, SpokenOperation } from "../../core/chat.ts";
 import { IBM_TOKEN_URL, type StoredCredential } from "../../core/configured/credential.ts";
 import { GatewayError } from "../../core/errors.ts";
+import { invalidRequest } from "../../core/refusals.ts";
 import type { ProviderSettings, Snapshot } from "../../core/snapshot.ts";
 import { CHOSEN_BY, type Target } from "../../core/target.ts";
 import { credentialCure, openSettings } from "../../providers/credentials/credential-variables.ts";
@@ -58,10 +59,9 @@ export function targetFor(
   if (brought === null && ownAddress === null && lacksCredential(settings, provider))
     throw noCredential(settings, provider);
   if (template === null)
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      "base_url",
       `The provider ${quoted(settings.id)} has no default address; send base_url, or configure providers.${settings.id}.base_url.`,
-      { param: "base_url" },
     );
   const values = settingsOf(options, settings, provider);
   const target: Target = {
@@ -93,9 +93,7 @@ function broughtCredential({ credentials }: TargetOptions, provider: Provider): 
   if (credentials.size === 0) return null;
   for (const [form, { field }] of credentials)
     if (form !== "key" && !provider.credentials.includes(form))
-      throw new GatewayError("invalid_request", `${provider.label} does not accept the credential ${field}.`, {
-        param: field,
-      });
+      throw invalidRequest(field, `${provider.label} does not accept the credential ${field}.`);
   const { stored } = credentials.get("aws") ?? credentials.get("google") ?? credentials.get("key")!;
   if (stored.kind === "key" && provider.credentials[0] === "ibm_iam")
     return { kind: "ibm_iam", apiKey: stored.secret, tokenUrl: IBM_TOKEN_URL, weight: 1, fromCaller: true };
@@ -129,14 +127,10 @@ function filledAddress(
     const field = provider.settings.find((one) => one.name === name)?.field;
     // a dot would select another host of the same domain, such as `s3.us-east-1`, which may belong to anyone
     if (value?.includes(".") === true && field !== undefined && brought[field] !== undefined && inHost(template, at))
-      throw new GatewayError("invalid_request", `${field} is one label of a host name and cannot contain dots.`, {
-        param: field,
-      });
+      throw invalidRequest(field, `${field} is one label of a host name and cannot contain dots.`);
     if (value !== undefined) return value;
     const ways = [...(field === undefined ? [] : [field]), ...settingWays(name, id, provider)];
-    throw new GatewayError("invalid_request", `${provider.label} needs a ${name}: set ${ways.join(", or ")}.`, {
-      param: field ?? null,
-    });
+    throw invalidRequest(field ?? null, `${provider.label} needs a ${name}: set ${ways.join(", or ")}.`);
   });
 }
 
@@ -187,16 +181,12 @@ function noCredential({ id }: ProviderSettings, provider: Provider): GatewayErro
 function trimmedBaseUrl(text: string, param: string): string {
   // some patterns take time quadratic in the length of an address
   if (text.length > MAX_ADDRESS)
-    throw new GatewayError(
-      "invalid_request",
-      `${param} must have at most ${MAX_ADDRESS} characters; got ${text.length}.`,
-      { param },
-    );
+    throw invalidRequest(param, `${param} must have at most ${MAX_ADDRESS} characters; got ${text.length}.`);
   let url: URL;
   try {
     url = new URL(text);
   } catch {
-    throw new GatewayError("invalid_request", `${param} must be an absolute http or https address.`, { param });
+    throw invalidRequest(param, `${param} must be an absolute http or https address.`);
   }
   if (
     (url.protocol !== "http:" && url.protocol !== "https:") ||
@@ -205,10 +195,6 @@ function trimmedBaseUrl(text: string, param: string): string {
     url.search !== "" ||
     url.hash !== ""
   )
-    throw new GatewayError(
-      "invalid_request",
-      `${param} must be an http or https address without user, query and fragment.`,
-      { param },
-    );
+    throw invalidRequest(param, `${param} must be an http or https address without user, query and fragment.`);
   return url.href.replace(/\/+$/, "");
 }

@@ -1,5 +1,6 @@
 // The bounds of a chat request's body (promise 5.8): those of its JSON, which are checked before a value is created,
 // and those of the names in it.
+import { invalidRequest } from "../../core/refusals.ts";
 import type { BodyBounds } from "../../core/request/body-bounds.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -41,7 +42,7 @@ export function unreadableBody({ message, beyond, repeated }: JsonError, words =
 
 /** `path` is the path of the member that is too large; empty for the whole body. */
 export function beyondBound(message: string, path: string): GatewayError {
-  return new GatewayError("invalid_request", message, { param: path === "" ? null : path });
+  return invalidRequest(path === "" ? null : path, message);
 }
 
 /** Fields that contain the name of something. */
@@ -92,7 +93,5 @@ function each(value: Json | undefined, check: (item: Json, index: number) => voi
 
 function requireShort(value: Json | undefined, path: string, max: number): void {
   if (typeof value === "string" && value.length > max)
-    throw new GatewayError("invalid_request", `${path} may have at most ${max} characters; got ${value.length}.`, {
-      param: path,
-    });
+    throw invalidRequest(path, `${path} may have at most ${max} characters; got ${value.length}.`);
 }

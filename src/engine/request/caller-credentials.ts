@@ -2,9 +2,8 @@
 // `vertex_*`, `api_version`. `engine/attempt/resolve-credential.ts` decides which of them the target's provider accepts.
 import type { CallerSettings } from "../../core/chat.ts";
 import { type CredentialForm, googleServiceAccount, type StoredCredential } from "../../core/configured/credential.ts";
-import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, jsonIn } from "../../core/json.ts";
-import { invalid } from "../../core/params.ts";
+import { invalid, invalidRequest } from "../../core/refusals.ts";
 import { ADDRESS_WORD } from "../../core/target.ts";
 import { API_KEY } from "../../providers/credentials/credential-settings.ts";
 
@@ -52,10 +51,9 @@ function visible(fields: Fields, name: string): string | null {
   const value = fields[name];
   if (value === undefined) return null;
   if (typeof value !== "string" || !API_KEY.test(value))
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      name,
       `${name} must be at most 16384 visible ASCII characters without spaces and line breaks.`,
-      { param: name },
     );
   return value;
 }
@@ -75,10 +73,9 @@ function awsPair(fields: Fields): CallerCredential | null {
     ["aws_secret_access_key", secretAccessKey],
   ] as const)
     if (value === null || value === "")
-      throw new GatewayError(
-        "invalid_request",
+      throw invalidRequest(
+        name,
         `${name} is missing: send both aws_access_key_id and aws_secret_access_key, and aws_session_token if they are temporary.`,
-        { param: name },
       );
   return {
     stored: {
@@ -96,10 +93,9 @@ function googleAccess(fields: Fields): CallerCredential | null {
   const token = visible(fields, "vertex_access_token");
   const account = fields["vertex_credentials"];
   if (token !== null && account !== undefined)
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      "vertex_credentials",
       "vertex_access_token and vertex_credentials cannot be sent together; send one of them.",
-      { param: "vertex_credentials" },
     );
   if (token !== null) return { stored: { kind: "token", secret: token, ...FROM_CALLER }, field: "vertex_access_token" };
   if (account === undefined) return null;
@@ -107,7 +103,6 @@ function googleAccess(fields: Fields): CallerCredential | null {
   const parsed = isObject(file)
     ? googleServiceAccount(file)
     : 'the JSON of a service account\'s key file, with the type "service_account"';
-  if (typeof parsed === "string")
-    throw new GatewayError("invalid_request", `vertex_credentials must be ${parsed}.`, { param: "vertex_credentials" });
+  if (typeof parsed === "string") throw invalidRequest("vertex_credentials", `vertex_credentials must be ${parsed}.`);
   return { stored: { ...parsed, ...FROM_CALLER }, field: "vertex_credentials" };
 }

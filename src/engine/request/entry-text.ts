@@ -1,8 +1,8 @@
 // The text of a chat completion request with the parameters of an entry of `fallbacks` or `model_list`, or of a route's
 // target, and the request that it makes.
 import type { ChatRequest, EntryAuthor } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
+import { invalidRequest } from "../../core/refusals.ts";
 import type { MemberSpan, RequestSource } from "../../core/request/request-source.ts";
 import { endpointFields } from "../fit/endpoint-fields.ts";
 import { STAND_IN } from "../long-bodies/held-conversation.ts";
@@ -40,10 +40,9 @@ export function requestWithEntry(
   if (parsed.options.toolServers.length + request.options.toolServers.length > 0) {
     const name = TOOL_FIELDS.find((one) => Object.hasOwn(added, one));
     if (name !== undefined)
-      throw new GatewayError(
-        "invalid_request",
+      throw invalidRequest(
+        name,
         `${name} cannot be set per target in a call with tool servers; set it in the request itself.`,
-        { param: name },
       );
   }
   const { model, route, fallbacks, modelList, legacyFunctions } = request.options;

@@ -1,8 +1,8 @@
 // The deprecated `functions` and `function_call`: they become tools and tool_choice in the request, and are restored in
 // the answer, with at most one call (promise 6.6).
 import type { Message, ToolCall } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { invalidRequest } from "../../core/refusals.ts";
 import { isToolServer } from "../tools/parse-mcp.ts";
 
 export interface LegacyParams {
@@ -19,19 +19,16 @@ export function withToolsForFunctions(
   const functions = gateway["functions"] as readonly JsonObject[] | undefined;
   const call = gateway["function_call"] as string | JsonObject | undefined;
   if (typeof call === "string" && call !== "none" && call !== "auto")
-    throw new GatewayError("invalid_request", `function_call must be "none", "auto" or an object with a name.`, {
-      param: "function_call",
-    });
+    throw invalidRequest("function_call", `function_call must be "none", "auto" or an object with a name.`);
   if (functions === undefined) return withChoice(common, call);
   const servers = onlyToolServers(common["tools"]);
   const clash = (["tools", "tool_choice", "parallel_tool_calls"] as const).find(
     (name) => common[name] !== undefined && !(name === "tools" && servers !== null),
   );
   if (clash !== undefined)
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      "functions",
       `functions is the deprecated form of tools and cannot be combined with ${clash}; send only tools and tool_choice.`,
-      { param: "functions" },
     );
   const params: Record<string, Json> = { ...common };
   if (functions.length > 0) {
@@ -65,10 +62,9 @@ function onlyToolServers(tools: Json | undefined): readonly Json[] | null {
 function withChoice(common: Readonly<Record<string, Json>>, call: string | JsonObject | undefined): LegacyParams {
   if (call === undefined || call === "auto") return { params: common, active: false, rewritten: [] };
   if (common["tool_choice"] !== undefined)
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      "function_call",
       "function_call is the deprecated form of tool_choice and cannot be combined with it; send only tool_choice.",
-      { param: "function_call" },
     );
   return {
     params: { ...common, tool_choice: choiceOf(call) },

@@ -1,8 +1,7 @@
 // Inputs as OpenAI's forms have them: a text, a list of texts, a list of token ids, or a list of such lists. Each becomes a
 // message; that of tokens has the JSON of their list.
-import { GatewayError } from "../../core/errors.ts";
 import type { Json } from "../../core/json.ts";
-import { invalid } from "../../core/params.ts";
+import { invalid, invalidRequest } from "../../core/refusals.ts";
 import type { TaskMemo } from "../../providers/tasks/task.ts";
 
 export interface ListedInputs {
@@ -30,13 +29,10 @@ export function listedInputs(input: Json | undefined, rules: InputRules): Listed
   if (typeof input === "string") return { kind: "texts", isSingle: true, texts: [textAt(input, name, rules)] };
   if (!Array.isArray(input)) throw invalid(name, EXPECTED, input);
   const list = input as readonly Json[];
-  if (list.length === 0) throw new GatewayError("invalid_request", `${name} must not be empty.`, { param: name });
+  if (list.length === 0) throw invalidRequest(name, `${name} must not be empty.`);
   const [first] = list;
   if (typeof first === "number") return { kind: "tokens", isSingle: true, texts: [tokensAt(list, name, rules)] };
-  if (list.length > most)
-    throw new GatewayError("invalid_request", `${name} may have at most ${most} entries; got ${list.length}.`, {
-      param: name,
-    });
+  if (list.length > most) throw invalidRequest(name, `${name} may have at most ${most} entries; got ${list.length}.`);
   if (typeof first === "string")
     return {
       kind: "texts",
@@ -52,8 +48,7 @@ export function listedInputs(input: Json | undefined, rules: InputRules): Listed
 function textAt(value: Json, path: string, { name, mayBeEmpty }: InputRules): string {
   if (typeof value !== "string")
     throw invalid(path, `a string, as the first ${name} is: all of them are of one kind`, value);
-  if (value === "" && !mayBeEmpty)
-    throw new GatewayError("invalid_request", `${path} must not be an empty string.`, { param: path });
+  if (value === "" && !mayBeEmpty) throw invalidRequest(path, `${path} must not be an empty string.`);
   return value;
 }
 
@@ -66,8 +61,7 @@ function tokensAt(value: Json, path: string, rules: InputRules): string {
       value,
     );
   const tokens = value as readonly Json[];
-  if (tokens.length === 0)
-    throw new GatewayError("invalid_request", `${path} must not be an empty list.`, { param: path });
+  if (tokens.length === 0) throw invalidRequest(path, `${path} must not be an empty list.`);
   requireFewTokens(tokens.length, rules);
   for (const [index, token] of tokens.entries())
     if (!Number.isInteger(token) || (token as number) < 0)
@@ -77,7 +71,5 @@ function tokensAt(value: Json, path: string, rules: InputRules): string {
 
 function requireFewTokens(count: number, { name, mostTokens }: InputRules): void {
   if (count > mostTokens)
-    throw new GatewayError("invalid_request", `${name} may have at most ${mostTokens} tokens in all; got ${count}.`, {
-      param: name,
-    });
+    throw invalidRequest(name, `${name} may have at most ${mostTokens} tokens in all; got ${count}.`);
 }

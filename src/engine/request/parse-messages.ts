@@ -1,9 +1,8 @@
 // The rules of `messages` (promises 5.4 and 5.7; the specification's tables of messages and content blocks). What only
 // some vendors understand is noted as a vendor form, and checked when the target is known.
 import { BLOCK_TYPES, MESSAGE_ROLES, type BlockType, type Message, type VendorForm } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { invalid, objectAt, textAt } from "../../core/params.ts";
+import { invalid, invalidRequest, objectAt, textAt } from "../../core/refusals.ts";
 import { isLegacyMessage, withToolCalls } from "./legacy-functions.ts";
 import { ROUNDS_FIELD, withReplays } from "../tools/replayed-conversation.ts";
 
@@ -78,9 +77,7 @@ const MAX_NAME = 64;
 export function parseMessages(value: Json | undefined, legacyParams: boolean, replays: boolean): Conversation {
   if (!Array.isArray(value)) throw invalid("messages", "an array of at least one message", value);
   if (value.length === 0)
-    throw new GatewayError("invalid_request", "messages must hold at least one message; got an empty array.", {
-      param: "messages",
-    });
+    throw invalidRequest("messages", "messages must hold at least one message; got an empty array.");
   const found = new Findings();
   let legacy = false;
   let brought = false;
@@ -257,10 +254,7 @@ const BLOCK_CHECKS: Readonly<Record<BlockType, (block: JsonObject, path: string,
       return rule(found, "file_id_alone", `${path}.file`, "must be an object with file_id or file_data");
     const file = objectAt(block, "file", path);
     const given = ["file_id", "file_data"].filter((name) => file[name] !== undefined && file[name] !== null);
-    if (given.length === 0)
-      throw new GatewayError("invalid_request", `${path}.file must hold file_id or file_data.`, {
-        param: `${path}.file`,
-      });
+    if (given.length === 0) throw invalidRequest(`${path}.file`, `${path}.file must hold file_id or file_data.`);
     for (const name of given) {
       textAt(file, name, `${path}.file`);
       if (file[name] === "") throw invalid(`${path}.file.${name}`, "a non-empty string", file[name]);
@@ -309,9 +303,7 @@ function checkDataUri(address: string, path: string): void {
 function checkBase64(text: string, from: number, path: string): void {
   BASE64.lastIndex = from;
   if (!BASE64.test(text))
-    throw new GatewayError("invalid_request", `${path} must be base64, but contains characters that are not base64.`, {
-      param: path,
-    });
+    throw invalidRequest(path, `${path} must be base64, but contains characters that are not base64.`);
 }
 
 /** Notes a breach of the common rules that some vendor's row may allow. */

@@ -1,9 +1,8 @@
 // The fields of a request that say where else it may go: `num_retries`, `fallbacks`, `context_window_fallback_dict`,
 // `model_list` (promises 1.6, 7.1 and 7.3). Their types are checked already; entry-request.ts checks their parameters.
 import type { CallOptions, ModelListEntry, RequestFallback } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
-import { invalid } from "../../core/params.ts";
+import { invalid, invalidRequest } from "../../core/refusals.ts";
 
 export type RoutingOptions = Pick<CallOptions, "numRetries" | "fallbacks" | "contextWindowFallbacks" | "modelList">;
 
@@ -57,11 +56,7 @@ function parseFallbacks(
   requestModel: string | null,
 ): readonly RequestFallback[] {
   if (entries.length > MAX_FALLBACKS)
-    throw new GatewayError(
-      "invalid_request",
-      `fallbacks may have at most ${MAX_FALLBACKS} entries; got ${entries.length}.`,
-      { param: "fallbacks" },
-    );
+    throw invalidRequest("fallbacks", `fallbacks may have at most ${MAX_FALLBACKS} entries; got ${entries.length}.`);
   return entries.map((entry, index) => {
     const path = `fallbacks[${index}]`;
     const fallback = typeof entry === "string" ? namedFallback(entry, path) : fallbackOf(entry, path);
@@ -69,10 +64,9 @@ function parseFallbacks(
       Object.keys(fallback.params).length === 0 &&
       selector(fallback.model ?? undefined, fallback.route ?? undefined) === requestModel
     )
-      throw new GatewayError(
-        "invalid_request",
+      throw invalidRequest(
+        path,
         `${path} is the same as the request's own model or route; to repeat a call, set num_retries.`,
-        { param: path },
       );
     return fallback;
   });
@@ -97,19 +91,14 @@ function fallbackOf(entry: JsonObject, path: string): RequestFallback {
 function parseList(entries: readonly JsonObject[]): readonly ModelListEntry[] | null {
   if (entries.length === 0) return null;
   if (entries.length > MAX_LIST)
-    throw new GatewayError(
-      "invalid_request",
-      `model_list may have at most ${MAX_LIST} entries; got ${entries.length}.`,
-      { param: "model_list" },
-    );
+    throw invalidRequest("model_list", `model_list may have at most ${MAX_LIST} entries; got ${entries.length}.`);
   return entries.map((entry, index) => {
     const path = `model_list[${index}]`;
     for (const key of Object.keys(entry))
       if (!LIST_KEYS.has(key) && entry[key] !== null)
-        throw new GatewayError(
-          "invalid_request",
+        throw invalidRequest(
+          `${path}.${key}`,
           `${path}.${key} is unknown. An entry can have ${[...LIST_KEYS].join(", ")}.`,
-          { param: `${path}.${key}` },
         );
     const { model, ...params } = entry["params"] as JsonObject;
     return {
@@ -128,10 +117,9 @@ function entryParams(params: JsonObject, refused: ReadonlySet<string>, path: str
   for (const [name, value] of Object.entries(params)) {
     if (value === undefined || (refused.has(name) && value === null)) continue;
     if (refused.has(name))
-      throw new GatewayError(
-        "invalid_request",
+      throw invalidRequest(
+        `${path}.${name}`,
         `${path}.${name} cannot be set in an entry; set it in the request, for the whole call.`,
-        { param: `${path}.${name}` },
       );
     kept.push([name, value]);
   }
@@ -145,7 +133,7 @@ function parseModels(models: JsonObject): ReadonlyMap<string, string> {
     const path = `context_window_fallback_dict.${from}`;
     if (to === "") throw invalid(path, "the name of a model", to);
     if (selector(from, undefined) === selector(to, undefined))
-      throw new GatewayError("invalid_request", `${path} is a fallback to itself.`, { param: path });
+      throw invalidRequest(path, `${path} is a fallback to itself.`);
     found.set(from, to);
   }
   return found;

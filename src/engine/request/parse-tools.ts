@@ -1,7 +1,8 @@
 // The rules of `tools`, `tool_choice` and `response_format` (promises 5.5 and 5.7).
 import type { RequestedToolServer, ChatRequest, VendorForm } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { functionDefinition, functionName, invalid } from "../../core/params.ts";
+import { functionDefinition, functionName } from "../../core/params.ts";
+import { invalid } from "../../core/refusals.ts";
 import { isFlatFunction } from "./flat-tools.ts";
 import { checkedHeaders } from "../fit/caller-headers.ts";
 

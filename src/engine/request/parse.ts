@@ -1,12 +1,12 @@
 // Parses the text of a body to a ChatRequest: every field is in exactly one class (promise 6.1), and is checked by the
 // table of the common set and the rules of promise 5. fit.ts checks what depends on the target, such as what its vendor
 // understands.
+import { invalidRequest, reservedParameter } from "../../core/refusals.ts";
 import { requestOfText, type RequestSource } from "../../core/request/request-source.ts";
 import { rateOfToken } from "../../accounting/price.ts";
 import type { CacheScope } from "../../core/configured/cache.ts";
 import type { RequestedToolServer, CallOptions, ChatParams, ChatRequest, RequestForm } from "../../core/chat.ts";
 import { type BodyBounds, LEAST_BODY_BOUNDS } from "../../core/request/body-bounds.ts";
-import { GatewayError } from "../../core/errors.ts";
 import type { Permission } from "../../core/identity.ts";
 import { isObject, isRawNumber, type Json, type JsonObject, mergeObjects, setMember } from "../../core/json.ts";
 import { COMMON, FIELDS, GATEWAY } from "../../core/params.ts";
@@ -159,27 +159,21 @@ function checkParams(common: Readonly<Record<string, Json>>, toolServers: readon
   for (const name of BOUNDS) if (params[name] === -1) delete params[name];
   const { max_tokens: bound, max_completion_tokens: completionBound } = params;
   if (bound !== undefined && completionBound !== undefined && bound !== completionBound)
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      "max_tokens",
       "max_tokens and max_completion_tokens have different values but the same meaning; send one of them.",
-      { param: "max_tokens" },
     );
   const either = bound ?? completionBound;
   if (either !== undefined) params["max_tokens"] = params["max_completion_tokens"] = either;
   if (params["stream_options"] !== undefined && params["stream"] !== true)
-    throw new GatewayError("invalid_request", "stream_options may be set only when stream is true.", {
-      param: "stream_options",
-    });
+    throw invalidRequest("stream_options", "stream_options may be set only when stream is true.");
   if (params["top_logprobs"] !== undefined && params["logprobs"] !== true)
-    throw new GatewayError("invalid_request", "top_logprobs may be set only when logprobs is true.", {
-      param: "top_logprobs",
-    });
+    throw invalidRequest("top_logprobs", "top_logprobs may be set only when logprobs is true.");
   if (toolServers.length > 0) {
     if (typeof params["n"] === "number" && params["n"] > 1)
-      throw new GatewayError(
-        "invalid_request",
+      throw invalidRequest(
+        "n",
         "n must be 1 in a call with tool servers, because each choice would call tools differently.",
-        { param: "n" },
       );
     const functions = (params["tools"] as readonly Json[]).filter((tool) => !isToolServer(tool));
     if (functions.length > 0) params["tools"] = functions;
@@ -199,12 +193,9 @@ function readOptions(
   const baseUrl = text("base_url");
   const apiBase = text("api_base");
   if (baseUrl !== null && apiBase !== null && baseUrl !== apiBase)
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      "base_url",
       "base_url and api_base have different values but the same meaning; send one of them.",
-      {
-        param: "base_url",
-      },
     );
   const timeout = gateway["timeout"] as number | undefined;
   return {
@@ -280,10 +271,9 @@ function mergeExtraBody(extra: JsonObject, explicit: Json | undefined, body: Jso
     const isReserved =
       Object.hasOwn(GATEWAY, name) || (Object.hasOwn(COMMON, name) && body[name] !== undefined && body[name] !== null);
     if (isReserved)
-      throw new GatewayError(
-        "reserved_parameter",
+      throw reservedParameter(
+        `extra_body.${name}`,
         `extra_body.${name} would overwrite a field of the request; send it as ${name} instead.`,
-        { param: `extra_body.${name}` },
       );
   }
   return mergeObjects(extra, explicit, (_path, _there, added) => added);

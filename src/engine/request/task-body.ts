@@ -1,7 +1,7 @@
 // What the bodies of all tasks have in common: which members the form has, and which it cannot have.
-import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { COMMON, GATEWAY } from "../../core/params.ts";
+import { invalidRequest } from "../../core/refusals.ts";
 
 /**
  * Returns the members that a form does not know, without those that are null: they go to the provider. Throws
@@ -12,13 +12,9 @@ export function passedMembers(body: JsonObject, known: ReadonlySet<string>): Jso
   for (const name of Object.keys(body)) {
     if (known.has(name) || body[name] === null) continue;
     if (Object.hasOwn(GATEWAY, name) && name !== "messages")
-      throw new GatewayError("invalid_request", `${name} is a field of the gateway: send it as x_gateway.${name}.`, {
-        param: name,
-      });
+      throw invalidRequest(name, `${name} is a field of the gateway: send it as x_gateway.${name}.`);
     if (Object.hasOwn(COMMON, name) || name === "messages")
-      throw new GatewayError("invalid_request", `${name} is a field of conversations and means nothing here.`, {
-        param: name,
-      });
+      throw invalidRequest(name, `${name} is a field of conversations and means nothing here.`);
     passed[name] = body[name];
   }
   return passed;

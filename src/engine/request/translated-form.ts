@@ -1,5 +1,6 @@
 // The form of an operation whose requests the engine translates to a chat completion, to which all rules of chat
 // completions apply (parse.ts); errors name the path in what the client wrote.
+import { invalid, invalidRequest } from "../../core/refusals.ts";
 import type { BodyBounds } from "../../core/request/body-bounds.ts";
 import type {
   Advisory,
@@ -12,7 +13,7 @@ import type {
 } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, isRawNumber, type Json, type JsonObject, mergeObjects } from "../../core/json.ts";
-import { FIELDS, GATEWAY, invalid } from "../../core/params.ts";
+import { FIELDS, GATEWAY } from "../../core/params.ts";
 import { sourceOfValues } from "../../core/request/request-source.ts";
 import { requestWithEntry } from "./entry-text.ts";
 import { beyondBound } from "./bounded-body.ts";
@@ -168,10 +169,9 @@ function checkedOwnFields(own: Json | undefined): JsonObject {
   for (const name of Object.keys(own))
     if (!ADDRESSING.has(name) && (!Object.hasOwn(GATEWAY, name) || IN_FORM.has(name))) {
       const param = `${OWN_FIELDS}.${name.slice(0, 64)}`;
-      throw new GatewayError(
-        "invalid_request",
+      throw invalidRequest(
+        param,
         `${param} is unknown: ${OWN_FIELDS} takes fields of the gateway, such as route, timeout and drop_params.`,
-        { param },
       );
     }
   return own;

@@ -1,9 +1,9 @@
 // Offers the tools of tool servers to a model as functions (promise 10.2), with valid names and with schemas that every
 // provider accepts.
+import { invalidRequest } from "../../core/refusals.ts";
 import { withMembers } from "../../core/request/request-source.ts";
 import { createHash } from "node:crypto";
 import type { ChatParams, ChatRequest, FunctionTool, OfferedTools } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
 import { FUNCTION_NAME } from "../../core/params.ts";
@@ -99,10 +99,9 @@ export function withOfferedTools(request: ChatRequest, offered: OfferedTools): C
   const clash = own.findIndex((tool) => isObject(tool["function"]) && names.has(tool["function"]["name"]));
   if (clash >= 0) {
     const { name } = own[clash]!["function"] as { readonly name: string };
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      placeOfFunction(request, clash),
       `The function ${name} has the same name as a tool of a tool server; rename it.`,
-      { param: placeOfFunction(request, clash) },
     );
   }
   const tools = [...own, ...offered.functions];
@@ -139,10 +138,9 @@ export function withChoice(params: ChatParams, { choice, names }: OfferedTools):
 function namedChoice({ server_label: label, name }: JsonObject, names: OfferedTools["names"]): string {
   const offered = names.get(toolPlace(label as string, name as string));
   if (offered === undefined)
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      "tool_choice.name",
       `tool_choice.name must be a tool that the server ${label as string} offers in this call.`,
-      { param: "tool_choice.name" },
     );
   return offered;
 }

@@ -1,8 +1,8 @@
 // Opens the tool session of a call (promises 10.1 to 10.3): finds the tool servers, offers their tools as functions, and
 // collects the calls that the client has approved.
+import { invalidRequest } from "../../core/refusals.ts";
 import { withMembers } from "../../core/request/request-source.ts";
 import type { ChatRequest, Message, ToolCall, UnansweredCall } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
 import { isObject } from "../../core/json.ts";
 import { toolServerFor } from "./requested-tool-server.ts";
@@ -130,17 +130,15 @@ function approvedCalls(
     const owner = ownerOf(call);
     if (owner === "gateway" || (owner === "approval" && named.has(call.id))) approved.push(call);
     else if (owner === "approval")
-      throw new GatewayError(
-        "invalid_request",
+      throw invalidRequest(
+        path,
         `${path} waits for approval. To run it, name ${JSON.stringify(call.function.name)} in require_approval.never; otherwise answer it with a message of role tool.`,
-        { param: path },
       );
   }
   if (approved.length > MAX_APPROVED)
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      "messages",
       `At most ${MAX_APPROVED} approved tool calls are allowed at the end of messages; got ${approved.length}.`,
-      { param: "messages" },
     );
   return approved;
 }

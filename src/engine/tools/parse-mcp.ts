@@ -3,8 +3,8 @@
 import type { RequestedToolServer } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { invalid } from "../../core/params.ts";
 import type { ToolApproval } from "../../core/configured/tool.ts";
+import { invalid, invalidRequest } from "../../core/refusals.ts";
 import { checkedHeaders } from "../fit/caller-headers.ts";
 
 const MAX_SERVERS = 32;
@@ -39,22 +39,19 @@ export function parseToolServers(tools: readonly Json[]): readonly RequestedTool
 function parseToolServer(tool: JsonObject, path: string, before: readonly RequestedToolServer[]): RequestedToolServer {
   for (const name of Object.keys(tool))
     if (!(MEMBERS as readonly string[]).includes(name) && tool[name] !== null)
-      throw new GatewayError(
-        "invalid_request",
+      throw invalidRequest(
+        `${path}.${name}`,
         `${path}.${name} is unknown. A tool of type mcp may have ${MEMBERS.join(", ")}.`,
-        { param: `${path}.${name}` },
       );
-  if (before.length === MAX_SERVERS)
-    throw new GatewayError("invalid_request", `tools may name at most ${MAX_SERVERS} tool servers.`, { param: path });
+  if (before.length === MAX_SERVERS) throw invalidRequest(path, `tools may name at most ${MAX_SERVERS} tool servers.`);
   const label = tool["server_label"];
   if (typeof label !== "string" || !LABEL.test(label))
     throw invalid(`${path}.server_label`, "1 to 64 letters, digits, underscores or dashes", label);
   const same = before.find((one) => one.label === label);
   if (same !== undefined)
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      `${path}.server_label`,
       `${path}.server_label is the same as in ${same.path}; name each tool server once.`,
-      { param: `${path}.server_label` },
     );
   const url = parseUrl(tool["server_url"] ?? null, `${path}.server_url`);
   return {
@@ -77,7 +74,7 @@ function parseUrl(url: Json, path: string): string | null {
     throw invalid(path, expected, url);
   const parsed = URL.parse(url);
   if (parsed === null || parsed.username !== "" || parsed.password !== "")
-    throw new GatewayError("invalid_request", `${path} must be ${expected}.`, { param: path });
+    throw invalidRequest(path, `${path} must be ${expected}.`);
   return url;
 }
 
@@ -101,16 +98,14 @@ function parseHeaders(headers: Json, path: string): Readonly<Record<string, stri
 function parseAuthorization(token: Json, url: string | null, path: string): Readonly<Record<string, string>> {
   if (token === null) return NO_HEADERS;
   if (typeof token !== "string" || !AUTHORIZATION.test(token))
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      `${path}.authorization`,
       `${path}.authorization must be an access token: visible ASCII without spaces.`,
-      { param: `${path}.authorization` },
     );
   if (url === null)
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      `${path}.authorization`,
       `${path}.authorization can only be sent with server_url; a registered tool server has its own credential.`,
-      { param: `${path}.authorization` },
     );
   return { authorization: `Bearer ${token}` };
 }
@@ -125,18 +120,14 @@ function parseAllowedTools(allowed: Json, path: string): readonly string[] | nul
 function namesOfFilter(filter: JsonObject, path: string): readonly string[] {
   for (const name of Object.keys(filter))
     if (name !== "tool_names" && filter[name] !== null)
-      throw new GatewayError("invalid_request", `${path}.${name} is unknown. Select tools by tool_names.`, {
-        param: `${path}.${name}`,
-      });
+      throw invalidRequest(`${path}.${name}`, `${path}.${name} is unknown. Select tools by tool_names.`);
   return toolNames(filter["tool_names"] ?? null, `${path}.tool_names`);
 }
 
 function toolNames(names: Json, path: string): readonly string[] {
   if (!Array.isArray(names)) throw invalid(path, "an array of tool names", names);
   if (names.length > MAX_NAMES)
-    throw new GatewayError("invalid_request", `${path} may have at most ${MAX_NAMES} names; got ${names.length}.`, {
-      param: path,
-    });
+    throw invalidRequest(path, `${path} may have at most ${MAX_NAMES} names; got ${names.length}.`);
   names.forEach((name: Json, index) => {
     if (typeof name !== "string" || name.length < 1 || name.length > MAX_NAME)
       throw invalid(`${path}[${index}]`, `a string of 1 to ${MAX_NAME} characters`, name);
@@ -155,9 +146,7 @@ function parseApproval(approval: Json, path: string): ToolApproval | null {
   };
   for (const name of Object.keys(approval))
     if (name !== "never" && name !== "always" && approval[name] !== null)
-      throw new GatewayError("invalid_request", `${path}.${name} is unknown. Use never or always.`, {
-        param: `${path}.${name}`,
-      });
+      throw invalidRequest(`${path}.${name}`, `${path}.${name} is unknown. Use never or always.`);
   const [neverFor, alwaysFor] = [listed("never"), listed("always")];
   return neverFor === null && alwaysFor === null ? null : { neverFor, alwaysFor: alwaysFor ?? new Set() };
 }

@@ -3,9 +3,8 @@
 // results of approved calls, then each turn with calls that ran here, followed by their results. Images of tool results
 // follow all results of their turn, including the results that the client provides.
 import type { ImagePart, Message, ReasoningDetail, ToolCall } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json } from "../../core/json.ts";
-import { invalid } from "../../core/params.ts";
+import { invalid, invalidRequest } from "../../core/refusals.ts";
 import { BETWEEN_ROUNDS } from "./multi-round-answer.ts";
 
 /** Bounds the calls of one turn, because they are compared with each other. */
@@ -51,17 +50,9 @@ function replayOf(
   if (replay === null) return [];
   if (!Array.isArray(replay)) throw invalid(`${path}.replay`, "an array", replay);
   if (replay.length > 0 && role !== "assistant")
-    throw new GatewayError("invalid_request", `${path}.replay is allowed only in messages of role assistant.`, {
-      param: `${path}.replay`,
-    });
+    throw invalidRequest(`${path}.replay`, `${path}.replay is allowed only in messages of role assistant.`);
   if ((own?.length ?? 0) > MAX_CALLS)
-    throw new GatewayError(
-      "invalid_request",
-      `A message with ${ROUNDS_FIELD}.replay may have at most ${MAX_CALLS} tool calls.`,
-      {
-        param: path,
-      },
-    );
+    throw invalidRequest(path, `A message with ${ROUNDS_FIELD}.replay may have at most ${MAX_CALLS} tool calls.`);
   return replay.map((item: Json, index) => {
     const at = `${path}.replay[${index}]`;
     if (!isObject(item)) throw invalid(at, "an object", item);
@@ -77,27 +68,24 @@ function checkForm({ role, tool_calls: calls, content, tool_call_id: id }: Messa
     if (typeof id !== "string") throw invalid(`${path}.tool_call_id`, "a string", id);
   } else if (role === "assistant") {
     if (!Array.isArray(calls) || calls.length === 0 || calls.length > MAX_CALLS)
-      throw new GatewayError(
-        "invalid_request",
+      throw invalidRequest(
+        `${path}.tool_calls`,
         `${path}.tool_calls must contain the tool calls of the turn (1 to ${MAX_CALLS}).`,
-        { param: `${path}.tool_calls` },
       );
     calls.forEach((call: ToolCall, index) => {
       const isCall = isObject(call.function)
         ? typeof call.function.arguments === "string"
         : (call.type ?? "function") !== "function";
       if (!isCall || typeof call.id !== "string")
-        throw new GatewayError(
-          "invalid_request",
+        throw invalidRequest(
+          `${path}.tool_calls[${index}]`,
           `${path}.tool_calls[${index}] must be a function call with id, name and arguments.`,
-          { param: `${path}.tool_calls[${index}]` },
         );
     });
   } else if (role !== "user" || !isOfImages(content))
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      path,
       `${path} must be an assistant message with tool calls, a tool result, or images of tool results.`,
-      { param: path },
     );
 }
 
@@ -143,12 +131,9 @@ class Conversation {
       if (message.role === "user") return void this.#images.push(message);
       if (message.role === "tool") {
         if (!this.#waiting.has(message.tool_call_id!))
-          throw new GatewayError(
-            "invalid_request",
+          throw invalidRequest(
+            `${at}.tool_call_id`,
             `${at}.tool_call_id does not name a tool call that is waiting for its result.`,
-            {
-              param: `${at}.tool_call_id`,
-            },
           );
         return this.add(message);
       }
@@ -159,12 +144,9 @@ class Conversation {
     if (turns.length === replay.length) {
       // the message repeats the last turn, so its calls are those that have no result in the replay
       if (this.#waiting.size !== ownCalls.length || ownCalls.some(({ id }) => !this.#waiting.has(id)))
-        throw new GatewayError(
-          "invalid_request",
+        throw invalidRequest(
+          path,
           `${path} does not match its message: the tool calls of the message must be those of the last turn that have no result.`,
-          {
-            param: path,
-          },
         );
       return;
     }
@@ -181,11 +163,7 @@ class Conversation {
   #requireNothingWaits(path: string): void {
     const [id] = this.#waiting;
     if (id !== undefined)
-      throw new GatewayError(
-        "invalid_request",
-        `${path} has no result for the tool call ${JSON.stringify(id.slice(0, 64))}.`,
-        { param: path },
-      );
+      throw invalidRequest(path, `${path} has no result for the tool call ${JSON.stringify(id.slice(0, 64))}.`);
   }
 
   #flush(): void {

@@ -6,6 +6,7 @@ import type { RequestedToolServer } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { type Principal, roleAtLeast } from "../../core/identity.ts";
 import type { ToolServer, ToolServerSet } from "../../core/configured/tool.ts";
+import { invalidRequest } from "../../core/refusals.ts";
 import { DEFAULT_MAX_CONCURRENT, DEFAULT_MAX_RESULT_BYTES, DEFAULT_TIMEOUT_MS } from "../../mcp/compile-servers.ts";
 
 /** Throws `tool_server_not_found`, `insufficient_role`, `header_not_allowed` or `invalid_request` with the path. */
@@ -50,10 +51,9 @@ function withHeaders(
 ): ToolServer {
   const { transport } = server;
   if (transport.kind === "stdio")
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      `${path}.headers`,
       `${path}.headers cannot be sent: the tool server ${server.label} is a local program, which takes no headers.`,
-      { param: `${path}.headers` },
     );
   const configured = new Set(Object.keys(transport.headers).map((name) => name.toLowerCase()));
   const configuredName = Object.keys(headers).find((name) => configured.has(name));

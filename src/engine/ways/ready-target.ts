@@ -1,8 +1,9 @@
 // Prepares a request for a target by its way (a native request in a file of its own), with what all ways have in common:
 // the guards on the answer, and the credentials that reach what the request names at a vendor.
 import type { CacheMarks } from "../../core/configured/prompt-cache.ts";
-import { GatewayError } from "../../core/errors.ts";
+import { type GatewayError } from "../../core/errors.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
+import { invalidRequest, unsupportedParameter } from "../../core/refusals.ts";
 import { hasOwnMarks } from "../fit/cache-marks.ts";
 import { type FittedRequest, fitRequest, type TranslationReason } from "../fit/fit.ts";
 import { withheldLogprobs } from "../guards/guard-answer.ts";
@@ -81,10 +82,9 @@ function markedWhenWritten(fitted: FittedRequest, marks: CacheMarks): FittedRequ
 }
 
 function hasNoConversations({ provider: { label, tasks = {} }, target }: Resolved): GatewayError {
-  return new GatewayError(
-    "invalid_request",
+  return invalidRequest(
+    "model",
     `${label} has no conversations, so that ${JSON.stringify(target.model)} cannot be asked for one; it is asked for ${Object.keys(tasks).join(" and ")}.`,
-    { param: "model" },
   );
 }
 
@@ -135,9 +135,8 @@ function referencesIn({ dropped }: FittedRequest, names: ReadonlySet<string> | n
 function requireOpenedServers({ options, offered }: ChatRequest, target: Target): void {
   const [server] = options.toolServers;
   if (server === undefined || offered !== null) return;
-  throw new GatewayError(
-    "unsupported_parameter",
+  throw unsupportedParameter(
+    `${server.path}.server_url`,
     `${server.path}.server_url is called by the provider itself in this call, and ${targetName(target)} does not speak the operation. Register the tool server, or name a model that speaks it.`,
-    { param: `${server.path}.server_url` },
   );
 }

@@ -2,7 +2,7 @@
 import { type Context, Hono } from "hono";
 import { getPath } from "hono/utils/url";
 import { requireMoreThanOps } from "../../auth/grants.ts";
-import { GatewayError } from "../../core/errors.ts";
+import { GatewayError, methodNotAllowed } from "../../core/errors.ts";
 import { attentionOperations } from "./health/attention.ts";
 import { auditOperations } from "./audit/audit.ts";
 import { cacheOperations } from "./cache.ts";
@@ -132,9 +132,7 @@ function serveGet(
     app
       .get(path, async (c) => c.env.reply({ status: 200, ...(await answer(c)) }))
       .all(path, (c) => {
-        throw new GatewayError("method_not_allowed", `${path} accepts GET only; got ${c.req.method}.`, {
-          headers: { allow: "GET" },
-        });
+        throw methodNotAllowed("GET", `${path} accepts GET only; got ${c.req.method}.`);
       });
 }
 

@@ -1,5 +1,6 @@
 // Parses the body and the query of an admin API request, and reports each fault by its path (promises 5.1, 5.2, 5.6).
 import type { z } from "zod";
+import { invalidRequest } from "../../core/refusals.ts";
 import { unreadableBody } from "../../engine/request/bounded-body.ts";
 import { bodyText, readBody } from "../../engine/call/read-body.ts";
 import { issueFindings } from "../../config/issues.ts";
@@ -43,26 +44,25 @@ export async function readJsonBody(request: Request, limits: ServerLimits): Prom
  */
 function requirePlainValues(value: Json | undefined, path: readonly (string | number)[]): void {
   if (isRawNumber(value))
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      formatPath(path),
       `${formatPath(path)}: expected a number that fits a double exactly, got ${describe(value)}`,
-      { param: formatPath(path) },
     );
   if (typeof value === "string") {
     if (value.includes("\0") || !value.isWellFormed())
-      throw new GatewayError(
-        "invalid_request",
+      throw invalidRequest(
+        formatPath(path),
         `${formatPath(path)}: expected text without NUL characters and unpaired surrogates`,
-        { param: formatPath(path) },
       );
   } else if (Array.isArray(value)) {
     for (const [index, one] of value.entries()) requirePlainValues(one as Json, [...path, index]);
   } else if (isObject(value)) {
     for (const [key, one] of Object.entries(value)) {
       if (key === "__proto__" || key === "constructor" || key === "prototype")
-        throw new GatewayError("invalid_request", `${formatPath(path) || "The body"}: the key ${key} is not allowed`, {
-          param: formatPath([...path, key]),
-        });
+        throw invalidRequest(
+          formatPath([...path, key]),
+          `${formatPath(path) || "The body"}: the key ${key} is not allowed`,
+        );
       requirePlainValues(key, path);
       requirePlainValues(one, [...path, key]);
     }
@@ -96,13 +96,12 @@ export function queryOf(url: string): Readonly<Record<string, string>> {
   const values = new Map<string, string>();
   for (const [name, value] of new URL(url).searchParams) {
     if (values.has(name))
-      throw new GatewayError(
-        "invalid_request",
+      throw invalidRequest(
+        formatPath([name]),
         `The query parameter ${JSON.stringify(name.slice(0, 100))} was sent twice. Send it once.`,
-        { param: formatPath([name]) },
       );
     if (value.includes("\0") || name.includes("\0"))
-      throw new GatewayError("invalid_request", "The query contains a NUL character.", { param: formatPath([name]) });
+      throw invalidRequest(formatPath([name]), "The query contains a NUL character.");
     values.set(name, value);
   }
   return Object.fromEntries(values);

@@ -1,6 +1,6 @@
 // Turns of requests with one idempotency key: they run one after the other, in this process or over all processes of a
 // machine.
-import { GatewayError } from "../../core/errors.ts";
+import { retryLater } from "../../core/errors.ts";
 import type { Slots } from "../../routing/concurrency.ts";
 
 /** Requests with one key that wait for their turn. */
@@ -34,9 +34,7 @@ export function sharedTurns(slots: Slots): Turns {
     const ownTurn = Promise.withResolvers<void>();
     const entered = await slots.enter(name, "", 1, MOST_WAITING, () => ownTurn.resolve());
     if (entered === "full")
-      throw new GatewayError("gateway_overloaded", "Too many requests with this idempotency key wait.", {
-        headers: { "retry-after": "1" },
-      });
+      throw retryLater("gateway_overloaded", "Too many requests with this idempotency key wait.", 1);
     if (entered !== "entered") await ownTurn.promise;
     try {
       return await work();

@@ -5,7 +5,7 @@ import { clientAddress } from "../../auth/client-address.ts";
 import { RECENT_LOGIN_MS } from "../../auth/logins/console-sessions.ts";
 import { GATEWAY_ERRORS } from "../../engine/call/called-operation.ts";
 import { baseHeaders, errorResponse } from "../../engine/call/reply-headers.ts";
-import { asGatewayError, GatewayError } from "../../core/errors.ts";
+import { asGatewayError, GatewayError, methodNotAllowed } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { checked, readJsonBody } from "../admin/input.ts";
 import { redeemedClaim } from "../admin/identity/redeemed-claim.ts";
@@ -229,9 +229,7 @@ function json(body: JsonObject, further: Readonly<Record<string, string>> = {}):
 function requireMethod({ method }: Request, path: string, allowed: ReadonlySet<string>): void {
   if (allowed.has(method)) return;
   const allow = [...allowed].join(", ");
-  throw new GatewayError("method_not_allowed", `${path.slice(0, 200)} takes ${allow}; got ${method}.`, {
-    headers: { allow },
-  });
+  throw methodNotAllowed(allow, `${path.slice(0, 200)} takes ${allow}; got ${method}.`);
 }
 
 /** Headers that the response has already are kept. */

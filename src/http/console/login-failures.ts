@@ -1,7 +1,7 @@
 // Counts logins that fail, for the address they come from and for the token that they name, so that neither can be guessed
 // at. A login that succeeds is let in whatever the count is, because behind a proxy that is not trusted all have one
 // address. The count is in the database, so that it holds over all workers and replicas.
-import { GatewayError } from "../../core/errors.ts";
+import { retryLater } from "../../core/errors.ts";
 import { type Actor, LOCAL_ACTOR } from "../../store/records.ts";
 import { parseIpAddress } from "../../wire/ip-range.ts";
 import type { ConsoleContext } from "./console-context.ts";
@@ -33,10 +33,10 @@ export async function countFailure(
   const sinceMs = clock.now() - WINDOW_MS;
   const [ofAddress, ofAll, ofAccount = 0] = await store.sessions.loginFailures(keys, sinceMs);
   if (ofAddress! >= MAX_OF_ADDRESS || ofAccount >= MAX_OF_ACCOUNT)
-    throw new GatewayError(
+    throw retryLater(
       "too_many_logins",
       `Too many logins have failed from this address or with this token. Try again in ${WINDOW_MS / 60_000} minutes.`,
-      { headers: { "retry-after": String(WINDOW_MS / 1000) } },
+      WINDOW_MS / 1000,
     );
   await store.sessions.addLoginFailure(keys, clock.now(), sinceMs);
   if (ofAll! >= MAX_AUDITED) return;

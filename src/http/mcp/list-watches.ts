@@ -4,7 +4,7 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../../core/clock.ts";
 import { Cancellation, type CancelSignal } from "../../core/concurrency/cancellation.ts";
-import { asGatewayError, GatewayError } from "../../core/errors.ts";
+import { asGatewayError, GatewayError, retryLater } from "../../core/errors.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import type { ToolServers } from "../../mcp/tool-servers.ts";
 
@@ -62,10 +62,10 @@ export class ListWatches {
   watch(list: WatchedList, events: WatchEvents): () => void {
     const own = [...this.#watches].filter((watch) => watch.list.tokenId === list.tokenId).length;
     if (this.#watches.size >= MOST_WATCHES || own >= MOST_WATCHES_OF_TOKEN)
-      throw new GatewayError(
+      throw retryLater(
         "gateway_overloaded",
         `Too many clients wait for changes of their tools (at most ${MOST_WATCHES}, and ${MOST_WATCHES_OF_TOKEN} with one token).`,
-        { headers: { "retry-after": "60" } },
+        60,
       );
     const watch: Watch = {
       list,

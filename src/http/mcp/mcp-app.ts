@@ -6,7 +6,7 @@
 import type { Tool } from "@modelcontextprotocol/server";
 import { authorize, type RequestedScope } from "../../auth/authorize.ts";
 import { loadedOnce } from "../../core/concurrency/loaded-once.ts";
-import { GatewayError } from "../../core/errors.ts";
+import { GatewayError, methodNotAllowed } from "../../core/errors.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import { bodyText, type LongBodyCaller, readBody } from "../../engine/call/read-body.ts";
 import { parsedBody } from "../../engine/request/parse.ts";
@@ -42,10 +42,9 @@ export function createMcpApp(context: McpContext): { answer(request: McpRequest)
         return new Response(changeStream(list, watches, http.signal), { headers: EVENTS });
       if (http.method === "DELETE" && http.headers.has(SESSION)) return new Response(null, { status: 204 });
       if (http.method !== "POST")
-        throw new GatewayError(
-          "method_not_allowed",
+        throw methodNotAllowed(
+          "POST, GET",
           `${new URL(http.url).pathname} is an MCP server: it takes messages with POST, and GET for a stream of events; got ${http.method}.`,
-          { headers: { allow: "POST, GET" } },
         );
       const bytes = await readBody(
         http,

@@ -1,9 +1,10 @@
 // Requests for legacy completions, in OpenAI's form: each prompt becomes a message, which goes out as a raw prompt.
 // https://platform.openai.com/docs/api-reference/completions/create
+import { invalid, invalidRequest } from "../../core/refusals.ts";
 import { type InputRules, listedInputs } from "../../engine/request/listed-inputs.ts";
 import { translatedForm, type Translation } from "../../engine/request/translated-form.ts";
 import { isSet, type Json, type JsonObject } from "../../core/json.ts";
-import { type CommonParameter, invalid, invalidRequest } from "../../core/params.ts";
+import { type CommonParameter } from "../../core/params.ts";
 import type { TaskMemo } from "../../providers/tasks/task.ts";
 import { boundsWithTokens, listedTranslation, type OwnWords, placesIn } from "../listed-request.ts";
 

@@ -1,9 +1,9 @@
 // Requests for embeddings, in OpenAI's form: each input becomes a message.
 // https://platform.openai.com/docs/api-reference/embeddings/create
+import { invalid } from "../../core/refusals.ts";
 import { type InputRules, listedInputs } from "../../engine/request/listed-inputs.ts";
 import { translatedForm, type Translation } from "../../engine/request/translated-form.ts";
 import { isSet, type JsonObject } from "../../core/json.ts";
-import { invalid } from "../../core/params.ts";
 import type { TaskMemo } from "../../providers/tasks/task.ts";
 import { boundsWithTokens, listedTranslation, type OwnWords, placesIn } from "../listed-request.ts";
 

@@ -1,7 +1,7 @@
 // Checks of single members of a request. null means "not set" for every optional member.
 import type { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { invalid, invalidRequest, textAt } from "../../core/params.ts";
+import { invalid, invalidRequest, textAt } from "../../core/refusals.ts";
 
 /** Returns the member; undefined when it is absent or null. */
 export function given(holder: JsonObject, name: string): Json | undefined {

@@ -1,7 +1,7 @@
 // Content blocks as parts of chat completions: https://platform.claude.com/docs/en/api/messages (content blocks).
 import type { ContentPart, Untranslated } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { invalid, textAt, objectAt } from "../../core/params.ts";
+import { invalid, objectAt, textAt } from "../../core/refusals.ts";
 import { vendorCitations } from "./citations.ts";
 import { bad, cacheMark, filledTextAt, given } from "./fields.ts";
 import { asked, never, orLeft } from "./untranslated.ts";

@@ -2,8 +2,8 @@
 // `output_format`. https://platform.claude.com/docs/en/build-with-claude/effort, .../adaptive-thinking
 import type { Untranslated } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { type CommonParameter, objectAt } from "../../core/params.ts";
-import { invalid } from "../../core/params.ts";
+import { type CommonParameter } from "../../core/params.ts";
+import { invalid, objectAt } from "../../core/refusals.ts";
 import { given } from "./fields.ts";
 import { invalidPart } from "../../engine/request/vendor-judged.ts";
 import { asked, orLeft } from "./untranslated.ts";

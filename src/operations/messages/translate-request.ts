@@ -1,11 +1,12 @@
 // The translation of a request to a chat completion (promise 12.4): https://platform.claude.com/docs/en/api/messages
 import { createHash } from "node:crypto";
+import { invalid } from "../../core/refusals.ts";
 import { LEAST_BODY_BOUNDS } from "../../core/request/body-bounds.ts";
 import type { Untranslated } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { withEdits } from "../../core/request/json-edit.ts";
 import type { GatewayError } from "../../core/errors.ts";
-import { type CommonParameter, invalid } from "../../core/params.ts";
+import { type CommonParameter } from "../../core/params.ts";
 import type { Translation, Translator } from "../../engine/request/translated-form.ts";
 import { countTranslator } from "../counted-requests.ts";
 import { citationEdits } from "./citations.ts";

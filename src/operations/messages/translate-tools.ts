@@ -1,7 +1,7 @@
 // `tools` and `tool_choice` as those of a chat completion: https://platform.claude.com/docs/en/agents-and-tools/tool-use
 import type { Untranslated } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { invalid, textAt, objectAt } from "../../core/params.ts";
+import { invalid, objectAt, textAt } from "../../core/refusals.ts";
 import { chatToolName } from "./call-names.ts";
 import { bad, cacheMark, filledTextAt, given } from "./fields.ts";
 import { invalidPart } from "../../engine/request/vendor-judged.ts";

@@ -3,7 +3,7 @@
 // https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls
 import type { ContentPart, Message, ReasoningDetail, ToolCall, Untranslated } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { invalid, textAt, objectAt } from "../../core/params.ts";
+import { invalid, objectAt, textAt } from "../../core/refusals.ts";
 import { inCharacters, TurnOrder, withOrder } from "../../core/request/turn-order.ts";
 import { redactedDetail, thinkingDetail } from "../../providers/conversation/signed-thinking.ts";
 import { chatToolName, providerCallId } from "./call-names.ts";

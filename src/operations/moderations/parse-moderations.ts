@@ -1,8 +1,8 @@
 // Requests for moderations, in OpenAI's form: each text becomes a message, and a list of parts one.
 // https://platform.openai.com/docs/api-reference/moderations/create
+import { invalid } from "../../core/refusals.ts";
 import { translatedForm, type Translation } from "../../engine/request/translated-form.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { invalid } from "../../core/params.ts";
 import type { TaskMemo } from "../../providers/tasks/task.ts";
 import { listedTranslation, type OwnWords, placesIn } from "../listed-request.ts";
 

@@ -1,8 +1,8 @@
 // Requests for rerank, in Cohere's form of both versions: the query becomes the first message, and each document one.
 // https://docs.cohere.com/reference/rerank, https://docs.cohere.com/v1/reference/rerank
+import { invalid, invalidRequest } from "../../core/refusals.ts";
 import { translatedForm, type Translation } from "../../engine/request/translated-form.ts";
 import { isObject, isSet, type Json, type JsonObject } from "../../core/json.ts";
-import { invalid, invalidRequest } from "../../core/params.ts";
 import type { RerankMemo as EncodedMemo } from "../../providers/tasks/ranking.ts";
 import { listedTranslation, type OwnWords, placesIn } from "../listed-request.ts";
 

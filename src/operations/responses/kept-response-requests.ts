@@ -1,10 +1,10 @@
 // What the paths below /responses answer from what is kept. https://platform.openai.com/docs/api-reference/responses/get
+import { invalid, invalidRequest } from "../../core/refusals.ts";
 import { eventStreamOf, keptEvents, liveEvents } from "./background/background-events.ts";
 import { askToCancel, isRunning, type MarkedStores } from "./background/background-marks.ts";
 import { within } from "../../core/concurrency/timeout.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { invalid, invalidRequest } from "../../core/params.ts";
 import {
   findResponse,
   keepResponse,

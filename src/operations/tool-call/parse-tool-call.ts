@@ -1,9 +1,10 @@
 // The request of the operation tools.call: which tool, and with which arguments. It is translated to a conversation that
 // ends with the call and has the tool, so that policies, guards, limits and records see it as they see a tool call of a
 // model.
+import { invalid } from "../../core/refusals.ts";
 import { translatedForm, type Translation } from "../../engine/request/translated-form.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
-import { functionName, invalid } from "../../core/params.ts";
+import { functionName } from "../../core/params.ts";
 
 /** The body. Its other members go nowhere. */
 export interface ToolCallRequest extends JsonObject {

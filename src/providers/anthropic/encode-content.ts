@@ -3,9 +3,9 @@
 // `context`, `title`) stays on its block.
 import type { ContentPart } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
+import { unsupportedBlock } from "../../core/refusals.ts";
 import { type InlineData, readDataUri } from "../conversation/data-uri.ts";
 import { BLOCKS_AS_THEY_ARE } from "./dialect.ts";
-import { unsupportedBlock } from "../refusals.ts";
 
 /** The beta feature that a request needs in order to name an uploaded file. */
 export const FILES_BETA = "files-api-2025-04-14";

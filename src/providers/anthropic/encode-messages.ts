@@ -3,6 +3,7 @@
 // no counterpart and is left out.
 import type { Message, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { unsupportedBlock } from "../../core/refusals.ts";
 import { turnPieces } from "../../core/request/turn-order.ts";
 import { addContent, type Run } from "../content-blocks/turns.ts";
 import { calledFunction, type CallIdForm, fittingCallId, toolInput } from "../conversation/tool-calls.ts";
@@ -10,7 +11,6 @@ import { encodeParts, namesUploadedFile } from "./encode-content.ts";
 import type { ModelFacts } from "../claude/models.ts";
 import { thinkingBlocks } from "../claude/thinking-blocks.ts";
 import { turnContent } from "./turn-content.ts";
-import { unsupportedBlock } from "../refusals.ts";
 
 export interface Conversation {
   readonly system: string | readonly JsonObject[] | undefined;

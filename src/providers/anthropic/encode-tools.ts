@@ -1,8 +1,8 @@
 // Encodes `tools` and `tool_choice`: https://platform.claude.com/docs/en/agents-and-tools/tool-use/define-tools
 import type { ChatParams, FunctionDefinition } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { unsupportedValue } from "../../core/refusals.ts";
 import type { JsonOutput } from "../claude/json-output.ts";
-import { unsupportedValue } from "../refusals.ts";
 
 /** This version works on every model that has web search. Later versions need code execution beside them. */
 const WEB_SEARCH = "web_search_20250305";

@@ -3,9 +3,9 @@
 // becomes a cache point behind its block.
 import type { ContentPart } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { unsupportedBlock } from "../../core/refusals.ts";
 import { BLOCKS_AS_THEY_ARE } from "./dialect.ts";
 import { requireBytes, mediaBlock, readAddress, typeOfName, type DocumentLabel } from "./media.ts";
-import { unsupportedBlock } from "../refusals.ts";
 
 /** Gives each document of a conversation its name. */
 export type DocumentNaming = (wished: string | null | undefined) => string;

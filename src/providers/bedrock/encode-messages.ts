@@ -4,6 +4,7 @@
 // out.
 import type { Message, ToolCall } from "../../core/chat.ts";
 import { type JsonObject } from "../../core/json.ts";
+import { unsupportedBlock } from "../../core/refusals.ts";
 import { turnPieces } from "../../core/request/turn-order.ts";
 import { addContent, type Run } from "../content-blocks/turns.ts";
 import { calledFunction, type CallIdForm, fittingCallId, toolInput } from "../conversation/tool-calls.ts";
@@ -12,7 +13,6 @@ import { documentNames } from "./media.ts";
 import type { FamilyFacts } from "./models.ts";
 import { reasoningBlocks } from "./reasoning.ts";
 import { turnContent } from "./turn-content.ts";
-import { unsupportedBlock } from "../refusals.ts";
 
 export interface Conversation {
   readonly system: readonly JsonObject[];

@@ -2,6 +2,7 @@
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
 import type { ChatParams, ChatRequest, ResponseFormat } from "../../core/chat.ts";
 import { isObject, mergeObjects, type JsonObject } from "../../core/json.ts";
+import { reservedParameter } from "../../core/refusals.ts";
 import type { Target } from "../../core/target.ts";
 import { planJsonOutput, type JsonOutput, type JsonOutputMemo } from "../claude/json-output.ts";
 import { thinksByBudget } from "../claude/reasoning-effort.ts";
@@ -13,7 +14,6 @@ import { encodeConversation } from "./encode-messages.ts";
 import { encodeTools } from "./encode-tools.ts";
 import { familyOf, type FamilyFacts, type ReasoningForm } from "./models.ts";
 import { encodeEffort } from "./reasoning.ts";
-import { reservedParameter } from "../refusals.ts";
 
 /**
  * Wire names that a pass-through may not set (promise 6.5). RESERVED_PATHS covers members of objects, such as the

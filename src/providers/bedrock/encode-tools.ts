@@ -3,11 +3,11 @@
 // sent among the model's own fields.
 import type { ChatParams, FunctionDefinition } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { unsupportedValue } from "../../core/refusals.ts";
 import type { JsonOutput } from "../claude/json-output.ts";
 import { TOOLS_AS_THEY_ARE } from "./dialect.ts";
 import { cachePoint } from "./encode-content.ts";
 import type { FamilyFacts } from "./models.ts";
-import { unsupportedValue } from "../refusals.ts";
 
 export interface EncodedTools {
   readonly toolConfig?: JsonObject;

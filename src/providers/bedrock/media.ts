@@ -3,9 +3,9 @@
 // API_runtime_ImageBlock.html, API_runtime_VideoBlock.html
 import type { ContentPart } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
+import { unsupportedBlock } from "../../core/refusals.ts";
 import { MEDIA_TYPES } from "../../core/text/media-types.ts";
 import { readDataUri } from "../conversation/data-uri.ts";
-import { unsupportedBlock } from "../refusals.ts";
 
 const IMAGES: Readonly<Record<string, string>> = {
   "image/png": "png",

@@ -7,8 +7,8 @@
 import type { ResponseFormat } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { unsupportedValue } from "../../core/refusals.ts";
 import type { ModelFacts } from "./models.ts";
-import { unsupportedValue } from "../refusals.ts";
 
 export type JsonOutput =
   | { readonly kind: "format"; readonly format: JsonObject }

@@ -1,8 +1,8 @@
 // Encodes `reasoning_effort` as thinking. https://platform.claude.com/docs/en/build-with-claude/effort,
 // .../extended-thinking, .../adaptive-thinking
 import type { JsonObject } from "../../core/json.ts";
+import { unsupportedValue } from "../../core/refusals.ts";
 import type { ModelFacts } from "./models.ts";
-import { unsupportedValue } from "../refusals.ts";
 
 const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 

@@ -3,11 +3,11 @@
 // out.
 import type { ContentPart, Message, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { unsupportedBlock } from "../../core/refusals.ts";
 import { calledFunction } from "../conversation/tool-calls.ts";
 import { plainReasoning } from "../conversation/conversation-members.ts";
 import { NOT_THINKING } from "./models.ts";
 import { documentText } from "../conversation/document-text.ts";
-import { unsupportedBlock } from "../refusals.ts";
 
 export interface Conversation {
   readonly messages: readonly JsonObject[];

@@ -1,7 +1,7 @@
 // Encodes `tools` and `tool_choice`: https://docs.cohere.com/reference/chat#request.body.tools
 import type { ChatParams } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { invalidRequest } from "../../core/params.ts";
+import { invalidRequest } from "../../core/refusals.ts";
 import { BEFORE_R7B } from "./models.ts";
 
 export interface EncodedTools {

@@ -1,7 +1,7 @@
 // The text of a document block, for providers that accept documents only as text.
 import type { JsonObject } from "../../core/json.ts";
+import { unsupportedBlock } from "../../core/refusals.ts";
 import { isTextType } from "../../core/text/text-media.ts";
-import { unsupportedBlock } from "../refusals.ts";
 
 /** Throws GatewayError `unsupported_content_block` at `path`, the path of the block, when the document is not text. */
 export function documentText({ type, media_type: mediaType, data }: JsonObject, path: string): string {

@@ -1,7 +1,7 @@
 // Merges pass-through fields into what the gateway encodes (promise 6.5).
 import type { GatewayError } from "../../core/errors.ts";
 import type { Json } from "../../core/json.ts";
-import { reservedParameter } from "../refusals.ts";
+import { reservedParameter } from "../../core/refusals.ts";
 
 /**
  * A resolver for `mergeObjects`: what the gateway encoded is never overwritten. The same value again, or null, changes

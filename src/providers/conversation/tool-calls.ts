@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import type { ToolCall } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
-import { invalidRequest } from "../../core/params.ts";
+import { invalidRequest } from "../../core/refusals.ts";
 import { parseJson } from "../../wire/json/json.ts";
 import { JsonError } from "../../wire/json/json-error.ts";
 

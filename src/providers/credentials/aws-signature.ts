@@ -2,8 +2,8 @@
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
 import { createHmac, hash } from "node:crypto";
 import { memoizeBounded } from "../../core/memoization.ts";
+import { invalidRequest } from "../../core/refusals.ts";
 import type { Credential } from "../../core/target.ts";
-import { invalidRequest } from "../../core/params.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
 import type { Provider, SignContext } from "../provider.ts";
 

@@ -3,11 +3,11 @@
 // https://ai.google.dev/api/generate-content
 import type { ChatRequest } from "../../core/chat.ts";
 import { isObject, isRawNumber, type Json, type JsonObject } from "../../core/json.ts";
+import { reservedParameter, setByGateway } from "../../core/refusals.ts";
 import { encodeConversation } from "./encode-contents.ts";
 import { encodeGenerationConfig, encodeServiceTier } from "./encode-params.ts";
 import { encodeTools, wireName } from "./encode-tools.ts";
 import type { GeminiPlatform } from "./platform.ts";
-import { reservedParameter, setByGateway } from "../refusals.ts";
 
 /** Members of generationConfig that have no counterpart among the common parameters. */
 const GENERATION_MEMBERS: ReadonlySet<string> = new Set([

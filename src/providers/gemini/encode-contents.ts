@@ -3,15 +3,14 @@
 // https://ai.google.dev/gemini-api/docs/function-calling
 import type { ContentPart, Message, MessageRole, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { invalidRequest, unsupportedBlock } from "../../core/refusals.ts";
 import { turnPieces } from "../../core/request/turn-order.ts";
-import { invalidRequest } from "../../core/params.ts";
 import { calledFunction, parseObject, requireInput } from "../conversation/tool-calls.ts";
 import { isOwnCallId } from "./call-ids.ts";
 import { answeredImagePart, encodePart } from "./encode-parts.ts";
 import { isGemini3OrLater, takesSystemInstruction } from "./models.ts";
 import type { GeminiPlatform } from "./platform.ts";
 import { googleExtra, signatureOf, signaturesOf, SKIP_VALIDATION, withSignature } from "./signatures.ts";
-import { unsupportedBlock } from "../refusals.ts";
 
 export interface EncodedConversation {
   readonly systemInstruction: JsonObject | null;

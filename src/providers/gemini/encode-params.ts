@@ -2,10 +2,10 @@
 import type { ChatParams, ResponseFormat } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import { describe, isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { unsupportedValue } from "../../core/refusals.ts";
 import { takesJsonSchema, thinkingFor } from "./models.ts";
 import { openApiSubset } from "./schema-subset.ts";
 import type { GeminiPlatform } from "./platform.ts";
-import { unsupportedValue } from "../refusals.ts";
 
 const MAX_STOP_SEQUENCES = 5;
 const INT32_MAX = 2_147_483_647;

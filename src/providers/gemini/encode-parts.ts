@@ -10,9 +10,8 @@ import type {
   VideoPart,
 } from "../../core/chat.ts";
 import { describe, isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { invalid, invalidRequest } from "../../core/params.ts";
+import { invalid, invalidRequest, unsupportedBlock, unsupportedValue } from "../../core/refusals.ts";
 import type { GeminiPlatform } from "./platform.ts";
-import { unsupportedBlock, unsupportedValue } from "../refusals.ts";
 
 const YOUTUBE = /^https?:\/\/((www|m)\.)?(youtube\.com|youtu\.be)\//i;
 

@@ -2,11 +2,10 @@
 // https://ai.google.dev/api/caching#Tool
 import type { ChatParams, FunctionTool } from "../../core/chat.ts";
 import { describe, isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { invalidRequest } from "../../core/params.ts";
+import { invalidRequest, unsupportedValue } from "../../core/refusals.ts";
 import { takesJsonSchema, validatesFunctionCalls } from "./models.ts";
 import { openApiSubset } from "./schema-subset.ts";
 import type { GeminiPlatform } from "./platform.ts";
-import { unsupportedValue } from "../refusals.ts";
 
 export interface EncodedTools {
   readonly tools: readonly JsonObject[];

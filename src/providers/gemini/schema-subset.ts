@@ -3,8 +3,8 @@
 // would change the meaning are refused with their path.
 import type { GatewayError } from "../../core/errors.ts";
 import { describe, isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { unsupportedValue } from "../../core/refusals.ts";
 import { percentDecoded } from "../../core/text/percent-encoding.ts";
-import { unsupportedValue } from "../refusals.ts";
 
 /** Keywords that are kept unchanged. */
 const KEPT = [

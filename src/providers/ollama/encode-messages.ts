@@ -2,11 +2,11 @@
 // the function as well as the tool call. A participant's `name` has no counterpart and is left out.
 import type { ContentPart, Message, ToolCall } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
+import { unsupportedBlock } from "../../core/refusals.ts";
 import { calledFunction, requireInput } from "../conversation/tool-calls.ts";
 import { readDataUri } from "../conversation/data-uri.ts";
 import { documentText } from "../conversation/document-text.ts";
 import { plainReasoning } from "../conversation/conversation-members.ts";
-import { unsupportedBlock } from "../refusals.ts";
 
 /** Throws GatewayError `unsupported_content_block` or `invalid_request` with the path. */
 export function encodeMessages(messages: readonly Message[]): readonly JsonObject[] {

@@ -2,12 +2,11 @@
 // fields go to the top level, and those that the vendor documents as members of `options` go there (promise 6.5).
 import type { ChatParams, ChatRequest } from "../../core/chat.ts";
 import { isObject, mergeObjects, type JsonObject } from "../../core/json.ts";
+import { invalidRequest, setByGateway } from "../../core/refusals.ts";
 import type { Target } from "../../core/target.ts";
-import { invalidRequest } from "../../core/params.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
 import type { EncodedRequest } from "../encoded-request.ts";
 import { encodeMessages } from "./encode-messages.ts";
-import { setByGateway } from "../refusals.ts";
 
 /** Wire names that a pass-through may not set (promise 6.5). */
 export const RESERVED: ReadonlySet<string> = new Set(["model", "messages", "stream", "tools", "num_predict"]);

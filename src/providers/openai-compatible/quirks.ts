@@ -3,8 +3,8 @@ import type { Capability, Feature } from "../../core/capability.ts";
 import type { ContentPart } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import { describe, isObject, type JsonObject } from "../../core/json.ts";
+import { unsupportedValue } from "../../core/refusals.ts";
 import type { BlockRewrite, ParameterRewrite } from "./row.ts";
-import { unsupportedValue } from "../refusals.ts";
 
 export const ADDRESS = /^https?:\/\//i;
 

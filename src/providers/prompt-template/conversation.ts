@@ -2,7 +2,7 @@
 // express is refused with its path.
 import type { ContentPart, Message } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
-import { unsupportedValue } from "../refusals.ts";
+import { unsupportedValue } from "../../core/refusals.ts";
 
 export interface Turn {
   readonly role: "system" | "user" | "assistant";

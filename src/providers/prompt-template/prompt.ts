@@ -5,11 +5,11 @@ import type * as Jinja from "@huggingface/jinja";
 import type { ChatParams, Message } from "../../core/chat.ts";
 import { describe, isObject, type JsonObject } from "../../core/json.ts";
 import { lazy, memoizePerObject } from "../../core/memoization.ts";
+import { unsupportedValue } from "../../core/refusals.ts";
 import { alternating, contentOf, refuseCalls, type Turn, turnsOf, unsayable } from "./conversation.ts";
 import { findFamily, PLAIN_FAMILY, PROMPT_FAMILIES } from "./families.ts";
 import type { PromptFamily } from "./family.ts";
 import { conversationMembers, type ConversationMembers } from "../conversation/conversation-members.ts";
-import { unsupportedValue } from "../refusals.ts";
 
 export interface Prompt {
   readonly text: string;

@@ -1,9 +1,9 @@
 // Merges pass-through members into an encoded body (promise 6.5): objects key by key, and never over what the gateway
 // encoded.
 import { isObject, type Json, type JsonObject, mergeObjects } from "../../core/json.ts";
+import { setByGateway } from "../../core/refusals.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
 import type { SentPrompt } from "./row.ts";
-import { setByGateway } from "../refusals.ts";
 
 const MAX_STOPS = 4;
 

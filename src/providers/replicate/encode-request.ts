@@ -2,6 +2,7 @@
 // own template is used. A longer conversation, or one whose prompt the caller shapes, is sent as a finished prompt.
 import type { ChatParams, ChatRequest } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
+import { unsupportedValue } from "../../core/refusals.ts";
 import type { Target } from "../../core/target.ts";
 import { turnsOf } from "../prompt-template/conversation.ts";
 import { PROMPT_PARAMETERS } from "../conversation/prompt-parameters.ts";
@@ -9,7 +10,6 @@ import { promptOf } from "../prompt-template/prompt.ts";
 import type { EncodedRequest } from "../encoded-request.ts";
 import { present, stopWords, withExtra } from "../raw-completions/body.ts";
 import { OPENAI_MODELS } from "./capabilities.ts";
-import { unsupportedValue } from "../refusals.ts";
 
 /** What followUp and the decoders need to know about the request. */
 export interface ReplicateMemo {

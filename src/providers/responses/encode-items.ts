@@ -3,13 +3,13 @@
 import type { ContentPart, Message, ToolCall } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { unsupportedBlock } from "../../core/refusals.ts";
 import { turnPieces } from "../../core/request/turn-order.ts";
 import { breakpointOf, withBreakpoints } from "../conversation/cache-breakpoints.ts";
 import { calledFunction } from "../conversation/tool-calls.ts";
 import { textOrEmpty } from "../answers/sent-json.ts";
 import { itemsCarriedBy } from "./carried-items.ts";
 import { reasoningItems } from "./reasoning-items.ts";
-import { unsupportedBlock } from "../refusals.ts";
 
 /** Which reasoning of earlier answers the provider takes back. */
 export interface ReasoningBack {

@@ -1,6 +1,6 @@
 // The parameters of embeddings in vendors' words: what a text is for, and the length of its vector.
 import type { ChatRequest } from "../../core/chat.ts";
-import { unsupportedValue } from "../refusals.ts";
+import { unsupportedValue } from "../../core/refusals.ts";
 
 /** What a text is for. The words are those of Cohere, which most clients know: https://docs.cohere.com/reference/embed */
 export const INPUT_TYPES = [

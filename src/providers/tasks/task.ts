@@ -2,13 +2,13 @@
 // remembers of the inputs.
 import type { ChatRequest, Message, WrittenRequest } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject, mergeObjects } from "../../core/json.ts";
+import { unsupportedValue } from "../../core/refusals.ts";
 import type { Target } from "../../core/target.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
 import type { DecodeContext, EncodedRequest } from "../encoded-request.ts";
 import { MalformedAnswer } from "../upstream-failure.ts";
 import { describeText } from "../answers/sent-json.ts";
 import { isCount } from "../answers/token-count.ts";
-import { unsupportedValue } from "../refusals.ts";
 
 /** What an operation remembers of its inputs for encoders. */
 export interface TaskMemo {

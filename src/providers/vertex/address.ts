@@ -2,8 +2,8 @@
 // multi-regions, regions) and, for calls with only an API key,
 // https://docs.cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode/vertex-ai-express-mode-api-reference
 import type { GatewayError } from "../../core/errors.ts";
+import { invalidRequest } from "../../core/refusals.ts";
 import type { Target } from "../../core/target.ts";
-import { invalidRequest } from "../../core/params.ts";
 import { API_VERSION, versionedBase } from "../gemini/address.ts";
 import type { ProviderSetting } from "../provider-declaration.ts";
 

@@ -4,6 +4,7 @@
 import { type CapabilityTable, mapped, unsupported } from "../../core/capability.ts";
 import type { BlockType, ChatRequest, ContentPart, Message } from "../../core/chat.ts";
 import { isObject } from "../../core/json.ts";
+import { unsupportedValue } from "../../core/refusals.ts";
 import type { Target } from "../../core/target.ts";
 import { messagesCapabilities, conversation } from "../anthropic/capabilities.ts";
 import { decodeResponse } from "../anthropic/decode-response.ts";
@@ -15,7 +16,6 @@ import { factsOf, type ModelFacts } from "../claude/models.ts";
 import type { EncodedRequest } from "../encoded-request.ts";
 import { pathStep, vertexAddress } from "./address.ts";
 import { type ModelsOfOneForm, ownName } from "./models.ts";
-import { unsupportedValue } from "../refusals.ts";
 
 const DEFAULT_VERSION = "v1";
 export const MESSAGES_VERSION = "vertex-2023-10-16";

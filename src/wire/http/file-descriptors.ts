@@ -1,6 +1,6 @@
 // Whether this process may open another file or socket. Bun reports a connection for which there is no file descriptor as one that the peer has refused.
 import { closeSync, openSync } from "node:fs";
-import { GatewayError } from "../../core/errors.ts";
+import { type GatewayError, retryLater } from "../../core/errors.ts";
 
 /** The limit of the process, and that of the whole machine. */
 const NONE_LEFT: ReadonlySet<unknown> = new Set(["EMFILE", "ENFILE"]);
@@ -13,10 +13,10 @@ export function descriptorShortage(): GatewayError | null {
     return null;
   } catch (thrown) {
     if (!NONE_LEFT.has((thrown as { readonly code?: unknown }).code)) return null;
-    return new GatewayError(
+    return retryLater(
       "gateway_overloaded",
       "The gateway may open no further connection: it has no file descriptor left. Try again shortly; the operator can raise its limit of open files (ulimit -n, LimitNOFILE).",
-      { headers: { "retry-after": "1" } },
+      1,
     );
   }
 }

@@ -4,6 +4,7 @@ import { restrictionsOf } from "../../../auth/tokens/token-restrictions.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { type AccessToken, PERMISSIONS, ROLES, roleAtLeast } from "../../../core/identity.ts";
 import type { Json, JsonObject } from "../../../core/json.ts";
+import { invalidRequest } from "../../../core/refusals.ts";
 import type { EarlierIdentities, EarlierIdentity } from "../../../store/audit/audit-as-of.ts";
 import type { AuditReads } from "../../../store/audit/audit-reads.ts";
 import { type AdminOperation, reading } from "../operation.ts";
@@ -80,8 +81,7 @@ export const auditAsOfOperation = (reads: AuditReads | null): AdminOperation =>
     answer: asOf,
     run: async ({ place, query: wanted, nowMs }, store) => {
       const { tenantId } = place!;
-      if (wanted.at > nowMs)
-        throw new GatewayError("invalid_request", "at is in the future: give a time that has passed.", { param: "at" });
+      if (wanted.at > nowMs) throw invalidRequest("at", "at is in the future: give a time that has passed.");
       const identities = await reads!.asOf(tenantId, wanted.at);
       if (identities === null)
         throw new GatewayError(

@@ -1,7 +1,7 @@
 // The audit log: its rows, the check of its chain (audit-chain.ts), a signed export of it, and who could call what at a time
 // in the past.
 import { z } from "zod";
-import { GatewayError } from "../../../core/errors.ts";
+import { invalidRequest } from "../../../core/refusals.ts";
 import { type ChainHead, chainOf, tenantOfChain } from "../../../store/audit/audit-chain.ts";
 import { exportedChain } from "../../../store/audit/audit-export.ts";
 import type { AuditReads } from "../../../store/audit/audit-reads.ts";
@@ -104,9 +104,10 @@ interface KnownHead {
 
 function knownIn({ sequence, hash }: KnownHead): ChainHead | null {
   if ((sequence === undefined) !== (hash === undefined))
-    throw new GatewayError("invalid_request", "sequence and hash belong together: give both, or neither.", {
-      param: sequence === undefined ? "sequence" : "hash",
-    });
+    throw invalidRequest(
+      sequence === undefined ? "sequence" : "hash",
+      "sequence and hash belong together: give both, or neither.",
+    );
   return sequence === undefined || hash === undefined ? null : { sequence, hash };
 }
 

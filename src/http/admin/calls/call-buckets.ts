@@ -1,6 +1,6 @@
 // The buckets of a histogram: how wide they are, and at which times they begin and end.
-import { GatewayError } from "../../../core/errors.ts";
 import { midnightsBetween, offsetsBetween } from "../../../core/configured/time-zone.ts";
+import { invalidRequest } from "../../../core/refusals.ts";
 import { MOST_BUCKETS } from "../../../store/search/call-histogram.ts";
 
 const MINUTE_MS = 60_000;
@@ -47,13 +47,12 @@ export function bucketsOf({ from, to, bucket, timezone }: BucketQuery, nowMs: nu
   const given = bucket === "auto" ? HOUR_MS : Math.min(WIDTHS[bucket], HOUR_MS);
   const toMs = to ?? Math.floor(nowMs / given) * given + given;
   const fromMs = from ?? (to === undefined ? toMs : Math.ceil(toMs / given) * given) - DAY_MS;
-  if (fromMs >= toMs) throw new GatewayError("invalid_request", "from has to be before to.", { param: "from" });
+  if (fromMs >= toMs) throw invalidRequest("from", "from has to be before to.");
   const width = bucket === "auto" ? (FITTING.find(([uptoMs]) => toMs - fromMs <= uptoMs)?.[1] ?? "1d") : bucket;
   if ((toMs - fromMs) / WIDTHS[width] > MOST_BUCKETS - 2)
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      "bucket",
       `From ${new Date(fromMs).toISOString()} to ${new Date(toMs).toISOString()} there are more than ${MOST_BUCKETS} buckets of ${width}. Choose a larger bucket, or a shorter time.`,
-      { param: "bucket" },
     );
   return { width, edges: [fromMs, ...innerEdges(fromMs, toMs, WIDTHS[width], timezone), toMs] };
 }

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { ADMIN_OPERATIONS } from "../../../auth/admin-operations.ts";
 import { type AdminCaller, nothingThere, requireRole, type TenantOrProject } from "../../../auth/grants.ts";
 import type { Clock } from "../../../core/clock.ts";
-import { GatewayError } from "../../../core/errors.ts";
+import { retryLater } from "../../../core/errors.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
 import { listedCall, shownCall, tokenNames } from "./call-shapes.ts";
@@ -140,10 +140,10 @@ function enter(streams: Map<string, number>, caller: string): () => void {
   const own = streams.get(caller) ?? 0;
   const all = [...streams.values()].reduce((sum, count) => sum + count, 0);
   if (own >= MOST_OF_CALLER || all >= MOST_STREAMS)
-    throw new GatewayError(
+    throw retryLater(
       "gateway_overloaded",
       `Too many streams of events are open (limits: ${MOST_OF_CALLER} of one token or session, ${MOST_STREAMS} in all). One stream can follow ${MOST_PLACES} places.`,
-      { headers: { "retry-after": "5" } },
+      5,
     );
   streams.set(caller, own + 1);
   let isOver = false;

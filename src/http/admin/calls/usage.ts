@@ -4,6 +4,7 @@ import { z } from "zod";
 import { FOCUS_DIMENSIONS, FOCUS_HEADER, focusLines } from "../../../accounting/focus.ts";
 import { csvOf, shownRow, shownSums } from "../../../accounting/usage-sums.ts";
 import { GatewayError } from "../../../core/errors.ts";
+import { invalidRequest } from "../../../core/refusals.ts";
 import { reportingZone } from "../../../core/snapshot.ts";
 import { USAGE_DIMENSIONS, USAGE_ORDERS, type UsageRow } from "../../../store/calls/calls.ts";
 import type { PageRequest } from "../../../store/reader.ts";
@@ -109,10 +110,9 @@ function focusText(
   const fixed = (["group_by", "timezone"] as const).find((name) => query[name] !== undefined);
   const odd = fixed ?? (query.order === "group" ? undefined : "order");
   if (odd !== undefined)
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      odd,
       `${odd} cannot be given with format=focus, whose rows are always by ${FOCUS_DIMENSIONS.join(", ")}, with days of UTC. Leave it out, or ask for format=csv.`,
-      { param: odd },
     );
   const rows = (page: PageRequest): Promise<DatedUsage> =>
     read(page, { ...scope, by: FOCUS_DIMENSIONS, order: "group", zone: "UTC" });

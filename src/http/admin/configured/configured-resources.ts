@@ -8,8 +8,8 @@ import {
   placeText,
 } from "../../../auth/grants.ts";
 import type { Configured, ConfiguredKind, ConfiguredNoun } from "../../../core/configured/configured.ts";
-import { GatewayError } from "../../../core/errors.ts";
 import type { JsonObject } from "../../../core/json.ts";
+import { invalidRequest } from "../../../core/refusals.ts";
 import type { Resource } from "../../../store/records.ts";
 import type { Page, Reader } from "../../../store/reader.ts";
 import type { DocumentRule, DocumentDependencies } from "./document-rule.ts";
@@ -110,8 +110,7 @@ function readCursor(text: string | undefined): Cursor {
   if (text === undefined) return { shown: 0, store: null };
   const [, shown, rest] = /^(?:f(\d{1,6})|s(.*))$/.exec(text) ?? [];
   if (shown !== undefined) return { shown: Number(shown), store: null };
-  if (rest === undefined)
-    throw new GatewayError("invalid_request", "cursor: expected next_cursor of another page", { param: "cursor" });
+  if (rest === undefined) throw invalidRequest("cursor", "cursor: expected next_cursor of another page");
   return { shown: null, store: rest === "" ? null : rest };
 }
 

@@ -1,8 +1,8 @@
 // The document that a request asks for: its form, the fields that cannot change, and the rules of its noun.
 import { z } from "zod";
 import { requireConfigures } from "../../../auth/tokens/restriction-grants.ts";
-import { GatewayError } from "../../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
+import { invalidRequest } from "../../../core/refusals.ts";
 import type { Resource } from "../../../store/records.ts";
 import type { Reader } from "../../../store/reader.ts";
 import type { Writer } from "../../../store/writer.ts";
@@ -53,16 +53,9 @@ export function desiredOf(body: unknown, rule: DocumentRule, before: Resource | 
   if (rule.named === "singleton") return { name: SETTINGS_NAME, document: checkedDocument(rule, sent, before) };
   const checkedName =
     given === null ? null : checked(z.strictObject({ name: rule.name ?? chosenId }), { name: given }).name;
-  if (checkedName === null && rule.named === "name")
-    throw new GatewayError("invalid_request", "name: is missing", { param: "name" });
+  if (checkedName === null && rule.named === "name") throw invalidRequest("name", "name: is missing");
   if (before !== null && rule.named === "name" && checkedName !== before.name)
-    throw new GatewayError(
-      "invalid_request",
-      "name: it cannot be changed, because others refer to it; create a new one instead",
-      {
-        param: "name",
-      },
-    );
+    throw invalidRequest("name", "name: it cannot be changed, because others refer to it; create a new one instead");
   return { name: checkedName, document: checkedDocument(rule, sent, before) };
 }
 
@@ -76,9 +69,7 @@ function requireSamePlace(sent: JsonObject, before: Resource): void {
   };
   for (const [key, value] of Object.entries(stays))
     if (sent[key] !== undefined && sent[key] !== value)
-      throw new GatewayError("invalid_request", `${key}: it cannot be changed; create a new one instead`, {
-        param: key,
-      });
+      throw invalidRequest(key, `${key}: it cannot be changed; create a new one instead`);
 }
 
 /** Throws `invalid_request` for a document that does not have the form of its noun. */

@@ -2,8 +2,8 @@
 // result, and not an error of the operation. A drained provider is called too, so that one sees whether it answers again.
 import { z } from "zod";
 import { nothingThere } from "../../../auth/grants.ts";
-import { GatewayError } from "../../../core/errors.ts";
 import { isObject, type JsonObject } from "../../../core/json.ts";
+import { invalidRequest } from "../../../core/refusals.ts";
 import { snapshotSeenBy } from "../../../core/snapshot.ts";
 import { MODEL_ID } from "../../../providers/settings.ts";
 import { type AdminCall, type AdminContext, type AdminOperation, writing } from "../operation.ts";
@@ -155,11 +155,7 @@ async function modelFor({ body: { model }, place, snapshot }: TestCall, id: stri
       .find(({ target }) => target.startsWith(`${id}:`) && !target.includes(" "))
       ?.target.slice(id.length + 1);
   if (known !== undefined) return known;
-  throw new GatewayError(
-    "invalid_request",
-    `No model of ${id} is configured, and none was called lately. Say which one to call.`,
-    { param: "model" },
-  );
+  throw invalidRequest("model", `No model of ${id} is configured, and none was called lately. Say which one to call.`);
 }
 
 function answeredText(answered: unknown): string | null {

@@ -16,6 +16,7 @@ import { createToken, type IssuedToken, rotateToken } from "../../../auth/tokens
 import { GatewayError } from "../../../core/errors.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { AccessToken } from "../../../core/identity.ts";
+import { invalidRequest } from "../../../core/refusals.ts";
 import type { Kept, StoredToken } from "../../../store/records.ts";
 import type { Reader } from "../../../store/reader.ts";
 import { StoreError } from "../../../store/store.ts";
@@ -146,7 +147,7 @@ async function userFor(
 }
 
 function wrong(param: string, message: string): GatewayError {
-  return new GatewayError("invalid_request", `${param}: ${message}`, { param });
+  return invalidRequest(param, `${param}: ${message}`);
 }
 
 /** The tokens that a path concerns. */

@@ -12,9 +12,10 @@ import {
   placeText,
 } from "../../../auth/grants.ts";
 import { needsRecentLogin } from "../../../auth/logins/recent-login.ts";
-import { GatewayError } from "../../../core/errors.ts";
+import { GatewayError, methodNotAllowed } from "../../../core/errors.ts";
 import type { AccessToken } from "../../../core/identity.ts";
 import { isObject, type JsonObject } from "../../../core/json.ts";
+import { invalidRequest } from "../../../core/refusals.ts";
 import { CLI_AGENT } from "../../../core/version.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
 import type { Actor } from "../../../store/records.ts";
@@ -91,9 +92,7 @@ export function refuseOtherMethods(app: Hono<AdminEnv>, operations: readonly Adm
   for (const [path, served] of Map.groupBy(operations, (operation) => operation.path)) {
     const allow = served.map(({ method }) => method.toUpperCase()).join(", ");
     app.all(routePath(path), (c) => {
-      throw new GatewayError("method_not_allowed", `${ADMIN_BASE}${path} takes ${allow}; got ${c.req.method}.`, {
-        headers: { allow },
-      });
+      throw methodNotAllowed(allow, `${ADMIN_BASE}${path} takes ${allow}; got ${c.req.method}.`);
     });
   }
 }
@@ -368,10 +367,9 @@ function idempotency(c: AdminHttp, sent: JsonBody | null, call: AdminCall<unknow
   const key: string | undefined = c.req.header("idempotency-key");
   if (key === undefined || call.dryRun) return null;
   if (!IDEMPOTENCY_KEY.test(key))
-    throw new GatewayError(
-      "invalid_request",
+    throw invalidRequest(
+      "idempotency-key",
       "The header idempotency-key must have 1 to 255 printable characters without spaces.",
-      { param: "idempotency-key" },
     );
   const { pathname, search } = new URL(c.req.url);
   return {
@@ -393,9 +391,7 @@ function hasNoBody(c: AdminHttp): boolean {
 function refuseQuery(url: string): JsonObject {
   const [name] = Object.keys(queryOf(url));
   if (name === undefined) return {};
-  throw new GatewayError("invalid_request", `Unknown query parameter ${JSON.stringify(name.slice(0, 100))}.`, {
-    param: name.slice(0, 100),
-  });
+  throw invalidRequest(name.slice(0, 100), `Unknown query parameter ${JSON.stringify(name.slice(0, 100))}.`);
 }
 
 /** Null when the path names no place, or one that does not exist. */

@@ -1,14 +1,14 @@
 // Answers a call that runs in the background (promise 12.8): the client gets the response as queued, or its events, and the
 // call goes on when it leaves. What becomes of it is kept under the id of the response, where GET finds it
 // (../kept-response-requests.ts). https://platform.openai.com/docs/guides/background
+import { invalidRequest, unsupportedParameter } from "../../../core/refusals.ts";
 import { answerHeaders } from "../../../engine/answer/answer-frame.ts";
 import type { RunReports } from "../../../engine/keeping/background-runs.ts";
 import type { ReadyCall } from "../../../engine/operation.ts";
 import { replyConversation } from "../../../engine/reply-conversation.ts";
-import { asGatewayError, GatewayError } from "../../../core/errors.ts";
+import { asGatewayError } from "../../../core/errors.ts";
 import { pause } from "../../../core/concurrency/timeout.ts";
 import { isObject, type JsonObject } from "../../../core/json.ts";
-import { invalidRequest } from "../../../core/params.ts";
 import { parseJson } from "../../../wire/json/json.ts";
 import { eventStreamOf, liveEvents } from "./background-events.ts";
 import { BEAT_MS, RunMarks } from "./background-marks.ts";
@@ -25,10 +25,9 @@ export async function replyInBackground(ready: ReadyCall, now: () => number): Pr
   const { background } = call.context;
   const place = placeOf(ready);
   if (place === null || background === null)
-    throw new GatewayError(
-      "unsupported_parameter",
+    throw unsupportedParameter(
+      "background",
       "background needs a response that is kept, and the one of this call is not, because a guard looks at its request. Wait for the answer instead.",
-      { param: "background" },
     );
   const memo = memoOf(request);
   const repeated = { ...memo.repeated, background: true, store: place.keeper.isStored };

@@ -1,5 +1,6 @@
 // Responses that are kept for a while, with the items of their input: what previous_response_id and item_reference refer
 // to, and what the paths below /responses return (promise 12.8).
+import { invalidRequest } from "../../../core/refusals.ts";
 import type { BackgroundRuns } from "../../../engine/keeping/background-runs.ts";
 import type { DurableStore } from "../../../engine/keeping/durable-store.ts";
 import type { KeptStore } from "../../../engine/keeping/kept-store.ts";
@@ -7,7 +8,6 @@ import type { Clock } from "../../../core/clock.ts";
 import { newRandomId } from "../../../core/ids.ts";
 import { isObject, type Json, type JsonObject, leastJsonLength } from "../../../core/json.ts";
 import { isPending, type MaybePromise } from "../../../core/maybe-promise.ts";
-import { invalidRequest } from "../../../core/params.ts";
 import type { Store } from "../../../store/store.ts";
 import { type HiddenCarrier, itemsById, withHiddenCarriers } from "./hidden-carriers.ts";
 import { type KeptOwner, noteOpened, opensTo, type Reader } from "./opened-responses.ts";

@@ -1,8 +1,8 @@
 // Builds the messages of a chat completion from items one by one. Items of one turn of the model become one assistant
 // message, and the outputs of its calls follow it directly, with their images and files in one user message behind them.
+import { invalidRequest } from "../../../core/refusals.ts";
 import { TurnOrder, withOrder } from "../../../core/request/turn-order.ts";
 import type { Json, JsonObject } from "../../../core/json.ts";
-import { invalidRequest } from "../../../core/params.ts";
 import type { UntranslatedParts } from "./untranslated-parts.ts";
 
 const REASONING_BREAK = "\n\n";

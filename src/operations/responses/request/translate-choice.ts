@@ -1,7 +1,7 @@
 // Translates `tool_choice` to that of chat completions. A list of allowed tools is a hard limit: the others are not sent,
 // and calls of them are not passed on.
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
-import { invalid } from "../../../core/params.ts";
+import { invalid } from "../../../core/refusals.ts";
 import { FREEFORM_TYPE } from "../request-memo.ts";
 import type { TranslatedTools } from "./translated-tools.ts";
 import type { UntranslatedParts } from "./untranslated-parts.ts";

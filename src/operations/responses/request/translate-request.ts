@@ -1,9 +1,9 @@
 // Translates a request of the Responses API to a chat completion. https://platform.openai.com/docs/api-reference/responses
 // docs/responses.md has the table of members for users.
+import { invalid } from "../../../core/refusals.ts";
 import type { Translation, Translator } from "../../../engine/request/translated-form.ts";
 import type { Advisory } from "../../../core/chat.ts";
 import { isObject, type Json, type JsonObject, isSet } from "../../../core/json.ts";
-import { invalid } from "../../../core/params.ts";
 import { type EarlierResponses, isEmptyReasoning, isReference, listedItems } from "../keeping/kept-responses.ts";
 import { countTranslator } from "../../counted-requests.ts";
 import { repeatedMembers } from "./repeated-members.ts";

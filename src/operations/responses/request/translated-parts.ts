@@ -1,7 +1,7 @@
 // Translates the content of messages and of tool outputs to the content parts of chat completions.
 import { CACHE_MARK, SHORT_MARK } from "../../../core/configured/prompt-cache.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
-import { invalid, invalidRequest, textAt } from "../../../core/params.ts";
+import { invalid, invalidRequest, textAt } from "../../../core/refusals.ts";
 import type { UntranslatedParts } from "./untranslated-parts.ts";
 
 /** The types of parts that a message of a role may have. */

@@ -2,7 +2,8 @@
 // tools become functions with names that are valid and unique, and are restored in the answer.
 import { createHash } from "node:crypto";
 import { isObject, type Json, type JsonObject, isSet } from "../../../core/json.ts";
-import { FUNCTION_NAME, invalid } from "../../../core/params.ts";
+import { FUNCTION_NAME } from "../../../core/params.ts";
+import { invalid } from "../../../core/refusals.ts";
 import { type ClientTool, FREEFORM_TYPE } from "../request-memo.ts";
 import type { UntranslatedParts } from "./untranslated-parts.ts";
 import type { ClientDeviationName } from "../../../core/configured/client-deviations.ts";

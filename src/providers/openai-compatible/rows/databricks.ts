@@ -3,10 +3,10 @@
 import { native } from "../../../core/capability.ts";
 import type { ChatParams, ContentPart, Message } from "../../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
+import { unsupportedValue } from "../../../core/refusals.ts";
 import { mapMessages } from "../encode-messages.ts";
 import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 import { UNKNOWN_TO_HOSTS } from "../features.ts";
-import { unsupportedValue } from "../../refusals.ts";
 
 const LEAST_BUDGET = 1_024;
 const BUDGETS: Readonly<Record<string, number>> = { minimal: LEAST_BUDGET, low: 2_048, medium: 8_192, high: 16_384 };

@@ -1,13 +1,13 @@
 // Services with OpenAI's API that forward calls to other companies' providers.
 import { native } from "../../../core/capability.ts";
 import { isObject } from "../../../core/json.ts";
+import { unsupportedValue } from "../../../core/refusals.ts";
 import { openTable } from "../../conversation/conversation-members.ts";
 import { likeOpenAI } from "../conversation.ts";
 import { LIKE_OPENAI } from "../tasks/embedding-row.ts";
 import { ADDRESS, base64Of, documentAsFile, sourceOf, textPart, VENDOR_CHOICES } from "../quirks.ts";
 import type { BlockRewrite, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 import { UNKNOWN_TO_HOSTS } from "../features.ts";
-import { unsupportedValue } from "../../refusals.ts";
 
 /** `file_data` may be an address: https://openrouter.ai/docs/features/multimodal/pdfs */
 const openrouterFile: BlockRewrite = {

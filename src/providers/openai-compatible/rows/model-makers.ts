@@ -1,6 +1,7 @@
 // Companies that serve their own models with OpenAI's API.
 import { defaultOnly, NATIVE, native } from "../../../core/capability.ts";
 import { isObject } from "../../../core/json.ts";
+import { unsupportedValue } from "../../../core/refusals.ts";
 import { openTable } from "../../conversation/conversation-members.ts";
 import { LEFT_OVERS, likeOpenAI } from "../conversation.ts";
 import { LIKE_OPENAI } from "../tasks/embedding-row.ts";
@@ -20,7 +21,6 @@ import {
 } from "../quirks.ts";
 import type { BlockRewrite, ModelDifferences, OpenAICompatibleRow, ParameterRewrite, ResponsesModels } from "../row.ts";
 import { mistral } from "./mistral.ts";
-import { unsupportedValue } from "../../refusals.ts";
 
 const SAMPLING = ["top_p", "presence_penalty", "frequency_penalty", "logit_bias", "logprobs", "top_logprobs"] as const;
 

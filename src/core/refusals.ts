@@ -1,0 +1,48 @@
+// What cannot be done of a request, each refused at its path.
+import { GatewayError } from "./errors.ts";
+import { describe, isObject, type Json, type JsonObject } from "./json.ts";
+
+/** The error `invalid_request` at a path of the request; `null` where it is about the whole body. */
+export function invalidRequest(path: string | null, message: string): GatewayError {
+  return new GatewayError("invalid_request", message, { param: path });
+}
+
+export function invalid(path: string, expected: string, value: Json | undefined): GatewayError {
+  return invalidRequest(path, `${path} must be ${expected}; got ${describe(value)}.`);
+}
+
+/** Returns a member that has to be there as a text. Throws `invalid_request` with its path. */
+export function textAt(holder: JsonObject, name: string, path: string): string {
+  const value = holder[name];
+  if (typeof value !== "string") throw invalid(`${path}.${name}`, "a string", value);
+  return value;
+}
+
+/** Returns a member that has to be there as an object. Throws `invalid_request` with its path. */
+export function objectAt(holder: JsonObject, name: string, path: string): JsonObject {
+  const value = holder[name];
+  if (!isObject(value)) throw invalid(`${path}.${name}`, "an object", value);
+  return value;
+}
+
+/** A common parameter that the provider does not have. */
+export function unsupportedParameter(path: string, message: string): GatewayError {
+  return new GatewayError("unsupported_parameter", message, { param: path });
+}
+
+export function unsupportedValue(path: string, message: string): GatewayError {
+  return new GatewayError("unsupported_value", message, { param: path });
+}
+
+export function unsupportedBlock(path: string, message: string): GatewayError {
+  return new GatewayError("unsupported_content_block", message, { param: path });
+}
+
+export function reservedParameter(path: string, message: string): GatewayError {
+  return new GatewayError("reserved_parameter", message, { param: path });
+}
+
+/** `common` is the parameter of all providers that says the same. */
+export function setByGateway(path: string, common: string): GatewayError {
+  return reservedParameter(path, `${path} is set by the gateway; send ${common} instead.`);
+}
