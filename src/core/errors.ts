@@ -24,8 +24,18 @@ const entry = (
   meaning: string,
   cure: string,
 ): CatalogueEntry => ({ status, type, source, retry, meaning, cure });
-const badRequest = (meaning: string, cure: string): CatalogueEntry =>
-  entry(400, "invalid_request_error", "client", false, meaning, cure);
+const badRequest = (meaning: string, cure: string, status = 400): CatalogueEntry =>
+  entry(status, "invalid_request_error", "client", false, meaning, cure);
+const unauthenticated = (meaning: string, cure: string): CatalogueEntry =>
+  entry(401, "authentication_error", "client", false, meaning, cure);
+const forbidden = (meaning: string, cure: string): CatalogueEntry =>
+  entry(403, "permission_error", "client", false, meaning, cure);
+const missing = (meaning: string, cure: string): CatalogueEntry =>
+  entry(404, "not_found_error", "client", false, meaning, cure);
+const unavailable = (meaning: string, cure: string): CatalogueEntry =>
+  entry(503, "server_error", "gateway", true, meaning, cure);
+const upstreamFault = (status: number, meaning: string, cure: string): CatalogueEntry =>
+  entry(status, "server_error", "upstream", true, meaning, cure);
 
 export const CATALOGUE = {
   // errors in what the client sent
@@ -81,67 +91,29 @@ export const CATALOGUE = {
     "Content at a URL could not be fetched for a provider that does not take URLs.",
     "Check the URL and the size of the content, or send it as a data URI.",
   ),
-  missing_token: entry(
-    401,
-    "authentication_error",
-    "client",
-    false,
-    "No access token was sent.",
-    "Send the header `Authorization: Bearer <token>`.",
-  ),
-  invalid_token: entry(
-    401,
-    "authentication_error",
-    "client",
-    false,
+  missing_token: unauthenticated("No access token was sent.", "Send the header `Authorization: Bearer <token>`."),
+  invalid_token: unauthenticated(
     "The access token is malformed or unknown.",
     "Check the token, or create one with `dragoman token create`.",
   ),
-  expired_token: entry(
-    401,
-    "authentication_error",
-    "client",
-    false,
+  expired_token: unauthenticated(
     "The access token has expired.",
     "Rotate it, or create a new one with `dragoman token create`.",
   ),
-  revoked_token: entry(
-    401,
-    "authentication_error",
-    "client",
-    false,
-    "The access token was revoked.",
-    "Create a new one with `dragoman token create`.",
-  ),
-  session_required: entry(
-    401,
-    "authentication_error",
-    "client",
-    false,
+  revoked_token: unauthenticated("The access token was revoked.", "Create a new one with `dragoman token create`."),
+  session_required: unauthenticated(
     "The console's request has no session, or its session has ended.",
     "Log in at `/console`. Programs use `/api/v1` with an access token.",
   ),
-  login_failed: entry(
-    401,
-    "authentication_error",
-    "client",
-    false,
+  login_failed: unauthenticated(
     "The token or the login link opens no session of the console, or the claim link gives no token; the answer is the same for every reason.",
     "Check the token, or make a link with `dragoman console link` on the gateway's machine.",
   ),
-  console_refused: entry(
-    403,
-    "permission_error",
-    "client",
-    false,
+  console_refused: forbidden(
     "The request does not come from the console's own page, or over a connection on which the console is not used.",
     "Open the console over https or on the gateway's machine: [console.md](console.md).",
   ),
-  recent_login_required: entry(
-    403,
-    "permission_error",
-    "client",
-    false,
+  recent_login_required: forbidden(
     "The console's session may do this only within 15 minutes after its login.",
     "Log in again, and repeat the request.",
   ),
@@ -153,91 +125,47 @@ export const CATALOGUE = {
     "Too many logins to the console have failed from this address or with this token.",
     "Log in with a valid token, which is always let in, or try again after `retry-after`.",
   ),
-  insufficient_role: entry(
-    403,
-    "permission_error",
-    "client",
-    false,
+  insufficient_role: forbidden(
     "The role of the token, or of its user, does not allow the request.",
     "Use a token with the role that the message names; calls of models need developer or higher.",
   ),
-  scope_mismatch: entry(
-    403,
-    "permission_error",
-    "client",
-    false,
+  scope_mismatch: forbidden(
     "The token belongs to another tenant or project than the request names.",
     "Leave `tenant_id` and `project_id` out, or use a token of that project.",
   ),
-  permission_required: entry(
-    403,
-    "permission_error",
-    "client",
-    false,
+  permission_required: forbidden(
     "The request uses a field that needs a special permission.",
     "Use a token with that permission: `dragoman token create --permission ...`.",
   ),
-  policy_violation: entry(
-    403,
-    "permission_error",
-    "client",
-    false,
+  policy_violation: forbidden(
     "A policy of the tenant or project forbids the call.",
     "`error.metadata.policy` names the policy; ask who administers it.",
   ),
-  model_unpriced: entry(
-    403,
-    "permission_error",
-    "client",
-    false,
+  model_unpriced: forbidden(
     "A budget in US dollars applies, but the model has no known price.",
     "Set its price (`prices` in the file, or the admin API), or set the budget's `unpriced` to `allow`.",
   ),
-  address_forbidden: entry(
-    403,
-    "permission_error",
-    "client",
-    false,
+  address_forbidden: forbidden(
     "The access token may not be used from this address.",
     "Call from an address in the token's `ip` ranges; behind a proxy the operator sets `server.trusted_proxies`.",
   ),
-  read_only: entry(
-    403,
-    "permission_error",
-    "client",
-    false,
+  read_only: forbidden(
     "The object is set in the configuration file, or was set by a higher role.",
     "Change the file, or ask a user with that role.",
   ),
-  not_found: entry(
-    404,
-    "not_found_error",
-    "client",
-    false,
+  not_found: missing(
     "The path is unknown, or belongs to another tenant.",
     "Calls of models are POST /api/v1/chat/completions; /api/v1/openapi.json lists the paths of the admin API.",
   ),
-  route_not_found: entry(
-    404,
-    "not_found_error",
-    "client",
-    false,
+  route_not_found: missing(
     "No route has this name.",
     "`GET /api/v1/models` lists the routes of this token; `direct` means none.",
   ),
-  model_not_found: entry(
-    404,
-    "not_found_error",
-    "client",
-    false,
+  model_not_found: missing(
     "The provider or model is unknown or not enabled.",
     "`GET /api/v1/models` lists what this token may call.",
   ),
-  operation_not_served: entry(
-    404,
-    "not_found_error",
-    "client",
-    false,
+  operation_not_served: missing(
     "The gateway does not serve this operation.",
     "Configure the client to call chat completions; the message says how.",
   ),
@@ -249,53 +177,26 @@ export const CATALOGUE = {
     "The gateway serves the API that the path belongs to, but not this part of it.",
     "The message says what is served instead.",
   ),
-  origin_not_allowed: entry(
-    403,
-    "permission_error",
-    "client",
-    false,
+  origin_not_allowed: forbidden(
     "A page in a browser asks for something that pages of its origin may not use.",
     "Name the origin in `cors.origins` of the configuration.",
   ),
-  method_not_allowed: entry(
-    405,
-    "invalid_request_error",
-    "client",
-    false,
+  method_not_allowed: badRequest(
     "The path does not support this method.",
     "The header `allow` lists the methods.",
+    405,
   ),
-  already_exists: entry(
-    409,
-    "invalid_request_error",
-    "client",
-    false,
-    "The id or name exists already.",
-    "Choose another, or change the existing one.",
-  ),
-  conflict: entry(
-    409,
-    "invalid_request_error",
-    "client",
-    false,
-    "The current state does not allow the change.",
-    "The message says why.",
-  ),
-  etag_mismatch: entry(
-    412,
-    "invalid_request_error",
-    "client",
-    false,
+  already_exists: badRequest("The id or name exists already.", "Choose another, or change the existing one.", 409),
+  conflict: badRequest("The current state does not allow the change.", "The message says why.", 409),
+  etag_mismatch: badRequest(
     "The object has changed since it was read.",
     "Read it again, and send its new `etag` as `if-match`.",
+    412,
   ),
-  idempotency_mismatch: entry(
-    422,
-    "invalid_request_error",
-    "client",
-    false,
+  idempotency_mismatch: badRequest(
     "The idempotency key was used for another request.",
     "Use a new key for each request.",
+    422,
   ),
   body_timeout: entry(
     408,
@@ -305,125 +206,63 @@ export const CATALOGUE = {
     "The body did not arrive in time.",
     "Send the body without pauses.",
   ),
-  body_too_large: entry(
-    413,
-    "invalid_request_error",
-    "client",
-    false,
+  body_too_large: badRequest(
     "The body is larger than the configured limit.",
     "Send less, or raise `server.max_body_bytes`.",
+    413,
   ),
-  unsupported_media_type: entry(
-    415,
-    "invalid_request_error",
-    "client",
-    false,
-    "The content type is not JSON.",
-    "Send `content-type: application/json`.",
-  ),
-  tool_server_not_found: entry(
-    404,
-    "not_found_error",
-    "client",
-    false,
+  unsupported_media_type: badRequest("The content type is not JSON.", "Send `content-type: application/json`.", 415),
+  tool_server_not_found: missing(
     "No tool server of the project has this label.",
     "Register it (`dragoman tool-server create`), or name its `server_url` with the permission `byo_endpoint`.",
   ),
-  tool_not_found: entry(
-    404,
-    "not_found_error",
-    "client",
-    false,
+  tool_not_found: missing(
     "No tool of the project's tool servers that the token may use has this name.",
     "List the tools again (`tools/list` at `/mcp`): a tool server may have removed it.",
   ),
-  approval_required: entry(
-    403,
-    "permission_error",
-    "client",
-    false,
+  approval_required: forbidden(
     "A person has to approve the call of the tool, and the client cannot ask one.",
     "Use a client that supports elicitation, or set `require_approval: never` for the tool server.",
   ),
   // errors of the gateway
   internal_error: entry(500, "server_error", "gateway", true, "The gateway failed.", "Report it with the trace id."),
-  shutting_down: entry(
-    503,
-    "server_error",
-    "gateway",
-    true,
+  shutting_down: unavailable(
     "The gateway is shutting down: it accepts no new calls, or ended this call because it did not finish in time.",
     "Try again; another replica, or this one after its restart, will answer.",
   ),
-  gateway_overloaded: entry(
-    503,
-    "server_error",
-    "gateway",
-    true,
+  gateway_overloaded: unavailable(
     "Too many calls in flight (in all or of the tenant), the queue of a target is full, or the memory for long requests or for bodies that are arriving, or the file descriptors of the gateway, are used up.",
     "Try again shortly. The operator can raise `server.max_concurrent_calls`, `server.max_concurrent_calls_per_tenant`, `server.max_held_bytes`, the target's `max_concurrency` or `queue`, or the limit of open files (`ulimit -n`).",
   ),
-  no_target_available: entry(
-    503,
-    "server_error",
-    "gateway",
-    true,
+  no_target_available: unavailable(
     "No target of the route is healthy, and the route does not allow attempts at unhealthy targets.",
     "Try again after `retry-after`. The operator can check the providers, or set the route's `on_exhausted` to `least_bad`.",
   ),
-  target_drained: entry(
-    503,
-    "server_error",
-    "gateway",
-    true,
+  target_drained: unavailable(
     "An admin of the tenant keeps calls from the target for a time, and there is no other target.",
     "Try again after `retry-after`, or name another model. An admin of the tenant can end the drain.",
   ),
-  login_unavailable: entry(
-    503,
-    "server_error",
-    "gateway",
-    true,
+  login_unavailable: unavailable(
     "The keys of a login's issuer cannot be fetched, and none are cached; or the console's login at an issuer did not get an answer that it can use.",
     "Try again. The operator has to check the issuer, or its address in `oidc`.",
   ),
-  store_unavailable: entry(
-    503,
-    "server_error",
-    "gateway",
-    true,
+  store_unavailable: unavailable(
     "The database cannot be read or written now, or a secret in it cannot be decrypted with the given master keys. Calls of models still work.",
     "Try again, unless the message names a secret. The operator has to check the database or the master keys.",
   ),
-  limit_store_unavailable: entry(
-    503,
-    "server_error",
-    "gateway",
-    true,
+  limit_store_unavailable: unavailable(
     "The limit store cannot be reached, and `on_store_failure` of a limit is `closed`.",
     "Try again. The operator has to check the limit store, or can change `on_store_failure`.",
   ),
-  kept_store_unavailable: entry(
-    503,
-    "server_error",
-    "gateway",
-    true,
+  kept_store_unavailable: unavailable(
     "The store of responses that are kept cannot be reached, so that a call cannot refer to one.",
     "Try again, or send the whole conversation. The operator has to check the Valkey or Redis of the response cache or of limits.",
   ),
-  ledger_unavailable: entry(
-    503,
-    "server_error",
-    "gateway",
-    true,
+  ledger_unavailable: unavailable(
     "The ledger cannot be written, so calls are refused.",
     "The operator has to free disk space, or can set `ledger.on_full` to `continue`.",
   ),
-  stale_snapshot: entry(
-    503,
-    "server_error",
-    "gateway",
-    true,
+  stale_snapshot: unavailable(
     "The gateway has not reached its database for a minute and is configured to refuse calls in this case.",
     "Try again; another replica may answer. The operator has to check the database, or can set `server.stale_snapshot` to `serve`.",
   ),
@@ -508,60 +347,27 @@ export const CATALOGUE = {
     "The quota of the gateway's account at the provider is used up.",
     "The operator has to check the account; the provider's message is in the log.",
   ),
-  upstream_error: entry(502, "server_error", "upstream", true, "The provider failed.", "Try again."),
-  upstream_connection: entry(
+  upstream_error: upstreamFault(502, "The provider failed.", "Try again."),
+  upstream_connection: upstreamFault(
     502,
-    "server_error",
-    "upstream",
-    true,
     "The provider could not be reached, or closed the connection.",
     "Try again; the operator checks the address.",
   ),
-  upstream_invalid_response: entry(
+  upstream_invalid_response: upstreamFault(
     502,
-    "server_error",
-    "upstream",
-    true,
     "The provider's answer does not follow its protocol.",
     "Try again; the operator checks the address.",
   ),
-  upstream_incomplete: entry(
+  upstream_incomplete: upstreamFault(502, "The provider's answer ended too early.", "Try again."),
+  upstream_overloaded: upstreamFault(503, "The provider is overloaded.", "Try again shortly."),
+  upstream_timeout: upstreamFault(504, "The provider did not answer in time.", "Try again, or raise `timeout`."),
+  tool_server_failed: upstreamFault(
     502,
-    "server_error",
-    "upstream",
-    true,
-    "The provider's answer ended too early.",
-    "Try again.",
-  ),
-  upstream_overloaded: entry(
-    503,
-    "server_error",
-    "upstream",
-    true,
-    "The provider is overloaded.",
-    "Try again shortly.",
-  ),
-  upstream_timeout: entry(
-    504,
-    "server_error",
-    "upstream",
-    true,
-    "The provider did not answer in time.",
-    "Try again, or raise `timeout`.",
-  ),
-  tool_server_failed: entry(
-    502,
-    "server_error",
-    "upstream",
-    true,
     "A tool server of the request could not be reached, or does not list its tools.",
     "Try again, or leave the server out. The operator can test it with `dragoman tools test`.",
   ),
-  tool_timeout: entry(
+  tool_timeout: upstreamFault(
     504,
-    "server_error",
-    "upstream",
-    true,
     "A tool did not answer in time. The model gets this as the tool's result; only the record shows the code.",
     "Nothing to do. The operator can raise the server's `timeout_s`.",
   ),

@@ -51,6 +51,12 @@ export function joined({ configuration, identities, resources, families, memoize
   const { usable, problems } = memoize("usable routes", [configuration, route, provider, families], () =>
     usableRoutes(configuration, stored, families, memoize),
   );
+  const both = <T>(
+    section: string,
+    global: Readonly<Record<string, T>>,
+    own: (scope: ScopeConfiguration) => Readonly<Record<string, T>>,
+    store: readonly Configured<T>[],
+  ): readonly Configured<T>[] => fileFirst(entriesOfFile(section, global, configuration, own, identities), store);
   return {
     configuration: memoize("joined configuration", [configuration, usable, setting], () =>
       withStored(configuration, usable, stored.settings, memoize),
@@ -59,39 +65,18 @@ export function joined({ configuration, identities, resources, families, memoize
       fileFirst(pricesOfFile(configuration, identities), stored.prices),
     ),
     limits: memoize("joined limits", [configuration, projects, limit, budget], () => ({
-      limits: fileFirst(
-        entriesOfFile("limits", configuration.limits, configuration, (scope) => scope.limits, identities),
-        stored.limits,
-      ),
-      budgets: fileFirst(
-        entriesOfFile("budgets", configuration.budgets, configuration, (scope) => scope.budgets, identities),
-        stored.budgets,
-      ),
+      limits: both("limits", configuration.limits, (scope) => scope.limits, stored.limits),
+      budgets: both("budgets", configuration.budgets, (scope) => scope.budgets, stored.budgets),
     })),
     policies: memoize("joined policies", [configuration, projects, policy], () =>
-      fileFirst(
-        entriesOfFile("policies", configuration.policies, configuration, (scope) => scope.policies, identities),
-        stored.policies,
-      ),
+      both("policies", configuration.policies, (scope) => scope.policies, stored.policies),
     ),
     webhooks: memoize("joined webhooks", [configuration, projects, webhook], () =>
-      fileFirst(
-        entriesOfFile("webhooks", configuration.webhooks, configuration, (scope) => scope.webhooks, identities),
-        stored.webhooks,
-      ),
+      both("webhooks", configuration.webhooks, (scope) => scope.webhooks, stored.webhooks),
     ),
     providers: stored.providers,
     toolServers: memoize("joined tool servers", [configuration, projects, toolServer], () =>
-      fileFirst(
-        entriesOfFile(
-          "tool_servers",
-          configuration.tool_servers,
-          configuration,
-          (scope) => scope.toolServers,
-          identities,
-        ),
-        stored.toolServers,
-      ),
+      both("tool_servers", configuration.tool_servers, (scope) => scope.toolServers, stored.toolServers),
     ),
     problems: [...stored.problems, ...problems],
   };

@@ -7,24 +7,6 @@ import { jsonObjectAsSchema, stopAsList, VENDOR_CHOICES } from "../quirks.ts";
 import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 import { OPENAI_ONLY } from "../features.ts";
 
-/**
- * The server reads a named function as auto, without an error:
- * https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md
- */
-const llamacppNamedTool: ParameterRewrite = {
-  support: "emulated",
-  note: "for a named function, only that tool is sent, with required",
-  write: (choice, params) => {
-    const named = isObject(choice) && isObject(choice["function"]) ? choice["function"]["name"] : undefined;
-    const tools = (params.tools ?? []).filter(
-      (tool) => isObject(tool["function"]) && tool["function"]["name"] === named,
-    );
-    return named === undefined || tools.length === 0
-      ? null
-      : { tools: tools as readonly Json[], tool_choice: "required" };
-  },
-};
-
 const llamacpp: OpenAICompatibleRow = {
   id: "llamacpp",
   catalogue: null,
@@ -65,7 +47,7 @@ const llamacpp: OpenAICompatibleRow = {
     parallel_tool_calls: native("the default is false"),
     n: native("requires as many parallel slots"),
   },
-  rewrites: { tool_choice: llamacppNamedTool },
+  rewrites: { tool_choice: namedToolAlone },
   dialect: { blocks: ["input_video"] },
   reserved: ["n_predict"],
   takesDeveloper: true,
