@@ -1,5 +1,6 @@
 // Writes long texts, and JSON values with long texts, as bytes in several turns of the event loop (promise 5.8).
 import { isObject, type Json } from "../../core/json.ts";
+import { mappedList } from "../../core/request/mapped-list.ts";
 import { isHighSurrogate } from "../../core/text/surrogates.ts";
 import { joinedBytes } from "../../wire/body-bytes.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
@@ -70,15 +71,7 @@ class TurnWriter {
 /** Returns the value with its texts replaced. Objects in which no text changes keep their identity. */
 function withTexts(value: Json, replaced: (text: string) => string): Json {
   if (typeof value === "string") return replaced(value);
-  if (Array.isArray(value)) {
-    let changed: Json[] | null = null;
-    const items = value as readonly Json[];
-    for (let index = 0; index < items.length; index++) {
-      const other = withTexts(items[index]!, replaced);
-      if (other !== items[index]) (changed ??= [...items])[index] = other;
-    }
-    return changed ?? items;
-  }
+  if (Array.isArray(value)) return mappedList(value as readonly Json[], (item) => withTexts(item, replaced));
   if (!isObject(value)) return value;
   let changed: Record<string, Json | undefined> | null = null;
   for (const name in value) {

@@ -1,6 +1,7 @@
 // The messages for a row. When nothing has to change, the original array is returned, so that the encoder can copy the
 // caller's own text.
 import type { BlockType, ChatRequest, ContentPart, Message } from "../../core/chat.ts";
+import { mappedList } from "../../core/request/mapped-list.ts";
 import type { Target } from "../../core/target.ts";
 import { withBreakpoints, withMarkOf } from "../conversation/cache-breakpoints.ts";
 import { type CallIdForm, fittingCallId } from "../conversation/tool-calls.ts";
@@ -18,28 +19,14 @@ export function wireMessages(
   if (row.takesDeveloper !== true) messages = withoutDeveloper(messages);
   if (row.reasoningBack !== undefined) messages = withReasoning(messages, row.reasoningBack);
   if (plan.blocks.size > 0 && anyOf(plan.blocks, request.blocks)) messages = withBlocks(messages, plan.blocks);
-  if (plan.cacheBreakpoints) messages = mapMessages(messages, withBreakpoints);
+  if (plan.cacheBreakpoints) messages = mappedList(messages, withBreakpoints);
   if (plan.textAsString) messages = withTextAsString(messages);
   if (plan.callIds !== null && !isElsewhere(row, target)) messages = withCallIds(messages, plan.callIds);
   return row.hooks?.messages === undefined ? messages : row.hooks.messages(messages, target.model);
 }
 
-/** Returns the same array when `change` returns every message unchanged. */
-export function mapMessages(
-  messages: readonly Message[],
-  change: (message: Message, index: number) => Message,
-): readonly Message[] {
-  let changed: Message[] | null = null;
-  for (let index = 0; index < messages.length; index++) {
-    const message = messages[index]!;
-    const other = change(message, index);
-    if (other !== message) (changed ??= [...messages])[index] = other;
-  }
-  return changed ?? messages;
-}
-
 function withoutDeveloper(messages: readonly Message[]): readonly Message[] {
-  return mapMessages(messages, (message) => (message.role === "developer" ? { ...message, role: "system" } : message));
+  return mappedList(messages, (message) => (message.role === "developer" ? { ...message, role: "system" } : message));
 }
 
 /**
@@ -50,7 +37,7 @@ function withReasoning(
   messages: readonly Message[],
   name: NonNullable<OpenAICompatibleRow["reasoningBack"]>,
 ): readonly Message[] {
-  return mapMessages(messages, (message) => {
+  return mappedList(messages, (message) => {
     if (message.role !== "assistant") return message;
     const { reasoning_content: content, reasoning, ...rest } = message;
     const text = content ?? reasoning;
@@ -62,7 +49,7 @@ function withReasoning(
 
 /** The id is changed in the same way in a tool call and in its result, and on every turn. */
 function withCallIds(messages: readonly Message[], form: CallIdForm): readonly Message[] {
-  return mapMessages(messages, (message) => {
+  return mappedList(messages, (message) => {
     const { tool_call_id: answered, tool_calls: calls } = message;
     const fitting = typeof answered === "string" ? fittingCallId(answered, form) : answered;
     const named = calls?.map((call) =>
@@ -87,7 +74,7 @@ function anyOf(rewrites: WirePlan["blocks"], present: ChatRequest["blocks"]): bo
 }
 
 function withBlocks(messages: readonly Message[], rewrites: WirePlan["blocks"]): readonly Message[] {
-  return mapMessages(messages, (message, at) => {
+  return mappedList(messages, (message, at) => {
     if (!Array.isArray(message.content)) return message;
     const parts = message.content as readonly ContentPart[];
     const written = parts.map((part, index) => {
@@ -99,7 +86,7 @@ function withBlocks(messages: readonly Message[], rewrites: WirePlan["blocks"]):
 }
 
 function withTextAsString(messages: readonly Message[]): readonly Message[] {
-  return mapMessages(messages, (message) => {
+  return mappedList(messages, (message) => {
     if (!Array.isArray(message.content)) return message;
     const parts = message.content as readonly ContentPart[];
     if (!parts.every((part) => part.type === "text")) return message;

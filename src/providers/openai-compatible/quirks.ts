@@ -32,21 +32,27 @@ export const jsonObjectAsSchema: ParameterRewrite = {
       : null,
 };
 
+/** A rewrite of documents, of which those that are already text become text blocks; `write` writes all others. */
+export function documentAs(note: string, write: (source: JsonObject, path: string) => ContentPart): BlockRewrite {
+  return {
+    note: `${note}; plain text as a text block`,
+    write(part, path) {
+      const source = sourceOf(part);
+      return source["type"] === "text" ? textPart(source, path) : write(source, path);
+    },
+  };
+}
+
 /** OpenAI's `file` part accepts a data URL: https://platform.openai.com/docs/guides/pdf-files */
-export const documentAsFile: BlockRewrite = {
-  note: "sent as a file block with file_data; plain text as a text block",
-  write: (part, path) => {
-    const source = sourceOf(part);
-    if (source["type"] === "text") return textPart(source, path);
-    if (source["type"] === "file" && typeof source["file_id"] === "string")
-      return { type: "file", file: { file_id: source["file_id"] } };
-    const { mediaType, data } = base64Of(source, path);
-    return {
-      type: "file",
-      file: { filename: `document.${extensionOf(mediaType)}`, file_data: `data:${mediaType};base64,${data}` },
-    };
-  },
-};
+export const documentAsFile = documentAs("sent as a file block with file_data", (source, path) => {
+  if (source["type"] === "file" && typeof source["file_id"] === "string")
+    return { type: "file", file: { file_id: source["file_id"] } };
+  const { mediaType, data } = base64Of(source, path);
+  return {
+    type: "file",
+    file: { filename: `document.${extensionOf(mediaType)}`, file_data: `data:${mediaType};base64,${data}` },
+  };
+});
 
 /** For vendors without files: only documents that are already text are accepted. */
 export const textDocument: BlockRewrite = {
@@ -58,11 +64,11 @@ export const textDocument: BlockRewrite = {
   },
 };
 
-export function sourceOf(part: ContentPart): JsonObject {
+function sourceOf(part: ContentPart): JsonObject {
   return isObject(part["source"]) ? part["source"] : {};
 }
 
-export function textPart(source: JsonObject, path: string): ContentPart {
+function textPart(source: JsonObject, path: string): ContentPart {
   if (typeof source["data"] !== "string") throw unsupportedSource(source, path, "text in data");
   return { type: "text", text: source["data"] };
 }

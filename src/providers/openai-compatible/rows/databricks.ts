@@ -4,7 +4,7 @@ import { native } from "../../../core/capability.ts";
 import type { ChatParams, ContentPart, Message } from "../../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
 import { unsupportedValue } from "../../../core/refusals.ts";
-import { mapMessages } from "../encode-messages.ts";
+import { mappedList } from "../../../core/request/mapped-list.ts";
 import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 import { UNKNOWN_TO_HOSTS } from "../features.ts";
 
@@ -36,7 +36,7 @@ const databricksEffort: ParameterRewrite = {
  * because they have no place for it.
  */
 function databricksReasoning(messages: readonly Message[]): readonly Message[] {
-  return mapMessages(messages, (message) => {
+  return mappedList(messages, (message) => {
     const { reasoning_details: details, ...rest } = message;
     if (message.role !== "assistant" || details === undefined) return message;
     const pieces = (Array.isArray(details) ? (details as readonly Json[]) : []).filter(isObject);

@@ -5,7 +5,7 @@ import { unsupportedValue } from "../../../core/refusals.ts";
 import { openTable } from "../../conversation/conversation-members.ts";
 import { likeOpenAI } from "../conversation.ts";
 import { LIKE_OPENAI } from "../tasks/embedding-row.ts";
-import { ADDRESS, base64Of, documentAsFile, sourceOf, textPart, VENDOR_CHOICES } from "../quirks.ts";
+import { ADDRESS, base64Of, documentAsFile, VENDOR_CHOICES, documentAs } from "../quirks.ts";
 import type { BlockRewrite, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 import { UNKNOWN_TO_HOSTS } from "../features.ts";
 
@@ -117,15 +117,10 @@ const vercelFile: BlockRewrite = {
     return { ...part, file: { ...rest, data, media_type: mediaType || "application/pdf" } };
   },
 };
-const vercelDocument: BlockRewrite = {
-  note: "sent as a file block with data and media_type; plain text as a text block",
-  write: (part, path) => {
-    const source = sourceOf(part);
-    if (source["type"] === "text") return textPart(source, path);
-    const { mediaType, data } = base64Of(source, path);
-    return { type: "file", file: { data, media_type: mediaType, filename: "document" } };
-  },
-};
+const vercelDocument = documentAs("sent as a file block with data and media_type", (source, path) => {
+  const { mediaType, data } = base64Of(source, path);
+  return { type: "file", file: { data, media_type: mediaType, filename: "document" } };
+});
 
 /** Members of messages and parts: https://vercel.com/docs/ai-gateway/models-and-providers/provider-options */
 const CACHED = ["cache_control", "providerOptions"] as const;

@@ -4,9 +4,9 @@ import { defaultOnly, native } from "../../../core/capability.ts";
 import type { Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
 import { likeVllm } from "../conversation.ts";
-import { mapMessages } from "../encode-messages.ts";
+import { mappedList } from "../../../core/request/mapped-list.ts";
 import { UNKNOWN_TO_HOSTS } from "../features.ts";
-import { base64Of, sourceOf, stopAsList, textDocument, textPart, VENDOR_CHOICES } from "../quirks.ts";
+import { base64Of, stopAsList, textDocument, VENDOR_CHOICES, documentAs } from "../quirks.ts";
 import type { BlockRewrite, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 
 const groq: OpenAICompatibleRow = {
@@ -107,19 +107,14 @@ const together: OpenAICompatibleRow = {
  * Uses document inlining, as LiteLLM does. The vendor's schema has no document:
  * https://docs.fireworks.ai/api-reference/post-chatcompletions
  */
-const fireworksDocument: BlockRewrite = {
-  note: "sent as an image_url block with #transform=inline; plain text as a text block",
-  write: (part, path) => {
-    const source = sourceOf(part);
-    if (source["type"] === "text") return textPart(source, path);
-    const address = source["type"] === "url" && typeof source["url"] === "string" ? source["url"] : null;
-    const { mediaType, data } = address === null ? base64Of(source, path) : { mediaType: "", data: "" };
-    return {
-      type: "image_url",
-      image_url: { url: `${address ?? `data:${mediaType};base64,${data}`}#transform=inline` },
-    };
-  },
-};
+const fireworksDocument = documentAs("sent as an image_url block with #transform=inline", (source, path) => {
+  const address = source["type"] === "url" && typeof source["url"] === "string" ? source["url"] : null;
+  const { mediaType, data } = address === null ? base64Of(source, path) : { mediaType: "", data: "" };
+  return {
+    type: "image_url",
+    image_url: { url: `${address ?? `data:${mediaType};base64,${data}`}#transform=inline` },
+  };
+});
 
 const fireworks: OpenAICompatibleRow = {
   id: "fireworks",
@@ -157,7 +152,7 @@ const fireworks: OpenAICompatibleRow = {
  */
 function cerebrasReasoning(messages: readonly Message[], model: string): readonly Message[] {
   if (!/glm/i.test(model)) return messages;
-  return mapMessages(messages, (message) => {
+  return mappedList(messages, (message) => {
     const { reasoning, ...rest } = message;
     if (message.role !== "assistant" || typeof reasoning !== "string" || Array.isArray(message.content)) return message;
     return {

@@ -1,9 +1,9 @@
 // Servers that users run themselves, and `custom` for any address with OpenAI's API.
 import { LIKE_OPENAI } from "../tasks/embedding-row.ts";
 import { native } from "../../../core/capability.ts";
-import { isObject, type Json } from "../../../core/json.ts";
+import { isObject } from "../../../core/json.ts";
 import { openTable } from "../../conversation/conversation-members.ts";
-import { jsonObjectAsSchema, stopAsList, VENDOR_CHOICES } from "../quirks.ts";
+import { jsonObjectAsSchema, namedToolAlone, stopAsList, VENDOR_CHOICES } from "../quirks.ts";
 import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 import { OPENAI_ONLY } from "../features.ts";
 
@@ -47,6 +47,7 @@ const llamacpp: OpenAICompatibleRow = {
     parallel_tool_calls: native("the default is false"),
     n: native("requires as many parallel slots"),
   },
+  // it reads a named function as auto, without an error: https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md
   rewrites: { tool_choice: namedToolAlone },
   dialect: { blocks: ["input_video"] },
   reserved: ["n_predict"],

@@ -6,9 +6,9 @@ import { native } from "../../../core/capability.ts";
 import type { ContentPart, Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
 import type { CallIdForm } from "../../conversation/tool-calls.ts";
-import { mapMessages } from "../encode-messages.ts";
+import { mappedList } from "../../../core/request/mapped-list.ts";
 import { OPENAI_ONLY } from "../features.ts";
-import { ADDRESS, base64Of, sourceOf, textPart } from "../quirks.ts";
+import { ADDRESS, base64Of, documentAs } from "../quirks.ts";
 import type { BlockRewrite, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 
 /**
@@ -34,19 +34,14 @@ const file: BlockRewrite = {
     };
   },
 };
-const document: BlockRewrite = {
-  note: "sent as a document_url block; plain text as a text block",
-  write: (part, path) => {
-    const source = sourceOf(part);
-    if (source["type"] === "text") return textPart(source, path);
-    if (source["type"] === "file" && typeof source["file_id"] === "string")
-      return { type: "file", file_id: source["file_id"] };
-    if (source["type"] === "url" && typeof source["url"] === "string")
-      return { type: "document_url", document_url: source["url"] };
-    const { mediaType, data } = base64Of(source, path);
-    return { type: "document_url", document_url: `data:${mediaType};base64,${data}` };
-  },
-};
+const document = documentAs("sent as a document_url block", (source, path) => {
+  if (source["type"] === "file" && typeof source["file_id"] === "string")
+    return { type: "file", file_id: source["file_id"] };
+  if (source["type"] === "url" && typeof source["url"] === "string")
+    return { type: "document_url", document_url: source["url"] };
+  const { mediaType, data } = base64Of(source, path);
+  return { type: "document_url", document_url: `data:${mediaType};base64,${data}` };
+});
 
 /** Mistral refuses an empty list of tools with 422. */
 const toolsUnlessEmpty: ParameterRewrite = {
@@ -71,7 +66,7 @@ export const MISTRAL_CALL_IDS: CallIdForm = { fits: /^(?:[a-zA-Z0-9]{9}|call_[A-
  * Sends reasoning as a block before the text. For models that do not think, the reasoning has already been left out.
  */
 function withThinking(messages: readonly Message[]): readonly Message[] {
-  return mapMessages(messages, (message) => {
+  return mappedList(messages, (message) => {
     const { reasoning_content: content, reasoning, ...rest } = message;
     if (message.role !== "assistant" || (content === undefined && reasoning === undefined)) return message;
     const text = content ?? reasoning;

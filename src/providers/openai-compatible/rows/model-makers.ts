@@ -13,11 +13,10 @@ import {
   documentAsFile,
   jsonObjectAsSchema,
   namedToolAlone,
-  sourceOf,
   stopAsList,
   textDocument,
-  textPart,
   toolChoiceByOffer,
+  documentAs,
 } from "../quirks.ts";
 import type { BlockRewrite, ModelDifferences, OpenAICompatibleRow, ParameterRewrite, ResponsesModels } from "../row.ts";
 import { mistral } from "./mistral.ts";
@@ -277,16 +276,11 @@ const perplexityFile: BlockRewrite = {
     );
   },
 };
-const perplexityDocument: BlockRewrite = {
-  note: "sent as a file_url block; plain text as a text block",
-  write: (part, path) => {
-    const source = sourceOf(part);
-    if (source["type"] === "text") return textPart(source, path);
-    if (source["type"] === "url" && typeof source["url"] === "string")
-      return { type: "file_url", file_url: { url: source["url"] } };
-    return { type: "file_url", file_url: { url: base64Of(source, path).data } };
-  },
-};
+const perplexityDocument = documentAs("sent as a file_url block", (source, path) => {
+  if (source["type"] === "url" && typeof source["url"] === "string")
+    return { type: "file_url", file_url: { url: source["url"] } };
+  return { type: "file_url", file_url: { url: base64Of(source, path).data } };
+});
 
 const perplexity: OpenAICompatibleRow = {
   id: "perplexity",
