@@ -24,7 +24,8 @@ import { nativeFormOf } from "../../providers/native-forms.ts";
 import type { EncodedRequest } from "../../providers/encoded-request.ts";
 import type { Provider } from "../../providers/provider.ts";
 import { providers } from "../../providers/registry.ts";
-import { readingOf } from "../../providers/sandbox/reading.ts";
+import { readingOf, type SandboxReading } from "../../providers/sandbox/reading.ts";
+import type { TaskAnswer } from "../../providers/task-form.ts";
 import type { ThreadReply, ThreadRequest } from "../../wire/request-thread.ts";
 import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import { type Fetched, type Place, placesToFetch, withContent } from "../attempt/content-places.ts";
@@ -172,8 +173,8 @@ const MAX_FILLS = 4;
 
 type RequestForms = ReadonlyMap<OperationName, RequestForm>;
 
-/** The long requests that this thread holds, by the number of their conversation. */
-class HeldConversations {
+/** The work of this thread; it holds long requests by the number of their conversation. */
+class LongBodies {
   readonly #forms: RequestForms;
   readonly #held = new Map<number, Held>();
 
@@ -261,14 +262,14 @@ class HeldConversations {
     };
   }
 
-  takeFiles({ conversation, fill: name, places, fetched }: FillQuestion): void {
+  fill({ conversation, fill: name, places, fetched }: FillQuestion): void {
     const { fills } = this.#heldOf(conversation);
     fills.set(name, { places, fetched });
     for (const known of fills.keys()) if (fills.size > MAX_FILLS) fills.delete(known);
   }
 
   /** Returns the places in the conversation as the model receives it. */
-  placesIn({ conversation, family, model }: PlacesQuestion): readonly Place[] {
+  places({ conversation, family, model }: PlacesQuestion): readonly Place[] {
     const provider = providers.get(family)!;
     return placesToFetch(withToolImages(this.#heldOf(conversation).request, provider, { model }), provider, model);
   }
@@ -304,6 +305,15 @@ class HeldConversations {
   release(conversation: number): void {
     this.#held.delete(conversation);
   }
+
+  /** What the sandbox needs of a long request to it. */
+  read(body: Uint8Array): SandboxReading {
+    return readingOf(decodeUtf8(body));
+  }
+
+  decodeTask(question: TaskQuestion): TaskAnswer<unknown> {
+    return decodedTask(question, providers.get(question.family)!);
+  }
 }
 
 async function signedBytes(
@@ -327,56 +337,23 @@ function withoutBody(written: WrittenRequest, operation: OperationName): Written
   };
 }
 
-/** A method of this thread. What it throws is passed on to the thread that asked. */
-interface LongBodyTask<Question, Reply> {
-  readonly run: (question: Question) => Reply;
-  /** Returns the bytes of the reply that are transferred instead of copied. */
-  readonly transfers?: (reply: Awaited<Reply>) => Uint8Array | undefined;
-}
+/** The methods of this thread. What they throw is passed on to the thread that asked. */
+export type LongBodyMethods = Pick<LongBodies, keyof LongBodies>;
 
-type Tasks = ReturnType<typeof tasksOf>;
-export type LongBodyMethods = { readonly [Name in keyof Tasks]: Tasks[Name]["run"] };
+/** The bytes of replies that are transferred instead of copied. */
+const TRANSFERRED: { readonly [Name in keyof LongBodyMethods]?: (reply: never) => Uint8Array | undefined } = {
+  encode: ({ request }: EncodedThere) => request.bytes,
+  encodeNative: ({ request }: EncodedThere) => request.bytes,
+  texts: ({ bytes }: PackedTexts) => bytes,
+};
 
-function task<Question, Reply>(
-  run: LongBodyTask<Question, Reply>["run"],
-  transfers?: LongBodyTask<Question, Reply>["transfers"],
-): LongBodyTask<Question, Reply> {
-  return transfers === undefined ? { run } : { run, transfers };
-}
-
-function tasksOf(held: HeldConversations) {
-  return {
-    open: task((question: OpenQuestion) => held.open(question)),
-    encode: task(
-      (question: EncodeQuestion) => held.encode(question),
-      ({ request }) => request.bytes,
-    ),
-    encode_native: task(
-      (question: EncodeNativeQuestion) => held.encodeNative(question),
-      ({ request }) => request.bytes,
-    ),
-    places: task((question: PlacesQuestion) => held.placesIn(question)),
-    fill: task((question: FillQuestion) => held.takeFiles(question)),
-    cut: task((question: CutQuestion) => held.cut(question)),
-    texts: task(
-      (conversation: number) => held.texts(conversation),
-      ({ bytes }) => bytes,
-    ),
-    found: task((question: FoundQuestion) => held.found(question)),
-    findings: task((question: FindingsQuestion) => held.findings(question)),
-    release: task((conversation: number) => held.release(conversation)),
-    read: task((body: Uint8Array) => readingOf(decodeUtf8(body))),
-    decode_task: task((question: TaskQuestion) => decodedTask(question, providers.get(question.family)!)),
-  };
-}
-
-async function answer({ id, method, args: [question] }: ThreadRequest, tasks: Tasks): Promise<void> {
-  const { run, transfers } = tasks[method as keyof Tasks] as LongBodyTask<unknown, unknown>;
+async function answer({ id, method, args: [question] }: ThreadRequest, held: LongBodies): Promise<void> {
+  const name = method as keyof LongBodyMethods;
   let result: unknown;
   let bytes: Uint8Array | undefined;
   try {
-    result = await run(question);
-    bytes = transfers?.(result);
+    result = await held[name](question as never);
+    bytes = TRANSFERRED[name]?.(result as never);
   } catch (thrown) {
     result = { thrown: transferableError(thrown) };
   }
@@ -389,6 +366,6 @@ async function answer({ id, method, args: [question] }: ThreadRequest, tasks: Ta
 
 /** Answers the questions of the thread that started this one. */
 export function serveLongBodies(forms: RequestForms): void {
-  const tasks = tasksOf(new HeldConversations(forms));
-  parentPort!.on("message", (request: ThreadRequest) => void answer(request, tasks));
+  const held = new LongBodies(forms);
+  parentPort!.on("message", (request: ThreadRequest) => void answer(request, held));
 }

@@ -134,7 +134,7 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
       const { id: conversation } = request.held!;
       const { spoken, edits = [], maskedBy: masks = [], carriers: opening = null, cacheMarks } = request.written ?? {};
       if (spoken !== undefined)
-        return ask(conversation, "encode_native", {
+        return ask(conversation, "encodeNative", {
           conversation,
           spoken,
           edits,

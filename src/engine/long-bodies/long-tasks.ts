@@ -16,7 +16,7 @@ export function openLongTasks(thread: LongBodyThread): LongTasks {
   return {
     decode(question, tenantId) {
       const bytes = ownMemory(question.bytes);
-      return thread.ask(tenantId, "decode_task", { ...question, bytes }, [bytes.buffer as ArrayBuffer]);
+      return thread.ask(tenantId, "decodeTask", { ...question, bytes }, [bytes.buffer as ArrayBuffer]);
     },
   };
 }
