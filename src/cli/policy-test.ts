@@ -8,6 +8,7 @@ import { guardText } from "../guards/guarded-text.ts";
 import { compilePolicies, projectPolicies } from "../policies/compile-policies.ts";
 import { policiesSection, type PolicyDocument } from "../policies/policy-settings.ts";
 import { CallPolicies } from "../engine/call/call-policies.ts";
+import { underGuards } from "../engine/call/policy-violation.ts";
 import { withCheckedEntries } from "../engine/fit/entry-request.ts";
 import type { Environment } from "../config/environment.ts";
 import { readConfigFile, readConfigText } from "../config/file.ts";
@@ -273,7 +274,7 @@ function effectsOf(
     collect("answer", (policies) => {
       const guards =
         targets.length === 0 ? [policy] : [...new Set(targets.flatMap((target) => policies.output(target)))];
-      policies.guarded(() => guardText(answer, guards, policies.recordFinding));
+      underGuards(() => guardText(answer, guards, policies.recordFinding));
     });
   return found;
 }

@@ -23,7 +23,7 @@ import { TooMuchWork, withinWork } from "../../guards/work-meter.ts";
 import { nativeFormOf } from "../../providers/native-forms.ts";
 import { guardedAnswer, charactersOfAnswer, visitAnswer } from "../guards/guard-answer.ts";
 import { CallFacts, type FactSource } from "./call-facts.ts";
-import { blockedError, violation } from "./policy-violation.ts";
+import { underGuards, violation } from "./policy-violation.ts";
 import { charactersOfMessages, guardedMessages, guardedRequest } from "../guards/guard-request.ts";
 import { guardedWritten } from "../guards/guard-written.ts";
 import { textsOf } from "../guards/guard-texts.ts";
@@ -249,7 +249,7 @@ export class CallPolicies {
     this.#guarded.set(request, known);
     const there = known.get(key);
     if (there !== undefined) return there;
-    const fresh = this.guarded(() => {
+    const fresh = underGuards(() => {
       const masks = request.held === undefined ? NONE : this.#masksOfHeld(guards, "conversation");
       const guarded = this.#bounded(guards, request, guardedRequest);
       return masks.length === 0 ? guarded : { ...guarded, held: { ...guarded.held!, masks } };
@@ -266,7 +266,7 @@ export class CallPolicies {
     const guards = this.#guards(this.#policies.inputGuards, target);
     const written = this.#writtenFor(request);
     if (guards.length === 0 || written === undefined) return request;
-    return this.guarded(() => {
+    return underGuards(() => {
       const maskedBy = written.held === undefined ? NONE : this.#masksOfHeld(guards, "written");
       const guarded = this.#bounded(guards, written, guardedWritten);
       return { ...request, written: { ...guarded, maskedBy } };
@@ -313,7 +313,7 @@ export class CallPolicies {
       guards,
       charactersOfMessages(messages),
       (guard) => guardedMessages(messages, guard),
-      (prior) => this.guarded(() => guardedMessages(messages, textGuard(guards, this.recordFinding, prior))),
+      (prior) => underGuards(() => guardedMessages(messages, textGuard(guards, this.recordFinding, prior))),
     );
   }
 
@@ -364,15 +364,6 @@ export class CallPolicies {
       ]);
     else this.note([{ name, effect: mode === "audit" ? "would_deny" : guard.action === "mask" ? "masked" : "denied" }]);
   };
-
-  /** Throws `policy_violation` where a guard blocks. */
-  guarded<T>(search: () => T): T {
-    try {
-      return search();
-    } catch (thrown) {
-      throw blockedError(thrown);
-    }
-  }
 
   /**
    * Searches a non-streaming answer; returns a promise when that takes long, which it always does when `isLong` is set.

@@ -16,3 +16,12 @@ export function blockedError(thrown: unknown): unknown {
   const { policy, failure } = thrown;
   return violation(policy, failure === null ? {} : { detail: `the policy ${policy.name}: ${failure}` });
 }
+
+/** Returns what `search` returns. Throws `policy_violation` where a guard blocks. */
+export function underGuards<T>(search: () => T): T {
+  try {
+    return search();
+  } catch (thrown) {
+    throw blockedError(thrown);
+  }
+}

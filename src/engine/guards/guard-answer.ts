@@ -6,7 +6,7 @@ import { type ChatChunk, type ChunkDelta, FINISH_REASONS, type ReasoningDetail, 
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import { isProtocolWord } from "./protocol-words.ts";
-import { blockedError } from "../call/policy-violation.ts";
+import { underGuards } from "../call/policy-violation.ts";
 import type { FittedRequest } from "../fit/fit.ts";
 import { guardName, type KindOf, mapTexts, namesAndNumbers } from "./guarded-values.ts";
 import { type PriorMatches, textGuard, type TextGuard } from "./text-guard.ts";
@@ -72,11 +72,7 @@ export function guardedAnswer(
   onFinding: GuardFinding,
   prior: PriorMatches | null,
 ): NonStreamingAnswer {
-  try {
-    return answerUnder(guards, answer, onFinding, prior);
-  } catch (thrown) {
-    throw blockedError(thrown);
-  }
+  return underGuards(() => answerUnder(guards, answer, onFinding, prior));
 }
 
 /** Does the same as `guardedAnswer`, but throws BlockedText. */
@@ -164,7 +160,7 @@ export class StreamGuard {
       text = new GuardedText(this.#guards, this.#onFinding, { isJson });
       this.#texts.set(key, text);
     }
-    return this.#guarded(() => text.push(piece));
+    return underGuards(() => text.push(piece));
   }
 
   /** Stops the search. What guards hold back is then sent unchanged. */
@@ -175,7 +171,7 @@ export class StreamGuard {
   /** Returns what may be sent of a text by now, without a further piece. */
   released(key: string): string {
     const text = this.#texts.get(key);
-    return text === undefined ? "" : this.#guarded(() => text.push(""));
+    return text === undefined ? "" : underGuards(() => text.push(""));
   }
 
   /** Returns the rest of a text, or an empty text if there is none. */
@@ -183,7 +179,7 @@ export class StreamGuard {
     const text = this.#texts.get(key);
     if (text === undefined) return "";
     this.#texts.delete(key);
-    return this.#guarded(() => (this.#isAbandoned ? text.abandon() : text.end()));
+    return underGuards(() => (this.#isAbandoned ? text.abandon() : text.end()));
   }
 
   /**
@@ -238,18 +234,10 @@ export class StreamGuard {
   #nameOf(name: string): string {
     let shown = this.#names.get(name);
     if (shown === undefined) {
-      shown = isProtocolWord(name) ? name : this.#guarded(() => guardName(name, this.#whole));
+      shown = isProtocolWord(name) ? name : underGuards(() => guardName(name, this.#whole));
       if (this.#names.size < MAX_NAMES) this.#names.set(name, shown);
     }
     return shown;
-  }
-
-  #guarded<T>(search: () => T): T {
-    try {
-      return search();
-    } catch (thrown) {
-      throw blockedError(thrown);
-    }
   }
 
   /** Returns undefined if nothing of the member may be sent yet. */
@@ -293,7 +281,7 @@ export class StreamGuard {
       const guarded = isVendorField(name, value)
         ? this.whole(value, name)
         : name === "usage" && isObject(value)
-          ? this.#guarded(() => guardedUsage(value, this.#whole))
+          ? underGuards(() => guardedUsage(value, this.#whole))
           : name === "id" && typeof value === "string"
             ? this.#nameOf(value)
             : value;
@@ -304,13 +292,13 @@ export class StreamGuard {
 
   /** Searches the name of a function, which cannot be replaced. */
   name(text: string): void {
-    this.#guarded(() => this.#whole.fixed!(text));
+    underGuards(() => this.#whole.fixed!(text));
   }
 
   /** Searches a value that arrives in one piece. */
   whole<T extends Json | undefined>(value: T, name: string): T {
     if (value === undefined || value === null) return value;
-    return this.#guarded(
+    return underGuards(
       () => namesAndNumbers(mapTexts(value, this.#whole, answerKind, name, { [name]: value }), this.#whole) as T,
     );
   }

@@ -7,14 +7,16 @@ import { mappedList } from "../../core/request/mapped-list.ts";
 import { COMMON, FUNCTION_NAME, GATEWAY } from "../../core/params.ts";
 import { type SourcedMembers, withMembers } from "../../core/request/request-source.ts";
 import {
-  type TextKind,
+  fixedKind,
+  guardedNames,
+  guardFixed,
+  guardFixedNames,
   type KindOf,
   mapMessage,
   mapTexts,
-  guardFixed,
-  guardFixedNames,
   namesAndNumbers,
-  guardedNames,
+  type TextKind,
+  textsOfParts,
 } from "./guarded-values.ts";
 import { isWholeCarrier } from "../carriers/reasoning-carrier.ts";
 import type { TextGuard } from "./text-guard.ts";
@@ -84,12 +86,10 @@ export function guardedMessages(messages: readonly Message[], guard: TextGuard):
  */
 function requireResultInParts({ role, content }: JsonObject, guard: TextGuard): void {
   if (!isOfTool(role) || !Array.isArray(content)) return;
-  const joined = (content as readonly Json[])
-    .map((part) => (isObject(part) && typeof part["text"] === "string" ? part["text"] : ""))
-    .join("");
-  const value = escapedJson(joined);
-  if (value !== undefined) mapTexts(value, guard, fixedKind, "text");
-  if (value !== undefined) guardFixedNames(value, guard);
+  const value = escapedJson(textsOfParts(content).join(""));
+  if (value === undefined) return;
+  mapTexts(value, guard, fixedKind, "text");
+  guardFixedNames(value, guard);
 }
 
 function isOfTool(role: Json | undefined): boolean {
@@ -199,7 +199,6 @@ const SCHEMAS: ReadonlySet<string> = new Set([
   "response_format",
   "tool_choice",
 ] satisfies readonly (keyof ChatParams)[]);
-const fixedKind: KindOf = () => "fixed";
 
 /** Searches all parameters that are present, so that a parameter that is added later is searched as well. */
 function guardedParams(params: ChatParams, guard: TextGuard): ChatParams {

@@ -16,7 +16,7 @@ import type { PriorMatches, TextGuard } from "./text-guard.ts";
 import { judgedTexts, withVerdicts } from "./outside-verdicts.ts";
 import { priorMatches, textsOf } from "./guard-texts.ts";
 import type { SearchContext, GuardThreads } from "./guard-threads.ts";
-import { blockedError } from "../call/policy-violation.ts";
+import { blockedError, underGuards } from "../call/policy-violation.ts";
 import { openStreamAtServices, NOTHING_FOUND } from "./judged-windows.ts";
 import type { StreamUnderGuards } from "./stream-under-guards.ts";
 import { charactersOf, GuardedChunks, splitChunk } from "./guarded-chunks.ts";
@@ -193,11 +193,9 @@ function openStreamInThread(
     for (const rank of reply?.foundBy ?? []) onFinding(guards[rank]!);
     if (reply === null || reply.isOutOfTime) {
       isSearching = false;
-      try {
+      underGuards(() => {
         for (const policy of guards) noteUnsearched(policy, onFinding);
-      } catch (thrown) {
-        throw blockedError(thrown);
-      }
+      });
     }
     if (reply?.blocked != null) throw blockedError(new BlockedText(guards[reply.blocked]!));
     // the chunks that an ended thread held are lost

@@ -7,7 +7,15 @@ import type { JsonEdit } from "../../core/request/json-edit.ts";
 import type { Found } from "../../guards/guarded-text.ts";
 import { isWholeCarrier } from "../carriers/reasoning-carrier.ts";
 import { anyText, escapedJson, guardedAdded, isFunctionName, opaque, schemaKind } from "./guard-request.ts";
-import { guardFixed, guardFixedNames, type KindOf, mapTexts, namesAndNumbers } from "./guarded-values.ts";
+import {
+  fixedKind,
+  guardFixed,
+  guardFixedNames,
+  type KindOf,
+  mapTexts,
+  namesAndNumbers,
+  textsOfParts,
+} from "./guarded-values.ts";
 import type { TextGuard } from "./text-guard.ts";
 
 /** Members of a body that no provider is sent, or whose value the gateway replaces. */
@@ -61,7 +69,6 @@ const writtenKind: KindOf = (name, owner) => {
   return FIXED.has(name) ? "fixed" : anyText(name, owner);
 };
 const toolKind: KindOf = (name, owner) => (name === "ttl" || FIXED.has(name) ? "fixed" : schemaKind(name, owner));
-const fixedKind: KindOf = () => "fixed";
 
 /** Returns what the client wrote with the changes by which guards mask it. Throws BlockedText. */
 export function guardedWritten(written: WrittenRequest, guard: TextGuard): WrittenRequest {
@@ -117,7 +124,7 @@ function acrossParts(value: Json, guard: TextGuard): ReadonlyMap<JsonObject, rea
   const visit = (inside: Json | undefined): void => {
     if (Array.isArray(inside)) {
       const parts = inside as readonly Json[];
-      const texts = parts.map((part) => (isObject(part) && typeof part["text"] === "string" ? part["text"] : ""));
+      const texts = textsOfParts(parts);
       if (texts.filter((text) => text !== "").length > 1)
         for (const [index, found] of guard.divided?.(texts) ?? []) across.set(parts[index] as JsonObject, found);
       for (const part of parts) visit(part);

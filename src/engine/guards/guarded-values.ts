@@ -24,13 +24,19 @@ export function mapMessage(message: Json, guard: TextGuard, kindOf: KindOf): Jso
   if (guard.divided === undefined || !Array.isArray(content) || content.length < 2)
     return mapTexts(message, guard, kindOf);
   const parts = content as readonly Json[];
-  const divided = guard.divided(
-    parts.map((part) => (isObject(part) && typeof part["text"] === "string" ? part["text"] : "")),
-  );
+  const divided = guard.divided(textsOfParts(parts));
   if (divided.size === 0) return mapTexts(message, guard, kindOf);
   const across = new Map([...divided].map(([index, found]) => [parts[index] as JsonObject, found]));
   return mapTexts(message, guard, kindOf, "", {}, across);
 }
+
+/** The texts of adjacent parts; an empty one for a part without a text. */
+export function textsOfParts(parts: readonly Json[]): readonly string[] {
+  return parts.map((part) => (isObject(part) && typeof part["text"] === "string" ? part["text"] : ""));
+}
+
+/** Of texts that all cannot be replaced. */
+export const fixedKind: KindOf = () => "fixed";
 
 /**
  * Searches every text of a value, and returns the same value if none was replaced. The parser bounds the depth of the

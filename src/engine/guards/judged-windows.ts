@@ -6,7 +6,7 @@ import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
 import type { DetectorRun, GuardPolicy, TextWindow } from "../../core/configured/policy.ts";
 import { isHighSurrogate } from "../../core/text/surrogates.ts";
 import { type Found, noteUnsearched, type GuardFinding } from "../../guards/guarded-text.ts";
-import { blockedError } from "../call/policy-violation.ts";
+import { underGuards } from "../call/policy-violation.ts";
 import { type CallServices, judgedTexts, SERVICE_MASK, withVerdicts } from "./outside-verdicts.ts";
 import { GuardedChunks } from "./guarded-chunks.ts";
 import type { StreamUnderGuards } from "./stream-under-guards.ts";
@@ -18,8 +18,8 @@ import { matchesIn, type PriorMatches, textGuard } from "./text-guard.ts";
 /** One text of the stream, as the service of one guard judges it. */
 class ServiceRun implements DetectorRun {
   readonly policy: GuardPolicy;
-  /** What has not left yet, from the position `#base` on; it was judged up to `#judged`. */
-  #text = "";
+  /** What the service is asked about: what has not left yet, from the position `#base` on; it was judged up to `#judged`. */
+  window = "";
   #base = 0;
   #judged = 0;
   #found: Span[] = [];
@@ -29,19 +29,14 @@ class ServiceRun implements DetectorRun {
   }
 
   advance({ text, base, limit }: TextWindow, found: (start: number, end: number) => void): number {
-    this.#text += text.slice(this.#base + this.#text.length - base, limit - base);
+    this.window += text.slice(this.#base + this.window.length - base, limit - base);
     for (const { start, end } of this.#found.splice(0)) found(start, end);
     return this.#base;
   }
 
   /** The text that was not judged yet has at least `least` characters. */
   waits(least: number): boolean {
-    return this.#base + this.#text.length - this.#judged >= Math.max(1, least);
-  }
-
-  /** What the service is asked about: all that was collected, with the end of what was judged before. */
-  get window(): string {
-    return this.#text;
+    return this.#base + this.window.length - this.#judged >= Math.max(1, least);
   }
 
   /** Takes the findings in the window. What of it is needed for the next one is kept. */
@@ -50,7 +45,7 @@ class ServiceRun implements DetectorRun {
     this.#judged = this.#base + window.length;
     let kept = Math.max(0, window.length - this.policy.guard.service!.overlapCharacters);
     if (kept > 0 && isHighSurrogate(window.charCodeAt(kept - 1))) kept -= 1;
-    this.#text = this.#text.slice(kept);
+    this.window = this.window.slice(kept);
     this.#base += kept;
   }
 }
@@ -85,13 +80,7 @@ export function openStreamAtServices(
   const asking: Asking = {
     asked: guards.filter(({ guard }) => guard.service !== null),
     judge: (policy, texts) => services.judge(policy, texts, "output", signal),
-    failed(policy, failure) {
-      try {
-        noteUnsearched(policy, onFinding, failure);
-      } catch (thrown) {
-        throw blockedError(thrown);
-      }
-    },
+    failed: (policy, failure) => underGuards(() => noteUnsearched(policy, onFinding, failure)),
   };
   const runs = new Set<ServiceRun>();
   const inWindows = guards.map((policy) => windowed(policy, runs));
