@@ -4,10 +4,9 @@ import { createHash } from "node:crypto";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { Provider } from "../../providers/provider.ts";
 import type { Target } from "../../core/target.ts";
-import { parseBoundedJson } from "../../wire/json/json.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
-import type { Masker } from "./masking.ts";
+import { jsonOf, type Masker } from "./masking.ts";
 
 const MIN_ABBREVIATED = 512;
 const BASE64 = /^[A-Za-z0-9+/_\r\n-]+={0,2}$/;
@@ -64,11 +63,8 @@ function signedHeader(value: string): string {
 
 function bodyValue(text: string): Json {
   if (text === "") return null;
-  try {
-    return parseBoundedJson(text);
-  } catch {
-    return text;
-  }
+  const value = jsonOf(text);
+  return value === undefined ? text : value;
 }
 
 interface Abbreviation extends JsonObject {

@@ -169,7 +169,8 @@ function spellings(secret: string): readonly string[] {
   ];
 }
 
-function jsonOf(text: string): Json | undefined {
+/** The value of a JSON text within the bounds of a body; undefined where the text is not such JSON. */
+export function jsonOf(text: string): Json | undefined {
   try {
     return parseBoundedJson(text);
   } catch {

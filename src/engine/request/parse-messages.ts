@@ -54,6 +54,11 @@ class Findings {
     this.forms.push({ ...form, message: `${form.path} ${expected}` });
   }
 
+  /** Notes a breach of the common rules that some vendor's row may allow. */
+  rule(value: string, path: string, expected: string): void {
+    this.note({ kind: "message_rule", value, path }, expected);
+  }
+
   /** Checks a message whose blocks do not count. */
   withoutBlocks(check: () => void): void {
     const blocks = this.#blocks;
@@ -111,8 +116,7 @@ function checkMessage(message: JsonObject, path: string, found: Findings): void 
   if (role === "tool") {
     const id = message["tool_call_id"];
     if (id === undefined || id === null || id === "")
-      rule(
-        found,
+      found.rule(
         "tool_without_id",
         `${path}.tool_call_id`,
         "is required in a message of role tool: the id of the call that the message answers",
@@ -167,8 +171,8 @@ function checkToolCall(call: Json, path: string, found: Findings): void {
   if (typeof called["name"] !== "string" || called["name"] === "")
     throw invalid(`${path}.function.name`, "a string", called["name"]);
   if (typeof called["arguments"] !== "string")
-    rule(found, "arguments_not_text", `${path}.function.arguments`, "must be a string that contains JSON");
-  if (typeof call["id"] !== "string") rule(found, "call_without_id", `${path}.id`, "must be a string");
+    found.rule("arguments_not_text", `${path}.function.arguments`, "must be a string that contains JSON");
+  if (typeof call["id"] !== "string") found.rule("call_without_id", `${path}.id`, "must be a string");
   found.addCall(called["name"]);
 }
 
@@ -190,8 +194,7 @@ function checkContent(message: JsonObject, path: string, found: Findings): void 
   if (typeof content === "string") return;
   if (content === undefined || content === null) {
     if (message["role"] === "assistant" && carriesCalls(message)) return;
-    rule(
-      found,
+    found.rule(
       "no_content",
       `${path}.content`,
       "must be a string or an array of content blocks; it may be null only in an assistant message with tool calls",
@@ -199,7 +202,7 @@ function checkContent(message: JsonObject, path: string, found: Findings): void 
     return;
   }
   if (!Array.isArray(content)) throw invalid(`${path}.content`, "a string or an array of content blocks", content);
-  if (content.length === 0) rule(found, "empty_content", `${path}.content`, "must hold at least one content block");
+  if (content.length === 0) found.rule("empty_content", `${path}.content`, "must hold at least one content block");
   for (let index = 0; index < content.length; index++)
     checkBlock(content[index] as Json, `${path}.content[${index}]`, found);
 }
@@ -229,7 +232,7 @@ const BLOCK_CHECKS: Readonly<Record<BlockType, (block: JsonObject, path: string,
   text: (block, path) => textAt(block, "text", path),
   image_url: (block, path, found) => {
     if (typeof block["image_url"] === "string")
-      rule(found, "image_url_text", `${path}.image_url`, "must be an object with a url");
+      found.rule("image_url_text", `${path}.image_url`, "must be an object with a url");
     else {
       const image = objectAt(block, "image_url", path);
       textAt(image, "url", `${path}.image_url`);
@@ -238,7 +241,7 @@ const BLOCK_CHECKS: Readonly<Record<BlockType, (block: JsonObject, path: string,
   },
   input_audio: (block, path, found) => {
     if (typeof block["input_audio"] === "string")
-      return rule(found, "input_audio_text", `${path}.input_audio`, "must be an object with data and format");
+      return found.rule("input_audio_text", `${path}.input_audio`, "must be an object with data and format");
     const audio = objectAt(block, "input_audio", path);
     textAt(audio, "data", `${path}.input_audio`);
     textAt(audio, "format", `${path}.input_audio`);
@@ -251,7 +254,7 @@ const BLOCK_CHECKS: Readonly<Record<BlockType, (block: JsonObject, path: string,
   },
   file: (block, path, found) => {
     if (block["file"] === undefined && typeof block["file_id"] === "string")
-      return rule(found, "file_id_alone", `${path}.file`, "must be an object with file_id or file_data");
+      return found.rule("file_id_alone", `${path}.file`, "must be an object with file_id or file_data");
     const file = objectAt(block, "file", path);
     const given = ["file_id", "file_data"].filter((name) => file[name] !== undefined && file[name] !== null);
     if (given.length === 0) throw invalidRequest(`${path}.file`, `${path}.file must hold file_id or file_data.`);
@@ -263,7 +266,7 @@ const BLOCK_CHECKS: Readonly<Record<BlockType, (block: JsonObject, path: string,
   },
   document: (block, path, found) => {
     if (block["source"] === undefined && isObject(block["document"]))
-      return rule(found, "document_inline", `${path}.source`, "must be an object");
+      return found.rule("document_inline", `${path}.source`, "must be an object");
     const source = objectAt(block, "source", path);
     textAt(source, "type", `${path}.source`);
     if (source["type"] === "base64" && typeof source["data"] === "string")
@@ -281,7 +284,7 @@ function checkAddressForm(address: string, path: string, found: Findings): void 
   if (/^https?:\/\/./i.test(head)) return;
   const vendor = VENDOR_ADDRESS.exec(head)?.[1]?.toLowerCase();
   if (vendor === undefined) throw invalid(path, "an http or https address, or a data URI", address);
-  rule(found, `${vendor}_address`, path, "must be an http or https address, or a data URI");
+  found.rule(`${vendor}_address`, path, "must be an http or https address, or a data URI");
 }
 
 const BASE64_DATA = /^data:[^,]{0,255};base64,/i;
@@ -304,9 +307,4 @@ function checkBase64(text: string, from: number, path: string): void {
   BASE64.lastIndex = from;
   if (!BASE64.test(text))
     throw invalidRequest(path, `${path} must be base64, but contains characters that are not base64.`);
-}
-
-/** Notes a breach of the common rules that some vendor's row may allow. */
-function rule(found: Findings, value: string, path: string, expected: string): void {
-  found.note({ kind: "message_rule", value, path }, expected);
 }

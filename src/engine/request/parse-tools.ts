@@ -20,35 +20,25 @@ export function parseTools(tools: readonly JsonObject[], forms: VendorForm[]): v
     const headers = tool["headers"];
     if (isObject(headers)) checkedHeaders(`${path}.headers`, headers);
     if (type === undefined)
-      forms.push({
-        kind: "message_rule",
-        value: "tool_without_type",
-        path: `${path}.type`,
-        message: `${path}.type must be "function" or "mcp"; got nothing`,
-      });
+      note(forms, "message_rule", "tool_without_type", `${path}.type`, 'must be "function" or "mcp"; got nothing');
     if (isFlatFunction(tool)) functionDefinition(tool, path);
     else if (type === undefined || type === "function") {
       if (!isObject(tool["function"])) throw invalid(`${path}.function`, "an object with a name", tool["function"]);
       functionDefinition(tool["function"], `${path}.function`);
-    } else
-      forms.push({
-        kind: "tool",
-        value: type,
-        path: `${path}.type`,
-        message: `${path}.type must be "function"; got ${JSON.stringify(type.slice(0, 64))}`,
-      });
+    } else note(forms, "tool", type, `${path}.type`, `must be "function"; got ${JSON.stringify(type.slice(0, 64))}`);
   });
 }
 
 export function parseToolChoice(choice: Json, toolServers: readonly RequestedToolServer[], forms: VendorForm[]): void {
   if (typeof choice === "string") {
     if (CHOICES.has(choice)) return;
-    forms.push({
-      kind: "tool_choice",
-      value: choice,
-      path: "tool_choice",
-      message: `tool_choice must be "none", "auto", "required" or an object; got ${JSON.stringify(choice.slice(0, 64))}`,
-    });
+    note(
+      forms,
+      "tool_choice",
+      choice,
+      "tool_choice",
+      `must be "none", "auto", "required" or an object; got ${JSON.stringify(choice.slice(0, 64))}`,
+    );
     return;
   }
   const object = choice as JsonObject;
@@ -57,20 +47,16 @@ export function parseToolChoice(choice: Json, toolServers: readonly RequestedToo
   const untyped = (type ?? null) === null && isObject(named);
   if (typeof type !== "string" && !untyped) throw invalid("tool_choice.type", '"function"', type);
   if (untyped)
-    forms.push({
-      kind: "message_rule",
-      value: "choice_without_type",
-      path: "tool_choice.type",
-      message: 'tool_choice.type must be "function"; got nothing',
-    });
+    note(forms, "message_rule", "choice_without_type", "tool_choice.type", 'must be "function"; got nothing');
   if (type === "mcp" && toolServers.length > 0) return parseMcpChoice(object, toolServers);
   if (typeof type === "string" && type !== "function") {
-    forms.push({
-      kind: "tool_choice",
-      value: type,
-      path: "tool_choice.type",
-      message: `tool_choice.type must be "function"; got ${JSON.stringify(type.slice(0, 64))}`,
-    });
+    note(
+      forms,
+      "tool_choice",
+      type,
+      "tool_choice.type",
+      `must be "function"; got ${JSON.stringify(type.slice(0, 64))}`,
+    );
     return;
   }
   if (!isObject(named)) throw invalid("tool_choice.function", "an object with a name", named);
@@ -87,6 +73,10 @@ function parseMcpChoice(choice: JsonObject, toolServers: readonly RequestedToolS
     throw invalid("tool_choice.name", "the name of a tool of that server", name);
 }
 
+function note(forms: VendorForm[], kind: VendorForm["kind"], value: string, path: string, expected: string): void {
+  forms.push({ kind, value, path, message: `${path} ${expected}` });
+}
+
 /** A schema needs a name, except for vendors that accept it without one. */
 export function parseResponseFormat(
   format: NonNullable<ChatRequest["params"]["response_format"]>,
@@ -94,10 +84,5 @@ export function parseResponseFormat(
 ): void {
   const path = "response_format.json_schema.name";
   if (format.type === "json_schema" && ((format.json_schema as JsonObject)["name"] ?? null) === null)
-    forms.push({
-      kind: "message_rule",
-      value: "schema_without_name",
-      path,
-      message: `${path} must be present; got nothing`,
-    });
+    note(forms, "message_rule", "schema_without_name", path, "must be present; got nothing");
 }
