@@ -1,6 +1,5 @@
 // Serves every path except the hot one: models, health, metrics, and unknown paths. All errors have the same body.
-import { Hono } from "hono";
-import type { Context } from "hono";
+import { Hono, type Context } from "hono";
 import { getPath } from "hono/utils/url";
 import { clientAddress, isOnThisMachine } from "../auth/client-address.ts";
 import { inNamedProject } from "../auth/authorize.ts";
@@ -8,8 +7,6 @@ import { requireMoreThanOps, runsGateway } from "../auth/grants.ts";
 import { identify } from "../auth/identify.ts";
 import type { Logins } from "../auth/logins/logins.ts";
 import { presentedToken } from "../auth/tokens/presented-token.ts";
-import type { LimitStore } from "../admission/limit-store.ts";
-import type { ResponseCache } from "../cache/response-cache.ts";
 import { restrictionsOf, permitsRoute } from "../auth/tokens/token-restrictions.ts";
 import { invalidRequest } from "../core/refusals.ts";
 import type { Operation } from "../engine/operation.ts";
@@ -41,10 +38,8 @@ import type { Reader } from "../operations/responses/keeping/opened-responses.ts
 import { listCapabilities } from "../providers/capability-listing.ts";
 import { findRoute, namedRoutes, routesFor } from "../routing/resolve-route.ts";
 import type { DocumentDependencies } from "./admin/configured/document-rule.ts";
-import type { ToolServers } from "../mcp/tool-servers.ts";
 
-import type { AdminContents, AdminContext, AdminStore, CalledAs, StartedGateway } from "./admin/operation.ts";
-import type { Turns } from "./admin/turns.ts";
+import type { AdminContext, CalledAs } from "./admin/operation.ts";
 import type { AdminBindings, AdminEnv } from "./admin/request/admin-request.ts";
 import { addressOf, arrivalOf } from "./console/arrival.ts";
 import type { ConsoleApp } from "./console/app.ts";
@@ -110,28 +105,28 @@ export interface ConsoleSources extends Pick<ConsoleContext, "store" | "files" |
   call(operation: Operation, request: Request, caller: ConsoleCaller): Promise<Response>;
 }
 
-export interface AdminSources extends DocumentDependencies {
-  readonly store: AdminStore;
-  /** `null` when no limits are counted in this process. */
-  readonly limits: Pick<LimitStore, "status"> | null;
-  /** `null` when no calls are stored. */
-  readonly calls: AdminContext["calls"];
-  /** `null` when no content is stored. */
-  readonly contents: AdminContents | null;
-  readonly simulations: AdminContext["simulations"];
-  readonly auditReads: AdminContext["auditReads"];
-  readonly toolServers: ToolServers;
-  /** `null` when answers are not kept. */
-  readonly cache: Pick<ResponseCache, "purge"> | null;
-  /** As in AdminContext. */
+/** What the admin API has beside what the app has for all requests. */
+export interface AdminSources
+  extends
+    DocumentDependencies,
+    Pick<
+      AdminContext,
+      | "store"
+      | "limits"
+      | "calls"
+      | "contents"
+      | "simulations"
+      | "auditReads"
+      | "toolServers"
+      | "cache"
+      | "follow"
+      | "started"
+      | "auditSigner"
+      | "isEnding"
+      | "turns"
+    > {
+  /** Makes a call for a caller who was identified already. */
   call(operation: Operation, request: Request, token: AccessToken): Promise<Response>;
-  /** As in AdminContext. */
-  follow(): Promise<void>;
-  readonly started: StartedGateway;
-  /** Signs exports of the audit log. */
-  readonly auditSigner: AdminContext["auditSigner"];
-  isEnding(): boolean;
-  readonly turns?: Turns | undefined;
 }
 
 interface Bindings {
@@ -314,26 +309,14 @@ function serveAdmin(
     const { createAdminApp } = await import("./admin/app.ts");
     return createAdminApp(
       {
+        ...admin,
         clock: context.clock,
         version: context.version,
-        store: admin.store,
-        limits: admin.limits,
-        calls: admin.calls,
-        contents: admin.contents,
-        simulations: admin.simulations,
-        auditReads: admin.auditReads,
-        toolServers: admin.toolServers,
         targets: async () => (await context.standing()).targets,
         integrations: async () => (await context.standing()).integrations ?? [],
         notReady: () => context.notReady(),
-        started: admin.started,
         call: (operation, sent, caller) => calledFor(admin, operation, sent, caller),
-        cache: admin.cache,
         snapshot: () => context.snapshot(),
-        follow: () => admin.follow(),
-        auditSigner: admin.auditSigner,
-        isEnding: () => admin.isEnding(),
-        turns: admin.turns,
       },
       admin,
     );

@@ -3,8 +3,7 @@
 // that a huge response is never held in memory.
 import { Cancellation } from "../core/concurrency/cancellation.ts";
 import type { Clock } from "../core/clock.ts";
-import type { UpstreamBody, UpstreamClient, UpstreamResponse } from "../wire/upstream.ts";
-import { UpstreamFault } from "../wire/upstream.ts";
+import { type UpstreamBody, type UpstreamClient, type UpstreamResponse, UpstreamFault } from "../wire/upstream.ts";
 import { type Meter, openMeter } from "./meter.ts";
 import type { PinnedOrigins } from "./pinned-origins.ts";
 

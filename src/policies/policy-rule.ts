@@ -7,8 +7,14 @@ import { isZoneOrOffset } from "../core/configured/time-zone.ts";
 import type * as Cel from "@marcbachmann/cel-js";
 import type { ASTNode, Environment } from "@marcbachmann/cel-js";
 import type { RE2JS } from "re2js";
-import type { ConditionFacts, ConditionVariable, PolicyRule, RuleVariable } from "../core/configured/policy.ts";
-import { CONDITION_VARIABLES, RULE_VARIABLES } from "../core/configured/policy.ts";
+import {
+  type ConditionFacts,
+  type ConditionVariable,
+  type PolicyRule,
+  type RuleVariable,
+  CONDITION_VARIABLES,
+  RULE_VARIABLES,
+} from "../core/configured/policy.ts";
 import { instructionsOf, linearPattern } from "../guards/pattern-program.ts";
 import { CALENDAR_FIELDS, zonedField } from "./zoned-time.ts";
 import {

@@ -1,7 +1,6 @@
 // Reads a body to its end, within a bound, and joins what has come of it.
 import { yieldToLoop } from "../core/concurrency/event-loop.ts";
-import { UpstreamFault } from "./upstream.ts";
-import type { UpstreamBody } from "./upstream.ts";
+import { UpstreamFault, type UpstreamBody } from "./upstream.ts";
 
 const DECODER = new TextDecoder();
 const NOTHING = new Uint8Array(0);

@@ -21,11 +21,10 @@ import {
   unsupportedParameter,
   unsupportedValue,
 } from "../../core/refusals.ts";
-import { withMembers } from "../../core/request/request-source.ts";
+import { withMembers, type RequestSource } from "../../core/request/request-source.ts";
 import type { ClientDeviationName } from "../../core/configured/client-deviations.ts";
 import { type Capability, capabilityOf, effectiveCapability, FIRST_CALL_ALONE } from "../../core/capability.ts";
 import type { ChatParams, ChatRequest, Message, Untranslated } from "../../core/chat.ts";
-import type { RequestSource } from "../../core/request/request-source.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
 import { describe, isObject, type Json } from "../../core/json.ts";

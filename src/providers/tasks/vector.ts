@@ -1,7 +1,6 @@
 // Vectors as providers write them: lists of numbers, or base64 of 32-bit floats with the lowest byte first, as OpenAI
 // writes them: https://platform.openai.com/docs/api-reference/embeddings/create
-import type { Json } from "../../core/json.ts";
-import { isObject, type JsonObject } from "../../core/json.ts";
+import { type Json, isObject, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer } from "../upstream-failure.ts";
 import type { Vector } from "./task-values.ts";
 

@@ -13,8 +13,7 @@ import {
 } from "node:zlib";
 import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
 import { readBytes, decodeUtf8 } from "../body-bytes.ts";
-import { UpstreamFault } from "../upstream.ts";
-import type { UpstreamBody } from "../upstream.ts";
+import { UpstreamFault, type UpstreamBody } from "../upstream.ts";
 
 type Decompressor = Gunzip | Inflate | InflateRaw | BrotliDecompress;
 

@@ -10,12 +10,10 @@ import { PROXY } from "./http-proxy.ts";
 import type { EncodedRequest, HttpTarget } from "./http-request-encoding.ts";
 import { ResponseParser } from "./http-response-parser.ts";
 import { credentialsRefused } from "./proxy-tunnel.ts";
-import { UpstreamFault } from "../upstream.ts";
-import type { UpstreamBody, UpstreamCall, UpstreamResponse } from "../upstream.ts";
+import { UpstreamFault, type UpstreamBody, type UpstreamCall, type UpstreamResponse } from "../upstream.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import { afterSocketsRead } from "../../core/concurrency/event-loop.ts";
-import { WaitClock } from "./wait-clock.ts";
-import type { WaitOwner } from "./wait-clock.ts";
+import { WaitClock, type WaitOwner } from "./wait-clock.ts";
 
 /** Bytes that may wait for the reader before the connection is paused; one read of the socket may exceed it. */
 const MAX_UNREAD_BYTES = 256 * 1024;
