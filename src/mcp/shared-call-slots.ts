@@ -31,13 +31,17 @@ export function sharedCallSlots(slots: Slots, serverKey: string): CallSlots {
         waits.set(promise, free);
         resolve();
       };
+      const refuse = (): void => {
+        waits.delete(promise);
+        reject(new ToolFault("failed", "no slot of the tool server could be had from the supervisor"));
+      };
       const asked = slots.enter(key, "", max, MOST_WAITING, (turn) => {
         if (turn === "entered") enter();
+        else refuse();
       });
       const answered = (came: Entered): void => {
         if (came === "entered") enter();
-        else if (came === "full")
-          reject(new ToolFault("failed", "no slot of the tool server could be had from the supervisor"));
+        else if (came === "full") refuse();
         else if (isGivenUp) came.cancel();
         else waits.set(promise, () => came.cancel());
       };

@@ -76,6 +76,8 @@ export interface SlotDesk {
 export interface AskedSlots extends Slots {
   /** The other process reports the turn of an attempt that waits. */
   turned(id: number, turn: QueueOutcome): void;
+  /** The other process has gone: the turns of attempts that wait never come. */
+  lost(): void;
 }
 
 interface Asking {
@@ -152,6 +154,15 @@ export function askedSlots(desk: SlotDesk): AskedSlots {
       if (turn === "entered") entered(id, one.key);
       else asking.delete(id);
       one.onTurn(turn);
+    },
+    lost() {
+      for (const [id, one] of asking) {
+        if (!one.isWaiting) one.turn ??= "shed";
+        else {
+          asking.delete(id);
+          one.onTurn("shed");
+        }
+      }
     },
   };
 }

@@ -55,6 +55,7 @@ export function openWorkerSlots(channel: SupervisorChannel): AskedSlots {
     leave: (id) => channel.notify("leave_slot", { id }),
   });
   channel.handle("slot_turn", ({ id, turn }) => slots.turned(id, turn));
+  channel.whenClosed(() => slots.lost());
   return slots;
 }
 

@@ -108,3 +108,17 @@ test("[d13.1] a call is refused when there is no supervisor to ask", async () =>
   const slots = sharedCallSlots(askedSlots({ enter: () => Promise.reject(new Error("closed")), leave: () => {} }), "x");
   expect(await slots.take(1)!.catch((thrown: unknown) => (thrown as Error).message)).toContain("supervisor");
 });
+
+test("[d13.2] a call that waits for a slot is refused when the process goes that has them", async () => {
+  const answers: SlotAnswer[] = ["entered", "waits"];
+  const asked = askedSlots({ enter: () => Promise.resolve(answers.shift()!), leave: () => {} });
+  const slots = sharedCallSlots(asked, "server");
+  await slots.take(1);
+  const waiting = slots.take(1)!;
+  await turnOfLoop();
+  asked.lost();
+  expect(await waiting.catch((thrown: unknown) => thrown)).toMatchObject({ message: expect.stringContaining("slot") });
+  slots.giveUp(waiting);
+  slots.free();
+  expect(slots.inUse).toBe(0);
+});

@@ -175,4 +175,14 @@ describe("slots that processes share", () => {
     const slots = askedSlots({ enter: () => Promise.reject(new Error("closed")), leave: () => {} });
     expect(await slots.enter(KEY, "t", 1, 1, () => {})).toBe("full");
   });
+
+  test("[d13.2] attempts that wait are refused when the process goes that has them", async () => {
+    const answers: SlotAnswer[] = ["entered", "waits"];
+    const slots = askedSlots({ enter: () => Promise.resolve(answers.shift()!), leave: () => {} });
+    const turns: string[] = [];
+    expect(await slots.enter(KEY, "t", 1, 1, (turn) => turns.push(turn))).toBe("entered");
+    await slots.enter(KEY, "t", 1, 1, (turn) => turns.push(turn));
+    slots.lost();
+    expect([turns, slots.waiting(KEY)]).toEqual([["shed"], 0]);
+  });
 });

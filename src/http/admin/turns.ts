@@ -1,7 +1,7 @@
 // Turns of requests with one idempotency key: they run one after the other, in this process or over all processes of a
 // machine.
 import { retryLater } from "../../core/errors.ts";
-import type { Slots } from "../../routing/concurrency.ts";
+import type { QueueOutcome, Slots } from "../../routing/concurrency.ts";
 
 /** Requests with one key that wait for their turn. */
 const MOST_WAITING = 1000;
@@ -31,11 +31,12 @@ export function openTurns(): Turns {
 export function sharedTurns(slots: Slots): Turns {
   return async (key, work) => {
     const name = `idempotency key ${key}`;
-    const ownTurn = Promise.withResolvers<void>();
-    const entered = await slots.enter(name, "", 1, MOST_WAITING, () => ownTurn.resolve());
-    if (entered === "full")
+    const ownTurn = Promise.withResolvers<QueueOutcome>();
+    const asked = await slots.enter(name, "", 1, MOST_WAITING, ownTurn.resolve);
+    const came = typeof asked === "string" ? asked : await ownTurn.promise;
+    // a turn is shed when the process has gone that has the slots
+    if (came !== "entered")
       throw retryLater("gateway_overloaded", "Too many requests with this idempotency key wait.", 1);
-    if (entered !== "entered") await ownTurn.promise;
     try {
       return await work();
     } finally {
