@@ -11,7 +11,7 @@ import type { Refused } from "../observe/webhooks/refusal-events.ts";
 import type { QueueOutcome } from "../routing/concurrency.ts";
 import type { HealthNews } from "../routing/health/health-news.ts";
 import type { SlotAnswer, SlotRequest } from "../routing/shared-slots.ts";
-import type { StoredContent } from "../store/calls/calls.ts";
+import type { ContentKey, StoredContent } from "../store/calls/calls.ts";
 import type { ConfigurationScope } from "../store/records.ts";
 import type { Channel } from "./channel.ts";
 
@@ -19,7 +19,7 @@ import type { Channel } from "./channel.ts";
  * Both sides have to have the same: a worker of another version may be started by a rolling restart. It changes when one side
  * would miss what the other says; a supervisor of protocol 1 does not know the messages about responses that are kept.
  */
-export const PROTOCOL = 2;
+export const PROTOCOL = 3;
 
 /** What a worker sends to the supervisor. */
 export type ToSupervisor = {
@@ -71,10 +71,13 @@ export type ToSupervisor = {
   readonly integration_lines: { readonly body: { readonly thread: number }; readonly reply: null };
   readonly content_key: {
     readonly body: { readonly tenantId: string; readonly encryptedKey: string };
-    readonly reply: string;
+    readonly reply: string | null;
   };
-  /** Contents of calls, whose bodies are in the bytes one after the other. */
-  readonly contents: { readonly body: readonly ContentWire[]; readonly reply: null };
+  /** Contents of calls, whose bodies are in the bytes one after the other. Replies false when one of the keys is old. */
+  readonly contents: {
+    readonly body: { readonly contents: readonly ContentWire[]; readonly keys: readonly ContentKey[] };
+    readonly reply: boolean;
+  };
   /** Content of this place is about to be removed: no process keeps what waits. Replies when none of it is written. */
   readonly forget_content: { readonly body: ConfigurationScope; readonly reply: null };
   /** What an operation keeps of a call, sealed in the bytes. Replies false when it is too large. */

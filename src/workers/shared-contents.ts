@@ -17,15 +17,15 @@ export function serveContents(
   everyWorker: () => readonly WorkerChannel[],
 ): void {
   channel.handle("content_key", ({ tenantId, encryptedKey }) => calls.contentKey(tenantId, encryptedKey));
-  channel.handle("contents", async (contents, bytes) => {
+  channel.handle("contents", ({ contents, keys }, bytes) => {
     let offset = 0;
-    await calls.keepContents(
+    return calls.keepContents(
       contents.map(({ bytes: length, ...content }): StoredContent => ({
         ...content,
         body: bytes.subarray(offset, (offset += length)),
       })),
+      keys,
     );
-    return null;
   });
   channel.handle("forget_content", async (place) => {
     await Promise.all(everyWorker().map((worker) => forgotten(worker, place)));
@@ -42,13 +42,12 @@ async function forgotten(worker: WorkerChannel, place: ConfigurationScope): Prom
 export function contentWriter(channel: SupervisorChannel): ContentWriter {
   return {
     contentKey: (tenantId, encryptedKey) => channel.request("content_key", { tenantId, encryptedKey }),
-    async keepContents(contents) {
-      await channel.request(
+    keepContents: (contents, keys) =>
+      channel.request(
         "contents",
-        contents.map(({ body, ...content }) => ({ ...content, bytes: body.length })),
+        { contents: contents.map(({ body, ...content }) => ({ ...content, bytes: body.length })), keys },
         Buffer.concat(contents.map(({ body }) => body)),
-      );
-    },
+      ),
   };
 }
 

@@ -2,7 +2,7 @@
 // pages of bounded cost; contents are stored, found and removed.
 import { beforeAll, describe, expect, test } from "bun:test";
 import type { CallRecord } from "../../src/core/record/record.ts";
-import type { CallStore, LogFilter, LogOrder } from "../../src/store/calls/calls.ts";
+import type { CallStore, LogFilter, LogOrder, StoredContent } from "../../src/store/calls/calls.ts";
 import { tagOf } from "../../src/store/calls/call-tags.ts";
 import type { LedgerRow } from "../../src/store/journal/ledger.ts";
 import { type CallParts, DAY_ONE, newTraceId, rowOf } from "./call-records.ts";
@@ -331,17 +331,22 @@ export function logSuite(newStore: NewStore): void {
         expiresMs,
         body: body(word),
       });
-      await calls.keepContents([one("gone", "removed", 5000), one("moved", "r", 5000)]);
+      const keys = [
+        { tenantId: "acme", sealed: (await calls.contentKey("acme", "key"))! },
+        { tenantId: "other", sealed: (await calls.contentKey("other", "another"))! },
+      ];
+      const keep = (contents: readonly StoredContent[], used = keys): Promise<boolean> =>
+        calls.keepContents(contents, used);
+      await keep([one("gone", "removed", 5000), one("moved", "r", 5000)]);
       expect([await calls.findContent("gone"), await calls.findContent("moved")]).toEqual([null, null]);
-      await calls.keepContents([
-        one("a", "p", 1000),
-        one("b", "q", 2000),
-        { ...one("c", "r", 2000), tenantId: "other" },
-      ]);
-      await calls.keepContents([
+      await keep([one("a", "p", 1000), one("b", "q", 2000), { ...one("c", "r", 2000), tenantId: "other" }]);
+      await keep([
         one("a", "p", 9000, "again"),
         ...Array.from({ length: 120 }, (_, index) => one(`n${index}`, "p", 5000)),
       ]);
+      const old = keys.map((key) => ({ ...key, sealed: "old" }));
+      expect(await keep([one("z", "p", 9000)], old)).toBe(false);
+      expect(await calls.findContent("z")).toBeNull();
       expect(await calls.findContent("a")).toEqual(one("a", "p", 1000));
       expect(await calls.findContent("none")).toBeNull();
       expect([
@@ -363,6 +368,7 @@ export function logSuite(newStore: NewStore): void {
       expect(new Set(keys).size).toBe(1);
       expect(await calls.contentKey("acme", "four")).toBe(keys[0]!);
       expect(await calls.contentKey("other", "five")).toBe("five");
+      expect(await calls.contentKey("nobody", "six")).toBeNull();
     });
   });
 }

@@ -2,7 +2,7 @@
 // for it. The content is encrypted before it gets here.
 import { type Kysely, sql } from "kysely";
 import type { CallSchema } from "./call-schema.ts";
-import { type CallStore, CONTENT, type StoredContent } from "./calls.ts";
+import { type CallStore, CONTENT, type ContentKey, type StoredContent } from "./calls.ts";
 import { keptIn, rowOf, toInteger } from "../columns.ts";
 import { ofPresentProjects } from "../database/place-tables.ts";
 
@@ -12,29 +12,49 @@ const ROWS_AT_ONCE = 50;
 /** A long removal would block other writers. */
 const REMOVED_AT_ONCE = 500;
 
-export async function contentKey(db: Db, tenantId: string, sealed: string): Promise<string> {
-  await db
-    .insertInto("content_key")
-    .values({ tenant_id: tenantId, sealed })
-    .onConflict((conflict) => conflict.column("tenant_id").doNothing())
-    .execute();
-  return (
-    await db.selectFrom("content_key").select("sealed").where("tenant_id", "=", tenantId).executeTakeFirstOrThrow()
-  ).sealed;
+export async function contentKey(db: Db, tenantId: string, sealed: string): Promise<string | null> {
+  // a call may end after its tenant was removed
+  await sql`insert into content_key (tenant_id, sealed) select id, ${sealed} from tenants where id = ${tenantId} on conflict (tenant_id) do nothing`.execute(
+    db,
+  );
+  const stored = await db
+    .selectFrom("content_key")
+    .select("sealed")
+    .where("tenant_id", "=", tenantId)
+    .executeTakeFirst();
+  return stored?.sealed ?? null;
 }
 
-export async function keepContents(db: Db, contents: readonly StoredContent[]): Promise<void> {
-  if (contents.length === 0) return;
-  await db.transaction().execute(async (tx) => {
+export async function keepContents(
+  db: Db,
+  contents: readonly StoredContent[],
+  keys: readonly ContentKey[],
+): Promise<boolean> {
+  if (contents.length === 0) return true;
+  return await db.transaction().execute(async (tx) => {
     // Content that waited while its project or tenant was removed is dropped too.
     const known = await ofPresentProjects(tx, contents);
+    if (known.length > 0 && !(await areStored(tx, new Set(known.map(({ tenantId }) => tenantId)), keys))) return false;
     for (let at = 0; at < known.length; at += ROWS_AT_ONCE)
       await tx
         .insertInto("call_content")
         .values(known.slice(at, at + ROWS_AT_ONCE).map((one) => rowOf(CONTENT, one)))
         .onConflict((conflict) => conflict.column("trace_id").doNothing())
         .execute();
+    return true;
   });
+}
+
+/** Whether the keys of these tenants are the stored ones: a tenant may have been removed and created again. */
+async function areStored(tx: Db, tenantIds: ReadonlySet<string>, keys: readonly ContentKey[]): Promise<boolean> {
+  const stored = await tx
+    .selectFrom("content_key")
+    .selectAll()
+    .where("tenant_id", "in", [...tenantIds])
+    .execute();
+  const sealed = new Map(stored.map((row) => [row.tenant_id, row.sealed]));
+  const used = new Map(keys.map((key) => [key.tenantId, key.sealed]));
+  return [...tenantIds].every((id) => sealed.has(id) && sealed.get(id) === used.get(id));
 }
 
 export async function findContent(db: Db, traceId: string): Promise<StoredContent | null> {

@@ -58,7 +58,10 @@ const METHODS = {
     ...args: Parameters<typeof searchCalls> extends [Db, ...infer Rest] ? Rest : never
   ) => searchCalls(db, ...args),
   contentKey: ({ db }: OpenCalls, tenantId: string, encrypted: string) => contentKey(db, tenantId, encrypted),
-  keepContents: ({ db }: OpenCalls, contents: Parameters<typeof keepContents>[1]) => keepContents(db, contents),
+  keepContents: (
+    { db }: OpenCalls,
+    ...args: Parameters<typeof keepContents> extends [Db, ...infer Rest] ? Rest : never
+  ) => keepContents(db, ...args),
   findContent: ({ db }: OpenCalls, traceId: string) => findContent(db, traceId),
   countContents: ({ db }: OpenCalls, place: Parameters<typeof countContents>[1]) => countContents(db, place),
   removeContents: ({ db }: OpenCalls, which: Parameters<typeof removeContents>[1]) => removeContents(db, which),

@@ -126,6 +126,12 @@ export const CONTENT = {
 };
 export type StoredContent = KeptIn<typeof CONTENT>;
 
+/** The encrypted key of a tenant's contents, as it is stored. */
+export interface ContentKey {
+  readonly tenantId: string;
+  readonly sealed: string;
+}
+
 /** The dimensions by which sums can be grouped. `day` is a day in the time zone of the query. */
 export const USAGE_DIMENSIONS = [
   "tenant",
@@ -367,11 +373,14 @@ export interface CallStore extends LedgerSink, ReplicaTable, VendorObjectTable {
   searchCalls(page: PageRequest, filter: LogFilter): Promise<LogPage>;
   /**
    * Returns the encrypted key of a tenant's contents: the stored one if there is one, else this one, which is then
-   * stored.
+   * stored; `null` when the tenant no longer exists.
    */
-  contentKey(tenantId: string, encrypted: string): Promise<string>;
-  /** Skips content whose call already has some, and content whose project no longer exists. */
-  keepContents(contents: readonly StoredContent[]): Promise<void>;
+  contentKey(tenantId: string, encrypted: string): Promise<string | null>;
+  /**
+   * Skips content whose call already has some, and content whose project no longer exists. `keys` are those with which
+   * the contents are encrypted. Returns false, and keeps nothing, when a tenant has another one now.
+   */
+  keepContents(contents: readonly StoredContent[], keys: readonly ContentKey[]): Promise<boolean>;
   findContent(traceId: string): Promise<StoredContent | null>;
   /** The number of calls in a place that have stored content. */
   countContents(place: { readonly tenantId: string; readonly projectId: string | null }): Promise<number>;

@@ -8,13 +8,15 @@ import { openedBytes, SEALING_KEY_BYTES, sealedBytes } from "../../config/sealed
 import type { SecretCipher } from "../../config/secret-cipher.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { messageOf } from "../../core/thrown.ts";
-import type { CallStore, StoredContent } from "./calls.ts";
+import type { CallStore, ContentKey, StoredContent } from "./calls.ts";
 import type { ConfigurationScope } from "../records.ts";
 import { StoreError } from "../store.ts";
 
 const FORMAT = 1;
-/** A tenant may be removed and another one created under the same name, so a cached key expires after this time. */
+/** The key of a tenant that was removed is not known for longer. */
 const KNOWN_MS = 60_000;
+/** How often a batch is encrypted again with the key that its tenant has now. */
+const MOST_TRIES = 3;
 /** No text is longer: settings limit its characters, and JSON may escape each of them. */
 const MAX_TEXT_BYTES = 64 * 1024 * 1024;
 
@@ -60,9 +62,14 @@ export function contentKeyPlace(tenantId: string): string {
   return `content/${tenantId}`;
 }
 
+interface OpenedKey extends ContentKey {
+  readonly key: Buffer;
+}
+
 export function openContentStore({ calls, writer = calls, cipher, now }: ContentStoreOptions): ContentStore {
-  const keys = new Map<string, { readonly key: Promise<Buffer>; readonly askedMs: number }>();
-  const keyOf = (tenantId: string): Promise<Buffer> => {
+  const keys = new Map<string, { readonly key: Promise<OpenedKey | null>; readonly askedMs: number }>();
+  /** `null` when the tenant no longer exists. */
+  const keyOf = (tenantId: string): Promise<OpenedKey | null> => {
     const known = keys.get(tenantId);
     if (known !== undefined && Math.abs(now() - known.askedMs) < KNOWN_MS) return known.key;
     const key = askKey(tenantId);
@@ -70,14 +77,15 @@ export function openContentStore({ calls, writer = calls, cipher, now }: Content
     key.catch(() => keys.delete(tenantId));
     return key;
   };
-  const askKey = async (tenantId: string): Promise<Buffer> => {
+  const askKey = async (tenantId: string): Promise<OpenedKey | null> => {
     const place = contentKeyPlace(tenantId);
-    const encryptedKey = await writer.contentKey(
+    const sealed = await writer.contentKey(
       tenantId,
       cipher.encrypt(randomBytes(SEALING_KEY_BYTES).toString("base64"), place),
     );
+    if (sealed === null) return null;
     try {
-      return Buffer.from(cipher.decrypt(encryptedKey, place), "base64");
+      return { tenantId, sealed, key: Buffer.from(cipher.decrypt(sealed, place), "base64") };
     } catch (error) {
       throw new StoreError(
         "encryption",
@@ -86,26 +94,47 @@ export function openContentStore({ calls, writer = calls, cipher, now }: Content
       );
     }
   };
+  const opened = async (row: StoredContent): Promise<Buffer> => {
+    const known = await keyOf(row.tenantId);
+    try {
+      if (known !== null) return decrypted(known.key, row.body, boundTo(row));
+    } catch {
+      // the tenant may have been created again
+    }
+    keys.delete(row.tenantId);
+    const asked = await keyOf(row.tenantId);
+    if (asked === null) throw new StoreError("unknown", `The tenant ${row.tenantId} no longer exists.`);
+    return decrypted(asked.key, row.body, boundTo(row));
+  };
   const findKept = async (traceId: string): Promise<StoredContent | null> => {
     const row = await calls.findContent(traceId);
     return row === null || row.expiresMs <= now() ? null : row;
   };
   return {
     async keep(contents) {
-      const rows = await Promise.all(
-        contents.map(async ({ text, ...one }): Promise<StoredContent> => ({
-          ...one,
-          body: encrypted(await keyOf(one.tenantId), await compressed(text), boundTo(one)),
-        })),
-      );
-      await writer.keepContents(rows);
+      const tenantIds = [...new Set(contents.map(({ tenantId }) => tenantId))];
+      for (let tries = 0; tries < MOST_TRIES; tries++) {
+        const asked = await Promise.all(tenantIds.map(keyOf));
+        const used = new Map(asked.filter((one) => one !== null).map((one) => [one.tenantId, one]));
+        const rows = await Promise.all(
+          contents
+            .filter(({ tenantId }) => used.has(tenantId))
+            .map(async ({ text, ...one }): Promise<StoredContent> => ({
+              ...one,
+              body: encrypted(used.get(one.tenantId)!.key, await compressed(text), boundTo(one)),
+            })),
+        );
+        const sealed = [...used.values()].map(({ tenantId, sealed: stored }) => ({ tenantId, sealed: stored }));
+        if (await writer.keepContents(rows, sealed)) return;
+        // a tenant was created again, or its key is under another master key now
+        for (const tenantId of tenantIds) keys.delete(tenantId);
+      }
+      throw new StoreError("busy", "The keys of tenants change all the time.");
     },
     async find(traceId) {
       const row = await findKept(traceId);
       if (row === null) return null;
-      const text = await expanded(decrypted(await keyOf(row.tenantId), row.body, boundTo(row)), {
-        maxOutputLength: MAX_TEXT_BYTES,
-      });
+      const text = await expanded(await opened(row), { maxOutputLength: MAX_TEXT_BYTES });
       return {
         tenantId: row.tenantId,
         projectId: row.projectId,

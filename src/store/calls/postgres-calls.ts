@@ -41,7 +41,7 @@ export function openPostgresCalls({
     findCall: async (traceId, tenantId) => storedCall(await findCall(reports, traceId, tenantId)),
     searchCalls: (page, filter) => searchCalls(reports, page, filter),
     contentKey: (tenantId, encrypted) => contentKey(db, tenantId, encrypted),
-    keepContents: (contents) => keepContents(db, contents),
+    keepContents: (contents, keys) => keepContents(db, contents, keys),
     findContent: (traceId) => findContent(reports, traceId),
     countContents: (place) => countContents(reports, place),
     removeContents: (which) => removeContents(db, which),

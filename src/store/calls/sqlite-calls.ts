@@ -41,9 +41,9 @@ export function openSqliteCalls({ file }: { readonly file: string }): CallStore 
       storedCall(await reports().ask<FoundCall | null>("findCall", traceId, tenantId)),
     searchCalls: (page, filter) => reports().ask("searchCalls", page, filter),
     contentKey: (tenantId, encrypted) => writer.ask("contentKey", tenantId, encrypted),
-    keepContents: async (contents) => {
+    keepContents: async (contents, keys) => {
       requireFile();
-      await writer.ask("keepContents", contents);
+      return await writer.ask("keepContents", contents, keys);
     },
     findContent: (traceId) => reader.ask("findContent", traceId),
     countContents: (place) => reader.ask("countContents", place),

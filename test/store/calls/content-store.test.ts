@@ -1,4 +1,5 @@
 // Content of calls in a real database: without the master key its retention is still reported, and it is removed with its project.
+import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -44,6 +45,47 @@ test("[d11.3] without its key no content can be read, and its retention is still
       2000,
     ]);
     expect(await contents.find("b")).toMatchObject({ projectId: "app", content: { messages: [] } });
+  } finally {
+    await calls.close();
+    await store.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test("[d11.3] a tenant that was removed leaves no key behind, and one that is created again under its name has a key of its own at once", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "dragoman-contents-"));
+  const file = join(folder, "calls.db");
+  const store = await openSqliteStore({ file });
+  await store.migrate();
+  const begin = async (): Promise<void> => {
+    await writes(store).createTenant({ id: "acme", name: "acme" });
+    await writes(store).createProject({ id: "site", tenantId: "acme", name: "site" });
+  };
+  await writes(store).createTenant({ id: "other", name: "other" });
+  await begin();
+  const calls = openSqliteCalls({ file });
+  const storeOfWorker = () => openContentStore({ calls, cipher: sealerOf(1), now: () => 1000 });
+  const [one, two] = [storeOfWorker(), storeOfWorker()];
+  const said = (traceId: string): ContentText => ({
+    traceId,
+    tenantId: "acme",
+    projectId: "site",
+    expiresMs: 2000,
+    text: '{"messages":[]}',
+  });
+  try {
+    await one.keep([said("a")]);
+    await two.find("a");
+    await writes(store).removeTenant("acme");
+    // of a call that was under way
+    await storeOfWorker().keep([said("b")]);
+    const database = new Database(file, { readonly: true });
+    expect(database.query("select * from content_key").all()).toEqual([]);
+    database.close();
+    await begin();
+    await one.keep([said("c")]);
+    for (const reader of [one, two, storeOfWorker()])
+      expect(await reader.find("c")).toMatchObject({ content: { messages: [] } });
   } finally {
     await calls.close();
     await store.close();
