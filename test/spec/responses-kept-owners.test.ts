@@ -14,6 +14,7 @@ import type { Snapshot } from "../../src/core/snapshot.ts";
 import { RESPONSES } from "../../src/operations/responses/responses.ts";
 import type { Actor, AuditNote } from "../../src/store/records.ts";
 import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
+import { providerSettings, storedKey } from "../harness/targets.ts";
 import { openaiAnswer } from "../harness/upstream.ts";
 import { keptReader } from "../operations/responses/responses-calls.ts";
 
@@ -28,13 +29,13 @@ function gateway(
   options: StubOptions = {},
 ): Stub {
   return stubGateway({
-    ...options,
-    clock,
-    kept,
     upstream: cannedUpstream({
       headers: { "content-type": "application/json" },
       body: JSON.stringify(openaiAnswer("A secret.")),
     }),
+    ...options,
+    clock,
+    kept,
     token: { tenantId, projectId, ...more },
     snapshot: { ...options.snapshot, projects: new Map([[projectId, { id: projectId, tenantId, name: projectId }]]) },
   });
@@ -72,6 +73,47 @@ test("[d12.8] an id of another tenant, project or token is refused like one that
     expect((await answered(reader, made(named)))["status"]).toBe("completed");
     expect(reader.sent[0]!.body).toContain("A secret.");
   }
+});
+
+test("[d12.8, d13.5] items with the same id open to each of their owners, as where both were given the same cached answer", async () => {
+  const kept = new KeptObjects(clock);
+  const body = JSON.stringify({
+    id: "resp_vendor",
+    object: "response",
+    status: "completed",
+    model: "m",
+    output: [
+      {
+        type: "message",
+        id: "msg_vendor",
+        status: "completed",
+        role: "assistant",
+        content: [{ type: "output_text", text: "A secret.", annotations: [] }],
+      },
+    ],
+    usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
+  });
+  const upstream = cannedUpstream({ headers: { "content-type": "application/json" }, body });
+  const providers = [
+    providerSettings({
+      id: "openai",
+      family: "openai",
+      baseUrl: "http://openai.test/v1",
+      credentials: [storedKey("key")],
+      native: ["responses"],
+    }),
+  ];
+  const owners = [1, 2].map(() => gateway(kept, "acme", "one", {}, { upstream, providers }));
+  const ask = async (owner: Stub, input: Json): Promise<Record<string, any>> =>
+    answered(owner, { model: "openai:m", input });
+  const answers: Record<string, any>[] = [];
+  for (const owner of owners) answers.push(await ask(owner, "Who?"));
+  expect(answers.map(({ output }) => output[0].id)).toEqual(["msg_vendor", "msg_vendor"]);
+  const reference: Json = [{ type: "item_reference", id: "msg_vendor" }];
+  for (const owner of owners) expect((await ask(owner, reference))["status"]).toBe("completed");
+  // what one of them removes stays for the other
+  await deletedResponse({ ...keptReader(owners[1]!), id: answers[1]!["id"] as string, query: () => undefined });
+  expect((await ask(owners[0]!, reference))["status"]).toBe("completed");
 });
 
 describe("a personal token with read_content", () => {

@@ -52,7 +52,11 @@ export function durableStore(contents: Pick<ContentStore, "keep" | "find" | "rem
     remove: (tenantId, id) =>
       told(async () => {
         const whole = await find(tenantId, id);
-        if (whole?.ids[0] === id) await contents.removeOnes(whole.ids.map((one) => rowId(tenantId, one)));
+        if (whole?.ids[0] !== id) return;
+        const own: string[] = [id];
+        // another object may have parts with the same ids
+        for (const part of whole.ids.slice(1)) if ((await found(tenantId, part))?.["of"] === id) own.push(part);
+        await contents.removeOnes(own.map((one) => rowId(tenantId, one)));
       }),
   };
 }

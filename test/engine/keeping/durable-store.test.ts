@@ -52,6 +52,10 @@ test("[d11.3, d12.8] an object that is kept like content ends with its retention
     expect(await found("acme", "resp_2")).toEqual({ said: "app" });
     await durable.remove("acme", "resp_2");
     expect([await found("acme", "resp_2"), await found("acme", "msg_2")]).toEqual([null, null]);
+    // two objects of a tenant may have parts with the same id
+    await keep("acme", "app", ["resp_5", "msg_1"]);
+    await durable.remove("acme", "resp_5");
+    expect([await found("acme", "resp_5"), await found("acme", "msg_1")]).toEqual([null, { said: "site" }]);
     await writes(store).removeProject("site");
     expect([await found("acme", "resp_1"), await found("acme", "msg_1")]).toEqual([null, null]);
     await keep("acme", "app", ["resp_4"]);

@@ -25,7 +25,13 @@ export function contentKeeping({ call, principal }: ReadyCall, durable: DurableS
       const streamed = isStreamed === undefined ? {} : { isStreamed };
       const value: KeptResponse = { owner, response: kept!, input: items, hidden, hiddenInput, ...streamed };
       if (JSON.stringify(value).length > KEEPING_BOUNDS.objectBytes) return false;
-      await durable.keep({ tenantId, projectId, ids: idsOf(response), value: value as unknown as Json, untilMs });
+      await durable.keep({
+        tenantId,
+        projectId,
+        ids: idsOf(response, owner),
+        value: value as unknown as Json,
+        untilMs,
+      });
       return true;
     },
   };

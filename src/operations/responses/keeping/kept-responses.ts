@@ -105,8 +105,7 @@ export async function earlierResponses(
         "input",
         `input refers to items of more than ${MAX_LOOKUPS} responses. Send the items themselves.`,
       );
-    const found = await foundIn(stores, reader.token.tenantId, id);
-    await add(found !== null && opensTo(found.value.owner, reader) ? found.value : null);
+    await add(await findItem(stores, reader, id));
   }
   return {
     itemsOf: (id) => (before !== null && id === previous ? itemsIn(before) : null),
@@ -135,6 +134,16 @@ export function isEmptyReasoning(item: Json): item is JsonObject & { readonly id
 export async function findResponse(stores: KeptStores, reader: Reader, id: string): Promise<KeptResponse | null> {
   const found = await foundIn(stores, reader.token.tenantId, id);
   return found?.ids[0] === id && opensTo(found.value.owner, reader) ? found.value : null;
+}
+
+/** Finds the response with this item: one of the caller's own before that of another. Throws as `findResponse`. */
+async function findItem(stores: KeptStores, reader: Reader, id: string): Promise<KeptResponse | null> {
+  const { token } = reader;
+  for (const name of [ownItem({ tokenId: token.id, userId: token.userId }, id), id]) {
+    const found = await foundIn(stores, token.tenantId, name);
+    if (found !== null && opensTo(found.value.owner, reader)) return found.value;
+  }
+  return null;
 }
 
 interface Found {
@@ -172,16 +181,23 @@ export function keepResponse(kept: KeptStore<unknown>, value: KeptResponse, own:
   const items = input.slice(input.length - own);
   const size = (): number =>
     2 * (lengthOf(response) + lengthOf(hidden as unknown as Json) + lengthOf(items)) + 64 * input.length;
-  return kept.keep({ tenantId: owner.tenantId, ids: idsOf(response), value, size });
+  return kept.keep({ tenantId: owner.tenantId, ids: idsOf(response, owner), value, size });
 }
 
 const lengthOf = (value: Json): number => leastJsonLength(value, Infinity);
 
-/** Ids of the input are the client's own, which others may use as well. */
-export function idsOf(response: JsonObject): readonly string[] {
-  return [response, ...(response["output"] as readonly JsonObject[])].flatMap(({ id }) =>
-    typeof id === "string" ? [id] : [],
-  );
+/**
+ * Ids of the input are the client's own, which others may use as well. Those of the output may be a vendor's: responses of
+ * several owners have the same ones where a cached answer was given to all of them, or where a server counts its items.
+ */
+export function idsOf(response: JsonObject, owner: KeptOwner): readonly string[] {
+  const items = (response["output"] as readonly JsonObject[]).flatMap(({ id }) => (typeof id === "string" ? [id] : []));
+  return [response["id"] as string, ...items, ...items.map((id) => ownItem(owner, id))];
+}
+
+/** The name of an item among those of its owner. */
+function ownItem({ tokenId, userId }: Pick<KeptOwner, "tokenId" | "userId">, id: string): string {
+  return JSON.stringify([userId === null ? "token" : "user", userId ?? tokenId, id]);
 }
 
 /** Returns items as they are listed: each with an id, a type and a status, and texts as parts. */
