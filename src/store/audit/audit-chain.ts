@@ -7,11 +7,11 @@
 // database? By: `ChainCheck`. Also: `audit-check.ts` (`checkChain`); written by `kysely-audit.ts` (`addToChains`).
 // Rule: Each row has a hash of itself and of the hash before it, in one chain for each tenant (docs/audit.md).
 import { createHash } from "node:crypto";
+import type { RowOf } from "../columns.ts";
+import type { AUDITED } from "./audit-schema.ts";
 
 /** A row as it is stored, without its place in the chain. */
-export interface ChainedRow {
-  readonly id: string;
-  readonly at_ms: bigint;
+export type ChainedRow = RowOf<typeof AUDITED> & {
   readonly actor_token_id: string | null;
   readonly actor_user_id: string | null;
   readonly actor_role: string | null;
@@ -19,21 +19,12 @@ export interface ChainedRow {
   readonly actor_address: string | null;
   readonly via: string | null;
   readonly session_id: string | null;
-  readonly action: string;
-  readonly outcome: string;
-  readonly kind: string;
-  readonly target_id: string | null;
-  readonly target_name: string | null;
-  readonly tenant_id: string | null;
-  readonly project_id: string | null;
   /** JSON, its secrets masked. */
   readonly value_before: string | null;
   readonly value_after: string | null;
-  readonly note: string | null;
-  readonly version: bigint | null;
   /** The counter of `revisions` that its transaction made: later rows say what has changed since then. */
   readonly revision: bigint | null;
-}
+};
 
 /** One row of a chain, or what is left of a row that was removed because of its age. */
 export interface ChainLink {

@@ -1,5 +1,21 @@
 // The tables of the chains of the audit log (audit-chain.ts), and what makes them.
+import { integer, integerOrNull, oneOf, text, textOrNull } from "../columns.ts";
 import type { Kysely } from "kysely";
+
+/** What the table keeps of AuditRow under the same name. */
+export const AUDITED = {
+  id: text,
+  at_ms: integer,
+  action: text,
+  outcome: oneOf(["done", "refused"], "done"),
+  kind: text,
+  target_id: textOrNull,
+  target_name: textOrNull,
+  tenant_id: textOrNull,
+  project_id: textOrNull,
+  note: textOrNull,
+  version: integerOrNull,
+};
 
 export interface AuditChainSchema {
   /** The newest link of each chain. The row is also the lock under which the chain is written. */

@@ -1,6 +1,7 @@
 // The audit log over any database that Kysely supports: its rows, the chain in which they stand (audit-chain.ts), and the
 // removal of old ones. A chain is written under the lock of its head, so that several processes make one chain.
 import { type Kysely, type Selectable, sql, type Transaction } from "kysely";
+import type { JsonObject } from "../../core/json.ts";
 import {
   CHAIN_START,
   type ChainedRow,
@@ -13,9 +14,10 @@ import {
 } from "./audit-chain.ts";
 import { type ListKey, pageOf, during, having, onPage } from "../database/pages.ts";
 import type { AuditFilter, ChainReader, Page, PageRequest, Reader } from "../reader.ts";
-import type { AuditRow } from "../records.ts";
-import { auditRowOf } from "../database/row-values.ts";
-import { fromInteger, toInteger } from "../columns.ts";
+import { AUDIT_WAYS, type AuditRow } from "../records.ts";
+import { actorOf } from "../database/row-values.ts";
+import { fromInteger, keptIn, toInteger } from "../columns.ts";
+import { AUDITED } from "./audit-schema.ts";
 import type { Schema } from "../schema.ts";
 import { beginWriting } from "../database/write-transaction.ts";
 
@@ -52,6 +54,18 @@ async function listAudit(db: Db, page: PageRequest, filter: AuditFilter): Promis
     .where(during("at_ms", filter))
     .$call(onPage(page, AUDIT));
   return pageOf(await query.execute(), page, AUDIT, (row) => [row.at_ms, row.id], auditRowOf);
+}
+
+const parsed = (text: string | null) => (text === null ? null : (JSON.parse(text) as JsonObject));
+
+function auditRowOf(row: Row): AuditRow {
+  return {
+    ...keptIn(AUDITED, row),
+    actor: { ...actorOf(row), via: AUDIT_WAYS.find((way) => way === row.via) ?? null, sessionId: row.session_id },
+    before: parsed(row.value_before),
+    after: parsed(row.value_after),
+    link: { sequence: fromInteger(row.sequence), hash: row.hash },
+  };
 }
 
 async function findAudit(db: Db, id: string): Promise<AuditRow | null> {

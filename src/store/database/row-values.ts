@@ -1,4 +1,4 @@
-// Converts between rows and values of identities and the audit log, the same for every database. Those of resources are
+// Converts between rows and values of identities and of those who make changes, the same for every database. Those of resources are
 // in configuration/resource-rows.ts.
 import type { Selectable } from "kysely";
 import type { Membership, Project, User } from "../../core/identity.ts";
@@ -6,8 +6,6 @@ import type { JsonObject } from "../../core/json.ts";
 import { field, membersOf, NAME, PROJECT_FIELDS, USER_FIELDS } from "./identity-fields.ts";
 import {
   type Actor,
-  AUDIT_WAYS,
-  type AuditRow,
   type Kept,
   type StoredTenant,
   type StoredToken,
@@ -124,28 +122,6 @@ export function actorOf(
     role: row.actor_role === null ? null : fromRole(row.actor_role),
     tenantId: row.actor_tenant_id,
     address: row.actor_address,
-  };
-}
-
-const parsed = (text: string | null) => (text === null ? null : (JSON.parse(text) as JsonObject));
-
-export function auditRowOf(row: Row<"audit_log">): AuditRow {
-  return {
-    id: row.id,
-    atMs: fromInteger(row.at_ms),
-    actor: { ...actorOf(row), via: AUDIT_WAYS.find((way) => way === row.via) ?? null, sessionId: row.session_id },
-    action: row.action,
-    outcome: row.outcome === "refused" ? "refused" : "done",
-    kind: row.kind,
-    targetId: row.target_id,
-    targetName: row.target_name,
-    tenantId: row.tenant_id,
-    projectId: row.project_id,
-    before: parsed(row.value_before),
-    after: parsed(row.value_after),
-    note: row.note,
-    version: fromIntegerOrNull(row.version),
-    link: { sequence: fromInteger(row.sequence), hash: row.hash },
   };
 }
 

@@ -1,11 +1,11 @@
 // Converts events and deliveries between rows and values, the same for every database, and lists them.
 import type { Kysely, Selectable } from "kysely";
 import type { GatewayEvent } from "../../core/record/event.ts";
-import { EVENT, type EventSchema } from "./event-schema.ts";
-import { type Delivery, type DeliveryAttempt, type DeliveryFilter, DELIVERY_STATES, type Recipient } from "./events.ts";
+import { DELIVERY, EVENT, type EventSchema } from "./event-schema.ts";
+import type { Delivery, DeliveryFilter, Recipient } from "./events.ts";
 import { type ListKey, pageOf, during, having, onPage } from "../database/pages.ts";
 import type { Page, PageRequest } from "../reader.ts";
-import { fromInteger, fromIntegerOrNull, keptIn, rowOf, type RowOf, toInteger } from "../columns.ts";
+import { keptIn, rowOf, type RowOf } from "../columns.ts";
 
 type Db = Kysely<EventSchema>;
 type EventRow = Selectable<EventSchema["event"]>;
@@ -18,35 +18,25 @@ export const eventColumns = (event: GatewayEvent, isSpread: boolean): EventRow =
   spread: isSpread ? 1n : 0n,
 });
 
-export function deliveryColumns(
-  eventId: string,
-  { webhookId, webhookName, tenantId, projectId }: Recipient,
-  nowMs: number,
-): DeliveryRow {
-  return {
+export function deliveryColumns(eventId: string, recipient: Recipient, nowMs: number): DeliveryRow {
+  const delivery = {
+    ...recipient,
     id: newDeliveryId(nowMs),
-    event_id: eventId,
-    webhook_id: webhookId,
-    webhook_name: webhookName,
-    tenant_id: tenantId,
-    project_id: projectId,
     state: "pending",
-    attempts: 0n,
-    created_at_ms: toInteger(nowMs),
-    next_at_ms: toInteger(nowMs),
-    ended_at_ms: null,
-    lease: null,
-    last_status: null,
-    last_error: null,
-    history: "[]",
-  };
+    attempts: 0,
+    createdAtMs: nowMs,
+    nextAtMs: nowMs,
+    endedAtMs: null,
+    lastStatus: null,
+    lastError: null,
+    history: [],
+  } as const;
+  return { ...rowOf(DELIVERY, delivery), event_id: eventId, lease: null };
 }
 
 function newDeliveryId(nowMs: number): string {
   return `dlv_${Bun.randomUUIDv7("hex", nowMs).replaceAll("-", "")}`;
 }
-
-export const historyOf = (text: string): readonly DeliveryAttempt[] => JSON.parse(text) as readonly DeliveryAttempt[];
 
 type JoinedRow = DeliveryRow &
   Pick<EventRow, "type" | "at_ms" | "data"> & {
@@ -55,29 +45,12 @@ type JoinedRow = DeliveryRow &
   };
 
 function deliveryOf(row: JoinedRow): Delivery {
-  const state = DELIVERY_STATES.find((known) => known === row.state) ?? "dead";
+  const delivery = keptIn(DELIVERY, row);
+  const { event_id: id, event_tenant_id: tenantId, event_project_id: projectId } = row;
   return {
-    id: row.id,
-    event: eventOf({
-      id: row.event_id,
-      type: row.type,
-      at_ms: row.at_ms,
-      tenant_id: row.event_tenant_id,
-      project_id: row.event_project_id,
-      data: row.data,
-    }),
-    webhookId: row.webhook_id,
-    webhookName: row.webhook_name,
-    tenantId: row.tenant_id,
-    projectId: row.project_id,
-    state,
-    attempts: fromInteger(row.attempts),
-    createdAtMs: fromInteger(row.created_at_ms),
-    nextAtMs: state === "pending" ? fromInteger(row.next_at_ms) : null,
-    endedAtMs: fromIntegerOrNull(row.ended_at_ms),
-    lastStatus: fromIntegerOrNull(row.last_status),
-    lastError: row.last_error,
-    history: historyOf(row.history),
+    ...delivery,
+    event: eventOf({ ...row, id, tenant_id: tenantId, project_id: projectId }),
+    nextAtMs: delivery.state === "pending" ? delivery.nextAtMs : null,
   };
 }
 

@@ -3,7 +3,8 @@
 import type { Kysely } from "kysely";
 import type { JsonObject } from "../../core/json.ts";
 import type { EventType } from "../../core/record/event.ts";
-import { integer, json, type RowOf, text, textOrNull, word } from "../columns.ts";
+import { integer, integerOrNull, json, oneOf, type RowOf, text, textOrNull, word } from "../columns.ts";
+import { type DeliveryAttempt, DELIVERY_STATES } from "./events.ts";
 
 /** What the table keeps of GatewayEvent. */
 export const EVENT = {
@@ -16,32 +17,36 @@ export const EVENT = {
   data: json<JsonObject>(),
 };
 
+/** What the table keeps of Delivery. */
+export const DELIVERY = {
+  id: text,
+  webhook_id: text,
+  webhook_name: textOrNull,
+  /** The place of the webhook. */
+  tenant_id: textOrNull,
+  project_id: textOrNull,
+  state: oneOf(DELIVERY_STATES, "dead"),
+  /** Since the delivery was last put into the queue. */
+  attempts: integer,
+  created_at_ms: integer,
+  /** When the next attempt is due, or when the lease ends. */
+  next_at_ms: integer,
+  ended_at_ms: integerOrNull,
+  last_status: integerOrNull,
+  last_error: textOrNull,
+  /** The latest attempts. */
+  history: json<readonly DeliveryAttempt[]>(),
+};
+
 export interface EventSchema {
   readonly event: RowOf<typeof EVENT> & {
     /** 1 when each webhook that subscribes to the event has its delivery. */
     readonly spread: bigint;
   };
-  readonly webhook_delivery: {
-    readonly id: string;
+  readonly webhook_delivery: RowOf<typeof DELIVERY> & {
     readonly event_id: string;
-    readonly webhook_id: string;
-    readonly webhook_name: string | null;
-    /** The place of the webhook. */
-    readonly tenant_id: string | null;
-    readonly project_id: string | null;
-    readonly state: string;
-    /** Since the delivery was last put into the queue. */
-    readonly attempts: bigint;
-    readonly created_at_ms: bigint;
-    /** When the next attempt is due, or when the lease ends. */
-    readonly next_at_ms: bigint;
-    readonly ended_at_ms: bigint | null;
     /** Held by the process that makes the current attempt. */
     readonly lease: string | null;
-    readonly last_status: bigint | null;
-    readonly last_error: string | null;
-    /** JSON list of the latest attempts. */
-    readonly history: string;
   };
 }
 

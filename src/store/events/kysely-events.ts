@@ -5,8 +5,8 @@
 // Decides (records and configuration): Which of several gateways delivers a webhook? By: `claim`. Rule: The one that
 // claims it in a transaction, for the webhook's timeout and 10 s.
 import { type Kysely, type Transaction, sql } from "kysely";
-import { deliveryColumns, eventColumns, eventOf, historyOf } from "./event-rows.ts";
-import type { EventSchema } from "./event-schema.ts";
+import { deliveryColumns, eventColumns, eventOf } from "./event-rows.ts";
+import { DELIVERY, type EventSchema } from "./event-schema.ts";
 import {
   type ClaimedDelivery,
   type DeliveryOutcome,
@@ -251,7 +251,7 @@ async function claim(
       const event = events.get(eventId);
       return event === undefined
         ? []
-        : [{ id, lease, event, attempts: fromInteger(attempts), history: historyOf(history) }];
+        : [{ id, lease, event, attempts: fromInteger(attempts), history: DELIVERY.history.read(history) }];
     });
 }
 
