@@ -4,6 +4,7 @@ import { systemClock } from "../core/clock.ts";
 import type { Environment } from "../config/environment.ts";
 import type { Route, RouteFallback } from "../core/configured/route.ts";
 import type { Snapshot } from "../core/snapshot.ts";
+import { snakeCased } from "../core/text/camel-case.ts";
 import { PROVIDER_FAMILIES } from "../gateway-parts/provider-families.ts";
 import { operationsAt } from "../http/model-operations.ts";
 import { listModels } from "../http/models.ts";
@@ -98,22 +99,11 @@ function listedRoute(
     context_window_fallbacks: Object.fromEntries(contextWindowFallbacks),
     content_policy_fallbacks: contentPolicyFallbacks,
     retry_timeouts: retryTimeouts,
-    timeouts: {
-      connect_ms: route.timeouts.connectMs,
-      first_byte_ms: route.timeouts.firstByteMs,
-      first_token_ms: route.timeouts.firstTokenMs,
-      between_chunks_ms: route.timeouts.betweenChunksMs,
-      total_ms: route.timeouts.totalMs,
-    },
-    breaker: {
-      failures: route.breaker.failures,
-      ratio: route.breaker.ratio,
-      window_ms: route.breaker.windowMs,
-      open_ms: route.breaker.openMs,
-    },
+    timeouts: snakeCased(route.timeouts),
+    breaker: snakeCased(route.breaker),
     on_exhausted: onExhausted,
-    hedge: route.hedge === null ? null : { after: route.hedge.after, max_extra: route.hedge.maxExtra },
-    queue: { max: route.queue.max, timeout_ms: route.queue.timeoutMs },
+    hedge: route.hedge && snakeCased(route.hedge),
+    queue: snakeCased(route.queue),
     drop_params: dropParams,
     disable_stop_sequence_limit: disableStopSequenceLimit,
     fallback_on_refusal: fallbackOnRefusal,

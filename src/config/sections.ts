@@ -5,6 +5,7 @@ import { z } from "zod";
 import { LEAST_BODY_BOUNDS } from "../core/request/body-bounds.ts";
 import type { ServerLimits } from "../core/snapshot.ts";
 import { headerName } from "./sent-headers.ts";
+import { settingsOf } from "./settings-of.ts";
 import { EXPECTED_WORKERS, MAX_WORKERS, usableCores, type WorkerCount } from "./worker-count.ts";
 import { compileIpRanges, isIpRange } from "../wire/ip-range.ts";
 import { totalmem } from "node:os";
@@ -26,7 +27,6 @@ const MAX_HELD_BYTES = 1024 * 1024 * MIB;
 const heldBytesOf = (workers: WorkerCount): number =>
   Math.floor(availableMemory() / 4 / (workers === "auto" ? usableCores() : workers));
 
-const toMs = (seconds: number): number => Math.max(1, Math.round(seconds * 1000));
 const seconds = (fallback: number, max: number, description: string) =>
   z.number().gt(0).max(max).default(fallback).meta({ title: "Seconds", description });
 const bytes = (fallback: number, min: number, max: number, description: string) =>
@@ -62,132 +62,141 @@ export function isDatabaseUrl(text: string): boolean {
   return /^postgres(ql)?:\/\/[^\s/]/i.test(text) && URL.canParse(text);
 }
 
+/** Where it listens and what it reads and asks: read once, at the start. */
+const PLACE = {
+  host: z
+    .string()
+    .regex(HOST, "expected a host name or an address, without scheme and port")
+    .default(DEFAULT_HOST)
+    .meta({
+      title: "Host",
+      description:
+        "Address to listen on. The default is reachable only from this machine; `0.0.0.0` or `::` listens on all interfaces, which a container needs.",
+      variable: "DRAGOMAN_HOST",
+      flag: "--host",
+    }),
+  port: z.int().min(0).max(65_535).default(DEFAULT_PORT).meta({
+    title: "Port",
+    description: "Port to listen on; 0 selects a free port.",
+    variable: "PORT",
+    flag: "--port",
+  }),
+  workers: z
+    .union([z.int().min(1).max(MAX_WORKERS), z.literal("auto")], { error: `expected ${EXPECTED_WORKERS}` })
+    .default(1)
+    .meta({
+      title: "Workers",
+      description:
+        "Number of processes that serve calls on the same address; `auto` starts one for each core that the gateway may use. Limits are exact over all of them. More than 1 needs Linux. A change needs a restart.",
+      variable: "DRAGOMAN_WORKERS",
+      flag: "--workers",
+    }),
+  data: z.string().min(1).max(4096).default(DEFAULT_DATA_FOLDER).meta({
+    title: "Data folder",
+    description: "Folder of the database. A relative path starts at the working directory.",
+    variable: "DRAGOMAN_DATA",
+    flag: "--data",
+  }),
+  database_url: z
+    .string()
+    .refine(isDatabaseUrl, 'expected an address such as "postgresql://user:password@host:5432/dragoman"')
+    .optional()
+    .meta({
+      title: "Database",
+      description:
+        'Address of a PostgreSQL database, which several gateways can share; best as `"${file:/run/secrets/database_url}"`, because it contains a password. It needs a master key: `DRAGOMAN_MASTER_KEY`. The default is SQLite in the data folder.',
+      variable: "DATABASE_URL",
+    }),
+  upstream_proxy: z
+    .string()
+    .refine(isProxyUrl, 'expected an http or https address such as "http://proxy.internal:3128"')
+    .optional()
+    .meta({
+      title: "Proxy",
+      description:
+        "HTTP proxy for all calls to providers, with user name and password if it needs them, as in `http://user:password@proxy.internal:3128`. Hosts in the variable `NO_PROXY` are called directly. A change needs a restart. By default providers are called directly, and of the proxy variables in the environment only `NO_PROXY` is read.",
+    }),
+};
+
+const LIMITS = {
+  max_body_bytes: bytes(32 * MIB, 1024, 1024 * MIB, "Largest body of a request; a larger one is answered with 413."),
+  max_body_values: bound(
+    LEAST_BODY_BOUNDS.maxValues,
+    10_000_000,
+    "Maximum number of JSON values in a request: strings, numbers, literals, arrays and objects together.",
+  ),
+  max_body_levels: bound(LEAST_BODY_BOUNDS.maxLevels, 512, "Deepest nesting of arrays and objects in a request."),
+  max_messages: bound(LEAST_BODY_BOUNDS.maxMessages, 1_000_000, "Maximum number of messages in a request."),
+  max_tools: bound(LEAST_BODY_BOUNDS.maxTools, 1_000_000, "Maximum number of tools in a request."),
+  max_items: bound(
+    LEAST_BODY_BOUNDS.maxItems,
+    1_000_000,
+    "Maximum number of items of any other list in a request, such as the parts of a message, and of members of any object.",
+  ),
+  max_name_characters: bound(
+    LEAST_BODY_BOUNDS.maxNameCharacters,
+    65_536,
+    "Longest name of a field, a model, a route and so on, in characters.",
+  ),
+  max_number_digits: bound(LEAST_BODY_BOUNDS.maxNumberDigits, 65_536, "Maximum number of digits of a number."),
+  body_timeout_s: seconds(60, 3600, "Time within which the body of a request must arrive after its head."),
+  max_concurrent_calls: z
+    .int()
+    .min(1)
+    .max(MAX_CONCURRENT_CALLS)
+    .default(10_000)
+    .meta({ title: "Calls", description: "Maximum number of calls in flight; further calls are answered with 503." }),
+  max_concurrent_calls_per_tenant: z.int().min(1).max(MAX_CONCURRENT_CALLS).optional().meta({
+    title: "Calls of a tenant",
+    description:
+      "Maximum number of calls in flight of one tenant; further calls are answered with 503. The default is four fifths of `max_concurrent_calls` if there are several tenants, so that one tenant cannot block all others.",
+  }),
+  max_live_tokens: z.int().min(1).max(MAX_LIVE_TOKENS).default(1000).meta({
+    title: "Tokens",
+    description:
+      "Maximum number of live access tokens of one project, and of one user; a request of the admin API for another one is answered with 409. Every process holds all tokens in memory, about 10 KB for each.",
+  }),
+  max_held_bytes: z.int().min(MIB).max(MAX_HELD_BYTES).optional().meta({
+    title: "Bytes of arriving bodies",
+    description:
+      "Maximum number of bytes that bodies of requests of 64 KiB and more hold together in one process while they arrive, and answers while they are collected; one tenant may hold half of it. A call beyond it is answered with 503. The default is a quarter of the memory of the machine or container, shared by `workers`.",
+  }),
+  max_answer_bytes: bytes(
+    64 * MIB,
+    1024,
+    1024 * MIB,
+    "Largest non-streaming answer of a provider, after decompression.",
+  ),
+  max_event_bytes: bytes(16 * MIB, 1024, 256 * MIB, "Largest single event of a provider's stream."),
+  default_timeout_s: seconds(
+    600,
+    86_400,
+    "Time limit of a whole call, including retries, if the request sets no `timeout`.",
+  ),
+  connect_timeout_s: seconds(10, 600, "Time limit for connecting to a provider."),
+  first_byte_timeout_s: seconds(
+    600,
+    86_400,
+    "Time limit from sending the request to the provider's response headers. Reasoning models may be silent for minutes.",
+  ),
+  between_bytes_timeout_s: seconds(300, 86_400, "Longest pause within a provider's answer."),
+  head_hold_s: seconds(
+    10,
+    10,
+    "How long the response headers of a stream wait for the first content, so that an early failure still gets its own HTTP status.",
+  ),
+  keep_alive_s: seconds(15, 60, "How often a comment is sent on a silent stream."),
+  drain_s: seconds(
+    30,
+    3600,
+    "How long calls in flight may run when the gateway shuts down; the remaining calls end with the error `shutting_down`.",
+  ),
+};
+
 export const serverSection = z
   .strictObject({
-    host: z
-      .string()
-      .regex(HOST, "expected a host name or an address, without scheme and port")
-      .default(DEFAULT_HOST)
-      .meta({
-        title: "Host",
-        description:
-          "Address to listen on. The default is reachable only from this machine; `0.0.0.0` or `::` listens on all interfaces, which a container needs.",
-        variable: "DRAGOMAN_HOST",
-        flag: "--host",
-      }),
-    port: z.int().min(0).max(65_535).default(DEFAULT_PORT).meta({
-      title: "Port",
-      description: "Port to listen on; 0 selects a free port.",
-      variable: "PORT",
-      flag: "--port",
-    }),
-    workers: z
-      .union([z.int().min(1).max(MAX_WORKERS), z.literal("auto")], { error: `expected ${EXPECTED_WORKERS}` })
-      .default(1)
-      .meta({
-        title: "Workers",
-        description:
-          "Number of processes that serve calls on the same address; `auto` starts one for each core that the gateway may use. Limits are exact over all of them. More than 1 needs Linux. A change needs a restart.",
-        variable: "DRAGOMAN_WORKERS",
-        flag: "--workers",
-      }),
-    data: z.string().min(1).max(4096).default(DEFAULT_DATA_FOLDER).meta({
-      title: "Data folder",
-      description: "Folder of the database. A relative path starts at the working directory.",
-      variable: "DRAGOMAN_DATA",
-      flag: "--data",
-    }),
-    database_url: z
-      .string()
-      .refine(isDatabaseUrl, 'expected an address such as "postgresql://user:password@host:5432/dragoman"')
-      .optional()
-      .meta({
-        title: "Database",
-        description:
-          'Address of a PostgreSQL database, which several gateways can share; best as `"${file:/run/secrets/database_url}"`, because it contains a password. It needs a master key: `DRAGOMAN_MASTER_KEY`. The default is SQLite in the data folder.',
-        variable: "DATABASE_URL",
-      }),
-    upstream_proxy: z
-      .string()
-      .refine(isProxyUrl, 'expected an http or https address such as "http://proxy.internal:3128"')
-      .optional()
-      .meta({
-        title: "Proxy",
-        description:
-          "HTTP proxy for all calls to providers, with user name and password if it needs them, as in `http://user:password@proxy.internal:3128`. Hosts in the variable `NO_PROXY` are called directly. A change needs a restart. By default providers are called directly, and of the proxy variables in the environment only `NO_PROXY` is read.",
-      }),
-    max_body_bytes: bytes(32 * MIB, 1024, 1024 * MIB, "Largest body of a request; a larger one is answered with 413."),
-    max_body_values: bound(
-      LEAST_BODY_BOUNDS.maxValues,
-      10_000_000,
-      "Maximum number of JSON values in a request: strings, numbers, literals, arrays and objects together.",
-    ),
-    max_body_levels: bound(LEAST_BODY_BOUNDS.maxLevels, 512, "Deepest nesting of arrays and objects in a request."),
-    max_messages: bound(LEAST_BODY_BOUNDS.maxMessages, 1_000_000, "Maximum number of messages in a request."),
-    max_tools: bound(LEAST_BODY_BOUNDS.maxTools, 1_000_000, "Maximum number of tools in a request."),
-    max_items: bound(
-      LEAST_BODY_BOUNDS.maxItems,
-      1_000_000,
-      "Maximum number of items of any other list in a request, such as the parts of a message, and of members of any object.",
-    ),
-    max_name_characters: bound(
-      LEAST_BODY_BOUNDS.maxNameCharacters,
-      65_536,
-      "Longest name of a field, a model, a route and so on, in characters.",
-    ),
-    max_number_digits: bound(LEAST_BODY_BOUNDS.maxNumberDigits, 65_536, "Maximum number of digits of a number."),
-    body_timeout_s: seconds(60, 3600, "Time within which the body of a request must arrive after its head."),
-    max_concurrent_calls: z
-      .int()
-      .min(1)
-      .max(MAX_CONCURRENT_CALLS)
-      .default(10_000)
-      .meta({ title: "Calls", description: "Maximum number of calls in flight; further calls are answered with 503." }),
-    max_concurrent_calls_per_tenant: z.int().min(1).max(MAX_CONCURRENT_CALLS).optional().meta({
-      title: "Calls of a tenant",
-      description:
-        "Maximum number of calls in flight of one tenant; further calls are answered with 503. The default is four fifths of `max_concurrent_calls` if there are several tenants, so that one tenant cannot block all others.",
-    }),
-    max_live_tokens: z.int().min(1).max(MAX_LIVE_TOKENS).default(1000).meta({
-      title: "Tokens",
-      description:
-        "Maximum number of live access tokens of one project, and of one user; a request of the admin API for another one is answered with 409. Every process holds all tokens in memory, about 10 KB for each.",
-    }),
-    max_held_bytes: z.int().min(MIB).max(MAX_HELD_BYTES).optional().meta({
-      title: "Bytes of arriving bodies",
-      description:
-        "Maximum number of bytes that bodies of requests of 64 KiB and more hold together in one process while they arrive, and answers while they are collected; one tenant may hold half of it. A call beyond it is answered with 503. The default is a quarter of the memory of the machine or container, shared by `workers`.",
-    }),
-    max_answer_bytes: bytes(
-      64 * MIB,
-      1024,
-      1024 * MIB,
-      "Largest non-streaming answer of a provider, after decompression.",
-    ),
-    max_event_bytes: bytes(16 * MIB, 1024, 256 * MIB, "Largest single event of a provider's stream."),
-    default_timeout_s: seconds(
-      600,
-      86_400,
-      "Time limit of a whole call, including retries, if the request sets no `timeout`.",
-    ),
-    connect_timeout_s: seconds(10, 600, "Time limit for connecting to a provider."),
-    first_byte_timeout_s: seconds(
-      600,
-      86_400,
-      "Time limit from sending the request to the provider's response headers. Reasoning models may be silent for minutes.",
-    ),
-    between_bytes_timeout_s: seconds(300, 86_400, "Longest pause within a provider's answer."),
-    head_hold_s: seconds(
-      10,
-      10,
-      "How long the response headers of a stream wait for the first content, so that an early failure still gets its own HTTP status.",
-    ),
-    keep_alive_s: seconds(15, 60, "How often a comment is sent on a silent stream."),
-    drain_s: seconds(
-      30,
-      3600,
-      "How long calls in flight may run when the gateway shuts down; the remaining calls end with the error `shutting_down`.",
-    ),
+    ...PLACE,
+    ...LIMITS,
     trusted_proxies: z
       .array(z.string().refine(isIpRange, 'expected an address or a range such as "10.0.0.0/8" or "2001:db8::/32"'))
       .max(1000)
@@ -222,46 +231,32 @@ export const serverSection = z
         "What to do if the database has not been reached for 60 s, so that a revocation of a token may be missed: `serve` continues with the last known configuration and logs a warning every minute; `refuse` answers new calls with 503 `stale_snapshot` until the database is back.",
     }),
   })
-  .transform((file) => ({
-    host: file.host,
-    port: file.port,
-    workers: file.workers,
-    data: file.data,
-    databaseUrl: file.database_url ?? null,
-    upstreamProxy: file.upstream_proxy ?? null,
-    staleSnapshot: file.stale_snapshot,
-    conditionHeaders: [...new Set(file.condition_headers.map((name) => name.toLowerCase()))],
-    proxyTrust:
-      file.trusted_proxies.length === 0
-        ? null
-        : { proxies: compileIpRanges(file.trusted_proxies), header: file.proxy_header },
-    limits: {
-      maxBodyBytes: file.max_body_bytes,
-      body: {
-        maxValues: file.max_body_values,
-        maxLevels: file.max_body_levels,
-        maxMessages: file.max_messages,
-        maxTools: file.max_tools,
-        maxItems: file.max_items,
-        maxNameCharacters: file.max_name_characters,
-        maxNumberDigits: file.max_number_digits,
-      },
-      bodyTimeoutMs: toMs(file.body_timeout_s),
-      maxConcurrentCalls: file.max_concurrent_calls,
-      maxConcurrentCallsPerTenant: file.max_concurrent_calls_per_tenant ?? null,
-      maxLiveTokens: file.max_live_tokens,
-      maxHeldBytes: file.max_held_bytes ?? heldBytesOf(file.workers),
-      maxAnswerBytes: file.max_answer_bytes,
-      maxEventBytes: file.max_event_bytes,
-      defaultTimeoutMs: toMs(file.default_timeout_s),
-      connectTimeoutMs: toMs(file.connect_timeout_s),
-      firstByteTimeoutMs: toMs(file.first_byte_timeout_s),
-      betweenBytesTimeoutMs: toMs(file.between_bytes_timeout_s),
-      headHoldMs: toMs(file.head_hold_s),
-      keepAliveMs: toMs(file.keep_alive_s),
-      drainMs: toMs(file.drain_s),
-    } satisfies ServerLimits,
-  }))
+  .transform((file) => {
+    const {
+      maxBodyValues: maxValues,
+      maxBodyLevels: maxLevels,
+      maxMessages,
+      maxTools,
+      maxItems,
+      maxNameCharacters,
+      maxNumberDigits,
+      ...limits
+    } = settingsOf(LIMITS, file);
+    return {
+      ...settingsOf(PLACE, file),
+      staleSnapshot: file.stale_snapshot,
+      conditionHeaders: [...new Set(file.condition_headers.map((name) => name.toLowerCase()))],
+      proxyTrust:
+        file.trusted_proxies.length === 0
+          ? null
+          : { proxies: compileIpRanges(file.trusted_proxies), header: file.proxy_header },
+      limits: {
+        ...limits,
+        body: { maxValues, maxLevels, maxMessages, maxTools, maxItems, maxNameCharacters, maxNumberDigits },
+        maxHeldBytes: limits.maxHeldBytes ?? heldBytesOf(file.workers),
+      } satisfies ServerLimits,
+    };
+  })
   .prefault({})
   .meta({
     title: "Server",

@@ -2,6 +2,7 @@
 // Nothing is kept unless the tenant turns it on, and the settings of a project can only reduce what is kept.
 import { z } from "zod";
 import type { ContentLogs, ContentRules } from "../../core/configured/content.ts";
+import { camelCased } from "../../core/text/camel-case.ts";
 import type { Project } from "../../core/identity.ts";
 import type { ContentLogSettings, ScopeSettings } from "../../core/snapshot.ts";
 import { detectorsOf, DETECTOR_CLASSES } from "../../guards/detector-classes.ts";
@@ -103,24 +104,11 @@ export const contentLogSchema = z
   });
 
 export const toContentLogSettings = ({
-  retention_days: retentionDays,
-  keep_in: keepIn,
-  max_characters: maxCharacters,
+  redact: own,
   ...rest
 }: z.output<typeof contentLogSchema>): ContentLogSettings => ({
-  enabled: rest.enabled,
-  ...(rest.projects !== undefined && { projects: rest.projects }),
-  ...(retentionDays !== undefined && { retentionDays }),
-  ...(rest.sample !== undefined && { sample: rest.sample }),
-  ...(keepIn !== undefined && { keepIn }),
-  ...(maxCharacters !== undefined && { maxCharacters }),
-  ...(rest.redact !== undefined && {
-    redact: {
-      ...(rest.redact.classes !== undefined && { classes: rest.redact.classes }),
-      ...(rest.redact.national_ids !== undefined && { nationalIds: rest.redact.national_ids }),
-      ...(rest.redact.patterns !== undefined && { patterns: rest.redact.patterns }),
-    },
-  }),
+  ...camelCased(rest),
+  ...(own !== undefined && { redact: camelCased(own) }),
 });
 
 /** The section `content_log` of the configuration file. */

@@ -1,6 +1,7 @@
 // The section `settings` of the configuration file, and `settings` of tenants and projects in file and store: how
 // requests are treated, which models are enabled, and whether content is kept.
 import { z } from "zod";
+import { camelCased } from "../../core/text/camel-case.ts";
 import { CLIENT_DEVIATION_NAMES } from "../../core/configured/client-deviations.ts";
 import type { ScopeSettings } from "../../core/snapshot.ts";
 import { isTimeZone } from "../../core/configured/time-zone.ts";
@@ -76,31 +77,27 @@ export const scopeSettings = z.strictObject({
       "Models that are enabled, each as `<provider>:<model_name>`, with `*` for any text. All others are answered with 404 `model_not_found`, also as targets of a route. The default is all models; a model must be enabled by both tenant and project.",
   }),
 });
-export const toScopeSettings = (
-  file: Omit<
-    z.output<typeof scopeSettings>,
-    "content_log" | "cache" | "cache_allowed" | "prompt_cache" | "responses" | "client_deviations" | "timezone"
-  > &
-    Partial<
-      Pick<
-        z.output<typeof scopeSettings>,
-        "cache" | "cache_allowed" | "prompt_cache" | "responses" | "client_deviations" | "timezone"
-      >
-    > & {
-      readonly content_log?: z.output<typeof contentLogSchema> | undefined;
-    },
-): ScopeSettings => ({
-  dropParams: file.drop_params ?? null,
-  disableStopSequenceLimit: file.disable_stop_sequence_limit ?? null,
-  ...(file.models !== undefined && { models: file.models }),
-  ...(file.responses !== undefined && { responsesStore: file.responses.store }),
-  ...(file.client_deviations !== undefined && { clientDeviations: file.client_deviations }),
-  ...(file.content_log !== undefined && { contentLog: toContentLogSettings(file.content_log) }),
-  ...(file.cache_allowed !== undefined && { cacheAllowed: file.cache_allowed }),
-  ...(file.cache !== undefined && { cache: toCacheUse(file.cache) }),
-  ...(file.prompt_cache !== undefined && { promptCaching: toPromptCaching(file.prompt_cache) }),
-  ...(file.timezone !== undefined && { timezone: file.timezone }),
-});
+
+export function toScopeSettings(file: Partial<z.output<typeof scopeSettings>>): ScopeSettings {
+  const {
+    drop_params: dropParams = null,
+    disable_stop_sequence_limit: disableStopSequenceLimit = null,
+    responses,
+    content_log: contentLog,
+    cache,
+    prompt_cache: promptCache,
+    ...same
+  } = file;
+  return {
+    dropParams,
+    disableStopSequenceLimit,
+    ...camelCased(same),
+    ...(responses !== undefined && { responsesStore: responses.store }),
+    ...(contentLog !== undefined && { contentLog: toContentLogSettings(contentLog) }),
+    ...(cache !== undefined && { cache: toCacheUse(cache) }),
+    ...(promptCache !== undefined && { promptCaching: toPromptCaching(promptCache) }),
+  };
+}
 
 export const settingsSection = z
   .strictObject({

@@ -4,6 +4,7 @@ import { nothingThere } from "../../auth/grants.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import { newSpanId } from "../../core/ids.ts";
 import type { JsonObject } from "../../core/json.ts";
+import { camelCased } from "../../core/text/camel-case.ts";
 import type { SavedView, ViewOwner } from "../../store/configuration/views.ts";
 import { type AdminCall, type AdminOperation, reading, writing } from "./operation.ts";
 import { etagField, label, listed, listOf, pageOf, pageQuery, requireTag, time } from "./schemas.ts";
@@ -105,10 +106,7 @@ function operationsOf({ word, base, whose, ownerOf }: ViewReach): readonly Admin
         const made: SavedView = {
           id: `viw_${newSpanId()}`,
           owner: ownerOf(call),
-          screen: body.screen,
-          name: body.name,
-          query: body.query,
-          isDefault: body.is_default,
+          ...camelCased(body),
           createdBy: makerOf(caller.token),
           createdAtMs: nowMs,
         };
@@ -128,11 +126,7 @@ function operationsOf({ word, base, whose, ownerOf }: ViewReach): readonly Admin
         const { body, ifMatch, params } = call;
         const changed = await writer.changeView(params["id"]!, ownerOf(call), (current) => {
           requireTag(ifMatch, etagOfView(current));
-          return {
-            ...(body.name !== undefined && { name: body.name }),
-            ...(body.query !== undefined && { query: body.query }),
-            ...(body.is_default !== undefined && { isDefault: body.is_default }),
-          };
+          return camelCased(body);
         });
         if (changed === null) throw nothingThere(`view ${params["id"]!}`);
         return { body: shownView(changed), etag: etagOfView(changed) };

@@ -2,6 +2,7 @@
 // content, and how they are delivered. The schema of each kind includes these fields and is defined beside its sink.
 import { z } from "zod";
 import { SCOPE_ID } from "../../config/sections.ts";
+import { settingsOf, type SettingsOf } from "../../config/settings-of.ts";
 
 /** Which calls the integration gets. */
 export interface IntegrationScope {
@@ -11,16 +12,6 @@ export interface IntegrationScope {
   /** The fraction of the calls, selected by their trace id: 0 to 1. */
   readonly sample: number;
   readonly only: "all" | "errors";
-}
-
-export interface IntegrationDelivery {
-  readonly batchCalls: number;
-  readonly batchWaitMs: number;
-  readonly timeoutMs: number;
-  /** A batch that was not accepted within this time is given up. */
-  readonly giveUpMs: number;
-  readonly queueCalls: number;
-  readonly queueBytes: number;
 }
 
 export interface IntegrationBase {
@@ -40,33 +31,7 @@ const ids = (noun: string) =>
     .max(1000)
     .optional();
 
-export const integrationFields = {
-  enabled: z
-    .boolean()
-    .default(true)
-    .meta({ title: "Enabled", description: "`false` disables it: nothing is sent to it." }),
-  tenants: ids("tenant").meta({
-    title: "Tenants",
-    description: "Only calls of these tenants. The default is all tenants.",
-  }),
-  projects: ids("project").meta({
-    title: "Projects",
-    description: "Only calls of these projects. The default is all projects.",
-  }),
-  sample: z.number().min(0).max(1).default(1).meta({
-    title: "Sample",
-    description:
-      "The share of calls to send, from 0 to 1. Calls are chosen by trace id, so that integrations with the same share get the same calls.",
-  }),
-  only: z
-    .enum(["all", "errors"])
-    .default("all")
-    .meta({ title: "Only", description: "Which calls are sent; `errors` means only failed calls." }),
-  content: z.boolean().default(false).meta({
-    title: "Content",
-    description:
-      "Whether prompts and answers are sent too, for tenants that keep them and redacted in the same way. By default no text of a prompt or an answer is sent.",
-  }),
+const DELIVERY = {
   batch_calls: z
     .int()
     .min(1)
@@ -101,6 +66,39 @@ export const integrationFields = {
       description:
         "Maximum number of bytes of calls waiting in memory; beyond that the oldest are dropped and counted.",
     }),
+};
+
+/** Times are in milliseconds. A batch that was not accepted within `giveUpMs` is given up. */
+export type IntegrationDelivery = SettingsOf<typeof DELIVERY>;
+
+export const integrationFields = {
+  enabled: z
+    .boolean()
+    .default(true)
+    .meta({ title: "Enabled", description: "`false` disables it: nothing is sent to it." }),
+  tenants: ids("tenant").meta({
+    title: "Tenants",
+    description: "Only calls of these tenants. The default is all tenants.",
+  }),
+  projects: ids("project").meta({
+    title: "Projects",
+    description: "Only calls of these projects. The default is all projects.",
+  }),
+  sample: z.number().min(0).max(1).default(1).meta({
+    title: "Sample",
+    description:
+      "The share of calls to send, from 0 to 1. Calls are chosen by trace id, so that integrations with the same share get the same calls.",
+  }),
+  only: z
+    .enum(["all", "errors"])
+    .default("all")
+    .meta({ title: "Only", description: "Which calls are sent; `errors` means only failed calls." }),
+  content: z.boolean().default(false).meta({
+    title: "Content",
+    description:
+      "Whether prompts and answers are sent too, for tenants that keep them and redacted in the same way. By default no text of a prompt or an answer is sent.",
+  }),
+  ...DELIVERY,
 } as const;
 
 const fields = z.object(integrationFields);
@@ -110,14 +108,7 @@ export function integrationBase(file: z.output<typeof fields>): IntegrationBase 
     enabled: file.enabled,
     scope: { tenants: file.tenants ?? null, projects: file.projects ?? null, sample: file.sample, only: file.only },
     content: file.content,
-    delivery: {
-      batchCalls: file.batch_calls,
-      batchWaitMs: file.batch_wait_ms,
-      timeoutMs: file.timeout_ms,
-      giveUpMs: Math.round(file.give_up_s * 1000),
-      queueCalls: file.queue_calls,
-      queueBytes: file.queue_bytes,
-    },
+    delivery: settingsOf(DELIVERY, file),
   };
 }
 

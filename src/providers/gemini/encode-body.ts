@@ -4,6 +4,7 @@
 import type { ChatRequest } from "../../core/chat.ts";
 import { isObject, isRawNumber, type Json, type JsonObject } from "../../core/json.ts";
 import { reservedParameter, setByGateway } from "../../core/refusals.ts";
+import { camelCase } from "../../core/text/camel-case.ts";
 import { encodeConversation } from "./encode-contents.ts";
 import { encodeGenerationConfig, encodeServiceTier } from "./encode-params.ts";
 import { encodeTools, wireName } from "./encode-tools.ts";
@@ -106,8 +107,4 @@ function mergeValue(there: Json | undefined, added: Json, path: string, name: st
 
 function equal(left: Json, right: Json): boolean {
   return left === right || (!isRawNumber(left) && JSON.stringify(left) === JSON.stringify(right));
-}
-
-function camelCase(name: string): string {
-  return name.includes("_") ? name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()) : name;
 }

@@ -2,45 +2,39 @@
 // was done are kept forever. Rows about what was refused are less useful with time, and external clients can cause many
 // of them.
 import { z } from "zod";
+import { settingsOf, type SettingsOf } from "../../config/settings-of.ts";
 import { signingKeyOf } from "./audit-signature.ts";
 import { DAY_MS, everyHour, keptDays, pruneInRounds } from "../database/pruning.ts";
 import type { Store } from "../store.ts";
 
-export interface AuditSettings {
-  /** `null` means forever. */
-  readonly keepDays: number | null;
-  readonly keepRefusedDays: number | null;
-  /** PEM; `null` when the key is derived from the master key. */
-  readonly signingKey: string | null;
-}
-
 const DEFAULT_REFUSED_DAYS = 400;
 
+const SHAPE = {
+  keep_days: keptDays(
+    "forever",
+    "How long rows about changes are kept in the audit log; `forever` keeps all. Versions of the configuration are always kept, so that they can be restored.",
+  ),
+  keep_refused_days: keptDays(
+    DEFAULT_REFUSED_DAYS,
+    "How long rows about refused attempts are kept, but never longer than the others.",
+  ),
+  signing_key: z
+    .string()
+    .refine((pem) => signingKeyOf(pem) !== null, "expected a private key for Ed25519 in PEM")
+    .optional()
+    .meta({
+      title: "Signing key",
+      description:
+        "The private key that signs exports of the audit log, in PEM, best as `${file:/run/secrets/audit.pem}`: `openssl genpkey -algorithm ed25519` makes one. Without it, the key is derived from the newest master key.",
+    }),
+};
+
+/** Days are `null` for forever. The key is in PEM, and `null` when it is derived from the master key. */
+export type AuditSettings = SettingsOf<typeof SHAPE>;
+
 export const auditSection = z
-  .strictObject({
-    keep_days: keptDays(
-      "forever",
-      "How long rows about changes are kept in the audit log; `forever` keeps all. Versions of the configuration are always kept, so that they can be restored.",
-    ),
-    keep_refused_days: keptDays(
-      DEFAULT_REFUSED_DAYS,
-      "How long rows about refused attempts are kept, but never longer than the others.",
-    ),
-    signing_key: z
-      .string()
-      .refine((pem) => signingKeyOf(pem) !== null, "expected a private key for Ed25519 in PEM")
-      .optional()
-      .meta({
-        title: "Signing key",
-        description:
-          "The private key that signs exports of the audit log, in PEM, best as `${file:/run/secrets/audit.pem}`: `openssl genpkey -algorithm ed25519` makes one. Without it, the key is derived from the newest master key.",
-      }),
-  })
-  .transform((file): AuditSettings => ({
-    keepDays: file.keep_days,
-    keepRefusedDays: file.keep_refused_days,
-    signingKey: file.signing_key ?? null,
-  }))
+  .strictObject(SHAPE)
+  .transform((file) => settingsOf(SHAPE, file))
   .prefault({})
   .meta({
     title: "Audit log",

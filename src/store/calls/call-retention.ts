@@ -1,14 +1,9 @@
 // The section `calls` of the configuration, and the removal of old rows that it asks for: old calls, their details, and
 // places that the ledger no longer needs are removed in batches. Sums are kept.
 import { z } from "zod";
+import { settingsOf, type SettingsOf } from "../../config/settings-of.ts";
 import type { CallStore } from "./calls.ts";
 import { DAY_MS, everyHour, keptDays, pruneInRounds } from "../database/pruning.ts";
-
-export interface CallSettings {
-  /** `null` means forever. */
-  readonly keepDays: number | null;
-  readonly keepDetailsDays: number | null;
-}
 
 const DEFAULT_DAYS = 90;
 const DEFAULT_DETAILS_DAYS = 30;
@@ -18,21 +13,23 @@ const DEFAULT_DETAILS_DAYS = 30;
  */
 const KEEP_PLACES_DAYS = 400;
 
+const SHAPE = {
+  keep_days: keptDays(
+    DEFAULT_DAYS,
+    "How long single calls are kept; `forever` keeps all. Hourly sums, from which usage reports and budgets are made, are always kept.",
+  ),
+  keep_details_days: keptDays(
+    DEFAULT_DETAILS_DAYS,
+    "How long the full record of a call is kept, but never longer than the call.",
+  ),
+};
+
+/** Days are `null` for forever. */
+export type CallSettings = SettingsOf<typeof SHAPE>;
+
 export const callsSection = z
-  .strictObject({
-    keep_days: keptDays(
-      DEFAULT_DAYS,
-      "How long single calls are kept; `forever` keeps all. Hourly sums, from which usage reports and budgets are made, are always kept.",
-    ),
-    keep_details_days: keptDays(
-      DEFAULT_DETAILS_DAYS,
-      "How long the full record of a call is kept, but never longer than the call.",
-    ),
-  })
-  .transform((file): CallSettings => ({
-    keepDays: file.keep_days,
-    keepDetailsDays: file.keep_details_days,
-  }))
+  .strictObject(SHAPE)
+  .transform((file) => settingsOf(SHAPE, file))
   .prefault({})
   .meta({ title: "Calls", description: "How long calls are kept in the database. A change needs a restart." });
 

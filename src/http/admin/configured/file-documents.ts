@@ -2,7 +2,8 @@
 import type { AdminCaller, TenantOrProject } from "../../../auth/grants.ts";
 import type { Configured, ConfiguredKind } from "../../../core/configured/configured.ts";
 import type { JsonObject } from "../../../core/json.ts";
-import type { ContentLogSettings, ScopeSettings } from "../../../core/snapshot.ts";
+import type { ScopeSettings } from "../../../core/snapshot.ts";
+import { snakeCased } from "../../../core/text/camel-case.ts";
 import type { ToolServerDocument } from "../../../mcp/settings.ts";
 import type { WebhookDocument } from "../../../observe/webhooks/webhook-settings.ts";
 import type { PolicyDocument } from "../../../policies/policy-settings.ts";
@@ -135,48 +136,25 @@ function shownPolicies(policies: Readonly<Record<string, PolicyDocument>>): Docu
 function shownSettings({
   dropParams,
   disableStopSequenceLimit,
-  models,
   responsesStore,
-  clientDeviations,
   contentLog,
-  cacheAllowed,
   cache,
-  timezone,
+  promptCaching: _promptCaching,
+  ...same
 }: ScopeSettings): Documents {
   const settings = asJson({
     drop_params: dropParams ?? undefined,
     disable_stop_sequence_limit: disableStopSequenceLimit ?? undefined,
-    models,
-    responses: responsesStore === undefined ? undefined : { store: responsesStore },
-    client_deviations: clientDeviations,
-    content_log: contentLog === undefined ? undefined : shownContentLog(contentLog),
-    cache_allowed: cacheAllowed,
+    ...snakeCased(same),
+    responses: responsesStore && { store: responsesStore },
+    content_log: contentLog && {
+      ...snakeCased(contentLog),
+      redact: contentLog.redact && snakeCased(contentLog.redact),
+    },
     cache: cache === "off" ? false : cache && { ttl_s: cache.ttlMs / 1000, scope: cache.scope },
-    timezone,
   });
   return Object.keys(settings).length === 0 ? [] : [["settings", settings]];
 }
-
-const shownContentLog = ({
-  enabled,
-  projects,
-  retentionDays,
-  sample,
-  keepIn,
-  maxCharacters,
-  redact,
-}: ContentLogSettings) => ({
-  enabled,
-  projects,
-  retention_days: retentionDays,
-  sample,
-  keep_in: keepIn,
-  max_characters: maxCharacters,
-  redact:
-    redact === undefined
-      ? undefined
-      : { classes: redact.classes, national_ids: redact.nationalIds, patterns: redact.patterns },
-});
 
 /** Removes the fields that a parser left undefined. */
 function asJson(value: unknown): JsonObject {
@@ -185,13 +163,9 @@ function asJson(value: unknown): JsonObject {
 
 /** Every caller sees that a provider exists; only an operator sees its address. */
 function shownProvider({ family, enabled, models, baseUrl }: ProviderEntry, isOperator: boolean): JsonObject {
-  const entries = models.map(({ id, name, contextLength, maxCompletionTokens, pricing }) => ({
-    id,
-    name: name ?? undefined,
-    context_length: contextLength ?? undefined,
-    max_completion_tokens: maxCompletionTokens ?? undefined,
-    pricing: pricing ?? undefined,
-  }));
+  const entries = models.map((model) =>
+    Object.fromEntries(Object.entries(snakeCased(model)).filter(([, value]) => value !== null)),
+  );
   return {
     type: family,
     enabled,

@@ -1,5 +1,6 @@
 // Settings of an integration of type `webhook`: records in batches, as signed posts.
 import { z } from "zod";
+import { settingsOf, type SettingsOf } from "../../../config/settings-of.ts";
 import {
   type IntegrationBase,
   integrationBase,
@@ -9,36 +10,26 @@ import {
 } from "../integration-fields.ts";
 import { SECRET } from "../../webhooks/webhook-settings.ts";
 
-export interface RecordsWebhookSettings extends IntegrationBase {
-  readonly type: "webhook";
-  readonly url: string;
-  /** Each batch is signed with each of them. */
-  readonly secrets: readonly string[];
-  readonly headers: Readonly<Record<string, string>>;
-}
-
 const secret = z
   .string()
   .max(200)
   .refine((text) => SECRET.test(text), 'expected "whsec_" and 24 to 64 bytes as base64')
   .meta({ title: "Secret", description: "`whsec_` and 24 to 64 random bytes as base64." });
 
+const SHAPE = {
+  type: z.literal("webhook"),
+  url: receiverAddress("Address to which batches are posted."),
+  secrets: z.array(secret).min(1).max(10).meta({
+    title: "Secrets",
+    description:
+      'Secrets that sign batches, each `whsec_` and 24 to 64 random bytes in base64; refer to variables: `["${WEBHOOK_SECRET}"]`. Each secret adds a signature, so that secrets can be rotated.',
+  }),
+  headers: receiverHeaders("Further headers of each request."),
+};
+
+/** Each batch is signed with each of the secrets. */
+export type RecordsWebhookSettings = IntegrationBase & SettingsOf<typeof SHAPE>;
+
 export const recordsWebhookSettings = z
-  .strictObject({
-    type: z.literal("webhook"),
-    url: receiverAddress("Address to which batches are posted."),
-    secrets: z.array(secret).min(1).max(10).meta({
-      title: "Secrets",
-      description:
-        'Secrets that sign batches, each `whsec_` and 24 to 64 random bytes in base64; refer to variables: `["${WEBHOOK_SECRET}"]`. Each secret adds a signature, so that secrets can be rotated.',
-    }),
-    headers: receiverHeaders("Further headers of each request."),
-    ...integrationFields,
-  })
-  .transform((file): RecordsWebhookSettings => ({
-    ...integrationBase(file),
-    type: "webhook",
-    url: file.url,
-    secrets: file.secrets,
-    headers: file.headers,
-  }));
+  .strictObject({ ...SHAPE, ...integrationFields })
+  .transform((file): RecordsWebhookSettings => ({ ...integrationBase(file), ...settingsOf(SHAPE, file) }));
