@@ -7,6 +7,7 @@ import { messageOf } from "../core/thrown.ts";
 import type { ContentStore, ContentText } from "../store/calls/content-store.ts";
 import type { ConfigurationScope } from "../store/records.ts";
 import type { Observer } from "./observer.ts";
+import { openRepeatedWork } from "./repeated-work.ts";
 
 const MAX_WAITING_CHARACTERS = 32 * 1024 * 1024;
 const BATCH = 100;
@@ -44,9 +45,6 @@ export function openContentLog({
 }: ContentLogOptions): ContentLog {
   let queue: ContentText[] = [];
   let waitingCharacters = 0;
-  let timer: ReturnType<typeof setTimeout> | null = null;
-  let writing: Promise<void> | null = null;
-  let failedInARow = 0;
   const figures = { kept: 0, shed: 0, failures: 0 };
 
   const takeBatch = (): readonly ContentText[] => {
@@ -60,29 +58,29 @@ export function openContentLog({
       characters += queue[count++]!.text.length;
     return queue.slice(0, count);
   };
-  const write = async (): Promise<void> => {
+  const write = async (): Promise<boolean> => {
     const batch = takeBatch();
+    if (batch.length === 0) return false;
     try {
       await store.keep(batch);
-      queue = queue.slice(batch.length);
-      for (const { text } of batch) waitingCharacters -= text.length;
-      figures.kept += batch.length;
-      failedInARow = 0;
     } catch (error) {
       figures.failures += 1;
-      failedInARow += 1;
-      if (failedInARow === 1) onProblem(messageOf(error));
+      throw error;
     }
-    writing = null;
-    if (queue.length > 0) plan();
+    queue = queue.slice(batch.length);
+    for (const { text } of batch) waitingCharacters -= text.length;
+    figures.kept += batch.length;
+    return queue.length > 0;
   };
-  const begin = (): void => {
-    timer = null;
-    writing ??= write();
-  };
-  const plan = (): void => {
-    timer ??= setTimeout(begin, Math.min(MAX_PAUSE_MS, EVERY_MS * 2 ** failedInARow));
-  };
+  const writes = openRepeatedWork({
+    turn: write,
+    moreMs: EVERY_MS,
+    awayMs: 2 * EVERY_MS,
+    longestAwayMs: MAX_PAUSE_MS,
+    onState: (state, error) => {
+      if (state === "away") onProblem(messageOf(error));
+    },
+  });
 
   return {
     figures: () => ({ ...figures, waiting: queue.length }),
@@ -95,22 +93,15 @@ export function openContentLog({
       }
       queue.push(entry);
       waitingCharacters += entry.text.length;
-      if (writing === null) plan();
+      writes.wakeIn(EVERY_MS);
     },
     async forget({ tenantId, projectId }) {
-      if (writing !== null) await writing;
+      await writes.settled();
       queue = queue.filter((one) => one.tenantId !== tenantId || (projectId !== null && one.projectId !== projectId));
       waitingCharacters = queue.reduce((sum, { text }) => sum + text.length, 0);
     },
     async end(timeoutMs) {
-      const late = Bun.sleep(timeoutMs).then(() => true);
-      while (queue.length > 0 && failedInARow < 2) {
-        if (timer !== null) clearTimeout(timer);
-        timer = null;
-        writing ??= write();
-        if ((await Promise.race([writing, late])) === true) break;
-      }
-      if (timer !== null) clearTimeout(timer);
+      await writes.finish(timeoutMs);
       figures.shed += queue.length;
       queue = [];
     },

@@ -1,11 +1,11 @@
 // Accepts events in memory and writes them to the database from there, so that emitting an event never waits. Events
 // that the database does not accept are kept and retried within a bound; beyond it the oldest event is dropped and
 // counted.
-import { within } from "../../core/concurrency/timeout.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { Events, GatewayEvent, NewEvent, WebhookSet } from "../../core/record/event.ts";
 import { eventIdOf, newEventId } from "../../core/record/event-id.ts";
 import type { EventQueue } from "../../store/events/events.ts";
+import { openRepeatedWork } from "../repeated-work.ts";
 import type { EventFigures } from "./event-figures.ts";
 
 export interface EventOutbox extends Events {
@@ -42,37 +42,22 @@ export function openEventOutbox({
   mostHeld = MOST_HELD,
 }: OutboxOptions): EventOutbox {
   const held: GatewayEvent[] = [];
-  let waitMs = 0;
-  let timer: ReturnType<typeof setTimeout> | null = null;
-  let writing: Promise<void> | null = null;
-
-  const later = (ms: number): void => {
-    timer ??= setTimeout(begin, ms);
-  };
-  const begin = (): void => {
-    timer = null;
-    writing ??= write().finally(() => {
-      writing = null;
-      figures.held = held.length;
-      if (held.length > 0) later(waitMs);
-    });
-  };
-  const write = async (): Promise<void> => {
-    const batch = held.slice(0, BATCH);
-    if (batch.length === 0) return;
-    try {
+  const writes = openRepeatedWork({
+    turn: async () => {
+      const batch = held.slice(0, BATCH);
+      if (batch.length === 0) return false;
       await queue.append(batch);
       const written = new Set(batch);
       const unwritten = held.filter((event) => !written.has(event));
       held.splice(0, held.length, ...unwritten);
-      if (waitMs > 0) onState("back", null);
-      waitMs = 0;
+      figures.held = held.length;
       onWritten();
-    } catch (error) {
-      if (waitMs === 0) onState("away", error);
-      waitMs = Math.min(Math.max(waitMs * 2, FIRST_WAIT_MS), LONGEST_WAIT_MS);
-    }
-  };
+      return held.length > 0;
+    },
+    awayMs: FIRST_WAIT_MS,
+    longestAwayMs: LONGEST_WAIT_MS,
+    onState,
+  });
 
   return {
     emit({ onceKey, ...event }: NewEvent) {
@@ -84,16 +69,10 @@ export function openEventOutbox({
       }
       held.push({ ...event, id: onceKey === undefined ? newEventId() : eventIdOf(onceKey), atMs: clock.now() });
       figures.held = held.length;
-      later(GATHER_MS);
+      writes.wakeIn(GATHER_MS);
     },
     async close(timeoutMs) {
-      const all = async (): Promise<void> => {
-        if (timer !== null) clearTimeout(timer);
-        for (let isAway = false; held.length > 0 && !isAway; isAway = waitMs > 0) await (writing ?? write());
-      };
-      await within(all(), timeoutMs);
-      if (timer !== null) clearTimeout(timer);
-      timer = null;
+      await writes.finish(timeoutMs);
       figures.shedEvents += held.length;
       held.length = 0;
     },

@@ -14,8 +14,8 @@ import type {
   Recipient,
   AddressedEvent,
 } from "../../store/events/events.ts";
+import { openRepeatedWork } from "../repeated-work.ts";
 import type { EventFigures } from "./event-figures.ts";
-import { openRepeatedWork } from "./repeated-work.ts";
 import { waitAfter } from "./webhook-schedule.ts";
 import type { SentWebhook, WebhookSender } from "./webhook-sender.ts";
 import { webhookSlots } from "./webhook-slots.ts";

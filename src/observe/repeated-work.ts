@@ -1,20 +1,29 @@
 // Repeats work on an outside system that may be unavailable: one turn at a time, the next one at once if it was
 // requested meanwhile, else after a pause that grows while the system is unavailable.
+import { within } from "../core/concurrency/timeout.ts";
 
 export interface RepeatedWork {
   /** Begins the next turn at once, because something may be new. */
   readonly wake: () => void;
+  /** Begins the next turn in so many milliseconds, unless one is planned or under way. */
+  readonly wakeIn: (ms: number) => void;
   /** Called when the system did not respond. */
   readonly away: (error: unknown) => void;
+  /** Resolves when the current turn has ended. */
+  settled(): Promise<void>;
   /** Begins no more turns; resolves when the current turn has ended. */
   close(): Promise<void>;
+  /** Takes turns within that time until nothing is left to do, or the system did not respond twice, and then no more. */
+  finish(timeoutMs: number): Promise<void>;
 }
 
 export interface RepeatedWorkOptions {
-  /** Returns whether there is more to do at once. Throws the error that means that the system is unavailable. */
+  /** Returns whether there is more to do. Throws the error that means that the system is unavailable. */
   readonly turn: () => Promise<boolean>;
-  /** Milliseconds between two turns. */
-  readonly restMs: () => number;
+  /** Milliseconds between two turns; without it, a turn has to be asked for. */
+  readonly restMs?: () => number;
+  /** Milliseconds before the next turn when there is more to do; by default it begins at once. */
+  readonly moreMs?: number;
   /** The first pause while the system is unavailable; it doubles up to the longest. */
   readonly awayMs: number;
   readonly longestAwayMs: number;
@@ -22,10 +31,20 @@ export interface RepeatedWorkOptions {
   readonly onState: (state: "away" | "back", error: unknown) => void;
 }
 
+const MOST_LAST_FAILURES = 2;
+
 /** No turn begins before the first `wake`. */
-export function openRepeatedWork({ turn, restMs, awayMs, longestAwayMs, onState }: RepeatedWorkOptions): RepeatedWork {
+export function openRepeatedWork({
+  turn,
+  restMs,
+  moreMs = 0,
+  awayMs,
+  longestAwayMs,
+  onState,
+}: RepeatedWorkOptions): RepeatedWork {
   let timer: ReturnType<typeof setTimeout> | null = null;
   let turning: Promise<void> | null = null;
+  let isMore = false;
   let isWokenAgain = false;
   let isClosed = false;
   let isAway = false;
@@ -38,18 +57,23 @@ export function openRepeatedWork({ turn, restMs, awayMs, longestAwayMs, onState 
   };
   const take = async (): Promise<void> => {
     try {
-      if (await turn()) isWokenAgain = true;
+      isMore = await turn();
       if (isAway) onState("back", null);
       isAway = false;
       waitMs = 0;
     } catch (error) {
+      isMore = true;
       away(error);
       waitMs = Math.min(Math.max(waitMs * 2, awayMs), longestAwayMs);
     }
   };
+  const stop = (): void => {
+    if (timer !== null) clearTimeout(timer);
+    timer = null;
+  };
   const rest = (ms: number): void => {
     if (isClosed) return;
-    if (timer !== null) clearTimeout(timer);
+    stop();
     timer = setTimeout(wake, ms);
     timer.unref();
   };
@@ -59,21 +83,41 @@ export function openRepeatedWork({ turn, restMs, awayMs, longestAwayMs, onState 
       isWokenAgain = true;
       return;
     }
+    stop();
     turning = take().finally(() => {
       turning = null;
-      const isAgain = isWokenAgain && waitMs === 0;
+      const isAgain = isWokenAgain;
       isWokenAgain = false;
-      if (isAgain) wake();
-      else rest(waitMs > 0 ? waitMs : restMs());
+      if (waitMs > 0) rest(waitMs);
+      else if (isAgain || (isMore && moreMs === 0)) wake();
+      else if (isMore) rest(moreMs);
+      else if (restMs !== undefined) rest(restMs());
     });
   };
   return {
     wake,
+    wakeIn(ms) {
+      if (turning === null && timer === null) rest(ms);
+    },
     away,
+    settled: async () => void (await turning),
     async close() {
       isClosed = true;
-      if (timer !== null) clearTimeout(timer);
+      stop();
       await turning;
+    },
+    async finish(timeoutMs) {
+      isClosed = true;
+      stop();
+      let isLate = false;
+      const lastTurns = async (): Promise<void> => {
+        await turning;
+        isMore = true;
+        for (let failures = 0; isMore && failures < MOST_LAST_FAILURES && !isLate; failures += waitMs > 0 ? 1 : 0)
+          await take();
+      };
+      await within(lastTurns(), timeoutMs);
+      isLate = true;
     },
   };
 }
