@@ -5,6 +5,7 @@ import { toPromptCaching } from "../auth/settings/prompt-cache-settings.ts";
 import { SYNONYMS } from "../core/capability.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { CommonParameter } from "../core/params.ts";
+import { type CamelCased, camelCased } from "../core/text/camel-case.ts";
 import {
   DEFAULT_BREAKER,
   DEFAULT_QUEUE,
@@ -17,7 +18,6 @@ import {
   type RouteFallback,
   type RouteMirror,
   type RouteTarget,
-  type RouteTimeouts,
   type Sticky,
 } from "../core/configured/route.ts";
 import type { FallbackEntry, MirrorEntry, RouteDefaults, RouteEntries, RouteEntry, TargetEntry } from "./settings.ts";
@@ -66,7 +66,7 @@ export function compileRoute(name: string, entry: RouteEntry, defaults: readonly
     ...(entry.mirror !== undefined && { mirror: compileMirror(entry.mirror) }),
     retries: first((scope) => scope.retries),
     retryTimeouts: first((scope) => scope.retry_timeouts) ?? false,
-    timeouts: compileTimeouts(first),
+    timeouts: { ...NO_TIMEOUTS, ...nearest(layers.map((scope) => scope.timeouts)) },
     fallbacks: inheritedFallbacks(
       name,
       entry.fallbacks,
@@ -78,19 +78,11 @@ export function compileRoute(name: string, entry: RouteEntry, defaults: readonly
       entry.content_policy_fallbacks,
       defaults.map((scope) => scope.content_policy_fallbacks),
     ),
-    breaker: {
-      failures: first((scope) => scope.breaker?.failures) ?? DEFAULT_BREAKER.failures,
-      ratio: first((scope) => scope.breaker?.ratio) ?? DEFAULT_BREAKER.ratio,
-      windowMs: first((scope) => scope.breaker?.window_ms) ?? DEFAULT_BREAKER.windowMs,
-      openMs: first((scope) => scope.breaker?.open_ms) ?? DEFAULT_BREAKER.openMs,
-    },
+    breaker: { ...DEFAULT_BREAKER, ...nearest(layers.map((scope) => scope.breaker)) },
     onExhausted: first((scope) => scope.on_exhausted) ?? "least_bad",
     sticky: compileSticky(first(stickyOf)),
     hedge: compileHedge(first((scope) => scope.hedge)),
-    queue: {
-      max: first((scope) => scope.queue?.max) ?? DEFAULT_QUEUE.max,
-      timeoutMs: first((scope) => scope.queue?.timeout_ms) ?? DEFAULT_QUEUE.timeoutMs,
-    },
+    queue: { ...DEFAULT_QUEUE, ...nearest(layers.map((scope) => scope.queue)) },
     dropParams: first((scope) => scope.drop_params),
     disableStopSequenceLimit: first((scope) => scope.disable_stop_sequence_limit),
     fallbackOnRefusal: first((scope) => scope.fallback_on_refusal) ?? false,
@@ -101,17 +93,10 @@ export function compileRoute(name: string, entry: RouteEntry, defaults: readonly
   };
 }
 
-function compileTimeouts(
-  first: <Value>(read: (scope: RouteDefaults) => Value | undefined) => Value | null,
-): RouteTimeouts {
-  const timeouts = {
-    connectMs: first((scope) => scope.timeouts?.connect_ms),
-    firstByteMs: first((scope) => scope.timeouts?.first_byte_ms),
-    firstTokenMs: first((scope) => scope.timeouts?.first_token_ms),
-    betweenChunksMs: first((scope) => scope.timeouts?.between_chunks_ms),
-    totalMs: first((scope) => scope.timeouts?.total_ms),
-  };
-  return Object.values(timeouts).every((value) => value === null) ? NO_TIMEOUTS : timeouts;
+/** Each setting of a section by the first of its layers that has it. */
+function nearest<Section extends object>(layers: readonly (Section | undefined)[]): Partial<CamelCased<Section>> {
+  const settings = layers.map((section) => (section === undefined ? {} : camelCased(section)));
+  return Object.assign({}, ...settings.toReversed()) as Partial<CamelCased<Section>>;
 }
 
 function compileTarget(entry: TargetEntry): RouteTarget {
