@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { MAX_CONFIG_FILE_BYTES } from "../src/config/file.ts";
 import { VARIABLES } from "../src/config/environment.ts";
-import { DEFAULT_CONFIG_FILE } from "../src/config/server-options.ts";
+import { DEFAULT_CONFIG_FILE } from "../src/snapshot/server-options.ts";
 import type { ProviderFamily } from "../src/providers/settings.ts";
 import { PROVIDER_ID } from "../src/providers/settings.ts";
 import { configurationSchema } from "../src/snapshot/configuration.ts";

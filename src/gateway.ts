@@ -11,7 +11,7 @@ import { renewedTargets, targetStandings } from "./engine/plan/open-routing.ts";
 import type { ParsedToken } from "./auth/tokens/access-token.ts";
 import { givenFirstToken } from "./auth/tokens/given-token.ts";
 import type { Environment } from "./config/environment.ts";
-import type { ServerOptions } from "./config/server-options.ts";
+import type { ServerOptions } from "./snapshot/server-options.ts";
 import { systemClock } from "./core/clock.ts";
 import type { Snapshot } from "./core/snapshot.ts";
 import { sharedTurns } from "./http/admin/turns.ts";

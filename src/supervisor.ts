@@ -4,7 +4,7 @@
 import { bootstrap } from "./auth/first-identities.ts";
 import { givenFirstToken } from "./auth/tokens/given-token.ts";
 import { type Environment, workerEnvironment } from "./config/environment.ts";
-import type { ServerOptions } from "./config/server-options.ts";
+import type { ServerOptions } from "./snapshot/server-options.ts";
 import { systemClock } from "./core/clock.ts";
 import { isEmbedded } from "./core/concurrency/thread-file.ts";
 import { within } from "./core/concurrency/timeout.ts";

@@ -1,7 +1,7 @@
 // A worker: a gateway process that serves calls on the port that it shares with others. What all of them have together, it
 // has from the supervisor over the channel: limits, the database's rows of calls, the log's output.
 import type { WorkerIdentity, Environment } from "./config/environment.ts";
-import type { ServerOptions } from "./config/server-options.ts";
+import type { ServerOptions } from "./snapshot/server-options.ts";
 import { systemClock } from "./core/clock.ts";
 import { within } from "./core/concurrency/timeout.ts";
 import type { Machine, SharedPort } from "./gateway-parts/machine.ts";

@@ -1,7 +1,7 @@
 // `dragoman test <provider:model>`: makes small real calls to a live provider or server, and prints a table of which
 // parts of the contract it fulfils.
 import type { Environment } from "../config/environment.ts";
-import { resolveUpstreamProxy } from "../config/server-options.ts";
+import { resolveUpstreamProxy } from "../snapshot/server-options.ts";
 import { capabilityOf } from "../core/capability.ts";
 import { messageOf } from "../core/thrown.ts";
 import { openCallContext } from "../gateway-parts/call-context.ts";

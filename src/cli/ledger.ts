@@ -4,7 +4,7 @@ import { counted } from "../core/text/counted.ts";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Environment } from "../config/environment.ts";
-import { resolveServerOptions } from "../config/server-options.ts";
+import { resolveServerOptions } from "../snapshot/server-options.ts";
 import { ledgerFolderOf } from "../store/data-folder.ts";
 import { segmentPath } from "../store/journal/journal-folder.ts";
 import type { Damage } from "../store/journal/journal-recovery.ts";

@@ -2,7 +2,7 @@
 // `total` budgets and reserved for their last calls.
 import { reconcile, type WrittenOff } from "../admission/valkey/reconcile.ts";
 import type { Environment } from "../config/environment.ts";
-import { resolveServerOptions } from "../config/server-options.ts";
+import { resolveServerOptions } from "../snapshot/server-options.ts";
 import { StoreError } from "../store/store.ts";
 import { namedConfiguration } from "./named-configuration.ts";
 import { printJson, printLine, printTable } from "./output.ts";

@@ -1,7 +1,7 @@
 // The configuration that a command works with: the file that the flag or the environment names, or `dragoman.yaml` of
 // this folder, or the defaults.
 import type { Environment } from "../config/environment.ts";
-import { resolveConfigFile } from "../config/server-options.ts";
+import { resolveConfigFile } from "../snapshot/server-options.ts";
 import { PROVIDER_FAMILIES } from "../gateway-parts/provider-families.ts";
 import { loadConfiguration, type LoadedConfiguration } from "../snapshot/configuration.ts";
 

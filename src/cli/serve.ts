@@ -2,7 +2,7 @@
 import { realpathSync } from "node:fs";
 import { join, relative, sep } from "node:path";
 import { type Environment, workerIdentity } from "../config/environment.ts";
-import { resolveServerOptions, type ServerFlags, type ServerOptions } from "../config/server-options.ts";
+import { resolveServerOptions, type ServerFlags, type ServerOptions } from "../snapshot/server-options.ts";
 import { calledUrl } from "../config/loopback.ts";
 import { MASTER_KEY_VARIABLES } from "../config/master-key.ts";
 import { FIRST_USER } from "../auth/first-identities.ts";

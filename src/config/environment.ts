@@ -1,5 +1,5 @@
 // The only reader of the process's environment, which is read once at the start. This file defines what a variable
-// means; server-options.ts defines what overrides what.
+// means; snapshot/server-options.ts defines what overrides what.
 import { HOST, isDatabaseUrl, LOG_LEVELS, type LogLevel } from "./sections.ts";
 import { EXPECTED_WORKERS, parseWorkerCount, type WorkerCount } from "./worker-count.ts";
 import { ConfigurationError, type ConfigurationProblem } from "./problem.ts";

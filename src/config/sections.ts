@@ -5,7 +5,7 @@ import { z } from "zod";
 import { LEAST_BODY_BOUNDS } from "../core/request/body-bounds.ts";
 import type { ServerLimits } from "../core/snapshot.ts";
 import { headerName } from "./sent-headers.ts";
-import { settingsOf } from "./settings-of.ts";
+import { settingsOf, type SettingsOf } from "./settings-of.ts";
 import { EXPECTED_WORKERS, MAX_WORKERS, usableCores, type WorkerCount } from "./worker-count.ts";
 import { compileIpRanges, isIpRange } from "../wire/ip-range.ts";
 import { totalmem } from "node:os";
@@ -117,6 +117,9 @@ const PLACE = {
         "HTTP proxy for all calls to providers, with user name and password if it needs them, as in `http://user:password@proxy.internal:3128`. Hosts in the variable `NO_PROXY` are called directly. A change needs a restart. By default providers are called directly, and of the proxy variables in the environment only `NO_PROXY` is read.",
     }),
 };
+
+/** The address of PostgreSQL contains a password; it is `null` for SQLite in the data folder. */
+export type PlaceSettings = SettingsOf<typeof PLACE>;
 
 const LIMITS = {
   max_body_bytes: bytes(32 * MIB, 1024, 1024 * MIB, "Largest body of a request; a larger one is answered with 413."),

@@ -2,7 +2,7 @@
 import { hostname } from "node:os";
 import { type Closing, openClosing } from "../closing.ts";
 import type { Environment } from "../config/environment.ts";
-import type { ServerOptions } from "../config/server-options.ts";
+import type { ServerOptions } from "../snapshot/server-options.ts";
 import type { LineOutput } from "../observe/line-sink.ts";
 import { type Log, openLog } from "../observe/log.ts";
 import type { LoadedConfiguration } from "../snapshot/configuration.ts";

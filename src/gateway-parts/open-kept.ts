@@ -5,7 +5,7 @@ import { KeptObjects } from "../engine/keeping/kept-objects.ts";
 import type { KeptStore } from "../engine/keeping/kept-store.ts";
 import { reportedStore } from "../engine/keeping/reported-store.ts";
 import { sealedStore } from "../engine/keeping/sealed-store.ts";
-import type { ServerOptions } from "../config/server-options.ts";
+import type { ServerOptions } from "../snapshot/server-options.ts";
 import { systemClock } from "../core/clock.ts";
 import { messageOf } from "../core/thrown.ts";
 import type { Base } from "./base.ts";

@@ -1,9 +1,10 @@
 // Compiles the tool servers of file and store into the set that calls look up by label. Of several with the same name
 // the nearest applies: the project's, then the tenant's, then the one for all tenants.
 import { createHash } from "node:crypto";
+import { settingsOf } from "../config/settings-of.ts";
 import type { Configured } from "../core/configured/configured.ts";
 import type { ToolServer, ToolServerSet, ToolTransport } from "../core/configured/tool.ts";
-import type { ToolServerDocument } from "./settings.ts";
+import { OAUTH, type ToolServerDocument } from "./settings.ts";
 
 export const DEFAULT_TIMEOUT_MS = 60_000;
 export const DEFAULT_MAX_RESULT_BYTES = 1024 * 1024;
@@ -80,17 +81,7 @@ function transportOf(
     kind: transport ?? "auto",
     url: url!,
     headers: Object.fromEntries(Object.entries(headers).map(([header, value]) => [header.toLowerCase(), value])),
-    oauth:
-      oauth === undefined
-        ? null
-        : {
-            tokenUrl: oauth.token_url,
-            clientId: oauth.client_id,
-            clientSecret: oauth.client_secret,
-            clientAuth: oauth.client_auth ?? "post",
-            scope: oauth.scope ?? null,
-            audience: oauth.audience ?? null,
-          },
+    oauth: oauth === undefined ? null : { ...settingsOf(OAUTH, oauth), clientAuth: oauth.client_auth ?? "post" },
     guarded,
   };
 }

@@ -15,42 +15,41 @@ const MAX_RESULT_BYTES = 64 * 1024 * 1024;
 
 const boundedText = (max: number) => z.string().max(max).regex(WITHOUT_NUL, "expected text without a zero byte");
 
-const oauth = z
-  .strictObject({
-    token_url: httpAddress.meta({ title: "Token URL", description: "The token endpoint of the authorization server." }),
-    client_id: z
-      .string()
-      .min(1)
-      .max(500)
-      .meta({ title: "Client id", description: "The gateway's client id at the authorization server." }),
-    client_secret: z
-      .string()
-      .min(1)
-      .max(8192)
-      .meta({ title: "Client secret", description: "The client secret. It is stored encrypted and shown masked." }),
-    client_auth: z.enum(["post", "basic"]).optional().meta({
-      title: "Client authentication",
-      description:
-        "How id and secret are sent: `post` in the form, `basic` in the header `Authorization`. The default is `post`.",
-    }),
-    scope: z
-      .string()
-      .min(1)
-      .max(2000)
-      .optional()
-      .meta({ title: "Scope", description: "Scopes to request, separated by spaces." }),
-    audience: z
-      .string()
-      .min(1)
-      .max(2000)
-      .optional()
-      .meta({ title: "Audience", description: "The `audience` to send, if the authorization server needs one." }),
-  })
-  .meta({
-    title: "OAuth",
+export const OAUTH = {
+  token_url: httpAddress.meta({ title: "Token URL", description: "The token endpoint of the authorization server." }),
+  client_id: z
+    .string()
+    .min(1)
+    .max(500)
+    .meta({ title: "Client id", description: "The gateway's client id at the authorization server." }),
+  client_secret: z
+    .string()
+    .min(1)
+    .max(8192)
+    .meta({ title: "Client secret", description: "The client secret. It is stored encrypted and shown masked." }),
+  client_auth: z.enum(["post", "basic"]).optional().meta({
+    title: "Client authentication",
     description:
-      "Client credentials (RFC 6749, 4.4): a token is requested, cached until shortly before it expires, and requested again if the tool server rejects it.",
-  });
+      "How id and secret are sent: `post` in the form, `basic` in the header `Authorization`. The default is `post`.",
+  }),
+  scope: z
+    .string()
+    .min(1)
+    .max(2000)
+    .optional()
+    .meta({ title: "Scope", description: "Scopes to request, separated by spaces." }),
+  audience: z
+    .string()
+    .min(1)
+    .max(2000)
+    .optional()
+    .meta({ title: "Audience", description: "The `audience` to send, if the authorization server needs one." }),
+};
+const oauth = z.strictObject(OAUTH).meta({
+  title: "OAuth",
+  description:
+    "Client credentials (RFC 6749, 4.4): a token is requested, cached until shortly before it expires, and requested again if the tool server rejects it.",
+});
 
 const shared = {
   enabled: z

@@ -2,6 +2,7 @@
 // keys and models. The known families are passed in as data, so that a new provider changes nothing here.
 import { z } from "zod";
 import type { ModelListing } from "../core/snapshot.ts";
+import { settingsOf } from "../config/settings-of.ts";
 import { didYouMean } from "../config/suggestion.ts";
 import type { StoredCredential } from "../core/configured/credential.ts";
 import type { OperationName } from "../core/operation.ts";
@@ -95,37 +96,27 @@ const modelId = z
     "expected a model's name: printable characters without spaces, `..`, `?`, `#` and a `.` between slashes",
   );
 
+const MODEL = {
+  id: modelId.meta({ title: "Id", description: "The model's name at the provider." }),
+  name: z.string().min(1).max(256).optional().meta({ title: "Name", description: "Name for display." }),
+  context_length: tokens("Maximum number of tokens of prompt and completion together."),
+  max_completion_tokens: tokens("Maximum number of tokens of a completion."),
+  pricing: z
+    .strictObject({ prompt: price("Price of a prompt token."), completion: price("Price of a completion token.") })
+    .optional()
+    .meta({ title: "Pricing", description: "Prices in US dollars per token, as decimal numbers in quotes." }),
+};
 const modelSchema = z.union([
   modelId.meta({ title: "Model", description: "The model's name at the provider." }),
-  z
-    .strictObject({
-      id: modelId.meta({ title: "Id", description: "The model's name at the provider." }),
-      name: z.string().min(1).max(256).optional().meta({ title: "Name", description: "Name for display." }),
-      context_length: tokens("Maximum number of tokens of prompt and completion together."),
-      max_completion_tokens: tokens("Maximum number of tokens of a completion."),
-      pricing: z
-        .strictObject({ prompt: price("Price of a prompt token."), completion: price("Price of a completion token.") })
-        .optional()
-        .meta({ title: "Pricing", description: "Prices in US dollars per token, as decimal numbers in quotes." }),
-    })
-    .meta({
-      title: "Model",
-      description:
-        "A model and its properties, which take precedence over the bundled price list. If the file names no models, those of the bundled list are listed. `max_completion_tokens` is also sent to providers that require a maximum, if the call sets none.",
-    }),
+  z.strictObject(MODEL).meta({
+    title: "Model",
+    description:
+      "A model and its properties, which take precedence over the bundled price list. If the file names no models, those of the bundled list are listed. `max_completion_tokens` is also sent to providers that require a maximum, if the call sets none.",
+  }),
 ]);
 
-function toModelListing(model: z.output<typeof modelSchema>): ModelListing {
-  if (typeof model === "string")
-    return { id: model, name: null, contextLength: null, maxCompletionTokens: null, pricing: null };
-  return {
-    id: model.id,
-    name: model.name ?? null,
-    contextLength: model.context_length ?? null,
-    maxCompletionTokens: model.max_completion_tokens ?? null,
-    pricing: model.pricing ?? null,
-  };
-}
+const toModelListing = (model: z.output<typeof modelSchema>): ModelListing =>
+  settingsOf(MODEL, typeof model === "string" ? { id: model } : model);
 
 /**
  * Operations that are translated where a model does not speak them, or refused where there is no translation: token
@@ -295,7 +286,7 @@ export function toProviderEntry(
     baseUrl,
     credentials: storedCredentials(entry, family),
     tokenUrl,
-    settings: Object.fromEntries(settingsOf(entry)),
+    settings: Object.fromEntries(familySettings(entry)),
     models: entry.models.map(toModelListing),
     sharesConnections: entry.shared_connections,
     native: entry.native ?? null,
@@ -313,7 +304,7 @@ const NANO_DIGITS = 9;
 const NANO = 10 ** NANO_DIGITS;
 
 /** The members that are not keys of every entry: they are settings of families. */
-function settingsOf(entry: FileEntry): readonly (readonly [string, string])[] {
+function familySettings(entry: FileEntry): readonly (readonly [string, string])[] {
   return Object.entries(entry).filter(([name, value]) => !Object.hasOwn(ENTRY_SHAPE, name) && value !== undefined) as [
     string,
     string,
@@ -321,7 +312,7 @@ function settingsOf(entry: FileEntry): readonly (readonly [string, string])[] {
 }
 
 function settingProblem(entry: FileEntry, { label, settings }: ProviderFamily): Finding | null {
-  const foreign = settingsOf(entry).find(([name]) => !settings.some((one) => one.name === name));
+  const foreign = familySettings(entry).find(([name]) => !settings.some((one) => one.name === name));
   if (foreign === undefined) return null;
   return {
     path: [foreign[0]],

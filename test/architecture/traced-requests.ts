@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readEnvironment } from "../../src/config/environment.ts";
-import { resolveServerOptions } from "../../src/config/server-options.ts";
+import { resolveServerOptions } from "../../src/snapshot/server-options.ts";
 import { openGateway } from "../../src/gateway.ts";
 import { PROVIDER_FAMILIES } from "../../src/gateway-parts/provider-families.ts";
 import { loadConfiguration } from "../../src/snapshot/configuration.ts";

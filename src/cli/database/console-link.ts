@@ -2,7 +2,7 @@
 // is printed to a terminal only, so that it does not end up in the log of a service (promise 14.6).
 import { loginLinkAddress, makeLoginLink } from "../../auth/logins/login-links.ts";
 import type { Environment } from "../../config/environment.ts";
-import { resolveServerOptions } from "../../config/server-options.ts";
+import { resolveServerOptions } from "../../snapshot/server-options.ts";
 import { systemClock } from "../../core/clock.ts";
 import { type DatabaseFlags, withDatabase } from "./database.ts";
 import { namedConfiguration } from "../named-configuration.ts";

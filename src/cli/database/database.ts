@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Environment } from "../../config/environment.ts";
-import { resolveConfigFile, resolveServerOptions } from "../../config/server-options.ts";
+import { resolveConfigFile, resolveServerOptions } from "../../snapshot/server-options.ts";
 import { databaseFile } from "../../store/data-folder.ts";
 import {
   type DatabaseOptions,

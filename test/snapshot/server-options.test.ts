@@ -8,7 +8,7 @@ import {
   resolveServerOptions,
   type ServerFlags,
   type StartOptions,
-} from "../../src/config/server-options.ts";
+} from "../../src/snapshot/server-options.ts";
 
 const file: StartOptions = {
   server: {

@@ -1,11 +1,17 @@
 // Resolves the server's options: a flag of the command line overrides the environment, which overrides the file, which
 // overrides the default.
 import { existsSync } from "node:fs";
-import { parseHost, parsePort, type Environment } from "./environment.ts";
-import { listensLocally } from "./loopback.ts";
-import { EXPECTED_WORKERS, parseWorkerCount, usableCores, type WorkerCount } from "./worker-count.ts";
-import { ConfigurationError, type ConfigurationProblem } from "./problem.ts";
-import type { LogLevel } from "./sections.ts";
+import { parseHost, parsePort, type Environment } from "../config/environment.ts";
+import { listensLocally } from "../config/loopback.ts";
+import { EXPECTED_WORKERS, parseWorkerCount, usableCores, type WorkerCount } from "../config/worker-count.ts";
+import { ConfigurationError, type ConfigurationProblem } from "../config/problem.ts";
+import type { LogLevel, PlaceSettings } from "../config/sections.ts";
+import type { LimitStoreSettings } from "../admission/limit-store-settings.ts";
+import type { ConsoleSettings } from "../auth/logins/console-settings.ts";
+import type { CacheStoreSettings } from "../cache/cache-settings.ts";
+import type { AuditSettings } from "../store/audit/audit-settings.ts";
+import type { CallSettings } from "../store/calls/call-retention.ts";
+import type { LedgerSettings } from "../store/journal/ledger-settings.ts";
 import type { ProxySettings } from "../wire/http/http-proxy.ts";
 
 /** The flags as they come from the command line, unchecked. */
@@ -30,51 +36,26 @@ export interface ServerOptions {
   readonly logLevel: LogLevel;
   /** HTTP proxy for calls to providers; `null` when none is used. */
   readonly upstreamProxy: ProxySettings | null;
-  readonly ledger: StartOptions["ledger"];
+  readonly ledger: LedgerSettings;
   /** `null` when limits are counted in this process. */
   readonly limitStore: { readonly url: string; readonly clusterNodes: readonly string[] | null } | null;
-  readonly cache: StartOptions["cache"];
-  readonly calls: StartOptions["calls"];
-  readonly audit: StartOptions["audit"];
+  readonly cache: CacheStoreSettings;
+  readonly calls: CallSettings;
+  readonly audit: AuditSettings;
   /** Whether the web console is served. */
   readonly hasConsole: boolean;
 }
 
 /** The part of the file that is read once, at the start, with its defaults filled in. */
 export interface StartOptions {
-  readonly server: {
-    readonly host: string;
-    readonly port: number;
-    readonly workers: WorkerCount;
-    readonly data: string;
-    readonly databaseUrl: string | null;
-    readonly upstreamProxy: string | null;
-  };
+  readonly server: PlaceSettings;
   readonly log: { readonly level: LogLevel };
-  readonly limit_store: {
-    readonly driver: "memory" | "valkey" | null;
-    readonly url: string | null;
-    readonly clusterNodes: readonly string[] | null;
-  };
-  readonly ledger: {
-    readonly sync: "background" | "before_answer";
-    readonly onFull: "refuse" | "continue";
-    readonly folder: string | null;
-  };
-  readonly cache: {
-    readonly store: "memory" | "sqlite" | "valkey";
-    readonly maxBytes: number;
-    readonly maxAnswerBytes: number;
-    readonly url: string | null;
-    readonly clusterNodes: readonly string[] | null;
-  };
-  readonly calls: { readonly keepDays: number | null; readonly keepDetailsDays: number | null };
-  readonly audit: {
-    readonly keepDays: number | null;
-    readonly keepRefusedDays: number | null;
-    readonly signingKey: string | null;
-  };
-  readonly console: { readonly enabled: boolean | null };
+  readonly limit_store: LimitStoreSettings;
+  readonly ledger: LedgerSettings;
+  readonly cache: CacheStoreSettings;
+  readonly calls: CallSettings;
+  readonly audit: AuditSettings;
+  readonly console: Pick<ConsoleSettings, "enabled">;
 }
 
 export const DEFAULT_CONFIG_FILE = "dragoman.yaml";
