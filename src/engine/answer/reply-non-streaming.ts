@@ -42,15 +42,9 @@ export interface WholeAnswer extends NonStreamingAnswer {
   readonly isLong: boolean;
 }
 
-const ATTEMPTING = { isEmpty: (answer: AnswerFigures): boolean => answer.isEmpty, discard: () => {} };
-
-export function nonStreaming(call: Call): AttemptWork<WholeAnswer> {
-  return { ...ATTEMPTING, run: (attempt) => tryAnswer(attempt, call, false) };
-}
-
-/** Makes one of several rounds of tools. */
-export function nonStreamingRound(call: Call): AttemptWork<WholeAnswer> {
-  return { ...ATTEMPTING, run: (attempt) => tryAnswer(attempt, call, true) };
+/** `isRound`: the answer is one of several rounds of tools. */
+export function nonStreaming(call: Call, isRound = false): AttemptWork<WholeAnswer> {
+  return { run: (attempt) => tryAnswer(attempt, call, isRound), isEmpty: ({ isEmpty }) => isEmpty, discard: () => {} };
 }
 
 /** Makes one attempt at a non-streaming answer. Rejects with GatewayError. */

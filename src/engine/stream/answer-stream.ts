@@ -58,8 +58,6 @@ export const TURN_BYTES = 64 * 1024;
  */
 const MAX_TEXT = 64 * 1024 * 1024;
 
-/** After `[DONE]`, the body is read to its end for at most this long, so that the connection can be reused. */
-
 export interface AnswerStreamParts {
   readonly body: UpstreamBody;
   readonly parser: SseParser;

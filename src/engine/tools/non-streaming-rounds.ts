@@ -10,7 +10,7 @@ import { complete, withAttempts } from "../plan/complete.ts";
 import type { Prepared } from "../plan/stages.ts";
 import { asFunctionCall } from "../request/legacy-functions.ts";
 import {
-  nonStreamingRound,
+  nonStreaming,
   recordNonStreaming,
   type WholeAnswer,
   sendLong,
@@ -52,7 +52,7 @@ class NonStreamingRounds implements RoundSink {
 
   // oxlint-disable-next-line require-yield
   async *round(prepared: Prepared, answer: MultiRoundAnswer): AsyncGenerator<never, CompletedRound> {
-    const completed = await complete(prepared, this.#call, nonStreamingRound(this.#call));
+    const completed = await complete(prepared, this.#call, nonStreaming(this.#call, true));
     const { attempt } = completed;
     this.#first ??= attempt;
     recordNonStreaming(completed, this.#call);

@@ -5,7 +5,7 @@ import type { Message, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { unsupportedBlock } from "../../core/refusals.ts";
 import { turnPieces } from "../../core/request/turn-order.ts";
-import { addContent, type Run } from "../content-blocks/turns.ts";
+import { addContent, asBlocks, type Run } from "../content-blocks/turns.ts";
 import { calledFunction, type CallIdForm, fittingCallId, toolInput } from "../conversation/tool-calls.ts";
 import { encodeParts, namesUploadedFile } from "./encode-content.ts";
 import type { ModelFacts } from "../claude/models.ts";
@@ -184,9 +184,4 @@ function joinRun({ role, contents }: TurnRun): Turn {
 function resultsFirst(blocks: readonly JsonObject[]): readonly JsonObject[] {
   const isResult = (block: JsonObject) => block["type"] === "tool_result";
   return [...blocks.filter(isResult), ...blocks.filter((block) => !isResult(block))];
-}
-
-function asBlocks(content: string | readonly JsonObject[]): readonly JsonObject[] {
-  if (typeof content !== "string") return content;
-  return content === "" ? [] : [{ type: "text", text: content }];
 }

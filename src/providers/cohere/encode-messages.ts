@@ -4,6 +4,7 @@
 import type { ContentPart, Message, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { unsupportedBlock } from "../../core/refusals.ts";
+import { asBlocks } from "../content-blocks/turns.ts";
 import { calledFunction } from "../conversation/tool-calls.ts";
 import { plainReasoning } from "../conversation/conversation-members.ts";
 import { NOT_THINKING } from "./models.ts";
@@ -86,7 +87,7 @@ function encodeAssistant(message: Message, path: string, thinks: boolean): JsonO
   const thought = thoughtOf(message);
   const plan =
     typeof message["tool_plan"] === "string" ? message["tool_plan"] : !thinks && calls.length > 0 ? thought : "";
-  const content = thinks && thought !== "" ? [{ type: "thinking", thinking: thought }, ...asParts(refused)] : refused;
+  const content = thinks && thought !== "" ? [{ type: "thinking", thinking: thought }, ...asBlocks(refused)] : refused;
   const { citations } = message;
   const silent = calls.length > 0 && content.length === 0 && !Array.isArray(message.content);
   return {
@@ -111,11 +112,6 @@ function thoughtOf(message: Message): string {
 function encodeCall(call: ToolCall, path: string): JsonObject {
   const { name, arguments: text } = calledFunction(call, path);
   return { id: call.id, type: "function", function: { name, arguments: text } };
-}
-
-function asParts(content: string | readonly JsonObject[]): readonly JsonObject[] {
-  if (typeof content !== "string") return content;
-  return content === "" ? [] : [{ type: "text", text: content }];
 }
 
 /** Checks the form, because other vendors have citations of another form under this name. */

@@ -211,9 +211,7 @@ class KnownHealth implements OpenHealth {
     if (breaker === undefined) return;
     const was = breaker.isTripped;
     probeAnswers(breaker, probe);
-    if (breaker.isTripped === was) return;
-    this.#toTell?.target(breakerNews(key, breaker, nowMs));
-    this.#changed(key, kept, breaker, nowMs);
+    if (breaker.isTripped !== was) this.#changed(key, kept, breaker, nowMs);
   }
 
   end(
@@ -241,9 +239,8 @@ class KnownHealth implements OpenHealth {
     for (const breaker of kept.breakers) {
       const { isTripped: was, probe: wasProbe } = breaker;
       leaveBreaker(breaker, counted, nowMs, breaker === own ? probe : 0);
-      if (breaker.isTripped === was && breaker.probe === wasProbe) continue;
-      this.#toTell?.target(breakerNews(key, breaker, nowMs));
       if (breaker.isTripped !== was) this.#changed(key, kept, breaker, nowMs);
+      else if (breaker.probe !== wasProbe) this.#toTell?.target(breakerNews(key, breaker, nowMs));
     }
     if (isFault) this.#toTell?.target(countNews(key, settings, counted));
   }
@@ -298,9 +295,7 @@ class KnownHealth implements OpenHealth {
       for (const breaker of kept.breakers) {
         const { isTripped: was } = breaker;
         renewBreaker(breaker);
-        if (!was) continue;
-        this.#toTell?.target(breakerNews(key, breaker, nowMs));
-        this.#changed(key, kept, breaker, nowMs);
+        if (was) this.#changed(key, kept, breaker, nowMs);
       }
     }
   }
@@ -317,13 +312,13 @@ class KnownHealth implements OpenHealth {
     for (const breaker of kept.breakers) {
       const was = breaker.isTripped;
       countElsewhere(breaker, news, nowMs);
-      if (breaker.isTripped === was) continue;
-      this.#toTell?.target(breakerNews(news.key, breaker, nowMs));
-      this.#changed(news.key, kept, breaker, nowMs);
+      if (breaker.isTripped !== was) this.#changed(news.key, kept, breaker, nowMs);
     }
   }
 
+  /** Says that a breaker has opened or closed. */
   #changed(key: string, { breakers }: KeyHealth, breaker: Breaker, nowMs: number): void {
+    this.#toTell?.target(breakerNews(key, breaker, nowMs));
     if (breakers.some((other) => other !== breaker && other.isTripped)) return;
     const {
       settings: { windowMs },
