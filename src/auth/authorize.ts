@@ -5,6 +5,7 @@
 // `requireInference` before the body, `authorize` after it. Rule: Roles and memberships are read from the snapshot in
 // every call, so a lost role ends within a second.
 import { GatewayError } from "../core/errors.ts";
+import { insufficientRole } from "../core/refusals.ts";
 import {
   roleAtLeast,
   type AccessToken,
@@ -121,10 +122,7 @@ function requireAnyProject(token: AccessToken, { projects, memberships }: Scopes
 
 function requireDeveloper(role: Role): void {
   if (!roleAtLeast(role, "developer"))
-    throw new GatewayError(
-      "insufficient_role",
-      `Calls of models need the role developer or higher; the role here is ${role}.`,
-    );
+    throw insufficientRole(`Calls of models need the role developer or higher; the role here is ${role}.`);
 }
 
 const permissionsOf = memoizePerObject((token: AccessToken): ReadonlySet<Permission> => new Set(token.permissions));

@@ -1,6 +1,6 @@
 // Models that a tenant and a project have enabled (promise 1.4): where their settings list models, every other model is
 // unknown there.
-import { GatewayError } from "../core/errors.ts";
+import { modelNotFound } from "../core/refusals.ts";
 import { compileGlob } from "../core/text/glob.ts";
 import { memoizePerObject } from "../core/memoization.ts";
 import type { ScopeSettings, Snapshot } from "../core/snapshot.ts";
@@ -32,12 +32,11 @@ export function isEnabled(
  */
 export function requireEnabled(settings: Settings, place: Place, name: string, via: string | null): void {
   if (!isEnabled(settings, place, name))
-    throw new GatewayError(
-      "model_not_found",
+    throw modelNotFound(
+      "model",
       via === null
         ? `The model ${JSON.stringify(name.slice(0, 300))} is not enabled here. GET /api/v1/models lists the enabled models.`
         : `The route ${JSON.stringify(via)} leads to a model that is not enabled here. GET /api/v1/models lists the enabled models.`,
-      { param: "model" },
     );
 }
 

@@ -10,7 +10,7 @@ import {
   ROLES,
   roleAtLeast,
 } from "../core/identity.ts";
-import { invalidRequest } from "../core/refusals.ts";
+import { insufficientRole, invalidRequest, notFound } from "../core/refusals.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import type { Requirement } from "./admin-operations.ts";
 import { membershipsOf } from "./memberships.ts";
@@ -54,17 +54,13 @@ export function runsGateway(
  */
 export function requireMoreThanOps({ permissions }: Pick<AccessToken, "permissions">): void {
   if (permissions.includes(OPS))
-    throw new GatewayError(
-      "insufficient_role",
+    throw insufficientRole(
       "This access token has the permission ops, which gives access to /metrics and /readyz?verbose only. Use another token here.",
     );
 }
 
 const operatorNeeded = (): GatewayError =>
-  new GatewayError(
-    "insufficient_role",
-    "This is for operators of the gateway only. Use the personal token of a user who is an operator.",
-  );
+  insufficientRole("This is for operators of the gateway only. Use the personal token of a user who is an operator.");
 
 /**
  * Throws `insufficient_role`. Only operators may change what belongs to an operator: a secret, a login or a role of
@@ -72,10 +68,9 @@ const operatorNeeded = (): GatewayError =>
  */
 export function requireOperator({ isOperator: is }: Pick<AdminCaller, "isOperator">, param: string): void {
   if (!is)
-    throw new GatewayError(
-      "insufficient_role",
+    throw insufficientRole(
       "Only operators of the gateway can make a user an operator or change users who are operators.",
-      { param },
+      param,
     );
 }
 
@@ -112,16 +107,12 @@ export function requireRole(caller: AdminCaller, requirement: Requirement, place
   const role = roleAt(caller, place);
   if (role === null) {
     if (place.projectId !== null || place.tenantId !== caller.token.tenantId) throw nothingThere(placeText(place));
-    throw new GatewayError(
-      "insufficient_role",
+    throw insufficientRole(
       `This needs the role ${requirement.role} in the tenant. This access token belongs to a project and has no role in the tenant.`,
     );
   }
   if (!roleAtLeast(role, requirement.role))
-    throw new GatewayError(
-      "insufficient_role",
-      `This needs the role ${requirement.role} or higher; the role here is ${role}.`,
-    );
+    throw insufficientRole(`This needs the role ${requirement.role} or higher; the role here is ${role}.`);
   if (requirement.reach === "operator" && !caller.isOperator) throw operatorNeeded();
   if (requirement.permission !== undefined && !caller.token.permissions.includes(requirement.permission))
     throw new GatewayError(
@@ -136,7 +127,7 @@ export function requireRole(caller: AdminCaller, requirement: Requirement, place
  * `the project nosuch`.
  */
 export const nothingThere = (what: string): GatewayError =>
-  new GatewayError("not_found", `There is no ${what}, or this access token has no access to it.`);
+  notFound(`There is no ${what}, or this access token has no access to it.`);
 
 export const placeText = ({ tenantId, projectId }: TenantOrProject): string =>
   projectId === null ? `tenant ${tenantId}` : `project ${projectId}`;
@@ -144,10 +135,9 @@ export const placeText = ({ tenantId, projectId }: TenantOrProject): string =>
 /** A caller may neither grant nor remove a role above its own. Throws `insufficient_role`. */
 export function requireRoleWithin(own: Role, given: Role, param: string): void {
   if (!roleAtLeast(own, given))
-    throw new GatewayError(
-      "insufficient_role",
+    throw insufficientRole(
       `The role here is ${own}, so the higher role ${given} cannot be given or taken away.`,
-      { param },
+      param,
     );
 }
 
@@ -161,16 +151,14 @@ export function requirePermissionsWithin(
 ): void {
   const param = "permissions";
   if (given.includes(OPS) && !caller.isOperator)
-    throw new GatewayError(
-      "insufficient_role",
+    throw insufficientRole(
       "Only operators of the gateway can give the permission ops, because it shows figures of all tenants.",
-      { param },
+      param,
     );
   if (given.length > 0 && !roleAtLeast(own, "admin"))
-    throw new GatewayError(
-      "insufficient_role",
+    throw insufficientRole(
       `Only admins and owners can give permissions (${given.join(", ")}); the role here is ${own}.`,
-      { param },
+      param,
     );
 }
 

@@ -3,7 +3,7 @@
 
 // Decides (who may call, and with what): Who is the caller: a token, or a company's login? By: `identify`. Also:
 // `auth/logins/logins.ts`.
-import { GatewayError } from "../core/errors.ts";
+import { insufficientRole } from "../core/refusals.ts";
 import type { AccessToken, User } from "../core/identity.ts";
 import { loginKey } from "../core/configured/login.ts";
 import { memoizePerObject } from "../core/memoization.ts";
@@ -53,8 +53,7 @@ function withRole(verified: AccessToken, snapshot: Read, onKnown: (token: Access
   const token = ofUser(verified, snapshot);
   onKnown(token);
   if (membershipsOf(token, snapshot).length > 0) return token;
-  throw new GatewayError(
-    "insufficient_role",
+  throw insufficientRole(
     `The login is valid, but its user has no role. An administrator has to give the user ${token.userId} a role, or map a claim of the login to one.`,
   );
 }

@@ -46,3 +46,16 @@ export function reservedParameter(path: string, message: string): GatewayError {
 export function setByGateway(path: string, common: string): GatewayError {
   return reservedParameter(path, `${path} is set by the gateway; send ${common} instead.`);
 }
+
+/** `path` is the member that asks for what the role does not allow; `null` where the request as a whole does. */
+export function insufficientRole(message: string, path: string | null = null): GatewayError {
+  return new GatewayError("insufficient_role", message, { param: path });
+}
+
+export function notFound(message: string): GatewayError {
+  return new GatewayError("not_found", message);
+}
+
+export function modelNotFound(path: string, message: string): GatewayError {
+  return new GatewayError("model_not_found", message, { param: path });
+}

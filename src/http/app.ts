@@ -8,13 +8,13 @@ import { identify } from "../auth/identify.ts";
 import type { Logins } from "../auth/logins/logins.ts";
 import { presentedToken } from "../auth/tokens/presented-token.ts";
 import { restrictionsOf, permitsRoute } from "../auth/tokens/token-restrictions.ts";
-import { invalidRequest } from "../core/refusals.ts";
+import { insufficientRole, invalidRequest, modelNotFound, notFound } from "../core/refusals.ts";
 import type { Operation } from "../engine/operation.ts";
 import { type CalledOperation, GATEWAY_ERRORS } from "../engine/call/called-operation.ts";
 import { baseHeaders, corsHeaders, errorResponse } from "../engine/call/reply-headers.ts";
 import type { Clock } from "../core/clock.ts";
 import { deviates } from "../core/configured/client-deviations.ts";
-import { asGatewayError, GatewayError, methodNotAllowed } from "../core/errors.ts";
+import { asGatewayError, methodNotAllowed } from "../core/errors.ts";
 import { loadedOnce } from "../core/concurrency/loaded-once.ts";
 import { newTraceId } from "../core/ids.ts";
 import { isEnabled } from "../auth/enabled-models.ts";
@@ -166,8 +166,7 @@ export function createApp(context: AppContext): Hono<AppEnv> {
     const operation = unservedOperation(c.req.method, c.req.path);
     if (operation !== null) return context.refuseUnserved(operation, c.req.raw, c.env.peer);
     c.set("errors", errorsBeside(c.req.path));
-    throw new GatewayError(
-      "not_found",
+    throw notFound(
       `Unknown path: ${c.req.method} ${c.req.path.slice(0, 200)}. Chat completions are at POST /api/v1/chat/completions.`,
     );
   });
@@ -264,8 +263,7 @@ function serveConsole(app: Hono<AppEnv>, context: AppContext, elapsedMs: (c: Con
   for (const path of ["/console", "/console/*"])
     app.all(path, async (c) => {
       if (sources === undefined)
-        throw new GatewayError(
-          "not_found",
+        throw notFound(
           "The web console is not served here. By default it is served only where server.host is an address of this machine; the operator sets console.enabled.",
         );
       const { peer } = c.env;
@@ -484,11 +482,7 @@ function mayAnswer({ targets, fallbacks }: Route, snapshot: Snapshot, token: Acc
 function namedModel(id: string, token: AccessToken, context: AppContext): NamedModel {
   const found = findModel(id, snapshotSeenBy(context.snapshot(), token), context.models, restrictionsOf(token), token);
   if (found === null)
-    throw new GatewayError(
-      "model_not_found",
-      `The model ${JSON.stringify(id.slice(0, 100))} is unknown or not enabled.`,
-      { param: "model" },
-    );
+    throw modelNotFound("model", `The model ${JSON.stringify(id.slice(0, 100))} is unknown or not enabled.`);
   return found;
 }
 
@@ -511,8 +505,7 @@ async function requireOpsAccess(c: Context<AppEnv>, context: AppContext): Promis
   if (snapshot.opsOpen || isOnThisMachine(c.env.peer, c.req.raw.headers)) return;
   const token = await authenticated(c, context);
   if (!runsGateway(token, snapshot) && !token.permissions.includes(OPS))
-    throw new GatewayError(
-      "insufficient_role",
+    throw insufficientRole(
       "This path is open to programs on the gateway's machine, personal tokens of operators, and tokens with the permission ops; to open it to all, set ops.open in the configuration.",
     );
 }

@@ -9,7 +9,7 @@ import { GatewayError } from "../core/errors.ts";
 import type { Principal, TokenRestrictions } from "../core/identity.ts";
 import { memoizeBounded, memoizePerObject } from "../core/memoization.ts";
 import { DIRECT_ROUTE, directRoute, type Route, type RouteTarget } from "../core/configured/route.ts";
-import { invalidRequest } from "../core/refusals.ts";
+import { invalidRequest, modelNotFound } from "../core/refusals.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { MODEL_ID } from "../providers/settings.ts";
 
@@ -164,9 +164,7 @@ function inlineRoute(
     .filter((entry) => entry.modelName === model)
     .toSorted((a, b) => a.order - b.order || b.weight - a.weight);
   if (entries.length === 0)
-    throw new GatewayError("model_not_found", `model_list has no entry with the model_name ${quoted(model)}.`, {
-      param: "model",
-    });
+    throw modelNotFound("model", `model_list has no entry with the model_name ${quoted(model)}.`);
   const targets = entries.map((entry, place): RouteTarget => ({
     ...splitModel(entry.model, snapshot, `${entry.path}.model`),
     weight: entry.weight,
@@ -190,10 +188,9 @@ export function splitModel(
   const at = requested.search(/[:/]/);
   const providerId = requested.slice(0, Math.max(at, 0));
   if (at <= 0 || at === requested.length - 1 || !snapshot.providers.has(providerId))
-    throw new GatewayError(
-      "model_not_found",
+    throw modelNotFound(
+      param,
       `The model ${quoted(requested)} is unknown. A model is written <provider>:<model_name>; GET /api/v1/models lists what this token may call.`,
-      { param },
     );
   const model = requested.slice(at + 1);
   if (!MODEL_ID.test(model))

@@ -1,5 +1,6 @@
 // A restricted token cannot grant more than it may do itself (promise 2.11).
-import { GatewayError } from "../../core/errors.ts";
+import { type GatewayError } from "../../core/errors.ts";
+import { insufficientRole } from "../../core/refusals.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import { compileGlob } from "../../core/text/glob.ts";
 
@@ -24,8 +25,7 @@ export function requireRestrictionsWithin(own: Restrictions, given: Restrictions
 /** Configuration applies to more than this token. Throws `insufficient_role`. */
 export function requireConfigures({ models, routes, tools }: Restrictions): void {
   if (models.length > 0 || routes.length > 0 || tools.length > 0)
-    throw new GatewayError(
-      "insufficient_role",
+    throw insufficientRole(
       "The access token is restricted to some models, routes or tools, so it cannot change configuration that affects others. Use a token without such restrictions.",
     );
 }
@@ -35,9 +35,8 @@ function isPermittedBy(own: readonly string[], pattern: string): boolean {
 }
 
 function widerRestriction(param: string): GatewayError {
-  return new GatewayError(
-    "insufficient_role",
+  return insufficientRole(
     `The access token of this request is restricted by ${param}, so tokens that it creates or changes must be restricted at least as much.`,
-    { param },
+    param,
   );
 }

@@ -6,6 +6,7 @@
 // `permitsRoute`. Also: `auth/enabled-models.ts` (`isEnabled`). Rule: Asked for each candidate in
 // `engine/plan/candidate.ts`.
 import { GatewayError } from "../../core/errors.ts";
+import { modelNotFound } from "../../core/refusals.ts";
 import { compileGlob, type Glob } from "../../core/text/glob.ts";
 import type { AccessToken, TokenRestrictions } from "../../core/identity.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
@@ -46,12 +47,11 @@ export function requireTarget(
   if (restrictions === null || isPermittedByRoute) return;
   if (route.name !== DIRECT_ROUTE && !restrictions.permitsRoute(route.name)) throw noSuchRoute(via ?? route.name);
   if (!restrictions.permitsModel(target.name))
-    throw new GatewayError(
-      "model_not_found",
+    throw modelNotFound(
+      "model",
       via === null
         ? `There is no model ${JSON.stringify(target.name)} that this access token may call. GET /api/v1/models lists what it may call.`
         : `The route ${JSON.stringify(via)} leads to a model that this access token may not call. GET /api/v1/models lists what it may call.`,
-      { param: "model" },
     );
 }
 

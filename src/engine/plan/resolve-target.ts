@@ -2,8 +2,8 @@
 import { modelKnowledge } from "../../accounting/model-catalogue.ts";
 import type { CallOptions, SpokenOperation } from "../../core/chat.ts";
 import { IBM_TOKEN_URL, type StoredCredential } from "../../core/configured/credential.ts";
-import { GatewayError } from "../../core/errors.ts";
-import { invalidRequest } from "../../core/refusals.ts";
+import { type GatewayError } from "../../core/errors.ts";
+import { invalidRequest, modelNotFound } from "../../core/refusals.ts";
 import type { ProviderSettings, Snapshot } from "../../core/snapshot.ts";
 import { CHOSEN_BY, type Target } from "../../core/target.ts";
 import { credentialCure, openSettings } from "../../providers/credentials/credential-variables.ts";
@@ -50,7 +50,7 @@ export function targetFor(
   const settings = snapshot.providers.get(providerId);
   const provider = settings === undefined ? undefined : providers.get(settings.family);
   if (settings === undefined || provider === undefined)
-    throw new GatewayError("model_not_found", `Unknown provider ${quoted(providerId)}.`, { param: "model" });
+    throw modelNotFound("model", `Unknown provider ${quoted(providerId)}.`);
   const { baseUrl: ownAddress, baseUrlField } = options;
   const template =
     ownAddress === null ? (settings.baseUrl ?? provider.baseUrl) : trimmedBaseUrl(ownAddress, baseUrlField);
@@ -152,10 +152,9 @@ function notEnabled(settings: ProviderSettings, provider: Provider): GatewayErro
   const also = open
     .map((name) => ` It also needs a ${name}: set ${settingWays(name, settings.id, provider).join(", or ")}.`)
     .join("");
-  return new GatewayError(
-    "model_not_found",
+  return modelNotFound(
+    "model",
     `The provider ${quoted(settings.id)} is not enabled: ${credentialCure(provider, settings.id)}.${also}`,
-    { param: "model" },
   );
 }
 
@@ -170,11 +169,7 @@ function lacksCredential({ enabled, credentials, baseUrl }: ProviderSettings, pr
 }
 
 function noCredential({ id }: ProviderSettings, provider: Provider): GatewayError {
-  return new GatewayError(
-    "model_not_found",
-    `The provider ${quoted(id)} has no credential: ${credentialCure(provider, id)}.`,
-    { param: "model" },
-  );
+  return modelNotFound("model", `The provider ${quoted(id)} has no credential: ${credentialCure(provider, id)}.`);
 }
 
 /** Throws `invalid_request` for anything but a plain http or https address. */

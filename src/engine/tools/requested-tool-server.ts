@@ -6,7 +6,7 @@ import type { RequestedToolServer } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { type Principal, roleAtLeast } from "../../core/identity.ts";
 import type { ToolServer, ToolServerSet } from "../../core/configured/tool.ts";
-import { invalidRequest } from "../../core/refusals.ts";
+import { insufficientRole, invalidRequest } from "../../core/refusals.ts";
 import { DEFAULT_MAX_CONCURRENT, DEFAULT_MAX_RESULT_BYTES, DEFAULT_TIMEOUT_MS } from "../../mcp/compile-servers.ts";
 
 /** Throws `tool_server_not_found`, `insufficient_role`, `header_not_allowed` or `invalid_request` with the path. */
@@ -34,10 +34,9 @@ function registeredServer(
       { param },
     );
   if (server.role !== null && !roleAtLeast(principal.role, server.role))
-    throw new GatewayError(
-      "insufficient_role",
+    throw insufficientRole(
       `The tool server ${label} needs the role ${server.role} or higher; the role here is ${principal.role}.`,
-      { param },
+      param,
     );
   return Object.keys(headers).length === 0 ? server : withHeaders(server, headers, path, principal);
 }

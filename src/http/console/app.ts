@@ -6,6 +6,7 @@ import { RECENT_LOGIN_MS } from "../../auth/logins/console-sessions.ts";
 import { GATEWAY_ERRORS } from "../../engine/call/called-operation.ts";
 import { baseHeaders, errorResponse } from "../../engine/call/reply-headers.ts";
 import { asGatewayError, GatewayError, methodNotAllowed } from "../../core/errors.ts";
+import { notFound } from "../../core/refusals.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { checked, readJsonBody } from "../admin/input.ts";
 import { redeemedClaim } from "../admin/identity/redeemed-claim.ts";
@@ -142,10 +143,7 @@ async function data(asked: Asked, context: ConsoleContext): Promise<Response> {
   const { token, session } = await currentSession(secret, address, context);
   const inner = path.slice(BASE.length);
   if (!inner.startsWith("/api/v1/"))
-    throw new GatewayError(
-      "not_found",
-      `Unknown path: ${request.method} ${path.slice(0, 200)}. ${API}/v1/ has what is below /api/v1/.`,
-    );
+    throw notFound(`Unknown path: ${request.method} ${path.slice(0, 200)}. ${API}/v1/ has what is below /api/v1/.`);
   return await context.serve(request, inner, {
     token,
     tokenNow: async () => (await currentSession(secret, address, context)).token,

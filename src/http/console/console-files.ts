@@ -3,7 +3,7 @@
 import { stat } from "node:fs/promises";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import { GatewayError } from "../../core/errors.ts";
+import { notFound } from "../../core/refusals.ts";
 import { PAGE_HEADERS } from "./page-headers.ts";
 
 export interface ConsoleFiles {
@@ -61,12 +61,10 @@ export function openConsoleFiles(pathOf: (name: string) => string | null): Conso
     async serve(path, request, basePath) {
       const named = FILE.test(path) && path !== SHELL ? await find(path) : null;
       if (named !== null) return fileResponse(path, named, request);
-      if (BUILT.test(path))
-        throw new GatewayError("not_found", "There is no such file of the console; load the page again.");
+      if (BUILT.test(path)) throw notFound("There is no such file of the console; load the page again.");
       const shell = await find(SHELL);
       if (shell === null)
-        throw new GatewayError(
-          "not_found",
+        throw notFound(
           "The files of the console have not been built. Run `npm run console:build` in the folder of the checkout, or install the package, which contains them.",
         );
       return fileResponse(SHELL, basePath === "" ? shell : below(basePath, shell), request);

@@ -1,5 +1,5 @@
 // What the paths below /responses answer from what is kept. https://platform.openai.com/docs/api-reference/responses/get
-import { invalid, invalidRequest } from "../../core/refusals.ts";
+import { invalid, invalidRequest, notFound } from "../../core/refusals.ts";
 import { eventStreamOf, keptEvents, liveEvents } from "./background/background-events.ts";
 import { askToCancel, isRunning, type MarkedStores } from "./background/background-marks.ts";
 import { within } from "../../core/concurrency/timeout.ts";
@@ -146,8 +146,7 @@ async function foundIn(request: KeptResponseRequest): Promise<KeptResponse> {
 }
 
 function notKept(id: string): GatewayError {
-  return new GatewayError(
-    "not_found",
+  return notFound(
     `No response with the id ${JSON.stringify(id.slice(0, 100))} is kept for this caller. Responses are kept for an hour at most, unless the project keeps them with its content.`,
   );
 }
