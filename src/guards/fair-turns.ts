@@ -78,9 +78,7 @@ export function openTurns(now: () => number, pause: (resume: () => void) => void
         startedMs: null,
         isOver: false,
       };
-      const tasks = tenants.get(tenantId);
-      if (tasks === undefined) tenants.set(tenantId, [task]);
-      else tasks.push(task);
+      tenants.getOrInsertComputed(tenantId, () => []).push(task);
       if (!isRunning) {
         isRunning = true;
         pause(run);

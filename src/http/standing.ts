@@ -95,13 +95,7 @@ const STATES: readonly TargetStatus["state"][] = ["closed", "half_open", "rate_l
 
 /** Processes exchange what they learn of targets, so their states differ for moments only. */
 function machineTargets(processes: readonly (readonly TargetStatus[])[]): readonly TargetStatus[] {
-  const byTarget = new Map<string, TargetStatus[]>();
-  for (const status of processes.flat()) {
-    const same = byTarget.get(status.target);
-    if (same === undefined) byTarget.set(status.target, [status]);
-    else same.push(status);
-  }
-  return [...byTarget].map(([target, same]) => {
+  return [...Map.groupBy(processes.flat(), ({ target }) => target)].map(([target, same]) => {
     const measured = same.map(({ firstContentMs }) => firstContentMs).filter((ms) => ms !== null);
     const openFor = same.map(({ openForMs }) => openForMs).filter((ms) => ms !== null);
     return {

@@ -29,9 +29,7 @@ export function openCallSlots(): CallSlots {
         return undefined;
       }
       const { promise, resolve } = Promise.withResolvers<void>();
-      const queue = queues.get(tenantId);
-      if (queue === undefined) queues.set(tenantId, new Map([[promise, resolve]]));
-      else queue.set(promise, resolve);
+      queues.getOrInsertComputed(tenantId, () => new Map()).set(promise, resolve);
       tenantOf.set(promise, tenantId);
       return promise;
     },

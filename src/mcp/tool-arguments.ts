@@ -79,11 +79,7 @@ export class ArgumentChecks {
   }
 
   #compiled(schema: JsonObject): MeteredSchema | null {
-    const known = this.#schemas.get(schema);
-    if (known !== undefined) return known;
-    const compiled = meteredSchema(schema);
-    this.#schemas.set(schema, compiled);
-    return compiled;
+    return this.#schemas.getOrInsertComputed(schema, meteredSchema);
   }
 }
 

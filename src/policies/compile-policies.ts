@@ -21,12 +21,11 @@ export function compilePolicies(configured: readonly Configured<PolicyDocument>[
   const ofProjects = new Map<string, { readonly tenantId: string; readonly own: Policy[] }>();
   for (const one of configured) {
     const policy = compilePolicy(one);
-    if (one.projectId === null) (one.tenantId === null ? everywhere : listOf(ofTenants, one.tenantId)).push(policy);
-    else {
-      const scope = ofProjects.get(one.projectId) ?? { tenantId: one.tenantId ?? "", own: [] };
-      scope.own.push(policy);
-      ofProjects.set(one.projectId, scope);
-    }
+    const { tenantId, projectId } = one;
+    if (projectId !== null)
+      ofProjects.getOrInsertComputed(projectId, () => ({ tenantId: tenantId ?? "", own: [] })).own.push(policy);
+    else if (tenantId !== null) ofTenants.getOrInsertComputed(tenantId, () => []).push(policy);
+    else everywhere.push(policy);
   }
   const common = everywhere.length === 0 ? null : projectPolicies(everywhere);
   const tenants = new Map([...ofTenants].map(([id, own]) => [id, projectPolicies([...everywhere, ...own])]));
@@ -40,12 +39,6 @@ export function compilePolicies(configured: readonly Configured<PolicyDocument>[
     of: (tenantId, projectId) => projects.get(projectId) ?? tenants.get(tenantId) ?? common,
     sourcesOf: (id) => configured.filter(({ tenantId }) => tenantId === null || tenantId === id),
   };
-}
-
-function listOf(lists: Map<string, Policy[]>, key: string): Policy[] {
-  const known = lists.get(key) ?? [];
-  lists.set(key, known);
-  return known;
 }
 
 export function projectPolicies(all: readonly Policy[]): ProjectPolicies {

@@ -85,9 +85,7 @@ export function openConcurrency(): Concurrency {
         drop(key, target, shed);
       }
       const waiter: Waiter = { tenant, max, onTurn };
-      const queue = target.queues.get(tenant);
-      if (queue === undefined) target.queues.set(tenant, new Set([waiter]));
-      else queue.add(waiter);
+      target.queues.getOrInsertComputed(tenant, () => new Set()).add(waiter);
       target.waiting += 1;
       shed?.onTurn("shed");
       return { cancel: () => void drop(key, target, waiter) };

@@ -311,11 +311,7 @@ function withoutEnd(
   for (const [name, route] of seen) {
     const next = new Set(read(route).flatMap(({ route: to }) => (to !== null && seen.has(to) ? [to] : [])));
     open.set(name, next.size);
-    for (const to of next) {
-      const known = leadingTo.get(to);
-      if (known === undefined) leadingTo.set(to, [name]);
-      else known.push(name);
-    }
+    for (const to of next) leadingTo.getOrInsertComputed(to, () => []).push(name);
   }
   const ending = [...open].flatMap(([name, count]) => (count === 0 ? [name] : []));
   for (let name = ending.pop(); name !== undefined; name = ending.pop()) {

@@ -42,8 +42,7 @@ export function openSharedSlots<Member>(
 
   return {
     enter(member, { id, key, tenant, max, queueMax }) {
-      const own = held.get(member) ?? new Map<number, Held>();
-      held.set(member, own);
+      const own = held.getOrInsertComputed(member, () => new Map<number, Held>());
       const entered = concurrency.enter(key, tenant, max, queueMax, (turn) => {
         if (turn === "entered") own.set(id, { key, cancel: null });
         else own.delete(id);
@@ -96,9 +95,7 @@ export function askedSlots(desk: SlotDesk): AskedSlots {
 
   const entered = (id: number, key: string): void => {
     asking.delete(id);
-    const ids = inside.get(key);
-    if (ids === undefined) inside.set(key, [id]);
-    else ids.push(id);
+    inside.getOrInsertComputed(key, () => []).push(id);
   };
   const ask = async (request: SlotRequest, one: Asking): Promise<Entered> => {
     const { id, key } = request;

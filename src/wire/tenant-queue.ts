@@ -28,11 +28,7 @@ export function openTenantQueue(): TenantQueue {
   return {
     async run(tenantId, work) {
       if (isBusy) {
-        await new Promise<void>((begin) => {
-          const begins = waiting.get(tenantId);
-          if (begins === undefined) waiting.set(tenantId, [begin]);
-          else begins.push(begin);
-        });
+        await new Promise<void>((begin) => void waiting.getOrInsertComputed(tenantId, () => []).push(begin));
       }
       isBusy = true;
       try {

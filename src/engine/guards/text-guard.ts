@@ -125,18 +125,13 @@ function dividedBetween(
   const places = texts.map((text): Place => ({ text, start: end, end: (end += text.length) }));
   const parts = new Map<number, Found[]>();
   const own = new Map<number, readonly Found[]>();
-  const ownOf = (index: number): readonly Found[] => {
+  const foundIn = (index: number): readonly Found[] => {
     const { text, start } = places[index]!;
-    if (!own.has(index))
-      own.set(
-        index,
-        (prior?.plain.get(text) ?? searchText(text, guards)).map((found) => ({
-          ...found,
-          start: found.start + start,
-          end: found.end + start,
-        })),
-      );
-    return own.get(index)!;
+    return (prior?.plain.get(text) ?? searchText(text, guards)).map((found) => ({
+      ...found,
+      start: found.start + start,
+      end: found.end + start,
+    }));
   };
   for (const found of prior?.plain.get(joined) ?? searchText(joined, guards)) {
     const first = placeAt(places, found.start);
@@ -148,17 +143,18 @@ function dividedBetween(
     // if the guard also has a match within one of the texts, that match is masked by itself
     const isOwn = (one: Found): boolean =>
       one.policy === found.policy && one.start < found.end && found.start < one.end;
-    if (indexes.some((index) => ownOf(index).some(isOwn))) continue;
+    if (indexes.some((index) => own.getOrInsertComputed(index, foundIn).some(isOwn))) continue;
     for (const index of indexes) {
       const { start } = places[index]!;
-      if (!parts.has(index)) parts.set(index, []);
       // no text is emptied entirely, because some providers refuse empty parts
-      parts.get(index)!.push({
-        ...found,
-        start: Math.max(found.start, start) - start,
-        end: Math.min(found.end, places[index]!.end) - start,
-        mask: found.start >= start || found.end >= places[index]!.end ? found.mask : "",
-      });
+      parts
+        .getOrInsertComputed(index, () => [])
+        .push({
+          ...found,
+          start: Math.max(found.start, start) - start,
+          end: Math.min(found.end, places[index]!.end) - start,
+          mask: found.start >= start || found.end >= places[index]!.end ? found.mask : "",
+        });
     }
   }
   return parts;

@@ -187,9 +187,7 @@ function withOwnIds(turn: Message, answered: ReadonlySet<string>, own: readonly 
   const waiting = new Map<string, string[]>();
   for (const { id, function: called } of own) {
     if (known.has(id) || !isObject(called)) continue;
-    const same = waiting.get(signatureOf(called));
-    if (same === undefined) waiting.set(signatureOf(called), [id]);
-    else same.push(id);
+    waiting.getOrInsertComputed(signatureOf(called), () => []).push(id);
   }
   return {
     ...turn,
