@@ -5,15 +5,12 @@
 // Decides (records and configuration): What wins: file or store? By: `joined`.
 import type { PriceDocument } from "../accounting/price-settings.ts";
 import type { ConfiguredLimits } from "../admission/compile-limits.ts";
-import type { PolicyDocument } from "../policies/policy-settings.ts";
 import type { Configured } from "../core/configured/configured.ts";
-import type { ProviderSettings, ScopeSettings } from "../core/snapshot.ts";
+import type { ScopeSettings } from "../core/snapshot.ts";
 import type { ProviderFamily } from "../providers/settings.ts";
-import type { WebhookDocument } from "../observe/webhooks/webhook-settings.ts";
 import { compileFallback, type RouteScope } from "../routing/compile-routes.ts";
 import { scopeRouteProblems } from "../routing/route-problems.ts";
 import type { RouteEntry } from "../routing/settings.ts";
-import type { ToolServerDocument } from "../mcp/settings.ts";
 import type { Contents } from "../store/configuration/contents.ts";
 import type { Identities } from "../store/records.ts";
 import type { Configuration } from "./configuration.ts";
@@ -22,17 +19,14 @@ import type { Memoize } from "./memoize.ts";
 import type { ScopeConfiguration } from "./scopes.ts";
 import { readStored, type Stored } from "./stored.ts";
 
-export interface Joined {
+/** `problems`: what in the store is not used, and why, with one sentence for each. */
+export interface Joined extends Pick<
+  Stored,
+  "prices" | "policies" | "webhooks" | "providers" | "toolServers" | "problems"
+> {
   /** The configuration of the file, with the routes and settings of the store added to its tenants and projects. */
   readonly configuration: Configuration;
-  readonly prices: readonly Configured<PriceDocument>[];
   readonly limits: ConfiguredLimits;
-  readonly policies: readonly Configured<PolicyDocument>[];
-  readonly webhooks: readonly Configured<WebhookDocument>[];
-  readonly providers: readonly Configured<ProviderSettings>[];
-  readonly toolServers: readonly Configured<ToolServerDocument>[];
-  /** What in the store is not used, and why, with one sentence for each. */
-  readonly problems: readonly string[];
 }
 
 export interface JoinInput {

@@ -118,21 +118,26 @@ export interface CutMessages extends Omit<Fitting, "kept"> {
   readonly kept: string;
 }
 
-/** Asks for what the client wrote, as it is sent to a target that speaks the operation. */
-export interface EncodeNativeQuestion {
+/** Asks for a request as it is sent to a target. */
+interface EncodingQuestion {
   readonly conversation: number;
+  /** Ids of the guards that mask what they have found. */
+  readonly masks: readonly string[];
+  /** `null` when there are no carriers. */
+  readonly opening: CarrierOpening | null;
+  readonly target: Target;
+  readonly nowMs: number;
+  /** Whether the pieces of the prompt are told. */
+  readonly tellsPrompt: boolean;
+}
+
+/** Asks for what the client wrote, as it is sent to a target that speaks the operation. */
+export interface EncodeNativeQuestion extends EncodingQuestion {
   readonly spoken: SpokenOperation;
   /** The changes of the body beside those for guards, for the provider and for carriers. */
   readonly edits: readonly JsonEdit[];
-  /** Ids of the guards that mask what they have found. */
-  readonly masks: readonly string[];
-  /** `null` when the body has no carriers. */
-  readonly opening: CarrierOpening | null;
   /** Set where the gateway sets marks of the prompt cache. */
   readonly cacheMarks?: CacheMarks;
-  readonly target: Target;
-  readonly nowMs: number;
-  readonly tellsPrompt: boolean;
 }
 
 /** A request as it is sent, signed. */
@@ -145,21 +150,12 @@ export interface EncodedThere extends EncodedRequest {
   readonly prompt?: NumberedPrompt | null;
 }
 
-export interface EncodeQuestion {
-  readonly conversation: number;
+export interface EncodeQuestion extends EncodingQuestion {
   readonly outline: RequestOutline;
-  /** Ids of the guards that mask what they have found. */
-  readonly masks: readonly string[];
   /** The files that replace addresses; `null` when there are none. */
   readonly fill: number | null;
-  /** `null` when the conversation has no carriers. */
-  readonly opening: CarrierOpening | null;
-  readonly target: Target;
-  readonly nowMs: number;
   /** The inputs of a task that are written; `null` for all. */
   readonly part: TaskPart | null;
-  /** Whether the pieces of the prompt are told. */
-  readonly tellsPrompt: boolean;
 }
 
 interface Held extends HeldRequest {

@@ -10,6 +10,7 @@ import type {
   RequestForm,
   TaskRules,
   Untranslated,
+  WrittenRequest,
 } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, isRawNumber, type Json, type JsonObject, mergeObjects } from "../../core/json.ts";
@@ -38,21 +39,14 @@ export interface Translator {
   readonly names: Readonly<Record<string, string>>;
 }
 
-export interface Translation {
+/** The memo can be sent to another thread. */
+export interface Translation extends Pick<
+  WrittenRequest,
+  "origins" | "untranslated" | "replaced" | "approved" | "maxToolCalls" | "keepsReasoning" | "memo"
+> {
   readonly chat: JsonObject;
-  readonly origins: Origins;
-  readonly untranslated: readonly Untranslated[];
   /** Parameters of `chat` that are left out where a target lacks them. */
   readonly advisory?: readonly Advisory[];
-  /** As in `WrittenRequest`. */
-  readonly replaced?: JsonObject;
-  /** As in `WrittenRequest`. */
-  readonly approved?: readonly string[];
-  /** As in `WrittenRequest`. */
-  readonly maxToolCalls?: number;
-  readonly keepsReasoning?: true;
-  /** What the form has to remember of the request to write its answer. It can be sent to another thread. */
-  readonly memo: unknown;
 }
 
 /** The member of a body with the fields that the gateway itself acts on (promise 12.2). */

@@ -2,7 +2,6 @@
 // (https://platform.openai.com/docs/api-reference/chat); the code beside it does the rest.
 import type { KeyHeader } from "../credentials/key-header.ts";
 import type { Capability, Feature } from "../../core/capability.ts";
-import type { PricedTool } from "../../core/configured/hosted-tool.ts";
 import type { BlockType, ChatParams, ChatRequest, ContentPart, FinishReason, Message } from "../../core/chat.ts";
 import type { CredentialForm } from "../../core/configured/credential.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
@@ -12,37 +11,20 @@ import type { CallIdForm } from "../conversation/tool-calls.ts";
 import type { MemberTable } from "../conversation/conversation-members.ts";
 import type { NativeFacts } from "./native.ts";
 import type { Dialect } from "../dialect.ts";
-import type { ProviderSetting } from "../provider-declaration.ts";
+import type { ProviderDeclaration, ProviderSetting } from "../provider-declaration.ts";
 import type { Tasks } from "../task-form.ts";
 import type { FailureClass } from "../upstream-failure.ts";
 import type { EmbeddingRow } from "./tasks/embedding-row.ts";
 import type { ModerationRow, RerankRow } from "./tasks/task-rows.ts";
 
-export interface OpenAICompatibleRow extends RowDifferences {
-  /** The id stands before the colon in a model's name. */
-  readonly id: string;
-  readonly label: string;
-  /**
-   * The vendor's name in OpenTelemetry's list. Absent when the list does not have the vendor, or has it under this
-   * row's id.
-   */
-  readonly vendor?: string;
-  /** The vendor's page for this API. */
-  readonly docs: string;
-  /**
-   * Its id in the catalogue of models and prices. When absent, the row's own id is looked up there. With `null`,
-   * nothing is looked up.
-   */
-  readonly catalogue?: string | null;
-  /** The names in that catalogue that this API serves. When absent, it serves all of them. */
-  readonly listed?: RegExp;
-  /**
-   * The base URL that the vendor's own client takes, with `settings` in braces. `null` when every user has a different
-   * address.
-   */
-  readonly baseUrl: string | null;
-  /** Environment variables that hold the address, when every user has a different one. */
-  readonly baseUrlVariables?: readonly string[];
+export interface OpenAICompatibleRow
+  extends
+    RowDifferences,
+    Pick<
+      ProviderDeclaration,
+      "id" | "label" | "vendor" | "docs" | "catalogue" | "listed" | "baseUrl" | "keyVariables" | "hostedTools"
+    >,
+    Partial<Pick<ProviderDeclaration, "baseUrlVariables" | "clientHeaders">> {
   /** Values in the address or in requests beside the model: region, account, version. */
   readonly settings?: readonly ProviderSetting[];
   /** The forms of credentials; only a key when absent. `api_key` is taken for the first form. */
@@ -54,8 +36,6 @@ export interface OpenAICompatibleRow extends RowDifferences {
    * files, unless the row lacks or rewrites them.
    */
   readonly inlines?: readonly BlockType[];
-  /** Environment variables that hold the key. Error messages name the first one. Empty when no key is needed. */
-  readonly keyVariables: readonly string[];
   /**
    * The vendor's page against which the cells were checked, and when; the page is `docs` when no other is named. When
    * absent, they follow the API that the provider claims to support.
@@ -81,10 +61,6 @@ export interface OpenAICompatibleRow extends RowDifferences {
   readonly reserved?: readonly string[];
   /** Pass-through names that widen the choice of model or provider, or lead to an address. */
   readonly privileged?: readonly string[];
-  /** The client's own HTTP headers that are forwarded to the vendor, in lower case. */
-  readonly clientHeaders?: readonly string[];
-  /** Tools that the vendor runs at a price for each use. */
-  readonly hostedTools?: readonly PricedTool[];
   /**
    * What messages, content parts and tool calls may hold on the vendor's wire. Everything else is left out, and this is
    * reported. Its source is that of the cells when it names no other.

@@ -7,6 +7,7 @@ import type { AnswerRules } from "../openai-compatible/answer-rules.ts";
 import type { ErrorRule } from "../openai-compatible/row.ts";
 import type { Prompt } from "../prompt-template/prompt.ts";
 import type { Provider } from "../provider.ts";
+import type { ProviderDeclaration } from "../provider-declaration.ts";
 import type { Framing } from "../stream-decoder.ts";
 
 /** Members of a request for legacy completions that not every endpoint has. */
@@ -55,20 +56,15 @@ export interface PromptsOf {
   readonly address?: PromptEndpoint["address"];
 }
 
-/** An endpoint that is a provider too: a conversation is written as a prompt for it. */
-export interface CompletionRow extends PromptEndpoint {
-  /** `<id>-generate` when the provider has a chat row too. */
-  readonly id: string;
-  readonly label: string;
-  /**
-   * The vendor's name in OpenTelemetry's list. Absent when the list does not have the vendor, or has it under this
-   * row's id.
-   */
-  readonly vendor?: string;
-  readonly baseUrl: string | null;
-  readonly baseUrlVariables?: readonly string[];
-  /** The same variables as in the provider's chat row. */
-  readonly keyVariables: readonly string[];
+/**
+ * An endpoint that is a provider too: a conversation is written as a prompt for it. Where the vendor has a row for chat,
+ * its id is that of the row with `-generate`, and it has the same variables.
+ */
+export interface CompletionRow
+  extends
+    PromptEndpoint,
+    Pick<ProviderDeclaration, "id" | "label" | "vendor" | "baseUrl" | "keyVariables">,
+    Partial<Pick<ProviderDeclaration, "baseUrlVariables">> {
   /**
    * Set when the vendor's own prompts begin with the first token of a sequence. When absent, the server's tokenizer
    * writes it.
