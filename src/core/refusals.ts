@@ -59,3 +59,8 @@ export function notFound(message: string): GatewayError {
 export function modelNotFound(path: string, message: string): GatewayError {
   return new GatewayError("model_not_found", message, { param: path });
 }
+
+/** The error `unknown_reference` at a path in what the client wrote. */
+export function unknownReference(path: string, message: string): GatewayError {
+  return new GatewayError("unknown_reference", message, { param: path, isWritten: true });
+}

@@ -1,8 +1,8 @@
 // Gives a vendor its own encrypted reasoning back, where the gateway has kept it for a client that refers to earlier
 // responses: to the provider, model and credential that it was made for, and to no other (promise 12.9).
 import type { CarrierOpening, CarrierPlace, ChatRequest, WrittenRequest } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { unknownReference } from "../../core/refusals.ts";
 import { withEdits } from "../../core/request/json-edit.ts";
 import type { NativeReading } from "./native-carriers.ts";
 import { leavesAny, openedEdits, warned } from "./opened-request.ts";
@@ -45,9 +45,8 @@ export function withReturnedReasoning(
 function requireReasoning({ type }: JsonObject, { body }: WrittenRequest, { provider }: CarrierPlace): void {
   if (type === "reasoning" || !Object.hasOwn(body, "input")) return;
   const param = typeof body["previous_response_id"] === "string" ? "previous_response_id" : "input";
-  throw new GatewayError(
-    "unknown_reference",
+  throw unknownReference(
+    param,
     `${param} refers to an item of type ${JSON.stringify(type ?? null)} that another provider or credential than those of ${provider} has encrypted, and that no other can read. Call the model that it came from.`,
-    { param, isWritten: true },
   );
 }

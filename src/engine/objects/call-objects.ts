@@ -1,7 +1,8 @@
 // The ids of one call that name things at vendors: those that its request holds, which are taken only where the project
 // received them (promise 12.15), and those that its answer hands out, which are bound to the project.
-import { GatewayError } from "../../core/errors.ts";
+import type { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
+import { unknownReference } from "../../core/refusals.ts";
 import type { VendorReference } from "../../core/request/vendor-reference.ts";
 import { fingerprint } from "../../credentials/fingerprint.ts";
 import type { VendorObject } from "../../store/vendor-objects.ts";
@@ -137,17 +138,15 @@ const CURE =
   "Send the content itself, send a credential of your own, or use a token with the permission vendor_objects.";
 
 function unknown(path: string, { provider }: Resolved): GatewayError {
-  return new GatewayError(
-    "unknown_reference",
+  return unknownReference(
+    path,
     `${path} names something that lives at ${provider.label}, where the gateway's account has the things of all its projects, and this project has not received it through this gateway. ${CURE}`,
-    { param: path, isWritten: true },
   );
 }
 
 function elsewhere(path: string, { target }: Resolved): GatewayError {
-  return new GatewayError(
-    "unknown_reference",
+  return unknownReference(
+    path,
     `${path} names something that this project received from another provider or with another credential than those of ${target.providerId}. Call the model that it came from. ${CURE}`,
-    { param: path, isWritten: true },
   );
 }

@@ -11,7 +11,7 @@ import { textOrEmpty } from "../../providers/answers/sent-json.ts";
  */
 export const resultForClient: ResultWriter = ({ blocks, structured }) => ({
   message: {
-    content: blocks.map(asBlock).map(withData) as Message["content"] & object,
+    content: blocks.map((block) => withBytesAs("data", "blob", asBlock(block))) as Message["content"] & object,
     ...(structured !== undefined && {
       tool_calls: [{ id: "", type: "function", function: { name: "result", arguments: JSON.stringify(structured) } }],
     }),
@@ -24,7 +24,7 @@ export function clientResult({ content, tool_calls: structured }: Message, isErr
   if (!Array.isArray(content)) return { content: [{ type: "text", text: textOrEmpty(content) }], isError: true };
   const [result] = structured ?? [];
   return {
-    content: (content as readonly JsonObject[]).map(withBlob),
+    content: (content as readonly JsonObject[]).map((block) => withBytesAs("blob", "data", block)),
     ...(result !== undefined && { structuredContent: JSON.parse(result.function.arguments) as Json }),
     ...(isError && { isError: true }),
   };
@@ -34,17 +34,10 @@ function asBlock(block: Json): JsonObject {
   return isObject(block) ? block : { type: "text", text: JSON.stringify(block) };
 }
 
-/** Guards know the bytes of a file by the name `data`. */
-function withData(block: JsonObject): JsonObject {
+/** Renames the bytes of a file, which guards know by the name `data`. */
+function withBytesAs(name: "data" | "blob", from: "data" | "blob", block: JsonObject): JsonObject {
   const { resource } = block;
-  if (!isObject(resource) || typeof resource["blob"] !== "string") return block;
-  const { blob, ...rest } = resource;
-  return { ...block, resource: { ...rest, data: blob } };
-}
-
-function withBlob(block: JsonObject): JsonObject {
-  const { resource } = block;
-  if (!isObject(resource) || typeof resource["data"] !== "string") return block;
-  const { data, ...rest } = resource;
-  return { ...block, resource: { ...rest, blob: data } };
+  if (!isObject(resource) || typeof resource[from] !== "string") return block;
+  const { [from]: bytes, ...rest } = resource;
+  return { ...block, resource: { ...rest, [name]: bytes } };
 }

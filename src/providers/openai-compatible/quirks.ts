@@ -17,7 +17,6 @@ export const VENDOR_CHOICES: readonly string[] = ["any", "tool", "custom", "allo
 
 /** For schemas that accept only a list. */
 export const stopAsList: ParameterRewrite = {
-  support: "mapped",
   note: "sent as an array",
   write: (stop) => (typeof stop === "string" ? { stop: [stop] } : null),
 };
@@ -118,17 +117,34 @@ export const namedToolAlone: ParameterRewrite = {
 
 /** For models that can only switch thinking on or off: `thinking` of Z.ai, Moonshot and Baidu. */
 export const thinkingSwitch: ParameterRewrite = {
-  support: "mapped",
   note: "thinking: disabled for none, otherwise enabled",
   write: (effort) => ({ thinking: { type: effort === "none" ? "disabled" : "enabled" } }),
 };
 
 /** The same switch under the name `enable_thinking`, for Qwen and the servers that host it. */
 export const enableThinking: ParameterRewrite = {
-  support: "mapped",
   note: "enable_thinking: false for none, otherwise true",
   write: (effort) => ({ enable_thinking: effort !== "none" }),
 };
+
+/** The effort inside `reasoning`: Snowflake's Claude and Vercel. */
+export const effortInReasoning: ParameterRewrite = {
+  note: "reasoning, with an effort",
+  write: (effort) => ({ reasoning: { effort } }),
+};
+
+/** A file whose id may be an address; `write` writes those with an address, `rest` being the members beside it. */
+export function fileAtAddress(note: string, write: (address: string, rest: JsonObject) => JsonObject): BlockRewrite {
+  return {
+    note,
+    write(part) {
+      const { file } = part;
+      if (!isObject(file) || typeof file["file_id"] !== "string" || !ADDRESS.test(file["file_id"])) return part;
+      const { file_id: address, ...rest } = file;
+      return { ...part, file: write(address, rest) };
+    },
+  };
+}
 
 /** Sends audio as a data URL in a block type of its own: SiliconFlow, Friendli. */
 export const audioAsUrl: BlockRewrite = {

@@ -163,7 +163,8 @@ export interface ModelDifferences extends RowDifferences {
 }
 
 export interface ParameterRewrite {
-  readonly support: "mapped" | "emulated";
+  /** Set where it does not do all that the parameter asks for. */
+  readonly support?: "emulated";
   /** What becomes of the parameter, for the documentation. */
   readonly note: string;
   /**

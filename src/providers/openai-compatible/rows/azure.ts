@@ -79,7 +79,6 @@ const NATIVE_RESPONSES = {
 } as const;
 
 const deployment: ParameterRewrite = {
-  support: "mapped",
   note: "part of the path if api_version is a date, otherwise sent as model",
   write: () => ({}),
 };

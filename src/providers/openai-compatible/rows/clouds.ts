@@ -8,7 +8,7 @@ import { VERSION } from "../../../core/version.ts";
 import { FOREIGN_TO_CLAUDE } from "../../anthropic/native-messages.ts";
 import { COHERE_INPUT_TYPES } from "../../tasks/embedding-parameters.ts";
 import { likeOpenAI, likeVllm } from "../conversation.ts";
-import { noted, stopAsList } from "../quirks.ts";
+import { effortInReasoning, noted, stopAsList } from "../quirks.ts";
 import { watsonxEmbeddings } from "../tasks/watsonx-embeddings.ts";
 import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 import { azure, azureAi } from "./azure.ts";
@@ -203,16 +203,6 @@ const ovhcloud: OpenAICompatibleRow = {
   renames: { max_completion_tokens: "max_tokens" },
 };
 
-/**
- * Claude reads `reasoning` and ignores reasoning_effort:
- * https://docs.snowflake.com/en/user-guide/snowflake-cortex/cortex-rest-api
- */
-const snowflakeEffort: ParameterRewrite = {
-  support: "mapped",
-  note: "reasoning, with an effort",
-  write: (effort) => ({ reasoning: { effort } }),
-};
-
 const snowflake: OpenAICompatibleRow = {
   id: "snowflake",
   label: "Snowflake Cortex",
@@ -243,7 +233,8 @@ const snowflake: OpenAICompatibleRow = {
   models: [
     {
       models: /claude/,
-      rewrites: { reasoning_effort: snowflakeEffort },
+      // it reads `reasoning` and ignores reasoning_effort: the vendor's page
+      rewrites: { reasoning_effort: effortInReasoning },
       cells: { response_format: { support: "native", note: "json_object is not supported", values: ["json_schema"] } },
     },
     {
@@ -279,12 +270,10 @@ const WATSONX_VERSION = "2024-10-08";
 
 /** A choice that is a string is sent in a field of its own, and a named function in the common field. */
 const watsonxToolChoice: ParameterRewrite = {
-  support: "mapped",
   note: "none, auto and required are sent as tool_choice_option",
   write: (choice) => (typeof choice === "string" ? { tool_choice_option: choice } : null),
 };
 const watsonxStream: ParameterRewrite = {
-  support: "mapped",
   note: "a different path: /text/chat_stream",
   write: () => ({}),
 };

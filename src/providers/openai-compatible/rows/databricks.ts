@@ -26,7 +26,6 @@ function databricksThinking(effort: Json, { max_tokens, max_completion_tokens }:
   };
 }
 const databricksEffort: ParameterRewrite = {
-  support: "mapped",
   note: "thinking, with a token budget",
   write: databricksThinking,
 };

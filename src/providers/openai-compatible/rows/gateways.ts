@@ -5,23 +5,16 @@ import { unsupportedValue } from "../../../core/refusals.ts";
 import { openTable } from "../../conversation/conversation-members.ts";
 import { likeOpenAI } from "../conversation.ts";
 import { LIKE_OPENAI } from "../tasks/embedding-row.ts";
-import { ADDRESS, base64Of, documentAsFile, VENDOR_CHOICES, documentAs } from "../quirks.ts";
-import type { BlockRewrite, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
+import { base64Of, documentAs, documentAsFile, effortInReasoning, fileAtAddress, VENDOR_CHOICES } from "../quirks.ts";
+import type { BlockRewrite, OpenAICompatibleRow } from "../row.ts";
 import { UNKNOWN_TO_HOSTS } from "../features.ts";
 
 /** `file_data` may be an address: https://openrouter.ai/docs/features/multimodal/pdfs */
-const openrouterFile: BlockRewrite = {
-  note: "a URL in file_id is sent in file_data",
-  write: (part) => {
-    const { file } = part;
-    if (!isObject(file) || typeof file["file_id"] !== "string" || !ADDRESS.test(file["file_id"])) return part;
-    const { file_id: address, ...rest } = file;
-    return {
-      ...part,
-      file: { filename: address.split(/[?#]/)[0]!.split("/").at(-1) || "document", ...rest, file_data: address },
-    };
-  },
-};
+const openrouterFile = fileAtAddress("a URL in file_id is sent in file_data", (address, rest) => ({
+  filename: address.split(/[?#]/)[0]!.split("/").at(-1) || "document",
+  ...rest,
+  file_data: address,
+}));
 
 const openrouter: OpenAICompatibleRow = {
   id: "openrouter",
@@ -89,16 +82,6 @@ const huggingface: OpenAICompatibleRow = {
 };
 
 /**
- * Vercel has the effort inside `reasoning`:
- * https://vercel.com/docs/ai-gateway/sdks-and-apis/openai-chat-completions/reasoning
- */
-const vercelEffort: ParameterRewrite = {
-  support: "mapped",
-  note: "reasoning, with an effort",
-  write: (effort) => ({ reasoning: { effort } }),
-};
-
-/**
  * The file's data is sent without the data URL prefix, with its type beside it:
  * https://vercel.com/docs/ai-gateway/sdks-and-apis/openai-chat-completions/chat-completions
  */
@@ -155,7 +138,8 @@ const vercel: OpenAICompatibleRow = {
     n: native("depends on the target"),
     modalities: native("models that generate images"),
   },
-  rewrites: { reasoning_effort: vercelEffort },
+  // https://vercel.com/docs/ai-gateway/sdks-and-apis/openai-chat-completions/reasoning
+  rewrites: { reasoning_effort: effortInReasoning },
   blocks: { file: vercelFile, document: vercelDocument },
   privileged: ["models", "providerOptions"],
   // reasoning_details have to be sent back unchanged, as the vendor's page on reasoning states.

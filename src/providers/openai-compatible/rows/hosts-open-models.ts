@@ -29,7 +29,6 @@ const doubleword: OpenAICompatibleRow = {
  * Web search is a switch in the vendor's own object: https://docs.venice.ai/api-reference/endpoint/chat/completions
  */
 const veniceSearch: ParameterRewrite = {
-  support: "mapped",
   note: "venice_parameters.enable_web_search: on, unless the request has venice_parameters",
   write: (options) => (isObject(options) ? { venice_parameters: { enable_web_search: "on" } } : null),
 };

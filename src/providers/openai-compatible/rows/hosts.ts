@@ -57,12 +57,10 @@ const groq: OpenAICompatibleRow = {
  * https://docs.together.ai/reference/chat-completions-1
  */
 const togetherLogprobs: ParameterRewrite = {
-  support: "mapped",
   note: "sent as logprobs with the number of top_logprobs",
   write: (logprobs, params) => (logprobs === true ? { logprobs: Math.max(1, params.top_logprobs ?? 1) } : {}),
 };
 const togetherTopLogprobs: ParameterRewrite = {
-  support: "mapped",
   note: "the number is sent in logprobs",
   write: (count) => ({ logprobs: Math.max(1, Number(count)) }),
 };

@@ -234,7 +234,6 @@ const xinference: OpenAICompatibleRow = {
   },
   rewrites: {
     reasoning_effort: {
-      support: "mapped",
       note: "chat_template_kwargs.reasoning_effort, which few models read",
       write: (effort) => ({ chat_template_kwargs: { reasoning_effort: effort } }),
     },
@@ -268,7 +267,6 @@ const localai: OpenAICompatibleRow = {
  * https://github.com/huggingface/text-generation-inference/blob/main/docs/openapi.json
  */
 const tgiNamedTool: ParameterRewrite = {
-  support: "mapped",
   note: "a named function is sent without its type",
   write: (choice) =>
     isObject(choice) && isObject(choice["function"]) ? { tool_choice: { function: choice["function"] } } : null,

@@ -45,7 +45,6 @@ const document = documentAs("sent as a document_url block", (source, path) => {
 
 /** Mistral refuses an empty list of tools with 422. */
 const toolsUnlessEmpty: ParameterRewrite = {
-  support: "mapped",
   note: "an empty list is not sent",
   write: (tools) => (Array.isArray(tools) && tools.length === 0 ? {} : null),
 };

@@ -122,7 +122,6 @@ const moonshot: OpenAICompatibleRow = {
 
 /** The vendor accepts 6 to 128 characters: https://docs.z.ai/api-reference/llm/chat-completion */
 const zaiUserId: ParameterRewrite = {
-  support: "mapped",
   note: "user_id, if it has 6 to 128 characters",
   write: (user) => (typeof user === "string" && user.length >= 6 && user.length <= 128 ? { user_id: user } : {}),
 };
@@ -141,7 +140,6 @@ const ZAI_ERRORS: readonly ErrorRule[] = [
 
 /** The vendor accepts reasoning_effort without any documented effect. It is still sent, in case the vendor uses it. */
 const zaiThinking: ParameterRewrite = {
-  support: "mapped",
   note: "thinking: disabled for none, otherwise enabled; reasoning_effort is sent as well",
   write: (effort) => ({ thinking: { type: effort === "none" ? "disabled" : "enabled" }, reasoning_effort: effort }),
 };
@@ -292,7 +290,6 @@ const dashscope: OpenAICompatibleRow = {
 
 /** Thinking is either adaptive or off: https://platform.minimax.io/docs/api-reference/text-chat-openai */
 const minimaxThinking: ParameterRewrite = {
-  support: "mapped",
   note: "thinking: disabled for none, otherwise adaptive",
   write: (effort) => ({ thinking: { type: effort === "none" ? "disabled" : "adaptive" } }),
 };

@@ -10,13 +10,14 @@ import {
   ADDRESS,
   base64Of,
   CHOICE_BY_OFFER,
+  documentAs,
   documentAsFile,
+  fileAtAddress,
   jsonObjectAsSchema,
   namedToolAlone,
   stopAsList,
   textDocument,
   toolChoiceByOffer,
-  documentAs,
 } from "../quirks.ts";
 import type { BlockRewrite, ModelDifferences, OpenAICompatibleRow, ParameterRewrite, ResponsesModels } from "../row.ts";
 import { mistral } from "./mistral.ts";
@@ -149,7 +150,6 @@ export const openai: OpenAICompatibleRow = {
  * https://api-docs.deepseek.com/api/create-chat-completion
  */
 const deepseekUserId: ParameterRewrite = {
-  support: "mapped",
   note: "user_id, if it has only letters, digits, - and _",
   write: (user) => (typeof user === "string" && /^[A-Za-z0-9_-]{1,512}$/.test(user) ? { user_id: user } : {}),
 };
@@ -194,15 +194,7 @@ const deepseek: OpenAICompatibleRow = {
 };
 
 /** A file is an id or an address: https://docs.x.ai/developers/rest-api-reference/inference/chat */
-const xaiFile: BlockRewrite = {
-  note: "a URL in file_id is sent as url",
-  write: (part) => {
-    const { file } = part;
-    if (!isObject(file) || typeof file["file_id"] !== "string" || !ADDRESS.test(file["file_id"])) return part;
-    const { file_id: url, ...rest } = file;
-    return { ...part, file: { ...rest, url } };
-  },
-};
+const xaiFile = fileAtAddress("a URL in file_id is sent as url", (url, rest) => ({ ...rest, url }));
 
 /** xAI's `completion_tokens` exclude reasoning, while `total_tokens` include prompt, completion and reasoning. */
 const xai: OpenAICompatibleRow = {
