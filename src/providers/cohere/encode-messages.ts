@@ -4,7 +4,7 @@
 import type { ContentPart, Message, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { unsupportedBlock } from "../../core/refusals.ts";
-import { asBlocks } from "../content-blocks/turns.ts";
+import { asBlocks } from "../conversation/text-block.ts";
 import { calledFunction } from "../conversation/tool-calls.ts";
 import { plainReasoning } from "../conversation/conversation-members.ts";
 import { NOT_THINKING } from "./models.ts";

@@ -1,6 +1,5 @@
 // Turns of APIs whose turns are lists of content blocks: adjacent messages of one role become one turn.
 import type { MessageRole } from "../../core/chat.ts";
-import type { JsonObject } from "../../core/json.ts";
 
 /** These APIs refuse empty texts: empty messages are left out, and this is reported to the caller. */
 export const LEFT_OUT_EMPTY: ReadonlySet<MessageRole> = new Set(["system", "developer", "user", "assistant"]);
@@ -24,10 +23,4 @@ export function addContent<Role extends string, Content extends { readonly lengt
   const last = runs.at(-1);
   if (last?.role === role) last.contents.push(content);
   else runs.push({ role, contents: [content] });
-}
-
-/** Returns a content as blocks; an empty text has none. */
-export function asBlocks(content: string | readonly JsonObject[]): readonly JsonObject[] {
-  if (typeof content !== "string") return content;
-  return content === "" ? [] : [{ type: "text", text: content }];
 }
