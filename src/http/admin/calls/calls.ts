@@ -1,6 +1,5 @@
 // Calls in lists, over time and by their most frequent values, and one call with its details.
 import { z } from "zod";
-import { shownCounts } from "../../../accounting/usage-sums.ts";
 import type { TenantOrProject } from "../../../auth/grants.ts";
 import { reportingZone } from "../../../core/snapshot.ts";
 import {
@@ -32,7 +31,7 @@ import { type AdminOperation, PLACES, type Reach, reading } from "../operation.t
 import { type AdminCalls, keptCalls } from "../report-reads.ts";
 import { iso, isoOrNull, pageOf, pageQuery, time, timeZone } from "../schemas.ts";
 import { shownAs, type ThingOf } from "../shown.ts";
-import { COUNTED } from "./usage.ts";
+import { COUNTED, shownCounts } from "./usage-sums.ts";
 
 const callsQuery = z.strictObject({ ...pageQuery, ...callFilters });
 

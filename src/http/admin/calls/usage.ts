@@ -2,7 +2,6 @@
 // with the calls in the database at the moment that they name (promise 14.3).
 import { z } from "zod";
 import { FOCUS_DIMENSIONS, FOCUS_HEADER, focusLines } from "../../../accounting/focus.ts";
-import { csvOf, shownRow, shownSums } from "../../../accounting/usage-sums.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { invalidRequest } from "../../../core/refusals.ts";
 import { reportingZone } from "../../../core/snapshot.ts";
@@ -11,54 +10,23 @@ import type { PageRequest } from "../../../store/reader.ts";
 import { asOf, filters, scopeOf, SCOPE_QUERY, wholeUntil } from "./call-shapes.ts";
 import { type AdminOperation, type Answer, PLACES, type Reach, reading } from "../operation.ts";
 import { pagedText } from "./paged-text.ts";
+import { csvOf, shownRow, shownSums, SUMS } from "./usage-sums.ts";
 import { type AdminCalls, keptCalls } from "../report-reads.ts";
 import { iso, isoOrNull, listed, orNull, pageOf, pageQuery, timeZone } from "../schemas.ts";
 
-const count = z.int();
-export const COUNTED = {
-  calls: count,
-  errors: count,
-  unpriced: count.meta({ description: "The number of calls with usage whose price is not known." }),
-  estimated: count.meta({
-    description: "The number of calls whose usage the gateway estimated, because the provider reported none.",
-  }),
-  prompt_tokens: count,
-  completion_tokens: count,
-  cached_tokens: count.meta({ description: "Prompt tokens that were read from prompt caches of providers." }),
-  cache_write_tokens: count.meta({ description: "Prompt tokens that were written to them." }),
-  cache_hit_rate: z.number().nullable().meta({
-    description: "The share of the prompt tokens that was read from them, from 0 to 1; null where there were none.",
-  }),
-  cache_saved_usd: z.string().meta({
-    description:
-      "How much less the calls cost than without those caches, in dollars; below 0 where writing cost more than reading saved.",
-  }),
-  reasoning_tokens: count,
-  cost_usd: z.string(),
-  mean_ms: count.nullable(),
-  p50_ms: count.nullable().meta({ description: "Approximate: estimated from counts of calls by duration." }),
-  p95_ms: count.nullable().meta({ description: "Approximate, as `p50_ms`." }),
-};
-const sums = {
-  ...COUNTED,
-  total_ms: count,
-  latency_ms: z
-    .record(z.string(), count)
-    .meta({ description: "Number of calls by duration: the upper bound of each bucket, and `more`." }),
-};
 const usageRow = z
-  .strictObject({ group: z.record(z.string(), z.string().nullable()), ...sums })
+  .strictObject({ group: z.record(z.string(), z.string().nullable()), ...SUMS })
   .meta({ id: "UsageRow" });
 const usage = z
   .strictObject({
     data: z.array(usageRow),
     next_cursor: z.string().nullable(),
     totals: orNull(
-      z.strictObject(sums).meta({ id: "UsageTotals" }),
+      z.strictObject(SUMS).meta({ id: "UsageTotals" }),
       "The sums over all groups; only on the first page.",
     ),
     earlier: orNull(
-      z.strictObject(sums).meta({ id: "EarlierTotals" }),
+      z.strictObject(SUMS).meta({ id: "EarlierTotals" }),
       "The sums over the same time, so much earlier as `earlier_s` says; null without it.",
     ),
     as_of: asOf,

@@ -1,7 +1,7 @@
 // How providers do: the state of each target, how the attempts of the last hour ended (promise 9.9), the last failure,
 // and which routes depend on it.
 import { z } from "zod";
-import { latencyAt } from "../../../accounting/usage-sums.ts";
+import { latencyAt } from "../../../accounting/latency.ts";
 import { scopeOf, type TenantOrProject } from "../../../auth/grants.ts";
 import { CATALOGUE, type ErrorCode } from "../../../core/errors.ts";
 import { type Snapshot, snapshotSeenBy } from "../../../core/snapshot.ts";

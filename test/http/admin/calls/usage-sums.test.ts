@@ -1,8 +1,9 @@
 // Reports for people and programs: exact figures, and CSV without cells that a spreadsheet runs.
 import { describe, expect, test } from "bun:test";
-import { usd } from "../../src/accounting/price.ts";
-import { csvOf, latencyAt, shownSums } from "../../src/accounting/usage-sums.ts";
-import { LATENCY_BOUNDS_MS, type UsageSums } from "../../src/store/calls/calls.ts";
+import { usd } from "../../../../src/accounting/price.ts";
+import { latencyAt } from "../../../../src/accounting/latency.ts";
+import { csvOf, shownSums } from "../../../../src/http/admin/calls/usage-sums.ts";
+import { LATENCY_BOUNDS_MS, type UsageSums } from "../../../../src/store/calls/calls.ts";
 
 const NONE = [...LATENCY_BOUNDS_MS, 0].map(() => 0n);
 const sums = (parts: Partial<UsageSums> = {}): UsageSums => ({
