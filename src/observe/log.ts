@@ -5,6 +5,7 @@
 // `callLine`. Also: `store/calls/call-columns.ts` (`figuresOf`), `http/admin/calls/call-shapes.ts` (`shownCall`). Rule: To
 // add to it: CONTRIBUTING.md#adding-a-figure-to-the-record-of-a-call.
 import pino from "pino";
+import type { LogLevel } from "../config/sections.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { CachedCall } from "../core/configured/cache.ts";
 import {
@@ -24,8 +25,6 @@ import { memoizeBounded } from "../core/memoization.ts";
 import { parseRecord } from "../wire/json/record-json.ts";
 import { fileOutput, type LineOutput, openLineSink } from "./line-sink.ts";
 import type { Observer } from "./observer.ts";
-
-export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
 
 export interface Log extends Observer {
   info(fields: Readonly<Record<string, unknown>>, message: string): void;

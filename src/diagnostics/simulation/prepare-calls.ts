@@ -5,6 +5,7 @@ import { everyStage, type Prepared } from "../../engine/plan/stages.ts";
 import { withCheckedEntries } from "../../engine/fit/entry-request.ts";
 import type { Environment } from "../../config/environment.ts";
 import type { ChatRequest } from "../../core/chat.ts";
+import { camelCased } from "../../core/text/camel-case.ts";
 import { systemClock } from "../../core/clock.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -94,7 +95,7 @@ type NamedEntry = CallEntry & { readonly operation: SimulatedOperation };
 function callsOf(entry: NamedEntry, snapshot: Snapshot, targets: Set<string>): readonly SimulatedCall[] {
   const { at_ms: atMs, every_ms: everyMs, count, users } = entry;
   const request = withMetadata(
-    withCheckedEntries(FORMS.get(entry.operation)!.parse(bodyOf(entry), snapshot.limits.body)),
+    withCheckedEntries(FORMS.get(entry.operation)!.parse(writtenRequest(camelCased(entry)), snapshot.limits.body)),
     (entry.metadata ?? null) as JsonObject | null,
   );
   // parsed once: thousands of users need not hold thousands of long prompts
@@ -140,22 +141,6 @@ function callOf(
       facts: { traceId, headers: new Headers(entry.headers), timeMs: systemClock.now() },
     }),
   };
-}
-
-function bodyOf(entry: NamedEntry): string {
-  const { operation, route, model, stream, user, fallbacks } = entry;
-  return writtenRequest({
-    operation,
-    route,
-    model,
-    stream,
-    user,
-    fallbacks,
-    promptTokens: entry.prompt_tokens,
-    maxTokens: entry.max_tokens,
-    numRetries: entry.num_retries,
-    timeoutMs: entry.timeout_ms,
-  });
 }
 
 function targetsOf(prepared: Prepared): readonly string[] {
