@@ -10,6 +10,7 @@ import { countCall } from "../otlp/call-metrics.ts";
 import { exportTo } from "../otlp/exporter.ts";
 import { encodeMetrics, MetricSums } from "../otlp/metric.ts";
 import { SinkFault } from "../sink.ts";
+import type { QueueWatch } from "../sink-queue.ts";
 import type { TraceBase } from "./trace-fields.ts";
 
 export interface MetricsExport {
@@ -18,13 +19,8 @@ export interface MetricsExport {
   end(withinMs: number): Promise<void>;
 }
 
-export interface MetricsWatch {
-  /** One export failed. */
-  failed(): void;
-  /** Called at the first failure after a success, and at the first success after failures. */
-  failing(message: string): void;
-  back(): void;
-}
+/** Of exports, as of the deliveries of a queue. */
+export type MetricsWatch = Pick<QueueWatch, "failed" | "failing" | "back">;
 
 /** Returns null when the integration gets no metrics. */
 export function openMetricsExport(
