@@ -487,11 +487,6 @@ export function retryLater(code: ErrorCode, message: string, afterS: number): Ga
   return new GatewayError(code, message, { headers: { "retry-after": String(afterS) } });
 }
 
-/** The error of a path that does not take the method; `allow` names those that it takes, with commas between them. */
-export function methodNotAllowed(allow: string, message: string): GatewayError {
-  return new GatewayError("method_not_allowed", message, { headers: { allow } });
-}
-
 /** The error body of promise 5.1. */
 export function errorBody(error: GatewayError, traceId: string): JsonObject {
   return {

@@ -14,7 +14,7 @@ import { type CalledOperation, GATEWAY_ERRORS } from "../engine/call/called-oper
 import { baseHeaders, corsHeaders, errorResponse } from "../engine/call/reply-headers.ts";
 import type { Clock } from "../core/clock.ts";
 import { deviates } from "../core/configured/client-deviations.ts";
-import { asGatewayError, methodNotAllowed } from "../core/errors.ts";
+import { asGatewayError } from "../core/errors.ts";
 import { loadedOnce } from "../core/concurrency/loaded-once.ts";
 import { newTraceId } from "../core/ids.ts";
 import { isEnabled } from "../auth/enabled-models.ts";
@@ -46,6 +46,7 @@ import type { ConsoleApp } from "./console/app.ts";
 import type { ConsoleCaller, ConsoleContext } from "./console/console-context.ts";
 import { innerRequest } from "./inner-request.ts";
 import type { McpContext } from "./mcp/serving.ts";
+import { methodNotAllowed } from "./method-not-allowed.ts";
 import { type ListingRequest, listingFor, modelFor } from "./model-forms.ts";
 import { shownStanding, shownTargets, type Standing } from "./standing.ts";
 import {

@@ -2,7 +2,7 @@
 import { type Context, Hono } from "hono";
 import { getPath } from "hono/utils/url";
 import { requireMoreThanOps } from "../../auth/grants.ts";
-import { GatewayError, methodNotAllowed } from "../../core/errors.ts";
+import { GatewayError } from "../../core/errors.ts";
 import { attentionOperations } from "./health/attention.ts";
 import { auditOperations } from "./audit/audit.ts";
 import { cacheOperations } from "./cache.ts";
@@ -16,6 +16,7 @@ import type { DocumentDependencies } from "./configured/document-rule.ts";
 import { fileDocuments } from "./configured/file-documents.ts";
 import { checked, queryOf } from "./input.ts";
 import { describeKey, keyQuery } from "./identity/key.ts";
+import { methodNotAllowed } from "../method-not-allowed.ts";
 import { KEY_PATHS, OPENAPI_PATHS } from "../paths.ts";
 import { gatewayOperations } from "./about-gateway.ts";
 import { integrationOperations } from "./health/integrations.ts";

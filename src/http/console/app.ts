@@ -5,7 +5,7 @@ import { clientAddress } from "../../auth/client-address.ts";
 import { RECENT_LOGIN_MS } from "../../auth/logins/console-sessions.ts";
 import { GATEWAY_ERRORS } from "../../engine/call/called-operation.ts";
 import { baseHeaders, errorResponse } from "../../engine/call/reply-headers.ts";
-import { asGatewayError, GatewayError, methodNotAllowed } from "../../core/errors.ts";
+import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import { notFound } from "../../core/refusals.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { checked, readJsonBody } from "../admin/input.ts";
@@ -29,6 +29,7 @@ import { DATA_HEADERS, PAGE_HEADERS } from "./page-headers.ts";
 import { requireOwnPage } from "./request-checks.ts";
 import { endedCookie, secretInCookie, sessionCookie } from "./session-cookie.ts";
 import { currentSession, endSession, type NewSession, openSession } from "./sessions.ts";
+import { methodNotAllowed } from "../method-not-allowed.ts";
 
 const BASE = "/console";
 const API = `${BASE}/api`;

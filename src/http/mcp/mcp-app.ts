@@ -6,7 +6,7 @@
 import type { Tool } from "@modelcontextprotocol/server";
 import { authorize, type RequestedScope } from "../../auth/authorize.ts";
 import { loadedOnce } from "../../core/concurrency/loaded-once.ts";
-import { GatewayError, methodNotAllowed } from "../../core/errors.ts";
+import { GatewayError } from "../../core/errors.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import { bodyText, type LongBodyCaller, readBody } from "../../engine/call/read-body.ts";
 import { parsedBody } from "../../engine/request/parse.ts";
@@ -18,6 +18,7 @@ import { ListWatches, type WatchedList } from "./list-watches.ts";
 import { RunningCalls } from "./running-calls.ts";
 import { serveMessage, SESSION } from "./serve-message.ts";
 import type { McpCaller, McpContext, McpRequest } from "./serving.ts";
+import { methodNotAllowed } from "../method-not-allowed.ts";
 
 /** Answers requests for `/mcp`. Throws GatewayError for a request that is refused before its message is known. */
 export function createMcpApp(context: McpContext): { answer(request: McpRequest): Promise<Response> } {

@@ -12,7 +12,7 @@ import {
   placeText,
 } from "../../../auth/grants.ts";
 import { needsRecentLogin } from "../../../auth/logins/recent-login.ts";
-import { GatewayError, methodNotAllowed } from "../../../core/errors.ts";
+import { GatewayError } from "../../../core/errors.ts";
 import type { AccessToken } from "../../../core/identity.ts";
 import { isObject, type JsonObject } from "../../../core/json.ts";
 import { invalidRequest } from "../../../core/refusals.ts";
@@ -20,6 +20,7 @@ import { CLI_AGENT } from "../../../core/version.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
 import type { Actor } from "../../../store/records.ts";
 import { StoreError } from "../../../store/store.ts";
+import { methodNotAllowed } from "../../method-not-allowed.ts";
 import { ADMIN_BASE } from "../../paths.ts";
 import { checked, type JsonBody, queryOf, readJsonBody } from "../input.ts";
 import { openRefusalNotes, type RefusalNotes } from "./refusals.ts";
