@@ -40,7 +40,7 @@ const onOneLine = (text: string): string =>
  * The code that speaks with clients; caller-headers.ts is about headers for providers, code-flow.ts about those for
  * issuers of logins, and docs/console.md has those between the console and its page.
  */
-const clientSide = readTree(projectFolder, ["src/{engine,http,auth,admission}/**/*.ts", "src/core/errors.ts"])
+const clientSide = readTree(projectFolder, ["src/{engine,http,auth,admission}/**/*.ts"])
   .filter(
     ({ path }) =>
       !["src/engine/fit/caller-headers.ts", "src/auth/logins/code-flow.ts"].includes(path) &&
