@@ -4,8 +4,8 @@
 
 // Decides (the request): Is a parameter sent, mapped, emulated, dropped or refused? By: `fitParams`, `checkValue`.
 // Also: by the provider's capability table. Rule: A parameter that the target lacks is refused
-// (`unsupported_parameter`), or dropped with `drop_params`; a value that it lacks is always refused
-// (`unsupported_value`). What is refused here was not sent: the next target is attempted, and the client gets the
+// (`unsupported_parameter`), or dropped with `drop_params`; a value that it lacks is always refused, by
+// `core/refusals.ts` (`unsupported_value`). What is refused here was not sent: the next target is attempted, and the client gets the
 // error if no target is left.
 // Decides (the request): What happens to `n` where a provider returns one choice? By: `callsFor`. Also:
 // `engine/attempt/upstream-requests.ts` (`sendRequests`). Rule: One upstream request for each choice; joined by
