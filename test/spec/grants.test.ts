@@ -167,6 +167,17 @@ describe("[d2.11] roles", () => {
     expect(code(await world.send("default.owner", "DELETE", `${A}/tenants/default`))).toBe("409 conflict");
   });
 
+  test("[d2.4] a restriction to models that could match nothing is refused where it is made and where it is changed", async () => {
+    const tokens = `${A}/projects/site/tokens`;
+    const refused = await world.send("acme.owner", "POST", tokens, { name: "narrow", models: ["openai:*", "gpt-*"] });
+    expect(refused.body.error).toMatchObject({ code: "invalid_request", param: "models[1]" });
+    expect(refused.body.error.message).toContain("openai:gpt-* or *:gpt-*");
+    const made = await world.send("acme.owner", "POST", tokens, { name: "narrow", models: ["*:gpt-*"] });
+    expect(made.status).toBe(201);
+    const changed = await world.send("acme.owner", "PATCH", `${tokens}/${made.body.id}`, { models: ["gpt-*"] });
+    expect(changed.body.error).toMatchObject({ code: "invalid_request", param: "models[0]" });
+  });
+
   test("[d2.3] a removed role is gone with the next request, and so is a revoked token", async () => {
     await world.send("acme.owner", "POST", `${A}/tenants/acme/users`, { id: "brief", role: "admin" });
     const { body } = await world.send("acme.owner", "POST", `${A}/tenants/acme/tokens`, {

@@ -18,6 +18,7 @@ import { type Store, StoreError } from "../../store/store.ts";
 import type { Writer } from "../../store/writer.ts";
 import { isIpRange } from "../../wire/ip-range.ts";
 import { DEFAULT_LIFETIME_MS, newAccessToken, newTokenText, parseTokenText, type TokenKind } from "./access-token.ts";
+import { RESTRICTIONS } from "./token-restrictions.ts";
 import { FIRST_USER } from "../first-identities.ts";
 
 const DAY_MS = 86_400_000;
@@ -28,9 +29,6 @@ export const SHORTEST_OVERLAP_MS = 30 * 60_000;
 const MOST_SECRETS = 10;
 const LISTED = 20;
 const MAX_RESTRICTIONS = 100;
-const MODEL_PATTERN = /^[\x21-\x7e]{1,256}$/;
-const ROUTE_PATTERN = /^[A-Za-z0-9_.*-]{1,64}$/;
-const TOOL_PATTERN = /^[\x21-\x7e]{1,256}$/;
 
 export interface TokenRequest {
   /** 1 to 100 characters, for people. */
@@ -127,21 +125,9 @@ async function recordOf(
     name: checkedName(request.name),
     ...owner,
     permissions: checkedPermissions(request.permissions ?? []),
-    models: checkedPatterns(
-      request.models ?? [],
-      MODEL_PATTERN,
-      "a model of an access token is <provider>:<model_name>, with * for any text",
-    ),
-    routes: checkedPatterns(
-      request.routes ?? [],
-      ROUTE_PATTERN,
-      "a route of an access token is a route's name, with * for any text",
-    ),
-    tools: checkedPatterns(
-      request.tools ?? [],
-      TOOL_PATTERN,
-      "a tool of an access token is <server_label>__<tool>, with * for any text",
-    ),
+    models: checkedPatterns(request.models ?? [], "model"),
+    routes: checkedPatterns(request.routes ?? [], "route"),
+    tools: checkedPatterns(request.tools ?? [], "tool"),
     ipRanges: checkedRanges(request.ipRanges ?? []),
     secrets: [secret],
     createdAtMs: nowMs,
@@ -324,9 +310,11 @@ function checkedPermissions(names: readonly string[]): readonly Permission[] {
   return PERMISSIONS.filter((permission) => names.includes(permission));
 }
 
-function checkedPatterns(names: readonly string[], shape: RegExp, expected: string): readonly string[] {
-  const wrong = names.find((word) => !shape.test(word));
-  if (wrong !== undefined) throw new Error(`${JSON.stringify(wrong.slice(0, 100))} is invalid: ${expected}.`);
+function checkedPatterns(names: readonly string[], what: keyof typeof RESTRICTIONS): readonly string[] {
+  const { form, expected } = RESTRICTIONS[what];
+  const wrong = names.find((word) => !form.test(word));
+  if (wrong !== undefined)
+    throw new Error(`${JSON.stringify(wrong.slice(0, 100))} is invalid: a ${what} of an access token is ${expected}.`);
   return checkedCount(names);
 }
 

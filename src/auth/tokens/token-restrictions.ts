@@ -12,6 +12,17 @@ import type { AccessToken, TokenRestrictions } from "../../core/identity.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
 import { DIRECT_ROUTE } from "../../core/configured/route.ts";
 
+/** The words of a restriction, which are globs. */
+export const RESTRICTIONS = {
+  model: {
+    // it names a provider, or begins with any text: otherwise it could match nothing that is called
+    form: /^(?=\*|[^:/]*[:/])[\x21-\x7e]{1,256}$/,
+    expected: "<provider>:<model_name>, with * for any text, such as openai:gpt-* or *:gpt-*",
+  },
+  route: { form: /^[A-Za-z0-9_.*-]{1,64}$/, expected: "a route's name, with * for any text" },
+  tool: { form: /^[\x21-\x7e]{1,256}$/, expected: "<server_label>__<tool>, with * for any text" },
+} as const;
+
 /** `null` when the token is restricted neither to models nor to routes. */
 export function restrictionsOf(token: AccessToken): TokenRestrictions | null {
   return token.models.length === 0 && token.routes.length === 0 ? null : compiled(token);

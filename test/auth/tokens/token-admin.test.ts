@@ -20,6 +20,15 @@ const refusal = async (request: TokenRequest): Promise<string> =>
   (await thrownBy(() => createToken(store, request, NOW))).message;
 
 describe("creating a token", () => {
+  test("[d2.4] a restriction to models names providers, because it could match nothing otherwise", async () => {
+    const asked = { name: "ci", projectId: "lab" };
+    for (const model of ["gpt-*", "gpt-4o", "gpt*4"])
+      expect(await refusal({ ...asked, models: [model] })).toBe(
+        `"${model}" is invalid: a model of an access token is <provider>:<model_name>, with * for any text, such as openai:gpt-* or *:gpt-*.`,
+      );
+    const models = ["openai:gpt-*", "*:gpt-*", "*", "*gpt-4o", "openai/gpt-4o", "o*:x"];
+    expect((await createToken(store, { ...asked, models }, NOW)).record.models).toEqual(models);
+  });
   test("a project token is of the project and its tenant, a developer's, without permissions", async () => {
     const { id, record } = await createToken(store, { name: "  ci  ", projectId: "lab" }, NOW);
     expect(record).toMatchObject({

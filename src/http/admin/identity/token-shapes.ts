@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { parseTokenText } from "../../../auth/tokens/access-token.ts";
 import { LONGEST_DAYS, SHORTEST_OVERLAP_MS } from "../../../auth/tokens/token-admin.ts";
+import { RESTRICTIONS } from "../../../auth/tokens/token-restrictions.ts";
 import { OPS, PERMISSIONS, ROLES } from "../../../core/identity.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { isIpRange } from "../../../wire/ip-range.ts";
@@ -22,18 +23,20 @@ const name = label
   .meta({ description: "A name for display." });
 const unique = (names: readonly string[]): boolean => new Set(names).size === names.length;
 const standsAlone = (names: readonly string[]): boolean => names.length === 1 || !names.includes(OPS);
+const restriction = (what: keyof typeof RESTRICTIONS): z.ZodType<string> =>
+  z.string().regex(RESTRICTIONS[what].form, `expected ${RESTRICTIONS[what].expected}`);
 const listOfWords = (word: z.ZodType<string>, description: string) =>
   z.array(word).max(MAX_RESTRICTIONS).refine(unique, "expected each entry once").meta({ description });
 export const models = listOfWords(
-  z.string().regex(/^[\x21-\x7e]{1,256}$/, "expected <provider>:<model_name>, with * for any text"),
+  restriction("model"),
   "Models that the token may call, as globs over `<provider>:<model_name>`; empty for all.",
 );
 export const routes = listOfWords(
-  z.string().regex(/^[A-Za-z0-9_.*-]{1,64}$/, "expected a route's name, with * for any text"),
+  restriction("route"),
   "Routes that the token may call, as globs over their names; empty for all.",
 );
 export const tools = listOfWords(
-  z.string().regex(/^[\x21-\x7e]{1,256}$/, "expected <server_label>__<tool>, with * for any text"),
+  restriction("tool"),
   "Tools of tool servers that the token may use, as globs over `<server_label>__<tool>`; empty for all.",
 );
 export const ip = listOfWords(
