@@ -2,7 +2,8 @@
 // (promises 2.1 to 2.4).
 
 // Decides (who may call, and with what): Which project and role has a call, and which permissions does it need? By:
-// `requireInference` before the body, `authorize` after it. Rule: Roles and memberships are read from the snapshot in
+// `requireInference` before the body, `authorize` after it. Also: `engine/handle.ts` (`requestedScope`). Rule: The
+// token's own, or the one that the body names, or else the header; another one than the token's is refused. Roles and memberships are read from the snapshot in
 // every call, so a lost role ends within a second.
 import { GatewayError } from "../core/errors.ts";
 import { insufficientRole } from "../core/refusals.ts";

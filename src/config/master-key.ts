@@ -1,5 +1,5 @@
-// The master keys that encrypt secrets: from the environment, or from a file, which the first start creates in the data
-// folder when none is configured. Of several keys the first one encrypts and all of them decrypt, so that a key can be
+// The master keys that encrypt secrets: from the environment, or from a file in the data folder, which a start creates
+// when none is configured and there is no such file. Of several keys the first one encrypts and all of them decrypt, so that a key can be
 // changed while gateways run.
 import {
   chmodSync,

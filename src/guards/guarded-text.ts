@@ -3,6 +3,9 @@
 
 // Decides (the answer): What is masked or blocked in a text? By: `GuardedText`. Also: which texts:
 // `engine/guards/guard-request.ts` (`guardedRequest`), `guard-answer.ts` (`StreamGuard`).
+// Decides (the request): Which mask has a text in which several guards find something? By: `joinOverlapping`. Rule:
+// Every guard searches the text as it was sent. Overlapping matches become one, with the mask of the match that begins
+// first, and of the first policy where several begin there.
 import type { Detector, DetectorRun, GuardPolicy, TextWindow } from "../core/configured/policy.ts";
 import { isHighSurrogate } from "../core/text/surrogates.ts";
 import { ReadText } from "./read-text.ts";
@@ -38,7 +41,7 @@ export function noteUnsearched(policy: GuardPolicy, onFinding: GuardFinding, why
 
 interface Watch {
   readonly policy: GuardPolicy;
-  /** Index among the policies: where several matches overlap, the first policy decides. */
+  /** Index among the policies: of overlapping matches that begin at the same character, the first policy has its mask. */
   readonly rank: number;
   readonly mask: string;
   /** `null` for the folded run of a pattern, until the folded text is another than the written one. */

@@ -2,8 +2,9 @@
 // bundled catalogue, without requests to providers. The additional fields have OpenRouter's names:
 // https://openrouter.ai/docs/api-reference/list-available-models
 
-// Decides (who may call, and with what): Which models does a caller see in the list? By: `listModels`. Rule: What is
-// enabled and the token permits.
+// Decides (who may call, and with what): Which models does a caller see in the list? By: `listModels`. Also:
+// `http/app.ts` (`callableRoutes`). Rule: What is enabled and the token permits, and each route with a target of which
+// both is true.
 import { cataloguedEmbeddings, cataloguedModels, modelKnowledge } from "../accounting/model-catalogue.ts";
 import { rateFor, usdPerToken } from "../accounting/price.ts";
 import { priceAt, type PriceScope } from "../accounting/price-book.ts";

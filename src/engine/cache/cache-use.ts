@@ -2,8 +2,8 @@
 // allows it (promise 13.4).
 
 // Decides (the response cache): Does a call use the response cache? By: `cacheUseAt`. Rule: The tenant allows it, and
-// route, project or request turn it on; never with a caller's address or credential, tool servers, or a rule that
-// reads `now`.
+// route, project or request turn it on, and the request does not turn it off; never with a caller's address or
+// credential, tool servers, a rule that reads `now`, a long body, or `n` that takes several requests.
 import { type CacheBypass, type CacheScope, DEFAULT_CACHE_TTL_S, isWiderScope } from "../../core/configured/cache.ts";
 import type { Route } from "../../core/configured/route.ts";
 import { invalidRequest } from "../../core/refusals.ts";

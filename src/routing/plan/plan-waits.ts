@@ -1,6 +1,9 @@
 // What a plan does when no able target is left that it has not attempted: it waits for one, repeats an attempt after a
 // backoff, or attempts a target that is known to be unable.
 
+// Decides (targets and attempts): What if no target of a route is able? By: `lastResort`. Rule: With `on_exhausted:
+// least_bad`, which is the default, the target that becomes able first is attempted all the same, after the able
+// fallbacks; with `error` the call fails with `no_target_available`.
 // Decides (targets and attempts): How long does the gateway wait when a provider sends `retry-after`? By: `waitFor`,
 // `MAX_WAIT_MS` for the call. Also: `routing/health/health.ts` (`MAX_LIMITED_MS`) for the target after a 429. Rule: A
 // call waits at most 10 s, and only where no other able target is left; the target rests at most 24 h.

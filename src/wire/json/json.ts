@@ -1,6 +1,9 @@
 // Parses JSON text into values without losing digits. JSON.parse makes the values; a scan over the text before it
 // (json-scan.ts) finds what JSON.parse does not report: the spans of top-level members, duplicate keys, exceeded
 // bounds, and numbers that a double cannot hold (RFC 8259, sections 4, 6 and 9).
+
+// Decides (the request): Does a number keep all of its digits? By: `parseJson`. Also: `core/json.ts` (`RawNumber`).
+// Rule: One that a double cannot hold is kept as its text, and written as it came.
 import type { MemberSpan } from "../../core/request/request-source.ts";
 import { describe, isObject, type Json, type JsonObject, type RawNumber } from "../../core/json.ts";
 import { findJsonFault } from "./json-fault.ts";
