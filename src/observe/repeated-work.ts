@@ -5,7 +5,7 @@ import { within } from "../core/concurrency/timeout.ts";
 export interface RepeatedWork {
   /** Begins the next turn at once, because something may be new. */
   readonly wake: () => void;
-  /** Begins the next turn in so many milliseconds, unless one is planned or under way. */
+  /** Begins the next turn in so many milliseconds, or so long after the one that is under way, unless one is planned. */
   readonly wakeIn: (ms: number) => void;
   /** Called when the system did not respond. */
   readonly away: (error: unknown) => void;
@@ -46,6 +46,8 @@ export function openRepeatedWork({
   let turning: Promise<void> | null = null;
   let isMore = false;
   let isWokenAgain = false;
+  /** Milliseconds to the next turn, as asked for while one is under way, which may not see what is new; else `null`. */
+  let plannedMs: number | null = null;
   let isClosed = false;
   let isAway = false;
   /** 0 when the last turn succeeded. */
@@ -88,16 +90,20 @@ export function openRepeatedWork({
       turning = null;
       const isAgain = isWokenAgain;
       isWokenAgain = false;
+      const inMs = plannedMs;
+      plannedMs = null;
       if (waitMs > 0) rest(waitMs);
       else if (isAgain || (isMore && moreMs === 0)) wake();
       else if (isMore) rest(moreMs);
+      else if (inMs !== null) rest(inMs);
       else if (restMs !== undefined) rest(restMs());
     });
   };
   return {
     wake,
     wakeIn(ms) {
-      if (turning === null && timer === null) rest(ms);
+      if (turning !== null) plannedMs ??= ms;
+      else if (timer === null) rest(ms);
     },
     away,
     settled: async () => void (await turning),

@@ -73,6 +73,20 @@ describe("events on the way to the database", () => {
     expect(away.figures.shedEvents).toBe(1);
   });
 
+  test("[d11.4] an event that is emitted at the end of a write is written too, without waiting for another event", async () => {
+    const kept: GatewayEvent[] = [];
+    const { outbox } = opened({
+      append: async (events) => kept.push(...events),
+      onWritten: () => {
+        if (kept.length === 1) queueMicrotask(() => outbox.emit(event(2)));
+      },
+    });
+    outbox.emit(event(1));
+    await until(() => kept.length === 2);
+    expect(kept.map(({ data }) => data["n"])).toEqual([1, 2]);
+    await outbox.close(100);
+  });
+
   test("[d11.4] nothing is written without webhooks, and it is counted all the same", async () => {
     let asked = 0;
     const { outbox, figures } = opened({
