@@ -74,7 +74,11 @@ export function openContentStore({ calls, writer = calls, cipher, now }: Content
     if (known !== undefined && Math.abs(now() - known.askedMs) < KNOWN_MS) return known.key;
     const key = askKey(tenantId);
     keys.set(tenantId, { key, askedMs: now() });
-    key.catch(() => keys.delete(tenantId));
+    // the tenant may be created again at any time
+    key.then(
+      (one) => one ?? keys.delete(tenantId),
+      () => keys.delete(tenantId),
+    );
     return key;
   };
   const askKey = async (tenantId: string): Promise<OpenedKey | null> => {

@@ -78,14 +78,16 @@ test("[d11.3] a tenant that was removed leaves no key behind, and one that is cr
     await two.find("a");
     await writes(store).removeTenant("acme");
     // of a call that was under way
-    await storeOfWorker().keep([said("b")]);
+    const late = storeOfWorker();
+    await late.keep([said("b")]);
     const database = new Database(file, { readonly: true });
     expect(database.query("select * from content_key").all()).toEqual([]);
     database.close();
     await begin();
     await one.keep([said("c")]);
-    for (const reader of [one, two, storeOfWorker()])
-      expect(await reader.find("c")).toMatchObject({ content: { messages: [] } });
+    await late.keep([said("d")]);
+    for (const reader of [one, two, late, storeOfWorker()])
+      for (const traceId of ["c", "d"]) expect(await reader.find(traceId)).toMatchObject({ content: { messages: [] } });
   } finally {
     await calls.close();
     await store.close();
