@@ -99,10 +99,17 @@ export function having<Row = Readonly<Record<string, unknown>>>(values: {
   return conditions.length === 0 ? ANY : sql<boolean>`${sql.join(conditions, sql` and `)}`;
 }
 
-/** Whether a row is the one, or one of those, with these values: none can be left open by mistake. */
-export const exactly = <Row>(values: {
+/**
+ * Whether a row is the one, or one of those, with these values: none can be left open by mistake. Throws TypeError for an
+ * undefined value, which no type lets through: without its condition, a change would reach the rows of others.
+ */
+export function exactly<Row>(values: {
   readonly [Column in keyof Row & string]?: string | bigint | null;
-}): RawBuilder<boolean> => having<Row>(values);
+}): RawBuilder<boolean> {
+  for (const [column, value] of Object.entries<unknown>(values))
+    if (value === undefined) throw new TypeError(`The condition on ${column} has no value.`);
+  return having<Row>(values);
+}
 
 /** Whether the time in a column is in a span of which both ends may be open. */
 export function during(
