@@ -17,6 +17,7 @@ import type { Snapshot } from "./core/snapshot.ts";
 import { sharedTurns } from "./http/admin/turns.ts";
 import { openConsoleFiles } from "./http/console/console-files.ts";
 import { type AdminSources, type ConsoleSources, createApp } from "./http/app.ts";
+import type { McpContext } from "./http/mcp/serving.ts";
 import type { ProcessStanding, Standing } from "./http/standing.ts";
 import { openServer, type OpenServer } from "./http/server.ts";
 import { refuseUnservedWith } from "./http/unserved-operations.ts";
@@ -79,6 +80,8 @@ export interface ServingGateway extends Gateway {
    * Connections in use stay until their responses have left.
    */
   closeListenerAtOnce(): void;
+  /** During `close`: no other process continues, and calls in flight have this time at most. */
+  endWithin(ms: number): void;
 }
 
 /**
@@ -246,6 +249,10 @@ async function openListener(base: Base, common: ServingParts, listener: Listener
     },
     hurry: () => hurried.resolve(),
     closeListenerAtOnce: () => mayStop.resolve(),
+    endWithin(ms) {
+      ending.isRetiring = true;
+      setTimeout(() => hurried.resolve(), ms).unref();
+    },
   };
 }
 
@@ -253,7 +260,7 @@ async function openListener(base: Base, common: ServingParts, listener: Listener
 function openApp(
   base: Base,
   common: ServingParts,
-  { context, observer, standing, figures, parts: { machine, sharedPort } }: ListenerParts,
+  { context, observer, standing, figures, traffic, parts: { machine, sharedPort } }: ListenerParts,
   ending: Ending,
 ): ReturnType<typeof createApp> {
   const { options, closing } = base;
@@ -269,6 +276,10 @@ function openApp(
   const database = databasePlace(options);
   const [simulations, auditReads] = [openSimulations({ place: database }), openAuditReads(database)];
   closing.beside(() => Promise.all([simulations.close(), auditReads.close()]));
+  const callOf =
+    (serving: ChatContext): McpContext["call"] =>
+    (operation, request, token, address) =>
+      handleCall(operation, request, serving, peersOf(address), token);
   return createApp({
     clock: systemClock,
     ...(options.hasConsole && { console: consoleSources(base, common, context) }),
@@ -293,10 +304,15 @@ function openApp(
     kept: context,
     mcp: {
       toolServers,
-      call: (operation, request, token, address) => handleCall(operation, request, context, peersOf(address), token),
+      call: callOf(context),
+      suspend(cut) {
+        const { traffic: goingOn, end } = traffic.suspend(cut);
+        return { call: callOf({ ...context, traffic: goingOn }), end };
+      },
       kept: context.kept,
       held: context.traffic.held,
       isEnding: () => ending.isEnding,
+      isRetiring: () => ending.isRetiring,
     },
     admin: {
       store,

@@ -108,7 +108,13 @@ export async function runWorker(
 /** Resolves with the number of calls that were cut, when the gateway has been closed. */
 async function whenEnded(channel: SupervisorChannel, opened: Promise<ServingGateway>): Promise<number> {
   const end = Promise.withResolvers<ToWorker["drain"]["body"]>();
-  channel.handle("drain", (how) => end.resolve(how));
+  let isDraining = false;
+  channel.handle("drain", (how) => {
+    // The whole gateway may end while a worker that was replaced still drains.
+    if (isDraining) void opened.then((gateway) => gateway.endWithin(how.withinMs));
+    isDraining = true;
+    end.resolve(how);
+  });
   channel.handle("hurry", () => void opened.then((gateway) => gateway.hurry()));
   channel.whenClosed(() => {
     // A gateway that is started now needs the port, and this one could admit nothing under a limit.
@@ -119,7 +125,7 @@ async function whenEnded(channel: SupervisorChannel, opened: Promise<ServingGate
   const gateway = await opened;
   const closed = gateway.close(withinMs, isReplaced);
   // The supervisor may go while the calls drain.
-  channel.whenClosed(() => setTimeout(() => gateway.hurry(), ORPHANED_MS).unref());
+  channel.whenClosed(() => gateway.endWithin(ORPHANED_MS));
   return await closed;
 }
 

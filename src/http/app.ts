@@ -98,7 +98,7 @@ export interface AppContext {
   /** When absent, the web console is not served. */
   readonly console?: ConsoleSources;
   /** When absent, registered tools are not served. */
-  readonly mcp?: Pick<McpContext, "toolServers" | "call" | "kept" | "held" | "isEnding">;
+  readonly mcp?: Pick<McpContext, "toolServers" | "call" | "suspend" | "kept" | "held" | "isEnding" | "isRetiring">;
 }
 
 export interface ConsoleSources extends Pick<ConsoleContext, "store" | "files" | "settings" | "upstream" | "warn"> {

@@ -7,6 +7,11 @@ import { GatewayError, retryLater } from "../core/errors.ts";
 export interface OpenTraffic extends Traffic {
   readonly count: () => number;
   /**
+   * Counts a call that waits for a person: it takes no place, and a drain waits for it as for calls in flight. `cut` is
+   * told why the call has to end. Throws `shutting_down`.
+   */
+  suspend(cut: (reason: GatewayError) => void): SuspendedCall;
+  /**
    * Takes no new calls from now on; resolves when the last call in flight has ended, or with false when `over` settles
    * earlier.
    */
@@ -18,17 +23,26 @@ export interface OpenTraffic extends Traffic {
   cut(): number;
 }
 
+export interface SuspendedCall {
+  /** Takes what the call goes on with also during a drain. */
+  readonly traffic: Traffic;
+  end(): void;
+}
+
 /** `refusal` returns a message while the snapshot is too old to serve calls, otherwise null. */
 export function openTraffic(gauge: { inc(): void; dec(): void }, refusal: () => string | null): OpenTraffic {
   const calls = new Set<InFlightCall>();
+  const suspended = new Set<(reason: GatewayError) => void>();
   const ofTenant = new Map<string, number>();
   let draining = false;
   let emptied: (() => void) | null = null;
-  return {
+  const requireOpen = (): void => {
+    if (draining) throw shuttingDown("The gateway is shutting down and accepts no new calls.");
+  };
+  const isEmpty = (): boolean => calls.size === 0 && suspended.size === 0;
+  const admitted: Traffic = {
     held: new HeldBytes(),
-    count: () => calls.size,
     enter(call, { maxConcurrentCalls, maxConcurrentCallsPerTenant }) {
-      if (draining) throw shuttingDown("The gateway is shutting down and accepts no new calls.");
       const tooOld = refusal();
       if (tooOld !== null) throw retryLater("stale_snapshot", tooOld, 1);
       if (calls.size >= maxConcurrentCalls)
@@ -50,19 +64,41 @@ export function openTraffic(gauge: { inc(): void; dec(): void }, refusal: () => 
       else ofTenant.delete(call.tenantId);
       calls.delete(call);
       gauge.dec();
-      if (calls.size === 0) emptied?.();
+      if (isEmpty()) emptied?.();
+    },
+  };
+  return {
+    ...admitted,
+    count: () => calls.size,
+    enter(call, bounds) {
+      requireOpen();
+      admitted.enter(call, bounds);
+    },
+    suspend(cut) {
+      requireOpen();
+      suspended.add(cut);
+      return {
+        traffic: admitted,
+        end() {
+          suspended.delete(cut);
+          if (isEmpty()) emptied?.();
+        },
+      };
     },
     async drain(over) {
       draining = true;
-      if (calls.size === 0) return true;
+      if (isEmpty()) return true;
       const empty = new Promise<boolean>((resolve) => (emptied = () => resolve(true)));
       return await Promise.race([empty, over.then(() => false)]);
     },
     cut() {
       const cut = [...calls];
-      for (const call of cut)
-        call.abandon?.(shuttingDown("The gateway is shutting down, and the call did not end within the drain time."));
-      return cut.length;
+      const reason = (): GatewayError =>
+        shuttingDown("The gateway is shutting down, and the call did not end within the drain time.");
+      const ends = [...suspended];
+      for (const end of ends) end(reason());
+      for (const call of cut) call.abandon?.(reason());
+      return cut.length + ends.length;
     },
   };
 }

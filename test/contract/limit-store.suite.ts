@@ -193,6 +193,18 @@ export function limitStoreSuite(name: string, open: () => LimitStore | Promise<L
       one.settle([3]);
     });
 
+    test("[d4.1] a rule whose window changes counts from 0, calls that run are settled where they began, and the former window counts on when it comes back", async () => {
+      const [before, after] = (["day", "month"] as const).map((window) =>
+        accountOf({ id: "changed", kind: "budget", unit: "tokens", window, limit: 100 }),
+      ) as [Account, Account];
+      const running = await reserved(store, needOf(before, 60));
+      expect(await used(after)).toBe(0);
+      const next = await reserved(store, needOf(after, 30));
+      running.settle([20]);
+      next.settle([30]);
+      expect([await used(after), await used(before)]).toEqual([30, 20]);
+    });
+
     test("[d4.6] an event is reported to the first who asks in a window", async () => {
       const account = accountOf({ id: "marked", kind: "budget", unit: "nano_usd", window: "day" });
       const asked = [

@@ -5,8 +5,12 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { newAccessToken } from "../../src/auth/tokens/access-token.ts";
 import { type GatewayProcess, runCli } from "../harness/gateway-process.ts";
+import { openToolServer, said } from "../harness/tool-server.ts";
 import { until } from "../harness/until.ts";
 import { childrenOf, isRunning } from "../harness/processes.ts";
 import { callAlone, startWorkers } from "../harness/workers.ts";
@@ -191,6 +195,53 @@ describe("two workers", () => {
     expect(upstream.seen).toHaveLength(statuses.length);
     expect(childrenOf(gateway.pid)).toHaveLength(2);
     expect(gateway.lines().filter(({ level }) => level === "error" || level === "warn")).toEqual([]);
+  });
+
+  test("[d13.2 d16.3] a restart of the workers waits for a person who was asked whether a tool may run, and then runs the tool", async () => {
+    const office = openToolServer({ tools: [{ name: "open_door", run: () => said("the door is open") }] });
+    ends.push(() => office.stop());
+    const { gateway } = await openWorld(`tool_servers:\n  office: {url: "${office.url}"}`);
+    const client = new Client({ name: "client", version: "1" }, { capabilities: { elicitation: {} } });
+    ends.push(() => client.close());
+    const [asked, thought] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    client.setRequestHandler(ElicitRequestSchema, async () => {
+      asked.resolve();
+      await thought.promise;
+      return { action: "accept", content: { approve: true } };
+    });
+    const headers = { authorization: `Bearer ${gateway.firstToken!}` };
+    await client.connect(
+      new StreamableHTTPClientTransport(new URL(`${gateway.url}/mcp`), { requestInit: { headers } }),
+    );
+    const before = childrenOf(gateway.pid);
+    const running = client.callTool({ name: "office__open_door", arguments: {} });
+    await asked.promise;
+    process.kill(gateway.pid, "SIGUSR2");
+    await until(() => gateway.lines().some(({ msg }) => msg === "all workers have been restarted"));
+    // the worker without a call has ended, and the other one waits
+    await until(() => before.filter(isRunning).length === 1);
+    thought.resolve();
+    expect(await running).toMatchObject({ content: [{ type: "text", text: "the door is open" }] });
+    await until(() => !before.some(isRunning));
+    expect(gateway.lines().filter(({ level }) => level === "error" || level === "warn")).toEqual([]);
+  });
+
+  test("[d13.2 d11.2] a gateway that ends during a restart also ends the calls of workers that were replaced in its own time", async () => {
+    const { gateway, hold, dataFolder, upstream } = await openWorld("server: {drain_s: 1}");
+    hold(true);
+    const running = callAlone(gateway, MODEL);
+    await until(() => upstream.seen.length === 1);
+    process.kill(gateway.pid, "SIGUSR2");
+    await until(() => gateway.lines().some(({ msg }) => msg === "all workers have been restarted"));
+    const stopped = gateway.stop("SIGTERM");
+    const answer = await running;
+    expect([answer.status, await answer.json()]).toEqual([
+      503,
+      expect.objectContaining({ error: expect.objectContaining({ code: "shutting_down" }) }),
+    ]);
+    expect(await stopped).toBe(0);
+    expect(gateway.lines().filter(({ level }) => level === "error")).toEqual([]);
+    expect(rowsOf(dataFolder)).toEqual([{ status: 503, settled: 1 }]);
   });
 
   test("[d13.2] without a supervisor workers end: calls that run may finish, and nothing under a limit is admitted", async () => {

@@ -6,6 +6,7 @@ import { asGatewayError, GatewayError } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { KeptObjects } from "../../src/engine/keeping/kept-objects.ts";
 import { createMcpApp } from "../../src/http/mcp/mcp-app.ts";
+import type { McpContext } from "../../src/http/mcp/serving.ts";
 import type { ToolServers } from "../../src/mcp/tool-servers.ts";
 import { fakeToolServers, says } from "../harness/fake-tools.ts";
 import { projectToken, type StubOptions, stubGateway } from "../harness/in-process.ts";
@@ -30,16 +31,19 @@ function mcp(limits: StubOptions["limits"] = {}, run: (called: Called) => Promis
   const called: Called[] = [];
   let isEnding = false;
   const kept = new KeptObjects(context.clock);
+  const call: McpContext["call"] = async (_operation, request) => {
+    const one = { body: (await request.json()) as JsonObject, signal: request.signal };
+    called.push(one);
+    return Response.json(await run(one));
+  };
   const app = createMcpApp({
     ...context,
     kept,
     held: context.traffic.held,
+    suspend: () => ({ call, end: () => {} }),
     isEnding: () => isEnding,
-    async call(_operation, request) {
-      const one = { body: (await request.json()) as JsonObject, signal: request.signal };
-      called.push(one);
-      return Response.json(await run(one));
-    },
+    isRetiring: () => isEnding,
+    call,
   });
   /** Sends a message with a token, which the gateway knows by `identify`. */
   const send = async (message: JsonObject, identify: () => AccessToken = () => first): Promise<Response> => {
@@ -197,7 +201,11 @@ function appOf(context: ReturnType<typeof stubGateway>["context"]): ReturnType<t
     kept: null,
     held: context.traffic.held,
     isEnding: () => false,
+    isRetiring: () => false,
     call: () => Promise.reject(new Error("nothing is called")),
+    suspend() {
+      throw new Error("nothing waits for a person");
+    },
   });
 }
 

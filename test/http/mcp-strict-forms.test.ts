@@ -32,7 +32,11 @@ async function asked(message: JsonObject, tools: readonly JsonObject[], blocks: 
     ...context,
     kept: null,
     held: context.traffic.held,
+    suspend() {
+      throw new Error("nothing waits for a person");
+    },
     isEnding: () => false,
+    isRetiring: () => false,
     call: (operation, request, caller) => handleCall(operation, request, context, null, caller),
   });
   const http = new Request("http://gateway.test/mcp", {

@@ -80,7 +80,7 @@ export interface Waiting {
   /** How long at most. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
-  isEnding(): boolean;
+  isRetiring(): boolean;
 }
 
 /** Bounds the questions on streams that wait in this process, each of which looks for its answer all the time. */
@@ -109,7 +109,7 @@ export class OpenQuestions {
 
 /**
  * Asks on the stream of a call. Resolves with the client's answer. Rejects with `approval_required` when there is none in
- * time, with `shutting_down` when the process ends, or with the signal's reason.
+ * time, with `shutting_down` when the gateway ends, or with the signal's reason.
  */
 export async function askedOnStream(
   question: Question,
@@ -166,7 +166,7 @@ async function lookedFor(id: string, waiting: Waiting, answers: Answers, isOver:
   let wasAway = false;
   while (!isOver()) {
     signal.throwIfAborted();
-    if (waiting.isEnding())
+    if (waiting.isRetiring())
       throw new GatewayError("shutting_down", "The gateway is shutting down, and nobody has approved the call yet.");
     try {
       // a store that is back may have lost what it had

@@ -16,7 +16,7 @@ import { TOOL_CALL, type ToolCallAnswer } from "../../operations/tool-call/tool-
 import { innerRequest } from "../inner-request.ts";
 import { askedOnStream, isApproval, isAskingSession, type Question, questionAbout } from "./approval.ts";
 import type { CallName } from "./running-calls.ts";
-import type { Serving } from "./serving.ts";
+import type { Serving, WaitingCall } from "./serving.ts";
 import { strictResult, strictTool } from "./strict-forms.ts";
 
 /** The header with the name of a client's session, in lower case. */
@@ -109,15 +109,37 @@ async function called(
   const question = questionAbout(params, first.needs_approval);
   if (canRepeat)
     return library.inputRequired({ inputRequests: { [APPROVAL]: library.inputRequired.elicit(question) } });
-  let answer: Json;
+  return await ranWhenApproved(question, params, calling, serving);
+}
+
+/** Where other workers replace this one meanwhile, it ends after the call. */
+async function ranWhenApproved(
+  question: Question,
+  params: CallToolRequest["params"],
+  calling: Calling,
+  serving: Serving,
+): Promise<CallToolResult> {
+  const { context } = serving;
+  const cut = new AbortController();
+  let waiting: WaitingCall | null = null;
   try {
-    answer = await askedInTime(question, calling, serving);
-  } catch (thrown) {
-    signal.throwIfAborted();
-    const { code, message } = asGatewayError(thrown);
-    return failedCall({ code, message }, {}, serving);
+    let answer: Json;
+    try {
+      waiting = context.suspend((reason) => cut.abort(reason));
+      const signal = AbortSignal.any([calling.signal, cut.signal]);
+      answer = await askedInTime(question, { ...calling, signal }, serving);
+    } catch (thrown) {
+      calling.signal.throwIfAborted();
+      const { code, message } = asGatewayError(thrown);
+      return failedCall({ code, message }, {}, serving);
+    }
+    return await ranIf(isApproval(answer), params, calling, {
+      ...serving,
+      context: { ...context, call: waiting.call },
+    });
+  } finally {
+    waiting?.end();
   }
-  return await ranIf(isApproval(answer), params, calling, serving);
 }
 
 /** Waits for the answer as long as for a call that names no time. Rejects as `askedOnStream`, and with `gateway_overloaded`. */
@@ -129,7 +151,7 @@ async function askedInTime(
   const ended = questions.begin(caller.token.id);
   try {
     const timeoutMs = context.snapshot().limits.defaultTimeoutMs;
-    const waiting = { timeoutMs, signal, isEnding: () => context.isEnding() };
+    const waiting = { timeoutMs, signal, isRetiring: () => context.isRetiring() };
     return await askedOnStream(question, served, { mcpReq }, waiting, answers!);
   } finally {
     ended();

@@ -2,6 +2,7 @@
 import type * as OfficialLibrary from "@modelcontextprotocol/server";
 import type { Clock } from "../../core/clock.ts";
 import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
+import type { GatewayError } from "../../core/errors.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
@@ -26,7 +27,21 @@ export interface McpContext {
   readonly kept: KeptStore<unknown> | null;
   /** What the bodies of requests hold in memory while they arrive. */
   readonly held: Pick<HeldBytes, "hold" | "release">;
+  /**
+   * Begins the wait of a call for a person, which the end of the process waits for where others go on in its place.
+   * Throws `shutting_down`.
+   */
+  suspend(cut: (reason: GatewayError) => void): WaitingCall;
+  /** Streams that wait for changes end, and their clients open them again elsewhere. */
   isEnding(): boolean;
+  /** The whole gateway ends, and nobody is waited for. */
+  isRetiring(): boolean;
+}
+
+export interface WaitingCall {
+  /** Answers what the waiting call goes on with, also while the process ends. */
+  readonly call: McpContext["call"];
+  end(): void;
 }
 
 export interface McpRequest {
