@@ -243,6 +243,7 @@ async function openListener(base: Base, common: ServingParts, listener: Listener
         isOver,
         mayStop: mayStop.promise,
         onStopped: () => sharedPort?.left(),
+        lastBytesMs: isReplaced ? withinMs : LAST_BYTES_MS,
       });
       await closing.close();
       return cut;
@@ -387,8 +388,8 @@ function unfinishedStart({ projects, memberships, tokens }: Snapshot): string | 
 /**
  * Drains without losing a call: readiness turns red and connections in use are retired, then the listener and idle
  * connections close while calls in flight continue. The listener waits for quiet until `mayStop` settles. Calls that have
- * not ended when `isOver` settles are cut; their clients receive the reason before the connection closes. Returns the
- * number of calls that were cut.
+ * not ended when `isOver` settles are cut; their clients receive the reason before the connection closes. Responses whose
+ * calls have ended, and reports, have `lastBytesMs` to leave. Returns the number of calls that were cut.
  */
 async function drain(
   server: OpenServer,
@@ -397,7 +398,13 @@ async function drain(
     isOver,
     mayStop,
     onStopped,
-  }: { readonly isOver: Promise<unknown>; readonly mayStop: Promise<unknown>; readonly onStopped: () => void },
+    lastBytesMs,
+  }: {
+    readonly isOver: Promise<unknown>;
+    readonly mayStop: Promise<unknown>;
+    readonly onStopped: () => void;
+    readonly lastBytesMs: number;
+  },
 ): Promise<number> {
   await Promise.race([server.retire(), isOver, mayStop]);
   const stopped = server.stop();
@@ -406,7 +413,7 @@ async function drain(
   const cut = drained ? 0 : traffic.cut();
   if (cut > 0) await traffic.drain(Bun.sleep(LAST_SETTLED_MS));
   // The calls have ended; what is left are responses on their way to clients that may never read them.
-  await Promise.race(cut > 0 ? [stopped, Bun.sleep(LAST_SETTLED_MS)] : [stopped, isOver, Bun.sleep(LAST_BYTES_MS)]);
+  await Promise.race(cut > 0 ? [stopped, Bun.sleep(LAST_SETTLED_MS)] : [stopped, isOver, Bun.sleep(lastBytesMs)]);
   await server.cut();
   return cut;
 }

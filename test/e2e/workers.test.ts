@@ -3,6 +3,7 @@
 import { Database } from "bun:sqlite";
 import { afterEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
+import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
@@ -13,8 +14,14 @@ import { type GatewayProcess, runCli } from "../harness/gateway-process.ts";
 import { openToolServer, said } from "../harness/tool-server.ts";
 import { until } from "../harness/until.ts";
 import { childrenOf, isRunning } from "../harness/processes.ts";
+import { openaiAnswer, startUpstream } from "../harness/upstream.ts";
 import { callAlone, startWorkers } from "../harness/workers.ts";
 import { MODEL, openWorkerWorld, statusOf, type WorkerWorld } from "./worker-world.ts";
+
+/** In bytes. */
+const MORE_THAN_SOCKETS_HOLD = 32 * 1024 * 1024;
+
+const LAST_CHUNK = "\r\n0\r\n\r\n";
 
 const ends: (() => unknown)[] = [];
 afterEach(async () => {
@@ -224,6 +231,49 @@ describe("two workers", () => {
     expect(await running).toMatchObject({ content: [{ type: "text", text: "the door is open" }] });
     await until(() => !before.some(isRunning));
     expect(gateway.lines().filter(({ level }) => level === "error" || level === "warn")).toEqual([]);
+  });
+
+  test("[d13.2] a restart of the workers cuts no answer whose client reads slowly", async () => {
+    const text = "x".repeat(MORE_THAN_SOCKETS_HOLD);
+    const upstream = startUpstream(() => Response.json(openaiAnswer(text)));
+    ends.push(() => upstream.stop());
+    const gateway = await startWorkers(2, {
+      config: `providers:\n  mine: {type: custom, base_url: "${upstream.url}/v1", api_key: key, models: [model]}`,
+    });
+    ends.push(() => gateway.stop());
+    const before = childrenOf(gateway.pid);
+    const { hostname, port } = new URL(gateway.url);
+    const client = createConnection(Number(port), hostname);
+    ends.push(() => client.destroy());
+    const body = JSON.stringify(MODEL);
+    client.write(
+      `POST /v1/chat/completions HTTP/1.1\r\nhost: ${hostname}:${port}\r\nauthorization: Bearer ${gateway.firstToken!}\r\n` +
+        `content-type: application/json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
+    );
+    const parts: Buffer[] = [];
+    await new Promise<void>((resolve) => {
+      client.on("data", (part: Buffer) => {
+        parts.push(part);
+        if (parts.length > 1) return;
+        client.pause();
+        resolve();
+      });
+    });
+    // until the call has ended for longer than last bytes have when the whole gateway ends
+    const endsMs = performance.now() + 6_000;
+    for (let restarts = 1; performance.now() < endsMs; restarts++) {
+      process.kill(gateway.pid, "SIGUSR2");
+      const restarted = (): number =>
+        gateway.lines().filter(({ msg }) => msg === "all workers have been restarted").length;
+      await until(() => restarted() === restarts);
+    }
+    await until(() => before.filter(isRunning).length === 1);
+    client.resume();
+    await until(() => client.closed, "the client has read everything");
+    const read = Buffer.concat(parts);
+    expect(read.subarray(-LAST_CHUNK.length).toString()).toBe(LAST_CHUNK);
+    expect(read.length).toBeGreaterThan(text.length);
+    await until(() => !before.some(isRunning));
   });
 
   test("[d13.2 d11.2] a gateway that ends during a restart also ends the calls of workers that were replaced in its own time", async () => {
