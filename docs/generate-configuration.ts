@@ -116,7 +116,7 @@ providers:
 - **Secrets in files.** \`\${file:/run/secrets/name}\` stands for the content of the file at this absolute path, without the line break at its end. It is read whenever the
   configuration is read. If only the secret has changed, send SIGHUP.
 - **Changes.** A running gateway applies a changed file within a second, and on SIGHUP at once. Calls in flight finish with the configuration that they
-  began with. If the file is invalid, empty or removed, this is logged and nothing changes. Keys that are read only at the start say so below.
+  began with. If the file is invalid, empty or removed, this is logged and nothing changes. A file is read when it has been the same for 40 ms; a program that writes it in parts with longer pauses should write another file and rename it, because the first parts alone may be valid. Keys that are read only at the start say so below.
 - **Errors.** All errors are reported, with line and column: \`${DEFAULT_CONFIG_FILE}:7:5 providers.openai.api_key: expected string, got number\`. Unknown keys
   are errors. Values are never shown. \`dragoman check <file>\` checks a file.
 - **YAML.** Version 1.2, in UTF-8, at most ${(MAX_CONFIG_FILE_BYTES / 1024 / 1024).toFixed(0)} MiB. Duplicate keys, anchors, aliases, tags and directives are refused. A key without a value counts as not set.
