@@ -133,6 +133,7 @@ consoleVisits("the overview, limits and providers in the console", SETTINGS, (vi
   });
 
   test("a provider is tested by one call, and says what it supports", async () => {
+    const before = (await read("/tenants/default/usage")).totals;
     const made = await signedIn("/default/-/providers");
     const { page } = made;
     await page.getByRole("link", { name: "first", exact: true }).click();
@@ -146,6 +147,11 @@ consoleVisits("the overview, limits and providers in the console", SETTINGS, (vi
     await page.keyboard.press("Escape");
     await page.getByRole("tab", { name: "What it supports" }).click();
     await page.getByRole("table", { name: "Parameters" }).getByText("temperature", { exact: true }).waitFor();
+    // what is counted next begins with these two
+    await until(
+      async () => (await read("/tenants/default/usage")).totals.calls === before.calls + 2,
+      "both calls are counted",
+    );
   });
 
   test("[d14.3] what fails most names the limit that refused calls, what costs most names models, and each leads to as many calls", async () => {
