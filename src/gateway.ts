@@ -307,8 +307,8 @@ function openApp(
       toolServers,
       call: callOf(context),
       suspend(cut) {
-        const { traffic: goingOn, end } = traffic.suspend(cut);
-        return { call: callOf({ ...context, traffic: goingOn }), end };
+        const suspended = traffic.suspend(cut);
+        return { call: callOf({ ...context, traffic: suspended.traffic }), end: () => suspended.end() };
       },
       kept: context.kept,
       held: context.traffic.held,
