@@ -17,7 +17,7 @@ export const RESTRICTIONS = {
   model: {
     // it names a provider, or begins with any text: otherwise it could match nothing that is called
     form: /^(?=\*|[^:/]*[:/])[\x21-\x7e]{1,256}$/,
-    expected: "<provider>:<model_name>, with * for any text, such as openai:gpt-* or *:gpt-*",
+    expected: "<provider>:<model_name>, with * for any text (*:<model_name> for any provider)",
   },
   route: { form: /^[A-Za-z0-9_.*-]{1,64}$/, expected: "a route's name, with * for any text" },
   tool: { form: /^[\x21-\x7e]{1,256}$/, expected: "<server_label>__<tool>, with * for any text" },

@@ -24,7 +24,7 @@ describe("creating a token", () => {
     const asked = { name: "ci", projectId: "lab" };
     for (const model of ["gpt-*", "gpt-4o", "gpt*4"])
       expect(await refusal({ ...asked, models: [model] })).toBe(
-        `"${model}" is invalid: a model of an access token is <provider>:<model_name>, with * for any text, such as openai:gpt-* or *:gpt-*.`,
+        `"${model}" is invalid: a model of an access token is <provider>:<model_name>, with * for any text (*:<model_name> for any provider).`,
       );
     const models = ["openai:gpt-*", "*:gpt-*", "*", "*gpt-4o", "openai/gpt-4o", "o*:x"];
     expect((await createToken(store, { ...asked, models }, NOW)).record.models).toEqual(models);
