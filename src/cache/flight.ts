@@ -275,9 +275,9 @@ export class FlightReader implements UpstreamBody {
   readonly #flight: Flight;
   readonly #signal: CancelSignal;
   /** The number of pieces that were read. */
-  place = 0;
+  #place = 0;
   #hasLeft = false;
-  hasPaid = false;
+  #hasPaid = false;
   /** Settles the read, or the wait for the request to be sent, that is in progress. */
   #waiting: (() => void) | null = null;
 
@@ -287,6 +287,12 @@ export class FlightReader implements UpstreamBody {
     signal.addEventListener("abort", this);
   }
 
+  get place(): number {
+    return this.#place;
+  }
+  get hasPaid(): boolean {
+    return this.#hasPaid;
+  }
   get askedAtMs(): number {
     return this.#flight.askedAtMs;
   }
@@ -324,9 +330,9 @@ export class FlightReader implements UpstreamBody {
     for (;;) {
       this.#signal.throwIfAborted();
       if (this.#hasLeft) return null;
-      const piece = this.#flight.pieceAt(this.place);
+      const piece = this.#flight.pieceAt(this.#place);
       if (piece !== undefined) {
-        if (piece !== null) this.place += 1;
+        if (piece !== null) this.#place += 1;
         return piece;
       }
       await this.#wait();
@@ -351,7 +357,7 @@ export class FlightReader implements UpstreamBody {
 
   /** The bytes of the complete answer, to be kept; `null` when they are not. */
   complete(): Uint8Array | null {
-    return this.#hasLeft ? null : this.#flight.complete(this.place);
+    return this.#hasLeft ? null : this.#flight.complete(this.#place);
   }
 
   /** Called when the call could not use the answer, unless it was ended itself: no further call gets the answer then. */
@@ -365,8 +371,8 @@ export class FlightReader implements UpstreamBody {
 
   /** Whether this call pays for the request; asked once, when the call is charged. */
   takesPayment(): boolean {
-    this.hasPaid = this.#flight.isPaidBy(this);
-    return this.hasPaid;
+    this.#hasPaid = this.#flight.isPaidBy(this);
+    return this.#hasPaid;
   }
 
   leave(): void {

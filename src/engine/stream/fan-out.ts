@@ -14,32 +14,38 @@ export class ChoiceWriter implements ChunkWriter {
   readonly #index: number;
   /** What was generated for this choice, for an estimate. */
   readonly generated = newTally();
-  isComplete = false;
-  /** The provider's latest figures for this choice; `null` when it reported none. */
-  reportedUsage: Usage | null = null;
+  #finished = false;
+  #usage: Usage | null = null;
 
   constructor(normalizer: StreamNormalizer, index: number) {
     this.#normalizer = normalizer;
     this.#index = index;
   }
 
+  get isComplete(): boolean {
+    return this.#finished;
+  }
   get hasGenerated(): boolean {
     return tokensOf(this.generated) > 0;
   }
+  /** The provider's latest figures for this choice; `null` when it reported none. */
+  get reportedUsage(): Usage | null {
+    return this.#usage;
+  }
 
   repair(chunk: ChatChunk): ChatChunk {
-    if (isObject(chunk.usage)) this.reportedUsage = strictUsage(chunk.usage) ?? this.reportedUsage;
+    if (isObject(chunk.usage)) this.#usage = strictUsage(chunk.usage) ?? this.#usage;
     const given: readonly ChunkChoice[] = Array.isArray(chunk.choices)
       ? chunk.choices.filter((choice) => isObject(choice))
       : [];
     const choices = given.map((choice) => ({ ...choice, index: this.#index }));
-    if (choices.some(({ finish_reason: finish }) => isFinishReason(finish))) this.isComplete = true;
+    if (choices.some(({ finish_reason: finish }) => isFinishReason(finish))) this.#finished = true;
     return this.#counted(() => this.#normalizer.repair({ ...chunk, usage: null, choices }));
   }
 
   inferFinish(): boolean {
-    this.isComplete = this.#normalizer.inferFinish(this.#index);
-    return this.isComplete;
+    this.#finished = this.#normalizer.inferFinish(this.#index);
+    return this.#finished;
   }
 
   serialize(chunk: ChatChunk): string {

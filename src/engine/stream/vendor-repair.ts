@@ -56,21 +56,21 @@ export class VendorRepair implements StreamStage {
   readonly #choices: ChoiceState[] = [];
   readonly #bySource = new Map<number, ChoiceState>();
   readonly #callIds = new Set<string>();
-  /** Whether something other than finish reasons has come. */
-  hasGenerated = false;
-  /** Whether the stream ended without a finish reason, and one was inferred. */
-  isFinishInferred = false;
-  /** The model that answered, as the provider reports it; `null` when it has reported none. */
-  reportedModel: string | null = null;
+  #hasGenerated = false;
+  #isFinishInferred = false;
+  #model: string | null = null;
   #heldArguments = 0;
-  /** The provider's latest figures; `null` when it reported none. */
-  reportedUsage: Usage | null = null;
+  #usage: Usage | null = null;
 
   constructor(frame: AnswerFrame, isRound: boolean) {
     this.#frame = frame;
     this.#isRound = isRound;
   }
 
+  /** Whether something other than finish reasons has come. */
+  get hasGenerated(): boolean {
+    return this.#hasGenerated;
+  }
   /** Whether a choice has its finish reason. */
   get hasFinish(): boolean {
     return this.#choices.some((choice) => choice.finish !== null);
@@ -85,11 +85,22 @@ export class VendorRepair implements StreamStage {
   get nativeFinishReasons(): readonly string[] {
     return this.#choices.flatMap((choice) => (choice.native === null ? [] : [choice.native]));
   }
+  /** Whether the stream ended without a finish reason, and one was inferred. */
+  get isFinishInferred(): boolean {
+    return this.#isFinishInferred;
+  }
+  /** The provider's latest figures; `null` when it reported none. */
+  get reportedUsage(): Usage | null {
+    return this.#usage;
+  }
+  /** The model that answered, as the provider reports it; `null` when it has reported none. */
+  get reportedModel(): string | null {
+    return this.#model;
+  }
 
   write(chunk: ChatChunk): ChatChunk {
-    if (chunk.usage !== null && chunk.usage !== undefined)
-      this.reportedUsage = strictUsage(chunk.usage) ?? this.reportedUsage;
-    if (this.reportedModel === null && isText(chunk["model"])) this.reportedModel = chunk["model"];
+    if (chunk.usage !== null && chunk.usage !== undefined) this.#usage = strictUsage(chunk.usage) ?? this.#usage;
+    if (this.#model === null && isText(chunk["model"])) this.#model = chunk["model"];
     const given: unknown = chunk.choices;
     if (!Array.isArray(given)) return { ...chunk, choices: [] };
     const choices = given as readonly ChunkChoice[];
@@ -117,7 +128,7 @@ export class VendorRepair implements StreamStage {
     )
       return false;
     for (const choice of ending) choice.finish = choice.calls.length > 0 ? "tool_calls" : "stop";
-    this.isFinishInferred = true;
+    this.#isFinishInferred = true;
     return true;
   }
 
@@ -183,7 +194,7 @@ export class VendorRepair implements StreamStage {
       deltas.push({ reasoning_content: reasoning });
     }
     if (Array.isArray(details) && details.length > 0) {
-      this.hasGenerated = choice.hasGenerated = true;
+      this.#hasGenerated = choice.hasGenerated = true;
       deltas.push({ reasoning_details: details as readonly ReasoningDetail[] });
     }
     if (isText(content)) {
@@ -203,7 +214,7 @@ export class VendorRepair implements StreamStage {
     if (annotations !== null) deltas.push({ annotations });
     const members = vendorMembers(delta);
     if (members !== null) {
-      this.hasGenerated = choice.hasGenerated = true;
+      this.#hasGenerated = choice.hasGenerated = true;
       deltas.push(members);
     }
     return deltas;
@@ -211,7 +222,7 @@ export class VendorRepair implements StreamStage {
 
   #count(choice: ChoiceState, text: string): void {
     tally(this.generated, text);
-    this.hasGenerated = choice.hasGenerated = true;
+    this.#hasGenerated = choice.hasGenerated = true;
   }
 
   /** Returns `null` while the call has no name, and for a delta that has nothing. */
@@ -230,7 +241,7 @@ export class VendorRepair implements StreamStage {
     if (this.#heldArguments > MAX_HELD_ARGUMENTS)
       throw new MalformedAnswer("The provider's stream has too many arguments of tool calls before the calls' names.");
     if (call.name === "") return null;
-    this.hasGenerated = true;
+    this.#hasGenerated = true;
     this.#heldArguments -= call.held.length;
     const id = this.#callId(choice, call);
     call.index = choice.calls.filter(isOpened).length;

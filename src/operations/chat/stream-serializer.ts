@@ -23,7 +23,7 @@ export class StreamSerializer implements StreamWriter {
   /** The beginning of every event; empty before the first chunk with an id or a choice. */
   #head: string;
   #hasBegun: boolean;
-  hasContent = false;
+  #hasContent = false;
 
   /** `head` is empty unless the stream continues the events of an earlier round. */
   constructor(frame: AnswerFrame, includeUsage: boolean, head = "") {
@@ -35,6 +35,9 @@ export class StreamSerializer implements StreamWriter {
     this.#hasBegun = head !== "";
   }
 
+  get hasContent(): boolean {
+    return this.#hasContent;
+  }
   /** False while vendor fields of earlier chunks wait for the next event. */
   get repeatsEvents(): boolean {
     return !this.#vendor.areWaiting;
@@ -70,7 +73,7 @@ export class StreamSerializer implements StreamWriter {
   }
 
   activity({ activity }: ReportedActivity): string {
-    this.hasContent = true;
+    this.#hasContent = true;
     return `${this.#head},"x_gateway_mcp":${JSON.stringify(activity)},"choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":null}]${this.#tail}`;
   }
 
@@ -92,7 +95,7 @@ export class StreamSerializer implements StreamWriter {
     const hasLogprobs = logprobs !== null && logprobs !== undefined;
     if (json === "" && extra === "" && !hasFinish && !hasLogprobs) return "";
     this.#hasBegun = true;
-    if (!this.hasContent) this.hasContent = json !== "" && json !== OPENING && delta!["annotations"] === undefined;
+    if (!this.#hasContent) this.#hasContent = json !== "" && json !== OPENING && delta!["annotations"] === undefined;
     return `${this.#head}${members}${this.#vendor.use()},"choices":[{"index":${index},"delta":${json === "" ? "{}" : json},"logprobs":${hasLogprobs ? JSON.stringify(logprobs) : "null"},"finish_reason":${hasFinish ? `"${finish}"` : "null"}${extra}}]${this.#tail}`;
   }
 }

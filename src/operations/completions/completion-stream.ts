@@ -22,7 +22,7 @@ export class CompletionWriter implements StreamWriter {
   readonly #places = new Map<number, TokenPlaces>();
   /** The beginning of every event; empty before the first chunk. */
   #head = "";
-  hasContent = false;
+  #hasContent = false;
 
   constructor(frame: AnswerFrame, memo: CompletionMemo, includeUsage: boolean) {
     this.#frame = frame;
@@ -31,6 +31,9 @@ export class CompletionWriter implements StreamWriter {
     this.#tail = includeUsage ? ',"usage":null}\n\n' : "}\n\n";
   }
 
+  get hasContent(): boolean {
+    return this.#hasContent;
+  }
   /** False while vendor fields of earlier chunks wait for the next event. */
   get repeatsEvents(): boolean {
     return !this.#vendor.areWaiting;
@@ -80,7 +83,7 @@ export class CompletionWriter implements StreamWriter {
     const lists = logprobs == null ? null : this.#placesOf(index!).lists(logprobs);
     const members: JsonObject = { ...extras, ...others };
     if (text === "" && reason === null && lists === null && isWithoutValues(members)) return "";
-    if (text !== "" || lists !== null) this.hasContent = true;
+    if (text !== "" || lists !== null) this.#hasContent = true;
     const choice = { index, text, logprobs: lists, finish_reason: reason, ...members };
     return `${this.#head}${this.#vendor.use()},"choices":[${JSON.stringify(choice)}]${this.#tail}`;
   }

@@ -4,10 +4,10 @@ import { parseObject } from "../../providers/conversation/tool-calls.ts";
 
 export class CallInput {
   readonly #progress = new JsonProgress();
-  text = "";
+  #text = "";
   /** Nothing of it is written while it may turn out to be no object. */
   #unwritten = "";
-  isWritten = false;
+  #isWritten = false;
   /** Whether it is an object, decided where its first value ends; `null` before that. */
   #isObject: boolean | null = null;
 
@@ -15,16 +15,22 @@ export class CallInput {
     this.add(text);
   }
 
+  get text(): string {
+    return this.#text;
+  }
+  get isWritten(): boolean {
+    return this.#isWritten;
+  }
   /** Whether it is a whole object. */
   get isComplete(): boolean {
     return this.#isObject === true;
   }
 
   add(piece: string): void {
-    this.text += piece;
+    this.#text += piece;
     this.#unwritten += piece;
     this.#progress.add(piece);
-    if (this.#progress.hasEnded) this.#isObject ??= parseObject(this.text) !== null;
+    if (this.#progress.hasEnded) this.#isObject ??= parseObject(this.#text) !== null;
   }
 
   /** Returns what has come of it since the last time, as far as it is an object. */
@@ -32,7 +38,7 @@ export class CallInput {
     if (this.#progress.beginsObject !== true || this.#unwritten === "") return "";
     const text = this.#unwritten;
     this.#unwritten = "";
-    this.isWritten = true;
+    this.#isWritten = true;
     return text;
   }
 }

@@ -54,7 +54,7 @@ export class MessageWriter implements StreamWriter {
   #waiting: Block[] = [];
   #waitingCharacters = 0;
   #hasCalls: boolean;
-  hasContent = false;
+  #hasContent = false;
   #refusal = "";
   /** Citations that came while no text was open. */
   #citations: JsonObject[] = [];
@@ -65,6 +65,10 @@ export class MessageWriter implements StreamWriter {
     this.#begun = begun;
     this.#open = open;
     this.#hasCalls = hasCalls;
+  }
+
+  get hasContent(): boolean {
+    return this.#hasContent;
   }
 
   get repeatsEvents(): boolean {
@@ -81,12 +85,12 @@ export class MessageWriter implements StreamWriter {
       if (choice["stop_sequence"] !== undefined) this.#stopSequence = choice["stop_sequence"];
       if (choice.delta !== undefined) out += this.#delta(choice.delta);
     }
-    if (out !== "") this.hasContent = true;
+    if (out !== "") this.#hasContent = true;
     return out;
   }
 
   activity(): string {
-    this.hasContent = true;
+    this.#hasContent = true;
     return PING;
   }
 
@@ -115,7 +119,7 @@ export class MessageWriter implements StreamWriter {
     if (isText(reasoning)) return this.#piece("thinking", reasoning);
     if (isText(refusal)) {
       this.#refusal += refusal;
-      this.hasContent = true;
+      this.#hasContent = true;
       return "";
     }
     let out = this.#cited(webCitations(delta["annotations"]));

@@ -69,9 +69,9 @@ interface OpenBlock {
 
 class MessageEvents implements NativeEvents {
   readonly #own: OwnMembers;
-  opening = "";
+  #opening = "";
   #hasStarted = false;
-  hasContent = false;
+  #hasContent = false;
   #block: OpenBlock | null = null;
   /** The event with which the block began, until another event comes: a second one would begin it twice. */
   #begunWith: string | null = null;
@@ -84,6 +84,13 @@ class MessageEvents implements NativeEvents {
 
   constructor(own: OwnMembers) {
     this.#own = own;
+  }
+
+  get opening(): string {
+    return this.#opening;
+  }
+  get hasContent(): boolean {
+    return this.#hasContent;
   }
 
   /** The input of a call is written as a piece by the event that ends its block. */
@@ -118,7 +125,7 @@ class MessageEvents implements NativeEvents {
       // nothing has begun that could end
       if (type === "message_stop") return "";
       if (type === "ping") {
-        this.opening += sentText(type, data);
+        this.#opening += sentText(type, data);
         return "";
       }
       this.#start('{"type":"message_start","message":{}}', {});
@@ -145,7 +152,7 @@ class MessageEvents implements NativeEvents {
     if (this.#hasStarted) return "";
     this.#hasStarted = true;
     const edits = messageEdits(message ?? null, this.#own);
-    this.opening += sentText(
+    this.#opening += sentText(
       "message_start",
       editedJson(
         data,
@@ -168,7 +175,7 @@ class MessageEvents implements NativeEvents {
     const own = this.#begun++;
     if (type === "tool_use") this.#hasCalls = true;
     // what is neither text nor reasoning is whole with its beginning, such as the call of a tool
-    if (type !== "text" && type !== "thinking") this.hasContent = true;
+    if (type !== "text" && type !== "thinking") this.#hasContent = true;
     const piece = type === "tool_use" ? "input_json_delta" : `${type}_delta`;
     const plain = index === own && input === null ? ([`"index":${own},`, `"${piece}"`] as const) : null;
     this.#block = { index: own, type, plain, input, inputCharacters: characters };

@@ -26,7 +26,7 @@ export class ResponseWriter implements StreamWriter {
   readonly #next: WhatFollows;
   #finish: FinishReason | null = null;
   #tier: string | null = null;
-  hasContent = false;
+  #hasContent = false;
 
   constructor(frame: ResponseFrame, place: string, before: ResponseWriter | null, next: WhatFollows) {
     this.#frame = frame;
@@ -36,6 +36,9 @@ export class ResponseWriter implements StreamWriter {
     this.#next = next;
   }
 
+  get hasContent(): boolean {
+    return this.#hasContent;
+  }
   /** Log probabilities are kept with their text. */
   get repeatsEvents(): boolean {
     return !this.#frame.memo.showsLogprobs && this.#items.isGrowing;
@@ -70,7 +73,7 @@ export class ResponseWriter implements StreamWriter {
   }
 
   activity(reported: ReportedActivity): string {
-    this.hasContent = true;
+    this.#hasContent = true;
     addActivity(this.#items, reported);
     return this.#events.take();
   }
@@ -111,22 +114,22 @@ export class ResponseWriter implements StreamWriter {
     if (delta === undefined) return;
     const { content, refusal, reasoning_content: reasoning, tool_calls: calls } = delta;
     if (typeof reasoning === "string" && reasoning !== "") {
-      this.hasContent = true;
+      this.#hasContent = true;
       this.#items.addReasoning(reasoning);
     }
     for (const carrier of carriersIn(delta.reasoning_details)) this.#items.addCarrier(carrier);
     const probabilities = this.#frame.memo.showsLogprobs ? flatLogprobs(logprobs) : [];
     if (typeof content === "string" && (content !== "" || probabilities.length > 0)) {
-      this.hasContent = true;
+      this.#hasContent = true;
       this.#items.addText("output_text", content, probabilities);
     }
     if (typeof refusal === "string" && refusal !== "") {
-      this.hasContent = true;
+      this.#hasContent = true;
       this.#items.addText("refusal", refusal, []);
     }
     if (delta["annotations"] !== undefined) this.#items.addCitations(flatCitations(delta["annotations"]));
     for (const { index, id, function: called } of calls ?? []) {
-      this.hasContent = true;
+      this.#hasContent = true;
       if (typeof called?.name === "string") this.#items.beginCall(index!, id!, called.name);
       this.#items.addArguments(index!, called?.arguments ?? "");
     }

@@ -55,10 +55,10 @@ export class NativeResponseEvents implements NativeEvents {
   readonly #sealing: Sealing;
   /** `null` where the client is shown encrypted reasoning. */
   readonly #hidden: HiddenReasoning | null;
-  opening = "";
+  #opening = "";
   #hasOpened = false;
   #isInProgress = false;
-  hasContent = false;
+  #hasContent = false;
   #hasEnded = false;
   /** The present event. */
   #event: JsonObject = {};
@@ -90,6 +90,13 @@ export class NativeResponseEvents implements NativeEvents {
   }
   get growing(): Growing | null {
     return this.#items.growing;
+  }
+
+  get opening(): string {
+    return this.#opening;
+  }
+  get hasContent(): boolean {
+    return this.#hasContent;
   }
 
   pass(event: SseEvent): string {
@@ -143,16 +150,16 @@ export class NativeResponseEvents implements NativeEvents {
 
   #open(type: string, data: string, event: JsonObject): void {
     if (type === "response.in_progress") this.#isInProgress = true;
-    if (this.opening === "" && type !== "response.created") this.opening = this.#own("response.created");
-    this.opening += this.#withResponse(type, data, event);
+    if (this.#opening === "" && type !== "response.created") this.#opening = this.#own("response.created");
+    this.#opening += this.#withResponse(type, data, event);
   }
 
   /** Completes the events with which every stream begins. */
   #endOpening(): void {
     if (this.#hasOpened) return;
     this.#hasOpened = true;
-    if (this.opening === "") this.opening = this.#own("response.created");
-    if (!this.#isInProgress) this.opening += this.#own("response.in_progress");
+    if (this.#opening === "") this.#opening = this.#own("response.created");
+    if (!this.#isInProgress) this.#opening += this.#own("response.in_progress");
   }
 
   #pass(type: string, data: string, event: JsonObject): void {
@@ -167,7 +174,7 @@ export class NativeResponseEvents implements NativeEvents {
       if (type !== "response.created") this.#write(() => this.#withResponse(type, data, event));
       return;
     }
-    if (type.endsWith(PIECE) || type === ITEM_DONE) this.hasContent = true;
+    if (type.endsWith(PIECE) || type === ITEM_DONE) this.#hasContent = true;
     this.#passItem(type, data, event);
   }
 
