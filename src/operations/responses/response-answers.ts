@@ -13,7 +13,7 @@ import { NativeResponseEvents } from "./native/native-events.ts";
 import { chunksOfEvents } from "./recorded-chunks.ts";
 import { ResponseWriter } from "./answer/response-writer.ts";
 import type { KeepResponse } from "./keeping/response-keeping.ts";
-import { eventText, sequencePlace, SequenceNumbers } from "./response-events.ts";
+import { errorEvent, eventText, SequenceNumbers, sequencePlace } from "./response-events.ts";
 import { ToolsBefore } from "./answer/served-tools.ts";
 import { endedState, incompleteReason, responseError, type ResponseFrame, responseObject } from "./response-object.ts";
 
@@ -89,10 +89,7 @@ class ResponseStream implements StreamForm {
       error: responseError(error),
     });
     const place = sequencePlace(null);
-    return (
-      eventText(place, "error", { code, message, param, error: { type: entry.type, code, message, param } }) +
-      eventText(place, "response.failed", { response })
-    );
+    return errorEvent(place, entry.type, { code, message, param }) + eventText(place, "response.failed", { response });
   }
 
   writer(): ResponseWriter {

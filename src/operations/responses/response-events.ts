@@ -24,6 +24,11 @@ export function eventText(place: string, type: string, members: JsonObject): str
   return `event: ${type}\ndata: {"type":"${type}","sequence_number":${place}${json === "{}" ? "" : ","}${json.slice(1)}\n\n`;
 }
 
+/** Returns the event by which a stream says that it has failed. Its error is there twice, as clients of both forms read it. */
+export function errorEvent(place: string, type: string, said: JsonObject): string {
+  return eventText(place, "error", { ...said, error: { type, ...said } });
+}
+
 /** Returns what precedes the piece of text in events that differ only in it; `}` and the end of the event follow. */
 export function deltaHead(place: string, type: string, members: JsonObject): string {
   return `event: ${type}\ndata: {"type":"${type}","sequence_number":${place},${JSON.stringify(members).slice(1, -1)},"delta":`;

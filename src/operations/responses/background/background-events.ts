@@ -4,7 +4,7 @@ import type { BackgroundRun } from "../../../engine/keeping/background-runs.ts";
 import { LATE, within } from "../../../core/concurrency/timeout.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { isObject, type JsonObject } from "../../../core/json.ts";
-import { eventText } from "../response-events.ts";
+import { errorEvent, eventText } from "../response-events.ts";
 import { eventsAt, type MarkedStores } from "./background-marks.ts";
 
 const LOOK_MS = 500;
@@ -61,9 +61,8 @@ function endingEvents(response: JsonObject, first: number): readonly string[] {
   if (status === "completed" || status === "incomplete")
     return [eventText(String(first), `response.${status}`, { response })];
   const { code = null, message = null } = isObject(error) ? error : {};
-  const said = { code, message, param: null };
   return [
-    eventText(String(first), "error", { ...said, error: { type: "server_error", ...said } }),
+    errorEvent(String(first), "server_error", { code, message, param: null }),
     eventText(String(first + 1), "response.failed", { response: { ...response, status: "failed" } }),
   ];
 }
@@ -102,8 +101,7 @@ export function eventStreamOf(
           if (!(thrown instanceof GatewayError)) throw thrown;
           void events.return();
           const { code, message, param, entry } = thrown;
-          const members = { code, message, param, error: { type: entry.type, code, message, param } };
-          controller.enqueue(eventText(String(number), "error", members) + END);
+          controller.enqueue(errorEvent(String(number), entry.type, { code, message, param }) + END);
           controller.close();
         }
       },
