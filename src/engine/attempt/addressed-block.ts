@@ -1,8 +1,7 @@
 // Content blocks that may contain the address of a file on the web in place of its bytes.
 import type { BlockType, ContentPart } from "../../core/chat.ts";
 import { isObject } from "../../core/json.ts";
-
-const WEB_ADDRESS = /^https?:\/\//i;
+import { isWebAddress } from "../../core/text/web-address.ts";
 
 /** Where each type of block has the address: the member, and the member of that object. */
 export const ADDRESS_AT: Readonly<Partial<Record<BlockType, readonly [string, string]>>> = {
@@ -17,5 +16,5 @@ export function webAddressIn(block: ContentPart): string | null {
   const place = ADDRESS_AT[block.type as BlockType];
   const holder = place === undefined ? undefined : block[place[0]];
   const address = isObject(holder) ? holder[place![1]] : undefined;
-  return typeof address === "string" && WEB_ADDRESS.test(address) ? address : null;
+  return isWebAddress(address) ? address : null;
 }

@@ -12,7 +12,3 @@ export function urlCitation(
     url_citation: { start_index: start, end_index: end, url, title: typeof title === "string" ? title : url },
   };
 }
-
-export function isWebAddress(value: Json | undefined): value is string {
-  return typeof value === "string" && /^https?:\/\//i.test(value);
-}

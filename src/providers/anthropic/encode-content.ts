@@ -1,6 +1,7 @@
 // Encodes content parts as content blocks: https://platform.claude.com/docs/en/api/messages, and the vendor's pages on
 // vision, PDF support and the Files API. What a part carries beyond OpenAI's form (`cache_control`, `citations`,
 // `context`, `title`) stays on its block.
+import { isWebAddress } from "../../core/text/web-address.ts";
 import type { ContentPart } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { unsupportedBlock } from "../../core/refusals.ts";
@@ -10,7 +11,6 @@ import { BLOCKS_AS_THEY_ARE } from "./dialect.ts";
 /** The beta feature that a request needs in order to name an uploaded file. */
 export const FILES_BETA = "files-api-2025-04-14";
 
-const WEB_ADDRESS = /^https?:\/\//i;
 const IMAGE_NAME = /\.(?:png|jpe?g|gif|webp)$/i;
 /** Media types of text, including those that do not begin with `text/`. */
 const TEXT_MEDIA = /^(?:text\/|application\/(?:json|xml|yaml|x-yaml|javascript|x-ndjson|[\w.-]+\+(?:json|xml))$)/i;
@@ -77,7 +77,7 @@ function encodeFile({ file_id: id, file_data: data, filename }: FileReference): 
   }
   if (typeof data === "string") return { ...documentOf({ mediaType: "application/pdf", base64: data }), ...title };
   const address = id ?? "";
-  const source = WEB_ADDRESS.test(address) ? { type: "url", url: address } : { type: "file", file_id: address };
+  const source = isWebAddress(address) ? { type: "url", url: address } : { type: "file", file_id: address };
   if (IMAGE_NAME.test(filename ?? (source.type === "url" ? address : ""))) return { type: "image", source };
   return { type: "document", source, ...title };
 }

@@ -2,7 +2,8 @@
 // tool's output, a document of the user) do not fit into that form: the vendor's own list stands beside it as
 // `citations` and is sent back with the message.
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { isWebAddress, urlCitation } from "../answers/citations.ts";
+import { isWebAddress } from "../../core/text/web-address.ts";
+import { urlCitation } from "../answers/citations.ts";
 
 /** The index of the content block that is cited. */
 export function citedBlock({ content_index: index }: JsonObject): number {

@@ -1,12 +1,11 @@
 // Rewrites that more than one row uses. A vendor's own rewrites are beside its row.
+import { isWebAddress } from "../../core/text/web-address.ts";
 import type { Capability, Feature } from "../../core/capability.ts";
 import type { ContentPart } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import { describe, isObject, type JsonObject } from "../../core/json.ts";
 import { unsupportedValue } from "../../core/refusals.ts";
 import type { BlockRewrite, ParameterRewrite } from "./row.ts";
-
-export const ADDRESS = /^https?:\/\//i;
 
 /**
  * Values and types of `tool_choice` that some vendors have beside OpenAI's first three, for servers that forward
@@ -139,7 +138,7 @@ export function fileAtAddress(note: string, write: (address: string, rest: JsonO
     note,
     write(part) {
       const { file } = part;
-      if (!isObject(file) || typeof file["file_id"] !== "string" || !ADDRESS.test(file["file_id"])) return part;
+      if (!isObject(file) || !isWebAddress(file["file_id"])) return part;
       const { file_id: address, ...rest } = file;
       return { ...part, file: write(address, rest) };
     },

@@ -8,7 +8,8 @@ import { isObject } from "../../../core/json.ts";
 import type { CallIdForm } from "../../conversation/tool-calls.ts";
 import { mappedList } from "../../../core/request/mapped-list.ts";
 import { OPENAI_ONLY } from "../features.ts";
-import { ADDRESS, base64Of, documentAs } from "../quirks.ts";
+import { isWebAddress } from "../../../core/text/web-address.ts";
+import { base64Of, documentAs } from "../quirks.ts";
 import type { BlockRewrite, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 
 /**
@@ -20,7 +21,7 @@ const file: BlockRewrite = {
   write: (part) => {
     if (part["file"] === undefined) return part;
     const { file_id: id, file_data: data, filename } = isObject(part["file"]) ? part["file"] : {};
-    if (typeof id === "string" && !ADDRESS.test(id)) return { type: "file", file_id: id };
+    if (typeof id === "string" && !isWebAddress(id)) return { type: "file", file_id: id };
     const address =
       typeof id === "string"
         ? id

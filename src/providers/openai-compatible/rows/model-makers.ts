@@ -1,4 +1,5 @@
 // Companies that serve their own models with OpenAI's API.
+import { isWebAddress } from "../../../core/text/web-address.ts";
 import { defaultOnly, NATIVE, native } from "../../../core/capability.ts";
 import { isObject } from "../../../core/json.ts";
 import { unsupportedValue } from "../../../core/refusals.ts";
@@ -7,7 +8,6 @@ import { LEFT_OVERS, likeOpenAI } from "../conversation.ts";
 import { LIKE_OPENAI } from "../tasks/embedding-row.ts";
 import { BEYOND_TEXT, OPENAI_ONLY } from "../features.ts";
 import {
-  ADDRESS,
   base64Of,
   CHOICE_BY_OFFER,
   documentAs,
@@ -261,7 +261,7 @@ const perplexityFile: BlockRewrite = {
     const name = typeof filename === "string" && { file_name: filename };
     if (typeof data === "string")
       return { type: "file_url", file_url: { url: data.replace(/^data:[^,]*,/, "") }, ...name };
-    if (typeof id === "string" && ADDRESS.test(id)) return { type: "file_url", file_url: { url: id }, ...name };
+    if (isWebAddress(id)) return { type: "file_url", file_url: { url: id }, ...name };
     throw unsupportedValue(
       `${path}.file`,
       `perplexity does not store files: ${path}.file.file_id must be a URL, or send the file in file_data.`,
