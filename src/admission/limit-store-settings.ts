@@ -1,6 +1,6 @@
 // The section `limit_store` of the configuration: where limits are counted. It is read at start-up only.
 import { z } from "zod";
-import { settingsOf, type SettingsOf } from "../config/settings-of.ts";
+import { sectionSettings, type SectionSettings } from "../config/section-settings.ts";
 import { clusterNodes, valkeyUrl } from "../config/valkey-address.ts";
 
 const SHAPE = {
@@ -23,11 +23,11 @@ const SHAPE = {
 };
 
 /** Without a driver, it is `valkey` where an address is configured, else `memory`. */
-export type LimitStoreSettings = SettingsOf<typeof SHAPE>;
+export type LimitStoreSettings = SectionSettings<typeof SHAPE>;
 
 export const limitStoreSection = z
   .strictObject(SHAPE)
-  .transform((file) => settingsOf(SHAPE, file))
+  .transform((file) => sectionSettings(SHAPE, file))
   .prefault({})
   .meta({
     title: "Limit store",

@@ -1,7 +1,7 @@
 // The section `cache` of the configuration: where answers are kept. It is read at start-up only. Which calls use the
 // cache is said by tenants, projects and routes (auth/settings/cache-use-settings.ts).
 import { z } from "zod";
-import { settingsOf, type SettingsOf } from "../config/settings-of.ts";
+import { sectionSettings, type SectionSettings } from "../config/section-settings.ts";
 import { clusterNodes, valkeyUrl } from "../config/valkey-address.ts";
 
 const MIB = 1024 * 1024;
@@ -45,7 +45,7 @@ const SHAPE = {
 };
 
 /** The address is set for Valkey. */
-export interface CacheStoreSettings extends SettingsOf<typeof SHAPE> {
+export interface CacheStoreSettings extends SectionSettings<typeof SHAPE> {
   readonly maxAnswerBytes: number;
 }
 
@@ -63,7 +63,7 @@ export const cacheSection = z
     },
   )
   .transform((file): CacheStoreSettings => ({
-    ...settingsOf(SHAPE, file),
+    ...sectionSettings(SHAPE, file),
     maxAnswerBytes: file.max_answer_bytes ?? Math.min(DEFAULT_ANSWER_BYTES, file.max_bytes),
   }))
   .prefault({})

@@ -5,7 +5,7 @@ import { z } from "zod";
 import { LEAST_BODY_BOUNDS } from "../core/request/body-bounds.ts";
 import type { ServerLimits } from "../core/snapshot.ts";
 import { headerName } from "./sent-headers.ts";
-import { settingsOf, type SettingsOf } from "./settings-of.ts";
+import { sectionSettings, type SectionSettings } from "./section-settings.ts";
 import { EXPECTED_WORKERS, MAX_WORKERS, usableCores, type WorkerCount } from "./worker-count.ts";
 import { compileIpRanges, isIpRange } from "../wire/ip-range.ts";
 import { totalmem } from "node:os";
@@ -119,7 +119,7 @@ const PLACE = {
 };
 
 /** The address of PostgreSQL contains a password; it is `null` for SQLite in the data folder. */
-export type PlaceSettings = SettingsOf<typeof PLACE>;
+export type PlaceSettings = SectionSettings<typeof PLACE>;
 
 const LIMITS = {
   max_body_bytes: bytes(32 * MIB, 1024, 1024 * MIB, "Largest body of a request; a larger one is answered with 413."),
@@ -244,9 +244,9 @@ export const serverSection = z
       maxNameCharacters,
       maxNumberDigits,
       ...limits
-    } = settingsOf(LIMITS, file);
+    } = sectionSettings(LIMITS, file);
     return {
-      ...settingsOf(PLACE, file),
+      ...sectionSettings(PLACE, file),
       staleSnapshot: file.stale_snapshot,
       conditionHeaders: [...new Set(file.condition_headers.map((name) => name.toLowerCase()))],
       proxyTrust:

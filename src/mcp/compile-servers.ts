@@ -1,7 +1,7 @@
 // Compiles the tool servers of file and store into the set that calls look up by label. Of several with the same name
 // the nearest applies: the project's, then the tenant's, then the one for all tenants.
 import { createHash } from "node:crypto";
-import { settingsOf } from "../config/settings-of.ts";
+import { sectionSettings } from "../config/section-settings.ts";
 import type { Configured } from "../core/configured/configured.ts";
 import type { ToolServer, ToolServerSet, ToolTransport } from "../core/configured/tool.ts";
 import { OAUTH, type ToolServerDocument } from "./settings.ts";
@@ -81,7 +81,7 @@ function transportOf(
     kind: transport ?? "auto",
     url: url!,
     headers: Object.fromEntries(Object.entries(headers).map(([header, value]) => [header.toLowerCase(), value])),
-    oauth: oauth === undefined ? null : { ...settingsOf(OAUTH, oauth), clientAuth: oauth.client_auth ?? "post" },
+    oauth: oauth === undefined ? null : { ...sectionSettings(OAUTH, oauth), clientAuth: oauth.client_auth ?? "post" },
     guarded,
   };
 }

@@ -2,7 +2,7 @@
 // keys and models. The known families are passed in as data, so that a new provider changes nothing here.
 import { z } from "zod";
 import type { ModelListing } from "../core/snapshot.ts";
-import { settingsOf } from "../config/settings-of.ts";
+import { sectionSettings } from "../config/section-settings.ts";
 import { didYouMean } from "../config/suggestion.ts";
 import type { StoredCredential } from "../core/configured/credential.ts";
 import type { OperationName } from "../core/operation.ts";
@@ -116,7 +116,7 @@ const modelSchema = z.union([
 ]);
 
 const toModelListing = (model: z.output<typeof modelSchema>): ModelListing =>
-  settingsOf(MODEL, typeof model === "string" ? { id: model } : model);
+  sectionSettings(MODEL, typeof model === "string" ? { id: model } : model);
 
 /**
  * Operations that are translated where a model does not speak them, or refused where there is no translation: token

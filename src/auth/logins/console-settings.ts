@@ -1,7 +1,7 @@
 // The section `console` of the configuration: whether the gateway serves the web console, over which connections, and how
 // long its sessions last.
 import { z } from "zod";
-import { settingsOf, type SettingsOf } from "../../config/settings-of.ts";
+import { sectionSettings, type SectionSettings } from "../../config/section-settings.ts";
 
 const DAY_S = 86_400;
 const HOUR_S = 3600;
@@ -55,10 +55,10 @@ const SHAPE = {
  * Whether it is enabled is decided by the address of the listener where it is `null`. The address at which browsers reach
  * the gateway has no slash at its end; where it is `null`, each request says it.
  */
-export type ConsoleSettings = SettingsOf<typeof SHAPE>;
+export type ConsoleSettings = SectionSettings<typeof SHAPE>;
 
 export const consoleSection = z
   .strictObject(SHAPE)
-  .transform((file) => settingsOf(SHAPE, file))
+  .transform((file) => sectionSettings(SHAPE, file))
   .prefault({})
   .meta({ title: "Console", description: "The web console: docs/console.md." });

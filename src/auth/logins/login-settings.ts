@@ -2,7 +2,7 @@
 // their tokens grant.
 import { z } from "zod";
 import { SCOPE_ID } from "../../config/sections.ts";
-import { settingsOf } from "../../config/settings-of.ts";
+import { sectionSettings } from "../../config/section-settings.ts";
 import { PERMISSIONS, ROLES } from "../../core/identity.ts";
 import type { LoginIssuer } from "../../core/configured/login.ts";
 
@@ -127,11 +127,18 @@ const ISSUER = {
   }),
 };
 const issuerEntry = z.strictObject(ISSUER).transform((file): LoginIssuer => {
-  const { console: client, audience, tenant: tenantId, jwksUri: keysUrl, roles, ...same } = settingsOf(ISSUER, file);
+  const {
+    console: client,
+    audience,
+    tenant: tenantId,
+    jwksUri: keysUrl,
+    roles,
+    ...same
+  } = sectionSettings(ISSUER, file);
   return {
     ...same,
     ...(client !== null && {
-      console: { ...settingsOf(CONSOLE_CLIENT, client), label: client.label ?? same.name },
+      console: { ...sectionSettings(CONSOLE_CLIENT, client), label: client.label ?? same.name },
     }),
     audiences: typeof audience === "string" ? [audience] : audience,
     tenantId,

@@ -2,7 +2,7 @@
 // content, and how they are delivered. The schema of each kind includes these fields and is defined beside its sink.
 import { z } from "zod";
 import { SCOPE_ID } from "../../config/sections.ts";
-import { settingsOf, type SettingsOf } from "../../config/settings-of.ts";
+import { sectionSettings, type SectionSettings } from "../../config/section-settings.ts";
 
 /** Which calls the integration gets. */
 export interface IntegrationScope {
@@ -69,7 +69,7 @@ const DELIVERY = {
 };
 
 /** Times are in milliseconds. A batch that was not accepted within `giveUpMs` is given up. */
-export type IntegrationDelivery = SettingsOf<typeof DELIVERY>;
+export type IntegrationDelivery = SectionSettings<typeof DELIVERY>;
 
 export const integrationFields = {
   enabled: z
@@ -108,7 +108,7 @@ export function integrationBase(file: z.output<typeof fields>): IntegrationBase 
     enabled: file.enabled,
     scope: { tenants: file.tenants ?? null, projects: file.projects ?? null, sample: file.sample, only: file.only },
     content: file.content,
-    delivery: settingsOf(DELIVERY, file),
+    delivery: sectionSettings(DELIVERY, file),
   };
 }
 

@@ -2,7 +2,7 @@
 // was done are kept forever. Rows about what was refused are less useful with time, and external clients can cause many
 // of them.
 import { z } from "zod";
-import { settingsOf, type SettingsOf } from "../../config/settings-of.ts";
+import { sectionSettings, type SectionSettings } from "../../config/section-settings.ts";
 import { signingKeyOf } from "./audit-signature.ts";
 import { DAY_MS, everyHour, keptDays, pruneInRounds } from "../database/pruning.ts";
 import type { Store } from "../store.ts";
@@ -30,11 +30,11 @@ const SHAPE = {
 };
 
 /** Days are `null` for forever. The key is in PEM, and `null` when it is derived from the master key. */
-export type AuditSettings = SettingsOf<typeof SHAPE>;
+export type AuditSettings = SectionSettings<typeof SHAPE>;
 
 export const auditSection = z
   .strictObject(SHAPE)
-  .transform((file) => settingsOf(SHAPE, file))
+  .transform((file) => sectionSettings(SHAPE, file))
   .prefault({})
   .meta({
     title: "Audit log",

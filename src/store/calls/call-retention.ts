@@ -1,7 +1,7 @@
 // The section `calls` of the configuration, and the removal of old rows that it asks for: old calls, their details, and
 // places that the ledger no longer needs are removed in batches. Sums are kept.
 import { z } from "zod";
-import { settingsOf, type SettingsOf } from "../../config/settings-of.ts";
+import { sectionSettings, type SectionSettings } from "../../config/section-settings.ts";
 import type { CallStore } from "./calls.ts";
 import { DAY_MS, everyHour, keptDays, pruneInRounds } from "../database/pruning.ts";
 
@@ -25,11 +25,11 @@ const SHAPE = {
 };
 
 /** Days are `null` for forever. */
-export type CallSettings = SettingsOf<typeof SHAPE>;
+export type CallSettings = SectionSettings<typeof SHAPE>;
 
 export const callsSection = z
   .strictObject(SHAPE)
-  .transform((file) => settingsOf(SHAPE, file))
+  .transform((file) => sectionSettings(SHAPE, file))
   .prefault({})
   .meta({ title: "Calls", description: "How long calls are kept in the database. A change needs a restart." });
 

@@ -1,6 +1,6 @@
 // The section `ledger` of the configuration. It is read at start-up only.
 import { z } from "zod";
-import { settingsOf, type SettingsOf } from "../../config/settings-of.ts";
+import { sectionSettings, type SectionSettings } from "../../config/section-settings.ts";
 
 const SHAPE = {
   sync: z.enum(["background", "before_answer"]).default("background").meta({
@@ -21,11 +21,11 @@ const SHAPE = {
 };
 
 /** Without a folder, it is `ledger` in the data folder. */
-export type LedgerSettings = SettingsOf<typeof SHAPE>;
+export type LedgerSettings = SectionSettings<typeof SHAPE>;
 
 export const ledgerSection = z
   .strictObject(SHAPE)
-  .transform((file) => settingsOf(SHAPE, file))
+  .transform((file) => sectionSettings(SHAPE, file))
   .prefault({})
   .meta({
     title: "Ledger",

@@ -1,6 +1,6 @@
 // Settings of an integration of type `callback`: a module of the operator, which runs in a thread of its own.
 import { z } from "zod";
-import { settingsOf, type SettingsOf } from "../../../config/settings-of.ts";
+import { sectionSettings, type SectionSettings } from "../../../config/section-settings.ts";
 import { type IntegrationBase, integrationBase, integrationFields } from "../integration-fields.ts";
 
 const MIB = 1024 * 1024;
@@ -28,8 +28,8 @@ const SHAPE = {
 };
 
 /** Times are in milliseconds. */
-export type CallbackSettings = IntegrationBase & SettingsOf<typeof SHAPE>;
+export type CallbackSettings = IntegrationBase & SectionSettings<typeof SHAPE>;
 
 export const callbackSettings = z
   .strictObject({ ...SHAPE, ...integrationFields })
-  .transform((file): CallbackSettings => ({ ...integrationBase(file), ...settingsOf(SHAPE, file) }));
+  .transform((file): CallbackSettings => ({ ...integrationBase(file), ...sectionSettings(SHAPE, file) }));

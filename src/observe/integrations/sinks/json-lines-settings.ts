@@ -1,6 +1,6 @@
 // Settings of an integration of type `json_lines`.
 import { z } from "zod";
-import { settingsOf, type SettingsOf } from "../../../config/settings-of.ts";
+import { sectionSettings, type SectionSettings } from "../../../config/section-settings.ts";
 import { type IntegrationBase, integrationBase, integrationFields } from "../integration-fields.ts";
 
 const MIB = 1024 * 1024;
@@ -35,7 +35,7 @@ const SHAPE = {
     .meta({ title: "Compress", description: "Whether rotated files are compressed (gzip)." }),
 };
 
-export interface JsonLinesSettings extends IntegrationBase, Omit<SettingsOf<typeof SHAPE>, "rotateH"> {
+export interface JsonLinesSettings extends IntegrationBase, Omit<SectionSettings<typeof SHAPE>, "rotateH"> {
   /** `null` when only the size decides. */
   readonly rotateMs: number | null;
 }
@@ -43,6 +43,6 @@ export interface JsonLinesSettings extends IntegrationBase, Omit<SettingsOf<type
 export const jsonLinesSettings = z
   .strictObject({ ...SHAPE, ...integrationFields })
   .transform((file): JsonLinesSettings => {
-    const { rotateH: hours, ...settings } = settingsOf(SHAPE, file);
+    const { rotateH: hours, ...settings } = sectionSettings(SHAPE, file);
     return { ...integrationBase(file), ...settings, rotateMs: hours === null ? null : hours * HOUR_MS };
   });

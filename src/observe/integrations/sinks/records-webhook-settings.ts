@@ -1,6 +1,6 @@
 // Settings of an integration of type `webhook`: records in batches, as signed posts.
 import { z } from "zod";
-import { settingsOf, type SettingsOf } from "../../../config/settings-of.ts";
+import { sectionSettings, type SectionSettings } from "../../../config/section-settings.ts";
 import {
   type IntegrationBase,
   integrationBase,
@@ -28,8 +28,8 @@ const SHAPE = {
 };
 
 /** Each batch is signed with each of the secrets. */
-export type RecordsWebhookSettings = IntegrationBase & SettingsOf<typeof SHAPE>;
+export type RecordsWebhookSettings = IntegrationBase & SectionSettings<typeof SHAPE>;
 
 export const recordsWebhookSettings = z
   .strictObject({ ...SHAPE, ...integrationFields })
-  .transform((file): RecordsWebhookSettings => ({ ...integrationBase(file), ...settingsOf(SHAPE, file) }));
+  .transform((file): RecordsWebhookSettings => ({ ...integrationBase(file), ...sectionSettings(SHAPE, file) }));

@@ -7,22 +7,22 @@ import { type CamelCase, camelCase } from "../core/text/camel-case.ts";
 type Shape = Readonly<Record<string, z.ZodType>>;
 type Setting<Value> = Value extends undefined ? null : Value extends readonly (infer One)[] ? readonly One[] : Value;
 
-export type SettingsOf<Of extends Shape> = {
+export type SectionSettings<Of extends Shape> = {
   readonly [
     Name in keyof Of & string as Name extends `${infer Head}_s` ? `${CamelCase<Head>}Ms` : CamelCase<Name>
   ]: Setting<z.output<Of[Name]>>;
 };
 
 /** The section may have further members, which are left out. */
-export function settingsOf<Of extends Shape>(
+export function sectionSettings<Of extends Shape>(
   shape: Of,
   section: { readonly [Name in keyof Of]?: z.output<Of[Name]> },
-): SettingsOf<Of> {
+): SectionSettings<Of> {
   const settings = membersOf(shape).map(({ name, setting, isSeconds }) => {
     const value = section[name] ?? null;
     return [setting, isSeconds && value !== null ? toMs(value as number) : value];
   });
-  return Object.fromEntries(settings) as SettingsOf<Of>;
+  return Object.fromEntries(settings) as SectionSettings<Of>;
 }
 
 const membersOf = memoizePerObject((shape: Shape) =>
