@@ -30,7 +30,7 @@ import {
   addWebhookCommands,
 } from "./gateway-commands.ts";
 import { VERSION } from "../core/version.ts";
-import { StoreError } from "../store/store.ts";
+import { StoreError } from "../store/store-error.ts";
 import { followLauncher, type Launcher } from "./launcher.ts";
 import { addChecks, addHealthAndVersion, addImport, addListings, addServe } from "./local-commands.ts";
 import { endQuietlyWithReader, printError } from "./output.ts";

@@ -9,7 +9,7 @@ import { ledgerFolderOf } from "../store/data-folder.ts";
 import { segmentPath } from "../store/journal/journal-folder.ts";
 import type { Damage } from "../store/journal/journal-recovery.ts";
 import { type LedgerStatus, ledgerStatus } from "../store/journal/ledger-status.ts";
-import { StoreError } from "../store/store.ts";
+import { StoreError } from "../store/store-error.ts";
 import { namedConfiguration } from "./named-configuration.ts";
 import { printJson, printLine, printTable } from "./output.ts";
 import type { DatabaseFlags } from "./database/database.ts";

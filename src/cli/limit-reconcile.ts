@@ -3,7 +3,7 @@
 import { reconcile, type WrittenOff } from "../admission/valkey/reconcile.ts";
 import type { Environment } from "../config/environment.ts";
 import { resolveServerOptions } from "../snapshot/server-options.ts";
-import { StoreError } from "../store/store.ts";
+import { StoreError } from "../store/store-error.ts";
 import { namedConfiguration } from "./named-configuration.ts";
 import { printJson, printLine, printTable } from "./output.ts";
 import { messageOf } from "../core/thrown.ts";

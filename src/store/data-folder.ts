@@ -4,7 +4,7 @@ import { existsSync, readdirSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { folderFault } from "../config/path-fault.ts";
 import { slotsOf } from "./journal/journal-folder.ts";
-import { StoreError } from "./store.ts";
+import { StoreError } from "./store-error.ts";
 
 export interface DataPlace {
   readonly dataFolder: string;

@@ -34,7 +34,7 @@ import { membershipOf, projectOf, tenantOf, tokenOf, userOf } from "./database/r
 import { maskedResource, resourceOf, type StoredResource } from "./configuration/resource-rows.ts";
 import { fromInteger, toInteger } from "./columns.ts";
 import type { Schema } from "./schema.ts";
-import { StoreError } from "./store.ts";
+import { StoreError } from "./store-error.ts";
 
 export type Db = Kysely<Schema>;
 

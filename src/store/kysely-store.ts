@@ -20,7 +20,8 @@ import { type Actor, COMMAND_LINE, type FirstIdentities, type Identities, LOCAL_
 import { plainMembershipOf, plainProjectOf, plainTenantOf, plainTokenOf, plainUserOf } from "./database/row-values.ts";
 import { sessionTable } from "./identity/kysely-sessions.ts";
 import type { Schema } from "./schema.ts";
-import { type Reencryption, type Store, StoreError } from "./store.ts";
+import { StoreError } from "./store-error.ts";
+import type { Reencryption, Store } from "./store.ts";
 import type { Changed, ChangeOptions, Writer } from "./writer.ts";
 import type { SchemaReview } from "./database/contraction-schema.ts";
 import { contract, oldestProgram, refusalOf } from "./database/contractions.ts";

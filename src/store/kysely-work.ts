@@ -6,7 +6,7 @@ import type { Db } from "./kysely-reader.ts";
 import type { Actor, Change } from "./records.ts";
 import type { ResourceStep } from "./configuration/resource-rows.ts";
 import { toInteger } from "./columns.ts";
-import { StoreError } from "./store.ts";
+import { StoreError } from "./store-error.ts";
 
 export interface WriterContext {
   readonly actor: Actor;

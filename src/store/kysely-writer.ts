@@ -20,7 +20,7 @@ import { requireTexts, type Work, type WriterContext, type Written } from "./kys
 import type { KeptAnswer } from "./records.ts";
 import { toInteger } from "./columns.ts";
 import type { SessionFilter } from "./identity/sessions.ts";
-import { StoreError } from "./store.ts";
+import { StoreError } from "./store-error.ts";
 import type { Writer } from "./writer.ts";
 import { viewWrites } from "./configuration/kysely-view-writes.ts";
 

@@ -17,7 +17,7 @@ import { createClaims } from "./identity/claim-schema.ts";
 import { createIdentities } from "./identity/identity-tables.ts";
 import { createSessions } from "./identity/session-schema.ts";
 import type { Schema } from "./schema.ts";
-import { StoreError } from "./store.ts";
+import { StoreError } from "./store-error.ts";
 import { createAttemptSums } from "./sums/attempt-sums.ts";
 import { createRollUps } from "./sums/roll-up-triggers.ts";
 import { createVendorObjects } from "./vendor-objects.ts";

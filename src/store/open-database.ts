@@ -16,7 +16,7 @@ import { OWNERS_FOLDER } from "./database/owner-only.ts";
 import { openSqliteCalls } from "./calls/sqlite-calls.ts";
 import { openSqliteEvents } from "./events/sqlite-events.ts";
 import { openSqliteDatabase } from "./sqlite.ts";
-import { StoreError } from "./store.ts";
+import { StoreError } from "./store-error.ts";
 
 export interface DatabaseOptions {
   readonly dataFolder: string;

@@ -13,7 +13,7 @@ import { HELD_CODE, heldError } from "./database/move-marks.ts";
 import { endWhereLate, LATE } from "./database/postgres-client.ts";
 import { followPostgres } from "./database/postgres-listener.ts";
 import type { Schema } from "./schema.ts";
-import { StoreError } from "./store.ts";
+import { StoreError } from "./store-error.ts";
 
 export interface PostgresOptions {
   /** `postgresql://user:password@host:port/database?sslmode=...`; never part of a message. */

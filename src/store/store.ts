@@ -9,8 +9,6 @@ import type { DraftTable } from "./configuration/drafts.ts";
 import type { SessionTable } from "./identity/sessions.ts";
 import type { Changed, ChangeOptions, Writer } from "./writer.ts";
 
-export { StoreError } from "./store-error.ts";
-
 export interface Reencryption {
   /** Rows that are now under another key. */
   readonly rows: number;

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newAccessToken } from "../../src/auth/tokens/access-token.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
-import { StoreError } from "../../src/store/store.ts";
+import { StoreError } from "../../src/store/store-error.ts";
 import { allDatabases } from "../harness/databases.ts";
 import { type AdminWorld, openAdminWorld } from "../harness/admin.ts";
 

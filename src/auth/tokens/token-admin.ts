@@ -14,7 +14,8 @@ import {
 } from "../../core/identity.ts";
 import type { Page, PageRequest, Reader } from "../../store/reader.ts";
 import type { StoredToken } from "../../store/records.ts";
-import { type Store, StoreError } from "../../store/store.ts";
+import { StoreError } from "../../store/store-error.ts";
+import type { Store } from "../../store/store.ts";
 import type { Writer } from "../../store/writer.ts";
 import { isIpRange } from "../../wire/ip-range.ts";
 import { DEFAULT_LIFETIME_MS, newAccessToken, newTokenText, parseTokenText, type TokenKind } from "./access-token.ts";

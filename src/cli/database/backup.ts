@@ -10,7 +10,7 @@ import { VERSION } from "../../core/version.ts";
 import { type BackupSummary, verifyBackup, writeBackup } from "../../store/copies/backup.ts";
 import { explainedBy, openSource } from "../../store/copies/copy-places.ts";
 import { databasePlace } from "../../store/open-database.ts";
-import { StoreError } from "../../store/store.ts";
+import { StoreError } from "../../store/store-error.ts";
 import { type DatabaseFlags, placeOf } from "./database.ts";
 import { printJson, printLine } from "../output.ts";
 

@@ -6,7 +6,7 @@ import { explainedBy, namedPlace, openSource, openTarget } from "../../store/cop
 import type { Database, DatabasePlace } from "../../store/database/database.ts";
 import { type Move, moveDatabase } from "../../store/copies/database-move.ts";
 import { databasePlace } from "../../store/open-database.ts";
-import { StoreError } from "../../store/store.ts";
+import { StoreError } from "../../store/store-error.ts";
 import { type DatabaseFlags, placeOf } from "./database.ts";
 import { printJson, printLine, printTable } from "../output.ts";
 

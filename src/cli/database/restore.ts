@@ -12,7 +12,7 @@ import type { DatabasePlace } from "../../store/database/database.ts";
 import { databasePlace } from "../../store/open-database.ts";
 import { requireNoGateway, type Restored, restoreBackup } from "../../store/copies/restore.ts";
 import { type KnownAccess, knownAccess } from "../../store/copies/restored-access.ts";
-import { StoreError } from "../../store/store.ts";
+import { StoreError } from "../../store/store-error.ts";
 import { countOf, passphraseOf, type PassphraseFlags } from "./backup.ts";
 import { type DatabaseFlags, placeOf } from "./database.ts";
 import { printJson, printLine, printTable } from "../output.ts";

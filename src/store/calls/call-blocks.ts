@@ -8,7 +8,7 @@ import { type Kysely, sql } from "kysely";
 import { firstKeyAt, keyBoundAt } from "./call-keys.ts";
 import type { CallSchema } from "./call-schema.ts";
 import { startOf, traceIdOf } from "../journal/journal-row.ts";
-import { StoreError } from "../store.ts";
+import { StoreError } from "../store-error.ts";
 
 type Db = Kysely<CallSchema>;
 

@@ -10,7 +10,7 @@ import type { JsonObject } from "../../core/json.ts";
 import { messageOf } from "../../core/thrown.ts";
 import type { CallStore, ContentKey, StoredContent } from "./calls.ts";
 import type { ConfigurationScope } from "../records.ts";
-import { StoreError } from "../store.ts";
+import { StoreError } from "../store-error.ts";
 
 const FORMAT = 1;
 /** The key of a tenant that was removed is not known for longer. */

@@ -14,7 +14,7 @@ import { plainMembershipOf, plainProjectOf, plainTenantOf, plainTokenOf, plainUs
 import { resourceOf } from "./resource-rows.ts";
 import type { Schema } from "../schema.ts";
 import { openedDocument } from "./secret-fields.ts";
-import { StoreError } from "../store.ts";
+import { StoreError } from "../store-error.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import { messageOf } from "../../core/thrown.ts";
 import { isJsonObject } from "../../core/json.ts";

@@ -6,7 +6,7 @@ import { type DraftPlace, type DraftTable, draftTextPlace } from "./drafts.ts";
 import { DecryptionError, type SecretCipher } from "../../config/secret-cipher.ts";
 import { keptIn, rowOf } from "../columns.ts";
 import { exactly } from "../database/pages.ts";
-import { StoreError } from "../store.ts";
+import { StoreError } from "../store-error.ts";
 
 type Db = Kysely<DraftSchema>;
 type Row = DraftSchema["drafts"];

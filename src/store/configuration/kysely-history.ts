@@ -18,7 +18,7 @@ import { actorColumns, actorOf } from "../database/row-values.ts";
 import { changeOf, type ResourceStep, resourceOf, stepOf, type StoredResource } from "./resource-rows.ts";
 import { fromInteger, fromIntegerOrNull, toInteger } from "../columns.ts";
 import type { Schema } from "../schema.ts";
-import { StoreError } from "../store.ts";
+import { StoreError } from "../store-error.ts";
 
 type Db = Kysely<Schema>;
 

@@ -24,7 +24,7 @@ import {
 import { encryptedDocument } from "./secret-fields.ts";
 import { exactly } from "../database/pages.ts";
 import type { Schema } from "../schema.ts";
-import { StoreError } from "../store.ts";
+import { StoreError } from "../store-error.ts";
 import type { Writer } from "../writer.ts";
 
 const ID_PREFIX: Readonly<Record<ConfiguredKind, string>> = {

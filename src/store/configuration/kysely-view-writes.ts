@@ -2,7 +2,7 @@
 import type { Kysely } from "kysely";
 import { ownedBy, viewOf, viewRow } from "./kysely-views.ts";
 import { requireTexts, type Work } from "../kysely-work.ts";
-import { StoreError } from "../store.ts";
+import { StoreError } from "../store-error.ts";
 import type { ViewSchema } from "./view-schema.ts";
 import type { SavedView } from "./views.ts";
 import type { Writer } from "../writer.ts";

@@ -4,7 +4,7 @@ import { CONFIGURED_KINDS, type ConfiguredKind } from "../../core/configured/con
 import type { Change, Resource } from "../records.ts";
 import { keptIn, rowOf, type RowOf } from "../columns.ts";
 import { RESOURCE, type Schema } from "../schema.ts";
-import { StoreError } from "../store.ts";
+import { StoreError } from "../store-error.ts";
 import { maskedDocument } from "./secret-fields.ts";
 
 type Row<Table extends keyof Schema> = Selectable<Schema[Table]>;

@@ -7,7 +7,7 @@
 import { handleOf, DecryptionError, type SecretCipher } from "../../config/secret-cipher.ts";
 import type { ConfiguredKind } from "../../core/configured/configured.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { StoreError } from "../store.ts";
+import { StoreError } from "../store-error.ts";
 
 /**
  * Paths with `[]` for every entry of a list and `*` for every member. `?` after a field denotes what follows the first

@@ -6,7 +6,7 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes, scryptSync }
 import { closeSync, fsyncSync, openSync, readSync, writeSync } from "node:fs";
 import { z } from "zod";
 import { OWNERS_FILE } from "../database/owner-only.ts";
-import { StoreError } from "../store.ts";
+import { StoreError } from "../store-error.ts";
 
 /** What one frame holds of text before it is compressed. */
 const FRAME_BYTES = 1024 * 1024;

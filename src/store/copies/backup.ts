@@ -10,7 +10,7 @@ import type { Database } from "../database/database.ts";
 import { migrationsRun } from "../migrations.ts";
 import type { Schema } from "../schema.ts";
 import { COPIED_TABLES } from "./stored-tables.ts";
-import { StoreError } from "../store.ts";
+import { StoreError } from "../store-error.ts";
 import { type Column, columnsOf, pagesOf, type Row } from "./table-copies.ts";
 
 /** What stands in its first line. */

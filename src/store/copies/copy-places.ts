@@ -10,7 +10,7 @@ import type { Database, DatabasePlace } from "../database/database.ts";
 import { MIGRATION_NAMES, migrationsRun } from "../migrations.ts";
 import { OWNERS_FOLDER } from "../database/owner-only.ts";
 import { openSqliteDatabase } from "../sqlite.ts";
-import { StoreError } from "../store.ts";
+import { StoreError } from "../store-error.ts";
 
 /** A place in a message, without a password. */
 export const EXPECTED_PLACE =

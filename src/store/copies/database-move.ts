@@ -7,7 +7,7 @@ import { newSpanId } from "../../core/ids.ts";
 import type { Database } from "../database/database.ts";
 import { inSentence, type MoveMark, moveMarks } from "../database/move-marks.ts";
 import { COPIED_TABLES, PARTED_TABLES, ROLLED_TABLES, WHOLE_TABLES } from "./stored-tables.ts";
-import { StoreError } from "../store.ts";
+import { StoreError } from "../store-error.ts";
 import { type Columns, columnsOf, copyParts, copyWhole, differingParts, digestsOf, rowsIn } from "./table-copies.ts";
 import { holdForever, holdWrites, liftHold, removeHold, renewHold } from "./write-hold.ts";
 import { sql } from "kysely";

@@ -18,7 +18,7 @@ import { moveMarks } from "../database/move-marks.ts";
 import { type AccessReport, applyKnownAccess, type KnownAccess } from "./restored-access.ts";
 import type { Schema } from "../schema.ts";
 import { ROLLED_TABLES } from "./stored-tables.ts";
-import { StoreError } from "../store.ts";
+import { StoreError } from "../store-error.ts";
 import { followNumbers, insertRows, type Row } from "./table-copies.ts";
 
 export interface RestoreOptions {

@@ -7,7 +7,7 @@ import { CallPartitions } from "../calls/call-partitions.ts";
 import type { CallSchema } from "../calls/call-schema.ts";
 import type { Schema } from "../schema.ts";
 import type { PartedTable, StoredTable } from "./stored-tables.ts";
-import { StoreError } from "../store.ts";
+import { StoreError } from "../store-error.ts";
 
 type Db = Kysely<Schema>;
 /** Any table by its name, with any columns. */

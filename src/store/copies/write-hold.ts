@@ -7,7 +7,7 @@ import { codeOf } from "../../core/thrown.ts";
 import { FOREVER_MS, HELD, HELD_CODE } from "../database/move-marks.ts";
 import type { Schema } from "../schema.ts";
 import { COPIED_TABLES } from "./stored-tables.ts";
-import { StoreError } from "../store.ts";
+import { StoreError } from "../store-error.ts";
 
 type Db = Kysely<Schema>;
 

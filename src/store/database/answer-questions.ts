@@ -7,7 +7,7 @@ import { messageOf } from "../../core/thrown.ts";
 import type { ThreadReply, ThreadRequest } from "../../wire/request-thread.ts";
 import type { DatabasePlace } from "./database.ts";
 import type { QuestionSetup } from "./question-thread.ts";
-import { StoreError } from "../store.ts";
+import { StoreError } from "../store-error.ts";
 
 /** Where processors are scarce, calls come first. */
 const NICE = 10;

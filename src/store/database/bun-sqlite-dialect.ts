@@ -13,7 +13,7 @@ import {
   type Driver,
   type QueryResult,
 } from "kysely";
-import { StoreError } from "../store.ts";
+import { StoreError } from "../store-error.ts";
 
 /** How long one holder may keep the connection while others wait for it. */
 const TURN_TIMEOUT_MS = 1_000;

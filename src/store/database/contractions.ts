@@ -6,7 +6,7 @@ import type { Migration } from "kysely/migration";
 import { VERSION } from "../../core/version.ts";
 import { fromInteger, toInteger } from "../columns.ts";
 import type { Schema } from "../schema.ts";
-import { StoreError } from "../store.ts";
+import { StoreError } from "../store-error.ts";
 import { beginWriting } from "./write-transaction.ts";
 
 type Db = Kysely<Schema>;

@@ -3,7 +3,7 @@
 import { type Kysely, sql } from "kysely";
 import type { MoveSchema } from "./move-schema.ts";
 import type { Schema } from "../schema.ts";
-import { StoreError } from "../store.ts";
+import { StoreError } from "../store-error.ts";
 
 export type MoveMark = MoveSchema["database_move"];
 

@@ -3,7 +3,7 @@
 import { sql, type RawBuilder, type SelectQueryBuilder } from "kysely";
 import type { Page, PageRequest } from "../reader.ts";
 import { toInteger } from "../columns.ts";
-import { StoreError } from "../store.ts";
+import { StoreError } from "../store-error.ts";
 
 const MOST_ROWS = 1000;
 /** The condition that every row meets. */

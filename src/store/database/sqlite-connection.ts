@@ -5,7 +5,7 @@ import { closeSync, openSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { whenFree } from "./bun-sqlite-dialect.ts";
 import { HELD, heldError } from "./move-marks.ts";
-import { StoreError } from "../store.ts";
+import { StoreError } from "../store-error.ts";
 import { codeOf } from "../../core/thrown.ts";
 
 export interface SqliteFile {

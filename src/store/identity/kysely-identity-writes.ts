@@ -21,7 +21,7 @@ import { exactly } from "../database/pages.ts";
 import { auditedMembership, TENANT_FIELDS } from "../database/row-values.ts";
 import type { Reader } from "../reader.ts";
 import type { Schema } from "../schema.ts";
-import { StoreError } from "../store.ts";
+import { StoreError } from "../store-error.ts";
 import type { Writer } from "../writer.ts";
 import { tokenWrites, changeToken } from "./kysely-token-writes.ts";
 import { removeViewsOf } from "../configuration/kysely-view-writes.ts";

@@ -9,7 +9,7 @@ import { type FolderLock, lockFile } from "./journal-folder.ts";
 import { isHolderRunning, runningHolders } from "./limit-holders.ts";
 import { newRandomName } from "./journal-identity.ts";
 import { OWNERS_FILE } from "../database/owner-only.ts";
-import { StoreError } from "../store.ts";
+import { StoreError } from "../store-error.ts";
 
 /** A count by its rule and the value of its scope. */
 export interface KeptCount {

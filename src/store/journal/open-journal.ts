@@ -34,7 +34,7 @@ import type { JournalledCounts } from "./journalled-counts.ts";
 import { JournalShipper, type Progress } from "./journal-shipper.ts";
 import type { ShippedPlace } from "./ledger.ts";
 import { unshippedBytes } from "./ledger-status.ts";
-import { StoreError } from "../store.ts";
+import { StoreError } from "../store-error.ts";
 import type { LedgerOptions } from "./ledger-options.ts";
 
 /**

@@ -18,7 +18,7 @@ import { JournalledCounts } from "./journalled-counts.ts";
 import type { Ledger, SettlementLedger } from "./ledger.ts";
 import type { JournalledCount, JournalledHold } from "./limit-counts.ts";
 import { unshippedBytes } from "./ledger-status.ts";
-import { StoreError } from "../store.ts";
+import { StoreError } from "../store-error.ts";
 import { openJournal, endJournal } from "./open-journal.ts";
 import type { LedgerOptions } from "./ledger-options.ts";
 

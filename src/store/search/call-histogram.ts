@@ -7,7 +7,7 @@ import type { CallHistogram, CallScope, HistogramQuery, LogFilter, UsageSums } f
 import { logQuery, numberedFilter } from "./log-search.ts";
 import { cursorAt } from "../database/pages.ts";
 import { inOneView } from "../database/read-view.ts";
-import { StoreError } from "../store.ts";
+import { StoreError } from "../store-error.ts";
 import { addedSums, ALL_SUMS, NO_SUMS, type Sums, sumsOf } from "../sums/usage-figures.ts";
 import { FIGURES_OF_CALL, HOURS, keptFrom, usageSource } from "../sums/usage-source.ts";
 

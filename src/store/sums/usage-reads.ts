@@ -21,7 +21,7 @@ import { inOneView } from "../database/read-view.ts";
 import { ALL_SUMS, NO_SUMS, sumOf, type Sums, sumsOf, wholeOf } from "./usage-figures.ts";
 import { COLUMN_OF, HOURS, type SumsTable, type UsageSource, usageSource, USER_DAYS } from "./usage-source.ts";
 import { midnightsBetween, offsetsBetween, UTC, type ZoneOffset } from "../../core/configured/time-zone.ts";
-import { StoreError } from "../store.ts";
+import { StoreError } from "../store-error.ts";
 import { roundly } from "./sum-halves.ts";
 
 type Db = Kysely<CallSchema>;

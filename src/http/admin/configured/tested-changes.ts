@@ -4,7 +4,7 @@ import { formatPath } from "../../../config/problem.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import type { RouteTestResult } from "../../../simulation/route-tests.ts";
 import type { Simulations } from "../../../simulation/simulations.ts";
-import { StoreError } from "../../../store/store.ts";
+import { StoreError } from "../../../store/store-error.ts";
 import type { Writer } from "../../../store/writer.ts";
 import type { Desired } from "./desired-document.ts";
 import type { DocumentRule } from "./document-rule.ts";

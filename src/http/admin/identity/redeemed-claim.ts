@@ -8,7 +8,7 @@ import { GatewayError } from "../../../core/errors.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
 import type { StoredClaim } from "../../../store/identity/claims.ts";
 import { type Actor, LOCAL_ACTOR } from "../../../store/records.ts";
-import { StoreError } from "../../../store/store.ts";
+import { StoreError } from "../../../store/store-error.ts";
 import type { Changed, Writer } from "../../../store/writer.ts";
 import { stateOf } from "./claims.ts";
 import { permittedRequest, type TokenWords, withLifetime } from "./tokens.ts";

@@ -19,7 +19,7 @@ import type { AccessToken } from "../../../core/identity.ts";
 import { invalidRequest } from "../../../core/refusals.ts";
 import type { Kept, StoredToken } from "../../../store/records.ts";
 import type { Reader } from "../../../store/reader.ts";
-import { StoreError } from "../../../store/store.ts";
+import { StoreError } from "../../../store/store-error.ts";
 import type { Writer } from "../../../store/writer.ts";
 import { askedBy } from "../asked.ts";
 import { type AdminCall, type AdminOperation, type Answer, reading, writing } from "../operation.ts";

@@ -19,7 +19,7 @@ import { invalidRequest } from "../../../core/refusals.ts";
 import { CLI_AGENT } from "../../../core/version.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
 import type { Actor } from "../../../store/records.ts";
-import { StoreError } from "../../../store/store.ts";
+import { StoreError } from "../../../store/store-error.ts";
 import { methodNotAllowed } from "../../method-not-allowed.ts";
 import { ADMIN_BASE } from "../../paths.ts";
 import { checked, type JsonBody, queryOf, readJsonBody } from "../input.ts";

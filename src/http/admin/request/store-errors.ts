@@ -1,6 +1,6 @@
 // Translates a store's errors into errors of the catalogue. The database's own messages appear only in the log.
 import { type ErrorCode, GatewayError } from "../../../core/errors.ts";
-import type { StoreError } from "../../../store/store.ts";
+import type { StoreError } from "../../../store/store-error.ts";
 
 const CODES: Readonly<Record<string, ErrorCode>> = {
   exists: "already_exists",
