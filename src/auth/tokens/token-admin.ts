@@ -19,7 +19,7 @@ import type { Store } from "../../store/store.ts";
 import type { Writer } from "../../store/writer.ts";
 import { isIpRange } from "../../wire/ip-range.ts";
 import { DEFAULT_LIFETIME_MS, newAccessToken, newTokenText, parseTokenText, type TokenKind } from "./access-token.ts";
-import { RESTRICTIONS } from "./token-restrictions.ts";
+import { MOST_RESTRICTIONS, RESTRICTIONS } from "./token-restrictions.ts";
 import { FIRST_USER } from "../first-identities.ts";
 
 const DAY_MS = 86_400_000;
@@ -29,7 +29,6 @@ export const SHORTEST_OVERLAP_MS = 30 * 60_000;
 /** Of one token, with those in the overlap of a rotation. */
 const MOST_SECRETS = 10;
 const LISTED = 20;
-const MAX_RESTRICTIONS = 100;
 
 export interface TokenRequest {
   /** 1 to 100 characters, for people. */
@@ -329,9 +328,9 @@ function checkedRanges(names: readonly string[]): readonly string[] {
 }
 
 function checkedCount(names: readonly string[]): readonly string[] {
-  if (names.length > MAX_RESTRICTIONS)
+  if (names.length > MOST_RESTRICTIONS)
     throw new Error(
-      `An access token can be restricted to at most ${MAX_RESTRICTIONS} models, routes, tools and addresses each.`,
+      `An access token can be restricted to at most ${MOST_RESTRICTIONS} models, routes, tools and addresses each.`,
     );
   return [...new Set(names)];
 }

@@ -12,7 +12,10 @@ import type { AccessToken, TokenRestrictions } from "../../core/identity.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
 import { DIRECT_ROUTE } from "../../core/configured/route.ts";
 
-/** The words of a restriction, which are globs. */
+/** The most models, routes, tools or addresses to which one token can be restricted. */
+export const MOST_RESTRICTIONS = 100;
+
+/** What a restriction to models, routes or tools may look like. All of them are globs. */
 export const RESTRICTIONS = {
   model: {
     // it names a provider, or begins with any text: otherwise it could match nothing that is called

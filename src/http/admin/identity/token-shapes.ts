@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { parseTokenText } from "../../../auth/tokens/access-token.ts";
 import { LONGEST_DAYS, SHORTEST_OVERLAP_MS } from "../../../auth/tokens/token-admin.ts";
-import { RESTRICTIONS } from "../../../auth/tokens/token-restrictions.ts";
+import { MOST_RESTRICTIONS, RESTRICTIONS } from "../../../auth/tokens/token-restrictions.ts";
 import { OPS, PERMISSIONS, ROLES } from "../../../core/identity.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { isIpRange } from "../../../wire/ip-range.ts";
@@ -11,7 +11,6 @@ import type { AdminCall, Answer } from "../operation.ts";
 import { chosenId, etagField, etagOf, label, time } from "../schemas.ts";
 import { shownAs } from "../shown.ts";
 
-const MAX_RESTRICTIONS = 100;
 export const PROJECT_ROLES = ["viewer", "developer", "maintainer"] as const;
 export const STATES = ["live", "expired", "revoked"] as const;
 
@@ -26,7 +25,7 @@ const standsAlone = (names: readonly string[]): boolean => names.length === 1 ||
 const restriction = (what: keyof typeof RESTRICTIONS): z.ZodType<string> =>
   z.string().regex(RESTRICTIONS[what].form, `expected ${RESTRICTIONS[what].expected}`);
 const listOfWords = (word: z.ZodType<string>, description: string) =>
-  z.array(word).max(MAX_RESTRICTIONS).refine(unique, "expected each entry once").meta({ description });
+  z.array(word).max(MOST_RESTRICTIONS).refine(unique, "expected each entry once").meta({ description });
 export const models = listOfWords(
   restriction("model"),
   "Models that the token may call, as globs over `<provider>:<model_name>`; empty for all.",
