@@ -35,7 +35,7 @@ export interface EnvironmentForm {
   readonly prefix: string | null;
   /** Whether numbers and booleans count as texts. */
   readonly takesWords: boolean;
-  /** What looks like a reference and is none to the other gateway, with what is to be said of it. */
+  /** Texts that look like a reference but are not one to the other gateway, and what the report says about them. */
   readonly template?: { readonly pattern: RegExp; readonly note: string };
   /** The variables that the file itself sets. */
   readonly own?: ReadonlyMap<string, ForeignNode>;

@@ -67,7 +67,7 @@ const asItIs = <Value>() =>
 
 export const text = asItIs<string>();
 export const textOrNull = asItIs<string | null>();
-/** An empty text where there is none, in columns that are part of a key. */
+/** `null` is kept as an empty text, for columns that are part of a key. */
 export const textOrEmpty = column<string | null, string>(
   (word) => word ?? "",
   (kept) => (kept === "" ? null : kept),

@@ -127,7 +127,7 @@ interface EncodingQuestion {
   readonly opening: CarrierOpening | null;
   readonly target: Target;
   readonly nowMs: number;
-  /** Whether the pieces of the prompt are told. */
+  /** Whether the answer has to say of which pieces the prompt consists. */
   readonly tellsPrompt: boolean;
 }
 

@@ -34,7 +34,7 @@ export interface McpContext {
   suspend(cut: (reason: GatewayError) => void): WaitingCall;
   /** Streams that wait for changes end, and their clients open them again elsewhere. */
   isEnding(): boolean;
-  /** The whole gateway ends, and nobody is waited for. */
+  /** Whether the whole gateway is shutting down, so that no call waits for a person any longer. */
   isRetiring(): boolean;
 }
 
