@@ -14,6 +14,11 @@ export interface ServedWorld extends AdminWorld {
   readonly url: string;
 }
 
+export interface ServedWorldOptions extends AdminWorldOptions {
+  /** Hears of each answer of the gateway, whatever a browser tells of it. */
+  answered?(asked: Request, answer: Response): void;
+}
+
 export interface ConsoleWorld extends ServedWorld {
   /** What stands for a variable of a path, by place and noun. */
   readonly values: PathValues;
@@ -25,13 +30,13 @@ export const APP: ConfigurationScope = { tenantId: "acme", projectId: "app" };
 export const BETA: ConfigurationScope = { tenantId: "beta", projectId: null };
 export const LAB: ConfigurationScope = { tenantId: "beta", projectId: "lab" };
 
-export async function openConsoleWorld(options: AdminWorldOptions = {}): Promise<ConsoleWorld> {
+export async function openConsoleWorld(options: ServedWorldOptions = {}): Promise<ConsoleWorld> {
   const world = await openServedWorld(options);
   return { ...world, values: await furnish(world, [ACME, BETA, SITE, APP, LAB]) };
 }
 
 /** With the people of `options` and nothing else. */
-export async function openServedWorld(options: AdminWorldOptions = {}): Promise<ServedWorld> {
+export async function openServedWorld(options: ServedWorldOptions = {}): Promise<ServedWorld> {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-console-world-"));
   writeFiles(await buildConsole(), join(folder, "dist"));
   const world = await openAdminWorld({ ...options, consoleFolder: join(folder, "dist") });
@@ -39,7 +44,11 @@ export async function openServedWorld(options: AdminWorldOptions = {}): Promise<
     hostname: "127.0.0.1",
     port: 0,
     idleTimeout: 0,
-    fetch: (request, own) => world.fetch(request, own.requestIP(request)?.address),
+    fetch: async (request, own) => {
+      const answer = await world.fetch(request, own.requestIP(request)?.address);
+      options.answered?.(request, answer);
+      return answer;
+    },
   });
   return {
     ...world,
