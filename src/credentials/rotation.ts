@@ -3,7 +3,7 @@
 // kept by fingerprint.
 
 // Decides (targets and attempts): When is a provider's key avoided? By: `setAside`, `rest`. Also: reported by
-// `engine/attempt/upstream-requests.ts` (`reportRefusedCredential`). Rule: 10 min after 401, doubling up to 320; 5
+// `engine/attempt/resolve-credential.ts` (`reportRefused`), by `routing/plan/verdict.ts` (`REFUSALS`). Rule: 10 min after 401, doubling up to 320; 5
 // min after a quota error; after 429 for one model, as long as the provider says. A caller's own key and a single key
 // are used on.
 import { BoundedCache } from "../core/bounded-cache.ts";

@@ -13,10 +13,10 @@ import { openHealth, type Health } from "../routing/health/health.ts";
 import { type Hedging, openHedging } from "../routing/plan/hedging.ts";
 import { createPlan, type Plan } from "../routing/plan/plan.ts";
 import type { Failure, TryStep } from "../routing/plan/plan-steps.ts";
-import { type AttemptEnd, failureAfter, Failures, outcomeAfter } from "../routing/plan/verdict.ts";
+import { askedRestMs, type AttemptEnd, failureAfter, Failures, outcomeAfter } from "../routing/plan/verdict.ts";
 import { type EventQueue, openEventQueue } from "./event-queue.ts";
 import type { SimulatedCall } from "./simulated-call.ts";
-import type { Course, Courses } from "./upstream-course.ts";
+import type { Course, CourseFailure, Courses } from "./upstream-course.ts";
 import { type HealthEvent, type HealthWatch, watchHealth } from "./watch-health.ts";
 
 /**
@@ -385,27 +385,15 @@ function succeeded(running: Running, one: Live): void {
   running.finish(null);
 }
 
-function failed(
-  running: Running,
-  one: Live,
-  answer: { readonly code: ErrorCode; readonly status: number | null; readonly retryAfterMs: number | null },
-): void {
+function failed(running: Running, one: Live, answer: CourseFailure): void {
   one.trace.status = answer.status;
   const end = endOf(one, answer, false);
-  settle(running, one, "failed", end, answer.retryAfterMs);
+  settle(running, one, "failed", end);
   if (running.winner === one) return running.finish(answer.code);
   over(running, one, failureAfter(end), answer.code);
 }
 
-function endOf(
-  { trace }: Live,
-  {
-    code,
-    status,
-    retryAfterMs,
-  }: { readonly code: ErrorCode; readonly status: number | null; readonly retryAfterMs: number | null },
-  isCallOver: boolean,
-): AttemptEnd {
+function endOf({ trace }: Live, { code, status, retryAfterMs }: CourseFailure, isCallOver: boolean): AttemptEnd {
   return { code, isCallOver, last: { status, retryAfterMs, headMs: trace.contentMs } };
 }
 
@@ -419,13 +407,7 @@ function over(running: Running, one: Live, failure: Failure, code: ErrorCode): v
   if (running.live.size === 0 && !running.isOver) goOn(running, running.failure ?? failure);
 }
 
-function settle(
-  running: Running,
-  one: Live,
-  ending: Ending,
-  end: AttemptEnd | null,
-  retryAfterMs: number | null = null,
-): void {
+function settle(running: Running, one: Live, ending: Ending, end: AttemptEnd | null): void {
   const {
     world: { queue, health, watch, concurrency },
     call,
@@ -450,7 +432,7 @@ function settle(
     patienceMs: health.patienceMs(key),
   };
   const outcome = end !== null ? outcomeAfter(end, wait) : ending === "success" ? "success" : "cancelled";
-  const limitedMs = end?.code === "rate_limit_exceeded" ? retryAfterMs : null;
+  const limitedMs = end?.last === undefined ? null : askedRestMs(end.code, end.last.retryAfterMs);
   health.end(key, route.breaker, outcome, queue.nowMs(), {
     probe,
     ...(limitedMs !== null && { retryAfterMs: limitedMs }),

@@ -4,10 +4,12 @@
 // Decides (targets and attempts): When is a call repeated with another key of the provider? By: `isOfCredential`,
 // `isAnotherCredentialAble`. Also: `engine/plan/complete.ts` (`complete`), `routing/plan/plan.ts`. Rule: After 401, 402,
 // 403 and 429 for one of several keys of the operator, while an untried one is able; at most ten keys of a target.
-import { MOST_TRIED, NONE_TRIED, type ResolveContext, type RefusalReason } from "../../core/configured/credential.ts";
+import { MOST_TRIED, NONE_TRIED, type ResolveContext } from "../../core/configured/credential.ts";
 import type { ErrorCode } from "../../core/errors.ts";
 import type { Credential } from "../../core/target.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
+import type { UpstreamFailure } from "../../providers/upstream-failure.ts";
+import { meaningOf, REFUSALS } from "../../routing/plan/verdict.ts";
 import type { Call } from "../call/call.ts";
 import type { RouteCandidate } from "../plan/candidate.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
@@ -28,32 +30,23 @@ export function resolveCredential(
     : withCredential(resolved, resolving);
 }
 
-/** Reports that the provider refused the credential, which is then avoided for a while. */
-export function reportRefused(
-  { target, provider }: Pick<Resolved, "target" | "provider">,
-  reason: RefusalReason,
-  call: Call,
-): void {
-  if (target.credential !== null)
-    call.context.credentials.refused(target.credential, reason, resolveContext({ target, provider }, call));
-}
-
-/** Reports that the provider asked to wait, which holds for this credential where the target has others. */
-export function reportLimited(resolved: Resolved, forMs: number | null, call: Call): void {
+/**
+ * Reports that the provider refused the credential, or asked it to wait for `askedMs`, if that is what the failure means.
+ * The credential is then avoided for a while.
+ */
+export function reportRefused(failure: UpstreamFailure, askedMs: number | null, resolved: Resolved, call: Call): void {
   const { target, credentials } = resolved;
-  if (target.credential !== null && credentials.length > 1)
-    call.context.credentials.limited(target.credential, forMs, resolveContext(resolved, call));
+  const means = REFUSALS[failure.class].credential;
+  if (target.credential === null || means === undefined) return;
+  const context = resolveContext(resolved, call);
+  if (means !== "rests") call.context.credentials.refused(target.credential, means, context);
+  else if (credentials.length > 1) call.context.credentials.limited(target.credential, askedMs, context);
 }
 
 /** Whether a failure with this code is that of the credential, so that another one of the same target may do. */
 export function isOfCredential(code: ErrorCode | null | undefined): boolean {
-  return code !== null && code !== undefined && OF_THE_CREDENTIAL.has(code);
+  return meaningOf(code).isOfCredential === true;
 }
-const OF_THE_CREDENTIAL: ReadonlySet<ErrorCode> = new Set([
-  "rate_limit_exceeded",
-  "upstream_authentication",
-  "upstream_quota",
-]);
 
 /** Whether the target can be called now with a credential that was not tried for the call. */
 export function isAnotherCredentialAble(resolved: Resolved, call: Call, tried: ReadonlySet<string>): boolean {
@@ -75,7 +68,7 @@ export function targetRestMs(resolved: Resolved, askedMs: number, call: Call): n
   return call.context.credentials.freeInMs(credentials, resolveContext(resolved, call)) || askedMs;
 }
 
-function resolveContext({ target, provider }: Pick<Resolved, "target" | "provider">, call: Call): ResolveContext {
+function resolveContext({ target, provider }: Resolved, call: Call): ResolveContext {
   const { providerId, model } = target;
   return { providerId, model, label: provider.label, signal: call.signal, stickyKey: null, tried: NONE_TRIED };
 }

@@ -1,42 +1,18 @@
-// What the client sees of a provider's failure (promise 7.8): the class of the failure decides the code, the provider's
+// What the client sees of a provider's failure (promise 7.8): the kind of the failure decides the code, the provider's
 // message is kept, and keys and hosts are removed.
 
-// Decides (targets and attempts): What does the client see of a provider's failure? By: `failureError`. Also: codes
-// and statuses: `core/errors.ts`.
-import { type ErrorCode, GatewayError } from "../../core/errors.ts";
+// Decides (targets and attempts): What does the client see of a provider's failure? By: `failureError`. Also: codes:
+// `routing/plan/verdict.ts` (`REFUSALS`, `FAULTS`); statuses: `core/errors.ts`.
+import { GatewayError } from "../../core/errors.ts";
 import { memoizeBounded, memoizePerObject } from "../../core/memoization.ts";
 import { secretRemover } from "../../core/text/redaction.ts";
 import { type Credential, secretsOf, type Target } from "../../core/target.ts";
 import type { Provider } from "../../providers/provider.ts";
-import {
-  type FailureClass,
-  MalformedAnswer,
-  StreamError,
-  type UpstreamFailure,
-} from "../../providers/upstream-failure.ts";
+import { MalformedAnswer, StreamError, type UpstreamFailure } from "../../providers/upstream-failure.ts";
+import { codeOfRefusal, FAULTS } from "../../routing/plan/verdict.ts";
 import { formatRetryAfter } from "../../wire/retry-after.ts";
-import { UpstreamFault, type UpstreamFaultKind } from "../../wire/upstream.ts";
+import { UpstreamFault } from "../../wire/upstream.ts";
 
-const CODES: Readonly<Record<FailureClass, ErrorCode>> = {
-  authentication: "upstream_authentication",
-  permission: "upstream_authentication",
-  quota: "upstream_quota",
-  not_found: "model_not_found",
-  reference: "unknown_reference",
-  rate_limit: "rate_limit_exceeded",
-  context_length: "context_length_exceeded",
-  content_policy: "content_policy_violation",
-  invalid_request: "upstream_invalid_request",
-  overloaded: "upstream_overloaded",
-  server: "upstream_error",
-  timeout: "upstream_timeout",
-};
-/** When the caller sent the credential, errors about it and its account are reported to the caller. */
-const CALLER_CODES: Readonly<Partial<Record<FailureClass, ErrorCode>>> = {
-  authentication: "credential_rejected",
-  permission: "credential_forbidden",
-  quota: "insufficient_quota",
-};
 /** Used when a provider names no time, because common clients give up at once without one. */
 const DEFAULT_RETRY_AFTER_MS = 1000;
 const MAX_MESSAGE = 2000;
@@ -59,8 +35,8 @@ export interface FailureContext {
 
 export function failureError(failure: UpstreamFailure, context: FailureContext): GatewayError {
   // without a credential, an error of an address of the caller's own means that the caller has to send one
-  const ownCredential = !(context.target.credential?.fromCaller ?? context.target.isCallersAddress);
-  const code = (ownCredential ? undefined : callerCode(failure, context.status)) ?? CODES[failure.class];
+  const isCallers = context.target.credential?.fromCaller ?? context.target.isCallersAddress;
+  const code = codeOfRefusal(failure.class, context.status, isCallers);
   const retryAfter = context.retryAfterMs ?? failure.retryAfterMs ?? DEFAULT_RETRY_AFTER_MS;
   if (code === "upstream_authentication" || code === "upstream_quota") {
     const what =
@@ -85,10 +61,6 @@ export function failureError(failure: UpstreamFailure, context: FailureContext):
   });
 }
 
-function callerCode(failure: UpstreamFailure, status: number | null): ErrorCode | undefined {
-  return failure.class === "quota" && status === 402 ? "payment_required" : CALLER_CODES[failure.class];
-}
-
 function rateLimited(reported: string, retryAfterMs: number, failure: UpstreamFailure, target: Target): GatewayError {
   const headers = formatRetryAfter(retryAfterMs);
   const message = /(try again|retry) (in|after) \d/i.test(reported)
@@ -97,21 +69,6 @@ function rateLimited(reported: string, retryAfterMs: number, failure: UpstreamFa
   return new GatewayError("rate_limit_exceeded", message, { headers, param: namedField(failure, target) });
 }
 
-const FAULT_CODES: Readonly<Record<UpstreamFaultKind, ErrorCode>> = {
-  connection: "upstream_connection",
-  timeout: "upstream_timeout",
-  malformed: "upstream_invalid_response",
-  cut: "upstream_incomplete",
-  too_large: "upstream_invalid_response",
-};
-const FAULT_MESSAGES: Readonly<Record<UpstreamFaultKind, string>> = {
-  connection: "could not be reached",
-  timeout: "did not answer in time",
-  malformed: "did not answer as its protocol requires",
-  cut: "ended its answer too early",
-  too_large: "sent more than the gateway accepts",
-};
-
 /** Turns any failure of an attempt into an error of the catalogue; errors of the gateway are returned unchanged. */
 export function attemptError(thrown: unknown, context: FailureContext): unknown {
   if (thrown instanceof StreamError) return failureError(thrown.failure, context);
@@ -119,11 +76,11 @@ export function attemptError(thrown: unknown, context: FailureContext): unknown 
     return new GatewayError("upstream_invalid_response", redacted(thrown.message, context.target), { cause: thrown });
   if (thrown instanceof UpstreamFault) {
     const clock = thrown.kind === "timeout" ? ` (${redacted(thrown.message, context.target)})` : "";
-    return new GatewayError(
-      FAULT_CODES[thrown.kind],
-      `${context.provider.label} ${FAULT_MESSAGES[thrown.kind]}${clock}.`,
-      { detail: thrown.message, cause: thrown },
-    );
+    const { code, says } = FAULTS[thrown.kind];
+    return new GatewayError(code, `${context.provider.label} ${says}${clock}.`, {
+      detail: thrown.message,
+      cause: thrown,
+    });
   }
   return thrown;
 }

@@ -4,7 +4,7 @@
 // Decides (targets and attempts): What happens with a redirect of a provider? By: `refusal`. Also:
 // `routing/plan/verdict.ts` (`isRedirect`). Rule: It is not followed; the next target is attempted.
 import type { DecodeContext } from "../../providers/encoded-request.ts";
-import { StreamError, type UpstreamFailure } from "../../providers/upstream-failure.ts";
+import { StreamError } from "../../providers/upstream-failure.ts";
 import { readErrorJson } from "../../providers/answers/error-body.ts";
 import { isObject } from "../../core/json.ts";
 import { checkAddress } from "../../wire/address-guard.ts";
@@ -24,7 +24,7 @@ import { followedAnswer } from "./follow-up.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { passedHeaders, passedRefusal } from "../native/passed-response.ts";
 import { endBesides, endingRequest, type OpenAttempt } from "./run-attempt.ts";
-import { reportLimited, reportRefused } from "./resolve-credential.ts";
+import { reportRefused } from "./resolve-credential.ts";
 import { callsFor } from "../fit/fit.ts";
 import { attemptError, failureError, redacted } from "./upstream-errors.ts";
 
@@ -270,23 +270,13 @@ async function refusal(
   signal.throwIfAborted();
   const failure = provider.classifyError({ status: response.status, body });
   const askedMs = context.retryAfterMs ?? failure.retryAfterMs ?? null;
-  reportRefusedCredential(failure, askedMs, resolved, call);
+  reportRefused(failure, askedMs, resolved, call);
   recorder.refused(
     failure.nativeCode === null ? null : redacted(failure.nativeCode, target).slice(0, MAX_NATIVE_CODE),
     askedMs,
   );
   const error = failureError(failure, context);
   return fitted.native === undefined ? error : passedRefusal(error, response.status, body, fitted.native, target);
-}
-
-function reportRefusedCredential(
-  { class: reason }: UpstreamFailure,
-  askedMs: number | null,
-  resolved: Resolved,
-  call: Call,
-): void {
-  if (reason === "authentication" || reason === "quota") reportRefused(resolved, reason, call);
-  if (reason === "rate_limit") reportLimited(resolved, askedMs, call);
 }
 
 /**
@@ -310,7 +300,7 @@ export function closeRequest(recorder: AttemptRecorder, thrown: unknown, attempt
     // the provider's own error before anything was generated counts as a refusal, whatever the head of its response was
     if (!meter.hasUsage(recorder)) recorder.accepted(false);
     const askedMs = thrown.failure.retryAfterMs ?? null;
-    reportRefusedCredential(thrown.failure, askedMs, resolved, call);
+    reportRefused(thrown.failure, askedMs, resolved, call);
     recorder.retryAfter(askedMs);
   }
   const error = attemptError(thrown, { ...resolved, retryAfterMs: null, status: null });

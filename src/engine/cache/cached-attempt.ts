@@ -8,6 +8,7 @@ import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
 import type { CachedCall, CacheOutcome, CacheScope } from "../../core/configured/cache.ts";
 import type { FinishReason } from "../../core/chat.ts";
 import { asGatewayError } from "../../core/errors.ts";
+import { meaningOf } from "../../routing/plan/verdict.ts";
 import type { EncodedThere } from "../long-bodies/long-body-worker.ts";
 import { decodeUtf8, readBytes } from "../../wire/body-bytes.ts";
 import type { UpstreamBody, UpstreamResponse } from "../../wire/upstream.ts";
@@ -109,7 +110,8 @@ export class CachedAttempt {
   /** Called when the attempt has failed. An answer that was refused, or cannot be read, is not kept. */
   failed(thrown: unknown): void {
     const { code } = asGatewayError(thrown);
-    if (ENDED_HERE.has(code)) return;
+    // the gateway or the client ended the attempt, which says nothing about the answer
+    if (meaningOf(code).outcome === "cancelled") return;
     if (this.#found instanceof FlightReader) this.#found.failed();
     // the policies of another call may allow it
     else if (code !== "policy_violation") this.#cache.forget(this.#question);
@@ -128,9 +130,6 @@ export class CachedAttempt {
     if (this.#found instanceof FlightReader) this.#found.leave();
   }
 }
-
-/** The gateway or the client ended the attempt, which says nothing about the answer. */
-const ENDED_HERE: ReadonlySet<string> = new Set(["client_closed", "superseded", "shutting_down", "gateway_overloaded"]);
 
 function keptResponse({ contentType, bytes }: KeptAnswer): UpstreamResponse {
   let rest: Uint8Array | null = bytes;

@@ -17,6 +17,7 @@ import { SERVICE_FORMS } from "../../guards/outside/judging-forms.ts";
 import type { ServiceFinding, ServiceForm, ServiceQuestion } from "../../providers/judging-form.ts";
 import type { Provider } from "../../providers/provider.ts";
 import type { ErrorAnswer } from "../../providers/upstream-failure.ts";
+import { REFUSALS } from "../../routing/plan/verdict.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
 import { NOTHING_BROUGHT, targetFor } from "../plan/resolve-target.ts";
 
@@ -91,11 +92,11 @@ function providerEndpoint(
         whenReady(provider.sign(request, credential, { nowMs: now(), settings }), (signed) => ({
           request: signed,
           refused(answer: ErrorAnswer) {
-            const { class: reason, retryAfterMs } = provider.classifyError(answer);
-            if (credential === null) return false;
-            if (reason === "authentication" || reason === "quota") credentials.refused(credential, reason, context);
-            else if (reason === "rate_limit") credentials.limited(credential, retryAfterMs ?? null, context);
-            else return false;
+            const failure = provider.classifyError(answer);
+            const means = REFUSALS[failure.class].credential;
+            if (credential === null || means === undefined) return false;
+            if (means === "rests") credentials.limited(credential, failure.retryAfterMs ?? null, context);
+            else credentials.refused(credential, means, context);
             return stored.length > 1 && credentials.isAnotherAble(stored, context);
           },
         })),

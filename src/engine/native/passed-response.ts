@@ -1,8 +1,9 @@
 // What passes of a provider's response beside the answer, where the provider speaks the operation of the call: the
 // headers that its row lists, and its own refusal of the request (promises 12.3 and 12.6).
-import type { GatewayError, ErrorCode } from "../../core/errors.ts";
+import type { GatewayError } from "../../core/errors.ts";
 import type { NativeOperation } from "../../providers/native-operation.ts";
 import type { Target } from "../../core/target.ts";
+import { meaningOf } from "../../routing/plan/verdict.ts";
 import type { UpstreamResponse } from "../../wire/upstream.ts";
 import type { OpenAttempt } from "../attempt/run-attempt.ts";
 import { MAX_SEARCHED_CHARACTERS, redacted } from "../attempt/upstream-errors.ts";
@@ -10,14 +11,6 @@ import { isJsonObject } from "../../core/json.ts";
 
 /** Agents read the wording of these, and change their next request by it. */
 const PASSED_STATUSES: ReadonlySet<number> = new Set([400, 413]);
-/** Refusals of the request itself. Those of the gateway's account are not for its callers. */
-const PASSED_CODES: ReadonlySet<ErrorCode> = new Set([
-  "upstream_invalid_request",
-  "model_not_found",
-  "unknown_reference",
-  "context_length_exceeded",
-  "content_policy_violation",
-]);
 const HEADER_VALUE = /^[\x20-\x7e]{1,1024}$/;
 
 /** Returns the error with the provider's own body, if that is passed on. */
@@ -32,7 +25,7 @@ export function passedRefusal(
   const isThreads = native.keepsThreads === true && error.code === "unknown_reference";
   if (
     !(isThreads || PASSED_STATUSES.has(status)) ||
-    !PASSED_CODES.has(error.code) ||
+    meaningOf(error.code).passes !== true ||
     body.length > MAX_SEARCHED_CHARACTERS
   )
     return error;

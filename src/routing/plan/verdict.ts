@@ -1,13 +1,121 @@
-// What the end of an attempt means (promise 7.1): for the plan, whether and where to continue; for the health of its
-// target, which side was at fault.
+// What the failure of an attempt means, kind by kind: which error the client gets, what is attempted next, whether it
+// counts at the target's breaker, and whether the provider's key or the target rests (promises 7.1, 7.3 and 7.8). All
+// who act on a failure read these tables. The status of each error, and whether its client should repeat the call, are
+// in `core/errors.ts`. Whatever its failure, a request is paid for that has reached its provider and was not refused.
 
-// Decides (targets and attempts): What does a failure mean, and what is attempted next? By: `failureAfter`. Also:
-// `plan.ts` (`createPlan`). Rule: Only `retryable` failures are retried at the same target, and `timed_out` ones
-// while no other able target is left; `elsewhere` goes to the next one; faults of the request end the call or leave
+// Decides (targets and attempts): What does a failure mean: what does the client get, what is attempted next, what
+// counts at the breaker, and what rests? By: `REFUSALS`, `FAULTS`, `MEANINGS`; by status and time `failureAfter`,
+// `outcomeAfter`. Also: acted on by `plan.ts` (`createPlan`) and `engine/attempt/run-attempt.ts` (`AttemptRun`); paid for:
+// `attempt-recorder.ts` (`isAccepted`). Rule: Only `retryable` failures are retried at the same target, and `timed_out`
+// ones while no other able target is left; `elsewhere` goes to the next one; faults of the request end the call or leave
 // the group.
+import type { RefusalReason } from "../../core/configured/credential.ts";
 import { CATALOGUE, type ErrorCode } from "../../core/errors.ts";
+import type { FailureClass } from "../../providers/upstream-failure.ts";
+import type { UpstreamFaultKind } from "../../wire/upstream.ts";
 import type { Outcome } from "../health/health.ts";
 import type { Failure } from "./plan-steps.ts";
+
+interface Meaning {
+  /** What is attempted next. */
+  readonly next: Failure["kind"];
+  /** Which side was at fault, for the breaker of the target. `cancelled`: the end says nothing about the upstream. */
+  readonly outcome: Outcome;
+  /** The upstream has refused the credential of the operator, so that another one of the same target may do. */
+  readonly isOfCredential?: true;
+  /** Where the upstream says for how long, the target is not called, and the failure does not count at its breaker. */
+  readonly rests?: true;
+  /** The client gets the upstream's own body where the upstream speaks the operation of the call. */
+  readonly passes?: true;
+}
+
+/** The upstream's fault: the call may succeed there a moment later, or elsewhere. */
+const AT_FAULT: Meaning = { next: "retryable", outcome: "upstream_fault" };
+/** A problem of the operator's account there: a retry cannot help, but another target has another account. */
+const OUR_ACCOUNT: Meaning = { next: "elsewhere", outcome: "upstream_fault", isOfCredential: true };
+/** The upstream does not have the model, or refuses the credential that the caller sent for it. */
+const NOT_THERE: Meaning = { next: "elsewhere", outcome: "client_fault" };
+/** The attempt was ended for a reason that says nothing about the upstream. */
+const ENDED_HERE: Meaning = { next: "final", outcome: "cancelled" };
+/** Any other error is that of the call. */
+const OTHER: Meaning = { next: "final", outcome: "client_fault" };
+
+const MEANINGS = {
+  upstream_connection: AT_FAULT,
+  upstream_error: AT_FAULT,
+  upstream_overloaded: AT_FAULT,
+  upstream_incomplete: AT_FAULT,
+  upstream_invalid_response: AT_FAULT,
+  upstream_timeout: { next: "timed_out", outcome: "upstream_fault" },
+  rate_limit_exceeded: { ...AT_FAULT, isOfCredential: true, rests: true },
+  upstream_authentication: OUR_ACCOUNT,
+  upstream_quota: OUR_ACCOUNT,
+  model_not_found: { ...NOT_THERE, passes: true },
+  credential_rejected: NOT_THERE,
+  credential_forbidden: NOT_THERE,
+  payment_required: NOT_THERE,
+  insufficient_quota: NOT_THERE,
+  upstream_invalid_request: { next: "request_fault", outcome: "client_fault", passes: true },
+  unknown_reference: { next: "request_fault", outcome: "client_fault", passes: true },
+  context_length_exceeded: { next: "context_length", outcome: "client_fault", passes: true },
+  content_policy_violation: { next: "content_policy", outcome: "client_fault", passes: true },
+  superseded: ENDED_HERE,
+  shutting_down: ENDED_HERE,
+  gateway_overloaded: ENDED_HERE,
+  // an unusual silence before it is the upstream's fault: `outcomeAfter`
+  client_closed: ENDED_HERE,
+} as const satisfies Partial<Record<ErrorCode, Meaning>>;
+
+type JudgedCode = keyof typeof MEANINGS;
+
+/** A request that has not failed has no code. */
+export function meaningOf(code: ErrorCode | null | undefined): Meaning {
+  return (code == null ? null : (MEANINGS as Readonly<Partial<Record<ErrorCode, Meaning>>>)[code]) ?? OTHER;
+}
+
+interface Refusal {
+  readonly code: JudgedCode;
+  /** The code in place of it where the caller sent the credential, and is told of errors about it and its account. */
+  readonly callersCode?: JudgedCode;
+  /** Why the credential is set aside, or that it rests for calls of the model where the target has others. */
+  readonly credential?: RefusalReason | "rests";
+}
+
+/** What it means how a provider has refused or failed, in a response of its own or in place of an answer. */
+export const REFUSALS: Readonly<Record<FailureClass, Refusal>> = {
+  authentication: {
+    code: "upstream_authentication",
+    callersCode: "credential_rejected",
+    credential: "authentication",
+  },
+  permission: { code: "upstream_authentication", callersCode: "credential_forbidden" },
+  quota: { code: "upstream_quota", callersCode: "insufficient_quota", credential: "quota" },
+  rate_limit: { code: "rate_limit_exceeded", credential: "rests" },
+  not_found: { code: "model_not_found" },
+  reference: { code: "unknown_reference" },
+  context_length: { code: "context_length_exceeded" },
+  content_policy: { code: "content_policy_violation" },
+  invalid_request: { code: "upstream_invalid_request" },
+  overloaded: { code: "upstream_overloaded" },
+  server: { code: "upstream_error" },
+  timeout: { code: "upstream_timeout" },
+};
+
+/** `isCallers`: the caller has sent the credential, or has to. */
+export function codeOfRefusal(failure: FailureClass, status: number | null, isCallers: boolean): ErrorCode {
+  const { code, callersCode } = REFUSALS[failure];
+  if (!isCallers || callersCode === undefined) return code;
+  return failure === "quota" && status === 402 ? "payment_required" : callersCode;
+}
+
+/** What it means how the exchange with a provider has failed. `says` completes a sentence that begins with its name. */
+export const FAULTS: Readonly<Record<UpstreamFaultKind, { readonly code: JudgedCode; readonly says: string }>> = {
+  connection: { code: "upstream_connection", says: "could not be reached" },
+  timeout: { code: "upstream_timeout", says: "did not answer in time" },
+  malformed: { code: "upstream_invalid_response", says: "did not answer as its protocol requires" },
+  cut: { code: "upstream_incomplete", says: "ended its answer too early" },
+  too_large: { code: "upstream_invalid_response", says: "sent more than the gateway accepts" },
+};
 
 export interface AttemptEnd {
   readonly code: ErrorCode;
@@ -30,71 +138,36 @@ export interface AnswerWait {
   readonly patienceMs: number;
 }
 
-/** Failures that are the upstream's fault: the call may succeed there a moment later, or elsewhere. */
-const UPSTREAM_FAULTS: ReadonlySet<ErrorCode> = new Set([
-  "upstream_connection",
-  "upstream_timeout",
-  "upstream_error",
-  "upstream_overloaded",
-  "upstream_incomplete",
-  "upstream_invalid_response",
-  "rate_limit_exceeded",
-]);
-/**
- * Problems of the operator's account at the upstream: a retry there cannot help, but another target has another
- * account.
- */
-const OUR_ACCOUNT: ReadonlySet<ErrorCode> = new Set(["upstream_authentication", "upstream_quota"]);
-/** The upstream does not have the model, or refuses the credential that the caller sent for it. */
-const NOT_THERE: ReadonlySet<ErrorCode> = new Set([
-  "model_not_found",
-  "credential_rejected",
-  "credential_forbidden",
-  "payment_required",
-  "insufficient_quota",
-]);
-/** Faults of the request itself, as the upstream sees them. */
-const OF_THE_REQUEST: ReadonlyMap<ErrorCode, Failure["kind"]> = new Map([
-  ["upstream_invalid_request", "request_fault"],
-  ["unknown_reference", "request_fault"],
-  ["context_length_exceeded", "context_length"],
-  ["content_policy_violation", "content_policy"],
-]);
 /**
  * The statuses by which an upstream refuses the request itself. Any other 4xx is about the model, the address or the
  * moment there.
  */
 const REQUEST_STATUSES: ReadonlySet<number> = new Set([400, 413, 422]);
-/** The gateway ended the attempt for a reason that says nothing about the upstream. */
-const ENDED_HERE: ReadonlySet<ErrorCode> = new Set(["superseded", "shutting_down", "gateway_overloaded"]);
 
-export function failureAfter({ code, isCallOver, last }: AttemptEnd): Failure {
-  if (isCallOver) return { kind: "final", retryAfterMs: null };
-  // a redirect means that the address is wrong, and a retry would not change that
-  if (OUR_ACCOUNT.has(code) || NOT_THERE.has(code) || isRedirect(last?.status) || isOtherRefusal(code, last?.status))
-    return { kind: "elsewhere", retryAfterMs: null };
-  if (code === "upstream_timeout" && !isRefusal(last?.status)) return { kind: "timed_out", retryAfterMs: null };
-  if (UPSTREAM_FAULTS.has(code)) return { kind: "retryable", retryAfterMs: last?.retryAfterMs ?? null };
-  return { kind: OF_THE_REQUEST.get(code) ?? "final", retryAfterMs: null };
+/** What the plan has to know of the failure of an attempt, whose call goes on. */
+export function failureAfter({ code, last }: Pick<AttemptEnd, "code" | "last">): Failure {
+  const status = last?.status ?? 0;
+  const kind = isElsewhere(code, status)
+    ? "elsewhere"
+    : // with an error of the upstream, no limit of the gateway has ended the attempt
+      code === "upstream_timeout" && status >= 400
+      ? "retryable"
+      : meaningOf(code).next;
+  return { kind, retryAfterMs: kind === "retryable" ? (last?.retryAfterMs ?? null) : null };
 }
 
-function isOtherRefusal(code: ErrorCode, status: number | null | undefined): boolean {
-  return (
-    code === "upstream_invalid_request" &&
-    status != null &&
-    status >= 400 &&
-    status < 500 &&
-    !REQUEST_STATUSES.has(status)
-  );
+/** Whether the status shows that a retry would not change anything, whatever the code says. */
+function isElsewhere(code: ErrorCode, status: number): boolean {
+  return isRedirect(status) || (code === "upstream_invalid_request" && isOtherRefusal(status));
 }
 
-/** Whether the upstream answered with an error, so that no limit of the gateway ended the attempt. */
-function isRefusal(status: number | null | undefined): boolean {
-  return status != null && status >= 400;
+/** A redirect means that the address is wrong. */
+function isRedirect(status: number): boolean {
+  return status >= 300 && status < 400;
 }
 
-function isRedirect(status: number | null | undefined): boolean {
-  return status != null && status >= 300 && status < 400;
+function isOtherRefusal(status: number): boolean {
+  return status >= 400 && status < 500 && !REQUEST_STATUSES.has(status);
 }
 
 /**
@@ -103,12 +176,21 @@ function isRedirect(status: number | null | undefined): boolean {
  * breakers for all others.
  */
 export function outcomeAfter({ code, isCallOver, last }: AttemptEnd, wait: AnswerWait): Outcome {
-  if (ENDED_HERE.has(code)) return "cancelled";
+  const { outcome } = meaningOf(code);
+  const hasLeft = code === "client_closed";
+  if (outcome === "cancelled" && !hasLeft) return outcome;
   const hasHead = last?.headMs != null;
-  const isByCaller = code === "client_closed" || (isCallOver && wait.hasOwnTimeout);
-  if (isByCaller || wait.isGivenUp || (isCallOver && hasHead))
+  if (hasLeft || wait.isGivenUp || (isCallOver && (wait.hasOwnTimeout || hasHead)))
     return !hasHead && wait.waitedMs > wait.patienceMs ? "upstream_fault" : "cancelled";
-  return UPSTREAM_FAULTS.has(code) || OUR_ACCOUNT.has(code) ? "upstream_fault" : "client_fault";
+  return outcome;
+}
+
+/**
+ * Returns for how long the upstream has asked not to be called; `null` where it has not. `retryAfterMs` is what it said
+ * beside any code.
+ */
+export function askedRestMs(code: ErrorCode | null, retryAfterMs: number | null): number | null {
+  return meaningOf(code).rests === true ? retryAfterMs : null;
 }
 
 /** Selects which failure of a call its client receives when everything has failed (promise 7.3). */
