@@ -175,12 +175,9 @@ export class CallLimits {
   settle(): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
-    try {
-      for (const attempt of this.#attempts) attempt.settle();
-    } finally {
-      for (const held of this.#ofCall) held.endCall(this.#isCounted);
-      for (const held of this.#reservations) this.#settle(held, "call");
-    }
+    for (const attempt of this.#attempts) attempt.settle();
+    for (const held of this.#ofCall) held.endCall(this.#isCounted);
+    for (const held of this.#reservations) this.#settle(held, "call");
   }
 
   headers(): Readonly<Record<string, string>> | null {

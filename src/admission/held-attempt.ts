@@ -6,7 +6,7 @@ import type { WantedAttempt } from "./wanted-attempt.ts";
 
 /** What one attempt has reserved. */
 export interface AttemptReservation {
-  /** Marks the attempt as sent: its requests count from now on, and `used` returns what it has used so far. */
+  /** Marks the attempt as sent: its requests count from now on, and `used` returns what it has used so far, and never throws. */
   sent(used: () => CountedUsage): void;
   /** Counts the call as a request although nothing has been sent to a provider yet. */
   countCall(): void;
@@ -71,15 +71,7 @@ export class HeldAttempt implements AttemptReservation {
       countsUsage ||= !countsCalls(account.rule);
       countsAttempt ||= countsAttempts(account.rule);
     }
-    let used = NO_USAGE;
-    try {
-      if (this.#used !== null && countsUsage) used = this.#used();
-    } finally {
-      this.#end(used, countsAttempt);
-    }
-  }
-
-  #end(used: CountedUsage, countsAttempt: boolean): void {
+    const used = this.#used !== null && countsUsage ? this.#used() : NO_USAGE;
     for (let index = 0; index < this.#accounts.length; index++) {
       const each = this.#accounts[index]!;
       each.inFlight -= this.#bounds[index]!;

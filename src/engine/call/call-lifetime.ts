@@ -167,14 +167,11 @@ export class CallLifetime implements BytesHolder {
       for (const end of this.#inFlight ?? []) end();
       this.#inFlight?.clear();
       if (this.#content === null) this.#releaseConversation();
+      // first the limits, because a fault in what was used must not keep the places of the call
+      this.#limits?.settle();
       this.#meter?.settle();
     } finally {
-      // a fault in what was used must not keep the places of the call, nor its row
-      try {
-        this.#limits?.settle();
-      } finally {
-        this.#conclude();
-      }
+      this.#conclude();
     }
   }
 

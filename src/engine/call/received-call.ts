@@ -159,11 +159,8 @@ export class ReceivedCall {
     const error = this.#request === null ? found : locatedError(found, this.#request);
     const { recorder, lifetime, clock } = this;
     const { record } = recorder;
-    try {
-      recorder.failed(error);
-    } finally {
-      lifetime.publish();
-    }
+    recorder.failed(error);
+    lifetime.publish();
     return errorResponse(this.#errors, error, record.traceId, clock.ownMs(), {
       ...this.cors,
       ...this.#limits?.headers(),

@@ -157,17 +157,17 @@ export class AttemptMeter {
     return { usage: { prompt_tokens: prompt, completion_tokens: 0, total_tokens: prompt }, isEstimated: true };
   }
 
-  /** What the limits count so far. */
+  /** What the limits count so far. Never throws: of what no cost can be made, for which the call fails, nothing counts. */
   #counted(): CountedUsage {
     const { fitted, resolved } = this.#attempt;
-    const usage = this.usage?.usage;
-    return usage === undefined
-      ? NO_USAGE
-      : {
-          tokens: countedTokens(usage),
-          nanoUsd: this.#prices.cost(usage, fitted.request, resolved)?.nanoUsd ?? 0,
-          ...(!this.#isPaid && { isCacheHit: true }),
-        };
+    try {
+      const usage = this.usage?.usage;
+      if (usage === undefined) return NO_USAGE;
+      const nanoUsd = this.#prices.cost(usage, fitted.request, resolved)?.nanoUsd ?? 0;
+      return { tokens: countedTokens(usage), nanoUsd, ...(!this.#isPaid && { isCacheHit: true }) };
+    } catch {
+      return NO_USAGE;
+    }
   }
 
   get #isPaid(): boolean {

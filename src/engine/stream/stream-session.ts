@@ -281,12 +281,9 @@ export class StreamSession {
       this.#call.recorder.failed(asGatewayError(fault));
       throw fault;
     } finally {
-      try {
-        if (this.#sending !== null) this.#sending.settle(outcome);
-        else this.#begun.then(release, () => {});
-      } finally {
-        this.#call.lifetime.publish();
-      }
+      if (this.#sending !== null) this.#sending.settle(outcome);
+      else this.#begun.then(release, () => {});
+      this.#call.lifetime.publish();
     }
   }
 
