@@ -5,14 +5,7 @@ import { usd } from "../../accounting/price.ts";
 import type { ChatAnswer, Usage } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
-import {
-  allOf,
-  besideFailure,
-  closeRequest,
-  type OpenAnswer,
-  sendRequests,
-  reportedModel,
-} from "../attempt/upstream-requests.ts";
+import { closeRequest, type OpenAnswer, sendRequests, reportedModel } from "../attempt/upstream-requests.ts";
 import type { AnswerForm, NativeAnswers } from "../answer-form.ts";
 import { answerFrame, answerHeaders } from "./answer-frame.ts";
 import type { Call } from "../call/call.ts";
@@ -79,7 +72,7 @@ async function tryAnswers(
   call: Call,
   isRound: boolean,
 ): Promise<WholeAnswer> {
-  const open = await allOf(sent, attempt);
+  const open = await Promise.all(sent);
   const { answers, length } = await allRead(open, attempt, call);
   try {
     return await madeOf(answers, length, attempt, call, isRound);
@@ -133,10 +126,7 @@ function noteMade(
   call.signal.throwIfAborted();
 }
 
-/**
- * Reads all answers. The first failure ends the other requests; the usage of the answers that were read before it is
- * known.
- */
+/** Reads all answers. When one fails, the usage of those that were read before it is known. */
 async function allRead(
   open: readonly OpenAnswer[],
   attempt: OpenAttempt,
@@ -160,13 +150,8 @@ async function allRead(
       throw closed(one, thrown, attempt, call);
     }
   };
-  try {
-    return { answers: await Promise.all(open.map(read)), length };
-  } catch (thrown) {
-    for (const { response } of open) response.body.cancel();
-    attempt.lifetime.end(besideFailure());
-    throw thrown;
-  }
+  const answers = await Promise.all(open.map(read));
+  return { answers, length };
 }
 
 export function answerBytes({ response }: OpenAnswer, { lifetime }: OpenAttempt, call: Call): MaybePromise<Uint8Array> {
@@ -193,8 +178,11 @@ export function replyNonStreaming(
   return (answer.isLong ? sendLong : sendNonStreaming)(answer.body, attempt, call, form, settle);
 }
 
+/** What is recorded of an answer. */
+export type RecordedFigures = Omit<AnswerFigures, "isEmpty">;
+
 /** Records what an answer says and used, and charges it. */
-export function recordNonStreaming({ answer, attempt }: Answered<AnswerFigures>, call: Call): void {
+export function recordNonStreaming({ answer, attempt }: Answered<RecordedFigures>, call: Call): void {
   call.won(attempt);
   call.recorder.finished(answer);
   attempt.meter.charge({ usage: answer.usage, isEstimated: answer.usageEstimated });
@@ -228,21 +216,21 @@ export async function sendLong(
   return sendInTurns(answer, jsonInTurns(body), attempt, call, settle);
 }
 
-/** `answer` is what the project keeps of the call; `writing` is the body that the client gets. */
-async function sendInTurns(
-  answer: JsonObject,
-  writing: Promise<Uint8Array>,
+/** `answer` is what the project keeps of the call, if anything; `writing` is the body that the client gets. */
+export async function sendInTurns(
+  answer: JsonObject | null,
+  writing: Promise<string | Uint8Array>,
   attempt: OpenAttempt,
   call: Call,
   settle?: () => void,
 ): Promise<Response> {
-  const bytes = await writing;
+  const body = await writing;
   if (call.signal.aborted) {
     attempt.settle("cancelled");
     throw call.signal.reason;
   }
-  call.content?.answered(answer);
-  return sendBody(bytes, attempt, call, settle);
+  if (answer !== null) call.content?.answered(answer);
+  return sendBody(body, attempt, call, settle);
 }
 
 /** The head of the response names the target of `attempt`. */

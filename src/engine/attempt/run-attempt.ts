@@ -185,7 +185,6 @@ export class AttemptRun<T> {
         this.#settle("cancelled");
         return { kind: "refused", reason: thrown.reason };
       }
-      this.#open?.lifetime.end(thrown);
       if (this.#open !== null) endBesides(this.#open, this.#call);
       this.#settle(
         outcomeOf(thrown, this.#candidate, this.#call, this.endingRequest, this.#lifetime?.isGivenUp === true),
@@ -339,7 +338,7 @@ export class AttemptRun<T> {
     if (this.#isSettled) return;
     this.#isSettled = true;
     if (this.#probe !== null) this.#leaveBreaker(this.#probe, outcome);
-    if (outcome !== "success") for (const body of this.#open?.bodies ?? []) body.cancel();
+    if (outcome !== "success" && this.#open !== null) endRequests(this.#open);
     this.#lifetime?.close();
     if (this.#leaveSlot !== null && this.#cached !== null) this.#cached.whenOver(this.#leaveSlot);
     else this.#leaveSlot?.();
@@ -347,6 +346,12 @@ export class AttemptRun<T> {
     this.#meter?.close();
     this.#open?.prompt?.ended(this.#open.requests);
   }
+}
+
+/** Ends what an attempt without success has in flight, such as requests beside the one that has failed. */
+function endRequests({ lifetime, bodies }: OpenAttempt): void {
+  lifetime.end(new GatewayError("superseded", "Another request of the same attempt has failed."));
+  for (const body of bodies) body.cancel();
 }
 
 /** Nearly no answer hands anything out: only one of the vendor's own tools, of what was named, or of what is stored. */

@@ -72,24 +72,6 @@ async function sendOneOf(
 /** In bytes or characters, for a request that is sent several times. */
 const SENT_AT_ONCE = 65_536;
 
-/** Waits for all answers; the first failure ends the other requests. */
-export async function allOf(
-  answers: readonly Promise<OpenAnswer>[],
-  { lifetime }: OpenAttempt,
-): Promise<readonly OpenAnswer[]> {
-  try {
-    return await Promise.all(answers);
-  } catch (thrown) {
-    lifetime.end(besideFailure());
-    throw thrown;
-  }
-}
-
-/** The reason for which the other requests of an attempt end when one has failed. */
-export function besideFailure(): GatewayError {
-  return new GatewayError("superseded", "Another request of the same attempt has failed.");
-}
-
 /** Returns the provider's response once its head reports success. Throws GatewayError. */
 export async function sendRequest(encoded: EncodedThere, attempt: OpenAttempt, call: Call): Promise<OpenAnswer> {
   const {

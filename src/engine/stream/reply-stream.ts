@@ -18,7 +18,6 @@ import { answerFrame, answerHeaders } from "../answer/answer-frame.ts";
 import { type AnswerStream, type ChunkWriter, chunkOfAnswer, ResponseStream } from "./answer-stream.ts";
 import { decoderWithoutKeys, eventsWithoutKeys } from "../answer/answer-keys.ts";
 import {
-  besideFailure,
   closeAttempt,
   closeRequest,
   type OpenAnswer,
@@ -233,16 +232,11 @@ function fannedStream(
   const streams = answers.map((answer, index) =>
     streamOf(answer, (open) => attributed(openStream(open, writers[index]!), open, attempt, call)),
   );
-  const merged = mergedStream(streams, () => {
+  return mergedStream(streams, () => {
     const summed = summedUsage(writers.map((writer) => writer.reportedUsage));
     const text = summed === null ? "" : normalizer.write({ choices: [], usage: summed });
     return text + normalizer.finish(meter.usage!.usage);
   });
-  const cancel = (): void => {
-    merged.cancel();
-    attempt.lifetime.end(besideFailure());
-  };
-  return { ...merged, cancel };
 }
 
 /** One of several streams, whose failures are recorded with its own upstream request. */

@@ -1,7 +1,7 @@
 // Answers a task: a call whose answer is values for its inputs, and no generated text.
 import type { ChatRequest } from "../../core/chat.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
-import { sendBody } from "../answer/reply-non-streaming.ts";
+import { recordNonStreaming, sendInTurns } from "../answer/reply-non-streaming.ts";
 import type { Answered } from "../attempt/run-attempt.ts";
 import type { Call } from "../call/call.ts";
 import { replyExplained } from "../explain/explain.ts";
@@ -32,30 +32,23 @@ export async function replyTask(ready: ReadyCall, write: TaskWriter, isReadable 
   return reply(await complete(prepare(request), call, taskWork(call)), call, write);
 }
 
-async function reply({ answer, attempt }: Answered<TaskResult>, call: Call, write: TaskWriter): Promise<Response> {
+function reply(answered: Answered<TaskResult>, call: Call, write: TaskWriter): Promise<Response> {
+  recordNonStreaming(answered, call);
+  const { answer, attempt } = answered;
   const { fitted, resolved } = attempt;
-  call.won(attempt);
-  call.recorder.finished({ finishReasons: [], nativeFinishReasons: [] });
-  const { usage, isEstimated } = answer;
-  attempt.meter.charge({ usage, isEstimated });
-  for (const request of attempt.requests) request.answered();
   attempt.cached?.keep();
   const { providerId, model } = resolved.target;
-  const body = await writtenInTurns(
+  const writing = writtenInTurns(
     write({
       ...answer,
-      tokens: usage.prompt_tokens,
+      tokens: answer.usage.prompt_tokens,
       request: fitted.request,
       traceId: call.traceId,
       isRepeated: attempt.cached?.isRepeated === true,
       model: `${providerId}:${model}`,
     }),
   );
-  if (call.signal.aborted) {
-    attempt.settle("cancelled");
-    throw call.signal.reason;
-  }
-  return sendBody(body, attempt, call, () => attempt.settle("success"));
+  return sendInTurns(null, writing, attempt, call, () => attempt.settle("success"));
 }
 
 /** In characters: the work on so many takes less than a millisecond. */

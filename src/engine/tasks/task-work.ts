@@ -8,12 +8,12 @@ import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import type { TaskAnswer } from "../../providers/task-form.ts";
 import { StreamError } from "../../providers/upstream-failure.ts";
 import { isCount } from "../../providers/answers/token-count.ts";
-import { answerBytes, closed } from "../answer/reply-non-streaming.ts";
+import { answerBytes, closed, type RecordedFigures } from "../answer/reply-non-streaming.ts";
 import { TURNS_BYTES } from "../answer/read-answer.ts";
 import type { AttemptRecorder } from "../attempt/attempt-recorder.ts";
 import { encodedFor } from "../attempt/encode-attempt.ts";
 import type { AttemptWork, OpenAttempt } from "../attempt/run-attempt.ts";
-import { besideFailure, type OpenAnswer, reportedModel, sendRequest } from "../attempt/upstream-requests.ts";
+import { type OpenAnswer, reportedModel, sendRequest } from "../attempt/upstream-requests.ts";
 import type { Call } from "../call/call.ts";
 import { estimatePart, taskFormOf, type TaskPart, taskParts } from "../fit/task-parts.ts";
 import { UnfitForTarget } from "../fit/unfit-for-target.ts";
@@ -22,10 +22,8 @@ import { LONG_BODY_BYTES } from "../long-bodies/long-body-thread.ts";
 import { decodedTask, type TaskQuestion } from "../long-bodies/decoded-task.ts";
 
 /** What a target answered for all inputs. */
-export interface TaskResult {
+export interface TaskResult extends RecordedFigures {
   readonly values: readonly unknown[];
-  readonly usage: Usage;
-  readonly isEstimated: boolean;
   /** The sum of the search units that the vendor says it bills; `null` where it tells none. */
   readonly searchUnits: number | null;
   /** The sum of the providers' own figures, as far as they are passed on. */
@@ -53,7 +51,6 @@ class TaskRun {
   /** The inputs of each request that was sent and not refused. */
   readonly #sent = new Map<AttemptRecorder, TaskPart>();
   readonly #told = new Map<AttemptRecorder, Told>();
-  readonly #open = new Set<OpenAnswer>();
   #next = 0;
 
   constructor(attempt: OpenAttempt, call: Call) {
@@ -69,14 +66,12 @@ class TaskRun {
 
   /** Rejects with GatewayError or UnfitForTarget. */
   async result(): Promise<TaskResult> {
-    const { meter, requests, lifetime } = this.#attempt;
+    const { meter, requests } = this.#attempt;
     meter.readFrom((index) => this.#usageOf(requests[index]!));
     try {
       const lanes = Math.min(MAX_AT_ONCE, this.#parts.length);
       await Promise.all(Array.from({ length: lanes }, () => this.#sendRest()));
     } catch (thrown) {
-      for (const { response } of this.#open) response.body.cancel();
-      lifetime.end(besideFailure());
       throw thrown instanceof UnfitForTarget && requests.length > 0 ? thrown.reason : thrown;
     }
     this.#call.signal.throwIfAborted();
@@ -85,7 +80,9 @@ class TaskRun {
       values: this.#answers.flatMap((answer) => answer!.values),
       usage: summedUsage(used.map(({ usage }) => usage))!,
       figures: summedUsage(this.#answers.map((answer) => (answer?.usage ?? {}) as Usage))!,
-      isEstimated: used.some(({ isEstimated }) => isEstimated),
+      usageEstimated: used.some(({ isEstimated }) => isEstimated),
+      finishReasons: [],
+      nativeFinishReasons: [],
       searchUnits: this.#answers.reduce<number | null>(
         (sum, answer) => (answer?.searchUnits === undefined ? sum : (sum ?? 0) + answer.searchUnits),
         null,
@@ -133,7 +130,6 @@ class TaskRun {
     const sending = sendRequest(isPending(encoding) ? await encoding : encoding, attempt, this.#call);
     this.#sent.set(attempt.requests.at(-1)!, part);
     const open = await sending;
-    this.#open.add(open);
     try {
       const answer = await this.#read(open);
       open.response.body.accept();
@@ -147,8 +143,6 @@ class TaskRun {
       // an error of the provider inside a response counts as a refusal
       if (thrown instanceof StreamError) this.#sent.delete(open.request);
       throw closed(open, thrown, attempt, this.#call);
-    } finally {
-      this.#open.delete(open);
     }
   }
 
