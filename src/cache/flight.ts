@@ -22,8 +22,6 @@ export interface FlightOptions extends CacheAddress {
   readonly onClosed: (flight: Flight) => void;
 }
 
-/** After the answer is complete, the rest of the response is read for this long, so that its connection can be reused. */
-
 type Exchange = (signal: CancelSignal) => Promise<UpstreamResponse>;
 
 export class Flight {

@@ -89,3 +89,23 @@ export async function readBytes(
   }
   return more === undefined ? (first ?? NOTHING) : joinedBytes(more, length);
 }
+
+/** Returns a body of which all bytes have come. `source` is the body that they came from, if it is still open. */
+export function arrivedBody(bytes: Uint8Array, source?: Pick<UpstreamBody, "accept" | "cancel">): UpstreamBody {
+  let rest: Uint8Array | null = bytes;
+  const body: UpstreamBody = {
+    read() {
+      const piece = rest;
+      rest = null;
+      return Promise.resolve(piece);
+    },
+    bytes: (maxBytes, shouldContinue) => readBytes(body, maxBytes, () => {}, shouldContinue),
+    text: async (maxBytes) => decodeUtf8(await body.bytes(maxBytes)),
+    accept: () => source?.accept(),
+    cancel() {
+      rest = null;
+      source?.cancel();
+    },
+  };
+  return body;
+}

@@ -3,7 +3,7 @@
 import type { DecodeContext } from "../../providers/encoded-request.ts";
 import type { UpstreamRequest, UpstreamResponse } from "../../wire/upstream.ts";
 import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
-import { decodeUtf8 } from "../../wire/body-bytes.ts";
+import { arrivedBody, decodeUtf8 } from "../../wire/body-bytes.ts";
 import type { Call } from "../call/call.ts";
 import { collectedBytes } from "../call/collected-bytes.ts";
 import { pause } from "../../core/concurrency/timeout.ts";
@@ -33,43 +33,13 @@ export async function followedAnswer(
   let response = made;
   for (let first = true; ; first = false) {
     if (/^text\/event-stream/i.test(response.header("content-type") ?? "")) return response;
-    const text = decodeUtf8(await collectedBytes(response.body, call));
-    const next = provider.followUp(text, decode);
-    if (next === null) return readAlready(response, text);
-    response.body.accept();
+    const { status, body } = response;
+    const bytes = await collectedBytes(body, call);
+    const next = provider.followUp(decodeUtf8(bytes), decode);
+    if (next === null) return { status, header: (name) => response.header(name), body: arrivedBody(bytes, body) };
+    body.accept();
     const waitMs = first ? next.waitMs : Math.max(next.waitMs, LEAST_WAIT_MS);
     if (waitMs > 0) await call.clock.waiting(pause(waitMs, signal));
     response = await send(next.request);
   }
-}
-
-const ENCODER = new TextEncoder();
-
-function readAlready(response: UpstreamResponse, text: string): UpstreamResponse {
-  let rest: Uint8Array | null = ENCODER.encode(text);
-  return {
-    status: response.status,
-    header: (name) => response.header(name),
-    body: {
-      read() {
-        const bytes = rest;
-        rest = null;
-        return Promise.resolve(bytes);
-      },
-      bytes() {
-        const bytes = rest ?? new Uint8Array(0);
-        rest = null;
-        return Promise.resolve(bytes);
-      },
-      text() {
-        rest = null;
-        return Promise.resolve(text);
-      },
-      accept: () => response.body.accept(),
-      cancel() {
-        rest = null;
-        response.body.cancel();
-      },
-    },
-  };
 }

@@ -10,8 +10,8 @@ import type { FinishReason } from "../../core/chat.ts";
 import { asGatewayError } from "../../core/errors.ts";
 import { meaningOf } from "../../routing/plan/verdict.ts";
 import type { EncodedThere } from "../long-bodies/long-body-worker.ts";
-import { decodeUtf8, readBytes } from "../../wire/body-bytes.ts";
-import type { UpstreamBody, UpstreamResponse } from "../../wire/upstream.ts";
+import { arrivedBody } from "../../wire/body-bytes.ts";
+import type { UpstreamResponse } from "../../wire/upstream.ts";
 
 /** What the cache needs of the row of an upstream request. */
 export interface CachedRow {
@@ -85,7 +85,14 @@ export class CachedAttempt {
   ): Promise<UpstreamResponse> {
     const found = this.#found;
     if (!this.sends) row.fromCache();
-    if (!(found instanceof FlightReader)) return keptResponse(found);
+    if (!(found instanceof FlightReader)) {
+      const { contentType, bytes } = found;
+      return {
+        status: 200,
+        header: (name) => (name === "content-type" ? contentType : null),
+        body: arrivedBody(bytes),
+      };
+    }
     const response = await found.respond(exchange);
     this.#contentType = response.header("content-type");
     return response;
@@ -129,22 +136,4 @@ export class CachedAttempt {
   leave(): void {
     if (this.#found instanceof FlightReader) this.#found.leave();
   }
-}
-
-function keptResponse({ contentType, bytes }: KeptAnswer): UpstreamResponse {
-  let rest: Uint8Array | null = bytes;
-  const body: UpstreamBody = {
-    read() {
-      const piece = rest;
-      rest = null;
-      return Promise.resolve(piece);
-    },
-    bytes: (maxBytes) => readBytes(body, maxBytes, () => {}),
-    text: async (maxBytes) => decodeUtf8(await body.bytes(maxBytes)),
-    accept() {},
-    cancel() {
-      rest = null;
-    },
-  };
-  return { status: 200, header: (name) => (name === "content-type" ? contentType : null), body };
 }
