@@ -2,7 +2,13 @@
 // https://ai.google.dev/gemini-api/docs/troubleshooting
 import { objectsIn } from "../answers/sent-json.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { describeErrorBody, JUDGED_CHARACTERS, readErrorJson } from "../answers/error-body.ts";
+import {
+  classOfStatus,
+  describeErrorBody,
+  JUDGED_CHARACTERS,
+  readErrorJson,
+  type StatusClasses,
+} from "../answers/error-body.ts";
 import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../upstream-failure.ts";
 
 /** Maps, because the reasons and status codes that a provider sends may be names that every object has. */
@@ -36,16 +42,11 @@ const CLASS_OF_STATUS_WORD: ReadonlyMap<string, FailureClass> = new Map<string, 
   } as const),
 );
 
-const CLASS_OF_HTTP_STATUS: Readonly<Record<number, FailureClass>> = {
-  401: "authentication",
-  403: "permission",
-  404: "not_found",
-  408: "timeout",
-  429: "rate_limit",
+/** Statuses beside those that mean the same at every vendor. */
+const OWN_STATUSES: StatusClasses = {
+  // an error inside an answer that names no status
+  200: "invalid_request",
   499: "server",
-  503: "overloaded",
-  504: "timeout",
-  529: "overloaded",
 };
 
 /** The server has no code for a prompt that is too long, nor for content that it refuses before generation. */
@@ -108,10 +109,7 @@ function classOf(
   if (byReason !== undefined) return byReason;
   // This status means that a payment is missing, whatever status code the body names.
   if (answer.status === PAYMENT_REQUIRED) return "quota";
-  const general =
-    CLASS_OF_STATUS_WORD.get(word) ??
-    CLASS_OF_HTTP_STATUS[answer.status] ??
-    (answer.status >= 500 ? "server" : "invalid_request");
+  const general = CLASS_OF_STATUS_WORD.get(word) ?? classOfStatus(answer.status, OWN_STATUSES);
   if (general === "invalid_request" && TOO_LONG.test(message)) return "context_length";
   if (general === "invalid_request" && REFUSED_CONTENT.test(message)) return "content_policy";
   if (general === "invalid_request" && /api key (not valid|expired)/i.test(message)) return "authentication";
