@@ -1,7 +1,7 @@
 // Bounds the retries at one upstream, so that retries do not multiply an outage: to a share of the calls of the last
 // ten seconds, with a minimum for quiet times. The minimum refers to the same window: thirty within ten seconds,
 // possibly in one burst.
-import { openKeyedState, type Kept } from "./keyed-state.ts";
+import { openKeyedState, type Kept, type KeyedState } from "./keyed-state.ts";
 import { addTo, slidingCount, sumOf, type SlidingCount } from "./sliding-count.ts";
 
 export interface RetryBudget {
@@ -12,9 +12,22 @@ export interface RetryBudget {
   spentElsewhere(upstream: string, spent: { readonly calls: number; readonly retries: number }, nowMs: number): void;
 }
 
-interface Spending extends Kept {
+/** Calls, and the attempts beyond the first that are bounded by a share of them. */
+interface CallCounts extends Kept {
   readonly calls: SlidingCount;
-  readonly retries: SlidingCount;
+  readonly extra: SlidingCount;
+}
+
+export function openCallCounts(windowMs: number, buckets?: number): KeyedState<CallCounts> {
+  return openKeyedState<CallCounts>({
+    create: (nowMs) => ({
+      usedMs: nowMs,
+      lookedMs: nowMs,
+      calls: slidingCount(windowMs, buckets),
+      extra: slidingCount(windowMs, buckets),
+    }),
+    isBusy: () => false,
+  });
 }
 
 const WINDOW_MS = 10_000;
@@ -22,27 +35,19 @@ const SHARE = 0.1;
 const FLOOR = 3 * (WINDOW_MS / 1_000);
 
 export function openRetryBudget(): RetryBudget {
-  const spendings = openKeyedState<Spending>({
-    create: (nowMs) => ({
-      usedMs: nowMs,
-      lookedMs: nowMs,
-      calls: slidingCount(WINDOW_MS),
-      retries: slidingCount(WINDOW_MS),
-    }),
-    isBusy: () => false,
-  });
+  const spendings = openCallCounts(WINDOW_MS);
   return {
     called: (upstream, nowMs) => addTo(spendings.of(upstream, nowMs).calls, nowMs),
     take(upstream, nowMs) {
-      const { calls, retries } = spendings.of(upstream, nowMs);
-      if (sumOf(retries, nowMs) + 1 > Math.max(FLOOR, SHARE * sumOf(calls, nowMs))) return false;
-      addTo(retries, nowMs);
+      const { calls, extra } = spendings.of(upstream, nowMs);
+      if (sumOf(extra, nowMs) + 1 > Math.max(FLOOR, SHARE * sumOf(calls, nowMs))) return false;
+      addTo(extra, nowMs);
       return true;
     },
     spentElsewhere(upstream, spent, nowMs) {
-      const { calls, retries } = spendings.of(upstream, nowMs);
+      const { calls, extra } = spendings.of(upstream, nowMs);
       addTo(calls, nowMs, spent.calls);
-      addTo(retries, nowMs, spent.retries);
+      addTo(extra, nowMs, spent.retries);
     },
   };
 }

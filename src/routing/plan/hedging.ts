@@ -6,8 +6,8 @@
 // `routing/health/retry-budget.ts` (`openRetryBudget`).
 import type { Hedge } from "../../core/configured/route.ts";
 import type { Health } from "../health/health.ts";
-import { openKeyedState, type Kept } from "../health/keyed-state.ts";
-import { addTo, slidingCount, sumOf, type SlidingCount } from "../health/sliding-count.ts";
+import { openCallCounts } from "../health/retry-budget.ts";
+import { addTo, sumOf } from "../health/sliding-count.ts";
 
 export interface Hedging {
   /** A call of this route begins. The share of hedges refers to these calls. */
@@ -21,25 +21,12 @@ export interface Hedging {
   take(route: string, hedge: Hedge, upstream: string, nowMs: number): boolean;
 }
 
-interface RouteHedges extends Kept {
-  readonly calls: SlidingCount;
-  readonly extra: SlidingCount;
-}
-
 /** Long enough that even a share of 5 % amounts to one call on a quiet route. */
 const WINDOW_MS = 5 * 60_000;
 const BUCKETS = 30;
 
 export function openHedging(health: Pick<Health, "p95Ms" | "takeRetry">): Hedging {
-  const routes = openKeyedState<RouteHedges>({
-    create: (nowMs) => ({
-      usedMs: nowMs,
-      lookedMs: nowMs,
-      calls: slidingCount(WINDOW_MS, BUCKETS),
-      extra: slidingCount(WINDOW_MS, BUCKETS),
-    }),
-    isBusy: () => false,
-  });
+  const routes = openCallCounts(WINDOW_MS, BUCKETS);
   return {
     called: (route, nowMs) => addTo(routes.of(route, nowMs).calls, nowMs),
     delayMs: (hedge, key) => (hedge.after === "p95" ? health.p95Ms(key) : hedge.after),
