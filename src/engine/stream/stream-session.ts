@@ -281,9 +281,13 @@ export class StreamSession {
       this.#call.recorder.failed(asGatewayError(fault));
       throw fault;
     } finally {
-      if (this.#sending !== null) this.#sending.settle(outcome);
-      else this.#begun.then(release, () => {});
-      this.#call.lifetime.publish();
+      // no other place would end the call, and write its row, if the attempt could not be settled
+      try {
+        if (this.#sending !== null) this.#sending.settle(outcome);
+        else this.#begun.then(release, () => {});
+      } finally {
+        this.#call.lifetime.publish();
+      }
     }
   }
 
