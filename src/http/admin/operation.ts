@@ -124,7 +124,10 @@ export interface AdminCall<Body, Query> {
   readonly remark: string | null;
   /** The session of the console with which the request came; `null` for a request with a token. */
   readonly session: CallingSession | null;
-  /** The caller by what holds now, for answers that go on. Throws what the authentication throws. */
+  /**
+   * The caller by what holds now, for answers that go on. Throws when the token or session has ended, or the role that
+   * the operation needs.
+   */
   readonly callerNow: () => Promise<AdminCaller>;
   /** Where browsers reach the console; `null` where it is not served. */
   readonly consoleAddress: () => string | null;
@@ -142,11 +145,12 @@ export interface Answer {
   readonly repeated?: JsonObject;
   readonly etag?: string;
   /**
-   * A body that is not JSON; the cursor of its next page is sent in a header. A stream is produced while it is read.
+   * A body that is not JSON; the cursor of its next page is sent in a header. Parts are made while they are read, for as
+   * long as the caller has the right to them. What makes a stream of its own judges that itself, and says why it ends.
    */
   readonly text?: {
     readonly contentType: string;
-    readonly content: string | ReadableStream<Uint8Array>;
+    readonly content: string | AsyncGenerator<Uint8Array, void, void> | ReadableStream<Uint8Array>;
     readonly nextCursor: string | null;
   };
 }

@@ -1,6 +1,7 @@
 // What the paths below /responses answer from what is kept. https://platform.openai.com/docs/api-reference/responses/get
+import { streamOf } from "../../auth/judged-reading.ts";
 import { invalid, invalidRequest, notFound } from "../../core/refusals.ts";
-import { eventStreamOf, keptEvents, liveEvents } from "./background/background-events.ts";
+import { eventsToReader, keptEvents, liveEvents } from "./background/background-events.ts";
 import { askToCancel, isRunning, type MarkedStores } from "./background/background-marks.ts";
 import { within } from "../../core/concurrency/timeout.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -42,14 +43,13 @@ export async function retrievedResponse(request: KeptResponseRequest): Promise<J
   const mayGoOn = async (): Promise<void> => {
     if (!opensTo(found.owner, await request.readerNow())) throw notKept(id);
   };
-  const reader = { after: number, mayGoOn };
-  if (run !== null) return eventStreamOf(liveEvents(run, number), reader);
   const { tenantId } = found.owner;
   const ended = async (): Promise<JsonObject | null> => {
     const now = await foundIn(request);
     return isUnderWay(now) ? null : now.response;
   };
-  return eventStreamOf(keptEvents(markedIn(kept), tenantId, id, number, ended), reader);
+  const events = run === null ? keptEvents(markedIn(kept), tenantId, id, number, ended) : liveEvents(run, number);
+  return streamOf(eventsToReader(events, number, mayGoOn));
 }
 
 export async function deletedResponse(request: KeptResponseRequest): Promise<JsonObject> {

@@ -58,7 +58,7 @@ export async function* exportedChain(
   reads: ExportReads,
   what: ExportedChain,
   signer: AuditSigner,
-): AsyncGenerator<Uint8Array> {
+): AsyncGenerator<Uint8Array, void, void> {
   const { chain, tenantId, nowMs } = what;
   const { before, last } = await reads.exportBounds(what);
   const hash = createHash("sha256");

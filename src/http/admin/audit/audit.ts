@@ -161,30 +161,10 @@ function exportOperation(reach: "operator" | "tenant", { reads, signer }: AuditW
       const tenantId = place?.tenantId ?? null;
       const { from: fromMs = null, to: toMs = null } = query;
       await note({ action: "export", outcome: "done", kind: "audit_log", tenantId });
-      const lines = exportedChain(reads!, { tenantId, chain: chainOf(tenantId), nowMs, fromMs, toMs }, signer());
-      return {
-        body: {},
-        text: { contentType: "application/x-ndjson; charset=utf-8", content: streamOf(lines), nextCursor: null },
-      };
+      const content = exportedChain(reads!, { tenantId, chain: chainOf(tenantId), nowMs, fromMs, toMs }, signer());
+      return { body: {}, text: { contentType: "application/x-ndjson; charset=utf-8", content, nextCursor: null } };
     },
   });
-}
-
-/** Each part is made when the client has read the one before it. */
-function streamOf(parts: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> {
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const part = await parts.next();
-        if (part.done === true) controller.close();
-        else controller.enqueue(part.value);
-      },
-      async cancel() {
-        await parts.return(undefined);
-      },
-    },
-    { highWaterMark: 0 },
-  );
 }
 
 export function auditOperations(world: AuditWorld): readonly AdminOperation[] {

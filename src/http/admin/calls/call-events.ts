@@ -1,8 +1,9 @@
 // `GET /events`: new calls of some places as server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html), for pages that
-// stay open. A stream ends after a minute at most, and its reader goes on with another one. The reader's rights are judged again before each batch.
+// stay open. A stream ends after a minute at most, and its reader goes on with another one.
 import { z } from "zod";
 import { ADMIN_OPERATIONS } from "../../../auth/admin-operations.ts";
 import { type AdminCaller, nothingThere, requireRole, type TenantOrProject } from "../../../auth/grants.ts";
+import { judgedParts } from "../../../auth/judged-reading.ts";
 import type { Clock } from "../../../core/clock.ts";
 import { retryLater } from "../../../core/errors.ts";
 import type { JsonObject } from "../../../core/json.ts";
@@ -18,7 +19,6 @@ const MOST_SECONDS = 60;
 /** Streams of one process, and of one token or session in it. */
 const MOST_STREAMS = 200;
 const MOST_OF_CALLER = 8;
-/** At most four batches a second. */
 const BATCH_MS = 250;
 const QUIET_MS = 10_000;
 /** A reader who is further back than this reads the list of calls. */
@@ -85,14 +85,9 @@ export function callEventOperations(calls: AdminCalls | null, context: EventsCon
       events: newCalls,
       run: async ({ caller, callerNow, session, query, snapshot }) => {
         const places = query.places.map((text) => ({ text, at: placeOf(text, caller, snapshot) }));
-        const mayGoOn = async (): Promise<boolean> => {
-          try {
-            const now = await callerNow();
-            for (const { text } of places) placeOf(text, now, context.snapshot());
-            return true;
-          } catch {
-            return false;
-          }
+        const mayGoOn = async (): Promise<void> => {
+          const now = await callerNow();
+          for (const { text } of places) placeOf(text, now, context.snapshot());
         };
         const leave = enter(streams, session?.id ?? caller.token.id);
         try {
@@ -176,16 +171,16 @@ interface Streamed {
   readonly feed: NewCalls;
   readonly missed: Missed;
   readonly lastsMs: number;
-  /** Whether the reader may still see every place (promise 2.6). */
-  readonly mayGoOn: () => Promise<boolean>;
+  /** Throws when the reader may not see every place any more. */
+  readonly mayGoOn: () => Promise<void>;
   readonly context: EventsContext;
   readonly leave: () => void;
 }
 
 function eventStream({ places, feed, missed, lastsMs, mayGoOn, context, leave }: Streamed): ReadableStream<Uint8Array> {
-  const { clock } = context;
   const encoder = new TextEncoder();
   const waiting = new Map<string, CallBatch>(missed);
+  const endsMs = context.clock.monotonic() + lastsMs;
   let reason: EndReason | null = null;
   let isLeft = false;
   const stop = places.map(({ text, at }) =>
@@ -201,33 +196,22 @@ function eventStream({ places, feed, missed, lastsMs, mayGoOn, context, leave }:
   };
   const run = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
     const send = (text: string): void => controller.enqueue(encoder.encode(text));
-    const endsMs = clock.monotonic() + lastsMs;
-    let quietSinceMs = clock.monotonic();
-    send(`retry: 1000\nid: ${iso(clock.now())}\n: follows ${places.length} places\n\n`);
-    while (!isLeft) {
-      const nowMs = clock.monotonic();
-      if (!(await mayGoOn())) reason = "unauthorized";
-      else if (waiting.size > 0) {
-        send(
-          `event: calls\nid: ${iso(clock.now())}\ndata: ${JSON.stringify(shownBatches(waiting, context.snapshot()))}\n\n`,
-        );
-        waiting.clear();
-        quietSinceMs = nowMs;
-      } else if (nowMs - quietSinceMs > QUIET_MS) {
-        send(`id: ${iso(clock.now())}\n: quiet\n\n`);
-        quietSinceMs = nowMs;
-      }
+    const isOver = (): boolean => {
       if ((controller.desiredSize ?? 0) < -MOST_UNREAD_BYTES) reason ??= "too_slow";
       if (context.isEnding()) reason ??= "shutting_down";
-      if (nowMs >= endsMs) reason ??= "renew";
-      if (reason !== null) {
-        send(`event: end\ndata: ${JSON.stringify({ reason })}\n\n`);
-        end();
-        controller.close();
-        return;
-      }
-      await Bun.sleep(BATCH_MS);
+      if (context.clock.monotonic() >= endsMs) reason ??= "renew";
+      return isLeft || reason !== null;
+    };
+    send(`retry: 1000\nid: ${iso(context.clock.now())}\n: follows ${places.length} places\n\n`);
+    try {
+      for await (const text of judgedParts(eventsOf(waiting, context, isOver), mayGoOn)) send(text);
+    } catch {
+      reason = "unauthorized";
     }
+    if (isLeft) return;
+    send(`event: end\ndata: ${JSON.stringify({ reason })}\n\n`);
+    end();
+    controller.close();
   };
   return new ReadableStream<Uint8Array>(
     {
@@ -238,6 +222,30 @@ function eventStream({ places, feed, missed, lastsMs, mayGoOn, context, leave }:
     },
     new ByteLengthQueuingStrategy({ highWaterMark: 0 }),
   );
+}
+
+/** What waits, at most four times a second, and a sign of life where nothing does. */
+async function* eventsOf(
+  waiting: Map<string, CallBatch>,
+  context: EventsContext,
+  isOver: () => boolean,
+): AsyncGenerator<string, void, void> {
+  const { clock } = context;
+  let quietSinceMs = clock.monotonic();
+  for (;;) {
+    const nowMs = clock.monotonic();
+    if (waiting.size > 0) {
+      const batches = JSON.stringify(shownBatches(waiting, context.snapshot()));
+      waiting.clear();
+      quietSinceMs = nowMs;
+      yield `event: calls\nid: ${iso(clock.now())}\ndata: ${batches}\n\n`;
+    } else if (nowMs - quietSinceMs > QUIET_MS) {
+      quietSinceMs = nowMs;
+      yield `id: ${iso(clock.now())}\n: quiet\n\n`;
+    }
+    if (isOver()) return;
+    await Bun.sleep(BATCH_MS);
+  }
 }
 
 function joined(before: CallBatch | undefined, { calls, isCut }: CallBatch): CallBatch {

@@ -6,7 +6,8 @@ import { GatewayError } from "../../../core/errors.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { callFields } from "../../../observe/log.ts";
 import { cellText, csvLine } from "../../../core/text/csv.ts";
-import { type CallSummary, LOG_ORDERS } from "../../../store/calls/calls.ts";
+import { type CallSummary, LOG_ORDERS, type LogPage } from "../../../store/calls/calls.ts";
+import type { PageRequest } from "../../../store/reader.ts";
 import { callFilters, filterOf } from "./call-filters.ts";
 import { CALL_SHAPE, callPage, dated, findCall, shownCall, shownPage, SCOPE_QUERY } from "./call-shapes.ts";
 import { pagedText, type TextForm } from "./paged-text.ts";
@@ -85,12 +86,8 @@ function placeOperations(reach: Reach, calls: AdminCalls, contents: AdminContent
     run: async ({ place: at, query, snapshot, note }) => {
       const filter = filterOf(query, at);
       if (query.format !== "json") {
-        const form = logText(query.format);
-        const text = await pagedText(
-          pageOf(query),
-          (one) => calls.searchCalls(one, filter),
-          () => form,
-        );
+        const rows = (page: PageRequest): Promise<LogPage> => calls.searchCalls(page, filter);
+        const text = await pagedText(pageOf(query), rows, logText(query.format));
         // Nothing leaves before the audit log says so.
         await note({
           action: "export",

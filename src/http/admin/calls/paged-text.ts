@@ -16,33 +16,26 @@ export interface TextForm<Row> {
  * The first page is read before the response begins, so that an invalid query still gets its error status. Throws what
  * `read` throws.
  */
-export async function pagedText<Row, Read extends Page<Row>>(
+export async function pagedText<Row>(
   { cursor = null }: PageRequest,
-  read: (page: PageRequest) => Promise<Read>,
-  formOf: (first: Read) => TextForm<Row>,
+  read: (page: PageRequest) => Promise<Page<Row>>,
+  form: TextForm<Row>,
 ): Promise<NonNullable<Answer["text"]>> {
-  const encoder = new TextEncoder();
   const first = await read({ limit: PAGE, cursor });
-  const { contentType, head, linesOf } = formOf(first);
-  let page: Page<Row> | null = first;
-  let text = head;
-  const content = new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        while (page !== null) {
-          const { data, nextCursor }: Page<Row> = page;
-          text += linesOf(data);
-          // The lines made so far are sent before the next page is read.
-          if (text !== "") controller.enqueue(encoder.encode(text));
-          const isSent = text !== "";
-          text = "";
-          page = nextCursor === null ? null : await read({ limit: PAGE, cursor: nextCursor });
-          if (isSent) return;
-        }
-        controller.close();
-      },
-    },
-    { highWaterMark: 0 },
-  );
-  return { contentType, content, nextCursor: null };
+  return { contentType: form.contentType, content: partsOf(first, read, form), nextCursor: null };
+}
+
+/** The lines made so far are sent before the next page is read. */
+async function* partsOf<Row>(
+  { data, nextCursor }: Page<Row>,
+  read: (page: PageRequest) => Promise<Page<Row>>,
+  { head, linesOf }: TextForm<Row>,
+): AsyncGenerator<Uint8Array, void, void> {
+  let text = head + linesOf(data);
+  for (;;) {
+    if (text !== "") yield Buffer.from(text);
+    if (nextCursor === null) return;
+    ({ data, nextCursor } = await read({ limit: PAGE, cursor: nextCursor }));
+    text = linesOf(data);
+  }
 }

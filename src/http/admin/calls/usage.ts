@@ -84,13 +84,11 @@ function focusText(
     );
   const rows = (page: PageRequest): Promise<DatedUsage> =>
     read(page, { ...scope, by: FOCUS_DIMENSIONS, order: "group", zone: "UTC" });
-  return pagedText<UsageRow, DatedUsage>(pageOf(query), rows, () => {
-    const period = { fromMs: scope.fromMs ?? null, toMs: scope.toMs ?? null };
-    return {
-      contentType: "text/csv; charset=utf-8",
-      head: FOCUS_HEADER,
-      linesOf: (some) => focusLines(some, period),
-    };
+  const period = { fromMs: scope.fromMs ?? null, toMs: scope.toMs ?? null };
+  return pagedText<UsageRow>(pageOf(query), rows, {
+    contentType: "text/csv; charset=utf-8",
+    head: FOCUS_HEADER,
+    linesOf: (some) => focusLines(some, period),
   });
 }
 

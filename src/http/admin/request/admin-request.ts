@@ -1,7 +1,7 @@
 // Handles one request of the admin API in order: identify the caller, check the role, parse the input, look for an
 // earlier request with the same key, run the operation in one transaction, let the snapshot follow, respond.
 import type { Context, Hono } from "hono";
-import { ADMIN_OPERATIONS, type Requirement } from "../../../auth/admin-operations.ts";
+import { ADMIN_OPERATIONS } from "../../../auth/admin-operations.ts";
 import {
   adminCaller,
   type AdminCaller,
@@ -11,6 +11,7 @@ import {
   type TenantOrProject,
   placeText,
 } from "../../../auth/grants.ts";
+import { judgedParts, streamOf } from "../../../auth/judged-reading.ts";
 import { needsRecentLogin } from "../../../auth/logins/recent-login.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import type { AccessToken } from "../../../core/identity.ts";
@@ -35,7 +36,6 @@ import type {
   Basis,
   WriteOperation,
 } from "../operation.ts";
-import { judgedContent } from "./judged-content.ts";
 import { answeredBefore, keptAnswer, type Repeatable, requestHash } from "./repeats.ts";
 import { openTurns, type Turns } from "../turns.ts";
 import { fromStoreError } from "./store-errors.ts";
@@ -202,31 +202,22 @@ async function attempted(
     remark: isObject(query) && typeof query["note"] === "string" ? query["note"] : null,
     dryRun: isObject(query) && query["dry_run"] === "true",
     session: c.env.session,
-    callerNow: async () => adminCaller(await c.env.identifyAgain(), context.snapshot()),
+    callerNow: async () => {
+      const now = adminCaller(await c.env.identifyAgain(), context.snapshot());
+      requireMoreThanOps(now.token);
+      requireRole(now, requirement, place);
+      return now;
+    },
     consoleAddress: () => c.env.consoleAddress(),
     nowMs: context.clock.now(),
     note: (note) => context.store.note({ ...actor, role }, note),
   };
   if (operation.isApart === true) {
-    const reply = replyOf(await operation.run(call, context.store), false);
-    // a stream of events judges its reader itself, and says why it ends
-    return operation.events === undefined && reply.body instanceof ReadableStream
-      ? { ...reply, body: judgedContent(reply.body, () => requireStill(call, requirement)) }
-      : reply;
+    return replyOf(await operation.run(call, context.store), call);
   }
   const repeatable = idempotency(c, sent, call);
   const changing = (): Promise<AdminReply> => change(operation, call, { ...actor, role }, context, repeatable);
   return repeatable === null ? await changing() : await context.turns(`${caller.token.id} ${repeatable.key}`, changing);
-}
-
-/** Throws when the caller's token or session has ended, or the role that the operation needs. */
-async function requireStill(
-  { callerNow, place }: AdminCall<unknown, unknown>,
-  requirement: Requirement,
-): Promise<void> {
-  const caller = await callerNow();
-  requireMoreThanOps(caller.token);
-  requireRole(caller, requirement, place);
 }
 
 /** Throws `recent_login_required`. A token proves itself with each request. */
@@ -290,8 +281,8 @@ async function change(
           if (call.remark !== null) writer.annotate(call.remark);
           const answer = await operation.run(call, writer);
           if (repeatable !== null)
-            await writer.keepAnswer(keptAnswer(tokenId, repeatable, replyOf(withoutSecret(answer), call.dryRun)));
-          return replyOf(answer, call.dryRun);
+            await writer.keepAnswer(keptAnswer(tokenId, repeatable, replyOf(withoutSecret(answer), call)));
+          return replyOf(answer, call);
         },
         { dryRun: call.dryRun, ...basis },
       );
@@ -335,24 +326,30 @@ function withoutSecret({ repeated, ...answer }: Answer): Answer {
   return repeated === undefined ? answer : { ...answer, body: repeated };
 }
 
-function replyOf({ status = 200, body, etag, text }: Answer, dryRun: boolean): AdminReply {
+function replyOf(
+  { status = 200, body, etag, text }: Answer,
+  { dryRun, callerNow }: AdminCall<unknown, unknown>,
+): AdminReply {
   const headers: Record<string, string> = {
     "cache-control": "no-store",
     ...(etag !== undefined && { etag }),
     ...(dryRun && { "x-gateway-dry-run": "true" }),
   };
-  if (text !== undefined)
+  if (text !== undefined) {
+    const { contentType, content, nextCursor } = text;
+    const isMade = typeof content === "string" || content instanceof ReadableStream;
     return {
       status,
       headers: {
         ...headers,
-        "content-type": text.contentType,
+        "content-type": contentType,
         // proxies would hold back what is produced while it is read
-        ...(typeof text.content !== "string" && { "x-accel-buffering": "no" }),
-        ...(text.nextCursor !== null && { "x-gateway-next-cursor": text.nextCursor }),
+        ...(typeof content !== "string" && { "x-accel-buffering": "no" }),
+        ...(nextCursor !== null && { "x-gateway-next-cursor": nextCursor }),
       },
-      body: text.content,
+      body: isMade ? content : streamOf(judgedParts(content, callerNow)),
     };
+  }
   return body === null
     ? { status: 204, headers, body: null }
     : {

@@ -1,7 +1,7 @@
 // The events of calls in the background, for one reader: those that have come, and then those that come, from the process
 // that runs the call or from what it has kept. https://platform.openai.com/docs/guides/background
 import type { BackgroundRun } from "../../../engine/keeping/background-runs.ts";
-import { LATE, within } from "../../../core/concurrency/timeout.ts";
+import { judgedParts } from "../../../auth/judged-reading.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { isObject, type JsonObject } from "../../../core/json.ts";
 import { errorEvent, eventText } from "../response-events.ts";
@@ -67,46 +67,24 @@ function endingEvents(response: JsonObject, first: number): readonly string[] {
   ];
 }
 
-/** A reader who is not the call itself, and whose right can end before the events do. */
-export interface EventReader {
-  /** The number of the last event that the reader has; -1 for none. */
-  readonly after: number;
-  /** Throws when the reader may not read on, because the token has ended or the right to this response. */
-  readonly mayGoOn: () => Promise<void>;
-}
-
-/** A reader that leaves ends nothing but its own reading. One that may not read on gets an `error` event, within a second. */
-export function eventStreamOf(
+/**
+ * The events behind the one with the number `after`, for a reader who is not the call itself, and whose right can end before
+ * they do: then they end with an `error` event, within a second. `mayGoOn` throws when the reader may not read on.
+ */
+export async function* eventsToReader(
   events: AsyncGenerator<string, void, void>,
-  reader: EventReader | null,
-): ReadableStream<string> {
-  let number = (reader?.after ?? -1) + 1;
-  const next = async (): Promise<IteratorResult<string, void>> => {
-    const asked = events.next();
-    for (;;) {
-      const given = reader === null ? await asked : await within(asked, LOOK_MS);
-      await reader?.mayGoOn();
-      if (given !== LATE) return given;
+  after: number,
+  mayGoOn: () => Promise<void>,
+): AsyncGenerator<string, void, void> {
+  let number = after;
+  try {
+    for await (const text of judgedParts(events, mayGoOn)) {
+      number += 1;
+      yield text;
     }
-  };
-  return new ReadableStream<string>(
-    {
-      async pull(controller) {
-        try {
-          const { done, value } = await next();
-          number += 1;
-          if (done === true) controller.close();
-          else controller.enqueue(value);
-        } catch (thrown) {
-          if (!(thrown instanceof GatewayError)) throw thrown;
-          void events.return();
-          const { code, message, param, entry } = thrown;
-          controller.enqueue(errorEvent(String(number), entry.type, { code, message, param }) + END);
-          controller.close();
-        }
-      },
-      cancel: () => void events.return(),
-    },
-    { highWaterMark: 0 },
-  );
+  } catch (thrown) {
+    if (!(thrown instanceof GatewayError)) throw thrown;
+    const { code, message, param, entry } = thrown;
+    yield errorEvent(String(number + 1), entry.type, { code, message, param }) + END;
+  }
 }

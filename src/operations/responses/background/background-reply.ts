@@ -2,6 +2,7 @@
 // call goes on when it leaves. What becomes of it is kept under the id of the response, where GET finds it
 // (../kept-response-requests.ts). https://platform.openai.com/docs/guides/background
 import { invalidRequest, unsupportedParameter } from "../../../core/refusals.ts";
+import { streamOf } from "../../../auth/judged-reading.ts";
 import { answerHeaders } from "../../../engine/answer/answer-frame.ts";
 import type { RunReports } from "../../../engine/keeping/background-runs.ts";
 import type { ReadyCall } from "../../../engine/operation.ts";
@@ -10,7 +11,7 @@ import { asGatewayError } from "../../../core/errors.ts";
 import { pause } from "../../../core/concurrency/timeout.ts";
 import { isObject, type JsonObject } from "../../../core/json.ts";
 import { parseJson } from "../../../wire/json/json.ts";
-import { eventStreamOf, liveEvents } from "./background-events.ts";
+import { liveEvents } from "./background-events.ts";
 import { BEAT_MS, RunMarks } from "./background-marks.ts";
 import type { HiddenCarrier } from "../keeping/hidden-carriers.ts";
 import { keepResponse, type KeptResponse } from "../keeping/kept-responses.ts";
@@ -40,7 +41,7 @@ export async function replyInBackground(ready: ReadyCall, now: () => number): Pr
   const headers = answerHeaders(call, null, null, isStreamed ? "text/event-stream; charset=utf-8" : "application/json");
   headers["x-gateway-response-kept-until"] = new Date(place.keeper.untilMs).toISOString();
   if (!isStreamed) return new Response(JSON.stringify(queued), { headers });
-  return new Response(eventStreamOf(liveEvents(run, -1), null), { headers });
+  return new Response(streamOf(liveEvents(run, -1)), { headers });
 }
 
 /** One call in the background, from the response that is queued to the one that is kept at its end. */

@@ -1,0 +1,45 @@
+// Content that is made while its reader reads it, which may take as long as the reader likes. It goes on only while the reader has
+// the right to it (promise 2.6). How it ends without the right is decided where the content is made: a report fails, so that nobody
+// takes it for a whole one, and a stream of events has a last one that says why.
+import { LATE, within } from "../core/concurrency/timeout.ts";
+
+const JUDGED_EVERY_MS = 500;
+
+/**
+ * `mayGoOn` is asked before each part is given and before the end, and every half second while neither comes. When it
+ * throws, nothing more is made, and this throws the same.
+ */
+export async function* judgedParts<Part>(
+  parts: AsyncGenerator<Part, void, void>,
+  mayGoOn: () => Promise<unknown>,
+): AsyncGenerator<Part, void, void> {
+  try {
+    for (;;) {
+      const asked = parts.next();
+      let given: Awaited<typeof asked> | typeof LATE;
+      do {
+        given = await within(asked, JUDGED_EVERY_MS);
+        await mayGoOn();
+      } while (given === LATE);
+      if (given.done === true) return;
+      yield given.value;
+    }
+  } finally {
+    void parts.return();
+  }
+}
+
+/** Each part is made when the reader has taken the one before it. A reader that leaves ends what makes them. */
+export function streamOf<Part>(parts: AsyncGenerator<Part, void, void>): ReadableStream<Part> {
+  return new ReadableStream<Part>(
+    {
+      async pull(controller) {
+        const { done, value } = await parts.next();
+        if (done === true) controller.close();
+        else controller.enqueue(value);
+      },
+      cancel: () => void parts.return(),
+    },
+    { highWaterMark: 0 },
+  );
+}
