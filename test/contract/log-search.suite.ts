@@ -337,8 +337,10 @@ export function logSuite(newStore: NewStore): void {
       ];
       const keep = (contents: readonly StoredContent[], used = keys): Promise<boolean> =>
         calls.keepContents(contents, used);
+      const find = async (traceId: string): Promise<StoredContent | null> =>
+        (await calls.findContents([traceId]))[0] ?? null;
       await keep([one("gone", "removed", 5000), one("moved", "r", 5000)]);
-      expect([await calls.findContent("gone"), await calls.findContent("moved")]).toEqual([null, null]);
+      expect(await calls.findContents(["gone", "moved"])).toEqual([]);
       await keep([one("a", "p", 1000), one("b", "q", 2000), { ...one("c", "r", 2000), tenantId: "other" }]);
       await keep([
         one("a", "p", 9000, "again"),
@@ -346,20 +348,23 @@ export function logSuite(newStore: NewStore): void {
       ]);
       const old = keys.map((key) => ({ ...key, sealed: "old" }));
       expect(await keep([one("z", "p", 9000)], old)).toBe(false);
-      expect(await calls.findContent("z")).toBeNull();
-      expect(await calls.findContent("a")).toEqual(one("a", "p", 1000));
-      expect(await calls.findContent("none")).toBeNull();
+      expect(await find("z")).toBeNull();
+      expect(await find("a")).toEqual(one("a", "p", 1000));
+      expect(await find("none")).toBeNull();
+      const some = await calls.findContents(["c", "a", "none", "n7"]);
+      expect(some.map(({ traceId }) => traceId).toSorted()).toEqual(["a", "c", "n7"]);
+      expect(await calls.findContents([])).toEqual([]);
       expect([
         await calls.countContents({ tenantId: "acme", projectId: null }),
         await calls.countContents({ tenantId: "acme", projectId: "q" }),
         await calls.countContents({ tenantId: "none", projectId: null }),
       ]).toEqual([122, 1, 0]);
       expect(await calls.removeContents({ expiredMs: 1999 })).toBe(1);
-      expect([await calls.findContent("a"), (await calls.findContent("b"))?.expiresMs]).toEqual([null, 2000]);
+      expect([await find("a"), (await find("b"))?.expiresMs]).toEqual([null, 2000]);
       expect(await calls.removeContents({ tenantId: "acme", projectId: "p" })).toBe(120);
       expect(await calls.removeContents({ tenantId: "acme", projectId: null })).toBe(1);
       expect(await calls.removeContents({ tenantId: "acme", projectId: null })).toBe(0);
-      expect((await calls.findContent("c"))?.tenantId).toBe("other");
+      expect((await find("c"))?.tenantId).toBe("other");
     });
 
     test("[d11.3] the key of a tenant is the first that was created, whoever asks", async () => {

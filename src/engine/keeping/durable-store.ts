@@ -24,7 +24,7 @@ export interface DurableStore {
   remove(tenantId: string, id: string): Promise<void>;
 }
 
-export function durableStore(contents: Pick<ContentStore, "keep" | "find" | "removeOnes">): DurableStore {
+export function durableStore(contents: Pick<ContentStore, "keep" | "find" | "findAll" | "removeOnes">): DurableStore {
   const found = async (tenantId: string, id: string): Promise<(JsonObject & { readonly untilMs: number }) | null> => {
     const row = await contents.find(rowId(tenantId, id));
     return row === null || row.tenantId !== tenantId ? null : { ...row.content, untilMs: row.expiresMs };
@@ -51,12 +51,12 @@ export function durableStore(contents: Pick<ContentStore, "keep" | "find" | "rem
     find: (tenantId, id) => told(() => find(tenantId, id)),
     remove: (tenantId, id) =>
       told(async () => {
-        const whole = await find(tenantId, id);
-        if (whole?.ids[0] !== id) return;
-        const own: string[] = [id];
+        const whole = await found(tenantId, id);
+        if (whole === null || typeof whole["of"] === "string") return;
+        const [own, ...parts] = (whole["ids"] as readonly string[]).map((one) => rowId(tenantId, one));
         // another object may have parts with the same ids
-        for (const part of whole.ids.slice(1)) if ((await found(tenantId, part))?.["of"] === id) own.push(part);
-        await contents.removeOnes(own.map((one) => rowId(tenantId, one)));
+        const ofWhole = (await contents.findAll(parts)).filter(({ content }) => content["of"] === id);
+        await contents.removeOnes([own!, ...ofWhole.map(({ traceId }) => traceId)]);
       }),
   };
 }

@@ -57,9 +57,10 @@ async function areStored(tx: Db, tenantIds: ReadonlySet<string>, keys: readonly 
   return [...tenantIds].every((id) => sealed.has(id) && sealed.get(id) === used.get(id));
 }
 
-export async function findContent(db: Db, traceId: string): Promise<StoredContent | null> {
-  const row = await db.selectFrom("call_content").selectAll().where("trace_id", "=", traceId).executeTakeFirst();
-  return row === undefined ? null : keptIn(CONTENT, row);
+export async function findContents(db: Db, traceIds: readonly string[]): Promise<readonly StoredContent[]> {
+  if (traceIds.length === 0) return [];
+  const rows = await db.selectFrom("call_content").selectAll().where("trace_id", "in", traceIds).execute();
+  return rows.map((row) => keptIn(CONTENT, row));
 }
 
 export async function countContents(

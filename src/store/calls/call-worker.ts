@@ -4,7 +4,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { Kysely } from "kysely";
 import { attempts } from "../sums/attempt-sums.ts";
 import { bunSqliteDialect } from "../database/bun-sqlite-dialect.ts";
-import { contentKey, countContents, findContent, keepContents, removeContents } from "./call-contents.ts";
+import { contentKey, countContents, findContents, keepContents, removeContents } from "./call-contents.ts";
 import { facets } from "../search/call-facets.ts";
 import { histogram } from "../search/call-histogram.ts";
 import { incomingText, ingestCalls } from "./call-ingest.ts";
@@ -62,7 +62,7 @@ const METHODS = {
     { db }: OpenCalls,
     ...args: Parameters<typeof keepContents> extends [Db, ...infer Rest] ? Rest : never
   ) => keepContents(db, ...args),
-  findContent: ({ db }: OpenCalls, traceId: string) => findContent(db, traceId),
+  findContents: ({ db }: OpenCalls, traceIds: readonly string[]) => findContents(db, traceIds),
   countContents: ({ db }: OpenCalls, place: Parameters<typeof countContents>[1]) => countContents(db, place),
   removeContents: ({ db }: OpenCalls, which: Parameters<typeof removeContents>[1]) => removeContents(db, which),
   usage: ({ db }: OpenCalls, ...args: Parameters<typeof usage> extends [Db, ...infer Rest] ? Rest : never) =>

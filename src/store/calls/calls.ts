@@ -381,7 +381,8 @@ export interface CallStore extends LedgerSink, ReplicaTable, VendorObjectTable {
    * the contents are encrypted. Returns false, and keeps nothing, when a tenant has another one now.
    */
   keepContents(contents: readonly StoredContent[], keys: readonly ContentKey[]): Promise<boolean>;
-  findContent(traceId: string): Promise<StoredContent | null>;
+  /** What is stored of these calls, in no order. */
+  findContents(traceIds: readonly string[]): Promise<readonly StoredContent[]>;
   /** The number of calls in a place that have stored content. */
   countContents(place: { readonly tenantId: string; readonly projectId: string | null }): Promise<number>;
   /**

@@ -25,6 +25,10 @@ export interface ContentText extends Omit<StoredContent, "body"> {
   readonly text: string;
 }
 
+export interface OpenedContent extends Omit<StoredContent, "body"> {
+  readonly content: JsonObject;
+}
+
 export interface ContentStore {
   /** Stores all of them, or rejects. */
   keep(contents: readonly ContentText[]): Promise<void>;
@@ -32,9 +36,9 @@ export interface ContentStore {
    * `null` when nothing is stored or its retention has ended. Throws StoreError `encryption` when it cannot be decrypted
    * with its key.
    */
-  find(
-    traceId: string,
-  ): Promise<(Pick<StoredContent, "tenantId" | "projectId" | "expiresMs"> & { readonly content: JsonObject }) | null>;
+  find(traceId: string): Promise<OpenedContent | null>;
+  /** The same of several ids, asked for at once. */
+  findAll(traceIds: readonly string[]): Promise<readonly OpenedContent[]>;
   /**
    * The time until which content is kept, in milliseconds since 1970, or `null` as for find(). Does not need the key.
    */
@@ -50,7 +54,7 @@ export interface ContentStore {
 export type ContentWriter = Pick<CallStore, "contentKey" | "keepContents">;
 
 export interface ContentStoreOptions {
-  readonly calls: Pick<CallStore, "findContent" | "countContents" | "removeContents"> & ContentWriter;
+  readonly calls: Pick<CallStore, "findContents" | "countContents" | "removeContents"> & ContentWriter;
   /** Where another process writes to the database. */
   readonly writer?: ContentWriter | undefined;
   readonly cipher: SecretCipher;
@@ -110,10 +114,15 @@ export function openContentStore({ calls, writer = calls, cipher, now }: Content
     if (asked === null) throw new StoreError("unknown", `The tenant ${row.tenantId} no longer exists.`);
     return decrypted(asked.key, row.body, boundTo(row));
   };
-  const findKept = async (traceId: string): Promise<StoredContent | null> => {
-    const row = await calls.findContent(traceId);
-    return row === null || row.expiresMs <= now() ? null : row;
-  };
+  const findKept = async (traceIds: readonly string[]): Promise<readonly StoredContent[]> =>
+    (await calls.findContents(traceIds)).filter(({ expiresMs }) => expiresMs > now());
+  const findAll: ContentStore["findAll"] = async (traceIds) =>
+    await Promise.all(
+      (await findKept(traceIds)).map(async ({ body, ...row }) => {
+        const text = await expanded(await opened({ ...row, body }), { maxOutputLength: MAX_TEXT_BYTES });
+        return { ...row, content: JSON.parse(text.toString("utf8")) as JsonObject };
+      }),
+    );
   return {
     async keep(contents) {
       const tenantIds = [...new Set(contents.map(({ tenantId }) => tenantId))];
@@ -135,18 +144,9 @@ export function openContentStore({ calls, writer = calls, cipher, now }: Content
       }
       throw new StoreError("busy", "The keys of tenants change all the time.");
     },
-    async find(traceId) {
-      const row = await findKept(traceId);
-      if (row === null) return null;
-      const text = await expanded(await opened(row), { maxOutputLength: MAX_TEXT_BYTES });
-      return {
-        tenantId: row.tenantId,
-        projectId: row.projectId,
-        expiresMs: row.expiresMs,
-        content: JSON.parse(text.toString("utf8")) as JsonObject,
-      };
-    },
-    keptUntilMs: async (traceId) => (await findKept(traceId))?.expiresMs ?? null,
+    find: async (traceId) => (await findAll([traceId]))[0] ?? null,
+    findAll,
+    keptUntilMs: async (traceId) => (await findKept([traceId]))[0]?.expiresMs ?? null,
     count: (place) => calls.countContents(place),
     async removeOnes(traceIds) {
       while ((await calls.removeContents({ traceIds })) > 0);

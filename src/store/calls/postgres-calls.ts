@@ -5,7 +5,7 @@ import type { CallSchema } from "./call-schema.ts";
 import type { CallStore } from "./calls.ts";
 import { explainingPostgres, openPostgresDatabase, type PostgresOptions } from "../postgres.ts";
 import { attempts } from "../sums/attempt-sums.ts";
-import { contentKey, countContents, findContent, keepContents, removeContents } from "./call-contents.ts";
+import { contentKey, countContents, findContents, keepContents, removeContents } from "./call-contents.ts";
 import { facets } from "../search/call-facets.ts";
 import { histogram } from "../search/call-histogram.ts";
 import { incomingOf, ingestCalls } from "./call-ingest.ts";
@@ -42,7 +42,7 @@ export function openPostgresCalls({
     searchCalls: (page, filter) => searchCalls(reports, page, filter),
     contentKey: (tenantId, encrypted) => contentKey(db, tenantId, encrypted),
     keepContents: (contents, keys) => keepContents(db, contents, keys),
-    findContent: (traceId) => findContent(reports, traceId),
+    findContents: (traceIds) => findContents(reports, traceIds),
     countContents: (place) => countContents(reports, place),
     removeContents: (which) => removeContents(db, which),
     usage: (page, query) => usage(reports, page, query),

@@ -45,7 +45,7 @@ export function openSqliteCalls({ file }: { readonly file: string }): CallStore 
       requireFile();
       return await writer.ask("keepContents", contents, keys);
     },
-    findContent: (traceId) => reader.ask("findContent", traceId),
+    findContents: (traceIds) => reader.ask("findContents", traceIds),
     countContents: (place) => reader.ask("countContents", place),
     removeContents: (which) => writer.ask("removeContents", which),
     usage: (page, query) => reports().ask("usage", page, query),

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { durableStore } from "../../../src/engine/keeping/durable-store.ts";
 import { openSecretCipher } from "../../../src/config/secret-cipher.ts";
 import { openContentStore } from "../../../src/store/calls/content-store.ts";
+import type { CallStore } from "../../../src/store/calls/calls.ts";
 import { openSqliteCalls } from "../../../src/store/calls/sqlite-calls.ts";
 import { openSqliteStore } from "../../../src/store/sqlite.ts";
 import { writes } from "../../harness/store-writes.ts";
@@ -25,8 +26,13 @@ test("[d11.3, d12.8] an object that is kept like content ends with its retention
     await writes(store).createProject({ id, tenantId, name: id });
   const calls = openSqliteCalls({ file });
   const clock = { nowMs: 1000 };
+  const asked: (readonly string[])[] = [];
+  const findContents: CallStore["findContents"] = (ids) => {
+    asked.push(ids);
+    return calls.findContents(ids);
+  };
   const contents = openContentStore({
-    calls,
+    calls: { ...calls, findContents },
     cipher: openSecretCipher([new Uint8Array(32).fill(1)]),
     now: () => clock.nowMs,
   });
@@ -56,6 +62,13 @@ test("[d11.3, d12.8] an object that is kept like content ends with its retention
     await keep("acme", "app", ["resp_5", "msg_1"]);
     await durable.remove("acme", "resp_5");
     expect([await found("acme", "resp_5"), await found("acme", "msg_1")]).toEqual([null, { said: "site" }]);
+    // however many parts it has, they are asked for at once
+    const parts = Array.from({ length: 40 }, (_, at) => `part_${at}`);
+    await keep("acme", "app", ["resp_6", ...parts]);
+    asked.length = 0;
+    await durable.remove("acme", "resp_6");
+    expect(asked.map((ids) => ids.length)).toEqual([1, 40]);
+    expect(await Promise.all(["resp_6", ...parts].map((id) => found("acme", id)))).toEqual(Array(41).fill(null));
     await writes(store).removeProject("site");
     expect([await found("acme", "resp_1"), await found("acme", "msg_1")]).toEqual([null, null]);
     await keep("acme", "app", ["resp_4"]);
