@@ -1,5 +1,5 @@
 // What cannot be done of a request, each refused at its path.
-import { GatewayError } from "./errors.ts";
+import { type ErrorDetails, GatewayError } from "./errors.ts";
 import { describe, isObject, type Json, type JsonObject } from "./json.ts";
 
 /** The error `invalid_request` at a path of the request; `null` where it is about the whole body. */
@@ -54,6 +54,11 @@ export function insufficientRole(message: string, path: string | null = null): G
 
 export function notFound(message: string): GatewayError {
   return new GatewayError("not_found", message);
+}
+
+/** The state of what is there does not allow it. */
+export function conflict(message: string, details?: ErrorDetails): GatewayError {
+  return new GatewayError("conflict", message, details);
 }
 
 export function modelNotFound(path: string, message: string): GatewayError {

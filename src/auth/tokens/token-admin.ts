@@ -1,7 +1,7 @@
 // Creates, lists, rotates and revokes access tokens, and makes the first one (promises 2.4 to 2.8). Used by the command
 // line and the admin API. An invalid request throws an Error whose message lists the valid choices, and one too many a
 // GatewayError; no message repeats a token.
-import { GatewayError } from "../../core/errors.ts";
+import { conflict } from "../../core/refusals.ts";
 import {
   OPS,
   PERMISSIONS,
@@ -168,8 +168,7 @@ export async function rotateToken(
     const lifetimeMs = lifetime(options.expiresInDays ?? null, token.lifetimeMs, cap);
     const secrets = [...retired(token, nowMs, nowMs + overlapMs), { sha256, retiresAtMs: null }];
     if (secrets.length > MOST_SECRETS)
-      throw new GatewayError(
-        "conflict",
+      throw conflict(
         `The access token ${id} has ${MOST_SECRETS} secrets that still work. Rotate it when the overlap of one has ended, or create another token.`,
       );
     const expiresAtMs = Math.min(nowMs + lifetimeMs, options.endsByMs ?? Infinity);
@@ -363,8 +362,7 @@ async function capMs(reader: Reader, tenantId: string, kind: TokenKind): Promise
 /** Every process that serves calls holds all live tokens, so one caller may not make any number. Throws `conflict`. */
 async function requireRoom(reader: Reader, of: Owner, mostLive: number | null | undefined): Promise<void> {
   if (mostLive == null || !(await reader.hasLiveTokens(of, mostLive))) return;
-  throw new GatewayError(
-    "conflict",
+  throw conflict(
     `The ${of.projectId === null ? `user ${of.userId}` : `project ${of.projectId}`} has ${mostLive} live access tokens, the most that it may have. Revoke those that are no longer used; the operator can raise server.max_live_tokens.`,
   );
 }

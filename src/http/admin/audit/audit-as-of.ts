@@ -1,10 +1,9 @@
 // Who could call what at a time in the past: the users with their roles and the access tokens that were valid then.
 import { z } from "zod";
 import { restrictionsOf } from "../../../auth/tokens/token-restrictions.ts";
-import { GatewayError } from "../../../core/errors.ts";
 import { type AccessToken, PERMISSIONS, ROLES, roleAtLeast } from "../../../core/identity.ts";
 import type { Json, JsonObject } from "../../../core/json.ts";
-import { invalidRequest } from "../../../core/refusals.ts";
+import { conflict, invalidRequest } from "../../../core/refusals.ts";
 import type { EarlierIdentities, EarlierIdentity } from "../../../store/audit/audit-as-of.ts";
 import type { AuditReads } from "../../../store/audit/audit-reads.ts";
 import { type AdminOperation, reading } from "../operation.ts";
@@ -84,8 +83,7 @@ export const auditAsOfOperation = (reads: AuditReads | null): AdminOperation =>
       if (wanted.at > nowMs) throw invalidRequest("at", "at is in the future: give a time that has passed.");
       const identities = await reads!.asOf(tenantId, wanted.at);
       if (identities === null)
-        throw new GatewayError(
-          "conflict",
+        throw conflict(
           "Rows of the audit log after this time were removed because of their age (audit.keep_days), so that the roles and tokens of that time are not known. Give a later time.",
           { param: "at" },
         );

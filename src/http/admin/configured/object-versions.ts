@@ -3,8 +3,8 @@
 import { z } from "zod";
 import { requireWritable } from "../../../auth/grants.ts";
 import { CONFIGURED_NOUNS, type ConfiguredNoun } from "../../../core/configured/configured.ts";
-import { GatewayError } from "../../../core/errors.ts";
 import type { JsonObject } from "../../../core/json.ts";
+import { conflict } from "../../../core/refusals.ts";
 import type { Version } from "../../../store/records.ts";
 import type { Reader } from "../../../store/reader.ts";
 import type { Writer } from "../../../store/writer.ts";
@@ -128,7 +128,7 @@ async function wentBack(
   requireWritable(call.role, { origin: "store", setBy: current.setBy });
   requireEtag(call.ifMatch, current);
   const before = await documentAfter(to, current.id, call, writer);
-  if (before === null) throw new GatewayError("conflict", `There was no ${word} of this id after version ${to}.`);
+  if (before === null) throw conflict(`There was no ${word} of this id after version ${to}.`);
   if (before === "unchanged") return resourceAnswer(current, 200);
   const becomes = { name: current.name, document: before };
   await requireValid(call, context.rules[noun]!, becomes, writer);

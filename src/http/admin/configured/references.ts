@@ -2,8 +2,8 @@
 // provider whose service judges texts. A change that would leave a reference dangling is rejected with an error that names
 // the referring resources.
 import type { ConfiguredKind } from "../../../core/configured/configured.ts";
-import { GatewayError } from "../../../core/errors.ts";
 import type { JsonObject } from "../../../core/json.ts";
+import { conflict } from "../../../core/refusals.ts";
 import { budgetSchema } from "../../../admission/settings.ts";
 import { NO_PROVIDER, serviceProvider } from "../../../policies/policy-settings.ts";
 import { formatPath, type Finding } from "../../../config/problem.ts";
@@ -198,8 +198,7 @@ export async function requireUnreferenced(
   if (dangling.length === 0) return;
   const who = [...new Set(dangling.map((one) => titleOf(one, tenantId)))];
   const more = who.length > 3 ? ` and ${who.length - 3} more` : "";
-  throw new GatewayError(
-    "conflict",
+  throw conflict(
     `The ${kind} ${name ?? id} is in use by ${who.slice(0, 3).join(", ")}${more}: change or remove that first.`,
     {
       metadata: {

@@ -5,6 +5,7 @@ import { requireConfigures } from "../../../auth/tokens/restriction-grants.ts";
 import { formatPath } from "../../../config/problem.ts";
 import { CONFIGURED_KINDS, type ConfiguredKind, nounOf } from "../../../core/configured/configured.ts";
 import { GatewayError } from "../../../core/errors.ts";
+import { conflict } from "../../../core/refusals.ts";
 import type { Change, Resource } from "../../../store/records.ts";
 import type { Writer } from "../../../store/writer.ts";
 import type { ConfiguredContext } from "./configured-resources.ts";
@@ -45,7 +46,7 @@ export async function rollBackTo(
   const [first] = mistakes;
   if (first === undefined) return changes;
   const more = mistakes.length > 1 ? ` (and ${mistakes.length - 1} more: error.metadata.problems)` : "";
-  throw new GatewayError("conflict", `Version ${version} is not valid any more: ${first.message}${more}`, {
+  throw conflict(`Version ${version} is not valid any more: ${first.message}${more}`, {
     metadata: { problems: mistakes.slice(0, MAX_LISTED).map(({ param, message }) => ({ param, message })) },
   });
 }

@@ -4,10 +4,10 @@ import { z } from "zod";
 import { requireWritable, nothingThere, type TenantOrProject } from "../../../auth/grants.ts";
 import { requireConfigures } from "../../../auth/tokens/restriction-grants.ts";
 import type { Configured } from "../../../core/configured/configured.ts";
-import { GatewayError } from "../../../core/errors.ts";
 import { EVENT_TYPES, TEST_EVENT } from "../../../core/record/event.ts";
 import { newEventId } from "../../../core/record/event-id.ts";
 import type { JsonObject } from "../../../core/json.ts";
+import { conflict } from "../../../core/refusals.ts";
 import { newWebhookSecret } from "../../../observe/webhooks/webhook-settings.ts";
 import { type Delivery, DELIVERY_STATES, type DeliveryFilter } from "../../../store/events/events.ts";
 import type { Reader } from "../../../store/reader.ts";
@@ -132,8 +132,7 @@ function webhookOperations(
     answer: detail,
     run: async (call, writer) => {
       const { id, name, tenantId, projectId, isEnabled } = await requireWebhook(call, writer, context);
-      if (!isEnabled)
-        throw new GatewayError("conflict", "The webhook is disabled, so nothing can be sent to it. Enable it first.");
+      if (!isEnabled) throw conflict("The webhook is disabled, so nothing can be sent to it. Enable it first.");
       const { tenantId: ofTenant, projectId: ofProject } = call.place!;
       const event = {
         id: newEventId(),

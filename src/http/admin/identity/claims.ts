@@ -4,9 +4,9 @@ import { z } from "zod";
 import { newSessionSecret } from "../../../auth/logins/console-sessions.ts";
 import { nothingThere } from "../../../auth/grants.ts";
 import { keptCaller } from "../../../auth/logins/kept-identity.ts";
-import { GatewayError } from "../../../core/errors.ts";
 import { newSpanId } from "../../../core/ids.ts";
 import type { JsonObject } from "../../../core/json.ts";
+import { conflict } from "../../../core/refusals.ts";
 import type { StoredClaim } from "../../../store/identity/claims.ts";
 import { type AdminOperation, reading, writing } from "../operation.ts";
 import { chosenId, listed, listOf, pageOf, pageQuery, time } from "../schemas.ts";
@@ -97,7 +97,7 @@ function operationsOf(reach: "tenant" | "project"): readonly AdminOperation[] {
         const { createdBy } = await permittedRequest({ ...call, body: request }, writer);
         const giver = keptCaller(caller.token, snapshot);
         if (consoleAddress === null || giver === null)
-          throw new GatewayError("conflict", "The web console is not served here, so that nobody could open the link.");
+          throw conflict("The web console is not served here, so that nobody could open the link.");
         const { text: code, hash: codeHash } = newSessionSecret();
         const made: StoredClaim = {
           id: `clm_${newSpanId()}`,

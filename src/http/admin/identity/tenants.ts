@@ -1,8 +1,8 @@
 // Tenants and projects.
 import { z } from "zod";
 import { type AdminCaller, nothingThere, roleAt } from "../../../auth/grants.ts";
-import { GatewayError } from "../../../core/errors.ts";
 import type { Project } from "../../../core/identity.ts";
+import { conflict } from "../../../core/refusals.ts";
 import type { Kept, StoredTenant } from "../../../store/records.ts";
 import type { Page, PageRequest, Reader } from "../../../store/reader.ts";
 import type { AdminOperation } from "../operation.ts";
@@ -84,10 +84,7 @@ const TENANT: Thing<StoredTenant> = {
   },
   async allowDelete({ caller }, _store, { id }) {
     if (id === caller.token.tenantId)
-      throw new GatewayError(
-        "conflict",
-        "The access token of this request belongs to this tenant, so it cannot be deleted.",
-      );
+      throw conflict("The access token of this request belongs to this tenant, so it cannot be deleted.");
   },
   create: (writer, tenant) => writer.createTenant(tenant),
   change: (writer, id, change) => writer.changeTenant(id, change),

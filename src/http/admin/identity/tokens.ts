@@ -16,7 +16,7 @@ import { createToken, type IssuedToken, rotateToken } from "../../../auth/tokens
 import { GatewayError } from "../../../core/errors.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { AccessToken } from "../../../core/identity.ts";
-import { invalidRequest } from "../../../core/refusals.ts";
+import { conflict, invalidRequest } from "../../../core/refusals.ts";
 import type { Kept, StoredToken } from "../../../store/records.ts";
 import type { Reader } from "../../../store/reader.ts";
 import { StoreError } from "../../../store/store-error.ts";
@@ -304,7 +304,7 @@ function rotationOfToken({ word, base, what }: TokenPath): AdminOperation {
       await requireWithin(call, writer, current);
       requireEtag(call.ifMatch, current);
       if (current.revokedAtMs !== null)
-        throw new GatewayError("conflict", "The access token is revoked, which cannot be undone. Create a new one.");
+        throw conflict("The access token is revoked, which cannot be undone. Create a new one.");
       const { overlap_minutes: minutes, expires_in_days: expires } = call.body;
       requireLifetimeWithin(call, expires);
       const options = {
@@ -331,10 +331,7 @@ function revocation({ word, base, what }: TokenPath): AdminOperation {
       if (current.userId !== null) await requireWithin(call, writer, { ...current, permissions: [] });
       requireEtag(call.ifMatch, current);
       if (current.id === call.caller.token.id)
-        throw new GatewayError(
-          "conflict",
-          "An access token cannot revoke itself. Rotate it, or revoke it with another token.",
-        );
+        throw conflict("An access token cannot revoke itself. Rotate it, or revoke it with another token.");
       return answer(
         await writer.changeToken(current.id, (now) => ({ ...now, revokedAtMs: now.revokedAtMs ?? call.nowMs })),
         call,

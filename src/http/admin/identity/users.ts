@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { requireOperator, requireRoleWithin, nothingThere, placeText } from "../../../auth/grants.ts";
 import { GatewayError } from "../../../core/errors.ts";
+import { conflict } from "../../../core/refusals.ts";
 import { type Membership, type Role, ROLES, roleAtLeast } from "../../../core/identity.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { Kept, StoredUser } from "../../../store/records.ts";
@@ -64,7 +65,7 @@ async function requireNotAbove(
 async function requireAnotherOwner(store: Reader, tenantId: string, userId: string): Promise<void> {
   const { data } = await store.listMemberships({ limit: 2 }, { tenantId, projectId: null, role: "owner" });
   if (data.length === 1 && data[0]!.userId === userId)
-    throw new GatewayError("conflict", "This is the tenant's last owner. Make another user an owner first.");
+    throw conflict("This is the tenant's last owner. Make another user an owner first.");
 }
 
 /** A gateway without an operator can get a new one only on its own machine. */
@@ -72,7 +73,7 @@ async function requireAnotherOperator(store: Reader, { id, isOperator = false }:
   if (!isOperator) return;
   const { data } = await store.listUsers({ limit: 2 }, { isOperator: true });
   if (data.every((one) => one.id === id))
-    throw new GatewayError("conflict", "This is the gateway's last operator. Make another user an operator first.");
+    throw conflict("This is the gateway's last operator. Make another user an operator first.");
 }
 
 const member = memberOf<StoredUser>();
@@ -116,7 +117,7 @@ const USER: Thing<StoredUser> = {
   allow: requireNotAbove,
   async allowDelete({ caller }, store, user) {
     if (user.id === caller.token.userId)
-      throw new GatewayError("conflict", "Users cannot delete themselves. Ask another user with the necessary role.");
+      throw conflict("Users cannot delete themselves. Ask another user with the necessary role.");
     await requireAnotherOwner(store, user.tenantId, user.id);
     await requireAnotherOperator(store, user);
   },
@@ -163,10 +164,7 @@ function membershipOperations(reach: "tenant" | "project"): readonly AdminOperat
         requireRoleWithin(own, current.role, "role");
         requireEtag(ifMatch, current);
         if (userId === caller.token.userId && current.role !== given)
-          throw new GatewayError(
-            "conflict",
-            "Users cannot change their own role. Ask a user with the same or a higher role.",
-          );
+          throw conflict("Users cannot change their own role. Ask a user with the same or a higher role.");
         if (projectId === null && current.role === "owner" && !roleAtLeast(given, "owner"))
           await requireAnotherOwner(writer, tenantId, userId);
       } else if (ifMatch !== null)
@@ -190,10 +188,7 @@ function membershipOperations(reach: "tenant" | "project"): readonly AdminOperat
       requireRoleWithin(own, current.role, "role");
       requireEtag(ifMatch, current);
       if (userId === caller.token.userId)
-        throw new GatewayError(
-          "conflict",
-          "Users cannot remove their own role. Ask a user with the same or a higher role.",
-        );
+        throw conflict("Users cannot remove their own role. Ask a user with the same or a higher role.");
       if (projectId === null && current.role === "owner") await requireAnotherOwner(writer, tenantId, userId);
       await writer.removeMembership(userId, projectId);
       return { body: null };
