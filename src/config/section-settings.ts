@@ -1,16 +1,15 @@
-// The settings that a section of the file gives, by the shape of the section alone: `max_bytes` is `maxBytes`, and a time in
-// seconds (`drain_s`) is one in milliseconds (`drainMs`). What may be left out is `null` where it is.
+// The settings that a section of the file gives, by the shape of the section alone. They have the names of
+// core/text/property-name.ts: `max_bytes` is `maxBytes`, and `drain_s` is `drainMs`. What may be left out is `null` where it is.
 import type { z } from "zod";
 import { memoizePerObject } from "../core/memoization.ts";
-import { type CamelCase, camelCase } from "../core/text/camel-case.ts";
+import { type PropertyName, propertyName, unitOf } from "../core/text/property-name.ts";
 
-type Shape = Readonly<Record<string, z.ZodType>>;
+/** No section has an amount of money. */
+type Shape = Readonly<Record<string, z.ZodType>> & { readonly [Amount in `${string}_usd`]?: never };
 type Setting<Value> = Value extends undefined ? null : Value extends readonly (infer One)[] ? readonly One[] : Value;
 
 export type SectionSettings<Of extends Shape> = {
-  readonly [
-    Name in keyof Of & string as Name extends `${infer Head}_s` ? `${CamelCase<Head>}Ms` : CamelCase<Name>
-  ]: Setting<z.output<Of[Name]>>;
+  readonly [Name in keyof Of & string as PropertyName<Name>]: Setting<z.output<Of[Name]>>;
 };
 
 /** The section may have further members, which are left out. */
@@ -26,10 +25,7 @@ export function sectionSettings<Of extends Shape>(
 }
 
 const membersOf = memoizePerObject((shape: Shape) =>
-  Object.keys(shape).map((name) => {
-    const isSeconds = name.endsWith("_s");
-    return { name, isSeconds, setting: isSeconds ? `${camelCase(name.slice(0, -"_s".length))}Ms` : camelCase(name) };
-  }),
+  Object.keys(shape).map((name) => ({ name, isSeconds: unitOf(name) === "seconds", setting: propertyName(name) })),
 );
 
 /** Whole milliseconds, and at least one where it is not 0. */

@@ -79,12 +79,7 @@ export function gatewayOperations(
           auditRefusedDays: audit.keepRefusedDays,
           contentAllowed: content.allowed,
         },
-        console: {
-          ...settings,
-          served: hasConsole,
-          sessionIdleS: settings.sessionIdleMs / 1000,
-          sessionMaxS: settings.sessionMaxMs / 1000,
-        },
+        console: { ...settings, served: hasConsole },
         run: caller.isOperator ? { ...run, notReady: why } : null,
       });
       return Promise.resolve({ body });

@@ -1,14 +1,14 @@
-// What the query of a request asks for, as filters of the store name it: `tenant_id` is `tenantId`, and a time (`from`, `to`,
-// `ended_from`) has `Ms` behind it, in milliseconds. It is the opposite of shown.ts.
+// What the query of a request asks for, as filters of the store name it: by core/text/property-name.ts, where `from`, `to` and
+// what ends so (`ended_from`) are times. It is the opposite of shown.ts.
 import { scopeOf, type TenantOrProject } from "../../auth/grants.ts";
-import { type CamelCase, camelCase } from "../../core/text/camel-case.ts";
+import { type PropertyName, propertyName } from "../../core/text/property-name.ts";
 
 type Time = "from" | "to" | `${string}_from` | `${string}_to`;
 const TIME = /(^|_)(from|to)$/;
 
 /** What is left out is not a member. */
 export type Asked<Query> = {
-  readonly [Name in keyof Query & string as Name extends Time ? `${CamelCase<Name>}Ms` : CamelCase<Name>]?: Exclude<
+  readonly [Name in keyof Query & string as PropertyName<Name, Name extends Time ? true : false>]?: Exclude<
     Query[Name],
     undefined
   >;
@@ -21,7 +21,7 @@ export function askedBy<Query extends object, Shape extends Readonly<Record<stri
 ): Asked<Pick<Query, keyof Query & keyof Shape>> {
   const asked = Object.entries(query).flatMap(([name, value]) => {
     if (!Object.hasOwn(shape, name) || value === undefined) return [];
-    return [[TIME.test(name) ? `${camelCase(name)}Ms` : camelCase(name), value] as const];
+    return [[propertyName(name, TIME.test(name)), value] as const];
   });
   return Object.fromEntries(asked) as Asked<Pick<Query, keyof Query & keyof Shape>>;
 }

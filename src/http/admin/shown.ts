@@ -1,11 +1,10 @@
-// What an answer shows of a thing, by the schema of the answer alone. A member of an answer is the property of the thing
-// with its name in camel case: `tenant_id` is `tenantId`. A time is the property with `Ms` behind it, in milliseconds:
-// `created_at` is `createdAtMs`. An amount in dollars is the property in nano-dollars: `cost_usd` is `costNanoUsd`.
+// What an answer shows of a thing, by the schema of the answer alone. A member of an answer is the property of the thing that
+// core/text/property-name.ts names.
 import { z } from "zod";
 import { usd } from "../../accounting/price.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
-import { type CamelCase, camelCase } from "../../core/text/camel-case.ts";
+import { type PropertyName, propertyName, unitOf } from "../../core/text/property-name.ts";
 import { iso } from "./schemas.ts";
 
 type Shape = Readonly<Record<string, z.ZodType>>;
@@ -15,12 +14,6 @@ type Inner<Schema> = Schema extends z.ZodNullable<infer One> | z.ZodUnion<readon
   ? One
   : Schema;
 type IsTime<Schema> = Inner<Schema> extends z.ZodISODateTime ? true : false;
-type PropertyOf<Name extends string, Schema> =
-  IsTime<Schema> extends true
-    ? `${CamelCase<Name>}Ms`
-    : Name extends `${infer Head}_usd`
-      ? `${CamelCase<Head>}NanoUsd`
-      : CamelCase<Name>;
 
 /** What a value is made of that the schema describes. Amounts in dollars are made of numbers by their name. */
 type SourceOf<Schema, Name extends string = ""> =
@@ -42,7 +35,7 @@ type SourceOf<Schema, Name extends string = ""> =
 
 /** A thing that has everything that an answer of this shape shows. */
 export type ThingOf<Members> = {
-  readonly [Name in keyof Members & string as PropertyOf<Name, Members[Name]>]: SourceOf<Members[Name], Name>;
+  readonly [Name in keyof Members & string as PropertyName<Name, IsTime<Members[Name]>>]: SourceOf<Members[Name], Name>;
 };
 
 /** The members of the schema in its order, and nothing else of the thing. */
@@ -55,24 +48,21 @@ export function shownAs<Members extends Shape>(
 
 function shownMembers({ shape }: StrictObject, thing: Readonly<Record<string, unknown>>): JsonObject {
   return Object.fromEntries(
-    membersOf(shape).map(({ name, property, schema, isAmount }) => {
+    membersOf(shape).map(({ name, property, schema, unit }) => {
       const value = thing[property];
-      return [name, isAmount && value !== null ? usd(value as number | bigint) : shownValue(schema, value)];
+      if (unit === null || value === null) return [name, shownValue(schema, value)];
+      return [name, unit === "seconds" ? (value as number) / 1000 : usd(value as number | bigint)];
     }),
   );
 }
 
 const membersOf = memoizePerObject((shape: Shape) =>
-  Object.entries(shape).map(([name, schema]) => {
-    const isAmount = name.endsWith("_usd");
-    const property = isAmount ? `${camelCase(name.slice(0, -"_usd".length))}NanoUsd` : camelCase(name);
-    return {
-      name,
-      schema,
-      isAmount,
-      property: innerOf(schema) instanceof z.ZodISODateTime ? `${property}Ms` : property,
-    };
-  }),
+  Object.entries(shape).map(([name, schema]) => ({
+    name,
+    schema,
+    unit: unitOf(name),
+    property: propertyName(name, innerOf(schema) instanceof z.ZodISODateTime),
+  })),
 );
 
 /** The schema of what may be null, as `nullable` and `orNull` make it; any other schema as it is. */

@@ -6,13 +6,14 @@ import { shownAs } from "../../../src/http/admin/shown.ts";
 
 const part = z.strictObject({ what: z.string(), cost_usd: z.string().nullable() }).meta({ id: "Part" });
 
-test("names, times and amounts of an answer are made of the properties of a thing, and nothing else of it is shown", () => {
+test("names, times, seconds and amounts of an answer are made of the properties of a thing, and nothing else of it is shown", () => {
   const schema = z.strictObject({
     tenant_id: z.string(),
     created_at: time.meta({ description: "When." }),
     ended_at: time.nullable(),
     until: orNull(time, "When it ends."),
     total_ms: z.number(),
+    idle_s: z.number(),
     cost_usd: z.string(),
   });
   const thing = {
@@ -21,6 +22,7 @@ test("names, times and amounts of an answer are made of the properties of a thin
     endedAtMs: null,
     untilMs: 86_400_000,
     totalMs: 7,
+    idleMs: 1500,
     costNanoUsd: 1_500_000_000n,
     secretHash: "not shown",
   };
@@ -30,6 +32,7 @@ test("names, times and amounts of an answer are made of the properties of a thin
     ended_at: null,
     until: "1970-01-02T00:00:00.000Z",
     total_ms: 7,
+    idle_s: 1.5,
     cost_usd: "1.5",
   });
 });
