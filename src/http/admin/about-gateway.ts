@@ -82,7 +82,7 @@ export function gatewayOperations(
         console: { ...settings, served: hasConsole },
         run: caller.isOperator ? { ...run, notReady: why } : null,
       });
-      return Promise.resolve({ body });
+      return { body };
     },
   });
   return [read];

@@ -39,8 +39,6 @@ const purged = z
 type Call = AdminCall<z.output<typeof purgeBody>, unknown>;
 
 export function cacheOperations(cache: Pick<ResponseCache, "purge"> | null): readonly AdminOperation[] {
-  /** Kept until the transaction writes the audit log. */
-  const removed = new WeakMap<object, number>();
   return [
     writing({
       id: "purgeTenantCache",
@@ -51,12 +49,11 @@ export function cacheOperations(cache: Pick<ResponseCache, "purge"> | null): rea
       body: purgeBody,
       bodyOptional: true,
       answer: purged,
-      async prepare(call) {
-        if (!call.dryRun && cache !== null) removed.set(call, await purgedCount(cache, placeOf(call)));
-      },
-      run(call, writer) {
+      prepare: async (call) => ({
+        found: call.dryRun || cache === null ? null : await purgedCount(cache, placeOf(call)),
+      }),
+      run(call, writer, removed) {
         const { tenantId, ...after } = placeOf(call);
-        const count = removed.get(call) ?? null;
         writer.note({
           action: PURGE_ACTION,
           outcome: "done",
@@ -64,9 +61,9 @@ export function cacheOperations(cache: Pick<ResponseCache, "purge"> | null): rea
           tenantId,
           projectId: null,
           targetId: after.route ?? after.key ?? tenantId,
-          after: { ...after, removed: count },
+          after: { ...after, removed },
         });
-        return Promise.resolve({ body: { removed: count } });
+        return { body: { removed } };
       },
     }),
   ];

@@ -7,6 +7,7 @@ import type { ResponseCache } from "../../cache/response-cache.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { AccessToken, Role } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
+import type { MaybePromise } from "../../core/maybe-promise.ts";
 import type { OperationName } from "../../core/operation.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import type { Simulations } from "../../simulation/simulations.ts";
@@ -29,9 +30,12 @@ export interface PreparingStore extends Reader {
   revision(): Promise<string>;
 }
 
-/** The revision of the store with which a change was prepared: it is made only while nothing else was changed. */
-export interface Basis {
-  readonly basedOn: string;
+/** What was done before the transaction of a change. */
+export interface Prepared<Found> {
+  /** What the change gets of it. */
+  readonly found: Found;
+  /** The revision of the store on which it is based: the change is made only while nothing else was changed. */
+  readonly basedOn?: string;
 }
 
 export interface AdminStore extends PreparingStore {
@@ -193,21 +197,22 @@ export interface ReadOperation<
   readonly isApart: true;
   /** `post` where the question is too long for an address; `put` and `delete` of what is no configuration. */
   readonly method: "get" | "post" | "put" | "delete";
-  run(call: AdminCall<z.output<Body>, z.output<Query>>, store: Reader): Promise<Answer>;
+  run(call: AdminCall<z.output<Body>, z.output<Query>>, store: Reader): MaybePromise<Answer>;
 }
 /** Runs in one transaction. When it throws, nothing is changed. */
 export interface WriteOperation<
   Body extends z.ZodType = z.ZodType,
   Query extends z.ZodType = z.ZodType,
+  Found = unknown,
 > extends Described<Body, Query> {
   readonly isApart?: false;
   readonly method: "post" | "put" | "patch" | "delete";
   /**
-   * Runs before the transaction, for work that may take long, such as a DNS lookup. What returns a basis is run again
-   * where something else was changed meanwhile.
+   * Runs before the transaction, for work that may take long, such as a DNS lookup. What is based on a revision is run
+   * again where something else was changed meanwhile.
    */
-  prepare?(call: AdminCall<z.output<Body>, z.output<Query>>, store: PreparingStore): Promise<Basis | undefined | void>;
-  run(call: AdminCall<z.output<Body>, z.output<Query>>, writer: Writer): Promise<Answer>;
+  prepare?(call: AdminCall<z.output<Body>, z.output<Query>>, store: PreparingStore): Promise<Prepared<Found>>;
+  run(call: AdminCall<z.output<Body>, z.output<Query>>, writer: Writer, found: Found): MaybePromise<Answer>;
 }
 /** An operation without the types of its body and query. */
 export type AdminOperation = ReadOperation | WriteOperation;
@@ -224,10 +229,14 @@ export function apart<Body extends z.ZodType, Query extends z.ZodType>(
   return { ...operation, isApart: true };
 }
 /** Every write can be tried without a change; `further` is what its query has beside that. */
-export function writing<Body extends z.ZodType, Further extends z.core.$ZodShape = Record<string, never>>({
+export function writing<
+  Body extends z.ZodType,
+  Further extends z.core.$ZodShape = Record<string, never>,
+  Found = undefined,
+>({
   further,
   ...operation
-}: Omit<WriteOperation<Body, z.ZodObject<Further>>, "query"> & { readonly further?: Further }): AdminOperation {
+}: Omit<WriteOperation<Body, z.ZodObject<Further>, Found>, "query"> & { readonly further?: Further }): AdminOperation {
   return { ...operation, query: z.strictObject({ ...dryRunQuery, ...further }) };
 }
 

@@ -160,7 +160,6 @@ function contentOperations(
       };
     },
   });
-  const gone = new WeakMap<object, number>();
   const remove = writing({
     method: "delete",
     id: `remove${place}Content`,
@@ -171,10 +170,9 @@ function contentOperations(
     // Not inside the transaction: the removal may take long, and other processes write these rows.
     prepare: async (call) => {
       if (contents === null) throw new GatewayError("store_unavailable", "This gateway keeps no calls.");
-      gone.set(call, call.dryRun ? await contents.count(call.place!) : await contents.remove(call.place!));
+      return { found: call.dryRun ? await contents.count(call.place!) : await contents.remove(call.place!) };
     },
-    run: (call, writer) => {
-      const calls = gone.get(call) ?? 0;
+    run: (call, writer, calls) => {
       writer.note({
         action: "remove",
         outcome: "done",
@@ -183,7 +181,7 @@ function contentOperations(
         projectId: call.place!.projectId,
         before: { calls },
       });
-      return Promise.resolve({ body: { removed: calls } });
+      return { body: { removed: calls } };
     },
   });
   return [read, remove];

@@ -17,7 +17,7 @@ import {
   type AdminCall,
   type AdminOperation,
   type Answer,
-  type Basis,
+  type Prepared,
   type PreparingStore,
   reading,
   writing,
@@ -47,7 +47,7 @@ import {
   listQuery,
 } from "./configured-resources.ts";
 import { type Desired, completed, desiredOf, merged, requireValid } from "./desired-document.ts";
-import { openTestedChanges, type TestedChanges } from "./tested-changes.ts";
+import { requireTested, type TestsDone, testsOf } from "./tested-changes.ts";
 
 type Call = AdminCall<unknown, unknown>;
 
@@ -55,7 +55,8 @@ interface Noun {
   readonly noun: ConfiguredNoun;
   readonly reach: "tenant" | "project";
   readonly rule: DocumentRule;
-  readonly tested: TestedChanges;
+  /** Where tests are run; `null` where no calls are stored. */
+  readonly simulations: Simulations | null;
   readonly context: ConfiguredContext;
   readonly answered: z.ZodType;
   readonly sent: z.ZodType;
@@ -66,7 +67,7 @@ interface Noun {
 }
 
 /** What the operations on a noun do with the file, and how they answer and write. */
-function nounHandling({ noun, rule, context, tested }: Noun) {
+function nounHandling({ noun, rule, context }: Noun) {
   const { kind } = CONFIGURED_NOUNS[noun];
   const isSingle = rule.named === "singleton";
   const settingsOfFile = (call: Call): JsonObject =>
@@ -82,35 +83,45 @@ function nounHandling({ noun, rule, context, tested }: Noun) {
   });
   const becoming = (call: Call, current: Resource | null, desired: Desired): ReturnType<typeof completed> =>
     completed(beside(call, desired), rule, current);
-  const save = async (call: Call, writer: Writer, want: (current: Resource) => Desired): Promise<Answer> => {
+  const save = async (
+    call: Call,
+    writer: Writer,
+    want: (current: Resource) => Desired,
+    done: TestsDone,
+  ): Promise<Answer> => {
     const current = await requireResource(call, writer, kind, context);
     requireWritable(call.role, { origin: "store", setBy: current.setBy });
     requireEtag(call.ifMatch, current);
     const { becomes, shown } = becoming(call, current, want(current));
     requireOwnAddresses(rule, call, current, becomes.document);
     await requireValid(call, rule, becomes, writer);
-    await tested.require(call, becomes, writer);
+    await requireTested(rule, call, becomes, writer, done);
     return withShown(respond(call, await writer.changeResource(kind, current.id, () => becomes)), shown, call);
   };
-  const create = async (call: Call, writer: Writer): Promise<Answer> => {
+  const create = async (call: Call, writer: Writer, done: TestsDone): Promise<Answer> => {
     const { becomes, shown } = becoming(call, null, desiredOf(call.body, rule, null));
     const place = call.place!;
     const filed = becomes.name === null ? undefined : fromFile(call, kind, becomes.name, context);
     if (!isSingle && filed !== undefined && isOf(place, filed))
       requireWritable(call.role, { origin: "file", setBy: null });
     await requireValid(call, rule, becomes, writer);
-    await tested.require(call, becomes, writer);
+    await requireTested(rule, call, becomes, writer, done);
     const owner = { setBy: call.role, byOperator: call.caller.isOperator };
     const created = await writer.createResource({ kind, ...place, ...becomes, ...owner });
     return withShown(respond(call, created, 201), shown, call);
   };
   /** Settings exist from the beginning but are stored only once they contain something. */
-  const orCreate = async (call: Call, writer: Writer, change: () => Promise<Answer>): Promise<Answer> => {
+  const orCreate = async (
+    call: Call,
+    writer: Writer,
+    done: TestsDone,
+    change: () => Promise<Answer>,
+  ): Promise<Answer> => {
     if (!isSingle || (await writer.findResourceByName(kind, call.place!, SETTINGS_NAME)) !== null)
       return await change();
     if (call.ifMatch !== null && !call.ifMatch.includes(UNSTORED_ETAG))
       throw new GatewayError("etag_mismatch", "There are no settings yet.", { headers: { etag: UNSTORED_ETAG } });
-    return { ...(await create({ ...call, body: merged({}, call.body as Json) }, writer)), status: 200 };
+    return { ...(await create({ ...call, body: merged({}, call.body as Json) }, writer, done)), status: 200 };
   };
   return { isSingle, settingsOfFile, respond, becoming, save, create, orCreate };
 }
@@ -182,17 +193,17 @@ function writeOperations(of: Noun): Operations {
     desiredOf(merged({ ...current.document, name: current.name }, call.body as Json), rule, current);
   const preparing =
     (desired: (call: Call, store: Reader) => Promise<Desired>) =>
-    async (call: Call, store: PreparingStore): Promise<Basis | undefined> => {
+    async (call: Call, store: PreparingStore): Promise<Prepared<TestsDone>> => {
       await requireAddresses(rule, call);
-      return await of.tested.run(call, store, () => desired(call, store));
+      return await testsOf(rule, of.simulations, call, store, () => desired(call, store));
     };
   const changing = (want: Want) => ({
     prepare: preparing(async (call, store) => {
       const current = await requireResource(call, store, kind, context);
       return becoming(call, current, want(call, current)).becomes;
     }),
-    run: (call: Call, writer: Writer) =>
-      orCreate(call, writer, () => save(call, writer, (current) => want(call, current))),
+    run: (call: Call, writer: Writer, done: TestsDone) =>
+      orCreate(call, writer, done, () => save(call, writer, (current) => want(call, current), done)),
   });
   return {
     create: writing({
@@ -263,7 +274,6 @@ export function configuredOperations(
     const rule = context.rules[noun];
     if (rule === undefined) return [];
     const { id: schema } = CONFIGURED_NOUNS[noun];
-    const tested = openTestedChanges(rule, simulations);
     const named =
       rule.named === "singleton"
         ? {}
@@ -281,7 +291,7 @@ export function configuredOperations(
     const own = (["tenant", "project"] as const)
       .filter((reach) => reach === "tenant" || mayBelongToProject(noun))
       .flatMap((reach) =>
-        nounOperations({ noun, reach, rule, tested, context, answered, sent, described, fields, patch }),
+        nounOperations({ noun, reach, rule, simulations, context, answered, sent, described, fields, patch }),
       );
     return [...own, ...(further[noun]?.(context, answered) ?? [])];
   });

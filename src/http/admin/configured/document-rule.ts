@@ -2,6 +2,7 @@
 // what it contains. A document that could not be compiled is not stored.
 import type { z } from "zod";
 import type { JsonObject } from "../../../core/json.ts";
+import type { MaybePromise } from "../../../core/maybe-promise.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
 import type { ProviderFamily } from "../../../providers/settings.ts";
 import type { Provider } from "../../../providers/provider.ts";
@@ -27,7 +28,7 @@ export interface DocumentRule {
    */
   readonly named: "name" | "id" | "singleton";
   readonly name?: z.ZodType<string>;
-  problems(judged: DocumentChange): Promise<readonly Finding[]>;
+  problems(judged: DocumentChange): MaybePromise<readonly Finding[]>;
   /** The object's own tests, whose failure an owner may override with a reason; `null` where it has none. */
   tests?(judged: DocumentChange): Promise<TestQuestion | null>;
   /** Paths of fields that hold addresses; checking them may take a DNS lookup. */

@@ -39,7 +39,7 @@ export function documentRules(
 
 /** The rule of a noun that its schema describes completely. */
 function formAlone(schema: z.ZodType, named: DocumentRule["named"]): DocumentRule {
-  return { schema, named, problems: () => Promise.resolve([]) };
+  return { schema, named, problems: () => [] };
 }
 
 /** The provider whose service judges texts has to exist. */
@@ -126,7 +126,7 @@ function settingsRule(): DocumentRule {
     schema: scopeSettings,
     named: "singleton",
     problems: ({ call, document }) =>
-      Promise.resolve(misplacedSettings(document, call.place!.projectId === null ? "tenant" : "project")),
+      misplacedSettings(document, call.place!.projectId === null ? "tenant" : "project"),
   };
 }
 
@@ -164,11 +164,11 @@ function providerRule({ families }: DocumentDependencies): DocumentRule {
     problems: ({ call, name, document }) => {
       const parsed = schema.safeParse(withKeptAccount(document));
       const problem = parsed.success ? providerProblem(name!, parsed.data, known) : null;
-      return Promise.resolve([
+      return [
         ...(problem === null ? [] : [problem]),
         ...expansions(document, []),
         ...(call.caller.isOperator ? [] : machineCredentials(document)),
-      ]);
+      ];
     },
   };
 }

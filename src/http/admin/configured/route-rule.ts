@@ -3,7 +3,7 @@
 // own (promise 2.11).
 
 // Decides (records and configuration): May a change of a route be published? By: `routeRule`. Also:
-// `tested-changes.ts` (`openTestedChanges`); the tests: `simulation/route-tests.ts` (`testResults`). Rule: Its form
+// `tested-changes.ts` (`requireTested`); the tests: `simulation/route-tests.ts` (`testResults`). Rule: Its form
 // and what it names, then its own tests, which an owner may override with a reason. The tests run before the
 // transaction, and again where something else was changed meanwhile.
 import { parseChatRequest } from "../../../engine/request/parse.ts";

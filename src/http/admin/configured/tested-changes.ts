@@ -2,6 +2,7 @@
 // waits for the lock of the database. The transaction then publishes only what they were run against.
 import { formatPath } from "../../../config/problem.ts";
 import { GatewayError } from "../../../core/errors.ts";
+import { insufficientRole } from "../../../core/refusals.ts";
 import type { RouteTestResult } from "../../../simulation/route-tests.ts";
 import type { Simulations } from "../../../simulation/simulations.ts";
 import { StoreError } from "../../../store/store-error.ts";
@@ -9,43 +10,44 @@ import type { Writer } from "../../../store/writer.ts";
 import type { Desired } from "./desired-document.ts";
 import type { DocumentRule } from "./document-rule.ts";
 import { problemsError } from "../input.ts";
-import type { AdminCall, Basis, PreparingStore } from "../operation.ts";
+import type { AdminCall, Prepared, PreparingStore } from "../operation.ts";
 import { keptSimulations } from "../report-reads.ts";
 
 type Call = AdminCall<unknown, unknown>;
 
-export interface TestedChanges {
-  /** Runs the tests of what a request asks for. What is wrong with the request is reported by the transaction. */
-  run(call: Call, store: PreparingStore, desired: () => Promise<Desired>): Promise<Basis | undefined>;
-  /**
-   * Throws `invalid_request` with the tests that failed, unless the request overrides them, and `insufficient_role` where
-   * the caller may not.
-   */
-  require(call: Call, desired: Desired, writer: Writer): Promise<void>;
+/** Null where nothing was tried. */
+export type TestsDone = readonly RouteTestResult[] | null;
+
+/** Runs the tests of what a request asks for. What is wrong with the request is reported by the transaction. */
+export async function testsOf(
+  rule: DocumentRule,
+  simulations: Simulations | null,
+  call: Call,
+  store: PreparingStore,
+  desired: () => Promise<Desired>,
+): Promise<Prepared<TestsDone>> {
+  if (rule.tests === undefined) return { found: null };
+  const basedOn = await store.revision();
+  const question = await unlessRefused(async () => await rule.tests!({ call, ...(await desired()), reader: store }));
+  if (question === null) return { found: null };
+  return { found: await keptSimulations(simulations).tests(question), basedOn };
 }
 
-export function openTestedChanges(rule: DocumentRule, simulations: Simulations | null): TestedChanges {
-  const results = new WeakMap<Call, readonly RouteTestResult[]>();
-  return {
-    async run(call, store, desired) {
-      results.delete(call);
-      if (rule.tests === undefined) return undefined;
-      const basedOn = await store.revision();
-      const question = await unlessRefused(
-        async () => await rule.tests!({ call, ...(await desired()), reader: store }),
-      );
-      if (question === null) return undefined;
-      results.set(call, await keptSimulations(simulations).tests(question));
-      return { basedOn };
-    },
-    async require(call, { name, document }, writer) {
-      const done = results.get(call);
-      if (done !== undefined) requirePassed(call, name, done, writer);
-      else if ((await rule.tests?.({ call, name, document, reader: writer })) != null)
-        // it had no tests, or could not be published, when they would have run
-        throw new StoreError("moved", "The configuration was changed while this change was prepared. Try again.");
-    },
-  };
+/**
+ * Throws `invalid_request` with the tests that failed, unless the request overrides them, and `insufficient_role` where
+ * the caller may not.
+ */
+export async function requireTested(
+  rule: DocumentRule,
+  call: Call,
+  { name, document }: Desired,
+  writer: Writer,
+  done: TestsDone,
+): Promise<void> {
+  if (done !== null) requirePassed(call, name, done, writer);
+  else if ((await rule.tests?.({ call, name, document, reader: writer })) != null)
+    // it had no tests, or could not be published, when they would have run
+    throw new StoreError("moved", "The configuration was changed while this change was prepared. Try again.");
 }
 
 async function unlessRefused<T>(work: () => Promise<T>): Promise<T | null> {
@@ -74,9 +76,7 @@ function requirePassed(call: Call, name: string | null, results: readonly RouteT
     );
   }
   if (call.role !== "owner")
-    throw new GatewayError("insufficient_role", "Only an owner can publish a change whose tests fail.", {
-      param: "override_tests",
-    });
+    throw insufficientRole("Only an owner can publish a change whose tests fail.", "override_tests");
   writer.note({
     action: "override_tests",
     outcome: "done",

@@ -64,8 +64,9 @@ export const DRAIN_OPERATIONS: readonly AdminOperation[] = [
     tag: "drains",
     summary: "List the providers and models to which the tenant sends no calls for a while",
     answer: drains,
-    run: ({ place, snapshot, nowMs }) =>
-      Promise.resolve({ body: shownAs(drains, { data: drainsOf(snapshot, place!.tenantId, nowMs) }) }),
+    run: ({ place, snapshot, nowMs }) => ({
+      body: shownAs(drains, { data: drainsOf(snapshot, place!.tenantId, nowMs) }),
+    }),
   }),
   writing({
     id: "drainTenantProvider",

@@ -60,8 +60,6 @@ const MOST_TEXT = 500;
 const ANSWER_TOKENS = 16;
 
 export function providerTestOperations(world: TestWorld): readonly AdminOperation[] {
-  /** What the provider answered, kept until the transaction writes it to the audit log. */
-  const results = new WeakMap<object, Result>();
   return [
     writing({
       id: "testProjectProvider",
@@ -72,9 +70,8 @@ export function providerTestOperations(world: TestWorld): readonly AdminOperatio
       body,
       bodyOptional: true,
       answer,
-      prepare: async (call) => void results.set(call, await tested(call, world)),
-      run: (call, writer) => {
-        const result = results.get(call)!;
+      prepare: async (call) => ({ found: await tested(call, world) }),
+      run: (call, writer, result) => {
         const { model, operation, ok, status, code, traceId } = result;
         writer.note({
           action: "test",
@@ -85,7 +82,7 @@ export function providerTestOperations(world: TestWorld): readonly AdminOperatio
           targetName: call.params["provider"]!,
           after: { model, operation, ok, status, code, trace_id: traceId },
         });
-        return Promise.resolve({ body: shownAs(answer, result) });
+        return { body: shownAs(answer, result) };
       },
     }),
   ];

@@ -186,10 +186,13 @@ export function toolOperations(servers: ToolServers, monotonic: () => number): r
   return (["tenant", "project"] as const).flatMap((reach) => {
     const place = reach === "tenant" ? "Tenant" : "Project";
     const item = `/${reach}s/{${reach}}/tool_servers/{id}`;
-    /** The results of the server, kept until the transaction writes them to the audit log. */
-    const results = new WeakMap<object, JsonObject>();
-    const written = (call: Call, writer: Writer, action: "test" | "call", about: JsonObject): Answer => {
-      const body = results.get(call)!;
+    const written = (
+      call: Call,
+      writer: Writer,
+      action: "test" | "call",
+      body: JsonObject,
+      about: JsonObject = {},
+    ): Answer => {
       const { key, label } = serverOf(call);
       // Arguments and results may hold anything, so they are not recorded.
       const after = {
@@ -226,8 +229,8 @@ export function toolOperations(servers: ToolServers, monotonic: () => number): r
         tag: "tool_servers",
         summary: "Test the connection to a tool server",
         answer: serverStatus,
-        prepare: async (call) => void results.set(call, shownAs(serverStatus, await tested(call, servers))),
-        run: (call, writer) => Promise.resolve(written(call, writer, "test", {})),
+        prepare: async (call) => ({ found: shownAs(serverStatus, await tested(call, servers)) }),
+        run: (call, writer, found) => written(call, writer, "test", found),
       }),
       writing({
         id: `call${place}Tool`,
@@ -237,8 +240,8 @@ export function toolOperations(servers: ToolServers, monotonic: () => number): r
         summary: "Call one tool of a tool server",
         body: callBody,
         answer: result,
-        prepare: async (call) => void results.set(call, shownAs(result, await called(call, servers, monotonic))),
-        run: (call, writer) => Promise.resolve(written(call, writer, "call", { tool: call.body.tool })),
+        prepare: async (call) => ({ found: shownAs(result, await called(call, servers, monotonic)) }),
+        run: (call, writer, found) => written(call, writer, "call", found, { tool: call.body.tool }),
       }),
     ];
   });

@@ -43,9 +43,8 @@ export const LOGIN_OPERATIONS: readonly AdminOperation[] = [
     tag: "logins",
     summary: "List the company logins of the tenant, with the roles that claims give",
     answer: logins,
-    run: ({ place, snapshot }) =>
-      Promise.resolve({
-        body: { data: snapshot.logins.filter(({ tenantId }) => tenantId === place!.tenantId).map(shownLogin) },
-      }),
+    run: ({ place, snapshot }) => ({
+      body: { data: snapshot.logins.filter(({ tenantId }) => tenantId === place!.tenantId).map(shownLogin) },
+    }),
   }),
 ];

@@ -33,7 +33,7 @@ import type {
   AdminOperation,
   AdminReply,
   Answer,
-  Basis,
+  Prepared,
   WriteOperation,
 } from "../operation.ts";
 import { answeredBefore, keptAnswer, type Repeatable, requestHash } from "./repeats.ts";
@@ -274,12 +274,12 @@ async function change(
   const before = repeatable === null ? null : await answeredBefore(context.store, tokenId, repeatable);
   if (before !== null) return before;
   try {
-    const result = await prepared(operation, call, context, async (basis) => {
+    const result = await prepared(operation, call, context, async ({ found, ...basis }) => {
       const changed = await context.store.change(
         actor,
         async (writer) => {
           if (call.remark !== null) writer.annotate(call.remark);
-          const answer = await operation.run(call, writer);
+          const answer = await operation.run(call, writer, found);
           if (repeatable !== null)
             await writer.keepAnswer(keptAnswer(tokenId, repeatable, replyOf(withoutSecret(answer), call)));
           return replyOf(answer, call);
@@ -308,12 +308,12 @@ async function prepared<T>(
   operation: WriteOperation,
   call: AdminCall<unknown, unknown>,
   { store }: AdminContext,
-  make: (basis: Basis | undefined) => Promise<T>,
+  make: (before: Prepared<unknown>) => Promise<T>,
 ): Promise<T> {
   for (let turn = 1; ; turn++) {
-    const basis = (await operation.prepare?.(call, store)) ?? undefined;
+    const before = (await operation.prepare?.(call, store)) ?? { found: undefined };
     try {
-      return await make(basis);
+      return await make(before);
     } catch (thrown) {
       const isMoved = thrown instanceof StoreError && thrown.kind === "moved";
       if (!isMoved || turn === MOST_PREPARATIONS) throw thrown;
