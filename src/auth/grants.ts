@@ -180,20 +180,16 @@ export function requireLifetimeWithin(
   );
 }
 
-/** What is in the configuration file, and what a higher role has set, is read-only. Throws `read_only`. */
-export function requireWritable(
-  own: Role,
-  thing: { readonly origin: "file" | "store"; readonly setBy: Role | null },
-): void {
-  if (thing.origin === "file")
+/** The refusal to change what is in the configuration file. */
+export const setInFile = (): GatewayError =>
+  new GatewayError("read_only", "This is set in the configuration file, which takes precedence; change it there.");
+
+/** What a higher role has set is read-only. Throws `read_only`. */
+export function requireWritable(own: Role, { setBy }: { readonly setBy: Role | null }): void {
+  if (setBy !== null && !roleAtLeast(own, setBy))
     throw new GatewayError(
       "read_only",
-      "This is set in the configuration file, which takes precedence; change it there.",
-    );
-  if (thing.setBy !== null && !roleAtLeast(own, thing.setBy))
-    throw new GatewayError(
-      "read_only",
-      `This was set by the role ${thing.setBy}, so lower roles cannot change it; the role here is ${own}.`,
+      `This was set by the role ${setBy}, so lower roles cannot change it; the role here is ${own}.`,
     );
 }
 

@@ -83,6 +83,10 @@ export interface AccessToken {
   readonly expiresAtMs: number;
   readonly revokedAtMs: number | null;
 }
+
+/** Who makes something with the token: the id of its user, or `token:` and its own id where it belongs to none. */
+export const makerOf = ({ userId, id }: Pick<AccessToken, "userId" | "id">): string => userId ?? `token:${id}`;
+
 /** A token that may do everything that its role allows, from everywhere. */
 export const UNRESTRICTED: Pick<AccessToken, "models" | "routes" | "tools" | "ipRanges"> = {
   models: [],

@@ -2,7 +2,7 @@
 import { type Context, Hono } from "hono";
 import { getPath } from "hono/utils/url";
 import { requireMoreThanOps } from "../../auth/grants.ts";
-import { GatewayError } from "../../core/errors.ts";
+import { notFound } from "../../core/refusals.ts";
 import { attentionOperations } from "./health/attention.ts";
 import { auditOperations } from "./audit/audit.ts";
 import { cacheOperations } from "./cache.ts";
@@ -113,8 +113,7 @@ export function createAdminApp(context: AdminContext, dependencies: DocumentDepe
     throw thrown;
   });
   app.notFound((c) => {
-    throw new GatewayError(
-      "not_found",
+    throw notFound(
       `Unknown path: ${c.req.method} ${c.req.path.slice(0, 200)}. GET /api/v1/openapi.json lists all paths.`,
     );
   });

@@ -36,7 +36,7 @@ const purged = z
   })
   .meta({ id: "CachePurgeResult" });
 
-type Call = AdminCall<z.output<typeof purgeBody>, unknown>;
+type Call = AdminCall<z.output<typeof purgeBody>>;
 
 export function cacheOperations(cache: Pick<ResponseCache, "purge"> | null): readonly AdminOperation[] {
   return [

@@ -111,7 +111,7 @@ export interface CallingSession {
   readonly recentUntilMs: number;
 }
 
-export interface AdminCall<Body, Query> {
+export interface AdminCall<Body = unknown, Query = unknown> {
   readonly caller: AdminCaller;
   /** The caller's role in the place of the operation; `viewer` where the caller sees several places. */
   readonly role: Role;
@@ -142,8 +142,9 @@ export interface AdminCall<Body, Query> {
 }
 
 export interface Answer {
-  /** The default is 200. 204 has no body. */
-  readonly status?: 200 | 201 | 204;
+  /** The default is 200. */
+  readonly status?: 200 | 201;
+  /** `null` is answered with the status 204. */
   readonly body: JsonObject | null;
   /** The body for a repeat under the same idempotency key, when `body` holds a secret that is shown once. */
   readonly repeated?: JsonObject;

@@ -1,7 +1,7 @@
 // Saved views of the console: what a screen shows (filter, range, columns) under a name, of one person or of a project.
 import { z } from "zod";
 import { nothingThere } from "../../auth/grants.ts";
-import type { AccessToken } from "../../core/identity.ts";
+import { makerOf } from "../../core/identity.ts";
 import { newSpanId } from "../../core/ids.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { camelCased } from "../../core/text/camel-case.ts";
@@ -52,10 +52,7 @@ function etagOfView({ name, query: text, isDefault: is }: SavedView): string {
 const shownView = (saved: SavedView): JsonObject =>
   shownAs(view, { ...saved, projectId: saved.owner.projectId, etag: etagOfView(saved) });
 
-/** A project token that is used by itself has views of its own. */
-const makerOf = ({ userId, id }: AccessToken): string => userId ?? `token:${id}`;
-
-type Call = Pick<AdminCall<unknown, unknown>, "caller" | "place">;
+type Call = Pick<AdminCall, "caller" | "place">;
 
 interface ViewReach {
   readonly word: "" | "Project";
@@ -69,6 +66,7 @@ const REACHES: readonly ViewReach[] = [
     word: "",
     base: "/views",
     whose: "of the caller",
+    // a project token that is used by itself has views of its own
     ownerOf: ({ caller: { token } }) => ({ tenantId: token.tenantId, projectId: null, userId: makerOf(token) }),
   },
   {
@@ -141,7 +139,7 @@ function operationsOf({ word, base, whose, ownerOf }: ViewReach): readonly Admin
       run: async (call, writer) => {
         const id = call.params["id"]!;
         if (!(await writer.removeView(id, ownerOf(call)))) throw nothingThere(`view ${id}`);
-        return { status: 204, body: null };
+        return { body: null };
       },
     }),
   ];

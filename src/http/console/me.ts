@@ -3,7 +3,7 @@
 import { ADMIN_OPERATIONS, type OperationScope } from "../../auth/admin-operations.ts";
 import { RECENT_LOGIN_MS } from "../../auth/logins/console-sessions.ts";
 import { adminCaller, type AdminCaller, roleAt } from "../../auth/grants.ts";
-import { type AccessToken, type Permission, type Role, ROLES, roleAtLeast } from "../../core/identity.ts";
+import { type AccessToken, makerOf, type Permission, type Role, ROLES, roleAtLeast } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { reportingZone, type Snapshot } from "../../core/snapshot.ts";
 import type { ConsoleContext, ConsoleStore } from "./console-context.ts";
@@ -58,11 +58,11 @@ export async function describeMe(
 
 /** With what screens begin, of the person and of the projects that the person may see. */
 async function defaultViews(
-  { tenantId, userId, id }: AccessToken,
+  token: AccessToken,
   places: readonly Place[],
   store: ConsoleStore,
 ): Promise<readonly JsonObject[]> {
-  const views = await store.listDefaultViews(tenantId, userId ?? `token:${id}`);
+  const views = await store.listDefaultViews(token.tenantId, makerOf(token));
   const seen = new Set(places.map(({ project_id: project }) => project));
   return views.flatMap(({ owner, screen, query }) =>
     owner.projectId === null || seen.has(owner.projectId) ? [{ project_id: owner.projectId, screen, query }] : [],

@@ -11,7 +11,7 @@ import { AUDIT_WAYS } from "../../../store/records.ts";
 import { auditAsOfOperation } from "./audit-as-of.ts";
 import { auditRow, shownAudit } from "./audit-shapes.ts";
 import { askedBy, placeAsked } from "../asked.ts";
-import { type AdminOperation, reading } from "../operation.ts";
+import { type AdminOperation, PLACES, type Reach, reading } from "../operation.ts";
 import { chosenId, instant, listed, listOf, pageOf, pageQuery, time, wholeNumber } from "../schemas.ts";
 import { shownAs, type ThingOf } from "../shown.ts";
 
@@ -30,32 +30,26 @@ const auditFilters = {
   to: instant.optional().meta({ description: "Only rows before this time." }),
 };
 
-/** The scopes of the audit log, by who may read them: the whole gateway, one tenant, one project. */
+/** The scopes of the audit log, by who may read them. */
 const AUDITED = {
   operator: {
-    name: "Audit",
-    base: "",
     scopeText: "in all tenants",
     further: { tenant_id: chosenId.optional(), project_id: chosenId.optional() },
   },
-  tenant: {
-    name: "TenantAudit",
-    base: "/tenants/{tenant}",
-    scopeText: "in the tenant",
-    further: { project_id: chosenId.optional() },
-  },
-  project: { name: "ProjectAudit", base: "/projects/{project}", scopeText: "in the project", further: {} },
+  tenant: { scopeText: "in the tenant", further: { project_id: chosenId.optional() } },
+  project: { scopeText: "in the project", further: {} },
 } as const;
 
-function auditOperation(reach: keyof typeof AUDITED): AdminOperation {
-  const { name, base, scopeText, further } = AUDITED[reach];
+function auditOperation(reach: Reach): AdminOperation {
+  const { name, base } = PLACES[reach];
+  const { scopeText, further } = AUDITED[reach];
   return reading({
-    id: `list${name}`,
+    id: `list${name}Audit`,
     path: `${base}/audit`,
     tag: "audit",
     summary: `List changes and refused attempts ${scopeText}, the newest first`,
     query: z.strictObject({ ...pageQuery, ...auditFilters, ...further }),
-    answer: listOf(auditRow, `${name}List`),
+    answer: listOf(auditRow, `${name}AuditList`),
     run: async ({ place, query }, store) => {
       const filter: AuditFilter = { ...askedBy({ ...auditFilters, ...further }, query), ...placeAsked(place) };
       return { body: listed(await store.listAudit(pageOf(query), filter), shownAudit) };
@@ -118,12 +112,12 @@ export interface AuditWorld {
 }
 
 function verifyOperation(reach: "operator" | "tenant", { reads, signer }: AuditWorld): AdminOperation {
-  const { name, base, scopeText } = AUDITED[reach];
+  const { name, base } = PLACES[reach];
   return reading({
-    id: `verify${name}`,
+    id: `verify${name}Audit`,
     path: `${base}/audit/verify`,
     tag: "audit",
-    summary: `Check that no row of the audit log ${scopeText} was changed or removed`,
+    summary: `Check that no row of the audit log ${AUDITED[reach].scopeText} was changed or removed`,
     query: z.strictObject(reach === "tenant" ? knownHead : {}),
     answer: verified,
     run: async ({ place, query }) => {
@@ -146,9 +140,9 @@ const exportQuery = z.strictObject({
 
 /** Of the tenant; of an operator, what concerns no tenant. */
 function exportOperation(reach: "operator" | "tenant", { reads, signer }: AuditWorld): AdminOperation {
-  const { name, base } = AUDITED[reach];
+  const { name, base } = PLACES[reach];
   return reading({
-    id: `export${name}`,
+    id: `export${name}Audit`,
     path: `${base}/audit/export`,
     tag: "audit",
     summary:

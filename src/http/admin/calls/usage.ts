@@ -2,7 +2,6 @@
 // with the calls in the database at the moment that they name (promise 14.3).
 import { z } from "zod";
 import { FOCUS_DIMENSIONS, FOCUS_HEADER, focusLines } from "../../../accounting/focus.ts";
-import { GatewayError } from "../../../core/errors.ts";
 import { invalidRequest } from "../../../core/refusals.ts";
 import { reportingZone } from "../../../core/snapshot.ts";
 import { USAGE_DIMENSIONS, USAGE_ORDERS, type UsageRow } from "../../../store/calls/calls.ts";
@@ -100,15 +99,9 @@ async function earlierTotals(
   nowMs: number,
 ): Promise<DatedUsage["totals"]> {
   if (earlierS === undefined) return null;
-  const param = { param: "earlier_s" };
   if (format !== "json")
-    throw new GatewayError(
-      "invalid_request",
-      `earlier_s cannot be given with format=${format}, which has no totals.`,
-      param,
-    );
-  if (fromMs === undefined)
-    throw new GatewayError("invalid_request", "earlier_s needs a time that begins: give from.", param);
+    throw invalidRequest("earlier_s", `earlier_s cannot be given with format=${format}, which has no totals.`);
+  if (fromMs === undefined) throw invalidRequest("earlier_s", "earlier_s needs a time that begins: give from.");
   const endMs = toMs ?? Math.max(fromMs, Math.floor(nowMs / MINUTE_MS) * MINUTE_MS);
   const earlier = { fromMs: fromMs - earlierS * 1000, toMs: endMs - earlierS * 1000 };
   const { totals } = await calls.usage({ limit: 1 }, { ...scope, ...earlier, by: [], order: "group" });

@@ -3,6 +3,7 @@ import { z } from "zod";
 import {
   type AdminCaller,
   requireWritable,
+  setInFile,
   nothingThere,
   type TenantOrProject,
   placeText,
@@ -14,7 +15,7 @@ import type { Resource } from "../../../store/records.ts";
 import type { Page, Reader } from "../../../store/reader.ts";
 import type { DocumentRule, DocumentDependencies } from "./document-rule.ts";
 import type { AdminCall } from "../operation.ts";
-import { pageQuery, search } from "../schemas.ts";
+import { pageQuery, requireEtag, search } from "../schemas.ts";
 import { SETTINGS_NAME, shownResource, shownFromFile } from "./configured-shapes.ts";
 
 export interface ConfiguredContext {
@@ -23,8 +24,6 @@ export interface ConfiguredContext {
   /** The file's resources of the place and those that apply to all tenants, with secrets masked. */
   inFile(kind: ConfiguredKind, place: TenantOrProject, caller: AdminCaller): readonly Configured<JsonObject>[];
 }
-
-type Call = AdminCall<unknown, unknown>;
 
 /** The resource of the database that has this id and is of this place. */
 export async function findById(
@@ -49,7 +48,7 @@ export async function findByIdOrName(
 
 /** The name of what the path names by its id or its name, also of what does not exist yet. Without a name it is the id. */
 export async function nameInPath(
-  call: Call,
+  call: AdminCall,
   store: Reader,
   kind: ConfiguredKind,
   context: ConfiguredContext,
@@ -61,7 +60,7 @@ export async function nameInPath(
 
 /** Finds what the path names in the database by its id or its name; throws `not_found`. */
 export async function requireResource(
-  call: Call,
+  call: AdminCall,
   store: Reader,
   kind: ConfiguredKind,
   context: ConfiguredContext,
@@ -71,8 +70,21 @@ export async function requireResource(
   const found = await findByIdOrName(store, kind, place, key);
   if (found !== null) return found;
   // A resource in the file that applies to all tenants cannot be changed here.
-  if (fromFile(call, kind, key, context) !== undefined) requireWritable(call.role, { origin: "file", setBy: null });
+  if (fromFile(call, kind, key, context) !== undefined) throw setInFile();
   throw nothingThere(`${kind.replaceAll("_", " ")} ${key} in the ${placeText(place)}`);
+}
+
+/** The same, for a change of it; throws `read_only` and `etag_mismatch` too. */
+export async function requireChangeable(
+  call: AdminCall,
+  store: Reader,
+  kind: ConfiguredKind,
+  context: ConfiguredContext,
+): Promise<Resource> {
+  const found = await requireResource(call, store, kind, context);
+  requireWritable(call.role, found);
+  requireEtag(call.ifMatch, found);
+  return found;
 }
 
 /**
@@ -80,7 +92,7 @@ export async function requireResource(
  * that applies to all tenants.
  */
 export function fromFile(
-  call: Call,
+  call: AdminCall,
   kind: ConfiguredKind,
   key: string,
   context: ConfiguredContext,
@@ -96,7 +108,12 @@ export function isOf(
   return tenantId === place.tenantId && projectId === place.projectId;
 }
 
-export async function isStored({ place }: Call, store: Reader, kind: ConfiguredKind, key: string): Promise<boolean> {
+export async function isStored(
+  { place }: AdminCall,
+  store: Reader,
+  kind: ConfiguredKind,
+  key: string,
+): Promise<boolean> {
   return (await store.findResourceByName(kind, place!, key)) !== null;
 }
 

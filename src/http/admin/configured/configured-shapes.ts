@@ -11,8 +11,6 @@ import type { AdminCall, Answer } from "../operation.ts";
 import { etagField, etagOf, time } from "../schemas.ts";
 import { shownAs } from "../shown.ts";
 
-type Call = AdminCall<unknown, unknown>;
-
 /** The settings of a place are one document, which has no name of its own. */
 export const SETTINGS_NAME = "settings";
 
@@ -91,7 +89,7 @@ export function withDerived(answered: Answer, { document }: Resource, { derive }
 }
 
 /** Adds the fields that are shown only once: neither a dry run nor a repeated request shows them. */
-export function withShown(answered: Answer, shown: JsonObject, { dryRun }: Call): Answer {
+export function withShown(answered: Answer, shown: JsonObject, { dryRun }: AdminCall): Answer {
   if (Object.keys(shown).length === 0 || answered.body === null) return answered;
   return { ...answered, body: dryRun ? answered.body : { ...answered.body, ...shown }, repeated: answered.body };
 }

@@ -2,7 +2,7 @@
 // tenants and projects. Resources in the configuration file are shown beside those in the database, and are read-only.
 import { z } from "zod";
 import { configuredOperationId, mayBelongToProject, verbsOf } from "../../../auth/admin-operations.ts";
-import { requireWritable } from "../../../auth/grants.ts";
+import { setInFile } from "../../../auth/grants.ts";
 import { requireConfigures } from "../../../auth/tokens/restriction-grants.ts";
 import { CONFIGURED_NOUNS, type ConfiguredNoun, EVERY_NOUN } from "../../../core/configured/configured.ts";
 import { GatewayError } from "../../../core/errors.ts";
@@ -17,13 +17,14 @@ import {
   type AdminCall,
   type AdminOperation,
   type Answer,
+  PLACES,
   type Prepared,
   type PreparingStore,
   reading,
   writing,
 } from "../operation.ts";
 import { requireUnreferenced } from "./references.ts";
-import { chosenId, requireEtag, listOf, noteQuery, overrideQuery } from "../schemas.ts";
+import { chosenId, listOf, noteQuery, overrideQuery } from "../schemas.ts";
 import {
   SETTINGS_NAME,
   shownFromFile,
@@ -39,6 +40,7 @@ import {
 } from "./configured-shapes.ts";
 import {
   type ConfiguredContext,
+  requireChangeable,
   requireResource,
   fromFile,
   isOf,
@@ -48,8 +50,6 @@ import {
 } from "./configured-resources.ts";
 import { type Desired, completed, desiredOf, merged, requireValid } from "./desired-document.ts";
 import { requireTested, type TestsDone, testsOf } from "./tested-changes.ts";
-
-type Call = AdminCall<unknown, unknown>;
 
 interface Noun {
   readonly noun: ConfiguredNoun;
@@ -70,40 +70,37 @@ interface Noun {
 function nounHandling({ noun, rule, context }: Noun) {
   const { kind } = CONFIGURED_NOUNS[noun];
   const isSingle = rule.named === "singleton";
-  const settingsOfFile = (call: Call): JsonObject =>
+  const settingsOfFile = (call: AdminCall): JsonObject =>
     isSingle ? (fromFile(call, kind, SETTINGS_NAME, context)?.document ?? {}) : {};
-  const respond = (call: Call, resource: Resource, status: 200 | 201 = 200): Answer =>
+  const respond = (call: AdminCall, resource: Resource, status: 200 | 201 = 200): Answer =>
     isSingle
       ? settingsAnswer(resource, settingsOfFile(call))
       : withDerived(resourceAnswer(resource, status), resource, rule);
   /** The file may contain some of the settings while the database holds the others. */
-  const beside = (call: Call, { name, document }: Desired): Desired => ({
+  const beside = (call: AdminCall, { name, document }: Desired): Desired => ({
     name,
     document: withoutFiled(document, settingsOfFile(call)),
   });
-  const becoming = (call: Call, current: Resource | null, desired: Desired): ReturnType<typeof completed> =>
+  const becoming = (call: AdminCall, current: Resource | null, desired: Desired): ReturnType<typeof completed> =>
     completed(beside(call, desired), rule, current);
   const save = async (
-    call: Call,
+    call: AdminCall,
     writer: Writer,
     want: (current: Resource) => Desired,
     done: TestsDone,
   ): Promise<Answer> => {
-    const current = await requireResource(call, writer, kind, context);
-    requireWritable(call.role, { origin: "store", setBy: current.setBy });
-    requireEtag(call.ifMatch, current);
+    const current = await requireChangeable(call, writer, kind, context);
     const { becomes, shown } = becoming(call, current, want(current));
     requireOwnAddresses(rule, call, current, becomes.document);
     await requireValid(call, rule, becomes, writer);
     await requireTested(rule, call, becomes, writer, done);
     return withShown(respond(call, await writer.changeResource(kind, current.id, () => becomes)), shown, call);
   };
-  const create = async (call: Call, writer: Writer, done: TestsDone): Promise<Answer> => {
+  const create = async (call: AdminCall, writer: Writer, done: TestsDone): Promise<Answer> => {
     const { becomes, shown } = becoming(call, null, desiredOf(call.body, rule, null));
     const place = call.place!;
     const filed = becomes.name === null ? undefined : fromFile(call, kind, becomes.name, context);
-    if (!isSingle && filed !== undefined && isOf(place, filed))
-      requireWritable(call.role, { origin: "file", setBy: null });
+    if (!isSingle && filed !== undefined && isOf(place, filed)) throw setInFile();
     await requireValid(call, rule, becomes, writer);
     await requireTested(rule, call, becomes, writer, done);
     const owner = { setBy: call.role, byOperator: call.caller.isOperator };
@@ -112,7 +109,7 @@ function nounHandling({ noun, rule, context }: Noun) {
   };
   /** Settings exist from the beginning but are stored only once they contain something. */
   const orCreate = async (
-    call: Call,
+    call: AdminCall,
     writer: Writer,
     done: TestsDone,
     change: () => Promise<Answer>,
@@ -128,7 +125,7 @@ function nounHandling({ noun, rule, context }: Noun) {
 
 type Operations = Readonly<Record<string, AdminOperation>>;
 /** What a request makes of the object that is there. */
-type Want = (call: Call, current: Resource) => Desired;
+type Want = (call: AdminCall, current: Resource) => Desired;
 
 function nounOperations(of: Noun): readonly AdminOperation[] {
   const all: Operations = { ...readOperations(of), ...writeOperations(of) };
@@ -137,7 +134,7 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
 
 /** The paths of a noun: of all its objects, and of one. */
 function pathsOf({ noun, reach, rule }: Noun): { readonly base: string; readonly item: string } {
-  const base = `/${reach}s/{${reach}}/${noun}`;
+  const base = `${PLACES[reach].base}/${noun}`;
   return { base, item: rule.named === "singleton" ? base : `${base}/{id}` };
 }
 
@@ -157,7 +154,7 @@ function readOperations(of: Noun): Operations {
       path: base,
       summary: `List the ${noun.replaceAll("_", " ")} of the ${reach}, those of the configuration file first`,
       query: listQuery,
-      answer: listOf(of.answered, `${reach === "tenant" ? "Tenant" : "Project"}${schema}List`),
+      answer: listOf(of.answered, `${PLACES[reach].name}${schema}List`),
       run: async (call, store) => ({ body: await listPage(call, kind, store, context) }),
     }),
     read: reading({
@@ -192,8 +189,8 @@ function writeOperations(of: Noun): Operations {
   const updated: Want = (call, current) =>
     desiredOf(merged({ ...current.document, name: current.name }, call.body as Json), rule, current);
   const preparing =
-    (desired: (call: Call, store: Reader) => Promise<Desired>) =>
-    async (call: Call, store: PreparingStore): Promise<Prepared<TestsDone>> => {
+    (desired: (call: AdminCall, store: Reader) => Promise<Desired>) =>
+    async (call: AdminCall, store: PreparingStore): Promise<Prepared<TestsDone>> => {
       await requireAddresses(rule, call);
       return await testsOf(rule, of.simulations, call, store, () => desired(call, store));
     };
@@ -202,7 +199,7 @@ function writeOperations(of: Noun): Operations {
       const current = await requireResource(call, store, kind, context);
       return becoming(call, current, want(call, current)).becomes;
     }),
-    run: (call: Call, writer: Writer, done: TestsDone) =>
+    run: (call: AdminCall, writer: Writer, done: TestsDone) =>
       orCreate(call, writer, done, () => save(call, writer, (current) => want(call, current), done)),
   });
   return {
@@ -246,9 +243,7 @@ function writeOperations(of: Noun): Operations {
       summary: isSingle ? `Delete the settings of the ${reach}` : `Delete a ${one}`,
       further: noteQuery,
       run: async (call, writer) => {
-        const current = await requireResource(call, writer, kind, context);
-        requireWritable(call.role, { origin: "store", setBy: current.setBy });
-        requireEtag(call.ifMatch, current);
+        const current = await requireChangeable(call, writer, kind, context);
         requireConfigures(call.caller.token);
         await requireUnreferenced(context.dependencies, writer, current);
         await writer.removeResource(kind, current.id);

@@ -13,8 +13,6 @@ import type { AdminCall } from "../operation.ts";
 import { chosenId } from "../schemas.ts";
 import { SETTINGS_NAME, HEAD_FIELDS, sentHead } from "./configured-shapes.ts";
 
-type Call = AdminCall<unknown, unknown>;
-
 export interface Desired {
   readonly name: string | null;
   readonly document: JsonObject;
@@ -105,7 +103,7 @@ export function merged(target: Json | undefined, patch: Json): Json {
 
 /** Throws `insufficient_role`, or `invalid_request` with all problems that the rule of the noun finds. */
 export async function requireValid(
-  call: Call,
+  call: AdminCall,
   rule: DocumentRule,
   { name, document }: Desired,
   writer: Writer,
@@ -117,7 +115,7 @@ export async function requireValid(
 
 /** Throws `invalid_request` for a document that the body has in this field, and that could not be stored. */
 export async function requireStorable(
-  call: Call,
+  call: AdminCall,
   rule: DocumentRule,
   field: string,
   { name, document }: Desired,

@@ -13,7 +13,7 @@ import type { Finding } from "../../../config/problem.ts";
 import type { AdminCall } from "../operation.ts";
 
 export interface DocumentChange {
-  readonly call: AdminCall<unknown, unknown>;
+  readonly call: AdminCall;
   readonly name: string | null;
   /** Has the form of `schema`, and is otherwise as it was sent. */
   readonly document: JsonObject;

@@ -238,7 +238,7 @@ function inside(value: unknown, key: string): unknown {
  */
 export async function requireAddresses(
   { addresses = [], guardsOperator }: DocumentRule,
-  call: AdminCall<unknown, unknown>,
+  call: AdminCall,
 ): Promise<void> {
   if (call.caller.isOperator && guardsOperator !== true) return;
   for (const param of addresses) {
@@ -255,7 +255,7 @@ export async function requireAddresses(
  */
 export function requireOwnAddresses(
   { addresses = [], guardsOperator }: DocumentRule,
-  { caller, body }: AdminCall<unknown, unknown>,
+  { caller, body }: AdminCall,
   before: Resource,
   document: JsonObject,
 ): void {

@@ -1,6 +1,7 @@
 // Drafts of routes and policies: what a caller has typed and not published. Everybody sees only their own.
 import { z } from "zod";
 import { CONFIGURED_NOUNS } from "../../../core/configured/configured.ts";
+import { makerOf } from "../../../core/identity.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { DraftPlace, DraftTable, StoredDraft } from "../../../store/configuration/drafts.ts";
 import type { Reader } from "../../../store/reader.ts";
@@ -38,10 +39,8 @@ const draft = z
 const summary = z.strictObject({ kind: z.string(), name: z.string(), saved_at: time }).meta({ id: "DraftSummary" });
 const listed = z.strictObject({ data: z.array(summary) }).meta({ id: "DraftList" });
 
-type Call = AdminCall<unknown, unknown>;
-
 /** Sessions and personal tokens of one person share the drafts. */
-const ownerOf = ({ caller: { token } }: Call): string => token.userId ?? `token:${token.id}`;
+const ownerOf = ({ caller: { token } }: AdminCall): string => makerOf(token);
 
 export function draftOperations(drafts: () => DraftTable, context: ConfiguredContext): readonly AdminOperation[] {
   return (["tenant", "project"] as const).flatMap((reach) => {
@@ -69,7 +68,7 @@ function operationsOf(
   const { kind, id: one, one: word } = CONFIGURED_NOUNS[noun];
   const path = `${base}/${noun}/{id}/draft`;
   const tag = "drafts";
-  const placeOf = async (call: Call, store: Reader): Promise<DraftPlace> => ({
+  const placeOf = async (call: AdminCall, store: Reader): Promise<DraftPlace> => ({
     ...call.place!,
     owner: ownerOf(call),
     kind,

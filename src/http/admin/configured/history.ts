@@ -1,7 +1,7 @@
 // The versions of the configuration with their differences, and the rollback to one of them.
 import { z } from "zod";
 import { nothingThere, placeText } from "../../../auth/grants.ts";
-import { type AdminOperation, reading, writing } from "../operation.ts";
+import { type AdminOperation, PLACES, reading, writing } from "../operation.ts";
 import { rollBackTo, type RollBackContext } from "./rollback.ts";
 import { actor, auditedValue } from "../audit/audit-shapes.ts";
 import { listed, listOf, noteQuery, pageOf, pageQuery, time, wholeNumber } from "../schemas.ts";
@@ -34,8 +34,7 @@ const rolledBack = z.strictObject({ rolled_back_to: z.int(), changes: z.array(ch
 const versionNumber = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 
 function versionOperations(reach: "tenant" | "project", context: RollBackContext): readonly AdminOperation[] {
-  const place = reach === "tenant" ? "Tenant" : "Project";
-  const base = `/${reach}s/{${reach}}`;
+  const { name: place, base } = PLACES[reach];
   const within = reach === "tenant" ? "the tenant and its projects" : "the project";
   const list = reading({
     id: `list${place}Versions`,

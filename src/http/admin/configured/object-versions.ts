@@ -1,7 +1,6 @@
 // The versions of one route or policy: who changed it when, why and how, how its calls went while it stood, and going back
 // to one of them, which publishes it again.
 import { z } from "zod";
-import { requireWritable } from "../../../auth/grants.ts";
 import { CONFIGURED_NOUNS, type ConfiguredNoun } from "../../../core/configured/configured.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { conflict } from "../../../core/refusals.ts";
@@ -9,12 +8,18 @@ import type { Version } from "../../../store/records.ts";
 import type { Reader } from "../../../store/reader.ts";
 import type { Writer } from "../../../store/writer.ts";
 import { resourceAnswer } from "./configured-shapes.ts";
-import { type ConfiguredContext, findByIdOrName, fromFile, requireResource } from "./configured-resources.ts";
+import {
+  type ConfiguredContext,
+  findByIdOrName,
+  fromFile,
+  requireChangeable,
+  requireResource,
+} from "./configured-resources.ts";
 import { requireValid } from "./desired-document.ts";
 import { change, versionHead } from "./history.ts";
 import { type AdminCall, type AdminOperation, type Answer, PLACES, reading, writing } from "../operation.ts";
 import type { AdminCalls } from "../report-reads.ts";
-import { noteQuery, orNull, requireEtag } from "../schemas.ts";
+import { noteQuery, orNull } from "../schemas.ts";
 import { shownAs, type ThingOf } from "../shown.ts";
 
 type Noun = Extract<ConfiguredNoun, "routes" | "policies">;
@@ -41,8 +46,6 @@ const versions = z
   })
   .meta({ id: "ObjectVersions", description: "The newest first, at most 100." });
 const goBack = z.strictObject({ to: z.int().min(1) }).meta({ id: "ObjectRollback" });
-
-type Call = AdminCall<unknown, unknown>;
 
 export function objectVersionOperations(
   noun: Noun,
@@ -97,7 +100,7 @@ export function objectVersionOperations(
 async function callsOf(
   found: readonly Version[],
   route: string,
-  { place, nowMs }: Call,
+  { place, nowMs }: AdminCall,
   reads: AdminCalls,
 ): Promise<readonly CountedCalls[]> {
   const { tenantId, projectId } = place!;
@@ -118,15 +121,13 @@ async function callsOf(
 
 /** Throws `read_only`, `etag_mismatch`, `conflict`, and `invalid_request` for what is not valid any more. */
 async function wentBack(
-  call: Call,
+  call: AdminCall,
   to: number,
   writer: Writer,
   { noun, context }: { readonly noun: Noun; readonly context: ConfiguredContext },
 ): Promise<Answer> {
   const { kind, one: word } = CONFIGURED_NOUNS[noun];
-  const current = await requireResource(call, writer, kind, context);
-  requireWritable(call.role, { origin: "store", setBy: current.setBy });
-  requireEtag(call.ifMatch, current);
+  const current = await requireChangeable(call, writer, kind, context);
   const before = await documentAfter(to, current.id, call, writer);
   if (before === null) throw conflict(`There was no ${word} of this id after version ${to}.`);
   if (before === "unchanged") return resourceAnswer(current, 200);
@@ -139,7 +140,7 @@ async function wentBack(
 async function documentAfter(
   version: number,
   resourceId: string,
-  { place }: Call,
+  { place }: AdminCall,
   reader: Reader,
 ): Promise<JsonObject | null | "unchanged"> {
   const [difference] = await reader.diffVersions(Number.MAX_SAFE_INTEGER, version, { ...place!, resourceId });

@@ -59,7 +59,7 @@ const answer = z
   })
   .meta({ id: "PolicySimulation" });
 
-type Call = AdminCall<Body, unknown>;
+type Call = AdminCall<Body>;
 
 export function policySimulationOperations(
   simulations: Simulations | null,

@@ -15,8 +15,6 @@ import type { AdminCall } from "../operation.ts";
 import { newlyDangling, readNaming, titleOf } from "./references.ts";
 
 export type RollBackContext = Pick<ConfiguredContext, "rules" | "dependencies">;
-type Call = AdminCall<unknown, unknown>;
-
 interface Mistake {
   readonly param: string;
   readonly message: string;
@@ -29,7 +27,7 @@ const NAMING: ReadonlySet<ConfiguredKind> = new Set(["route", "budget", "policy"
 /** Returns the changes. Throws `read_only`, and `conflict` when the old state cannot be used now. */
 export async function rollBackTo(
   version: number,
-  call: Call,
+  call: AdminCall,
   writer: Writer,
   { rules, dependencies }: RollBackContext,
 ): Promise<readonly Change[]> {
@@ -52,12 +50,16 @@ export async function rollBackTo(
 }
 
 /** The resources of these changes that exist now. Throws `read_only` for one that a higher role has written. */
-async function requireOwn(changes: readonly Change[], { role }: Call, writer: Writer): Promise<readonly Resource[]> {
+async function requireOwn(
+  changes: readonly Change[],
+  { role }: AdminCall,
+  writer: Writer,
+): Promise<readonly Resource[]> {
   const things: Resource[] = [];
   for (const { kind, id } of changes) {
     const found = isConfigured(kind) ? await writer.findResource(kind, id) : null;
     if (found === null) continue;
-    requireWritable(role, { origin: "store", setBy: found.setBy });
+    requireWritable(role, found);
     things.push(found);
   }
   return things;
@@ -70,7 +72,7 @@ function isConfigured(kind: Change["kind"]): kind is ConfiguredKind {
 async function mistakesIn(
   rule: DocumentRule | undefined,
   thing: Resource,
-  call: Call,
+  call: AdminCall,
   writer: Writer,
 ): Promise<readonly Mistake[]> {
   const { kind, id, name, tenantId, projectId, document } = thing;

@@ -9,9 +9,10 @@
 import { parseChatRequest } from "../../../engine/request/parse.ts";
 import { isEnabled } from "../../../auth/enabled-models.ts";
 import type { TenantOrProject } from "../../../auth/grants.ts";
-import { GatewayError } from "../../../core/errors.ts";
+import type { GatewayError } from "../../../core/errors.ts";
 import { roleAtLeast } from "../../../core/identity.ts";
 import type { JsonObject } from "../../../core/json.ts";
+import { insufficientRole } from "../../../core/refusals.ts";
 import { snapshotSeenBy } from "../../../core/snapshot.ts";
 import { compileFallback, type RouteScope, splitName } from "../../../routing/compile-routes.ts";
 import { routeProblems } from "../../../routing/route-problems.ts";
@@ -147,7 +148,7 @@ function refused(path: readonly (string | number)[], what: string): GatewayError
     .map((step) => (typeof step === "number" ? `[${step}]` : `.${step}`))
     .join("")
     .slice(1);
-  return new GatewayError("insufficient_role", `${param}: it ${what}, which needs the role admin or owner.`, { param });
+  return insufficientRole(`${param}: it ${what}, which needs the role admin or owner.`, param);
 }
 
 /** Whether a request with these parameters would need a permission. */

@@ -139,7 +139,7 @@ const answer = z
   })
   .meta({ id: "RouteSimulation" });
 
-type Call = AdminCall<Body, unknown>;
+type Call = AdminCall<Body>;
 
 export function routeSimulationOperations(
   simulations: Simulations | null,

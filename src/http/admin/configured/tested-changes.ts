@@ -13,8 +13,6 @@ import { problemsError } from "../input.ts";
 import type { AdminCall, Prepared, PreparingStore } from "../operation.ts";
 import { keptSimulations } from "../report-reads.ts";
 
-type Call = AdminCall<unknown, unknown>;
-
 /** Null where nothing was tried. */
 export type TestsDone = readonly RouteTestResult[] | null;
 
@@ -22,7 +20,7 @@ export type TestsDone = readonly RouteTestResult[] | null;
 export async function testsOf(
   rule: DocumentRule,
   simulations: Simulations | null,
-  call: Call,
+  call: AdminCall,
   store: PreparingStore,
   desired: () => Promise<Desired>,
 ): Promise<Prepared<TestsDone>> {
@@ -39,7 +37,7 @@ export async function testsOf(
  */
 export async function requireTested(
   rule: DocumentRule,
-  call: Call,
+  call: AdminCall,
   { name, document }: Desired,
   writer: Writer,
   done: TestsDone,
@@ -59,7 +57,12 @@ async function unlessRefused<T>(work: () => Promise<T>): Promise<T | null> {
   }
 }
 
-function requirePassed(call: Call, name: string | null, results: readonly RouteTestResult[], writer: Writer): void {
+function requirePassed(
+  call: AdminCall,
+  name: string | null,
+  results: readonly RouteTestResult[],
+  writer: Writer,
+): void {
   const failed = results.flatMap(({ name: title, fault }, index) =>
     fault === null
       ? []

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { nothingThere } from "../../../auth/grants.ts";
 import { requireConfigures } from "../../../auth/tokens/restriction-grants.ts";
 import type { Drain } from "../../../core/configured/drain.ts";
+import { makerOf } from "../../../core/identity.ts";
 import { type Snapshot, snapshotSeenBy } from "../../../core/snapshot.ts";
 import { MODEL_ID } from "../../../providers/settings.ts";
 import { type AdminOperation, reading, writing } from "../operation.ts";
@@ -84,14 +85,13 @@ export const DRAIN_OPERATIONS: readonly AdminOperation[] = [
       requireConfigures(caller.token);
       const provider = params["provider"]!;
       if (!snapshotSeenBy(snapshot, place!).providers.has(provider)) throw nothingThere(`provider ${provider}`);
-      const { id, userId } = caller.token;
       const drain: Drain = {
         tenantId: place!.tenantId,
         provider,
         model: one,
         untilMs: nowMs + minutes * MINUTE_MS,
         note,
-        begunBy: userId ?? `token:${id}`,
+        begunBy: makerOf(caller.token),
         begunAtMs: nowMs,
       };
       await writer.beginDrain(drain);

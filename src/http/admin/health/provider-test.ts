@@ -28,7 +28,7 @@ const body = z
     }),
   })
   .meta({ id: "ProviderTestRequest" });
-type TestCall = AdminCall<z.output<typeof body>, unknown>;
+type TestCall = AdminCall<z.output<typeof body>>;
 
 const answer = z
   .strictObject({

@@ -7,13 +7,12 @@ import { withCancellation } from "../../../core/concurrency/timeout.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { roleAtLeast } from "../../../core/identity.ts";
 import type { JsonObject } from "../../../core/json.ts";
+import { insufficientRole } from "../../../core/refusals.ts";
 import type { ToolResultPart, ToolServer } from "../../../core/configured/tool.ts";
 import type { ToolServers } from "../../../mcp/tool-servers.ts";
-import { type AdminCall, type AdminOperation, type Answer, reading, writing } from "../operation.ts";
+import { type AdminCall, type AdminOperation, type Answer, PLACES, reading, writing } from "../operation.ts";
 import { shownAs, type ThingOf } from "../shown.ts";
 import type { Writer } from "../../../store/writer.ts";
-
-type Call = AdminCall<unknown, unknown>;
 
 const faultShape = {
   code: z.string(),
@@ -78,7 +77,7 @@ const result = z
   .meta({ id: "ToolCallResult" });
 
 /** Finds the server by its name or its id. Throws `tool_server_not_found`, `insufficient_role`. */
-function serverOf(call: Call): ToolServer {
+function serverOf(call: AdminCall): ToolServer {
   const { tenantId, projectId } = call.place!;
   const servers = call.snapshot.toolServers.of(tenantId, projectId);
   const key = call.params["id"]!;
@@ -89,14 +88,11 @@ function serverOf(call: Call): ToolServer {
       `There is no enabled tool server named ${JSON.stringify(key.slice(0, 100))}.`,
     );
   if (server.role !== null && !roleAtLeast(call.role, server.role))
-    throw new GatewayError(
-      "insufficient_role",
-      `This tool server needs the role ${server.role} or higher; the role here is ${call.role}.`,
-    );
+    throw insufficientRole(`This tool server needs the role ${server.role} or higher; the role here is ${call.role}.`);
   return server;
 }
 
-function faultOf(thrown: unknown, { caller }: Call): ThingOf<typeof faultShape> {
+function faultOf(thrown: unknown, { caller }: AdminCall): ThingOf<typeof faultShape> {
   if (!(thrown instanceof GatewayError)) throw thrown;
   return { code: thrown.code, message: thrown.message, detail: caller.isOperator ? thrown.detail : null };
 }
@@ -111,7 +107,7 @@ const NOTHING_KNOWN = {
   tools: null,
 };
 
-async function tested(call: Call, servers: ToolServers): Promise<ThingOf<typeof serverStatus.shape>> {
+async function tested(call: AdminCall, servers: ToolServers): Promise<ThingOf<typeof serverStatus.shape>> {
   const server = serverOf(call);
   if (call.dryRun) return { ok: true, ...NOTHING_KNOWN, error: null };
   try {
@@ -131,7 +127,7 @@ async function tested(call: Call, servers: ToolServers): Promise<ThingOf<typeof 
 }
 
 async function called(
-  call: AdminCall<z.output<typeof callBody>, unknown>,
+  call: AdminCall<z.output<typeof callBody>>,
   servers: ToolServers,
   monotonic: () => number,
 ): Promise<ThingOf<typeof result.shape>> {
@@ -184,10 +180,10 @@ function rounded(ms: number): number {
 
 export function toolOperations(servers: ToolServers, monotonic: () => number): readonly AdminOperation[] {
   return (["tenant", "project"] as const).flatMap((reach) => {
-    const place = reach === "tenant" ? "Tenant" : "Project";
-    const item = `/${reach}s/{${reach}}/tool_servers/{id}`;
+    const { name: place, base } = PLACES[reach];
+    const item = `${base}/tool_servers/{id}`;
     const written = (
-      call: Call,
+      call: AdminCall,
       writer: Writer,
       action: "test" | "call",
       body: JsonObject,

@@ -1,7 +1,7 @@
 // Operations on webhooks beyond creating, reading, changing and removing them: a new secret, a test, and their
 // deliveries, which can be read and sent again.
 import { z } from "zod";
-import { requireWritable, nothingThere, type TenantOrProject } from "../../../auth/grants.ts";
+import { nothingThere, type TenantOrProject } from "../../../auth/grants.ts";
 import { requireConfigures } from "../../../auth/tokens/restriction-grants.ts";
 import type { Configured } from "../../../core/configured/configured.ts";
 import { EVENT_TYPES, TEST_EVENT } from "../../../core/record/event.ts";
@@ -11,11 +11,16 @@ import { conflict } from "../../../core/refusals.ts";
 import { newWebhookSecret } from "../../../observe/webhooks/webhook-settings.ts";
 import { type Delivery, DELIVERY_STATES, type DeliveryFilter } from "../../../store/events/events.ts";
 import type { Reader } from "../../../store/reader.ts";
-import { type ConfiguredContext, fromFile, requireResource } from "../configured/configured-resources.ts";
+import {
+  type ConfiguredContext,
+  fromFile,
+  requireChangeable,
+  requireResource,
+} from "../configured/configured-resources.ts";
 import { shownResource } from "../configured/configured-shapes.ts";
 import { askedBy, placeAsked } from "../asked.ts";
-import { type AdminCall, type AdminOperation, reading, writing } from "../operation.ts";
-import { requireEtag, etagOf, instant, iso, listed, listOf, pageOf, pageQuery, time } from "../schemas.ts";
+import { type AdminCall, type AdminOperation, PLACES, type Reach, reading, writing } from "../operation.ts";
+import { etagOf, instant, iso, listed, listOf, pageOf, pageQuery, time } from "../schemas.ts";
 import { shownAs, type ThingOf } from "../shown.ts";
 
 const DEFAULT_OVERLAP_MINUTES = 1440;
@@ -85,15 +90,13 @@ function shownDetail(of: Delivery): JsonObject {
   return shownAs(detail, { ...sourceOf(of), event, history: of.history });
 }
 
-type Call = AdminCall<unknown, unknown>;
-
 function webhookOperations(
   reach: "tenant" | "project",
   context: ConfiguredContext,
   webhook: z.ZodType,
 ): readonly AdminOperation[] {
-  const place = reach === "tenant" ? "Tenant" : "Project";
-  const item = `/${reach}s/{${reach}}/webhooks/{id}`;
+  const { name: place, base } = PLACES[reach];
+  const item = `${base}/webhooks/{id}`;
   const rotate = writing({
     id: `rotate${place}Webhook`,
     method: "post",
@@ -104,9 +107,7 @@ function webhookOperations(
     bodyOptional: true,
     answer: webhook,
     run: async (call, writer) => {
-      const current = await requireResource(call, writer, "webhook", context);
-      requireWritable(call.role, { origin: "store", setBy: current.setBy });
-      requireEtag(call.ifMatch, current);
+      const current = await requireChangeable(call, writer, "webhook", context);
       requireConfigures(call.caller.token);
       const secret = newWebhookSecret();
       const overlapMs = (call.body.overlap_minutes ?? DEFAULT_OVERLAP_MINUTES) * 60_000;
@@ -158,7 +159,7 @@ type AnyWebhook = Pick<Configured<JsonObject>, "id" | "name" | "tenantId" | "pro
 };
 
 /** A webhook of the file or of the database: both can be tested. */
-async function requireWebhook(call: Call, store: Reader, context: ConfiguredContext): Promise<AnyWebhook> {
+async function requireWebhook(call: AdminCall, store: Reader, context: ConfiguredContext): Promise<AnyWebhook> {
   const filed = fromFile(call, "webhook", call.params["id"]!, context);
   const found = filed ?? (await requireResource(call, store, "webhook", context));
   return {
@@ -181,11 +182,11 @@ const deliveryFilters = {
 };
 const deliveriesQuery = z.strictObject({ ...pageQuery, ...deliveryFilters });
 
-const REACHES = {
-  operator: { name: "", base: "", scopeText: "of all webhooks" },
-  tenant: { name: "Tenant", base: "/tenants/{tenant}", scopeText: "of the webhooks of the tenant and its projects" },
-  project: { name: "Project", base: "/projects/{project}", scopeText: "of the webhooks of the project" },
-} as const;
+const WHOSE: Readonly<Record<Reach, string>> = {
+  operator: "all webhooks",
+  tenant: "the webhooks of the tenant and its projects",
+  project: "the webhooks of the project",
+};
 
 function isWithin(of: Delivery, place: TenantOrProject | null): boolean {
   return (
@@ -193,21 +194,21 @@ function isWithin(of: Delivery, place: TenantOrProject | null): boolean {
   );
 }
 
-async function requireDelivery({ place, params }: Call, store: Reader): Promise<Delivery> {
+async function requireDelivery({ place, params }: AdminCall, store: Reader): Promise<Delivery> {
   const found = await store.findDelivery(params["id"]!);
   if (found === null || !isWithin(found, place)) throw nothingThere(`delivery ${params["id"]!}`);
   return found;
 }
 
-function deliveryOperations(reach: keyof typeof REACHES): readonly AdminOperation[] {
-  const { name, base, scopeText } = REACHES[reach];
+function deliveryOperations(reach: Reach): readonly AdminOperation[] {
+  const { name, base } = PLACES[reach];
   const path = `${base}/webhook_deliveries`;
   const about = { tag: "webhook_deliveries" };
   const list = reading({
     ...about,
     id: `list${name}WebhookDeliveries`,
     path,
-    summary: `List the deliveries ${scopeText}, the newest first`,
+    summary: `List the deliveries of ${WHOSE[reach]}, the newest first`,
     query: deliveriesQuery,
     answer: listOf(delivery, `${name}WebhookDeliveryList`),
     run: async ({ place, query }, store) => {

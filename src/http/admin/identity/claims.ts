@@ -8,7 +8,7 @@ import { newSpanId } from "../../../core/ids.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { conflict } from "../../../core/refusals.ts";
 import type { StoredClaim } from "../../../store/identity/claims.ts";
-import { type AdminOperation, reading, writing } from "../operation.ts";
+import { type AdminOperation, PLACES, reading, writing } from "../operation.ts";
 import { chosenId, listed, listOf, pageOf, pageQuery, time } from "../schemas.ts";
 import { shownAs } from "../shown.ts";
 import { newPersonalToken, newProjectToken } from "./token-shapes.ts";
@@ -67,8 +67,8 @@ export function stateOf(
 }
 
 function operationsOf(reach: "tenant" | "project"): readonly AdminOperation[] {
-  const word = reach === "tenant" ? "Tenant" : "Project";
-  const base = reach === "tenant" ? "/tenants/{tenant}/claims" : "/projects/{project}/claims";
+  const { name: word, base: placeBase } = PLACES[reach];
+  const base = `${placeBase}/claims`;
   const what = reach === "tenant" ? "a personal token" : "a project token";
   return [
     reading({
@@ -127,7 +127,7 @@ function operationsOf(reach: "tenant" | "project"): readonly AdminOperation[] {
       run: async ({ place, params }, writer) => {
         const id = params["id"]!;
         if (!(await writer.revokeClaim(id, place!))) throw nothingThere(`claim ${id} that could be revoked`);
-        return { status: 204, body: null };
+        return { body: null };
       },
     }),
   ];

@@ -28,7 +28,6 @@ import {
   time,
 } from "../schemas.ts";
 
-type Call = AdminCall<unknown, unknown>;
 type Values = Readonly<Record<string, unknown>>;
 
 /** A field of bodies and responses. What has no schema in one of them is not in it. */
@@ -40,7 +39,7 @@ export interface Field<T, Sent = unknown> {
   /** What becomes of the thing. */
   into?(sent: Sent): Partial<T>;
   /** Throws where the caller may not send it; `current` is null at the creation. */
-  allow?(call: Call, store: Reader, sent: Sent, current: T | null): Promise<void>;
+  allow?(call: AdminCall, store: Reader, sent: Sent, current: T | null): Promise<void>;
   /** What is done beside the creation. */
   alsoCreate?(writer: Writer, sent: Sent, thing: T): Promise<unknown>;
 }
@@ -84,12 +83,12 @@ export interface Thing<T extends Named> {
   readonly fields: Readonly<Record<string, Field<T>>>;
   readonly filters?: Readonly<Record<string, z.ZodType>>;
   readonly placeOf?: WriteOperation["placeOf"];
-  readonly list: (call: Call, store: Reader, page: PageRequest, filter: ListFilter) => Promise<Page<Kept<T>>>;
-  readonly require: (call: Call, store: Reader) => Promise<Kept<T>>;
+  readonly list: (call: AdminCall, store: Reader, page: PageRequest, filter: ListFilter) => Promise<Page<Kept<T>>>;
+  readonly require: (call: AdminCall, store: Reader) => Promise<Kept<T>>;
   /** Throws where the caller may neither change nor delete it. */
-  readonly allow?: (call: Call, store: Reader, current: T) => Promise<void>;
+  readonly allow?: (call: AdminCall, store: Reader, current: T) => Promise<void>;
   /** Throws where it may not be deleted. */
-  readonly allowDelete?: (call: Call, store: Reader, current: T) => Promise<void>;
+  readonly allowDelete?: (call: AdminCall, store: Reader, current: T) => Promise<void>;
   readonly create: (writer: Writer, thing: T) => Promise<Kept<T>>;
   readonly change: (writer: Writer, id: string, change: (now: Kept<T>) => T) => Promise<Kept<T>>;
   readonly remove: (writer: Writer, id: string) => Promise<void>;
@@ -111,7 +110,7 @@ function fieldHandling<T extends Named>({ word, fields }: Thing<T>) {
     ),
     ...shownVersion(kept),
   });
-  const sentIn = ({ body }: Call): readonly (readonly [Field<T>, unknown])[] =>
+  const sentIn = ({ body }: AdminCall): readonly (readonly [Field<T>, unknown])[] =>
     Object.entries(fields).flatMap(([name, field]) => {
       const value = (body as Values)[name];
       return value === undefined ? [] : [[field, value] as const];
@@ -124,7 +123,7 @@ function fieldHandling<T extends Named>({ word, fields }: Thing<T>) {
     answered: (kept: Kept<T>, status: 200 | 201 = 200): Answer => ({ status, body: shown(kept), etag: etagOf(kept) }),
     sentIn,
     /** The members that the body sets. */
-    members: async (call: Call, store: Reader, current: Kept<T> | null): Promise<Partial<T>> => {
+    members: async (call: AdminCall, store: Reader, current: Kept<T> | null): Promise<Partial<T>> => {
       for (const [field, value] of sentIn(call)) await field.allow?.(call, store, value, current);
       return Object.assign({}, ...sentIn(call).map(([field, value]) => field.into?.(value))) as Partial<T>;
     },
@@ -142,7 +141,7 @@ export function identityOperations<T extends Named>(thing: Thing<T>): readonly A
     path,
     summary: summaries[verb],
   });
-  const permitted = async (call: Call, store: Reader): Promise<Kept<T>> => {
+  const permitted = async (call: AdminCall, store: Reader): Promise<Kept<T>> => {
     const current = await thing.require(call, store);
     await thing.allow?.(call, store, current);
     requireEtag(call.ifMatch, current);

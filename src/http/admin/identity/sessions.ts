@@ -27,11 +27,11 @@ const session = z
   .meta({ id: "Session" });
 
 const shown =
-  ({ session: own }: Pick<AdminCall<unknown, unknown>, "session">) =>
+  ({ session: own }: Pick<AdminCall, "session">) =>
   (one: StoredSession): JsonObject =>
     shownAs(session, { ...one, login: one.way, current: one.id === own?.id });
 
-function ownFilter({ caller: { token } }: AdminCall<unknown, unknown>): SessionFilter {
+function ownFilter({ caller: { token } }: AdminCall): SessionFilter {
   const { tenantId, userId, id } = token;
   return userId === null ? { tenantId, tokenId: id } : { tenantId, userId };
 }
@@ -40,7 +40,7 @@ interface SessionPath {
   readonly word: "" | "Tenant";
   readonly base: string;
   readonly whose: string;
-  readonly filter: (call: AdminCall<unknown, unknown>) => SessionFilter;
+  readonly filter: (call: AdminCall) => SessionFilter;
 }
 
 const PATHS: readonly SessionPath[] = [
@@ -77,7 +77,7 @@ function operationsOf({ word, base, whose, filter }: SessionPath): readonly Admi
       run: async (call, writer) => {
         const id = call.params["id"]!;
         if (!(await writer.endSession(id, filter(call)))) throw nothingThere(`session ${id}`);
-        return { status: 204, body: null };
+        return { body: null };
       },
     }),
   ];

@@ -26,32 +26,7 @@ const restriction = (what: keyof typeof RESTRICTIONS): z.ZodType<string> =>
   z.string().regex(RESTRICTIONS[what].form, `expected ${RESTRICTIONS[what].expected}`);
 const listOfWords = (word: z.ZodType<string>, description: string) =>
   z.array(word).max(MOST_RESTRICTIONS).refine(unique, "expected each entry once").meta({ description });
-export const models = listOfWords(
-  restriction("model"),
-  "Models that the token may call, as globs over `<provider>:<model_name>`; empty for all.",
-);
-export const routes = listOfWords(
-  restriction("route"),
-  "Routes that the token may call, as globs over their names; empty for all.",
-);
-export const tools = listOfWords(
-  restriction("tool"),
-  "Tools of tool servers that the token may use, as globs over `<server_label>__<tool>`; empty for all.",
-);
-export const ip = listOfWords(
-  z.string().max(64).refine(isIpRange, "expected an address or a range such as 10.0.0.0/8"),
-  "Addresses and ranges from which the token may be used; empty for all.",
-);
-export const permissions = z
-  .array(z.enum(PERMISSIONS))
-  .max(PERMISSIONS.length)
-  .refine(unique, "expected each entry once")
-  .refine(standsAlone, "expected `ops` alone: it cannot be combined with other permissions")
-  .meta({
-    description:
-      "Special permissions. Only admins and owners can give them; only operators can give `ops`, which cannot be combined with others.",
-  });
-export const expiresInDays = z.number().gt(0).max(LONGEST_DAYS).nullish().meta({
+const expiresInDays = z.number().gt(0).max(LONGEST_DAYS).nullish().meta({
   description:
     "Lifetime in days. The default is 365 for project tokens and 90 for personal tokens, or the tenant's maximum if that is less. What is made or rotated with a project token ends no later than that token: a longer lifetime is refused, and the default is shortened to its end.",
 });
@@ -97,15 +72,35 @@ export const issuedToken = z
   })
   .meta({ id: "IssuedToken" });
 
-const NEW_SHAPE = {
-  name,
-  models: models.optional(),
-  routes: routes.optional(),
-  tools: tools.optional(),
-  permissions: permissions.optional(),
-  ip: ip.optional(),
-  expires_in_days: expiresInDays,
+const RIGHTS_SHAPE = {
+  models: listOfWords(
+    restriction("model"),
+    "Models that the token may call, as globs over `<provider>:<model_name>`; empty for all.",
+  ).optional(),
+  routes: listOfWords(
+    restriction("route"),
+    "Routes that the token may call, as globs over their names; empty for all.",
+  ).optional(),
+  tools: listOfWords(
+    restriction("tool"),
+    "Tools of tool servers that the token may use, as globs over `<server_label>__<tool>`; empty for all.",
+  ).optional(),
+  permissions: z
+    .array(z.enum(PERMISSIONS))
+    .max(PERMISSIONS.length)
+    .refine(unique, "expected each entry once")
+    .refine(standsAlone, "expected `ops` alone: it cannot be combined with other permissions")
+    .meta({
+      description:
+        "Special permissions. Only admins and owners can give them; only operators can give `ops`, which cannot be combined with others.",
+    })
+    .optional(),
+  ip: listOfWords(
+    z.string().max(64).refine(isIpRange, "expected an address or a range such as 10.0.0.0/8"),
+    "Addresses and ranges from which the token may be used; empty for all.",
+  ).optional(),
 };
+const NEW_SHAPE = { name, ...RIGHTS_SHAPE, expires_in_days: expiresInDays };
 export const newProjectToken = z
   .strictObject({
     ...NEW_SHAPE,
@@ -126,16 +121,7 @@ export const newPersonalToken = z
     }),
   })
   .meta({ id: "NewPersonalToken" });
-export const tokenChange = z
-  .strictObject({
-    name: name.optional(),
-    models: models.optional(),
-    routes: routes.optional(),
-    tools: tools.optional(),
-    permissions: permissions.optional(),
-    ip: ip.optional(),
-  })
-  .meta({ id: "TokenChange" });
+export const tokenChange = z.strictObject({ name: name.optional(), ...RIGHTS_SHAPE }).meta({ id: "TokenChange" });
 export const rotation = z
   .strictObject({
     overlap_minutes: z
@@ -157,7 +143,7 @@ export function shownToken(kept: Kept<StoredToken>, nowMs: number): JsonObject {
   return shownAs(token, { ...kept, ip: kept.ipRanges, state, createdAtMs, createdBy, etag: etagOf(kept) });
 }
 
-export const answer = (kept: Kept<StoredToken>, { nowMs }: Pick<AdminCall<unknown, unknown>, "nowMs">): Answer => ({
+export const answer = (kept: Kept<StoredToken>, { nowMs }: Pick<AdminCall, "nowMs">): Answer => ({
   body: shownToken(kept, nowMs),
   etag: etagOf(kept),
 });

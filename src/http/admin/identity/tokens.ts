@@ -15,14 +15,14 @@ import { requireRestrictionsWithin } from "../../../auth/tokens/restriction-gran
 import { createToken, type IssuedToken, rotateToken } from "../../../auth/tokens/token-admin.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import type { JsonObject } from "../../../core/json.ts";
-import type { AccessToken } from "../../../core/identity.ts";
+import { type AccessToken, makerOf, UNRESTRICTED } from "../../../core/identity.ts";
 import { conflict, invalidRequest } from "../../../core/refusals.ts";
 import type { Kept, StoredToken } from "../../../store/records.ts";
 import type { Reader } from "../../../store/reader.ts";
 import { StoreError } from "../../../store/store-error.ts";
 import type { Writer } from "../../../store/writer.ts";
 import { askedBy } from "../asked.ts";
-import { type AdminCall, type AdminOperation, type Answer, reading, writing } from "../operation.ts";
+import { type AdminCall, type AdminOperation, type Answer, PLACES, reading, writing } from "../operation.ts";
 import { chosenId, requireEtag, etagOf, isoOrNull, listed, listOf, pageOf, pageQuery, search } from "../schemas.ts";
 import type { AdminCalls } from "../report-reads.ts";
 import {
@@ -43,7 +43,7 @@ import {
  * says what is wrong with `expires_in_days`.
  */
 async function issued(
-  call: AdminCall<unknown, unknown>,
+  call: AdminCall,
   writer: Writer,
   status: 200 | 201,
   make: () => Promise<IssuedToken>,
@@ -55,7 +55,7 @@ async function issued(
   return { status, body: call.dryRun ? repeated : { ...repeated, token: text }, repeated, etag: etagOf(kept) };
 }
 
-async function requireToken({ place, params }: AdminCall<unknown, unknown>, store: Reader): Promise<Kept<StoredToken>> {
+async function requireToken({ place, params }: AdminCall, store: Reader): Promise<Kept<StoredToken>> {
   const { tenantId, projectId } = place!;
   const found = await store.findToken(params["id"]!);
   if (
@@ -74,7 +74,7 @@ async function requireToken({ place, params }: AdminCall<unknown, unknown>, stor
 type Rights = Pick<AccessToken, "role" | "permissions" | "models" | "routes" | "tools" | "ipRanges" | "userId">;
 
 /** Who gives a token, where, and when. */
-type Giving = Pick<AdminCall<unknown, unknown>, "caller" | "role" | "place" | "nowMs" | "snapshot">;
+type Giving = Pick<AdminCall, "caller" | "role" | "place" | "nowMs" | "snapshot">;
 
 /** The holder of a token's secret has all its rights, so the rights have to lie within those of the caller. */
 async function requireWithin(call: Giving, store: Reader, rights: Rights): Promise<void> {
@@ -89,6 +89,17 @@ async function requireWithin(call: Giving, store: Reader, rights: Rights): Promi
   );
   for (const { role } of data) requireRoleWithin(call.role, role, "user_id");
 }
+
+type GivenRights = Omit<Rights, "role" | "userId">;
+
+/** The rights that a body names; what it leaves out stays as it is. */
+const rightsIn = (body: z.output<typeof tokenChange>, now: GivenRights): GivenRights => ({
+  permissions: body.permissions ?? now.permissions,
+  models: body.models ?? now.models,
+  routes: body.routes ?? now.routes,
+  tools: body.tools ?? now.tools,
+  ipRanges: body.ip ?? now.ipRanges,
+});
 
 /** Once the form of a request is valid, only the lifetime of the token can be wrong. */
 export async function withLifetime<T>(rule: () => Promise<T>): Promise<T> {
@@ -153,11 +164,9 @@ function wrong(param: string, message: string): GatewayError {
 /** The tokens that a path concerns. */
 interface TokenPath {
   readonly reach: "tenant" | "project";
-  readonly word: "Tenant" | "Project";
+  readonly word: string;
   readonly kind: TokenKind;
   readonly base: string;
-  /** The description of these tokens in messages. */
-  readonly what: string;
 }
 const ABOUT = { tag: "tokens" };
 const tokenFilters = { search, state: z.enum(STATES).optional() };
@@ -198,13 +207,13 @@ async function lastUses(
   return (id) => ({ last_used_at: isoOrNull(lastMs.get(id) ?? null) });
 }
 
-function creation({ reach, word, base, what }: TokenPath): AdminOperation {
+function creation({ reach, word, base, kind }: TokenPath): AdminOperation {
   return writing({
     ...ABOUT,
     method: "post",
     id: `create${word}Token`,
     path: base,
-    summary: `Create a ${what}; the response shows it this once`,
+    summary: `Create a ${kind} token; the response shows it this once`,
     body: reach === "tenant" ? newPersonalToken : newProjectToken,
     answer: issuedToken,
     run: async (call, writer) => {
@@ -224,14 +233,7 @@ export async function permittedRequest(
 ): Promise<Parameters<typeof createToken>[1]> {
   const { body, caller } = call;
   const of = await owner(call, store);
-  const rights = {
-    ...of,
-    permissions: body.permissions ?? [],
-    models: body.models ?? [],
-    routes: body.routes ?? [],
-    tools: body.tools ?? [],
-    ipRanges: body.ip ?? [],
-  };
+  const rights = { ...of, ...rightsIn(body, { ...UNRESTRICTED, permissions: [] }) };
   await requireWithin(call, store, rights);
   requireLifetimeWithin(call, body.expires_in_days);
   return {
@@ -241,16 +243,16 @@ export async function permittedRequest(
     expiresInDays: body.expires_in_days ?? null,
     endsByMs: endOfTokensMadeBy(caller),
     mostLive: call.snapshot.limits.maxLiveTokens,
-    createdBy: caller.token.userId ?? `token:${caller.token.id}`,
+    createdBy: makerOf(caller.token),
   };
 }
 
-function oneToken({ word, base, what }: TokenPath, calls: AdminCalls | null): AdminOperation {
+function oneToken({ word, base, kind }: TokenPath, calls: AdminCalls | null): AdminOperation {
   return reading({
     ...ABOUT,
     id: `read${word}Token`,
     path: `${base}/{id}`,
-    summary: `One ${what}`,
+    summary: `One ${kind} token`,
     answer: listedToken,
     run: async (call, store) => {
       const one = await requireToken(call, store);
@@ -261,13 +263,13 @@ function oneToken({ word, base, what }: TokenPath, calls: AdminCalls | null): Ad
   });
 }
 
-function changeOfToken({ word, base, what }: TokenPath): AdminOperation {
+function changeOfToken({ word, base, kind }: TokenPath): AdminOperation {
   return writing({
     ...ABOUT,
     method: "patch",
     id: `update${word}Token`,
     path: `${base}/{id}`,
-    summary: `Change the name and the restrictions of a ${what}`,
+    summary: `Change the name and the restrictions of a ${kind} token`,
     body: tokenChange,
     answer: token,
     run: async (call, writer) => {
@@ -275,27 +277,20 @@ function changeOfToken({ word, base, what }: TokenPath): AdminOperation {
       await requireWithin(call, writer, current);
       requireEtag(call.ifMatch, current);
       const { body } = call;
-      const changed = {
-        name: body.name ?? current.name,
-        permissions: body.permissions ?? current.permissions,
-        models: body.models ?? current.models,
-        routes: body.routes ?? current.routes,
-        tools: body.tools ?? current.tools,
-        ipRanges: body.ip ?? current.ipRanges,
-      };
+      const changed = { name: body.name ?? current.name, ...rightsIn(body, current) };
       await requireWithin(call, writer, { ...current, ...changed });
       return answer(await writer.changeToken(current.id, (now) => ({ ...now, ...changed })), call);
     },
   });
 }
 
-function rotationOfToken({ word, base, what }: TokenPath): AdminOperation {
+function rotationOfToken({ word, base, kind }: TokenPath): AdminOperation {
   return writing({
     ...ABOUT,
     method: "post",
     id: `rotate${word}Token`,
     path: `${base}/{id}/rotate`,
-    summary: `Rotate a ${what}: a new secret and expiry; the old secret stays valid for a while`,
+    summary: `Rotate a ${kind} token: a new secret and expiry; the old secret stays valid for a while`,
     body: rotation,
     bodyOptional: true,
     answer: issuedToken,
@@ -318,13 +313,13 @@ function rotationOfToken({ word, base, what }: TokenPath): AdminOperation {
   });
 }
 
-function revocation({ word, base, what }: TokenPath): AdminOperation {
+function revocation({ word, base, kind }: TokenPath): AdminOperation {
   return writing({
     ...ABOUT,
     method: "post",
     id: `revoke${word}Token`,
     path: `${base}/{id}/revoke`,
-    summary: `Revoke a ${what} at once; this cannot be undone`,
+    summary: `Revoke a ${kind} token at once; this cannot be undone`,
     answer: token,
     run: async (call, writer) => {
       const current = await requireToken(call, writer);
@@ -341,18 +336,16 @@ function revocation({ word, base, what }: TokenPath): AdminOperation {
 }
 
 function operationsOf(reach: "tenant" | "project", calls: AdminCalls | null): readonly AdminOperation[] {
-  const path: TokenPath =
-    reach === "tenant"
-      ? { reach, word: "Tenant", kind: "personal", base: "/tenants/{tenant}/tokens", what: "personal token" }
-      : { reach, word: "Project", kind: "project", base: "/projects/{project}/tokens", what: "project token" };
+  const { name: word, base } = PLACES[reach];
+  const of: TokenPath = { reach, word, kind: reach === "tenant" ? "personal" : "project", base: `${base}/tokens` };
   return [
-    (of: TokenPath) => listOfTokens(of, calls),
-    creation,
-    (of: TokenPath) => oneToken(of, calls),
-    changeOfToken,
-    rotationOfToken,
-    revocation,
-  ].map((operation) => operation(path));
+    listOfTokens(of, calls),
+    creation(of),
+    oneToken(of, calls),
+    changeOfToken(of),
+    rotationOfToken(of),
+    revocation(of),
+  ];
 }
 
 export const tokenOperations = (calls: AdminCalls | null): readonly AdminOperation[] => [

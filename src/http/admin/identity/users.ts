@@ -8,7 +8,7 @@ import type { JsonObject } from "../../../core/json.ts";
 import type { Kept, StoredUser } from "../../../store/records.ts";
 import type { Reader } from "../../../store/reader.ts";
 import { askedBy } from "../asked.ts";
-import { type AdminCall, type AdminOperation, reading, writing } from "../operation.ts";
+import { type AdminCall, type AdminOperation, PLACES, reading, writing } from "../operation.ts";
 import { chosenId, requireEtag, etagField, etagOf, listed, listOf, pageOf, pageQuery, time } from "../schemas.ts";
 import { shownAs } from "../shown.ts";
 import { identityOperations, memberOf, NAME, type Thing } from "./identity-operations.ts";
@@ -52,7 +52,7 @@ async function requireUser(store: Reader, tenantId: string, id: string): Promise
  * belong to another person.
  */
 async function requireNotAbove(
-  call: AdminCall<unknown, unknown>,
+  call: AdminCall,
   store: Reader,
   { id: userId, isOperator = false }: StoredUser,
 ): Promise<void> {
@@ -129,8 +129,8 @@ const USER: Thing<StoredUser> = {
 const membershipFilters = { user_id: chosenId.optional(), role: z.enum(ROLES).optional() };
 
 function membershipOperations(reach: "tenant" | "project"): readonly AdminOperation[] {
-  const word = reach === "tenant" ? "Tenant" : "Project";
-  const base = `/${reach}s/{${reach}}/memberships`;
+  const { name: word, base: placeBase } = PLACES[reach];
+  const base = `${placeBase}/memberships`;
   const where = reach === "tenant" ? "the whole tenant" : "a project";
   const list = reading({
     id: `list${word}Memberships`,

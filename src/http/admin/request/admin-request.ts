@@ -190,7 +190,7 @@ async function attempted(
   const place = named ?? operation.placeOf?.(body, caller) ?? null;
   const role = requireRole(caller, requirement, place);
   requireRecentLogin(operation, body, c.env.session, context.clock.now());
-  const call: AdminCall<unknown, unknown> = {
+  const call: AdminCall = {
     caller,
     role,
     place,
@@ -265,7 +265,7 @@ async function inputOf(
 
 async function change(
   operation: WriteOperation,
-  call: AdminCall<unknown, unknown>,
+  call: AdminCall,
   actor: Actor,
   context: AdminContext,
   repeatable: Repeatable | null,
@@ -306,7 +306,7 @@ const MOST_PREPARATIONS = 5;
 /** A change is prepared again where something else was changed meanwhile. */
 async function prepared<T>(
   operation: WriteOperation,
-  call: AdminCall<unknown, unknown>,
+  call: AdminCall,
   { store }: AdminContext,
   make: (before: Prepared<unknown>) => Promise<T>,
 ): Promise<T> {
@@ -326,10 +326,7 @@ function withoutSecret({ repeated, ...answer }: Answer): Answer {
   return repeated === undefined ? answer : { ...answer, body: repeated };
 }
 
-function replyOf(
-  { status = 200, body, etag, text }: Answer,
-  { dryRun, callerNow }: AdminCall<unknown, unknown>,
-): AdminReply {
+function replyOf({ status = 200, body, etag, text }: Answer, { dryRun, callerNow }: AdminCall): AdminReply {
   const headers: Record<string, string> = {
     "cache-control": "no-store",
     ...(etag !== undefined && { etag }),
@@ -361,7 +358,7 @@ function replyOf(
 
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
 
-function idempotency(c: AdminHttp, sent: JsonBody | null, call: AdminCall<unknown, unknown>): Repeatable | null {
+function idempotency(c: AdminHttp, sent: JsonBody | null, call: AdminCall): Repeatable | null {
   const key: string | undefined = c.req.header("idempotency-key");
   if (key === undefined || call.dryRun) return null;
   if (!IDEMPOTENCY_KEY.test(key))
