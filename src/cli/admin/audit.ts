@@ -11,7 +11,7 @@ import { printError, printJson, printLine, printTable } from "../output.ts";
 import { type GatewayFlags, openAdminClient } from "./client.ts";
 import { writeExport } from "./export-file.ts";
 import { cell } from "./nouns.ts";
-import { asked, placePath, type PlaceFlags } from "./run.ts";
+import { asked, pathOf, type PlaceFlags } from "./run.ts";
 
 type AuditFlags = GatewayFlags & Pick<PlaceFlags, "tenant">;
 
@@ -25,10 +25,10 @@ export async function verify(
   environment: Environment,
 ): Promise<number> {
   if (file !== undefined) return await verifyFile(file, flags);
-  const { all, head, json } = flags;
-  if (all === true && head !== undefined)
+  const { head, json } = flags;
+  if (flags.all === true && head !== undefined)
     throw new Error("--head is about one chain, so that it does not go together with --all.");
-  const answer = await openAdminClient(flags, environment).send("GET", `${auditPath(all === true, flags)}/verify`, {
+  const answer = await openAdminClient(flags, environment).send("GET", `${auditPath(flags)}/verify`, {
     query: head === undefined ? {} : headOf(head),
     timeoutMs: TIMEOUT_MS,
   });
@@ -38,9 +38,7 @@ export async function verify(
   return report["intact"] === true ? 0 : 1;
 }
 
-function auditPath(isWhole: boolean, flags: AuditFlags): string {
-  return `${isWhole ? "" : placePath({ place: "tenant" }, flags)}/audit`;
-}
+const auditPath = (flags: PlaceFlags): string => pathOf("audit", null, flags, "tenant");
 
 function headOf(text: string): Readonly<Record<string, string>> {
   const [, sequence, hash] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text) ?? [];
@@ -103,7 +101,7 @@ export async function exportAudit(
 ): Promise<void> {
   const { gateway, out, from, to } = flags;
   const client = openAdminClient(flags, environment);
-  const text = await client.read(`${auditPath(gateway === true, flags)}/export`, {
+  const text = await client.read(`${auditPath(gateway === true ? { all: true } : flags)}/export`, {
     query: { from, to },
     timeoutMs: TIMEOUT_MS,
   });
@@ -117,7 +115,7 @@ export async function asOf(
   environment: Environment,
 ): Promise<void> {
   const { project, model, route } = flags;
-  const answer = await asked(flags, environment, "GET", `${auditPath(false, flags)}/as_of`, {
+  const answer = await asked(flags, environment, "GET", `${auditPath(flags)}/as_of`, {
     query: { at, project_id: project, model, route },
     timeoutMs: TIMEOUT_MS,
   });

@@ -13,7 +13,7 @@ type PurgeFlags = GatewayFlags &
 
 export async function purge({ route, key, ...flags }: PurgeFlags, environment: Environment): Promise<void> {
   const body = { ...(route !== undefined && { route }), ...(key !== undefined && { key }) };
-  const path = `${placePath({ place: "tenant" }, flags)}/cache/purge`;
+  const path = `${placePath(flags, "tenant")}/cache/purge`;
   const answer = await asked(flags, environment, "POST", path, { body });
   if (answer !== null) printLine(`${counted(Number(answer["removed"] ?? 0), "answer was", "answers were")} removed.`);
 }

@@ -13,7 +13,7 @@ export async function diff(
   { from, ...flags }: HistoryFlags & { readonly from: number },
   environment: Environment,
 ): Promise<void> {
-  const answer = await asked(flags, environment, "GET", `${placePath({ place: "either" }, flags)}/diff`, {
+  const answer = await asked(flags, environment, "GET", `${placePath(flags)}/diff`, {
     query: { from: String(from), to: String(flags.to) },
   });
   if (answer !== null) printChanges(answer);
@@ -23,7 +23,7 @@ export async function rollback(
   flags: HistoryFlags & { readonly note?: string; readonly dryRun?: true },
   environment: Environment,
 ): Promise<void> {
-  const place = placePath({ place: "either" }, flags);
+  const place = placePath(flags);
   const answer = await asked(flags, environment, "POST", `${place}/rollback`, {
     query: { note: flags.note, dry_run: flags.dryRun === true ? "true" : undefined },
     body: { to: flags.to },

@@ -11,7 +11,6 @@ import { type PlaceFlags, placePath, printThings } from "./run.ts";
 import { printError, printJson, printLine } from "../output.ts";
 
 export interface LogFlags extends GatewayFlags, PlaceFlags {
-  readonly all?: true;
   readonly filter?: readonly string[];
   readonly operation?: string;
   readonly most?: number;
@@ -30,7 +29,7 @@ const OVERLAP_MS = 10_000;
 /** Throws Error when the gateway rejects the request. `--follow` ends with the process. */
 export async function logs(traceId: string | undefined, flags: LogFlags, environment: Environment): Promise<void> {
   const client = openAdminClient(flags, environment);
-  const place = flags.all === true ? "" : placePath({ place: "either" }, flags);
+  const place = placePath(flags);
   if (flags.purgeContent === true) return await purge(client, place, flags);
   if (traceId !== undefined)
     return await printOne(

@@ -6,7 +6,7 @@ import { printLine } from "../output.ts";
 import type { GatewayFlags } from "./client.ts";
 import { type InputFlags, readInput } from "./input.ts";
 import { cell } from "./nouns.ts";
-import { asked, placePath, type PlaceFlags, printThings } from "./run.ts";
+import { asked, pathOf, type PlaceFlags, printThings } from "./run.ts";
 
 export interface SimulatePolicyFlags extends GatewayFlags, PlaceFlags, InputFlags {
   readonly calls?: number;
@@ -15,7 +15,7 @@ export interface SimulatePolicyFlags extends GatewayFlags, PlaceFlags, InputFlag
 export async function simulate(name: string, flags: SimulatePolicyFlags, environment: Environment): Promise<void> {
   const { name: _name, ...policy } = await readInput(flags);
   const isChanged = flags.file !== undefined || flags.set !== undefined;
-  const path = `${placePath({ place: "either" }, flags)}/policies/${encodeURIComponent(name)}/simulate`;
+  const path = `${pathOf("policies", name, flags)}/simulate`;
   const answer = await asked(flags, environment, "POST", path, {
     body: { ...(isChanged && { policy }), ...(flags.calls !== undefined && { calls: flags.calls }) },
   });

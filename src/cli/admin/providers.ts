@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from "../../core/json.ts";
 import { printError, printJson, printLine } from "../output.ts";
 import { type GatewayFlags, openAdminClient } from "./client.ts";
 import { cell } from "./nouns.ts";
-import { asked, placePath, type PlaceFlags } from "./run.ts";
+import { asked, pathOf, type PlaceFlags } from "./run.ts";
 
 /** A provider may take as long as the gateway lets a call take. */
 const TIMEOUT_MS = 620_000;
@@ -26,7 +26,7 @@ export async function test(target: string, flags: TestFlags, environment: Enviro
   const { project = "default", operation } = flags;
   const answer = await openAdminClient(flags, environment).send(
     "POST",
-    `/projects/${encodeURIComponent(project)}/providers/${encodeURIComponent(provider)}/test`,
+    `${pathOf("providers", provider, { project })}/test`,
     {
       body: { ...(model !== null && { model }), ...(operation !== undefined && { operation }) },
       timeoutMs: TIMEOUT_MS,
@@ -67,8 +67,7 @@ export async function undrain(target: string, flags: Omit<DrainFlags, "for">, en
 }
 
 function drainPath(provider: string, { tenant }: Pick<PlaceFlags, "tenant">): string {
-  const place = placePath({ place: "tenant" }, tenant === undefined ? {} : { tenant });
-  return `${place}/providers/${encodeURIComponent(provider)}/drain`;
+  return `${pathOf("providers", provider, tenant === undefined ? {} : { tenant }, "tenant")}/drain`;
 }
 
 /** Of `<provider>` or `<provider>:<model_name>`. */

@@ -9,7 +9,7 @@ import { printError, printJson, printLine, printTable } from "../output.ts";
 import { type AdminClient, type GatewayFlags, openAdminClient, RefusedRequest } from "./client.ts";
 import { type InputFlags, readInput } from "./input.ts";
 import { cell, NO_PRICE } from "./nouns.ts";
-import { asked, placePath, type PlaceFlags } from "./run.ts";
+import { asked, pathOf, type PlaceFlags } from "./run.ts";
 
 export interface SimulateRouteFlags extends GatewayFlags, PlaceFlags, InputFlags {
   readonly fault?: readonly string[];
@@ -88,10 +88,6 @@ export interface VersionFlags extends GatewayFlags, PlaceFlags {
 }
 /** As written in paths. */
 export type VersionedNoun = "routes" | "policies";
-
-function pathOf(noun: VersionedNoun, name: string, flags: PlaceFlags): string {
-  return `${placePath({ place: "either" }, flags)}/${noun}/${encodeURIComponent(name)}`;
-}
 
 export async function versions(
   noun: VersionedNoun,

@@ -12,11 +12,12 @@ import { cell, type Noun, type Verb } from "./nouns.ts";
 export interface PlaceFlags {
   readonly tenant?: string;
   readonly project?: string;
+  /** Of all tenants; for operators. */
+  readonly all?: true;
 }
 export interface NounFlags extends GatewayFlags, PlaceFlags, InputFlags {
   readonly dryRun?: true;
   readonly most?: number;
-  readonly all?: true;
   readonly role?: string;
   readonly filter?: readonly string[];
   readonly by?: string;
@@ -58,7 +59,7 @@ export async function runVerb(
 ): Promise<void> {
   const client = openAdminClient(flags, environment);
   if (verb === "list") return await printList(client, noun, flags);
-  const path = `${flags.all === true ? "" : placePath(noun, flags)}/${noun.path}${id === null || verb === "create" ? "" : `/${encodeURIComponent(id)}`}`;
+  const path = pathOf(noun.path, verb === "create" ? null : id, flags, noun.place);
   const request = await requestFor(noun, verb, id, flags);
   if (verb === "delete" && flags.dryRun !== true && flags.yes !== true) await confirmRemoval(noun, id);
   const answer = await client.send(METHODS[verb], path, request);
@@ -133,19 +134,23 @@ function label({ named }: Noun, id: string | null, answer: Json): string {
 
 export const DEFAULT_TENANT = "default";
 
-/** The path of the tenant or project that the flags name. */
-export function placePath({ place }: Pick<Noun, "place">, flags: PlaceFlags): string {
-  if (place === "none" || (place === "own" && flags.tenant === undefined)) return "";
-  const { tenant = DEFAULT_TENANT, project } = flags;
+/** The path of the tenant or project that the flags name; empty for all of them. */
+export function placePath({ tenant, project, all }: PlaceFlags, place: Noun["place"] = "either"): string {
+  if (all === true || place === "none" || (place === "own" && tenant === undefined)) return "";
   if (place === "personal" && project === undefined) return "";
   return project !== undefined && (place === "either" || place === "personal")
     ? `/projects/${encodeURIComponent(project)}`
-    : `/tenants/${encodeURIComponent(tenant)}`;
+    : `/tenants/${encodeURIComponent(tenant ?? DEFAULT_TENANT)}`;
+}
+
+/** The path of one thing of a noun in the place that the flags name, or of all of them. */
+export function pathOf(noun: string, id: string | null, flags: PlaceFlags, place?: Noun["place"]): string {
+  return `${placePath(flags, place)}/${noun}${id === null ? "" : `/${encodeURIComponent(id)}`}`;
 }
 
 async function printList(client: AdminClient, noun: Noun, flags: NounFlags): Promise<void> {
   const tenant = noun.word === "project" && flags.tenant !== undefined ? { tenant_id: flags.tenant } : {};
-  const path = `${flags.all === true ? "" : placePath(noun, flags)}/${noun.path}`;
+  const path = pathOf(noun.path, null, flags, noun.place);
   const query = { ...tenant, ...filters(noun, flags), ...grouping(flags) };
   const things = await client.list(path, query, flags.most, noun.isWhole === true);
   if (flags.csv === true) return printCsv(things);

@@ -8,23 +8,13 @@ import type { CreateFlags, RotateFlags, StoreFlags } from "../database/token.ts"
 import { type AdminClient, type AdminRequest, type GatewayFlags, openAdminClient, RefusedRequest } from "./client.ts";
 import { type InputFlags, readInput } from "./input.ts";
 import { cell } from "./nouns.ts";
-import { DEFAULT_TENANT, printThings } from "./run.ts";
+import { pathOf, printThings } from "./run.ts";
 
 type TokenFlags = StoreFlags & { readonly tenant?: string; readonly project?: string };
 type ListFlags = TokenFlags & { readonly personal?: true; readonly state?: string; readonly search?: string };
 
-const clientOf = (flags: StoreFlags, environment: Environment): AdminClient =>
-  openAdminClient(
-    { ...(flags.url !== undefined && { url: flags.url }), ...(flags.token !== undefined && { token: flags.token }) },
-    environment,
-  );
-
 /** Personal tokens belong to the tenant, all others to a project. */
-function pathOf({ tenant = DEFAULT_TENANT, project }: Pick<TokenFlags, "tenant" | "project">): string {
-  return project === undefined
-    ? `/tenants/${encodeURIComponent(tenant)}/tokens`
-    : `/projects/${encodeURIComponent(project)}/tokens`;
-}
+const tokensPath = (flags: Pick<TokenFlags, "tenant" | "project">): string => pathOf("tokens", null, flags);
 
 export async function create(flags: CreateFlags & TokenFlags, environment: Environment): Promise<void> {
   const personal = flags.personal === true;
@@ -41,14 +31,12 @@ export async function create(flags: CreateFlags & TokenFlags, environment: Envir
     expires_in_days: flags.expiresInDays ?? null,
     ...(personal ? { user_id: flags.user! } : { role: flags.role ?? null }),
   };
-  const path = personal
-    ? pathOf({ ...(flags.tenant !== undefined && { tenant: flags.tenant }) })
-    : pathOf({ project: flags.project ?? "default" });
-  printIssued(await clientOf(flags, environment).send("POST", path, { body }), flags);
+  const path = personal ? pathOf("tokens", null, flags, "tenant") : tokensPath({ project: flags.project ?? "default" });
+  printIssued(await openAdminClient(flags, environment).send("POST", path, { body }), flags);
 }
 
 export async function show(id: string, flags: TokenFlags, environment: Environment): Promise<void> {
-  const token = await clientOf(flags, environment).send("GET", `${pathOf(flags)}/${encodeURIComponent(id)}`);
+  const token = await openAdminClient(flags, environment).send("GET", pathOf("tokens", id, flags));
   if (flags.json === true) return printJson(token);
   printLine(stringify(token).trimEnd());
 }
@@ -66,7 +54,7 @@ const COLUMNS = {
 };
 
 export async function list(flags: ListFlags, environment: Environment): Promise<void> {
-  const tokens = await listed(clientOf(flags, environment), flags);
+  const tokens = await listed(openAdminClient(flags, environment), flags);
   if (flags.json === true) return printJson(tokens);
   printThings(COLUMNS, tokens);
 }
@@ -77,23 +65,22 @@ export async function list(flags: ListFlags, environment: Environment): Promise<
  */
 async function listed(client: AdminClient, flags: ListFlags): Promise<readonly JsonObject[]> {
   const query = { state: flags.state, search: flags.search };
-  if (flags.project !== undefined) return await client.list(pathOf(flags), query);
-  if (flags.personal === true) return await client.list(pathOf({ tenant: flags.tenant ?? DEFAULT_TENANT }), query);
+  if (flags.project !== undefined || flags.personal === true) return await client.list(tokensPath(flags), query);
   const projects = await client.list("/projects", flags.tenant === undefined ? {} : { tenant_id: flags.tenant });
   const tokens = [...(await personalTokens(client, flags, query))];
   for (const { id } of projects)
-    if (typeof id === "string") tokens.push(...(await client.list(pathOf({ project: id }), query)));
+    if (typeof id === "string") tokens.push(...(await client.list(tokensPath({ project: id }), query)));
   return tokens;
 }
 
 /** Empty when the caller may not see the personal tokens of the tenant. */
 async function personalTokens(
   client: AdminClient,
-  { tenant }: TokenFlags,
+  flags: TokenFlags,
   query: AdminRequest["query"],
 ): Promise<readonly JsonObject[]> {
   try {
-    return await client.list(pathOf(tenant === undefined ? {} : { tenant }), query);
+    return await client.list(tokensPath(flags), query);
   } catch (thrown) {
     if (thrown instanceof RefusedRequest && thrown.code === "insufficient_role") return [];
     throw thrown;
@@ -133,10 +120,9 @@ async function atToken(
   environment: Environment,
   work: (client: AdminClient, path: string) => Promise<Json>,
 ): Promise<Json> {
-  const client = clientOf(flags, environment);
-  const at = (place: Pick<TokenFlags, "tenant" | "project">): string => `${pathOf(place)}/${encodeURIComponent(id)}`;
+  const client = openAdminClient(flags, environment);
   try {
-    return await work(client, at(flags));
+    return await work(client, pathOf("tokens", id, flags));
   } catch (thrown) {
     if (
       !(thrown instanceof RefusedRequest) ||
@@ -145,7 +131,7 @@ async function atToken(
       flags.tenant !== undefined
     )
       throw thrown;
-    return await work(client, at({ project: "default" }));
+    return await work(client, pathOf("tokens", id, { project: "default" }));
   }
 }
 

@@ -6,7 +6,7 @@ import { printError, printJson, printLine, printTable } from "../output.ts";
 import { type AdminClient, type GatewayFlags, openAdminClient } from "./client.ts";
 import { type InputFlags, readInput } from "./input.ts";
 import { cell } from "./nouns.ts";
-import { placePath, type PlaceFlags } from "./run.ts";
+import { pathOf, type PlaceFlags } from "./run.ts";
 
 type ToolFlags = GatewayFlags & PlaceFlags;
 
@@ -71,10 +71,7 @@ async function toolAnswer(
   environment: Environment,
   ask: (client: AdminClient, path: string) => Promise<Json>,
 ): Promise<JsonObject> {
-  const answer = await ask(
-    openAdminClient(flags, environment),
-    `${placePath({ place: "either" }, flags)}/tool_servers/${encodeURIComponent(server)}`,
-  );
+  const answer = await ask(openAdminClient(flags, environment), pathOf("tool_servers", server, flags));
   return isObject(answer) ? answer : {};
 }
 

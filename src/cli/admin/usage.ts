@@ -3,20 +3,19 @@ import type { Environment } from "../../config/environment.ts";
 import { printLine } from "../output.ts";
 import { type GatewayFlags, openAdminClient } from "./client.ts";
 import { writeExport } from "./export-file.ts";
-import { placePath, type PlaceFlags } from "./run.ts";
+import { pathOf, type PlaceFlags } from "./run.ts";
 
 /** Reading years of sums takes its time. */
 const TIMEOUT_MS = 600_000;
 
 /** Throws Error when the gateway refuses it, or when the file cannot be written. */
 export async function exportUsage(
-  flags: GatewayFlags &
-    PlaceFlags & { readonly all?: true; readonly from?: string; readonly to?: string; readonly out?: string },
+  flags: GatewayFlags & PlaceFlags & { readonly from?: string; readonly to?: string; readonly out?: string },
   environment: Environment,
 ): Promise<void> {
-  const { all, from, to, out } = flags;
+  const { from, to, out } = flags;
   const client = openAdminClient(flags, environment);
-  const text = await client.read(`${all === true ? "" : placePath({ place: "either" }, flags)}/usage`, {
+  const text = await client.read(pathOf("usage", null, flags), {
     query: { format: "focus", from, to },
     timeoutMs: TIMEOUT_MS,
   });

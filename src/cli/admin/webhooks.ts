@@ -6,12 +6,10 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { printJson, printLine } from "../output.ts";
 import { type AdminClient, type GatewayFlags, openAdminClient } from "./client.ts";
 import { cell } from "./nouns.ts";
-import { asked, placePath, type PlaceFlags, printShownOnce, printThings } from "./run.ts";
+import { asked, pathOf, type PlaceFlags, printShownOnce, printThings } from "./run.ts";
 
-export interface WebhookFlags extends GatewayFlags, PlaceFlags {
-  /** Deliveries of all tenants, and of the webhooks in the file that get the events of all tenants. */
-  readonly all?: true;
-}
+/** With `all`: deliveries of all tenants, and of the webhooks in the file that get the events of all tenants. */
+export interface WebhookFlags extends GatewayFlags, PlaceFlags {}
 export interface DeliveriesFlags extends WebhookFlags {
   readonly state?: string;
   readonly type?: string;
@@ -30,14 +28,11 @@ const COLUMNS = {
   STATUS: "last_status",
   ERROR: "last_error",
 } as const;
+const DELIVERIES = "webhook_deliveries";
 const MOST = 100;
 /** How long a test waits for its first attempt before the command gives up. */
 const TEST_WAIT_MS = 30_000;
 const TEST_POLL_MS = 250;
-
-function placeOf(flags: WebhookFlags): string {
-  return flags.all === true ? "" : placePath({ place: "either" }, flags);
-}
 
 function wordOf(answer: Json, field: string): string {
   return isObject(answer) ? cell(answer, field) : "-";
@@ -46,7 +41,7 @@ function wordOf(answer: Json, field: string): string {
 export async function deliveries(flags: DeliveriesFlags, environment: Environment): Promise<void> {
   const client = openAdminClient(flags, environment);
   const found = await client.list(
-    `${placeOf(flags)}/webhook_deliveries`,
+    pathOf(DELIVERIES, null, flags),
     { state: flags.state, type: flags.type, webhook_id: flags.webhook },
     flags.most ?? MOST,
   );
@@ -55,13 +50,13 @@ export async function deliveries(flags: DeliveriesFlags, environment: Environmen
 }
 
 export async function delivery(id: string, flags: WebhookFlags, environment: Environment): Promise<void> {
-  const path = `${placeOf(flags)}/webhook_deliveries/${encodeURIComponent(id)}`;
+  const path = pathOf(DELIVERIES, id, flags);
   const answer = await asked(flags, environment, "GET", path);
   if (answer !== null) printLine(stringify(answer).trimEnd());
 }
 
 export async function redeliver(id: string, flags: WebhookFlags, environment: Environment): Promise<void> {
-  const path = `${placeOf(flags)}/webhook_deliveries/${encodeURIComponent(id)}/redeliver`;
+  const path = `${pathOf(DELIVERIES, id, flags)}/redeliver`;
   const answer = await asked(flags, environment, "POST", path);
   if (answer !== null) printLine(`The delivery ${id} has been queued again.`);
 }
@@ -69,7 +64,7 @@ export async function redeliver(id: string, flags: WebhookFlags, environment: En
 /** Returns the exit code: 1 when the receiver did not accept the event. */
 export async function test(name: string, flags: WebhookFlags, environment: Environment): Promise<number> {
   const client = openAdminClient(flags, environment);
-  const queued = await client.send("POST", `${placeOf(flags)}/webhooks/${encodeURIComponent(name)}/test`);
+  const queued = await client.send("POST", `${pathOf("webhooks", name, flags)}/test`);
   const tried = await firstAttempt(client, flags, queued);
   if (flags.json === true) printJson(tried);
   else if (wordOf(tried, "state") === "delivered")
@@ -84,8 +79,8 @@ export async function test(name: string, flags: WebhookFlags, environment: Envir
 }
 
 async function firstAttempt(client: AdminClient, flags: WebhookFlags, queued: Json): Promise<Json> {
-  const place = isObject(queued) && queued["tenant_id"] === null ? "" : placeOf(flags);
-  const path = `${place}/webhook_deliveries/${encodeURIComponent(wordOf(queued, "id"))}`;
+  const isOfAll = isObject(queued) && queued["tenant_id"] === null;
+  const path = pathOf(DELIVERIES, wordOf(queued, "id"), isOfAll ? { all: true } : flags);
   for (let waitedMs = 0; waitedMs < TEST_WAIT_MS; waitedMs += TEST_POLL_MS) {
     const now = (await client.send("GET", path)) as JsonObject;
     if (now["state"] !== "pending" || now["last_error"] !== null) return now;
@@ -100,7 +95,7 @@ export async function rotate(
   environment: Environment,
 ): Promise<void> {
   const body = flags.overlapMinutes === undefined ? {} : { overlap_minutes: flags.overlapMinutes };
-  const path = `${placeOf(flags)}/webhooks/${encodeURIComponent(name)}/rotate`;
+  const path = `${pathOf("webhooks", name, flags)}/rotate`;
   const answer = await asked(flags, environment, "POST", path, { body });
   if (answer === null) return;
   printLine(
