@@ -1,7 +1,13 @@
 // `dragoman check <config>`: prints every problem of a configuration file with its position, the tests of its routes that
 // do not hold, and routes whose time limits leave their fallbacks no time.
 import type { Environment } from "../config/environment.ts";
-import { ConfigurationError, type ConfigurationProblem, formatPath, formatProblem } from "../config/problem.ts";
+import {
+  ConfigurationError,
+  type ConfigurationProblem,
+  formatPath,
+  formatProblem,
+  problemIn,
+} from "../config/problem.ts";
 import { PROVIDER_FAMILIES } from "../gateway-parts/provider-families.ts";
 import { failedTests } from "../diagnostics/simulation/file-tests.ts";
 import { routeWarnings } from "../routing/route-warnings.ts";
@@ -17,7 +23,7 @@ export function check(file: string, flags: { readonly json?: true }, environment
     if (failed.length > 0)
       throw new ConfigurationError(failed.map((one) => ({ file, line: null, column: null, ...one })));
     warnings = routeWarnings(routesOf(configuration), configuration.server.limits.defaultTimeoutMs).map(
-      ({ path, message }) => ({ file, line: null, column: null, path: formatPath(path), message }),
+      ({ path, message }) => problemIn(file, message, formatPath(path)),
     );
   } catch (thrown) {
     if (!(thrown instanceof ConfigurationError)) throw thrown;

@@ -12,7 +12,7 @@ import { underGuards } from "../engine/call/policy-violation.ts";
 import { withCheckedEntries } from "../engine/fit/entry-request.ts";
 import type { Environment } from "../config/environment.ts";
 import { readConfigFile, readConfigText } from "../config/file.ts";
-import { ConfigurationError } from "../config/problem.ts";
+import { ConfigurationError, problemIn } from "../config/problem.ts";
 import type { ChatRequest } from "../core/chat.ts";
 import { LEAST_BODY_BOUNDS } from "../core/request/body-bounds.ts";
 import { systemClock } from "../core/clock.ts";
@@ -192,7 +192,7 @@ function parsed(file: string): unknown {
 }
 
 function problem(file: string, message: string): ConfigurationError {
-  return new ConfigurationError([{ file, line: null, column: null, path: "", message }]);
+  return new ConfigurationError([problemIn(file, message)]);
 }
 
 function resultOf(name: string, sample: Sample, { policies }: PlacedPolicies): Result {

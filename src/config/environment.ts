@@ -1,8 +1,9 @@
 // The only reader of the process's environment, which is read once at the start. This file defines what a variable
 // means; snapshot/server-options.ts defines what overrides what.
 import { HOST, isDatabaseUrl, LOG_LEVELS, type LogLevel } from "./sections.ts";
+import { isValkeyUrl } from "./valkey-address.ts";
 import { EXPECTED_WORKERS, parseWorkerCount, type WorkerCount } from "./worker-count.ts";
-import { ConfigurationError, type ConfigurationProblem } from "./problem.ts";
+import { ConfigurationError, problemIn, type ConfigurationProblem } from "./problem.ts";
 
 /**
  * The variables that the gateway itself reads; in addition there are the keys of providers, and the variables that the
@@ -68,8 +69,7 @@ export function readEnvironment(source: Readonly<Record<string, string | undefin
     const text = values.get(name);
     if (text === undefined) return null;
     const value = parse(text.trim());
-    if (value === undefined)
-      problems.push({ file: "environment", line: null, column: null, path: name, message: `expected ${expected}` });
+    if (value === undefined) problems.push(problemIn("environment", `expected ${expected}`, name));
     return value ?? null;
   };
   const text = (value: string): string | undefined => value || undefined;
@@ -85,7 +85,9 @@ export function readEnvironment(source: Readonly<Record<string, string | undefin
     logLevel: read("DRAGOMAN_LOG_LEVEL", `one of ${LOG_LEVELS.join(", ")}`, (value) =>
       LOG_LEVELS.find((level) => level === value.toLowerCase()),
     ),
-    limitStoreUrl: read("DRAGOMAN_LIMIT_STORE_URL", "an address that begins with redis:// or rediss://", parseStoreUrl),
+    limitStoreUrl: read("DRAGOMAN_LIMIT_STORE_URL", "an address that begins with redis:// or rediss://", (value) =>
+      isValkeyUrl(value) ? value : undefined,
+    ),
     allowPrivateAddresses: read("DRAGOMAN_ALLOW_PRIVATE_ADDRESSES", "1 or 0", parseSwitch),
     // Most programs accept both spellings and prefer the lower case.
     noProxy: values.get("no_proxy") ?? read("NO_PROXY", "a list of hosts", text),
@@ -131,10 +133,6 @@ export function parsePort(text: string): number | undefined {
 
 export function parseHost(text: string): string | undefined {
   return HOST.test(text) ? text : undefined;
-}
-
-function parseStoreUrl(text: string): string | undefined {
-  return /^rediss?:\/\/[^\s/]+/.test(text) && URL.canParse(text) ? text : undefined;
 }
 
 function parseSwitch(text: string): boolean | undefined {

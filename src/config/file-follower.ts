@@ -4,7 +4,7 @@ import { statSync, watch, type FSWatcher } from "node:fs";
 import { basename, dirname } from "node:path";
 import { systemClock, type Clock } from "../core/clock.ts";
 import { readConfigText } from "./file.ts";
-import { ConfigurationError } from "./problem.ts";
+import { ConfigurationError, problemIn } from "./problem.ts";
 
 export interface FollowOptions {
   readonly file: string;
@@ -105,9 +105,7 @@ export class FileFollower {
       const text = readConfigText(this.#options.file);
       // A program that truncates a file is about to write it, or has no room left on the disk.
       if (text.trim() === "" && this.#text.trim() !== "")
-        throw new ConfigurationError([
-          { file: this.#options.file, line: null, column: null, path: "", message: "is empty now" },
-        ]);
+        throw new ConfigurationError([problemIn(this.#options.file, "is empty now")]);
       const changed = text !== this.#text;
       this.#text = text;
       this.#fault = null;

@@ -1,11 +1,11 @@
 // Reads one configuration file: its bytes, its YAML, its schema. All problems are reported in one ConfigurationError,
 // in the order of the file.
-import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import type { z } from "zod";
+import { boundedBytes } from "./bounded-file.ts";
 import type { Variables } from "./expansion.ts";
 import { issueProblems } from "./issues.ts";
-import { FOLDER_INSTEAD, pathFault } from "./path-fault.ts";
-import { ConfigurationError, MAX_PROBLEMS, type ConfigurationProblem, type Path } from "./problem.ts";
+import { pathFault } from "./path-fault.ts";
+import { ConfigurationError, MAX_PROBLEMS, problemIn, type ConfigurationProblem, type Path } from "./problem.ts";
 import { parseYaml, type YamlDocument } from "./yaml-document.ts";
 import { codeOf } from "../core/thrown.ts";
 
@@ -21,32 +21,16 @@ export function readConfigText(
   setting: string | null = null,
   mostBytes: number = MAX_CONFIG_FILE_BYTES,
 ): string {
-  const problem = (message: string): ConfigurationError =>
-    new ConfigurationError([{ file, line: null, column: null, path: "", message }]);
+  const problem = (message: string): ConfigurationError => new ConfigurationError([problemIn(file, message)]);
   const cure = setting === null ? "" : `; name the configuration file with ${setting}`;
-  let bytes: Uint8Array;
+  let bytes: Uint8Array | null;
   try {
-    // Without O_NONBLOCK a named pipe would block the process until something is written to it.
-    const descriptor = openSync(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-    try {
-      const found = fstatSync(descriptor);
-      if (found.isDirectory()) throw problem(`cannot be read: ${FOLDER_INSTEAD}${cure}`);
-      if (!found.isFile()) throw problem(`is not a file${cure}`);
-      // One byte more than allowed distinguishes a file that is too large from one that just fits, even if its size
-      // changes meanwhile.
-      const buffer = Buffer.alloc(mostBytes + 1);
-      let length = 0;
-      for (let count = -1; count !== 0 && length < buffer.length; length += count)
-        count = readSync(descriptor, buffer, length, buffer.length - length, null);
-      bytes = buffer.subarray(0, length);
-    } finally {
-      closeSync(descriptor);
-    }
+    bytes = boundedBytes(file, mostBytes);
   } catch (thrown) {
-    if (thrown instanceof ConfigurationError) throw thrown;
     const fault = pathFault(thrown, file);
     throw problem(`${codeOf(thrown) === "ENOENT" ? "" : "cannot be read: "}${fault}${cure}`);
   }
+  if (bytes === null) throw problem(`is not a file${cure}`);
   if (bytes.length > mostBytes) throw problem(`is larger than ${mostBytes} bytes`);
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
@@ -71,9 +55,7 @@ export function readConfigFile<Schema extends z.ZodType>({
   environment,
 }: ConfigFile<Schema>): z.output<Schema> {
   if (Buffer.byteLength(text) > MAX_CONFIG_FILE_BYTES)
-    throw new ConfigurationError([
-      { file, line: null, column: null, path: "", message: `is larger than ${MAX_CONFIG_FILE_BYTES} bytes` },
-    ]);
+    throw new ConfigurationError([problemIn(file, `is larger than ${MAX_CONFIG_FILE_BYTES} bytes`)]);
   const document = parseYaml(file, text, environment);
   const value = document.value ?? {};
   let result = schema.safeParse(value);

@@ -16,7 +16,7 @@ import {
 import { randomBytes } from "node:crypto";
 import { join, resolve } from "node:path";
 import type { Variables } from "./expansion.ts";
-import { ConfigurationError } from "./problem.ts";
+import { ConfigurationError, problemIn } from "./problem.ts";
 import { MASTER_KEY_BYTES } from "./secret-cipher.ts";
 import { readSecretFile } from "./secret-file.ts";
 import { codeOf } from "../core/thrown.ts";
@@ -103,13 +103,7 @@ function parseKeys(text: string, place: string): readonly Uint8Array[] {
 
 function problem(path: string, message: string): ConfigurationError {
   return new ConfigurationError([
-    {
-      file: path === VARIABLE || path === FILE_VARIABLE ? "environment" : path,
-      line: null,
-      column: null,
-      path: path === VARIABLE || path === FILE_VARIABLE ? path : "",
-      message,
-    },
+    MASTER_KEY_VARIABLES.includes(path) ? problemIn("environment", message, path) : problemIn(path, message),
   ]);
 }
 

@@ -12,6 +12,15 @@ export interface ConfigurationProblem {
   readonly message: string;
 }
 
+/** A problem of a whole file, or of something in a source that has no lines. */
+export const problemIn = (file: string, message: string, path = ""): ConfigurationProblem => ({
+  file,
+  line: null,
+  column: null,
+  path,
+  message,
+});
+
 /** One mistake can confuse a parser for the rest of a file, and only the first problems are useful. */
 export const MAX_PROBLEMS = 50;
 

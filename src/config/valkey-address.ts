@@ -3,10 +3,14 @@ import { z } from "zod";
 
 const NODE = /^(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9.-]+):\d{1,5}$/;
 
+export function isValkeyUrl(text: string): boolean {
+  return /^rediss?:\/\/[^\s/]+/.test(text) && URL.canParse(text);
+}
+
 export const valkeyUrl = z
   .string()
   .refine(
-    (text) => /^rediss?:\/\/[^\s/]+/.test(text) && URL.canParse(text),
+    isValkeyUrl,
     'expected an address such as "redis://user:password@valkey.internal:6379/0", or rediss:// for TLS',
   );
 

@@ -13,7 +13,7 @@ import {
 } from "yaml";
 import { expand, type Variables } from "./expansion.ts";
 import { readSecretFile } from "./secret-file.ts";
-import { formatPath, MAX_PROBLEMS, type ConfigurationProblem, type Path } from "./problem.ts";
+import { formatPath, MAX_PROBLEMS, problemIn, type ConfigurationProblem, type Path } from "./problem.ts";
 
 export interface YamlDocument {
   /** Null when the file contains null or nothing; null members of a mapping become undefined, which means "not set". */
@@ -67,8 +67,7 @@ export function parseYaml(file: string, text: string, variables: Variables): Yam
   };
 
   const root = parsedYaml(text, lines);
-  if (root === null)
-    problems.push({ file, line: null, column: null, path: "", message: YAML_MISTAKES.RESOURCE_EXHAUSTION });
+  if (root === null) problems.push(problemIn(file, YAML_MISTAKES.RESOURCE_EXHAUSTION));
   for (const { code, pos } of root?.errors ?? []) problems.push(problemAtOffset(pos[0], [], YAML_MISTAKES[code]));
   // An unknown tag is only a warning of the parser, and is reported with its key below.
   for (const { code, pos } of root?.warnings ?? [])

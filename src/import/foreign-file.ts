@@ -12,7 +12,13 @@ import {
   type Node,
   type ParsedNode,
 } from "yaml";
-import { ConfigurationError, type ConfigurationProblem, MAX_PROBLEMS, type Path } from "../config/problem.ts";
+import {
+  ConfigurationError,
+  type ConfigurationProblem,
+  MAX_PROBLEMS,
+  problemIn,
+  type Path,
+} from "../config/problem.ts";
 import { YAML_MISTAKES, parsedYaml } from "../config/yaml-document.ts";
 import { shownPath } from "./shown-path.ts";
 import { jsonIn } from "../core/json.ts";
@@ -64,10 +70,7 @@ export function parseForeignFile({ file, text: original, yaml }: ForeignText): F
     return { file, line: Math.max(line, 1), column: Math.max(col, 1), path: shownPath(path), message };
   };
   const document = parsedYaml(text, lines, yaml);
-  if (document === null)
-    throw new ConfigurationError([
-      { file, line: null, column: null, path: "", message: YAML_MISTAKES.RESOURCE_EXHAUSTION },
-    ]);
+  if (document === null) throw new ConfigurationError([problemIn(file, YAML_MISTAKES.RESOURCE_EXHAUSTION)]);
   if (document.errors.length > 0)
     throw new ConfigurationError(
       document.errors.slice(0, MAX_PROBLEMS).map(({ code, pos }) => problemFrom(pos[0], [], YAML_MISTAKES[code])),

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { parseHost, parsePort, type Environment } from "../config/environment.ts";
 import { listensLocally } from "../config/loopback.ts";
 import { EXPECTED_WORKERS, parseWorkerCount, usableCores, type WorkerCount } from "../config/worker-count.ts";
-import { ConfigurationError, type ConfigurationProblem } from "../config/problem.ts";
+import { ConfigurationError, problemIn, type ConfigurationProblem } from "../config/problem.ts";
 import type { LogLevel, PlaceSettings } from "../config/sections.ts";
 import type { LimitStoreSettings } from "../admission/limit-store-settings.ts";
 import type { ConsoleSettings } from "../auth/logins/console-settings.ts";
@@ -97,8 +97,7 @@ export function resolveServerOptions({
   ): T | null => {
     if (value === undefined) return null;
     const parsed = parse(String(value));
-    if (parsed === undefined)
-      problems.push({ file: "command line", line: null, column: null, path: flag, message: `expected ${expected}` });
+    if (parsed === undefined) problems.push(problemIn("command line", `expected ${expected}`, flag));
     return parsed ?? null;
   };
   const port = read("--port", flags.port, "a port from 0 to 65535", parsePort);
@@ -129,13 +128,11 @@ function workerCount(configured: WorkerCount, platform: NodeJS.Platform): number
   if (platform === "linux") return configured === "auto" ? usableCores() : configured;
   if (configured === "auto" || configured === 1) return 1;
   throw new ConfigurationError([
-    {
-      file: "configuration",
-      line: null,
-      column: null,
-      path: "server.workers",
-      message: `several workers can share one port on Linux only, and this is ${platform}: set 1, or start several gateways on ports of their own`,
-    },
+    problemIn(
+      "configuration",
+      `several workers can share one port on Linux only, and this is ${platform}: set 1, or start several gateways on ports of their own`,
+      "server.workers",
+    ),
   ]);
 }
 
@@ -158,12 +155,10 @@ function limitStore(
   if (address !== null) return { url: address, clusterNodes };
   if (driver === null && clusterNodes === null) return null;
   throw new ConfigurationError([
-    {
-      file: "configuration",
-      line: null,
-      column: null,
-      path: "limit_store.url",
-      message: "expected the address of Valkey or Redis, here or in DRAGOMAN_LIMIT_STORE_URL",
-    },
+    problemIn(
+      "configuration",
+      "expected the address of Valkey or Redis, here or in DRAGOMAN_LIMIT_STORE_URL",
+      "limit_store.url",
+    ),
   ]);
 }

@@ -1,6 +1,6 @@
 // The first token as the operator gives it (promise 2.8), where the output of the first start is kept by others, such as the
 // log of a cluster. Messages never repeat it.
-import { ConfigurationError } from "../../config/problem.ts";
+import { ConfigurationError, problemIn } from "../../config/problem.ts";
 import type { Variables } from "../../config/expansion.ts";
 import { readSecretFile } from "../../config/secret-file.ts";
 import { type ParsedToken, parseTokenText } from "./access-token.ts";
@@ -29,4 +29,4 @@ function parsed(text: string, variable: string): ParsedToken {
 }
 
 const wrong = (path: string, message: string): ConfigurationError =>
-  new ConfigurationError([{ file: "environment", line: null, column: null, path, message }]);
+  new ConfigurationError([problemIn("environment", message, path)]);

@@ -2,7 +2,7 @@
 // call, and an operator should learn of a wrong path at the start.
 import { dirname, resolve } from "node:path";
 import { readFileFault, writtenFileFault } from "../../config/path-fault.ts";
-import { ConfigurationError, type ConfigurationProblem } from "../../config/problem.ts";
+import { ConfigurationError, problemIn, type ConfigurationProblem } from "../../config/problem.ts";
 import type { CallbackSettings } from "./sinks/callback-settings.ts";
 import type { Integration } from "./integration-settings.ts";
 
@@ -18,9 +18,7 @@ export function requireIntegrationPaths(integrations: readonly Integration[], co
     if (named === null || named.fault === null) return [];
     const { key, path, fault } = named;
     const message = `${path} cannot be used: ${fault}; mend that, name another file, or switch the integration off with enabled: false`;
-    return [
-      { file: configFile ?? "configuration", line: null, column: null, path: `integrations.${name}.${key}`, message },
-    ];
+    return [problemIn(configFile ?? "configuration", message, `integrations.${name}.${key}`)];
   });
   if (problems.length > 0) throw new ConfigurationError(problems);
 }
