@@ -10,7 +10,7 @@ import { checkedExport } from "../../store/audit/audit-export.ts";
 import { printError, printJson, printLine, printTable } from "../output.ts";
 import { type GatewayFlags, openAdminClient } from "./client.ts";
 import { writeExport } from "./export-file.ts";
-import { cell } from "./nouns.ts";
+import { cell, rowsOf } from "./nouns.ts";
 import { asked, pathOf, type PlaceFlags } from "./run.ts";
 
 type AuditFlags = GatewayFlags & Pick<PlaceFlags, "tenant">;
@@ -34,7 +34,7 @@ export async function verify(
   });
   const report = isObject(answer) ? answer : {};
   if (json === true) printJson(report);
-  else (report["chains"] as readonly JsonObject[]).forEach(printChain);
+  else rowsOf(report["chains"]).forEach(printChain);
   return report["intact"] === true ? 0 : 1;
 }
 
@@ -48,7 +48,7 @@ function headOf(text: string): Readonly<Record<string, string>> {
 }
 
 function printChain(chain: JsonObject): void {
-  const problems = (chain["problems"] ?? []) as readonly JsonObject[];
+  const problems = rowsOf(chain["problems"]);
   const whose = chain["tenant_id"] === null ? "What concerns no tenant" : `The tenant ${cell(chain, "tenant_id")}`;
   const removed =
     chain["removed"] === 0
@@ -142,7 +142,6 @@ export async function asOf(
   );
 }
 
-const rowsOf = (list: Json | undefined): readonly JsonObject[] => (list ?? []) as readonly JsonObject[];
 const textsIn = (list: Json | undefined): string => ((list ?? []) as readonly string[]).join(" ") || "-";
 
 function rolesIn(of: JsonObject): string {

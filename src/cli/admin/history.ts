@@ -3,6 +3,7 @@ import type { Environment } from "../../config/environment.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { printLine } from "../output.ts";
 import type { GatewayFlags } from "./client.ts";
+import { rowsOf } from "./nouns.ts";
 import { asked, placePath, type PlaceFlags, printThings } from "./run.ts";
 
 interface HistoryFlags extends GatewayFlags, PlaceFlags {
@@ -40,5 +41,5 @@ export async function rollback(
 const CHANGE = { ACTION: "action", KIND: "kind", ID: "id", NAME: "name", PROJECT: "project_id" };
 
 function printChanges({ changes }: JsonObject): void {
-  printThings(CHANGE, Array.isArray(changes) ? (changes as readonly JsonObject[]) : []);
+  printThings(CHANGE, rowsOf(changes));
 }

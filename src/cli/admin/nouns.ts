@@ -444,6 +444,10 @@ export const NOUNS: readonly Noun[] = [
   },
 ];
 
+/** The things of a list in an answer. */
+export const rowsOf = (list: Json | undefined): readonly JsonObject[] =>
+  Array.isArray(list) ? (list as readonly JsonObject[]) : [];
+
 /** A field as text: lists with commas, objects by their members, an absent value as a dash. */
 export function cell(thing: JsonObject, field: string): string {
   let value: Json | undefined = thing;

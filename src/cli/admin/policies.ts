@@ -1,11 +1,11 @@
 // `dragoman policy simulate`: which of the last calls a policy would deny, as it is and with a change.
 import { counted } from "../../core/text/counted.ts";
 import type { Environment } from "../../config/environment.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json } from "../../core/json.ts";
 import { printLine } from "../output.ts";
 import type { GatewayFlags } from "./client.ts";
 import { type InputFlags, readInput } from "./input.ts";
-import { cell } from "./nouns.ts";
+import { cell, rowsOf } from "./nouns.ts";
 import { asked, pathOf, type PlaceFlags, printThings } from "./run.ts";
 
 export interface SimulatePolicyFlags extends GatewayFlags, PlaceFlags, InputFlags {
@@ -26,7 +26,7 @@ export async function simulate(name: string, flags: SimulatePolicyFlags, environ
   printLine(
     `newly denied: ${cell(answer, "newly_denied.calls")}, newly allowed: ${cell(answer, "newly_allowed.calls")}`,
   );
-  const who = answer["who"] as readonly JsonObject[];
+  const who = rowsOf(answer["who"]);
   if (who.length > 0) printThings(WHO, who);
 }
 

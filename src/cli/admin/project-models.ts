@@ -1,7 +1,8 @@
 // `dragoman models --project`: what can be called in a project of a running gateway, with prices and context.
 import type { Environment } from "../../config/environment.ts";
-import { isObject, type JsonObject } from "../../core/json.ts";
+import { isObject } from "../../core/json.ts";
 import { type GatewayFlags, openAdminClient } from "./client.ts";
+import { rowsOf } from "./nouns.ts";
 import { printThings } from "./run.ts";
 import { printJson } from "../output.ts";
 
@@ -22,7 +23,7 @@ export async function projectModels(flags: ProjectModelsFlags, environment: Envi
   const answer = await openAdminClient(flags, environment, "/api/v1").send("GET", "/models", {
     headers: { "x-gateway-project-id": flags.project },
   });
-  const models = (isObject(answer) && Array.isArray(answer["data"]) ? answer["data"] : []) as readonly JsonObject[];
+  const models = rowsOf(isObject(answer) ? answer["data"] : undefined);
   if (flags.json === true) return printJson(models);
   printThings(COLUMNS, models);
 }

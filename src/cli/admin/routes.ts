@@ -8,7 +8,7 @@ import { readConfigText } from "../../config/file.ts";
 import { printError, printJson, printLine, printTable } from "../output.ts";
 import { type AdminClient, type GatewayFlags, openAdminClient, RefusedRequest } from "./client.ts";
 import { type InputFlags, readInput } from "./input.ts";
-import { cell, NO_PRICE } from "./nouns.ts";
+import { cell, NO_PRICE, rowsOf } from "./nouns.ts";
 import { asked, pathOf, type PlaceFlags } from "./run.ts";
 
 export interface SimulateRouteFlags extends GatewayFlags, PlaceFlags, InputFlags {
@@ -101,7 +101,7 @@ export async function versions(
     return printLine(`${name} stands in the configuration file, of which the gateway keeps no versions.`);
   printTable(
     ["VERSION", "AT", "BY", "CHANGE", "CALLS", "ERRORS", "NOTE"],
-    listOf(answer["data"]).map((row) => {
+    rowsOf(answer["data"]).map((row) => {
       const [by, change, calls] = [row["actor"], row["change"], row["calls"]].map((one) => (isObject(one) ? one : {}));
       return [
         text(row["number"]),
@@ -195,8 +195,6 @@ function faultOf(text: string): JsonObject {
   };
 }
 
-const listOf = (value: Json | undefined): readonly JsonObject[] =>
-  Array.isArray(value) ? (value as readonly JsonObject[]) : [];
 const text = (value: Json | undefined): string =>
   value === null || value === undefined ? "-" : typeof value === "string" ? value : JSON.stringify(value);
 
@@ -207,7 +205,7 @@ function print(answer: JsonObject): void {
       ? "No call of this route can be simulated."
       : `${counted(text(calls), "call")} from ${text(from)} to ${text(to)}`,
   );
-  for (const { reason, calls: left } of listOf(answer["left_out"]))
+  for (const { reason, calls: left } of rowsOf(answer["left_out"]))
     printLine(`left out: ${text(left)}. ${text(reason)}`);
   for (const [title, key] of [
     ["now", "now"],
@@ -216,7 +214,7 @@ function print(answer: JsonObject): void {
     const outcome = answer[key];
     if (isObject(outcome)) printOutcome(title, outcome);
   }
-  for (const { name, passed, fault } of listOf(answer["tests"]))
+  for (const { name, passed, fault } of rowsOf(answer["tests"]))
     printLine(`test ${text(name)}: ${passed === true ? "holds" : `does not hold. ${text(fault)}`}`);
   const { difference } = answer;
   if (!isObject(difference)) return;
@@ -241,7 +239,7 @@ function printOutcome(title: string, outcome: JsonObject): void {
     );
   printTable(
     ["TARGET", "CALLS", "SHARE", "REFUSED", "TOO LONG", "USD", "RECORDED ANSWERS"],
-    listOf(outcome["targets"]).map((row) => [
+    rowsOf(outcome["targets"]).map((row) => [
       text(row["target"]),
       text(row["calls"]),
       `${((row["share"] as number) * 100).toFixed(1)} %`,
@@ -251,10 +249,10 @@ function printOutcome(title: string, outcome: JsonObject): void {
       text(row["recorded_answers"]),
     ]),
   );
-  for (const { calls, target, message } of listOf(outcome["refusals"]))
+  for (const { calls, target, message } of rowsOf(outcome["refusals"]))
     printLine(`${text(calls)} refused by ${text(target)}: ${text(message)}`);
-  for (const { calls, code } of listOf(outcome["failures"])) printLine(`${text(calls)} failed with ${text(code)}`);
-  for (const { kind, name, calls, unknown } of listOf(outcome["rules"]))
+  for (const { calls, code } of rowsOf(outcome["failures"])) printLine(`${text(calls)} failed with ${text(code)}`);
+  for (const { kind, name, calls, unknown } of rowsOf(outcome["rules"]))
     printLine(
       `${text(calls)} refused by the ${text(kind)} ${text(name)}${unknown === 0 ? "" : `; ${text(unknown)} cannot be judged`}`,
     );

@@ -5,7 +5,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { printError, printJson, printLine, printTable } from "../output.ts";
 import { type AdminClient, type GatewayFlags, openAdminClient } from "./client.ts";
 import { type InputFlags, readInput } from "./input.ts";
-import { cell } from "./nouns.ts";
+import { cell, rowsOf } from "./nouns.ts";
 import { pathOf, type PlaceFlags } from "./run.ts";
 
 type ToolFlags = GatewayFlags & PlaceFlags;
@@ -19,7 +19,7 @@ export async function list(server: string, flags: ToolFlags, environment: Enviro
     client.send("GET", `${path}/tools`, { timeoutMs: TIMEOUT_MS }),
   );
   if (flags.json === true) return printJson(answer["data"]);
-  const tools = (answer["data"] ?? []) as readonly JsonObject[];
+  const tools = rowsOf(answer["data"]);
   printTable(
     ["NAME", "ARGUMENTS", "DESCRIPTION"],
     tools.map((tool) => [cell(tool, "name"), argumentsOf(tool["input_schema"]), firstLine(tool["description"])]),
@@ -54,7 +54,7 @@ export async function call(
   if (flags.json === true) printJson(answer);
   else if (answer["ok"] !== true) printFault(answer);
   else {
-    for (const block of (answer["content"] ?? []) as readonly JsonObject[])
+    for (const block of rowsOf(answer["content"]))
       printLine(
         block["type"] === "text"
           ? cell(block, "text")

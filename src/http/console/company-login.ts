@@ -25,10 +25,9 @@ interface Pending extends BegunLogin {
 }
 
 /** What the login page offers. */
-export function offeredIssuers({ logins }: Pick<Snapshot, "logins">, { basePath }: Arrival): JsonObject {
-  const offered = logins.filter((issuer): issuer is ConsoleIssuer => issuer.console !== undefined);
+export function offeredIssuers(snapshot: Pick<Snapshot, "logins">, { basePath }: Arrival): JsonObject {
   return {
-    oidc: offered.map(({ name, console: { label } }) => ({
+    oidc: consoleIssuers(snapshot).map(({ name, console: { label } }) => ({
       name,
       label,
       path: `${basePath}${OIDC_LOGIN_PATH}?issuer=${encodeURIComponent(name)}`,
@@ -51,6 +50,9 @@ export async function companyLoginBegun(
   ]);
 }
 
+const consoleIssuers = ({ logins }: Pick<Snapshot, "logins">): readonly ConsoleIssuer[] =>
+  logins.filter((issuer): issuer is ConsoleIssuer => issuer.console !== undefined);
+
 export interface FinishedLogin {
   readonly identity: LoggedIn;
   readonly to: string;
@@ -65,10 +67,7 @@ export async function companyLogin(
 ): Promise<FinishedLogin> {
   const pending = pendingIn(request.headers, arrival);
   const { searchParams } = new URL(request.url);
-  const snapshot = context.snapshot();
-  const issuer = snapshot.logins.find(
-    (one): one is ConsoleIssuer => one.name === pending?.issuer && one.console !== undefined,
-  );
+  const issuer = consoleIssuers(context.snapshot()).find(({ name }) => name === pending?.issuer);
   if (pending === null || issuer === undefined)
     throw notFinished("it was not begun in this browser, or more than ten minutes ago");
   // the person did not agree, or is not known there
@@ -115,8 +114,8 @@ export function redirected(location: string, cookies: readonly string[]): Respon
 const notFinished = (why: string): GatewayError =>
   new GatewayError("login_failed", `The login failed: ${why}. Begin again.`);
 
-function issuerNamed(name: string | null, { logins }: Pick<Snapshot, "logins">): ConsoleIssuer {
-  const found = logins.find((issuer): issuer is ConsoleIssuer => issuer.name === name && issuer.console !== undefined);
+function issuerNamed(name: string | null, snapshot: Pick<Snapshot, "logins">): ConsoleIssuer {
+  const found = consoleIssuers(snapshot).find((issuer) => issuer.name === name);
   if (found === undefined)
     throw new GatewayError("not_found", "No company login of this name opens the console.", { param: "issuer" });
   return found;

@@ -5,7 +5,7 @@ import type { LogBounds, LogFilter, LogOrder } from "../../../store/calls/calls.
 import { MAX_TAG, type TagKind, tagOf } from "../../../store/calls/call-tags.ts";
 import { askedBy } from "../asked.ts";
 import { type Filters, filters, scopeOf, word } from "./call-shapes.ts";
-import { callCode } from "../schemas.ts";
+import { callCode, instant } from "../schemas.ts";
 
 export const flag = z
   .enum(["true", "false"])
@@ -123,7 +123,6 @@ const plainFilters = Object.fromEntries(
 type CallQuery = Filters & z.output<z.ZodObject<typeof callFilters>> & { readonly ended_from?: number | undefined };
 
 export function filterOf(query: CallQuery & { readonly order: LogOrder }, place: TenantOrProject | null): LogFilter {
-  const { order, ended_from: endedFromMs } = query;
   const tags = Object.entries(TAGGED).flatMap(([name, kind]) => {
     const asked = query[name as keyof typeof TAGGED] ?? [];
     // The last pairs of metadata are usually the most selective.
@@ -133,10 +132,9 @@ export function filterOf(query: CallQuery & { readonly order: LogOrder }, place:
       .map((value) => tagOf(kind, value));
   });
   return {
-    order,
+    order: query.order,
     ...scopeOf(place, query),
-    ...askedBy(plainFilters, query),
-    ...(endedFromMs !== undefined && { endedFromMs }),
+    ...askedBy({ ...plainFilters, ended_from: instant }, query),
     ...(tags.length > 0 && { tags }),
     atLeast: boundsOf(query, "min"),
     atMost: boundsOf(query, "max"),

@@ -29,9 +29,9 @@ import {
 } from "./call-shapes.ts";
 import { type AdminOperation, PLACES, type Reach, reading } from "../operation.ts";
 import { type AdminCalls, keptCalls } from "../report-reads.ts";
-import { iso, isoOrNull, pageOf, pageQuery, time, timeZone } from "../schemas.ts";
+import { pageOf, pageQuery, time, timeZone } from "../schemas.ts";
 import { shownAs, type ThingOf } from "../shown.ts";
-import { COUNTED, shownCounts } from "./usage-sums.ts";
+import { COUNTED, sumsOf } from "./usage-sums.ts";
 
 const callsQuery = z.strictObject({ ...pageQuery, ...callFilters });
 
@@ -141,18 +141,16 @@ function placeOperations(
         ...wanted,
       });
       const found = await read(bucketsOf(asked, nowMs));
-      const { width, edges, buckets, searchedToMs, wholeUntilMs, asOfMs } = query.narrow
-        ? await narrowest(asked, found, nowMs, read)
-        : found;
+      const shown = query.narrow ? await narrowest(asked, found, nowMs, read) : found;
+      const { width, edges, buckets, searchedToMs } = shown;
       return {
-        body: {
-          data: buckets.map((sums, index) => ({ at: iso(edges[index]!), ...shownCounts(sums) })),
-          to: iso(edges.at(-1)!),
+        body: shownAs(callHistogram, {
+          ...shown,
+          data: buckets.map((sums, index) => ({ atMs: edges[index]!, ...sumsOf(sums) })),
+          toMs: edges.at(-1)!,
           bucket: width,
-          looked_to: isoOrNull(searchedToMs),
-          as_of: iso(asOfMs),
-          whole_until: isoOrNull(wholeUntilMs),
-        },
+          lookedToMs: searchedToMs,
+        }),
       };
     },
   });

@@ -2,7 +2,8 @@
 // them. Calls of other processes and of other gateways of the same database are among them.
 import type { TenantOrProject } from "../../../auth/grants.ts";
 import type { Clock } from "../../../core/clock.ts";
-import type { CallScope, CallSummary } from "../../../store/calls/calls.ts";
+import type { CallSummary } from "../../../store/calls/calls.ts";
+import { placeAsked } from "../asked.ts";
 import type { AdminCalls } from "../report-reads.ts";
 
 const EVERY_MS = 500;
@@ -36,7 +37,7 @@ export function openNewCalls(calls: Pick<AdminCalls, "searchCalls">, clock: Cloc
   const read = async (place: TenantOrProject | null, fromMs: number): Promise<CallBatch> => {
     const { data, nextCursor } = await calls.searchCalls(
       { limit: MOST_ROWS },
-      { order: "ended", ...scopeAt(place), endedFromMs: fromMs - OVERLAP_MS },
+      { order: "ended", ...placeAsked(place), endedFromMs: fromMs - OVERLAP_MS },
     );
     return { calls: data, isCut: nextCursor !== null };
   };
@@ -79,9 +80,3 @@ export function openNewCalls(calls: Pick<AdminCalls, "searchCalls">, clock: Cloc
 }
 
 const endOf = ({ timeMs, totalMs }: CallSummary): number => Math.ceil(timeMs + totalMs);
-
-function scopeAt(place: TenantOrProject | null): CallScope {
-  if (place === null) return {};
-  const { tenantId, projectId } = place;
-  return projectId === null ? { tenantId } : { tenantId, projectId };
-}

@@ -40,7 +40,6 @@ export const SUMS = {
     .record(z.string(), count)
     .meta({ description: "Number of calls by duration: the upper bound of each bucket, and `more`." }),
 };
-const counted = z.strictObject(COUNTED);
 const summed = z.strictObject(SUMS);
 
 const native = JSON as unknown as { rawJSON(text: string): RawNumber };
@@ -53,8 +52,8 @@ function hitRate({ cachedTokens, promptTokens }: Pick<UsageSums, "cachedTokens" 
   return promptTokens === 0n ? null : Number((cachedTokens * 10_000n) / promptTokens) / 10_000;
 }
 
-/** Nano-dollars stay what they are, because an answer shows them in dollars. */
-function shownOf({ latency, ...sums }: UsageSums): ThingOf<typeof SUMS> {
+/** What answers show of sums. Nano-dollars stay what they are, because an answer shows them in dollars. */
+export function sumsOf({ latency, ...sums }: UsageSums): ThingOf<typeof SUMS> {
   const { costNanoUsd, cacheSavedNanoUsd, calls, totalMs } = sums;
   const whole = Object.fromEntries(Object.entries(sums).map(([name, sum]) => [name, exact(sum)]));
   return {
@@ -71,16 +70,7 @@ function shownOf({ latency, ...sums }: UsageSums): ThingOf<typeof SUMS> {
   };
 }
 
-/** What a bucket of time shows of its sums. */
-export const shownCounts = (sums: UsageSums): JsonObject => shownAs(counted, shownOf(sums));
-export const shownSums = (sums: UsageSums): JsonObject => shownAs(summed, shownOf(sums));
-
-export function shownRow(by: readonly UsageDimension[], { group, sums }: UsageRow): JsonObject {
-  return {
-    group: Object.fromEntries(by.map((dimension, index) => [dimension, group[index] ?? null])),
-    ...shownSums(sums),
-  };
-}
+export const shownSums = (sums: UsageSums): JsonObject => shownAs(summed, sumsOf(sums));
 
 const CSV_SUMS = [
   "calls",

@@ -9,9 +9,10 @@ import type { PageRequest } from "../../../store/reader.ts";
 import { asOf, filters, scopeOf, SCOPE_QUERY, wholeUntil } from "./call-shapes.ts";
 import { type AdminOperation, type Answer, PLACES, type Reach, reading } from "../operation.ts";
 import { pagedText } from "./paged-text.ts";
-import { csvOf, shownRow, shownSums, SUMS } from "./usage-sums.ts";
+import { csvOf, SUMS, sumsOf } from "./usage-sums.ts";
 import { type AdminCalls, keptCalls } from "../report-reads.ts";
-import { iso, isoOrNull, listed, orNull, pageOf, pageQuery, timeZone } from "../schemas.ts";
+import { orNull, pageOf, pageQuery, timeZone } from "../schemas.ts";
+import { shownAs } from "../shown.ts";
 
 const usageRow = z
   .strictObject({ group: z.record(z.string(), z.string().nullable()), ...SUMS })
@@ -144,13 +145,15 @@ function placeOperations(reach: Reach, calls: AdminCalls): readonly AdminOperati
           },
         };
       return {
-        body: {
-          ...listed(report, (row) => shownRow(by, row)),
-          totals: report.totals === null ? null : shownSums(report.totals),
-          earlier: before === null ? null : shownSums(before),
-          as_of: iso(report.asOfMs),
-          whole_until: isoOrNull(report.wholeUntilMs),
-        },
+        body: shownAs(usage, {
+          ...report,
+          data: report.data.map(({ group, sums }) => ({
+            group: Object.fromEntries(by.map((dimension, index) => [dimension, group[index] ?? null])),
+            ...sumsOf(sums),
+          })),
+          totals: report.totals === null ? null : sumsOf(report.totals),
+          earlier: before === null ? null : sumsOf(before),
+        }),
       };
     },
   });

@@ -1,6 +1,7 @@
 // The versions of one route or policy: who changed it when, why and how, how its calls went while it stood, and going back
 // to one of them, which publishes it again.
 import { z } from "zod";
+import { scopeOf } from "../../../auth/grants.ts";
 import { CONFIGURED_NOUNS, type ConfiguredNoun } from "../../../core/configured/configured.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { conflict } from "../../../core/refusals.ts";
@@ -103,12 +104,11 @@ async function callsOf(
   { place, nowMs }: AdminCall,
   reads: AdminCalls,
 ): Promise<readonly CountedCalls[]> {
-  const { tenantId, projectId } = place!;
+  const scope = { ...scopeOf(place!), route };
   return await Promise.all(
     found.slice(0, MOST_COUNTED).map(async ({ atMs }, index) => {
       const toMs = found[index - 1]?.atMs ?? nowMs;
       if (toMs <= atMs) return { calls: 0, errors: 0, costNanoUsd: 0n };
-      const scope = { tenantId, ...(projectId !== null && { projectId }), route };
       const { totals } = await reads.usage({ limit: 1 }, { ...scope, fromMs: atMs, toMs, by: [], order: "group" });
       return {
         calls: Number(totals?.calls ?? 0n),

@@ -6,7 +6,6 @@ import {
   endOfTokensMadeBy,
   nothingThere,
   requireLifetimeWithin,
-  requireOperator,
   requirePermissionsWithin,
   requireRoleWithin,
   scopeOf,
@@ -37,6 +36,7 @@ import {
   shownToken,
   answer,
 } from "./token-shapes.ts";
+import { requireNotAbove } from "./users.ts";
 
 /**
  * The token's text appears in the response to the request that made it, and nowhere else. `make` throws an Error that
@@ -81,13 +81,8 @@ async function requireWithin(call: Giving, store: Reader, rights: Rights): Promi
   if (rights.role !== null) requireRoleWithin(call.role, rights.role, "role");
   requirePermissionsWithin(call, rights.permissions);
   requireRestrictionsWithin(call.caller.token, rights);
-  if (rights.userId === null) return;
-  if ((await store.findUser(rights.userId))?.isOperator === true) requireOperator(call.caller, "user_id");
-  const { data } = await store.listMemberships(
-    { limit: 1000 },
-    { tenantId: call.place!.tenantId, userId: rights.userId },
-  );
-  for (const { role } of data) requireRoleWithin(call.role, role, "user_id");
+  const { userId } = rights;
+  if (userId !== null) await requireNotAbove(call, store, (await store.findUser(userId)) ?? { id: userId }, "user_id");
 }
 
 type GivenRights = Omit<Rights, "role" | "userId">;

@@ -48,17 +48,18 @@ async function requireUser(store: Reader, tenantId: string, id: string): Promise
 }
 
 /**
- * A caller with a lower role than a user in the tenant may not change that user: with another login the account would
- * belong to another person.
+ * Throws for a user with a higher role in the tenant than the caller, and for an operator if the caller is none. `param`
+ * is what names the user.
  */
-async function requireNotAbove(
-  call: AdminCall,
+export async function requireNotAbove(
+  { caller, role: own, place }: Pick<AdminCall, "caller" | "role" | "place">,
   store: Reader,
-  { id: userId, isOperator = false }: StoredUser,
+  { id: userId, isOperator = false }: Pick<StoredUser, "id" | "isOperator">,
+  param: string,
 ): Promise<void> {
-  if (isOperator) requireOperator(call.caller, "user");
-  const { data } = await store.listMemberships({ limit: 1000 }, { tenantId: call.place!.tenantId, userId });
-  for (const { role } of data) requireRoleWithin(call.role, role, "user");
+  if (isOperator) requireOperator(caller, param);
+  const { data } = await store.listMemberships({ limit: 1000 }, { tenantId: place!.tenantId, userId });
+  for (const { role } of data) requireRoleWithin(own, role, param);
 }
 
 /** No user could administer a tenant without an owner any more. */
@@ -114,7 +115,8 @@ const USER: Thing<StoredUser> = {
   filters: { email: email.optional() },
   list: ({ place }, store, page, filter) => store.listUsers(page, { ...filter, tenantId: place!.tenantId }),
   require: ({ place, params }, store) => requireUser(store, place!.tenantId, params["user"]!),
-  allow: requireNotAbove,
+  // with another login the account would belong to another person
+  allow: (call, store, user) => requireNotAbove(call, store, user, "user"),
   async allowDelete({ caller }, store, user) {
     if (user.id === caller.token.userId)
       throw conflict("Users cannot delete themselves. Ask another user with the necessary role.");
