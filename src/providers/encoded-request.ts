@@ -10,6 +10,15 @@ export interface EncodedRequest {
    * record: `max_tokens -> max_output_tokens`.
    */
   readonly mapped?: readonly string[];
+  /** Set where the model reads several texts of the request as one. */
+  readonly joined?: () => JoinedTexts;
+}
+
+/** One text that the model reads, which is made of several. */
+export interface JoinedTexts {
+  readonly text: string;
+  /** The texts of which it is made: those of the request, and what the form writes around them. */
+  readonly pieces: readonly string[];
 }
 
 /** What a decoder needs to know about the request that was sent. */

@@ -165,6 +165,14 @@ describe("a long request under guards", () => {
     const { sent } = await compared(body, [mail(), words]);
     expect(sent[0]!.body).toContain('[{"type":"text","text":"[email]"},{"type":"text","text":"[email]"}]');
   });
+
+  test("[d3.5 d5.8] what extends over several texts of one prompt is refused, and what does not is sent", async () => {
+    const prompt = { model: "vllm-generate:m", roles: {} };
+    const divided = await compared(padded([user("ada@mail."), user("example.org")], prompt), [mail()]);
+    expect([divided.status, divided.sent]).toEqual([403, []]);
+    const whole = await compared(padded([user(`${MAIL} `), user("example.org")], prompt), [mail()]);
+    expect(whole.status).toBe(200);
+  });
 });
 
 describe("a long request under guards, from outside", () => {

@@ -1,6 +1,7 @@
 // The upstream request of one attempt as its provider writes it, before a credential is added.
 import type { ChatRequest } from "../../core/chat.ts";
-import { type MaybePromise, whenReady } from "../../core/maybe-promise.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { isPending, type MaybePromise, whenReady } from "../../core/maybe-promise.ts";
 import type { Target } from "../../core/target.ts";
 import type { Provider } from "../../providers/provider.ts";
 import type { EncodedThere } from "../long-bodies/long-body-worker.ts";
@@ -9,7 +10,8 @@ import { warned } from "../carriers/opened-request.ts";
 import { withClientHead } from "../fit/caller-headers.ts";
 import type { FittedRequest } from "../fit/fit.ts";
 import { encodedRequest, type TaskPart } from "../fit/task-parts.ts";
-import { unfit } from "../fit/unfit-for-target.ts";
+import { unfit, UnfitForTarget } from "../fit/unfit-for-target.ts";
+import type { RouteCandidate } from "../plan/candidate.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { withFetchedParts } from "./fetch-parts.ts";
 import { promptPieces } from "./prompt-pieces.ts";
@@ -20,17 +22,44 @@ import { promptPieces } from "./prompt-pieces.ts";
  */
 export function encodedFor(
   fitted: ChatRequest,
-  { provider, target }: Pick<Resolved, "provider" | "target">,
+  { resolved: { provider, target }, candidate }: EncodingAttempt,
   call: Call,
   part: TaskPart | null,
   tellsPrompt = false,
 ): MaybePromise<EncodedThere> {
   const called = withClientHead(target, provider, fitted, call.clientHead);
-  return whenReady(withFetchedParts(fitted, provider, target.model, call), (request) =>
+  const encoding = whenReady(withFetchedParts(fitted, provider, target.model, call), (request) =>
     request.held === undefined
       ? encodedHere(request, called, provider, part, tellsPrompt)
       : encodedThere(request, called, call, part, tellsPrompt),
   );
+  return call.policies === null ? encoding : whenReady(encoding, (encoded) => searched(encoded, candidate, call));
+}
+
+/** The attempt for which a request is encoded. */
+interface EncodingAttempt {
+  readonly resolved: Pick<Resolved, "provider" | "target">;
+  readonly candidate: Pick<RouteCandidate, "policyTarget">;
+}
+
+/** Returns the request when guards have searched what the target reads as one text. Throws UnfitForTarget. */
+function searched(
+  encoded: EncodedThere,
+  { policyTarget }: Pick<RouteCandidate, "policyTarget">,
+  { policies }: Call,
+): MaybePromise<EncodedThere> {
+  const joined = encoded.joinedTexts ?? encoded.joined?.();
+  if (joined === undefined || policies === null) return encoded;
+  try {
+    const searching = policies.joined(joined, policyTarget);
+    return isPending(searching) ? searching.then(() => encoded, refused) : encoded;
+  } catch (thrown) {
+    return refused(thrown);
+  }
+}
+
+function refused(thrown: unknown): never {
+  throw thrown instanceof GatewayError && thrown.code === "policy_violation" ? new UnfitForTarget(thrown) : thrown;
 }
 
 function encodedHere(

@@ -283,7 +283,7 @@ export class AttemptRun<T> {
       call.recorder.cached(bypassedCall(use.why));
       return null;
     }
-    const encoded = await encodedFor(fitted.request, resolved, call, null, tellsPrompt);
+    const encoded = await encodedFor(fitted.request, { resolved, candidate: this.#candidate }, call, null, tellsPrompt);
     const cached = await lookUp(use, encoded, resolved, this.#candidate.route.name, call, signal);
     this.#cached = cached;
     call.recorder.cached(cached.recorded);

@@ -42,7 +42,7 @@ const MAX_NATIVE_CODE = 200;
 export function sendRequests(attempt: OpenAttempt, call: Call): readonly Promise<OpenAnswer>[] {
   const { fitted, resolved } = attempt;
   // content is fetched once for all requests, and the request is encoded once, however often it is sent
-  const encoding = attempt.cached?.encoded ?? encodedFor(fitted.request, resolved, call, null, attempt.prompt !== null);
+  const encoding = attempt.cached?.encoded ?? encodedFor(fitted.request, attempt, call, null, attempt.prompt !== null);
   const calls = callsFor(fitted.request, resolved.provider, resolved.target.model);
   if (calls > 1) return Array.from({ length: calls }, (_, index) => sendOneOf(encoding, index, attempt, call));
   return [

@@ -20,6 +20,7 @@ import type { GuardPlace } from "../../core/configured/outside-guard.ts";
 import type { PolicyOutcome } from "../../core/record/record.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import { TooMuchWork, withinWork } from "../../guards/work-meter.ts";
+import type { JoinedTexts } from "../../providers/encoded-request.ts";
 import { nativeFormOf } from "../../providers/native-forms.ts";
 import { guardedAnswer, charactersOfAnswer, visitAnswer } from "../guards/guard-answer.ts";
 import { CallFacts, type FactSource } from "./call-facts.ts";
@@ -27,7 +28,14 @@ import { underGuards, violation } from "./policy-violation.ts";
 import { charactersOfMessages, guardedMessages, guardedRequest } from "../guards/guard-request.ts";
 import { guardedWritten } from "../guards/guard-written.ts";
 import { textsOf } from "../guards/guard-texts.ts";
-import { matchesIn, type PriorMatches, type TextGuard, textGuard, UNREPLACEABLE } from "../guards/text-guard.ts";
+import {
+  matchesIn,
+  type PriorMatches,
+  requireNothingJoined,
+  type TextGuard,
+  textGuard,
+  UNREPLACEABLE,
+} from "../guards/text-guard.ts";
 import type { HeldFindings, LongRequests } from "../long-bodies/long-requests.ts";
 import type { GuardScheduler } from "../guards/guard-scheduler.ts";
 import type { StreamUnderGuards } from "../guards/stream-under-guards.ts";
@@ -300,6 +308,21 @@ export class CallPolicies {
       for (const policy of guards) noteUnsearched(policy, this.recordFinding);
       return request;
     }
+  }
+
+  /**
+   * Searches what a target reads as one text, although it is made of several, for what extends over several. Returns a
+   * promise when there is much text to search. Throws `policy_violation`. Services have judged each text by itself.
+   */
+  joined(texts: JoinedTexts, target: PolicyTarget): MaybePromise<void> {
+    const guards = this.#guards(this.#policies.inputGuards, target).filter(({ guard }) => guard.service === null);
+    if (guards.length === 0) return;
+    const all = [texts.text, ...texts.pieces];
+    const characters = all.reduce((sum, { length }) => sum + length, 0);
+    const visit = (guard: TextGuard): void => all.forEach((text) => void guard(text, "plain"));
+    return this.#search("input", guards, characters, visit, (prior) =>
+      underGuards(() => requireNothingJoined(texts, guards, this.recordFinding, prior)),
+    );
   }
 
   /**

@@ -89,7 +89,7 @@ export async function replyExplained(
   const planned: (PlannedTarget | Passed)[] = [];
   for (const { candidate, stage, place } of candidates) {
     await yieldToLoop();
-    planned.push(plannedAt(candidate, stage, place, principal, call));
+    planned.push(await plannedAt(candidate, stage, place, principal, call));
   }
   const first = planned.find((one) => one.refusal === null);
   // oxlint-disable-next-line typescript/only-throw-error
@@ -133,30 +133,32 @@ function knownSecrets(
   ];
 }
 
-function plannedAt(
+async function plannedAt(
   candidate: RouteCandidate,
   stage: RouteStage,
   place: number,
   principal: Principal,
   call: Call,
-): PlannedTarget | Passed {
+): Promise<PlannedTarget | Passed> {
   const why = reasonFor(candidate, stage, place);
   try {
     candidate.permit();
     const ready = candidate.ready();
     const { provider, target } = ready.resolved;
     const { request, fetches } = withStandIns(ready.fitted.request, provider, target.model);
+    const encoded = encodedRequest(
+      request,
+      provider,
+      withClientHead(target, provider, request, call.clientHead),
+      firstPart(request, provider, target.model),
+    );
+    if (encoded.joined !== undefined) await call.policies?.joined(encoded.joined(), candidate.policyTarget);
     return {
       refusal: null,
       why,
       ...ready,
       fetches,
-      encoded: encodedRequest(
-        request,
-        provider,
-        withClientHead(target, provider, request, call.clientHead),
-        firstPart(request, provider, target.model),
-      ),
+      encoded,
       route: candidate.route,
       deployed: candidate.deployed,
       cache: cacheUseAt(candidate.route, ready.fitted, ready.resolved, call),

@@ -2,6 +2,7 @@
 // texts of a request or an answer are is decided in guard-request.ts and guard-answer.ts.
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import type { Texts } from "../../guards/guard-search.ts";
+import type { JoinedTexts } from "../../providers/encoded-request.ts";
 import {
   BlockedText,
   type Found,
@@ -51,11 +52,7 @@ export function textGuard(
   onFinding: GuardFinding,
   prior: PriorMatches | null = null,
 ): TextGuard {
-  if (prior !== null && prior.unsearched.size > 0)
-    for (const policy of guards) {
-      const why = prior.unsearched.get(policy);
-      if (why !== undefined) noteUnsearched(policy, onFinding, why);
-    }
+  noteUnfinished(guards, onFinding, prior);
   const asked = guards.filter(({ guard }) => guard.service !== null);
   const guard = (text: string, kind: "plain" | "json", across?: readonly Found[]): string => {
     if (text === "") return text;
@@ -85,13 +82,52 @@ export function textGuard(
       // built-in detectors never match a short word of letters
       if (text === "" || (!hasPatterns && /^[A-Za-z_]{1,20}$/.test(text))) return;
       for (const { policy } of prior?.plain.get(text) ?? searchText(text, guards)) {
-        if (!guards.includes(policy)) continue;
-        const isMask = policy.guard.action === "mask";
-        onFinding(policy, isMask && policy.mode === "enforce" ? UNREPLACEABLE : undefined);
-        if (policy.mode === "enforce") throw new BlockedText(policy, isMask ? UNREPLACEABLE : null);
+        if (guards.includes(policy)) foundUnreplaceable(policy, onFinding);
       }
     },
   });
+}
+
+/** Throws BlockedText if the search in advance did not finish for a guard that blocks in that case. */
+function noteUnfinished(guards: readonly GuardPolicy[], onFinding: GuardFinding, prior: PriorMatches | null): void {
+  if (prior === null || prior.unsearched.size === 0) return;
+  for (const policy of guards) {
+    const why = prior.unsearched.get(policy);
+    if (why !== undefined) noteUnsearched(policy, onFinding, why);
+  }
+}
+
+/** Reports a match that cannot be masked. Throws BlockedText unless the guard only reports. */
+function foundUnreplaceable(policy: GuardPolicy, onFinding: GuardFinding): void {
+  const isMask = policy.guard.action === "mask";
+  onFinding(policy, isMask && policy.mode === "enforce" ? UNREPLACEABLE : undefined);
+  if (policy.mode === "enforce") throw new BlockedText(policy, isMask ? UNREPLACEABLE : null);
+}
+
+/**
+ * Searches a text that is made of others, which have been searched and masked, for matches that none of those has by
+ * itself: they extend over several, and cannot be masked. Throws BlockedText.
+ */
+export function requireNothingJoined(
+  { text, pieces }: JoinedTexts,
+  guards: readonly GuardPolicy[],
+  onFinding: GuardFinding,
+  prior: PriorMatches | null,
+): void {
+  noteUnfinished(guards, onFinding, prior);
+  const matchesOf = (one: string): readonly { readonly policy: GuardPolicy; readonly key: string }[] =>
+    (prior?.plain.get(one) ?? searchText(one, guards))
+      .filter(({ policy }) => guards.includes(policy))
+      .map(({ policy, start, end }) => ({ policy, key: `${policy.id}\n${one.slice(start, end)}` }));
+  const found = matchesOf(text);
+  if (found.length === 0) return;
+  const own = new Map<string, number>();
+  for (const { key } of pieces.flatMap(matchesOf)) own.set(key, (own.get(key) ?? 0) + 1);
+  for (const { policy, key } of found) {
+    const left = own.get(key) ?? 0;
+    if (left === 0) foundUnreplaceable(policy, onFinding);
+    else own.set(key, left - 1);
+  }
 }
 
 /** Searches each text once, in this thread. */

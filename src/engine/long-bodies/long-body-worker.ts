@@ -21,7 +21,7 @@ import type { OperationName } from "../../core/operation.ts";
 import { withMembers } from "../../core/request/request-source.ts";
 import type { Target } from "../../core/target.ts";
 import { nativeFormOf } from "../../providers/native-forms.ts";
-import type { EncodedRequest } from "../../providers/encoded-request.ts";
+import type { EncodedRequest, JoinedTexts } from "../../providers/encoded-request.ts";
 import type { Provider } from "../../providers/provider.ts";
 import { providers } from "../../providers/registry.ts";
 import { readingOf, type SandboxReading } from "../../providers/sandbox/reading.ts";
@@ -148,6 +148,8 @@ export interface EncodedThere extends EncodedRequest {
   readonly left?: readonly string[];
   /** The pieces of the prompt, where they are asked for; null where the request does not tell all of it. */
   readonly prompt?: NumberedPrompt | null;
+  /** What `joined` returns, which cannot be passed to another thread. */
+  readonly joinedTexts?: JoinedTexts;
 }
 
 export interface EncodeQuestion extends EncodingQuestion {
@@ -249,9 +251,10 @@ class LongBodies {
         : { request: whole, left: [] };
     const files = fill === null ? undefined : one.fills.get(fill)!;
     const request = files === undefined ? fitted.request : withContent(fitted.request, files.places, files.fetched);
-    const encoded = encodedRequest(request, provider, target, part);
+    const { joined: joinedTexts, ...encoded } = encodedRequest(request, provider, target, part);
     return {
       ...(await signedBytes(encoded, provider, target, nowMs)),
+      ...(joinedTexts !== undefined && { joinedTexts: joinedTexts() }),
       ...(tellsPrompt && { prompt: promptPieces(request) }),
       leavesReasoning: opened?.isWhole === false,
       left: fitted.left,

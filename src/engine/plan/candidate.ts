@@ -56,6 +56,8 @@ export interface RouteCandidate extends Candidate {
   readonly share: number | null;
   /** `<provider>:<name>` of the deployment that the request calls instead of the model; `null` when there is none. */
   readonly deployed: string | null;
+  /** The target as policies see it. */
+  readonly policyTarget: PolicyTarget;
   /** Throws GatewayError where this caller may not call this target (promise 3.4), or calls are kept from it. */
   permit(): void;
   /** The outcomes of policies for this target so far. */
@@ -207,7 +209,7 @@ export class PlannedCandidate implements RouteCandidate {
     if (call.policies === null) return;
     this.#judged ??= judgedAt(
       call.policies,
-      this.#policyTarget,
+      this.policyTarget,
       this.#deployment,
       requestForTarget(this.#request, target, route),
     );
@@ -244,7 +246,7 @@ export class PlannedCandidate implements RouteCandidate {
     }
   }
 
-  get #policyTarget(): PolicyTarget {
+  get policyTarget(): PolicyTarget {
     return { provider: this.target.providerId, model: this.target.model, route: this.route.name };
   }
 
@@ -252,7 +254,7 @@ export class PlannedCandidate implements RouteCandidate {
     const { principal, http, call } = this.#caller;
     const { snapshot, policies, context, objects } = call;
     const { route, target } = this;
-    const policyTarget = this.#policyTarget;
+    const { policyTarget } = this;
     const unguarded = requestForTarget(this.#request, target, route);
     const request = policies === null ? unguarded : policies.input(unguarded, policyTarget);
     const entry = snapshot.providers.get(target.providerId)!;

@@ -126,7 +126,7 @@ class TaskRun {
       resolved,
       cached,
     } = attempt;
-    const encoding = cached?.encoded ?? encodedFor(request, resolved, this.#call, part);
+    const encoding = cached?.encoded ?? encodedFor(request, attempt, this.#call, part);
     const sending = sendRequest(isPending(encoding) ? await encoding : encoding, attempt, this.#call);
     this.#sent.set(attempt.requests.at(-1)!, part);
     const open = await sending;

@@ -10,6 +10,7 @@ import { alternating, contentOf, refuseCalls, type Turn, turnsOf, unsayable } fr
 import { findFamily, PLAIN_FAMILY, PROMPT_FAMILIES } from "./families.ts";
 import type { PromptFamily } from "./family.ts";
 import { conversationMembers, type ConversationMembers } from "../conversation/conversation-members.ts";
+import type { JoinedTexts } from "../encoded-request.ts";
 
 export interface Prompt {
   readonly text: string;
@@ -43,6 +44,27 @@ export function promptOf(
     stop: family.stop ?? [],
   };
 }
+
+/** The prompt with the texts of which it is made. `model` and `options` are those with which it was written. */
+export function joinedPrompt(
+  { text }: Prompt,
+  { messages, params }: { readonly messages: readonly Message[]; readonly params: ChatParams },
+  model: string,
+  options: { readonly serverAddsBos: boolean },
+): JoinedTexts {
+  const { initial_prompt_value: first, final_prompt_value: last, bos_token: bos, eos_token: eos, ...others } = params;
+  const { roles } = others;
+  const written = messages.flatMap((message, index) => {
+    const { before, after } = roles === undefined ? NO_MARKS : marksOf(message, index, roles);
+    return [bos, before, contentOf(message), after, eos];
+  });
+  const empty = messages.map((message) => ({ ...message, content: "", refusal: null }));
+  const form = roles === undefined ? promptOf({ messages: empty, params: others }, model, options).text : "";
+  const pieces = [bos, first, ...written, last, form].filter((piece) => piece !== undefined);
+  return { text, pieces };
+}
+
+const NO_MARKS = { before: "", after: "" } as const;
 
 /**
  * Throws GatewayError `unsupported_value` for a hub name that belongs to no bundled family. A model's own name may be

@@ -4,7 +4,7 @@ import { answerRules } from "../openai-compatible/answer-rules.ts";
 import { BEARER, keySigner } from "../credentials/key-header.ts";
 import { RESERVED } from "../openai-compatible/provider.ts";
 import { PROMPT_PARAMETERS } from "../conversation/prompt-parameters.ts";
-import { PROMPT_MEMBERS, promptOf } from "../prompt-template/prompt.ts";
+import { joinedPrompt, PROMPT_MEMBERS, promptOf } from "../prompt-template/prompt.ts";
 import { PLAIN_DIALECT } from "../dialect.ts";
 import { PLAIN_PROVIDER, type Provider } from "../provider.ts";
 import { capabilityTable, encoded, errorsOf, rawPromptsAt } from "./raw-prompts.ts";
@@ -14,6 +14,7 @@ export function completionProvider(row: CompletionRow): Provider {
   const { form } = row;
   const rules = answerRules({ errors: errorsOf(row) });
   const raw = rawPromptsAt(row);
+  const start = { serverAddsBos: row.bosInPrompt !== true };
   return {
     ...PLAIN_PROVIDER,
     id: row.id,
@@ -30,12 +31,13 @@ export function completionProvider(row: CompletionRow): Provider {
     sameShape: false,
     reserved: new Set([...RESERVED, ...form.reserved]),
     encodeRequest(request, target) {
-      const prompt = promptOf(request, target.model, { serverAddsBos: row.bosInPrompt !== true });
+      const prompt = promptOf(request, target.model, start);
       const mappedNames = PROMPT_PARAMETERS.filter((name) => request.params[name] !== undefined).map(
         (name) => `${name} -> the prompt`,
       );
       return {
         ...encoded(row, request, target, prompt),
+        joined: () => joinedPrompt(prompt, request, target.model, start),
         ...(mappedNames.length > 0 && { mapped: mappedNames }),
       };
     },

@@ -6,8 +6,8 @@ import { unsupportedValue } from "../../core/refusals.ts";
 import type { Target } from "../../core/target.ts";
 import { turnsOf } from "../prompt-template/conversation.ts";
 import { PROMPT_PARAMETERS } from "../conversation/prompt-parameters.ts";
-import { promptOf } from "../prompt-template/prompt.ts";
-import type { EncodedRequest } from "../encoded-request.ts";
+import { joinedPrompt, promptOf } from "../prompt-template/prompt.ts";
+import type { EncodedRequest, JoinedTexts } from "../encoded-request.ts";
 import { present, stopWords, withExtra } from "../raw-completions/body.ts";
 import { OPENAI_MODELS } from "./capabilities.ts";
 
@@ -21,6 +21,7 @@ export interface ReplicateMemo {
 const OWN_TEMPLATE = /^(meta|mistralai)\//;
 /** Models whose output bound has the older name: https://replicate.com/meta/llama-2-70b-chat */
 const OLDER_BOUND = /^(meta\/(llama-2|codellama)|mistralai\/)/;
+const SERVER_ADDS_BOS = { serverAddsBos: true } as const;
 const VERSION = /^[^:]+:[0-9a-f]{64}$/;
 
 const RESERVED_INSIDE = {
@@ -37,7 +38,8 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
   const { params } = request;
   const stream = params.stream === true;
   const { path, version } = placeOf(target.model);
-  const body = present({ version, input: inputOf(request, target.model), stream: stream ? true : undefined });
+  const { members, joined } = promptMembers(request.messages, params, target.model);
+  const body = present({ version, input: inputOf(params, members, target.model), stream: stream ? true : undefined });
   const mappedNames = PROMPT_PARAMETERS.filter((name) => params[name] !== undefined).map(
     (name) => `${name} -> input.prompt`,
   );
@@ -52,6 +54,7 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
       body: JSON.stringify(withExtra(body, request.extra, RESERVED_INSIDE)),
     },
     memo,
+    ...(joined !== undefined && { joined }),
     ...(mappedNames.length > 0 && { mapped: mappedNames }),
   };
 }
@@ -63,9 +66,9 @@ function placeOf(model: string): { readonly path: string; readonly version: stri
   return { path: `${model.startsWith("deployments/") ? "" : "models/"}${segments}/predictions`, version: undefined };
 }
 
-function inputOf({ messages, params }: ChatRequest, model: string): JsonObject {
+function inputOf(params: ChatParams, prompt: JsonObject, model: string): JsonObject {
   return present({
-    ...promptMembers(messages, params, model),
+    ...prompt,
     temperature: params.temperature,
     top_p: params.top_p,
     [boundName(model)]: params.max_completion_tokens ?? params.max_tokens,
@@ -78,7 +81,13 @@ function inputOf({ messages, params }: ChatRequest, model: string): JsonObject {
   });
 }
 
-function promptMembers(messages: ChatRequest["messages"], params: ChatParams, model: string): JsonObject {
+interface PromptMembers {
+  readonly members: JsonObject;
+  /** Set where the conversation is sent as one text. */
+  readonly joined?: () => JoinedTexts;
+}
+
+function promptMembers(messages: ChatRequest["messages"], params: ChatParams, model: string): PromptMembers {
   const shaped = PROMPT_PARAMETERS.some((name) => params[name] !== undefined);
   if (!shaped) {
     const turns = turnsOf(messages);
@@ -89,11 +98,14 @@ function promptMembers(messages: ChatRequest["messages"], params: ChatParams, mo
         .slice(0, -1)
         .map(({ content }) => content)
         .join("\n\n");
-      return { prompt: spoken[0]!.content, ...(turns.length > 1 && { system_prompt: system }) };
+      return { members: { prompt: spoken[0]!.content, ...(turns.length > 1 && { system_prompt: system }) } };
     }
   }
-  const { text } = promptOf({ messages, params }, model, { serverAddsBos: true });
-  return { prompt: text, ...(OWN_TEMPLATE.test(model) && { prompt_template: "{prompt}" }) };
+  const prompt = promptOf({ messages, params }, model, SERVER_ADDS_BOS);
+  return {
+    members: { prompt: prompt.text, ...(OWN_TEMPLATE.test(model) && { prompt_template: "{prompt}" }) },
+    joined: () => joinedPrompt(prompt, { messages, params }, model, SERVER_ADDS_BOS),
+  };
 }
 
 function boundName(model: string): string {

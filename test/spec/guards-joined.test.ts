@@ -1,0 +1,119 @@
+// Promise 3.5 at targets that read the conversation as one text: what extends over several of the caller's texts there is found,
+// and the marks of the form are no match.
+import { describe, expect, test } from "bun:test";
+import { cannedUpstream, type StubOptions } from "../harness/in-process.ts";
+import { policiesFor } from "../policies/policy-documents.ts";
+import { answeringGateway, ask, type Asked } from "./chat-calls.ts";
+
+const guard = (more: object): StubOptions => ({
+  snapshot: { policies: policiesFor({ name: "g", message: "Not allowed.", guard: { on: "input", ...more } }) },
+});
+const BLOCKS = guard({ patterns: ["verboten"], action: "block" });
+const MASKS = guard({ classes: ["email"], action: "mask" });
+const user = (...contents: readonly string[]): readonly object[] =>
+  contents.map((content) => ({ role: "user", content }));
+
+const asked = (options: StubOptions, fields: object, headers: Record<string, string> = {}): Promise<Asked> =>
+  ask(
+    answeringGateway({ ...options, permissions: ["byo_endpoint", "debug"] }),
+    { model: "vllm-generate:m", ...fields },
+    headers,
+  );
+
+describe("a prompt that is made of several texts", () => {
+  test.each([
+    ["a mark and a message", BLOCKS, { messages: user("oten"), roles: { user: { pre_message: "verb" } } }],
+    ["a message and a mark", BLOCKS, { messages: user("verb"), roles: { user: { post_message: "oten" } } }],
+    ["two messages", BLOCKS, { messages: user("verb", "oten"), roles: {} }],
+    [
+      "the first token and what follows it",
+      BLOCKS,
+      { messages: user("x"), bos_token: "ver", initial_prompt_value: "boten" },
+    ],
+    [
+      "the last message and what ends the prompt",
+      BLOCKS,
+      { messages: user("verb"), final_prompt_value: "oten", roles: {} },
+    ],
+    ["two messages, for a guard that masks", MASKS, { messages: user("ada@", "mail.example.org"), roles: {} }],
+    [
+      "a mark and a message at another provider",
+      MASKS,
+      {
+        model: "replicate:meta/meta-llama-3-8b-instruct",
+        messages: user("mail.example.org"),
+        roles: { user: { pre_message: "ada@" } },
+      },
+    ],
+  ])(
+    "[d3.5] a match across %s is refused, and nothing is sent; an explanation refuses it too",
+    async (_where, options, fields) => {
+      const plain = await asked(options, fields);
+      expect([plain.outcome, plain.wire]).toEqual(["403 policy_violation null", null]);
+      const explained = await asked(options, fields, { "x-gateway-explain": "true" });
+      expect([explained.outcome, explained.wire]).toEqual(["403 policy_violation null", null]);
+    },
+  );
+
+  test("[d3.5 d3.4] such a target is passed over, and one that reads each message by itself answers", async () => {
+    const { outcome, wire } = await asked(BLOCKS, {
+      messages: user("verb", "oten"),
+      fallbacks: [{ model: "openai:gpt-4o" }],
+    });
+    expect(outcome).toBe("200");
+    expect(wire).toMatchObject({ prompt: expect.any(String) });
+    const joined = await asked(BLOCKS, {
+      model: "vllm-generate:m",
+      messages: user("verb", "oten"),
+      roles: {},
+      drop_params: true,
+      fallbacks: [{ model: "openai:gpt-4o" }],
+    });
+    expect(joined.outcome).toBe("200");
+    expect(joined.wire).toMatchObject({ model: "gpt-4o" });
+  });
+
+  test("[d3.5] what a text has by itself is masked there, also with a mask that the guard would find, and as often as it occurs", async () => {
+    const { outcome, wire } = await asked(guard({ patterns: ["falcon"], action: "mask", mask: "[falcon]" }), {
+      messages: user("falcon", "a falcon", "falcon and falcon"),
+      roles: { user: { pre_message: "falcon: ", post_message: "\n" } },
+    });
+    expect(outcome).toBe("200");
+    expect(wire!["prompt"]).toBe("[falcon]: [falcon]\n[falcon]: a [falcon]\n[falcon]: [falcon] and [falcon]\n");
+  });
+
+  test.each([
+    ["vllm-generate:m", "(?i)user:|assistant"],
+    ["vllm-generate:Qwen/Qwen2.5-7B-Instruct", "im_start|user"],
+    ["vllm-generate:meta-llama/Llama-3.1-8B-Instruct", "header"],
+  ])("[d3.5] the marks of the form of %s are no match", async (model, pattern) => {
+    const { outcome } = await asked(guard({ patterns: [pattern], action: "block" }), {
+      model,
+      messages: [
+        { role: "system", content: "Be brief." },
+        ...user("Hello"),
+        { role: "assistant", content: "Hi." },
+        ...user("Go on"),
+      ],
+    });
+    expect(outcome).toBe("200");
+  });
+
+  test("[d3.5 d3.1] with mode audit it is reported, and sent", async () => {
+    const stub = answeringGateway({
+      upstream: cannedUpstream({
+        body: JSON.stringify({ choices: [{ index: 0, text: "Hi", finish_reason: "stop" }] }),
+      }),
+      snapshot: {
+        policies: policiesFor({
+          name: "g",
+          mode: "audit",
+          guard: { on: "input", patterns: ["verboten"], action: "block" },
+        }),
+      },
+    });
+    const { outcome } = await ask(stub, { model: "vllm-generate:m", messages: user("verb", "oten"), roles: {} });
+    expect(outcome).toBe("200");
+    expect(stub.records[0]!.policies).toEqual([{ name: "g", effect: "would_deny" }]);
+  });
+});
