@@ -55,7 +55,7 @@ export function findMasterKeys({
     return { file: null, variable: VARIABLE, read: () => keys };
   }
   const named = environment.get(FILE_VARIABLE);
-  const file = named ?? join(resolve(dataFolder), "master.key");
+  const file = named ?? ownKeyFile(dataFolder);
   if (named === undefined && !existsSync(file)) {
     if (!mayCreate) return null;
     createKeyFile(file);
@@ -70,6 +70,11 @@ export function findMasterKeys({
   };
   read();
   return { file, variable: named === undefined ? null : FILE_VARIABLE, read };
+}
+
+/** The gateway's own file, where no variable names another. */
+export function ownKeyFile(dataFolder: string): string {
+  return join(resolve(dataFolder), "master.key");
 }
 
 /** According to the file's permissions; false on systems without them. */

@@ -7,6 +7,8 @@ import { messageOf } from "../core/thrown.ts";
 
 const PREFIX = "sealed:1:";
 const ENCRYPTED = /^sealed:1:([0-9a-f]{8}):([0-9a-f]{12}):([A-Za-z0-9_-]{38,})$/;
+/** The form as a pattern of SQLite's GLOB, for a text that contains an encrypted one. */
+export const CONTAINS_ENCRYPTED = `*${PREFIX}${"[0-9a-f]".repeat(8)}:${"[0-9a-f]".repeat(12)}:*`;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 export const MASTER_KEY_BYTES = 32;

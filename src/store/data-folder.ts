@@ -19,6 +19,11 @@ export function databaseFile(dataFolder: string): string {
   return join(dataFolder, "dragoman.sqlite");
 }
 
+/** SQLite's write-ahead log, which belongs to the database while it is open. */
+export function logFile(dataFolder: string): string {
+  return `${databaseFile(dataFolder)}-wal`;
+}
+
 /** The folder of what replicas of a shared limit store record of their leases. */
 export function leasesFolderOf(dataFolder: string): string {
   return join(dataFolder, LEASES);
@@ -85,7 +90,7 @@ function withContent(folder: string): readonly string[] {
 export function remainingFiles(place: DataPlace): readonly string[] {
   const { dataFolder } = place;
   const ledger = ledgerFolderOf(place);
-  const log = `${databaseFile(dataFolder)}-wal`;
+  const log = logFile(dataFolder);
   return [
     ...(existsSync(ledger) && slotsOf(ledger).length > 0 ? [ledger] : []),
     ...[join(dataFolder, "limits.sqlite")].filter((path) => existsSync(path)),

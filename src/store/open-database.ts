@@ -4,11 +4,19 @@ import { Database as SqliteFile } from "bun:sqlite";
 import { mkdirSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Variables } from "../config/expansion.ts";
-import { findMasterKeys, type MasterKeys } from "../config/master-key.ts";
+import { findMasterKeys, type MasterKeys, ownKeyFile } from "../config/master-key.ts";
 import { pathFault } from "../config/path-fault.ts";
-import { openSecretCipher, type SecretCipher } from "../config/secret-cipher.ts";
+import { CONTAINS_ENCRYPTED, openSecretCipher, type SecretCipher } from "../config/secret-cipher.ts";
 import type { CallStore } from "./calls/calls.ts";
-import { databaseFile, dataFolderUnusable, type DataPlace, requireFolders, remainingFiles } from "./data-folder.ts";
+import { ENCRYPTED_COLUMNS } from "./configuration/kysely-reencryption.ts";
+import {
+  databaseFile,
+  dataFolderUnusable,
+  type DataPlace,
+  logFile,
+  requireFolders,
+  remainingFiles,
+} from "./data-folder.ts";
 import type { Database, DatabasePlace } from "./database/database.ts";
 import type { EventQueue } from "./events/events.ts";
 import { requireNotMoved } from "./database/move-marks.ts";
@@ -59,17 +67,15 @@ async function opened(
   const place = { dataFolder: resolve(dataFolder), ledgerFolder: ledger?.folder ?? null };
   requireFolders(place, { write: databaseUrl === null && whereNone !== "open" });
   const file = databaseFile(place.dataFolder);
-  const loss = databaseUrl === null ? lossOf(file) : null;
-  if (loss !== null)
-    requireNone({ name: `The database ${file}`, loss, remains: remainingFiles(place), place, databaseUrl }, whereNone);
+  const lost = databaseUrl === null ? await lostDatabase(place, whereNone) : null;
+  if (lost !== null) requireNone({ name: `The database ${file}`, ...lost, place, databaseUrl }, whereNone);
   try {
     // A command that needs an existing database makes no folder: with PostgreSQL it may have been given none.
     if (whereNone !== "open") mkdirSync(dataFolder, { recursive: true, mode: OWNERS_FOLDER });
   } catch (error) {
     throw dataFolderUnusable(place.dataFolder, pathFault(error, place.dataFolder), error);
   }
-  // A key that each replica made for itself could not decrypt what the others encrypted.
-  const keys = findMasterKeys({ environment, dataFolder, mayCreate: databaseUrl === null });
+  const keys = keysFor(file, { environment, dataFolder, databaseUrl });
   if (keys === null)
     throw new StoreError(
       "unusable",
@@ -92,6 +98,43 @@ async function opened(
     throw error;
   }
   return { ...database, keys, cipher };
+}
+
+/** `null` where PostgreSQL has none: a key that each replica made for itself could not decrypt what the others encrypted. */
+function keysFor(
+  file: string,
+  { environment, dataFolder, databaseUrl }: Pick<DatabaseOptions, "environment" | "dataFolder" | "databaseUrl">,
+): MasterKeys | null {
+  const find = (mayCreate: boolean): MasterKeys | null => findMasterKeys({ environment, dataFolder, mayCreate });
+  if (databaseUrl !== null) return find(false);
+  const found = find(false);
+  if (found !== null || !hasEncrypted(file)) return found ?? find(true);
+  // another process may have made the key and the database meanwhile
+  const made = find(false);
+  if (made !== null) return made;
+  const key = ownKeyFile(dataFolder);
+  throw new StoreError(
+    "unusable",
+    `The master key ${key} is missing, but the database ${file} has secrets that were encrypted with it. Put the file back from your copy, or set the key with DRAGOMAN_MASTER_KEY or DRAGOMAN_MASTER_KEY_FILE. If the key is lost, so are these secrets: to go on without them, create a new key (openssl rand -base64 32 > ${key}); the start then names each secret that it cannot decrypt.`,
+  );
+}
+
+/** False for a file that cannot be read as a database, which is reported when it is opened. */
+function hasEncrypted(file: string): boolean {
+  try {
+    const database = new SqliteFile(file, { readonly: true });
+    try {
+      return ENCRYPTED_COLUMNS.some(([table, column]) => {
+        const isThere = database.query("select 1 from pragma_table_info(?) where name = ?").get(table, column) !== null;
+        const contains = `select 1 from "${table}" where "${column}" glob ? limit 1`;
+        return isThere && database.query(contains).get(CONTAINS_ENCRYPTED) !== null;
+      });
+    } finally {
+      database.close();
+    }
+  } catch {
+    return false;
+  }
 }
 
 export function databasePlace({
@@ -162,18 +205,45 @@ function requireNone(
     );
 }
 
+interface LostDatabase {
+  readonly loss: string;
+  readonly remains: readonly string[];
+}
+
+/** How long another process may take to make its first tables, whose log is there before them. */
+const MAKING_MS = 2000;
+const LOOK_EVERY_MS = 20;
+
+/**
+ * `null` where there is a database. The files are looked for before the database is: what another process makes at the
+ * same time is there only after its tables, but for the log.
+ */
+async function lostDatabase(place: DataPlace, whereNone: WhereNone): Promise<LostDatabase | null> {
+  const log = logFile(place.dataFolder);
+  for (let looks = 0; ; looks++) {
+    const remains = remainingFiles(place);
+    const loss = lossOf(databaseFile(place.dataFolder));
+    if (loss === null) return null;
+    const mayBeMaking = loss === IS_EMPTY && remains.every((path) => path === log) && remains.length > 0;
+    if (whereNone === "replace" || !mayBeMaking || looks * LOOK_EVERY_MS >= MAKING_MS) return { loss, remains };
+    await Bun.sleep(LOOK_EVERY_MS);
+  }
+}
+
+const IS_EMPTY = "is empty";
+
 /** `null` when the file has content, or cannot be a database, which is reported when it is opened. */
 function lossOf(file: string): string | null {
   try {
     const size = statSync(file, { throwIfNoEntry: false })?.size;
     if (size === undefined) return "is missing";
-    if (size === 0) return "is empty";
+    if (size === 0) return IS_EMPTY;
     const database = new SqliteFile(file, { readonly: true });
     const tables = database
       .query<{ readonly count: number }, []>("select count(*) as count from sqlite_schema")
       .get()!.count;
     database.close();
-    return tables === 0 ? "is empty" : null;
+    return tables === 0 ? IS_EMPTY : null;
   } catch {
     return null;
   }

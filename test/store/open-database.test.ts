@@ -1,0 +1,95 @@
+// Opening the database of a data folder: beside another process that makes it, and without the master key that it needs.
+import { Database as SqliteFile } from "bun:sqlite";
+import { afterAll, describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { LOCAL_ACTOR } from "../../src/store/records.ts";
+import { type EncryptedDatabase, openDatabase, openExistingDatabase } from "../../src/store/open-database.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "dragoman-open-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const optionsFor = (dataFolder: string, variables: Record<string, string> = {}) => ({
+  dataFolder,
+  databaseUrl: null,
+  environment: { get: (name: string) => variables[name] },
+});
+const opens = async (opening: Promise<EncryptedDatabase>): Promise<void> => (await opening).store.close();
+
+describe("a folder in which another process makes the database", () => {
+  /** The log has content before the first table is there, as while another process writes its first transaction. */
+  function begun(name: string): { readonly dataFolder: string; readonly other: SqliteFile } {
+    const dataFolder = join(folder, name);
+    mkdirSync(dataFolder);
+    const other = new SqliteFile(join(dataFolder, "dragoman.sqlite"), { create: true });
+    other.run("pragma journal_mode = wal");
+    other.run("pragma user_version = 1");
+    expect(statSync(join(dataFolder, "dragoman.sqlite-wal")).size).toBeGreaterThan(0);
+    return { dataFolder, other };
+  }
+
+  test("[d11.2] is not taken for one whose database was lost", async () => {
+    const { dataFolder, other } = begun("making");
+    const opening = openDatabase(optionsFor(dataFolder));
+    other.run("create table made (id text)");
+    await opens(opening);
+    other.close();
+  });
+
+  test("[d11.2] is refused where the tables never come", async () => {
+    const { dataFolder, other } = begun("lost");
+    await expect(openDatabase(optionsFor(dataFolder))).rejects.toThrow("a gateway has run here before");
+    other.close();
+  });
+});
+
+describe("a database whose master key is missing", () => {
+  async function made(
+    name: string,
+    withSecret: boolean,
+  ): Promise<{ readonly dataFolder: string; readonly key: string }> {
+    const dataFolder = join(folder, name);
+    const { store } = await openDatabase(optionsFor(dataFolder));
+    await store.change(LOCAL_ACTOR, async (writer) => {
+      await writer.createTenant({ id: "acme", name: "acme" });
+      if (withSecret)
+        await writer.createResource({
+          kind: "provider",
+          tenantId: "acme",
+          projectId: null,
+          name: "mine",
+          document: { type: "custom", base_url: "http://127.0.0.1:9/v1", api_key: "sk-very-secret-key" },
+        });
+    });
+    await store.close();
+    return { dataFolder, key: join(dataFolder, "master.key") };
+  }
+
+  test("is refused where it has secrets, with the file and the cure, and no key is made", async () => {
+    const { dataFolder, key } = await made("secrets", true);
+    renameSync(key, `${key}.copy`);
+    for (const open of [openDatabase, openExistingDatabase]) {
+      const opening = open(optionsFor(dataFolder));
+      await expect(opening).rejects.toThrow(`The master key ${key} is missing`);
+      await expect(opening).rejects.toThrow(/from your copy.*DRAGOMAN_MASTER_KEY.*openssl rand -base64 32 > /);
+      expect(existsSync(key)).toBe(false);
+    }
+    // a new key, by decision
+    writeFileSync(key, `${Buffer.alloc(32, 5).toString("base64")}\n`, { mode: 0o600 });
+    await opens(openDatabase(optionsFor(dataFolder)));
+    rmSync(key);
+    // another one, from a variable
+    await opens(openDatabase(optionsFor(dataFolder, { DRAGOMAN_MASTER_KEY: Buffer.alloc(32, 6).toString("base64") })));
+    // or the copy
+    renameSync(`${key}.copy`, key);
+    await opens(openDatabase(optionsFor(dataFolder)));
+  });
+
+  test("gets a new one where it has no secret", async () => {
+    const { dataFolder, key } = await made("none", false);
+    rmSync(key);
+    await opens(openDatabase(optionsFor(dataFolder)));
+    expect(existsSync(key)).toBe(true);
+  });
+});
