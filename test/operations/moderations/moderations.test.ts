@@ -21,13 +21,21 @@ describe("moderations", () => {
     { type: "text", text: "a" },
     { type: "image_url", image_url: { url: "https://images.example/a.png" } },
   ];
-  for (const input of ["a", ["a", "b"], parts])
+  const [judged] = JUDGED.results;
+  for (const [input, results] of [
+    ["a", [judged]],
+    [
+      ["a", "b"],
+      [judged, judged],
+    ],
+    [parts, [judged]],
+  ])
     test(`[d12.1] of ${JSON.stringify(input).slice(0, 20)} go to the vendor, whose words come back but for the model`, async () => {
-      const gateway = gatewayOf();
+      const gateway = gatewayOf({ ...JUDGED, results });
       const response = await gateway.chat({ model: "openai:omni-moderation-latest", input });
       expect([response.status, await response.json()]).toEqual([
         200,
-        { ...JUDGED, model: "openai:omni-moderation-latest" },
+        { ...JUDGED, results, model: "openai:omni-moderation-latest" },
       ]);
       expect([gateway.sent[0]!.url, JSON.parse(gateway.sent[0]!.body)]).toEqual([
         "https://api.openai.com/v1/moderations",
@@ -72,9 +80,19 @@ describe("moderations", () => {
       const { error } = (await response.json()) as Body;
       expect([response.status, error["param"], gateway.sent.length]).toEqual([400, param, 0]);
     });
-  test("[d12.1] an answer without results is 502", async () => {
-    expect((await gatewayOf({ id: "x" }).chat({ model: "openai:omni-moderation-latest", input: "a" })).status).toBe(
-      502,
-    );
-  });
+  const MALFORMED: readonly (readonly [string, unknown, readonly unknown[] | undefined])[] = [
+    ["without results", "a", undefined],
+    ["with no result for a text", "a", []],
+    ["with no result for parts", parts, []],
+    ["with fewer results than texts", ["a", "b"], JUDGED.results],
+    ["with more results than texts", ["a"], [...JUDGED.results, ...JUDGED.results]],
+    ["with a result that is none", ["a", "b"], [...JUDGED.results, null]],
+  ];
+  for (const [what, input, results] of MALFORMED)
+    test(`[d12.1] an answer ${what} is 502, so that no text counts as judged`, async () => {
+      const gateway = gatewayOf({ ...JUDGED, results });
+      const response = await gateway.chat({ model: "openai:omni-moderation-latest", input });
+      const { error } = (await response.json()) as Body;
+      expect([response.status, error["code"]]).toEqual([502, "upstream_invalid_response"]);
+    });
 });

@@ -25,22 +25,37 @@ export function compatibleModerations({ row, base, errors }: ModerationProvider)
     takes: new Set(),
     encode(request: ChatRequest, target: Target) {
       const inputs = request.messages.map(inputOf);
+      const { isSingle } = taskMemoOf(request);
       // the parts of one message are the whole list
-      const input = taskMemoOf(request).isSingle ? inputs[0]! : inputs;
+      const input = isSingle ? inputs[0]! : inputs;
       const body: JsonObject = { model: target.model, input };
       return {
         request: taskRequest(`${base(target)}/moderations`, body, request, target, new Set()),
-        memo: { inputs: inputs.length },
+        memo: { inputs: inputs.length, isSingle } satisfies ModerationMemo,
       };
     },
-    decode(body) {
+    decode(body, context) {
       const answer = parseSentObject(body, "answer");
       if (errors.isError(answer)) throw new StreamError(errors.classifyParsed(200, answer, body));
-      if (!Array.isArray(answer["results"])) throw new MalformedAnswer("The provider's answer has no list of results.");
+      requireResults(answer["results"], context.memo as ModerationMemo);
       return { values: [answer], tokens: null, model: answer["model"] };
     },
   };
   return () => form;
+}
+
+interface ModerationMemo {
+  readonly inputs: number;
+  /** One text, or a list of parts that are judged together. */
+  readonly isSingle: boolean;
+}
+
+/** A client that looks for flagged results would take a text without a result for a harmless one. Throws MalformedAnswer. */
+function requireResults(results: Json | undefined, { inputs, isSingle }: ModerationMemo): void {
+  if (!Array.isArray(results)) throw new MalformedAnswer("The provider's answer has no list of results.");
+  const isWhole = isSingle ? results.length > 0 : results.length === inputs;
+  if (!isWhole || !(results as readonly Json[]).every(isObject))
+    throw new MalformedAnswer("The provider's answer does not have a result for each text.");
 }
 
 /** The same for guards, which may ask about several texts at once. */
