@@ -70,6 +70,49 @@ describe.skipIf(!hasRedis)("redis-server", () => {
     store.close();
   });
 
+  test("[d12.8] what is removed leaves no size behind, and the removal of what is not there leaves nothing at all", async () => {
+    const clock = turnedClock();
+    const [store] = (await valkeyStores(server.url, null, clock)).views as [KeptStore<Uint8Array>];
+    const redis = new Redis(server.url);
+    const before = new Set(await redis.keys("dragoman:kept:*"));
+    const added = async (): Promise<readonly string[]> =>
+      (await redis.keys("dragoman:kept:*")).filter((name) => !before.has(name));
+    await store.remove("gone", "a");
+    expect(await added()).toEqual([]);
+    await store.keep({ tenantId: "gone", ids: ["a"], value: new Uint8Array(10), size: () => 10 });
+    await store.remove("gone", "a");
+    await store.remove("gone", "a");
+    const sizes = (await added()).find((name) => name.endsWith(":sizes"))!;
+    expect(await redis.hgetall(sizes)).toEqual({ "": "0" });
+    expect(await redis.pttl(sizes)).toBeGreaterThan(0);
+    redis.disconnect();
+    store.close();
+  });
+
+  for (const evicted of ["index", "sizes", "object"])
+    test(`[d12.8] a server that has evicted names that end in ${evicted} goes on keeping within the bound of the tenant`, async () => {
+      const clock = turnedClock();
+      const [store] = (await valkeyStores(server.url, null, clock)).views as [KeptStore<Uint8Array>];
+      const redis = new Redis(server.url);
+      const tenantId = `evicted ${evicted}`;
+      const before = new Set(await redis.keys("dragoman:kept:*"));
+      const keep = async (id: string): Promise<boolean> =>
+        await store.keep({ tenantId, ids: [id], value: new Uint8Array(40), size: () => 40 });
+      await keep("a");
+      await keep("b");
+      const names = (await redis.keys("dragoman:kept:*")).filter((name) => !before.has(name));
+      await redis.del(...names.filter((name) => name.includes(`:${evicted}`)));
+      for (const id of ["c", "d", "e", "f"]) {
+        expect(await keep(id)).toBe(true);
+        expect((await store.find(tenantId, id)) !== null).toBe(true);
+      }
+      const sizes = await redis.hgetall(names.find((name) => name.endsWith(":sizes"))!);
+      expect(Object.keys(sizes).toSorted()).toEqual(["", "e", "f"]);
+      expect(sizes[""]).toBe("80");
+      redis.disconnect();
+      store.close();
+    });
+
   test("[d12.8] a server that has little room left for others keeps nothing more, but for what running calls say of themselves", async () => {
     const clock = turnedClock();
     const store = await openValkeyStore({ url: server.url, clusterNodes: null }, clock);

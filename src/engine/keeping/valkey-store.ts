@@ -15,27 +15,42 @@ const MEMORY_LOOK_MS = 5000;
 const MARK_BYTES = 1024;
 
 /**
- * KEYS: the prefix of objects and the index, both of the tenant. ARGV: now, expiry, the tenant's bound, the body, the
- * addresses. `sizes` has the bytes of each object, and their sum under an empty name.
+ * Takes an object and its size out; what is not there leaves nothing behind. `sizes` has the bytes of each object, and
+ * their sum under an empty name.
  */
-const KEEP = `
-local objects, parts, index, sizes = KEYS[1] .. 'object:', KEYS[1] .. 'part:', KEYS[1] .. 'index', KEYS[1] .. 'sizes'
-local function remove(address)
+const TAKE_OUT = `
+local function take_out(address)
+  local sizes = KEYS[1] .. 'sizes'
+  redis.call('DEL', KEYS[1] .. 'object:' .. address)
+  redis.call('ZREM', KEYS[1] .. 'index', address)
   local bytes = tonumber(redis.call('HGET', sizes, address) or '0')
-  redis.call('DEL', objects .. address)
-  redis.call('ZREM', index, address)
-  redis.call('HDEL', sizes, address)
+  if redis.call('HDEL', sizes, address) == 0 then return tonumber(redis.call('HGET', sizes, '') or '0') end
   return redis.call('HINCRBY', sizes, '', 0 - bytes)
-end
-for _, address in ipairs(redis.call('ZRANGEBYSCORE', index, '-inf', ARGV[1])) do remove(address) end
-remove(ARGV[5])
+end`;
+/**
+ * KEYS: the prefix of objects and the index, both of the tenant. ARGV: now, expiry, the tenant's bound, the body, the
+ * addresses. The server may have evicted the index or the sizes, so that the sizes count what is not there any more: where
+ * the new object alone is left, they begin anew with it.
+ */
+const KEEP = `${TAKE_OUT}
+local objects, parts, index, sizes = KEYS[1] .. 'object:', KEYS[1] .. 'part:', KEYS[1] .. 'index', KEYS[1] .. 'sizes'
+for _, address in ipairs(redis.call('ZRANGEBYSCORE', index, '-inf', ARGV[1])) do take_out(address) end
+take_out(ARGV[5])
 redis.call('HSET', objects .. ARGV[5], 'body', ARGV[4], 'until', ARGV[2])
 redis.call('PEXPIREAT', objects .. ARGV[5], ARGV[2])
 for i = 6, #ARGV do redis.call('SET', parts .. ARGV[i], ARGV[5], 'PXAT', ARGV[2]) end
+local total = tonumber(redis.call('HGET', sizes, '') or '0') + #ARGV[4]
+while total > tonumber(ARGV[3]) do
+  local oldest = redis.call('ZRANGE', index, 0, 0)[1]
+  if not oldest then
+    redis.call('DEL', sizes)
+    total = #ARGV[4]
+    break
+  end
+  total = take_out(oldest) + #ARGV[4]
+end
 redis.call('ZADD', index, ARGV[2], ARGV[5])
-redis.call('HSET', sizes, ARGV[5], #ARGV[4])
-local total = redis.call('HINCRBY', sizes, '', #ARGV[4])
-while total > tonumber(ARGV[3]) do total = remove(redis.call('ZRANGE', index, 0, 0)[1]) end
+redis.call('HSET', sizes, ARGV[5], #ARGV[4], '', total)
 redis.call('PEXPIREAT', index, ARGV[2])
 redis.call('PEXPIREAT', sizes, ARGV[2])
 return 1`;
@@ -49,12 +64,8 @@ end
 local found = redis.call('HMGET', KEYS[1] .. 'object:' .. address, 'body', 'until')
 if not found[1] then return false end
 return {address, found[1], found[2]}`;
-const REMOVE = `
-local bytes = tonumber(redis.call('HGET', KEYS[1] .. 'sizes', ARGV[1]) or '0')
-redis.call('DEL', KEYS[1] .. 'object:' .. ARGV[1])
-redis.call('ZREM', KEYS[1] .. 'index', ARGV[1])
-redis.call('HDEL', KEYS[1] .. 'sizes', ARGV[1])
-redis.call('HINCRBY', KEYS[1] .. 'sizes', '', 0 - bytes)
+const REMOVE = `${TAKE_OUT}
+take_out(ARGV[1])
 return 1`;
 
 type Scripted = {
