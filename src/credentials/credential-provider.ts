@@ -124,6 +124,11 @@ export function openCredentialProvider(options: CredentialProviderOptions): Open
         (one) => !one.fromCaller && !tried.has(fingerprint(one)) && rotation.freeInMs(providerId, one, model) === 0,
       ),
     freeInMs: (all, { providerId, model }) => Math.min(...all.map((one) => rotation.freeInMs(providerId, one, model))),
+    isFirstWaiting(all, { providerId, model }) {
+      const freeMs = (one: StoredCredential): number => rotation.freeInMs(providerId, one, model);
+      const first = all.reduce((best, one) => (freeMs(one) < freeMs(best) ? one : best));
+      return freeMs(first) > 0 && !rotation.isSetAside(providerId, first);
+    },
   };
 }
 

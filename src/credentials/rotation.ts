@@ -53,6 +53,8 @@ export interface Rotation {
   rest(providerId: string, stored: StoredCredential, model: string, forMs: number): RefusalNews;
   /** Returns in how many milliseconds the credential is able to call the model; 0 when it is now. */
   freeInMs(providerId: string, stored: StoredCredential, model: string): number;
+  /** Whether the credential is refused, and not only asked to wait. */
+  isSetAside(providerId: string, stored: StoredCredential): boolean;
   /** Takes over what another process of the machine has found. */
   learn(news: RefusalNews): void;
 }
@@ -155,6 +157,7 @@ export function openRotation(monotonicMs: () => number): Rotation {
       return { key: keyOf(providerId, stored), forMs, strikes: state.strikes, model };
     },
     freeInMs: (providerId, stored, model) => Math.max(0, freeAtMs(stateOf(providerId, stored), model) - monotonicMs()),
+    isSetAside: (providerId, stored) => stateOf(providerId, stored).asideUntilMs > monotonicMs(),
     learn({ key, forMs, strikes, model }) {
       const state = stateAt(key);
       if (model !== null) return restUntil(state, model, monotonicMs() + forMs);

@@ -153,6 +153,28 @@ describe("the target of several keys", () => {
     expect(resting.openUntilMs! - nowMs).toBeLessThanOrEqual(30_000);
   });
 
+  test.each([
+    ["401", [UNKNOWN]],
+    ["an exhausted account", [SPENT]],
+  ] as const)(
+    "[d7.5] rests as well where only the first has to wait, and the last was refused with %s",
+    async (_what, refused) => {
+      const gateway = keyed({ first: [WAIT], second: refused }, { fallbacks: ["other:m"] });
+      for (let call = 0; call < 3; call++) expect((await asked(gateway)).model).toBe("other:m");
+      expect(gateway.sentWith()).toEqual(["first", "second", "other", "other", "other"]);
+    },
+  );
+
+  test("[d7.5] does not rest, and has a fault, where all were refused", async () => {
+    const gateway = keyed({ first: [UNKNOWN], second: [SPENT] }, { fallbacks: ["other:m"] });
+    await asked(gateway);
+    const nowMs = gateway.context.clock.monotonic();
+    const known = gateway.context.routing.health.snapshot(nowMs).find(({ key }) => key === "many:m")!;
+    expect(known.state).toBe("closed");
+    await asked(gateway);
+    expect(gateway.sentWith()).toEqual(["first", "second", "other", "second", "other"]);
+  });
+
   test("[d7.1] waits with one model at a key, and is called with it for the others", async () => {
     const gateway = keyed({ first: [WAIT, OK], second: [OK] });
     await asked(gateway);

@@ -368,7 +368,7 @@ export const NOUNS: readonly Noun[] = [
     columns: {
       ID: "id",
       STATUS: "status",
-      CALLS: "calls",
+      ATTEMPTS: "attempts",
       ERRORS: "errors",
       P50: "p50_ms",
       P95: "p95_ms",

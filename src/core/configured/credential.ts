@@ -112,6 +112,8 @@ export interface CredentialProvider {
   isAnotherAble(stored: readonly StoredCredential[], context: ResolveContext): boolean;
   /** Returns in how many milliseconds the first of them is able to call the model; 0 when one is now. */
   freeInMs(stored: readonly StoredCredential[], context: ResolveContext): number;
+  /** Whether the one that is able first has not been refused, but asked to wait. */
+  isFirstWaiting(stored: readonly StoredCredential[], context: ResolveContext): boolean;
   /**
    * Identifies the stored credential behind a resolved one, which stays the same when its token is exchanged anew;
    * `null` when it was resolved elsewhere.

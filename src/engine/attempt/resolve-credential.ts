@@ -6,10 +6,11 @@
 // 403 and 429 for one of several keys of the operator, while an untried one is able; at most ten keys of a target.
 import { MOST_TRIED, NONE_TRIED, type ResolveContext } from "../../core/configured/credential.ts";
 import type { ErrorCode } from "../../core/errors.ts";
+import type { Attempt } from "../../core/record/record.ts";
 import type { Credential } from "../../core/target.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
 import type { UpstreamFailure } from "../../providers/upstream-failure.ts";
-import { meaningOf, REFUSALS } from "../../routing/plan/verdict.ts";
+import { askedRestMs, meaningOf, REFUSALS } from "../../routing/plan/verdict.ts";
 import type { Call } from "../call/call.ts";
 import type { RouteCandidate } from "../plan/candidate.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
@@ -59,13 +60,23 @@ export function isAnotherCredentialAble(resolved: Resolved, call: Call, tried: R
 }
 
 /**
- * Returns for how long a target is not called whose provider has asked one of its credentials to wait: until the first
- * of several is able.
+ * Returns for how long a target is not called whose provider has asked a credential to wait: until the first of several is
+ * able. `null` where it has not, or has told no time.
  */
-export function targetRestMs(resolved: Resolved, askedMs: number, call: Call): number {
+export function targetRestMs(
+  resolved: Resolved,
+  { code, retryAfterMs }: Pick<Attempt, "code" | "retryAfterMs">,
+  call: Call,
+): number | null {
   const { credentials } = resolved;
+  const askedMs = askedRestMs(code, retryAfterMs);
   if (credentials.length < 2) return askedMs;
-  return call.context.credentials.freeInMs(credentials, resolveContext(resolved, call)) || askedMs;
+  const known = call.context.credentials;
+  const context = resolveContext(resolved, call);
+  // a refusal of the last credential does not undo that the provider has asked another one to wait
+  const { isOfCredential, rests } = meaningOf(code);
+  const isAnothersWait = isOfCredential === true && rests !== true && known.isFirstWaiting(credentials, context);
+  return askedMs !== null || isAnothersWait ? known.freeInMs(credentials, context) || askedMs : null;
 }
 
 function resolveContext({ target, provider }: Resolved, call: Call): ResolveContext {

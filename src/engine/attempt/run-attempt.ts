@@ -11,7 +11,7 @@ import type { GuardPolicy } from "../../core/configured/policy.ts";
 import type { NativeOperation } from "../../providers/native-operation.ts";
 import type { Outcome } from "../../routing/health/health.ts";
 import type { TryStep } from "../../routing/plan/plan-steps.ts";
-import { askedRestMs, type AttemptEnd, outcomeAfter } from "../../routing/plan/verdict.ts";
+import { type AttemptEnd, outcomeAfter } from "../../routing/plan/verdict.ts";
 import { bypassedCall } from "../../core/configured/cache.ts";
 import { AttemptLifetime } from "./attempt-lifetime.ts";
 import type { AttemptRecorder } from "./attempt-recorder.ts";
@@ -316,9 +316,9 @@ export class AttemptRun<T> {
     if (outcome === "upstream_fault" && this.hasOtherCredential)
       return routing.health.end(key, route.breaker, "cancelled", nowMs, { probe });
     const last = this.endingRequest;
-    const askedMs = last === undefined ? null : askedRestMs(last.code, last.retryAfterMs);
-    const observed =
-      askedMs === null ? { probe } : { probe, retryAfterMs: targetRestMs(this.#open!.resolved, askedMs, this.#call) };
+    const restMs =
+      last === undefined || this.#open === null ? null : targetRestMs(this.#open.resolved, last, this.#call);
+    const observed = restMs === null ? { probe } : { probe, retryAfterMs: restMs };
     routing.health.end(key, route.breaker, outcome, nowMs, observed);
   }
 

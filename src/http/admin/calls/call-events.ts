@@ -5,7 +5,7 @@ import { ADMIN_OPERATIONS } from "../../../auth/admin-operations.ts";
 import { type AdminCaller, nothingThere, requireRole, type TenantOrProject } from "../../../auth/grants.ts";
 import { judgedParts } from "../../../auth/judged-reading.ts";
 import type { Clock } from "../../../core/clock.ts";
-import { retryLater } from "../../../core/errors.ts";
+import { GatewayError, retryLater } from "../../../core/errors.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
 import { listedCall, shownCall, tokenNames } from "./call-shapes.ts";
@@ -205,8 +205,8 @@ function eventStream({ places, feed, missed, lastsMs, mayGoOn, context, leave }:
     send(`retry: 1000\nid: ${iso(context.clock.now())}\n: follows ${places.length} places\n\n`);
     try {
       for await (const text of judgedParts(eventsOf(waiting, context, isOver), mayGoOn)) send(text);
-    } catch {
-      reason = "unauthorized";
+    } catch (thrown) {
+      reason = thrown instanceof GatewayError ? "unauthorized" : "unavailable";
     }
     if (isLeft) return;
     send(`event: end\ndata: ${JSON.stringify({ reason })}\n\n`);
