@@ -10,8 +10,6 @@ export interface EncodedRequest {
    * record: `max_tokens -> max_output_tokens`.
    */
   readonly mapped?: readonly string[];
-  /** Set where the model reads several texts of the request as one. */
-  readonly joined?: () => JoinedTexts;
 }
 
 /** One text that the model reads, which is made of several. */

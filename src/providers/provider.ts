@@ -10,7 +10,7 @@ import type { ProviderServiceType } from "../core/configured/outside-guard.ts";
 import type { FollowUp } from "./answers/follow-up.ts";
 import type { ProviderForm } from "./judging-form.ts";
 import type { ErrorAnswer, UpstreamFailure } from "./upstream-failure.ts";
-import type { DecodeContext, EncodedRequest } from "./encoded-request.ts";
+import type { DecodeContext, EncodedRequest, JoinedTexts } from "./encoded-request.ts";
 import type { StreamDecoder } from "./stream-decoder.ts";
 import type { NativeOperation } from "./native-operation.ts";
 import type { Tasks } from "./task-form.ts";
@@ -34,6 +34,11 @@ export interface Provider extends ProviderDeclaration {
    * `unsupported_value` or `invalid_request` with the path.
    */
   encodeRequest(request: ChatRequest, target: Target): EncodedRequest;
+  /**
+   * The one text as which the model reads the messages of this request; null where it reads each by itself. Absent where
+   * every model does. Throws as encodeRequest does.
+   */
+  joinedTexts?(request: ChatRequest, target: Target): JoinedTexts | null;
   /**
    * How a model is called that speaks this operation itself; null where it does not, or where that is unknown. Returns
    * the same object each time. Absent where no model does.

@@ -9,7 +9,7 @@ import type { Call } from "../call/call.ts";
 import { warned } from "../carriers/opened-request.ts";
 import { withClientHead } from "../fit/caller-headers.ts";
 import type { FittedRequest } from "../fit/fit.ts";
-import { encodedRequest, type TaskPart } from "../fit/task-parts.ts";
+import { encodedRequest, joinedTexts, type TaskPart } from "../fit/task-parts.ts";
 import { unfit, UnfitForTarget } from "../fit/unfit-for-target.ts";
 import type { RouteCandidate } from "../plan/candidate.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
@@ -30,7 +30,7 @@ export function encodedFor(
   const called = withClientHead(target, provider, fitted, call.clientHead);
   const encoding = whenReady(withFetchedParts(fitted, provider, target.model, call), (request) =>
     request.held === undefined
-      ? encodedHere(request, called, provider, part, tellsPrompt)
+      ? encodedHere(request, called, { provider, part, tellsPrompt, hasPolicies: call.policies !== null })
       : encodedThere(request, called, call, part, tellsPrompt),
   );
   return call.policies === null ? encoding : whenReady(encoding, (encoded) => searched(encoded, candidate, call));
@@ -48,8 +48,8 @@ function searched(
   { policyTarget }: Pick<RouteCandidate, "policyTarget">,
   { policies }: Call,
 ): MaybePromise<EncodedThere> {
-  const joined = encoded.joinedTexts ?? encoded.joined?.();
-  if (joined === undefined || policies === null) return encoded;
+  const { joined = null } = encoded;
+  if (joined === null || policies === null) return encoded;
   try {
     const searching = policies.joined(joined, policyTarget);
     return isPending(searching) ? searching.then(() => encoded, refused) : encoded;
@@ -62,16 +62,23 @@ function refused(thrown: unknown): never {
   throw thrown instanceof GatewayError && thrown.code === "policy_violation" ? new UnfitForTarget(thrown) : thrown;
 }
 
+interface EncodedWith {
+  readonly provider: Provider;
+  readonly part: TaskPart | null;
+  readonly tellsPrompt: boolean;
+  readonly hasPolicies: boolean;
+}
+
 function encodedHere(
   request: ChatRequest,
   target: Target,
-  provider: Provider,
-  part: TaskPart | null,
-  tellsPrompt: boolean,
+  { provider, part, tellsPrompt, hasPolicies }: EncodedWith,
 ): EncodedThere {
   try {
     const encoded = encodedRequest(request, provider, target, part);
-    return tellsPrompt ? { ...encoded, prompt: promptPieces(request) } : encoded;
+    const joined = hasPolicies ? joinedTexts(request, provider, target) : null;
+    if (!tellsPrompt && joined === null) return encoded;
+    return { ...encoded, ...(tellsPrompt && { prompt: promptPieces(request) }), joined };
   } catch (thrown) {
     throw unfit(thrown);
   }

@@ -22,7 +22,7 @@ import { isOn } from "../call/header-switch.ts";
 import type { PlannedCopy, Prepared } from "../plan/stages.ts";
 import type { RouteCandidate, RouteStage } from "../plan/candidate.ts";
 import { settingOrigins, settingsFor } from "../fit/fit-settings.ts";
-import { encodedRequest, firstPart } from "../fit/task-parts.ts";
+import { encodedRequest, firstPart, joinedTexts } from "../fit/task-parts.ts";
 import { type Masker, namedSecrets, openMasker, secretsOf } from "./masking.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import type { SessionServer, ToolSession } from "../tools/tool-session.ts";
@@ -152,7 +152,8 @@ async function plannedAt(
       withClientHead(target, provider, request, call.clientHead),
       firstPart(request, provider, target.model),
     );
-    if (encoded.joined !== undefined) await call.policies?.joined(encoded.joined(), candidate.policyTarget);
+    const joined = call.policies === null ? null : joinedTexts(request, provider, target);
+    if (joined !== null) await call.policies!.joined(joined, candidate.policyTarget);
     return {
       refusal: null,
       why,

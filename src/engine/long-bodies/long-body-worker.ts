@@ -34,7 +34,7 @@ import { leavesAny, openedEdits, openedMessages } from "../carriers/opened-reque
 import { cutWithMargin, type Fitting } from "../content/content-size.ts";
 import { fitConversation } from "../fit/fit-conversation.ts";
 import { answeringPrompts } from "../fit/raw-prompts.ts";
-import { encodedRequest, type TaskPart } from "../fit/task-parts.ts";
+import { encodedRequest, joinedTexts, type TaskPart } from "../fit/task-parts.ts";
 import { type HeldFinding, HeldGuardSearch, type HeldPlace } from "../guards/guard-held.ts";
 import { heldBody } from "../native/native-facts.ts";
 import { withMarkEdits } from "../native/native-target.ts";
@@ -148,8 +148,8 @@ export interface EncodedThere extends EncodedRequest {
   readonly left?: readonly string[];
   /** The pieces of the prompt, where they are asked for; null where the request does not tell all of it. */
   readonly prompt?: NumberedPrompt | null;
-  /** What `joined` returns, which cannot be passed to another thread. */
-  readonly joinedTexts?: JoinedTexts;
+  /** The one text as which the target reads a conversation that guards search; `null` where it does not. */
+  readonly joined?: JoinedTexts | null;
 }
 
 export interface EncodeQuestion extends EncodingQuestion {
@@ -251,10 +251,10 @@ class LongBodies {
         : { request: whole, left: [] };
     const files = fill === null ? undefined : one.fills.get(fill)!;
     const request = files === undefined ? fitted.request : withContent(fitted.request, files.places, files.fetched);
-    const { joined: joinedTexts, ...encoded } = encodedRequest(request, provider, target, part);
+    const encoded = encodedRequest(request, provider, target, part);
     return {
       ...(await signedBytes(encoded, provider, target, nowMs)),
-      ...(joinedTexts !== undefined && { joinedTexts: joinedTexts() }),
+      joined: one.search === null ? null : joinedTexts(request, provider, target),
       ...(tellsPrompt && { prompt: promptPieces(request) }),
       leavesReasoning: opened?.isWhole === false,
       left: fitted.left,

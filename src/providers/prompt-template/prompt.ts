@@ -45,9 +45,8 @@ export function promptOf(
   };
 }
 
-/** The prompt with the texts of which it is made. `model` and `options` are those with which it was written. */
+/** The text that `promptOf` returns for the same arguments, with the texts of which it is made. */
 export function joinedPrompt(
-  { text }: Prompt,
   { messages, params }: { readonly messages: readonly Message[]; readonly params: ChatParams },
   model: string,
   options: { readonly serverAddsBos: boolean },
@@ -61,7 +60,7 @@ export function joinedPrompt(
   const empty = messages.map((message) => ({ ...message, content: "", refusal: null }));
   const form = roles === undefined ? promptOf({ messages: empty, params: others }, model, options).text : "";
   const pieces = [bos, first, ...written, last, form].filter((piece) => piece !== undefined);
-  return { text, pieces };
+  return { text: promptOf({ messages, params }, model, options).text, pieces };
 }
 
 const NO_MARKS = { before: "", after: "" } as const;

@@ -37,10 +37,10 @@ export function completionProvider(row: CompletionRow): Provider {
       );
       return {
         ...encoded(row, request, target, prompt),
-        joined: () => joinedPrompt(prompt, request, target.model, start),
         ...(mappedNames.length > 0 && { mapped: mappedNames }),
       };
     },
+    joinedTexts: (request, target) => joinedPrompt(request, target.model, start),
     rawPrompts: () => raw,
     sign: keySigner(BEARER),
     ...form.decoders(rules),

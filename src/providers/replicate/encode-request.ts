@@ -38,8 +38,7 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
   const { params } = request;
   const stream = params.stream === true;
   const { path, version } = placeOf(target.model);
-  const { members, joined } = promptMembers(request.messages, params, target.model);
-  const body = present({ version, input: inputOf(params, members, target.model), stream: stream ? true : undefined });
+  const body = present({ version, input: inputOf(request, target.model), stream: stream ? true : undefined });
   const mappedNames = PROMPT_PARAMETERS.filter((name) => params[name] !== undefined).map(
     (name) => `${name} -> input.prompt`,
   );
@@ -54,7 +53,6 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
       body: JSON.stringify(withExtra(body, request.extra, RESERVED_INSIDE)),
     },
     memo,
-    ...(joined !== undefined && { joined }),
     ...(mappedNames.length > 0 && { mapped: mappedNames }),
   };
 }
@@ -66,9 +64,9 @@ function placeOf(model: string): { readonly path: string; readonly version: stri
   return { path: `${model.startsWith("deployments/") ? "" : "models/"}${segments}/predictions`, version: undefined };
 }
 
-function inputOf(params: ChatParams, prompt: JsonObject, model: string): JsonObject {
+function inputOf({ messages, params }: ChatRequest, model: string): JsonObject {
   return present({
-    ...prompt,
+    ...promptMembers(messages, params, model),
     temperature: params.temperature,
     top_p: params.top_p,
     [boundName(model)]: params.max_completion_tokens ?? params.max_tokens,
@@ -81,31 +79,29 @@ function inputOf(params: ChatParams, prompt: JsonObject, model: string): JsonObj
   });
 }
 
-interface PromptMembers {
-  readonly members: JsonObject;
-  /** Set where the conversation is sent as one text. */
-  readonly joined?: () => JoinedTexts;
+function promptMembers(messages: ChatRequest["messages"], params: ChatParams, model: string): JsonObject {
+  const question = singleQuestion(messages, params);
+  if (question !== null) return question;
+  const { text } = promptOf({ messages, params }, model, SERVER_ADDS_BOS);
+  return { prompt: text, ...(OWN_TEMPLATE.test(model) && { prompt_template: "{prompt}" }) };
 }
 
-function promptMembers(messages: ChatRequest["messages"], params: ChatParams, model: string): PromptMembers {
-  const shaped = PROMPT_PARAMETERS.some((name) => params[name] !== undefined);
-  if (!shaped) {
-    const turns = turnsOf(messages);
-    const spoken = turns.filter(({ role }) => role !== "system");
-    const leads = turns.slice(0, turns.length - spoken.length).every(({ role }) => role === "system");
-    if (spoken.length === 1 && spoken[0]!.role === "user" && leads) {
-      const system = turns
-        .slice(0, -1)
-        .map(({ content }) => content)
-        .join("\n\n");
-      return { members: { prompt: spoken[0]!.content, ...(turns.length > 1 && { system_prompt: system }) } };
-    }
-  }
-  const prompt = promptOf({ messages, params }, model, SERVER_ADDS_BOS);
-  return {
-    members: { prompt: prompt.text, ...(OWN_TEMPLATE.test(model) && { prompt_template: "{prompt}" }) },
-    joined: () => joinedPrompt(prompt, { messages, params }, model, SERVER_ADDS_BOS),
-  };
+/** `null` where the conversation is sent as one prompt. */
+function singleQuestion(messages: ChatRequest["messages"], params: ChatParams): JsonObject | null {
+  if (PROMPT_PARAMETERS.some((name) => params[name] !== undefined)) return null;
+  const turns = turnsOf(messages);
+  const spoken = turns.filter(({ role }) => role !== "system");
+  const leads = turns.slice(0, turns.length - spoken.length).every(({ role }) => role === "system");
+  if (spoken.length !== 1 || spoken[0]!.role !== "user" || !leads) return null;
+  const system = turns
+    .slice(0, -1)
+    .map(({ content }) => content)
+    .join("\n\n");
+  return { prompt: spoken[0]!.content, ...(turns.length > 1 && { system_prompt: system }) };
+}
+
+export function joinedTexts({ messages, params }: ChatRequest, { model }: Target): JoinedTexts | null {
+  return singleQuestion(messages, params) === null ? joinedPrompt({ messages, params }, model, SERVER_ADDS_BOS) : null;
 }
 
 function boundName(model: string): string {

@@ -6,7 +6,7 @@ import { PROMPT_MEMBERS } from "../prompt-template/prompt.ts";
 import { PLAIN_DIALECT } from "../dialect.ts";
 import { PLAIN_PROVIDER, type Provider } from "../provider.ts";
 import { capabilities } from "./capabilities.ts";
-import { encodeRequest } from "./encode-request.ts";
+import { encodeRequest, joinedTexts } from "./encode-request.ts";
 import { decodeResponse, errors, followUp, openStream } from "./prediction.ts";
 
 export const replicate: Provider = {
@@ -24,6 +24,7 @@ export const replicate: Provider = {
   // An address that Replicate calls.
   privileged: new Set(["webhook"]),
   encodeRequest,
+  joinedTexts,
   sign: keySigner(BEARER),
   followUp,
   decodeResponse,
