@@ -74,9 +74,9 @@ export function targetRestMs(
   const known = call.context.credentials;
   const context = resolveContext(resolved, call);
   // a refusal of the last credential does not undo that the provider has asked another one to wait
-  const { isOfCredential, rests } = meaningOf(code);
-  const isAnothersWait = isOfCredential === true && rests !== true && known.isFirstWaiting(credentials, context);
-  return askedMs !== null || isAnothersWait ? known.freeInMs(credentials, context) || askedMs : null;
+  const isRefused = isOfCredential(code) && meaningOf(code).rests !== true;
+  const waits = askedMs !== null || (isRefused && known.isFirstWaiting(credentials, context));
+  return waits ? known.freeInMs(credentials, context) || askedMs : null;
 }
 
 function resolveContext({ target, provider }: Resolved, call: Call): ResolveContext {
