@@ -211,10 +211,6 @@ function logOutput(channel: SupervisorChannel): LineOutput {
       if (channel.isClosed) await own.write(text);
       else channel.notify("log_lines", null, encoder.encode(text));
     },
-    writeLast(text) {
-      if (channel.isClosed) own.writeLast(text);
-      else channel.notify("log_lines", null, encoder.encode(text));
-    },
   };
 }
 

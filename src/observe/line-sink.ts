@@ -1,7 +1,6 @@
 // The output of log lines: lines are collected and handed to the system in blocks, so that a line costs no system call.
 // When the reader is slow, a bounded number of bytes waits, and further lines are dropped and counted, because a log
 // must neither block the gateway nor exhaust its memory.
-import { writeSync } from "node:fs";
 
 export interface LineSink {
   /** `line` includes its line end. */
@@ -11,8 +10,6 @@ export interface LineSink {
    * stopped reading.
    */
   flush(): Promise<void>;
-  /** Hands over the collected lines before the process ends. */
-  close(): void;
   /** The number of lines that were dropped so far. */
   dropped(): number;
 }
@@ -21,8 +18,6 @@ export interface LineSink {
 export interface LineOutput {
   /** Resolves when the text has been accepted. */
   write(text: string): Promise<void>;
-  /** Writes before the process ends, without waiting. */
-  writeLast(text: string): void;
 }
 
 export interface LineSinkOptions {
@@ -39,7 +34,6 @@ export function fileOutput(fileDescriptor: number, highWaterMark: number): LineO
       await writer.write(text);
       await writer.flush();
     },
-    writeLast: (text) => void writeSync(fileDescriptor, text),
   };
 }
 
@@ -85,17 +79,6 @@ export function openLineSink({ output, blockBytes, maxWaitingBytes }: LineSinkOp
       if (block.length >= blockBytes) void flush();
     },
     flush,
-    close() {
-      const rest = waiting.join("") + block;
-      waiting = [];
-      block = "";
-      if (rest === "") return;
-      try {
-        output.writeLast(rest);
-      } catch {
-        // The pipe is closed, as above.
-      }
-    },
     dropped: () => dropped,
   };
 }

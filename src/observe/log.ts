@@ -37,8 +37,8 @@ export interface Log extends Observer {
    * reading.
    */
   written(): Promise<void>;
-  /** Writes the collected lines; a process does this last. */
-  close(): void;
+  /** Writes the collected lines; a process does this last. Resolves as `written` does. */
+  close(): Promise<void>;
 }
 
 /**
@@ -100,7 +100,7 @@ export function openLog(options: { readonly level: LogLevel; readonly output: nu
     written: () => sink.flush(),
     close() {
       clearInterval(timer);
-      sink.close();
+      return sink.flush();
     },
   };
 }
