@@ -1,5 +1,5 @@
 // The master keys that encrypt secrets: from the environment, or from a file in the data folder, which a start creates
-// when none is configured and there is no such file. Of several keys the first one encrypts and all of them decrypt, so that a key can be
+// when none is configured, there is no such file, and the database has no secrets. Of several keys the first one encrypts and all of them decrypt, so that a key can be
 // changed while gateways run.
 import {
   chmodSync,

@@ -23,6 +23,8 @@ import { requireNotMoved } from "./database/move-marks.ts";
 import { OWNERS_FOLDER } from "./database/owner-only.ts";
 import { openSqliteCalls } from "./calls/sqlite-calls.ts";
 import { openSqliteEvents } from "./events/sqlite-events.ts";
+import { whenFree } from "./database/bun-sqlite-dialect.ts";
+import { openDatabase as openSqliteConnection } from "./database/sqlite-connection.ts";
 import { openSqliteDatabase } from "./sqlite.ts";
 import { StoreError } from "./store-error.ts";
 
@@ -75,7 +77,7 @@ async function opened(
   } catch (error) {
     throw dataFolderUnusable(place.dataFolder, pathFault(error, place.dataFolder), error);
   }
-  const keys = keysFor(file, { environment, dataFolder, databaseUrl });
+  const keys = await keysFor(lost === null ? file : null, { environment, dataFolder, databaseUrl });
   if (keys === null)
     throw new StoreError(
       "unusable",
@@ -100,15 +102,18 @@ async function opened(
   return { ...database, keys, cipher };
 }
 
-/** `null` where PostgreSQL has none: a key that each replica made for itself could not decrypt what the others encrypted. */
-function keysFor(
-  file: string,
+/**
+ * `null` where PostgreSQL has none: a key that each replica made for itself could not decrypt what the others encrypted.
+ * `file` is the existing database, `null` where there is none. Throws StoreError.
+ */
+async function keysFor(
+  file: string | null,
   { environment, dataFolder, databaseUrl }: Pick<DatabaseOptions, "environment" | "dataFolder" | "databaseUrl">,
-): MasterKeys | null {
+): Promise<MasterKeys | null> {
   const find = (mayCreate: boolean): MasterKeys | null => findMasterKeys({ environment, dataFolder, mayCreate });
   if (databaseUrl !== null) return find(false);
   const found = find(false);
-  if (found !== null || !hasEncrypted(file)) return found ?? find(true);
+  if (found !== null || file === null || !(await hasEncrypted(file))) return found ?? find(true);
   // another process may have made the key and the database meanwhile
   const made = find(false);
   if (made !== null) return made;
@@ -119,21 +124,21 @@ function keysFor(
   );
 }
 
-/** False for a file that cannot be read as a database, which is reported when it is opened. */
-function hasEncrypted(file: string): boolean {
+/** Waits for a lock of another process, so that no key is made because nobody could look. Throws StoreError. */
+async function hasEncrypted(file: string): Promise<boolean> {
+  const { database, connection } = await openSqliteConnection({ file });
   try {
-    const database = new SqliteFile(file, { readonly: true });
-    try {
-      return ENCRYPTED_COLUMNS.some(([table, column]) => {
-        const isThere = database.query("select 1 from pragma_table_info(?) where name = ?").get(table, column) !== null;
-        const contains = `select 1 from "${table}" where "${column}" glob ? limit 1`;
-        return isThere && database.query(contains).get(CONTAINS_ENCRYPTED) !== null;
-      });
-    } finally {
-      database.close();
-    }
-  } catch {
-    return false;
+    return await whenFree(
+      () =>
+        ENCRYPTED_COLUMNS.some(([table, column]) => {
+          const isThere = database.query("select 1 from pragma_table_info(?) where name = ?").get(table, column);
+          const contains = `select 1 from "${table}" where "${column}" glob ? limit 1`;
+          return isThere !== null && database.query(contains).get(CONTAINS_ENCRYPTED) !== null;
+        }),
+      connection,
+    );
+  } finally {
+    database.close();
   }
 }
 

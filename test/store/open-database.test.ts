@@ -93,6 +93,22 @@ describe("a database whose master key is missing", () => {
     await opens(openDatabase(optionsFor(dataFolder)));
   });
 
+  test("is refused as well where another process holds the lock of the database at first", async () => {
+    const { dataFolder, key } = await made("locked", true);
+    rmSync(key);
+    const other = new SqliteFile(join(dataFolder, "dragoman.sqlite"), { readwrite: true });
+    other.run("pragma locking_mode = exclusive");
+    other.run("begin immediate");
+    other.run("rollback");
+    const refusal = refusalOf(openDatabase(optionsFor(dataFolder)));
+    // what does not wait for the lock is over by now
+    await new Promise(setImmediate);
+    expect(existsSync(key)).toBe(false);
+    other.close();
+    expect(await refusal).toContain(`The master key ${key} is missing`);
+    expect(existsSync(key)).toBe(false);
+  });
+
   test("gets a new one where it has no secret", async () => {
     const { dataFolder, key } = await made("none", false);
     rmSync(key);
