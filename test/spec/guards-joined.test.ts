@@ -26,6 +26,11 @@ describe("a prompt that is made of several texts", () => {
     ["a message and a mark", BLOCKS, { messages: user("verb"), roles: { user: { post_message: "oten" } } }],
     ["two messages", BLOCKS, { messages: user("verb", "oten"), roles: {} }],
     [
+      "two parts of a message, which the form joins with a line break",
+      guard({ patterns: ["ver\\nboten"], action: "block" }),
+      { messages: [{ role: "user", content: ["ver", "boten"].map((text) => ({ type: "text", text })) }] },
+    ],
+    [
       "the first token and what follows it",
       BLOCKS,
       { messages: user("x"), bos_token: "ver", initial_prompt_value: "boten" },

@@ -38,12 +38,15 @@ export function unsayable(param: string, what: string): GatewayError {
  * Joins text blocks into one text, as a chat template does. Other blocks have already been refused by the capability
  * table.
  */
-export function contentOf({ content, refusal }: Message): string {
-  if (typeof content === "string" && content !== "") return content;
-  if (!Array.isArray(content)) return typeof refusal === "string" ? refusal : "";
-  return (content as readonly ContentPart[])
-    .map((part) => (typeof part["text"] === "string" ? part["text"] : ""))
-    .join("\n");
+export function contentOf(message: Message): string {
+  return textsOf(message).join("\n");
+}
+
+/** The texts that `contentOf` joins. */
+export function textsOf({ content, refusal }: Message): readonly string[] {
+  if (typeof content === "string" && content !== "") return [content];
+  if (!Array.isArray(content)) return [typeof refusal === "string" ? refusal : ""];
+  return (content as readonly ContentPart[]).map((part) => (typeof part["text"] === "string" ? part["text"] : ""));
 }
 
 /** How a system text is written in a form without system turns: into a user turn, between two texts. */

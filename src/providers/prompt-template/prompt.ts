@@ -6,7 +6,7 @@ import type { ChatParams, Message } from "../../core/chat.ts";
 import { describe, isObject, type JsonObject } from "../../core/json.ts";
 import { lazy, memoizePerObject } from "../../core/memoization.ts";
 import { unsupportedValue } from "../../core/refusals.ts";
-import { alternating, contentOf, refuseCalls, type Turn, turnsOf, unsayable } from "./conversation.ts";
+import { alternating, contentOf, refuseCalls, textsOf, type Turn, turnsOf, unsayable } from "./conversation.ts";
 import { findFamily, PLAIN_FAMILY, PROMPT_FAMILIES } from "./families.ts";
 import type { PromptFamily } from "./family.ts";
 import { conversationMembers, type ConversationMembers } from "../conversation/conversation-members.ts";
@@ -55,7 +55,7 @@ export function joinedPrompt(
   const { roles } = others;
   const written = messages.flatMap((message, index) => {
     const { before, after } = roles === undefined ? NO_MARKS : marksOf(message, index, roles);
-    return [bos, before, contentOf(message), after, eos];
+    return [bos, before, ...textsOf(message), after, eos];
   });
   const empty = messages.map((message) => ({ ...message, content: "", refusal: null }));
   const form = roles === undefined ? promptOf({ messages: empty, params: others }, model, options).text : "";
