@@ -28,12 +28,15 @@ export function encodedFor(
   tellsPrompt = false,
 ): MaybePromise<EncodedThere> {
   const called = withClientHead(target, provider, fitted, call.clientHead);
+  // a prompt that is made of several texts is written once more for guards
+  const tellsJoined =
+    provider.joinedTexts !== undefined && call.policies?.searchesJoined(candidate.policyTarget) === true;
   const encoding = whenReady(withFetchedParts(fitted, provider, target.model, call), (request) =>
     request.held === undefined
-      ? encodedHere(request, called, { provider, part, tellsPrompt, hasPolicies: call.policies !== null })
+      ? encodedHere(request, called, { provider, part, tellsPrompt, tellsJoined })
       : encodedThere(request, called, call, part, tellsPrompt),
   );
-  return call.policies === null ? encoding : whenReady(encoding, (encoded) => searched(encoded, candidate, call));
+  return tellsJoined ? whenReady(encoding, (encoded) => searched(encoded, candidate, call)) : encoding;
 }
 
 /** The attempt for which a request is encoded. */
@@ -66,17 +69,17 @@ interface EncodedWith {
   readonly provider: Provider;
   readonly part: TaskPart | null;
   readonly tellsPrompt: boolean;
-  readonly hasPolicies: boolean;
+  readonly tellsJoined: boolean;
 }
 
 function encodedHere(
   request: ChatRequest,
   target: Target,
-  { provider, part, tellsPrompt, hasPolicies }: EncodedWith,
+  { provider, part, tellsPrompt, tellsJoined }: EncodedWith,
 ): EncodedThere {
   try {
     const encoded = encodedRequest(request, provider, target, part);
-    const joined = hasPolicies ? joinedTexts(request, provider, target) : null;
+    const joined = tellsJoined ? joinedTexts(request, provider, target) : null;
     if (!tellsPrompt && joined === null) return encoded;
     return { ...encoded, ...(tellsPrompt && { prompt: promptPieces(request) }), joined };
   } catch (thrown) {

@@ -310,12 +310,17 @@ export class CallPolicies {
     }
   }
 
+  /** Whether guards search what this target reads as one text, although it is made of several. */
+  searchesJoined(target: PolicyTarget): boolean {
+    return this.#guardsOfJoined(target).length > 0;
+  }
+
   /**
    * Searches what a target reads as one text, although it is made of several, for what extends over several. Returns a
-   * promise when there is much text to search. Throws `policy_violation`. Services have judged each text by itself.
+   * promise when there is much text to search. Throws `policy_violation`.
    */
   joined(texts: JoinedTexts, target: PolicyTarget): MaybePromise<void> {
-    const guards = this.#guards(this.#policies.inputGuards, target).filter(({ guard }) => guard.service === null);
+    const guards = this.#guardsOfJoined(target);
     if (guards.length === 0) return;
     const all = [texts.text, ...texts.pieces];
     const characters = all.reduce((sum, { length }) => sum + length, 0);
@@ -323,6 +328,11 @@ export class CallPolicies {
     return this.#search("input", guards, characters, visit, (prior) =>
       underGuards(() => requireNothingJoined(texts, guards, this.recordFinding, prior)),
     );
+  }
+
+  /** Services have judged each text by itself. */
+  #guardsOfJoined(target: PolicyTarget): readonly GuardPolicy[] {
+    return this.#guards(this.#policies.inputGuards, target).filter(({ guard }) => guard.service === null);
   }
 
   /**
