@@ -70,13 +70,12 @@ export function targetRestMs(
 ): number | null {
   const { credentials } = resolved;
   const askedMs = askedRestMs(code, retryAfterMs);
-  if (credentials.length < 2) return askedMs;
+  if (credentials.length < 2 || !isOfCredential(code)) return askedMs;
   const known = call.context.credentials;
   const context = resolveContext(resolved, call);
   // a refusal of the last credential does not undo that the provider has asked another one to wait
-  const isRefused = isOfCredential(code) && meaningOf(code).rests !== true;
-  const waits = askedMs !== null || (isRefused && known.isFirstWaiting(credentials, context));
-  return waits ? known.freeInMs(credentials, context) || askedMs : null;
+  const isAnothersWait = meaningOf(code).rests !== true && known.isFirstWaiting(credentials, context);
+  return askedMs !== null || isAnothersWait ? known.freeInMs(credentials, context) || askedMs : null;
 }
 
 function resolveContext({ target, provider }: Resolved, call: Call): ResolveContext {
