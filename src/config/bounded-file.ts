@@ -1,4 +1,4 @@
-// Reads a file of which nobody knows how large it is, or whether it is one. The read blocks.
+// Reads a path that somebody has named, which may be of any size, or no file at all. The read blocks.
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 
 /**

@@ -157,7 +157,7 @@ export class AttemptMeter {
     return { usage: { prompt_tokens: prompt, completion_tokens: 0, total_tokens: prompt }, isEstimated: true };
   }
 
-  /** What the limits count so far. Never throws: of what no cost can be made, for which the call fails, nothing counts. */
+  /** What the limits count so far. Never throws: nothing counts of a usage whose cost cannot be computed, for which the call fails. */
   #counted(): CountedUsage {
     const { fitted, resolved } = this.#attempt;
     try {

@@ -81,7 +81,7 @@ interface Refusal {
   readonly credential?: RefusalReason | "rests";
 }
 
-/** What it means how a provider has refused or failed, in a response of its own or in place of an answer. */
+/** What each way means in which a provider refuses or fails, in a response of its own or in place of an answer. */
 export const REFUSALS: Readonly<Record<FailureClass, Refusal>> = {
   authentication: {
     code: "upstream_authentication",
@@ -108,7 +108,7 @@ export function codeOfRefusal(failure: FailureClass, status: number | null, isCa
   return failure === "quota" && status === 402 ? "payment_required" : callersCode;
 }
 
-/** What it means how the exchange with a provider has failed. `says` completes a sentence that begins with its name. */
+/** What each fault of the exchange with a provider means. `says` completes a sentence that begins with its name. */
 export const FAULTS: Readonly<Record<UpstreamFaultKind, { readonly code: JudgedCode; readonly says: string }>> = {
   connection: { code: "upstream_connection", says: "could not be reached" },
   timeout: { code: "upstream_timeout", says: "did not answer in time" },
