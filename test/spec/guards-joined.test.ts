@@ -42,6 +42,11 @@ describe("a prompt that is made of several texts", () => {
     ],
     ["two messages, for a guard that masks", MASKS, { messages: user("ada@", "mail.example.org"), roles: {} }],
     [
+      "two messages, beside a mask that the guard would find",
+      guard({ patterns: ["falcon"], action: "mask", mask: "[falcon]" }),
+      { messages: user("fal", "con"), roles: {}, bos_token: "falcon" },
+    ],
+    [
       "a mark and a message at another provider",
       MASKS,
       {

@@ -38,9 +38,12 @@ export function unsayable(param: string, what: string): GatewayError {
  * Joins text blocks into one text, as a chat template does. Other blocks have already been refused by the capability
  * table.
  */
-export function contentOf(message: Message): string {
-  return textsOf(message).join("\n");
+function contentOf(message: Message): string {
+  return textsOf(message).join(TEXT_BREAK);
 }
+
+/** What a form writes between the texts of one message. */
+export const TEXT_BREAK = "\n";
 
 /** The texts that `contentOf` joins. */
 export function textsOf({ content, refusal }: Message): readonly string[] {

@@ -6,7 +6,7 @@ import type { ChatParams, Message } from "../../core/chat.ts";
 import { describe, isObject, type JsonObject } from "../../core/json.ts";
 import { lazy, memoizePerObject } from "../../core/memoization.ts";
 import { unsupportedValue } from "../../core/refusals.ts";
-import { alternating, contentOf, refuseCalls, textsOf, type Turn, turnsOf, unsayable } from "./conversation.ts";
+import { alternating, refuseCalls, TEXT_BREAK, textsOf, type Turn, turnsOf, unsayable } from "./conversation.ts";
 import { findFamily, PLAIN_FAMILY, PROMPT_FAMILIES } from "./families.ts";
 import type { PromptFamily } from "./family.ts";
 import { conversationMembers, type ConversationMembers } from "../conversation/conversation-members.ts";
@@ -27,7 +27,7 @@ export function promptOf(
   model: string,
   { serverAddsBos }: { readonly serverAddsBos: boolean },
 ): Prompt {
-  if (params.roles !== undefined) return { text: customPrompt(messages, params, params.roles), stop: [] };
+  if (params.roles !== undefined) return { text: customPieces(messages, params, params.roles).join(""), stop: [] };
   const family = familyFor(params, model);
   const bos = params.bos_token ?? family.bos;
   const rendered = render(family, turnsOf(messages), {
@@ -51,19 +51,17 @@ export function joinedPrompt(
   model: string,
   options: { readonly serverAddsBos: boolean },
 ): JoinedTexts {
+  if (params.roles !== undefined) {
+    const pieces = customPieces(messages, params, params.roles);
+    return { text: pieces.join(""), pieces };
+  }
   const { initial_prompt_value: first, final_prompt_value: last, bos_token: bos, eos_token: eos, ...others } = params;
-  const { roles } = others;
-  const written = messages.flatMap((message, index) => {
-    const { before, after } = roles === undefined ? NO_MARKS : marksOf(message, index, roles);
-    return [bos, before, ...textsOf(message), after, eos];
-  });
   const empty = messages.map((message) => ({ ...message, content: "", refusal: null }));
-  const form = roles === undefined ? promptOf({ messages: empty, params: others }, model, options).text : "";
+  const form = promptOf({ messages: empty, params: others }, model, options).text;
+  const written = messages.flatMap((message) => [bos, ...textsOf(message), eos]);
   const pieces = [bos, first, ...written, last, form].filter((piece) => piece !== undefined);
   return { text: promptOf({ messages, params }, model, options).text, pieces };
 }
-
-const NO_MARKS = { before: "", after: "" } as const;
 
 /**
  * Throws GatewayError `unsupported_value` for a hub name that belongs to no bundled family. A model's own name may be
@@ -95,24 +93,27 @@ function render(family: PromptFamily, turns: readonly Turn[], tokens: Readonly<R
 }
 
 /**
- * Writes `bos_token` and `initial_prompt_value`, then each message between its marks, with `eos_token` behind assistant
+ * The prompt in pieces: `bos_token` and `initial_prompt_value`, then each message between its marks, with `eos_token` behind assistant
  * messages and `bos_token` again before what follows one, and then `final_prompt_value`. This is LiteLLM's order,
  * except that LiteLLM also opens a new sequence for the system message alone:
  * https://docs.litellm.ai/docs/completion/prompt_formatting
  */
-function customPrompt(messages: readonly Message[], params: ChatParams, roles: JsonObject): string {
+function customPieces(messages: readonly Message[], params: ChatParams, roles: JsonObject): readonly string[] {
   const { bos_token: bos = "", eos_token: eos = "" } = params;
-  let prompt = bos + (params.initial_prompt_value ?? "");
+  const pieces = [bos, params.initial_prompt_value ?? ""];
   let open = true;
   messages.forEach((message, index) => {
     const marks = marksOf(message, index, roles);
-    if (!open) prompt += bos;
+    if (!open) pieces.push(bos);
     const begun = message.role === "assistant" && index === messages.length - 1;
-    prompt += marks.before + contentOf(message) + (begun ? "" : marks.after);
+    pieces.push(marks.before);
+    textsOf(message).forEach((text, at) => pieces.push(at === 0 ? "" : TEXT_BREAK, text));
+    if (!begun) pieces.push(marks.after);
     open = message.role !== "assistant";
-    if (!open && !begun) prompt += eos;
+    if (!open && !begun) pieces.push(eos);
   });
-  return prompt + (params.final_prompt_value ?? "");
+  pieces.push(params.final_prompt_value ?? "");
+  return pieces;
 }
 
 function marksOf(
