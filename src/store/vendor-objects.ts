@@ -2,6 +2,7 @@
 // here as hashes. The table is part of the call store (calls.ts), whose connections are separate from the main thread.
 import { type Kysely, sql } from "kysely";
 import { belongsTo, ofPresentProjects } from "./database/place-tables.ts";
+import { inParts } from "./database/in-parts.ts";
 import { integer, keptIn, type KeptIn, rowOf, type RowOf, text, textOrNull, toInteger } from "./columns.ts";
 
 /** The columns of an id as it was handed out to a project. */
@@ -71,10 +72,10 @@ export async function bindObjects<Schema extends VendorObjectSchema>(
   if (objects.length === 0) return;
   await (wider as unknown as Db).transaction().execute(async (tx) => {
     const known = inOrder(await ofPresentProjects(tx, objects));
-    for (let at = 0; at < known.length; at += ROWS_AT_ONCE)
+    for (const some of inParts(known, ROWS_AT_ONCE))
       await tx
         .insertInto("vendor_object")
-        .values(known.slice(at, at + ROWS_AT_ONCE).map((one) => rowOf(VENDOR_OBJECT, one)))
+        .values(some.map((one) => rowOf(VENDOR_OBJECT, one)))
         .onConflict((conflict) =>
           conflict.columns(["id_hash", "project_id", "provider_id", "credential"]).doUpdateSet((of) => ({
             expires_ms: of.ref("excluded.expires_ms"),

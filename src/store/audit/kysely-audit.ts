@@ -12,6 +12,7 @@ import {
   contentOf,
   linkHash,
 } from "./audit-chain.ts";
+import { inParts } from "../database/in-parts.ts";
 import { type ListKey, pageOf, during, having, onPage } from "../database/pages.ts";
 import type { AuditFilter, ChainReader, Page, PageRequest, Reader } from "../reader.ts";
 import { AUDIT_WAYS, type AuditRow } from "../records.ts";
@@ -88,11 +89,7 @@ export async function addToChains(tx: Db, rows: readonly ChainedRow[]): Promise<
     chained.push(...links.map(({ row, hash, sequence }) => ({ ...row, chain, hash, sequence: toInteger(sequence) })));
     await moveHead(tx, chain, links.at(-1)!);
   }
-  for (let at = 0; at < chained.length; at += ROWS_AT_ONCE)
-    await tx
-      .insertInto("audit_log")
-      .values(chained.slice(at, at + ROWS_AT_ONCE))
-      .execute();
+  for (const some of inParts(chained, ROWS_AT_ONCE)) await tx.insertInto("audit_log").values(some).execute();
 }
 
 async function lockedHead(tx: Db, chain: string): Promise<ChainHead> {
@@ -253,8 +250,7 @@ async function removeOld(
     .orderBy("at_ms")
     .limit(sql.lit(PRUNED_AT_ONCE))
     .execute();
-  for (let at = 0; at < old.length; at += ROWS_AT_ONCE) {
-    const some = old.slice(at, at + ROWS_AT_ONCE);
+  for (const some of inParts(old, ROWS_AT_ONCE)) {
     await tx
       .insertInto("audit_removed")
       .values(

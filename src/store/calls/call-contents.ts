@@ -4,6 +4,7 @@ import { type Kysely, sql } from "kysely";
 import type { CallSchema } from "./call-schema.ts";
 import { type CallStore, CONTENT, type ContentKey, type StoredContent } from "./calls.ts";
 import { keptIn, rowOf, toInteger } from "../columns.ts";
+import { inParts } from "../database/in-parts.ts";
 import { ofPresentProjects } from "../database/place-tables.ts";
 
 type Db = Kysely<CallSchema>;
@@ -35,10 +36,10 @@ export async function keepContents(
     // Content that waited while its project or tenant was removed is dropped too.
     const known = await ofPresentProjects(tx, contents);
     if (known.length > 0 && !(await areStored(tx, new Set(known.map(({ tenantId }) => tenantId)), keys))) return false;
-    for (let at = 0; at < known.length; at += ROWS_AT_ONCE)
+    for (const some of inParts(known, ROWS_AT_ONCE))
       await tx
         .insertInto("call_content")
-        .values(known.slice(at, at + ROWS_AT_ONCE).map((one) => rowOf(CONTENT, one)))
+        .values(some.map((one) => rowOf(CONTENT, one)))
         .onConflict((conflict) => conflict.column("trace_id").doNothing())
         .execute();
     return true;

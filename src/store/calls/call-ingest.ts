@@ -4,12 +4,13 @@
 import { type Kysely, sql } from "kysely";
 import { addAttempts, askedIn, type AskingCall } from "../sums/attempt-sums.ts";
 import { figuresOf } from "./call-columns.ts";
-import { type CallInserts, type Incoming, insertIncoming, parts, type Placed, type Tx } from "./call-insert.ts";
+import { type CallInserts, type Incoming, insertIncoming, KEYS_AT_ONCE, type Placed, type Tx } from "./call-insert.ts";
 import type { CallColumn } from "./call-column-types.ts";
 import { type CallRow, type CallSchema, type FoundRow, SUM_COLUMNS } from "./call-schema.ts";
 import { KEYS, type SumRow, sumsOf, type SumTable } from "../sums/call-sums.ts";
 import { tagRowsOf } from "./call-tags.ts";
 import type { CallRecord } from "../../core/record/record.ts";
+import { inParts } from "../database/in-parts.ts";
 import { parseRecord } from "../../wire/json/record-json.ts";
 import { keepPlace } from "./journal-places.ts";
 import { bytesOf } from "../journal/journal-row.ts";
@@ -86,7 +87,10 @@ function deduplicated(rows: readonly Incoming[]): readonly Incoming[] {
  */
 async function claimUnsettled(tx: Tx, calls: readonly Placed[]): Promise<readonly FoundRow[]> {
   const claimed: FoundRow[] = [];
-  for (const part of parts(calls.map(({ row }) => row.id)))
+  for (const part of inParts(
+    calls.map(({ row }) => row.id),
+    KEYS_AT_ONCE,
+  ))
     claimed.push(
       ...(await tx
         .updateTable("call")
@@ -109,7 +113,7 @@ async function replace(tx: Tx, { id, ...columns }: CallRow): Promise<void> {
 
 /** Removes the tags of calls, found through the calls' own rows. */
 export async function removeTags(db: Db, calls: readonly Parameters<typeof tagRowsOf>[0][]): Promise<void> {
-  for (const part of parts(calls.flatMap(tagRowsOf))) {
+  for (const part of inParts(calls.flatMap(tagRowsOf), KEYS_AT_ONCE)) {
     const these = sql.join(
       part.map(({ tag, id }) => sql`(tag = ${tag} and id = ${id})`),
       sql` or `,

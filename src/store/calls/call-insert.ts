@@ -8,9 +8,13 @@ import { numbersFor } from "./call-names.ts";
 import type { CallRow, CallSchema } from "./call-schema.ts";
 import type { SumRow, SumTable } from "../sums/call-sums.ts";
 import type { TagRow } from "./call-tags.ts";
+import { inParts } from "../database/in-parts.ts";
 
 type Db = Kysely<CallSchema>;
 export type Tx = Transaction<CallSchema>;
+
+/** Keys that one statement looks up. */
+export const KEYS_AT_ONCE = 100;
 
 /** A call that is to be inserted. */
 export interface Incoming {
@@ -119,17 +123,11 @@ function inOrder(a: Placed, b: Placed): number {
 /** Which calls are at the places of these. */
 async function traceIdsAt(tx: Tx, placed: readonly Placed[]): Promise<ReadonlyMap<bigint, string>> {
   const ids = new Map<bigint, string>();
-  for (const part of parts(placed.map(({ row }) => row.id)))
+  for (const part of inParts(
+    placed.map(({ row }) => row.id),
+    KEYS_AT_ONCE,
+  ))
     for (const row of await tx.selectFrom("call").select(["id", "trace_id"]).where("id", "in", part).execute())
       ids.set(row.id, row.trace_id);
   return ids;
-}
-
-/** Keys that one statement looks up. */
-const AT_ONCE = 100;
-
-export function parts<T>(rows: readonly T[]): readonly (readonly T[])[] {
-  return Array.from({ length: Math.ceil(rows.length / AT_ONCE) }, (_, index) =>
-    rows.slice(index * AT_ONCE, (index + 1) * AT_ONCE),
-  );
 }

@@ -3,6 +3,7 @@
 // same number to another name.
 import { type Kysely, sql } from "kysely";
 import type { CallSchema } from "./call-schema.ts";
+import { inParts } from "../database/in-parts.ts";
 
 type Db = Kysely<CallSchema>;
 
@@ -14,7 +15,7 @@ export const NO_NAME = 0;
 /** The numbers of those names that are known; the absent name is. */
 export async function numbersOf(db: Db, names: Iterable<string>): Promise<Map<string, number>> {
   const numbers = new Map([["", NO_NAME]]);
-  for (const part of parts(names))
+  for (const part of inParts([...names], NAMES_AT_ONCE))
     for (const { number, name } of await db
       .selectFrom("call_name")
       .select(["number", "name"])
@@ -29,7 +30,7 @@ export async function numbersFor(db: Db, names: ReadonlySet<string>): Promise<Re
   const known = await numbersOf(db, names);
   const missing = [...names].filter((name) => !known.has(name)).toSorted();
   if (missing.length === 0) return known;
-  for (const part of parts(missing))
+  for (const part of inParts(missing, NAMES_AT_ONCE))
     await sql`insert into call_name (name) values ${sql.join(part.map((name) => sql`(${name})`))} on conflict (name) do nothing`.execute(
       db,
     );
@@ -43,7 +44,7 @@ export async function namesOf(
   numbers: Iterable<bigint | number>,
 ): Promise<(number: bigint | number) => string> {
   const names = new Map<number, string>();
-  for (const part of parts(new Set([...numbers].map(Number))))
+  for (const part of inParts([...new Set([...numbers].map(Number))], NAMES_AT_ONCE))
     for (const { number, name } of await db
       .selectFrom("call_name")
       .select(["number", "name"])
@@ -51,9 +52,4 @@ export async function namesOf(
       .execute())
       names.set(Number(number), name);
   return (number) => names.get(Number(number)) ?? "";
-}
-
-function* parts<T>(values: Iterable<T>): Iterable<readonly T[]> {
-  const all = [...values];
-  for (let at = 0; at < all.length; at += NAMES_AT_ONCE) yield all.slice(at, at + NAMES_AT_ONCE);
 }

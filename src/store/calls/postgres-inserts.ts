@@ -7,6 +7,7 @@ import { POSTGRES_TYPES } from "./call-tables.ts";
 import { CallPartitions } from "./call-partitions.ts";
 import { CALL_COLUMN_TYPES, CALL_COLUMNS } from "./call-column-types.ts";
 import { type CallSchema, SUM_COLUMNS } from "./call-schema.ts";
+import { inParts } from "../database/in-parts.ts";
 import { lockRollUps } from "../sums/roll-ups.ts";
 import { KEYS, raisedSum, type SumTable } from "../sums/call-sums.ts";
 
@@ -85,8 +86,7 @@ async function insertAll<Returned>(
   const returned: Returned[] = [];
   const arrays = columns.map(([, type], index) => `$${index + 1}::${type}[]`).join(", ");
   const text = `insert into "${table}" (${columns.map(([name]) => `"${name}"`).join(", ")}) select * from unnest(${arrays}) ${rest}`;
-  for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) {
-    const part = rows.slice(at, at + ROWS_AT_ONCE) as readonly Readonly<Record<string, unknown>>[];
+  for (const part of inParts(rows as readonly Readonly<Record<string, unknown>>[], ROWS_AT_ONCE)) {
     const parameters = columns.map(([name]) => part.map((row) => row[name]));
     // raw() would freeze the parameters, which takes as long as everything else together.
     returned.push(...(await tx.executeQuery<Returned>({ ...CompiledQuery.raw(text), parameters })).rows);

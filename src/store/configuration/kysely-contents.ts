@@ -11,6 +11,7 @@ import type { Db } from "../kysely-reader.ts";
 import { WATCHED } from "../migrations.ts";
 import type { Identities } from "../records.ts";
 import { plainMembershipOf, plainProjectOf, plainTenantOf, plainTokenOf, plainUserOf } from "../database/row-values.ts";
+import { inParts } from "../database/in-parts.ts";
 import { resourceOf } from "./resource-rows.ts";
 import type { Schema } from "../schema.ts";
 import { openedDocument } from "./secret-fields.ts";
@@ -257,11 +258,11 @@ async function updatedContents(
   const unreadable: Unreadable = new Map([...before].filter(([name]) => !isChanged(ids, name)));
   const members = Map.groupBy(identities.memberships, ({ userId }) => userId) as Map<string, Identities["memberships"]>;
   const changed = new Set([...(ids.get("membership") ?? [])].map((id) => id.slice(0, id.lastIndexOf("/"))));
-  const again = await inChunks(changed, (some) =>
+  const again = await readById(changed, (some) =>
     tx
       .selectFrom("memberships")
       .selectAll()
-      .where("user_id", "in", [...some])
+      .where("user_id", "in", some)
       .orderBy("user_id")
       .orderBy("project_id")
       .execute(),
@@ -292,13 +293,12 @@ function isChanged(ids: ChangedIds, name: string): boolean {
   return ids.get(name.slice(0, at))?.has(name.slice(at + 1)) === true;
 }
 
-async function inChunks<T>(
+async function readById<T>(
   ids: ReadonlySet<string>,
   read: (some: readonly string[]) => Promise<readonly T[]>,
 ): Promise<readonly T[]> {
-  const all = [...ids];
   const found: T[] = [];
-  for (let at = 0; at < all.length; at += IDS_AT_ONCE) found.push(...(await read(all.slice(at, at + IDS_AT_ONCE))));
+  for (const some of inParts([...ids], IDS_AT_ONCE)) found.push(...(await read(some)));
   return found;
 }
 
@@ -313,7 +313,7 @@ async function refreshed<R extends Row, T extends Row>(
   const ids = changes.get(kind);
   if (ids === undefined) return shelf;
   for (const id of ids) shelf.delete(id);
-  const rows = await inChunks(ids, async (some) => {
+  const rows = await readById(ids, async (some) => {
     const found = tx.selectFrom(table).selectAll().where("id", "in", some);
     return (await found.execute()) as unknown as readonly R[];
   });

@@ -11,6 +11,7 @@ import type {
   Version,
   VersionSummary,
 } from "../records.ts";
+import { inParts } from "../database/in-parts.ts";
 import { type ListKey, pageOf, onPage } from "../database/pages.ts";
 import { addToChains } from "../audit/kysely-audit.ts";
 import type { Page, PageRequest } from "../reader.ts";
@@ -250,11 +251,7 @@ async function writeVersion(tx: Db, { actor, atMs, steps, rolledBackTo, remark }
       value_after: value_after!,
     };
   });
-  for (let at = 0; at < rows.length; at += ROWS_AT_ONCE)
-    await tx
-      .insertInto("version_changes")
-      .values(rows.slice(at, at + ROWS_AT_ONCE))
-      .execute();
+  for (const some of inParts(rows, ROWS_AT_ONCE)) await tx.insertInto("version_changes").values(some).execute();
   return fromInteger(number);
 }
 

@@ -3,6 +3,7 @@
 // interruption, or has not changed since, is not copied again.
 import { type Kysely, sql } from "kysely";
 import { usesPostgres } from "../database/dialect.ts";
+import { inParts } from "../database/in-parts.ts";
 import { CallPartitions } from "../calls/call-partitions.ts";
 import type { CallSchema } from "../calls/call-schema.ts";
 import type { Schema } from "../schema.ts";
@@ -164,12 +165,9 @@ export async function* pagesOf(
 export async function insertRows(db: Db, { name }: StoredTable, rows: readonly Row[]): Promise<void> {
   if (rows.length === 0) return;
   const atOnce = Math.max(1, Math.floor(VALUES_AT_ONCE / Object.keys(rows[0]!).length));
-  for (let at = 0; at < rows.length; at += atOnce)
+  for (const some of inParts(rows, atOnce))
     try {
-      await (db as unknown as AnyDb)
-        .insertInto(name)
-        .values(rows.slice(at, at + atOnce))
-        .execute();
+      await (db as unknown as AnyDb).insertInto(name).values(some).execute();
     } catch (error) {
       if (isText(error))
         throw new StoreError(

@@ -16,6 +16,7 @@ import {
   type AddressedEvent,
 } from "./events.ts";
 import { fromInteger, fromIntegerOrNull, toInteger } from "../columns.ts";
+import { inParts } from "../database/in-parts.ts";
 import { beginWriting } from "../database/write-transaction.ts";
 
 type Db = Kysely<EventSchema>;
@@ -44,11 +45,10 @@ export function kyselyEvents(
   return {
     append: async (events) => {
       let added = 0;
-      for (let at = 0; at < events.length; at += ROWS_AT_ONCE) {
-        const rows = events.slice(at, at + ROWS_AT_ONCE).map((event) => eventColumns(event, false));
+      for (const some of inParts(events, ROWS_AT_ONCE)) {
         const result = await db
           .insertInto("event")
-          .values(rows)
+          .values(some.map((event) => eventColumns(event, false)))
           .onConflict((conflict) => conflict.column("id").doNothing())
           .executeTakeFirst();
         added += Number(result.numInsertedOrUpdatedRows ?? 0n);
@@ -170,10 +170,10 @@ async function fanOutPart(
       .executeTakeFirst();
     if (numUpdatedRows === 0n || recipients.length === 0) continue;
     const rows = recipients.map((recipient) => deliveryColumns(event.id, recipient, nowMs));
-    for (let at = 0; at < rows.length; at += ROWS_AT_ONCE)
+    for (const some of inParts(rows, ROWS_AT_ONCE))
       await tx
         .insertInto("webhook_delivery")
-        .values(rows.slice(at, at + ROWS_AT_ONCE))
+        .values(some)
         .onConflict((conflict) => conflict.columns(["event_id", "webhook_id"]).doNothing())
         .execute();
     deliveries += rows.length;

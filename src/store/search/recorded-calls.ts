@@ -9,6 +9,7 @@ import type { AccessToken } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { CallRecord } from "../../core/record/record.ts";
 import { parseCallRecord } from "../../wire/json/record-json.ts";
+import { inParts } from "../database/in-parts.ts";
 import { plainTokenOf } from "../database/row-values.ts";
 import type { Schema } from "../schema.ts";
 
@@ -51,10 +52,8 @@ async function recordsOf(db: Db, rows: readonly FoundRow[]): Promise<ReadonlyMap
   const traceIds = new Map<bigint, Set<string>>();
   for (const { block_id: id, trace_id: traceId } of rows)
     if (id !== null) traceIds.set(id, (traceIds.get(id) ?? new Set()).add(traceId));
-  const ids = [...traceIds.keys()];
   const records = new Map<string, string>();
-  for (let at = 0; at < ids.length; at += BLOCKS_AT_ONCE) {
-    const some = ids.slice(at, at + BLOCKS_AT_ONCE);
+  for (const some of inParts([...traceIds.keys()], BLOCKS_AT_ONCE)) {
     const blocks = await db.selectFrom("call_block").select(["id", "body"]).where("id", "in", some).execute();
     for (const { id, body } of blocks)
       for (const [traceId, text] of someRecordsIn(textOfBlock(body), traceIds.get(id)!)) records.set(traceId, text);
@@ -112,12 +111,8 @@ export async function recordedTokens(
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, RecordedToken>> {
   const found = new Map<string, RecordedToken>();
-  for (let at = 0; at < ids.length; at += TOKENS_AT_ONCE) {
-    const rows = await db
-      .selectFrom("access_tokens")
-      .selectAll()
-      .where("id", "in", ids.slice(at, at + TOKENS_AT_ONCE))
-      .execute();
+  for (const some of inParts(ids, TOKENS_AT_ONCE)) {
+    const rows = await db.selectFrom("access_tokens").selectAll().where("id", "in", some).execute();
     for (const row of rows) found.set(row.id, plainTokenOf(row, []));
   }
   return found;

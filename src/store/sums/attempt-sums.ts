@@ -3,6 +3,7 @@
 // one that a limit refused asked nobody.
 import { type Kysely, sql, type Transaction } from "kysely";
 import { usesPostgres } from "../database/dialect.ts";
+import { inParts } from "../database/in-parts.ts";
 import { type CallSchema, LATENCY_COLUMNS } from "../calls/call-schema.ts";
 import { POSTGRES_TYPES } from "../calls/call-tables.ts";
 import { namesOf, numbersOf } from "../calls/call-names.ts";
@@ -82,20 +83,17 @@ export async function addAttempts(
       group.counts[1 + (above < 0 ? LATENCY_BOUNDS_MS.length : above)]!++;
       if (traceId > group.traceId) group.traceId = traceId;
     }
-  const all = [...groups.values()];
   const columns = sql.raw([...KEY, ...COUNTS, "last_trace_id"].join(", "));
   const later = usesPostgres(tx) ? "greatest" : "max";
   const raised = [
     ...COUNTS.map((column) => `${column} = call_attempt_hour.${column} + excluded.${column}`),
     `last_trace_id = ${later}(call_attempt_hour.last_trace_id, excluded.last_trace_id)`,
   ];
-  for (let at = 0; at < all.length; at += AT_ONCE) {
-    const rows = all
-      .slice(at, at + AT_ONCE)
-      .map(
-        ({ key, counts, traceId }) =>
-          sql`(${sql.join([...[...key, ...counts].map((value) => sql.lit(value)), sql`${traceId}`])})`,
-      );
+  for (const some of inParts([...groups.values()], AT_ONCE)) {
+    const rows = some.map(
+      ({ key, counts, traceId }) =>
+        sql`(${sql.join([...[...key, ...counts].map((value) => sql.lit(value)), sql`${traceId}`])})`,
+    );
     await sql`insert into call_attempt_hour (${columns}) values ${sql.join(rows)} on conflict (${sql.raw(KEY.join(", "))}) do update set ${sql.raw(raised.join(", "))}`.execute(
       tx,
     );
