@@ -2,26 +2,16 @@
 // reads. It gets its requests as messages, handles them in order, and answers each.
 import { parentPort, workerData } from "node:worker_threads";
 import { Kysely } from "kysely";
-import { attempts } from "../sums/attempt-sums.ts";
 import { bunSqliteDialect } from "../database/bun-sqlite-dialect.ts";
-import { contentKey, countContents, findContents, keepContents, removeContents } from "./call-contents.ts";
-import { facets } from "../search/call-facets.ts";
-import { histogram } from "../search/call-histogram.ts";
 import { incomingText, ingestCalls } from "./call-ingest.ts";
 import type { CallInserts, Incoming } from "./call-insert.ts";
-import { prune } from "./call-pruning.ts";
-import { findCall, lastUses } from "./call-reads.ts";
+import { answered, type CALL_QUERIES } from "./call-queries.ts";
 import type { CallSchema } from "./call-schema.ts";
 import { answerRequests } from "../database/database-thread.ts";
-import { searchCalls } from "../search/log-search.ts";
-import { findPlaces } from "./journal-places.ts";
 import type { ShippedPlace } from "../journal/ledger.ts";
-import { unregisterReplica, registerReplica, type Replica } from "../database/replicas.ts";
 import { openDatabase } from "../database/sqlite-connection.ts";
-import { rollUpNewest } from "../sums/roll-ups.ts";
 import { sqliteInserts } from "./sqlite-inserts.ts";
-import { bindObjects, boundObjects, pruneObjects, type VendorObject } from "../vendor-objects.ts";
-import { spent, usage, usageTotals } from "../sums/usage-reads.ts";
+import type { ThreadRequest } from "../../wire/request-thread.ts";
 
 export interface WorkerSetup {
   readonly file: string;
@@ -46,42 +36,14 @@ interface OpenCalls {
   readonly close: () => Promise<void>;
 }
 
-const METHODS = {
-  ingest: ({ db, inserts }: OpenCalls, rows: WrittenRows, place: ShippedPlace | undefined) =>
-    ingestCalls(db, incomingRows(rows), place, inserts),
-  places: ({ db }: OpenCalls, journals: readonly string[], runs: readonly string[]) => findPlaces(db, journals, runs),
-  rollUp: ({ db }: OpenCalls) => rollUpNewest(db),
-  prune: ({ db }: OpenCalls, before: Parameters<typeof prune>[1]) => prune(db, before),
-  findCall: ({ db }: OpenCalls, traceId: string, tenantId: string | undefined) => findCall(db, traceId, tenantId),
-  searchCalls: (
-    { db }: OpenCalls,
-    ...args: Parameters<typeof searchCalls> extends [Db, ...infer Rest] ? Rest : never
-  ) => searchCalls(db, ...args),
-  contentKey: ({ db }: OpenCalls, tenantId: string, encrypted: string) => contentKey(db, tenantId, encrypted),
-  keepContents: (
-    { db }: OpenCalls,
-    ...args: Parameters<typeof keepContents> extends [Db, ...infer Rest] ? Rest : never
-  ) => keepContents(db, ...args),
-  findContents: ({ db }: OpenCalls, traceIds: readonly string[]) => findContents(db, traceIds),
-  countContents: ({ db }: OpenCalls, place: Parameters<typeof countContents>[1]) => countContents(db, place),
-  removeContents: ({ db }: OpenCalls, which: Parameters<typeof removeContents>[1]) => removeContents(db, which),
-  usage: ({ db }: OpenCalls, ...args: Parameters<typeof usage> extends [Db, ...infer Rest] ? Rest : never) =>
-    usage(db, ...args),
-  usageTotals: ({ db }: OpenCalls, query: Parameters<typeof usageTotals>[1]) => usageTotals(db, query),
-  histogram: ({ db }: OpenCalls, query: Parameters<typeof histogram>[1]) => histogram(db, query),
-  lastUses: ({ db }: OpenCalls, tokenIds: readonly string[]) => lastUses(db, tokenIds),
-  attempts: ({ db }: OpenCalls, query: Parameters<typeof attempts>[1]) => attempts(db, query),
-  facets: ({ db }: OpenCalls, query: Parameters<typeof facets>[1]) => facets(db, query),
-  ready: async () => {},
-  spent: ({ db }: OpenCalls, query: Parameters<typeof spent>[1]) => spent(db, query),
-  registerReplica: ({ db }: OpenCalls, own: Replica, gone: readonly Pick<Replica, "id" | "beat">[]) =>
-    registerReplica(db, own, gone),
-  unregisterReplica: ({ db }: OpenCalls, id: string) => unregisterReplica(db, id),
-  bindObjects: ({ db }: OpenCalls, objects: readonly VendorObject[]) => bindObjects(db, objects),
-  boundObjects: ({ db }: OpenCalls, idHashes: readonly string[], nowMs: number) => boundObjects(db, idHashes, nowMs),
-  pruneObjects: ({ db }: OpenCalls, nowMs: number) => pruneObjects(db, nowMs),
-};
-export type CallMethod = keyof typeof METHODS;
+export type CallMethod = "ingest" | "ready" | keyof typeof CALL_QUERIES;
+
+async function run({ db, inserts }: OpenCalls, { method, args }: ThreadRequest): Promise<unknown> {
+  if (method === "ready") return;
+  if (method !== "ingest") return await answered(db, method as keyof typeof CALL_QUERIES, args);
+  const [rows, place] = args as readonly [WrittenRows, ShippedPlace | undefined];
+  return await ingestCalls(db, incomingRows(rows), place, inserts);
+}
 
 function incomingRows({ bytes, ends, settled }: WrittenRows): readonly Incoming[] {
   const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -109,10 +71,4 @@ async function openCalls({ file, role }: WorkerSetup): Promise<OpenCalls> {
   };
 }
 
-if (parentPort !== null)
-  answerRequests(parentPort, openCalls(workerData as WorkerSetup), (calls, { method, args }) =>
-    (METHODS[method as keyof typeof METHODS] as (calls: OpenCalls, ...args: readonly unknown[]) => Promise<unknown>)(
-      calls,
-      ...args,
-    ),
-  );
+if (parentPort !== null) answerRequests(parentPort, openCalls(workerData as WorkerSetup), run);

@@ -4,20 +4,10 @@ import { type Kysely, sql } from "kysely";
 import type { CallSchema } from "./call-schema.ts";
 import type { CallStore } from "./calls.ts";
 import { explainingPostgres, openPostgresDatabase, type PostgresOptions } from "../postgres.ts";
-import { attempts } from "../sums/attempt-sums.ts";
-import { contentKey, countContents, findContents, keepContents, removeContents } from "./call-contents.ts";
-import { facets } from "../search/call-facets.ts";
-import { histogram } from "../search/call-histogram.ts";
 import { incomingOf, ingestCalls } from "./call-ingest.ts";
-import { prune } from "./call-pruning.ts";
-import { findCall, lastUses, storedCall } from "./call-reads.ts";
-import { findPlaces } from "./journal-places.ts";
-import { searchCalls } from "../search/log-search.ts";
+import { ADDITIONS, answered, asked, CHANGES, READS, REPORTS } from "./call-queries.ts";
+import { storedCall } from "./call-reads.ts";
 import { postgresInserts } from "./postgres-inserts.ts";
-import { unregisterReplica, registerReplica } from "../database/replicas.ts";
-import { bindObjects, boundObjects, pruneObjects } from "../vendor-objects.ts";
-import { rollUpNewest } from "../sums/roll-ups.ts";
-import { spent, usage, usageTotals } from "../sums/usage-reads.ts";
 
 const WRITERS = 2;
 const READERS = 3;
@@ -35,34 +25,17 @@ export function openPostgresCalls({
   const db = writing.db as unknown as Kysely<CallSchema>;
   const reports = reading.db as unknown as Kysely<CallSchema>;
   const inserts = postgresInserts();
+  const written = asked({ ...ADDITIONS, ...CHANGES }, (name, args) => answered(db, name, args));
+  const read = asked({ ...READS, ...REPORTS }, (name, args) => answered(reports, name, args));
   const calls: CallStore = {
+    ...written,
+    ...read,
     ingest: (rows, place) => ingestCalls(db, rows.map(incomingOf), place, inserts),
-    places: (journals, runs) => findPlaces(db, journals, runs),
-    findCall: async (traceId, tenantId) => storedCall(await findCall(reports, traceId, tenantId)),
-    searchCalls: (page, filter) => searchCalls(reports, page, filter),
-    contentKey: (tenantId, encrypted) => contentKey(db, tenantId, encrypted),
-    keepContents: (contents, keys) => keepContents(db, contents, keys),
-    findContents: (traceIds) => findContents(reports, traceIds),
-    countContents: (place) => countContents(reports, place),
-    removeContents: (which) => removeContents(db, which),
-    usage: (page, query) => usage(reports, page, query),
-    usageTotals: (query) => usageTotals(reports, query),
-    histogram: (query) => histogram(reports, query),
-    lastUses: (tokenIds) => lastUses(reports, tokenIds),
-    attempts: (query) => attempts(reports, query),
-    facets: (query) => facets(reports, query),
+    findCall: async (traceId, tenantId) => storedCall(await read.findCall(traceId, tenantId)),
     prepareReports() {
       // a connection that cannot be opened says so to who asks something
       for (let opened = 0; opened < READERS; opened++) sql`select 1`.execute(reports).catch(() => {});
     },
-    spent: (query) => spent(reports, query),
-    rollUp: () => rollUpNewest(db),
-    prune: (before) => prune(db, before),
-    registerReplica: (own, gone) => registerReplica(db, own, gone),
-    unregisterReplica: (id) => unregisterReplica(db, id),
-    bindObjects: (objects) => bindObjects(db, objects),
-    boundObjects: (idHashes, nowMs) => boundObjects(db, idHashes, nowMs),
-    pruneObjects: (nowMs) => pruneObjects(db, nowMs),
     close: async () => void (await Promise.all([writing.store.close(), reading.store.close()])),
   };
   return explainingPostgres(calls, url);

@@ -3,7 +3,7 @@
 // waits for another, and the main thread waits for none.
 import { resolve } from "node:path";
 import { threadFile } from "../../core/concurrency/thread-file.ts";
-import type { FoundCall } from "./call-columns.ts";
+import { ADDITIONS, asked, CHANGES, READS, REPORTS } from "./call-queries.ts";
 import { storedCall } from "./call-reads.ts";
 import type { CallMethod, WorkerSetup, WrittenRows } from "./call-worker.ts";
 import type { CallStore } from "./calls.ts";
@@ -25,51 +25,25 @@ export function openSqliteCalls({ file }: { readonly file: string }): CallStore 
   const reporters = Array.from({ length: REPORTERS }, () => threadOf({ file: path, role: "read" }));
   const reports = (): DatabaseThread<CallMethod> =>
     reporters.reduce((best, one) => (one.pending < best.pending ? one : best));
+  const reported = asked(REPORTS, (name, args) => reports().ask(name, ...args));
   return {
+    ...asked(ADDITIONS, async (name, args) => {
+      requireFile();
+      return await writer.ask(name, ...args);
+    }),
+    ...asked(CHANGES, (name, args) => writer.ask(name, ...args)),
+    ...asked(READS, (name, args) => reader.ask(name, ...args)),
+    ...reported,
     ingest: async (rows, place) => {
       // The rows stay in the ledger: written to a file that was removed they would be lost.
       requireFile();
       if (rows.length > 0 || place !== undefined) await writer.ask("ingest", writtenRows(rows), place);
     },
-    places: async (journals, runs) => {
-      requireFile();
-      return await writer.ask("places", journals, runs);
-    },
-    rollUp: () => writer.ask("rollUp"),
-    prune: (before) => writer.ask("prune", before),
-    findCall: async (traceId, tenantId) =>
-      storedCall(await reports().ask<FoundCall | null>("findCall", traceId, tenantId)),
-    searchCalls: (page, filter) => reports().ask("searchCalls", page, filter),
-    contentKey: (tenantId, encrypted) => writer.ask("contentKey", tenantId, encrypted),
-    keepContents: async (contents, keys) => {
-      requireFile();
-      return await writer.ask("keepContents", contents, keys);
-    },
-    findContents: (traceIds) => reader.ask("findContents", traceIds),
-    countContents: (place) => reader.ask("countContents", place),
-    removeContents: (which) => writer.ask("removeContents", which),
-    usage: (page, query) => reports().ask("usage", page, query),
-    usageTotals: (query) => reports().ask("usageTotals", query),
-    histogram: (query) => reports().ask("histogram", query),
-    lastUses: (tokenIds) => reports().ask("lastUses", tokenIds),
-    attempts: (query) => reports().ask("attempts", query),
-    facets: (query) => reports().ask("facets", query),
+    findCall: async (traceId, tenantId) => storedCall(await reported.findCall(traceId, tenantId)),
     prepareReports() {
       // a thread that cannot start says so to who asks it something
       for (const one of reporters) one.ask("ready").catch(() => {});
     },
-    spent: (query) => reader.ask("spent", query),
-    registerReplica: async (own, gone) => {
-      requireFile();
-      return await writer.ask("registerReplica", own, gone);
-    },
-    unregisterReplica: (id) => writer.ask("unregisterReplica", id),
-    bindObjects: async (objects) => {
-      requireFile();
-      await writer.ask("bindObjects", objects);
-    },
-    boundObjects: (idHashes, nowMs) => reader.ask("boundObjects", idHashes, nowMs),
-    pruneObjects: (nowMs) => writer.ask("pruneObjects", nowMs),
     close: async () => void (await Promise.all([writer, reader, ...reporters].map((thread) => thread.close()))),
   };
 }
