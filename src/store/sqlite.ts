@@ -1,10 +1,8 @@
 // The store in one SQLite file, the default: a server and the command line share it through the write-ahead log.
 // https://www.sqlite.org/wal.html
 import { resolve } from "node:path";
-import { Kysely } from "kysely";
 import type { SecretCipher } from "../config/secret-cipher.ts";
 import type { Clock } from "../core/clock.ts";
-import { bunSqliteDialect } from "./database/bun-sqlite-dialect.ts";
 import type { Database as OpenDatabase } from "./database/database.ts";
 import { kyselyStore } from "./kysely-store.ts";
 import type { Schema } from "./schema.ts";
@@ -27,12 +25,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
 
 /** Like openSqliteStore(). */
 export async function openSqliteDatabase(options: SqliteOptions): Promise<OpenDatabase> {
-  const { database, connection } = await openDatabase(options);
-  const db = new Kysely<Schema>({ dialect: bunSqliteDialect({ database, ...connection }) });
-  const close = async (): Promise<void> => {
-    await db.destroy();
-    database.close(); // Kysely closes only what it has used
-  };
+  const { db, connection, close } = await openDatabase<Schema>(options);
   const store = kyselyStore(db, {
     databaseName: connection.name,
     cipher: options.cipher ?? null,

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { Kysely, PostgresAdapter, sql } from "kysely";
+import { type Kysely, PostgresAdapter, sql } from "kysely";
 import { traceTimeOf } from "../../src/core/ids.ts";
 import { incomingOf, ingestCalls } from "../../src/store/calls/call-ingest.ts";
 import { type CallSchema, SUM_COLUMNS } from "../../src/store/calls/call-schema.ts";
@@ -22,7 +22,6 @@ import {
 } from "../../src/store/sums/roll-up-triggers.ts";
 import { rolledFrom, rollUpNewest } from "../../src/store/sums/roll-ups.ts";
 import type { Schema } from "../../src/store/schema.ts";
-import { bunSqliteDialect } from "../../src/store/database/bun-sqlite-dialect.ts";
 import { openDatabase } from "../../src/store/database/sqlite-connection.ts";
 import { sqliteInserts } from "../../src/store/calls/sqlite-inserts.ts";
 import { drawCount } from "../harness/long-run.ts";
@@ -46,17 +45,11 @@ interface Opened {
 
 let files = 0;
 async function openSqlite(): Promise<Opened> {
-  const { database, connection } = await openDatabase({ file: join(folder, `${++files}.db`) });
-  const db = new Kysely<CallSchema>({ dialect: bunSqliteDialect({ database, ...connection }) });
+  const { db, database, connection, close } = await openDatabase<CallSchema>({
+    file: join(folder, `${++files}.db`),
+  });
   await migrate(db as unknown as Kysely<Schema>, "the test");
-  return {
-    db,
-    inserts: sqliteInserts(database, connection.explain),
-    close: async () => {
-      await db.destroy();
-      database.close();
-    },
-  };
+  return { db, inserts: sqliteInserts(database, connection.explain), close };
 }
 
 async function openPostgres(): Promise<Opened> {

@@ -1,8 +1,7 @@
 // A thread for the calls in a SQLite file, whose queries would block the main thread. One such thread writes and one
 // reads. It gets its requests as messages, handles them in order, and answers each.
 import { parentPort, workerData } from "node:worker_threads";
-import { Kysely } from "kysely";
-import { bunSqliteDialect } from "../database/bun-sqlite-dialect.ts";
+import type { Kysely } from "kysely";
 import { incomingText, ingestCalls } from "./call-ingest.ts";
 import type { CallInserts, Incoming } from "./call-insert.ts";
 import { answered, type CALL_QUERIES } from "./call-queries.ts";
@@ -28,10 +27,8 @@ export interface WrittenRows {
   readonly settled: Uint8Array;
 }
 
-type Db = Kysely<CallSchema>;
-
 interface OpenCalls {
-  readonly db: Db;
+  readonly db: Kysely<CallSchema>;
   readonly inserts: CallInserts;
   readonly close: () => Promise<void>;
 }
@@ -57,18 +54,10 @@ function incomingRows({ bytes, ends, settled }: WrittenRows): readonly Incoming[
 const CACHE_KIB = 16_384;
 
 async function openCalls({ file, role }: WorkerSetup): Promise<OpenCalls> {
-  const { database, connection } = await openDatabase({ file });
+  const { db, database, connection, close } = await openDatabase<CallSchema>({ file });
   database.run(`pragma cache_size = -${CACHE_KIB}`);
   if (role === "read") database.run("pragma query_only = on");
-  const db = new Kysely<CallSchema>({ dialect: bunSqliteDialect({ database, ...connection }) });
-  return {
-    db,
-    inserts: sqliteInserts(database, connection.explain),
-    async close() {
-      await db.destroy();
-      database.close();
-    },
-  };
+  return { db, inserts: sqliteInserts(database, connection.explain), close };
 }
 
 if (parentPort !== null) answerRequests(parentPort, openCalls(workerData as WorkerSetup), run);

@@ -3,11 +3,10 @@
 import { setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
 import { loadedOnce } from "../../core/concurrency/loaded-once.ts";
-import { messageOf } from "../../core/thrown.ts";
-import type { ThreadReply, ThreadRequest } from "../../wire/request-thread.ts";
+import type { ThreadRequest } from "../../wire/request-thread.ts";
 import type { DatabasePlace } from "./database.ts";
+import { reply } from "./database-thread.ts";
 import type { QuestionSetup } from "./question-thread.ts";
-import { StoreError } from "../store-error.ts";
 
 /** Where processors are scarce, calls come first. */
 const NICE = 10;
@@ -25,17 +24,8 @@ export function answerQuestions<Reads>(
   if (process.platform === "linux") setPriority(NICE);
   const { place } = workerData as QuestionSetup;
   const answers = answersFrom(loadedOnce(() => open(place)));
-  const answer = async ({ id, method, args }: ThreadRequest): Promise<ThreadReply> => {
-    try {
-      return { id, result: await (answers[method] as (...all: readonly unknown[]) => Promise<unknown>)(...args) };
-    } catch (thrown) {
-      return {
-        id,
-        error: { kind: thrown instanceof StoreError ? thrown.kind : null, message: messageOf(thrown) },
-      };
-    }
-  };
   port.on("message", (request: ThreadRequest) => {
-    void answer(request).then((reply) => port.postMessage(reply, []));
+    const { method, args } = request;
+    void reply(port, request, () => (answers[method] as (...all: readonly unknown[]) => Promise<unknown>)(...args));
   });
 }

@@ -14,34 +14,30 @@ export function answerRequests<Open extends { close(): Promise<void> }>(
   // The error is reported with the first answer.
   opening.catch(() => {});
   let turn: Promise<unknown> = Promise.resolve();
-  const answer = async (request: ThreadRequest): Promise<void> => {
-    const { id, method } = request;
-    try {
-      const open = await opening;
-      port.postMessage({
-        id,
-        result: method === "close" ? await open.close() : await run(open, request),
-      } satisfies ThreadReply);
-    } catch (thrown) {
-      port.postMessage({
-        id,
-        error: {
-          kind: thrown instanceof StoreError ? thrown.kind : null,
-          message: messageOf(thrown),
-        },
-      } satisfies ThreadReply);
-    }
-  };
   port.on("message", (request: ThreadRequest) => {
-    turn = turn.then(() => answer(request));
+    turn = turn.then(() =>
+      reply(port, request, async () => {
+        const open = await opening;
+        return request.method === "close" ? await open.close() : await run(open, request);
+      }),
+    );
   });
+}
+
+/** Answers a request: with the result, or with the error. Never rejects. */
+export async function reply(port: MessagePort, { id }: ThreadRequest, answer: () => Promise<unknown>): Promise<void> {
+  try {
+    port.postMessage({ id, result: await answer() } satisfies ThreadReply, []);
+  } catch (thrown) {
+    const error = { kind: thrown instanceof StoreError ? thrown.kind : null, message: messageOf(thrown) };
+    port.postMessage({ id, error } satisfies ThreadReply, []);
+  }
 }
 
 /** One thread, restarted after it ended by itself. It is a class because it lives as long as the store. */
 export class DatabaseThread<Method extends string> {
   readonly #thread: RequestThread<Method>;
   readonly #name: string;
-  #pending = 0;
 
   /** `setup` is the thread's `workerData`; `name` begins sentences in messages. */
   constructor(program: URL, setup: unknown, name: string) {
@@ -57,17 +53,12 @@ export class DatabaseThread<Method extends string> {
 
   /** Requests without an answer. */
   get pending(): number {
-    return this.#pending;
+    return this.#thread.pendingCount;
   }
 
   async ask<T>(method: Method, ...args: readonly unknown[]): Promise<T> {
     if (this.#thread.isClosed) throw new StoreError("unusable", `${this.#name} is closed.`);
-    this.#pending++;
-    try {
-      return await this.#thread.request<T>(method, args, args.flatMap(transferable));
-    } finally {
-      this.#pending--;
-    }
+    return await this.#thread.request<T>(method, args, args.flatMap(transferable));
   }
 
   close(): Promise<void> {

@@ -1,6 +1,4 @@
 // A connection of a thread that only reads: of a SQLite file another handle, of PostgreSQL a pool of its own.
-import { Kysely } from "kysely";
-import { bunSqliteDialect } from "./bun-sqlite-dialect.ts";
 import type { DatabasePlace } from "./database.ts";
 import type { Db } from "../kysely-reader.ts";
 import type { Schema } from "../schema.ts";
@@ -24,16 +22,8 @@ export async function openReading(place: DatabasePlace): Promise<ReadingConnecti
     const { db, store } = openPostgresDatabase({ url, poolSize: POOL, statementTimeoutMs: STATEMENT_TIMEOUT_MS });
     return { db, explaining: (queries) => explainingPostgres(queries, url), close: () => store.close() };
   }
-  const { database, connection } = await openDatabase(place);
+  const { db, database, close } = await openDatabase<Schema>(place);
   database.run("pragma query_only = on");
-  const db = new Kysely<Schema>({ dialect: bunSqliteDialect({ database, ...connection }) });
-  return {
-    db,
-    // its connection explains errors by itself
-    explaining: (queries) => queries,
-    async close() {
-      await db.destroy();
-      database.close();
-    },
-  };
+  // its connection explains errors by itself
+  return { db, explaining: (queries) => queries, close };
 }

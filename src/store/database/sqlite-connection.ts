@@ -3,7 +3,8 @@
 import { Database } from "bun:sqlite";
 import { closeSync, openSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { whenFree } from "./bun-sqlite-dialect.ts";
+import { Kysely } from "kysely";
+import { bunSqliteDialect, whenFree } from "./bun-sqlite-dialect.ts";
 import { HELD, heldError } from "./move-marks.ts";
 import { StoreError } from "../store-error.ts";
 import { codeOf } from "../../core/thrown.ts";
@@ -42,7 +43,7 @@ function identityOf(path: string): string | null {
 }
 
 /** Opens a separate connection to the file. Throws StoreError. */
-export async function openDatabase({ file, busyTimeoutMs = 10_000, isAlone = false }: SqliteFile) {
+export async function openDatabase<Schema>({ file, busyTimeoutMs = 10_000, isAlone = false }: SqliteFile) {
   const path = file === ":memory:" ? file : resolve(file);
   const connection = {
     name: `The database ${path}`,
@@ -76,7 +77,12 @@ export async function openDatabase({ file, busyTimeoutMs = 10_000, isAlone = fal
     database.close();
     throw error;
   }
-  return { database, connection };
+  const db = new Kysely<Schema>({ dialect: bunSqliteDialect({ database, ...connection }) });
+  const close = async (): Promise<void> => {
+    await db.destroy();
+    database.close(); // Kysely closes only what it has used
+  };
+  return { db, database, connection, close };
 }
 
 function journalMode(database: Database): string | undefined {

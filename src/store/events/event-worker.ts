@@ -1,7 +1,5 @@
 // A thread for the event queue in a SQLite file, because each of its writes waits for the disk.
 import { parentPort, workerData } from "node:worker_threads";
-import { Kysely } from "kysely";
-import { bunSqliteDialect } from "../database/bun-sqlite-dialect.ts";
 import { answerRequests } from "../database/database-thread.ts";
 import type { EventSchema } from "./event-schema.ts";
 import type { EventQueue } from "./events.ts";
@@ -14,12 +12,8 @@ export interface EventWorkerSetup {
 }
 
 async function openQueue({ file, mostWaiting }: EventWorkerSetup): Promise<EventQueue> {
-  const { database, connection } = await openDatabase({ file });
-  const db = new Kysely<EventSchema>({ dialect: bunSqliteDialect({ database, ...connection }) });
-  return kyselyEvents(db, { kind: "sqlite", mostWaiting }, async () => {
-    await db.destroy();
-    database.close();
-  });
+  const { db, close } = await openDatabase<EventSchema>({ file });
+  return kyselyEvents(db, { kind: "sqlite", mostWaiting }, close);
 }
 
 if (parentPort !== null)

@@ -51,8 +51,7 @@ interface Base {
 }
 
 export async function sqliteModel(): Promise<ModelDatabase> {
-  const { database: template, connection } = await openDatabase({ file: ":memory:" });
-  const migrating = new Kysely<Schema>({ dialect: bunSqliteDialect({ database: template, ...connection }) });
+  const { db: migrating, database: template, connection } = await openDatabase<Schema>({ file: ":memory:" });
   await migrate(migrating, "the model");
   const fresh = template.serialize();
   let database = Database.deserialize(fresh, { safeIntegers: true, strict: true });
