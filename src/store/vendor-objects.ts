@@ -3,6 +3,7 @@
 import { type Kysely, sql } from "kysely";
 import { belongsTo, ofPresentProjects } from "./database/place-tables.ts";
 import { inParts } from "./database/in-parts.ts";
+import { beginWriting } from "./database/write-transaction.ts";
 import { integer, keptIn, type KeptIn, rowOf, type RowOf, text, textOrNull, toInteger } from "./columns.ts";
 
 /** The columns of an id as it was handed out to a project. */
@@ -70,7 +71,7 @@ export async function bindObjects<Schema extends VendorObjectSchema>(
   mostOfTenant = MAX_OBJECTS_OF_TENANT,
 ): Promise<void> {
   if (objects.length === 0) return;
-  await (wider as unknown as Db).transaction().execute(async (tx) => {
+  await beginWriting(wider as unknown as Db).execute(async (tx) => {
     const known = inOrder(await ofPresentProjects(tx, objects));
     for (const some of inParts(known, ROWS_AT_ONCE))
       await tx

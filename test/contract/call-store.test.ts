@@ -44,24 +44,29 @@ if (postgres !== null) {
   });
 
   describe("PostgreSQL", () => {
-    test("two processes that ship rows with the same sums at once wait for each other and count everything", async () => {
-      const url = await newDatabase();
-      const stores = [openPostgresCalls({ url }), openPostgresCalls({ url }), openPostgresCalls({ url })];
-      await Promise.all(
-        stores.flatMap((calls) =>
-          Array.from({ length: 10 }, () =>
-            calls.ingest(
-              Array.from({ length: 40 }, (_, index) =>
-                rowOf({ projectId: `p${(index * 7) % 13}`, endUser: `e${index % 5}` }),
+    for (const isolation of ["read committed", "serializable"])
+      test(`several processes that ship rows with the same sums at once wait for each other and count everything, where the database is ${isolation} by default`, async () => {
+        const url = await newDatabase();
+        await statement(
+          url,
+          `alter database ${new URL(url).pathname.slice(1)} set default_transaction_isolation = '${isolation}'`,
+        );
+        const stores = [openPostgresCalls({ url }), openPostgresCalls({ url }), openPostgresCalls({ url })];
+        await Promise.all(
+          stores.flatMap((calls) =>
+            Array.from({ length: 10 }, () =>
+              calls.ingest(
+                Array.from({ length: 40 }, (_, index) =>
+                  rowOf({ projectId: `p${(index * 7) % 13}`, endUser: `e${index % 5}` }),
+                ),
               ),
             ),
           ),
-        ),
-      );
-      expect(await stores[0]!.usageTotals({})).toMatchObject({ calls: 1200n });
-      expect(await stores[0]!.usageTotals({ endUser: "e3" })).toMatchObject({ calls: 240n });
-      await Promise.all(stores.map((calls) => calls.close()));
-    });
+        );
+        expect(await stores[0]!.usageTotals({})).toMatchObject({ calls: 1200n });
+        expect(await stores[0]!.usageTotals({ endUser: "e3" })).toMatchObject({ calls: 240n });
+        await Promise.all(stores.map((calls) => calls.close()));
+      });
     test("[d11.3] old days are removed as whole tables, and a row that comes late makes its day anew", async () => {
       const url = await newDatabase();
       const calls = openPostgresCalls({ url });

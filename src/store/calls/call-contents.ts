@@ -6,6 +6,7 @@ import { type CallStore, CONTENT, type ContentKey, type StoredContent } from "./
 import { keptIn, rowOf, toInteger } from "../columns.ts";
 import { inParts } from "../database/in-parts.ts";
 import { ofPresentProjects } from "../database/place-tables.ts";
+import { beginWriting } from "../database/write-transaction.ts";
 
 type Db = Kysely<CallSchema>;
 
@@ -32,7 +33,7 @@ export async function keepContents(
   keys: readonly ContentKey[],
 ): Promise<boolean> {
   if (contents.length === 0) return true;
-  return await db.transaction().execute(async (tx) => {
+  return await beginWriting(db).execute(async (tx) => {
     // Content that waited while its project or tenant was removed is dropped too.
     const known = await ofPresentProjects(tx, contents);
     if (known.length > 0 && !(await areStored(tx, new Set(known.map(({ tenantId }) => tenantId)), keys))) return false;

@@ -11,6 +11,7 @@ import { KEYS, type SumRow, sumsOf, type SumTable } from "../sums/call-sums.ts";
 import { tagRowsOf } from "./call-tags.ts";
 import type { CallRecord } from "../../core/record/record.ts";
 import { inParts } from "../database/in-parts.ts";
+import { beginWriting } from "../database/write-transaction.ts";
 import { parseRecord } from "../../wire/json/record-json.ts";
 import { keepPlace } from "./journal-places.ts";
 import { bytesOf } from "../journal/journal-row.ts";
@@ -42,7 +43,7 @@ export async function ingestCalls(
 ): Promise<void> {
   const batch = deduplicated(rows);
   if (batch.length === 0) {
-    if (place !== undefined) await db.transaction().execute((tx) => keepPlace(tx, place));
+    if (place !== undefined) await beginWriting(db).execute((tx) => keepPlace(tx, place));
     return;
   }
   await insertIncoming(db, inserts, batch, async (tx, added, known, numberOf) => {

@@ -9,6 +9,7 @@ import type { CallRow, CallSchema } from "./call-schema.ts";
 import type { SumRow, SumTable } from "../sums/call-sums.ts";
 import type { TagRow } from "./call-tags.ts";
 import { inParts } from "../database/in-parts.ts";
+import { beginWriting } from "../database/write-transaction.ts";
 
 type Db = Kysely<CallSchema>;
 export type Tx = Transaction<CallSchema>;
@@ -69,7 +70,7 @@ export async function insertIncoming(
     detail === null ? null : { timeMs: figures.timeMs, detail, blockId: 0n, isKept: false },
   );
   const plan = inserts.blocks.plan(records.filter((record) => record !== null));
-  await db.transaction().execute(async (tx) => {
+  await beginWriting(db).execute(async (tx) => {
     const names = new Set(namesIn(batch));
     for (const { asked } of batch) for (const name of namesOfAsked(asked)) names.add(name);
     const numbers = await numbersFor(tx, names);

@@ -3,6 +3,7 @@
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { firstKeyAt, MOST_MS } from "./call-keys.ts";
 import type { CallSchema } from "./call-schema.ts";
+import { beginWriting } from "../database/write-transaction.ts";
 import { codeOf } from "../../core/thrown.ts";
 
 type Db = Kysely<CallSchema>;
@@ -50,7 +51,7 @@ export class CallPartitions {
 }
 
 async function createPartitions(db: Db, days: readonly number[]): Promise<void> {
-  await db.transaction().execute(async (tx) => {
+  await beginWriting(db).execute(async (tx) => {
     await sql`select pg_advisory_xact_lock(${sql.lit(LOCK)})`.execute(tx);
     for (const day of days.toSorted((a, b) => a - b))
       for (const table of PARTITIONED) {
@@ -87,7 +88,7 @@ export async function dropPartitions(db: Db, table: Partitioned, beforeMs: numbe
 /** False when something reads the table for long. */
 async function isDropped(db: Db, name: string): Promise<boolean> {
   try {
-    await db.transaction().execute(async (tx) => {
+    await beginWriting(db).execute(async (tx) => {
       await sql`set local lock_timeout = ${sql.lit(LOCK_TIMEOUT_MS)}`.execute(tx);
       await sql`select pg_advisory_xact_lock(${sql.lit(LOCK)})`.execute(tx);
       await sql`drop table if exists ${sql.table(name)}`.execute(tx);

@@ -6,6 +6,7 @@ import { type DraftPlace, type DraftTable, draftTextPlace } from "./drafts.ts";
 import { DecryptionError, type SecretCipher } from "../../config/secret-cipher.ts";
 import { keptIn, rowOf } from "../columns.ts";
 import { exactly } from "../database/pages.ts";
+import { beginWriting } from "../database/write-transaction.ts";
 import { StoreError } from "../store-error.ts";
 
 type Db = Kysely<DraftSchema>;
@@ -21,7 +22,7 @@ export function draftTable<Schema extends DraftSchema>(wider: Kysely<Schema>, ci
   return {
     async saveDraft(draft) {
       if (cipher === null) throw new StoreError("encryption", "There is no master key to encrypt drafts with.");
-      await db.transaction().execute(async (tx) => {
+      await beginWriting(db).execute(async (tx) => {
         const { text, base, saved_at_ms, ...key } = rowOf(DRAFT, {
           ...draft,
           text: cipher.encrypt(draft.text, draftTextPlace(draft)),

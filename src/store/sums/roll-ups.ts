@@ -5,6 +5,7 @@
 // background, the newest first.
 import { type Kysely, sql, type Transaction } from "kysely";
 import { usesPostgres } from "../database/dialect.ts";
+import { beginWriting } from "../database/write-transaction.ts";
 import { ROLL_UP_GROUPS, ROLL_UP_LOCK, rolledUp, type RollUpGroup } from "./roll-up-triggers.ts";
 
 /** How many sums one step adds at least: whole hours or days, and more would keep other writers waiting. */
@@ -34,7 +35,7 @@ async function addNewest<Schema>(db: Kysely<Schema>, group: RollUpGroup, atOnce:
   if ((await rolledFrom(db, group)) === 0) return 0;
   const { of, rolled, rollUps } = group;
   const [table, time] = [sql.table(of.table), sql.ref(of.time)];
-  return await db.transaction().execute(async (tx) => {
+  return await beginWriting(db).execute(async (tx) => {
     // Who writes sums has the same lock until its end, so that each sum is added either here or by a trigger.
     if (usesPostgres(tx)) await lockRollUps(tx);
     const toMs = await rolledFrom(tx, group);
