@@ -7,8 +7,7 @@ import { type Clock, systemClock } from "../core/clock.ts";
 import { HISTORY, isNew, migrate, WATCHED } from "./migrations.ts";
 import { readContents } from "./configuration/kysely-contents.ts";
 import { draftTable } from "./configuration/kysely-drafts.ts";
-import { addEvents } from "./events/kysely-event-writes.ts";
-import { removeUnaddressedEvents } from "./events/kysely-event-writes.ts";
+import { addEvents, removeUnaddressedEvents } from "./events/kysely-event-writes.ts";
 import { movedAway, movedToSql } from "./database/move-marks.ts";
 import { pruneAudit } from "./audit/kysely-audit.ts";
 import { writeHistory } from "./configuration/kysely-history.ts";
@@ -25,6 +24,7 @@ import type { Reencryption, Store } from "./store.ts";
 import type { Changed, ChangeOptions, Writer } from "./writer.ts";
 import type { SchemaReview } from "./database/contraction-schema.ts";
 import { contract, oldestProgram, refusalOf } from "./database/contractions.ts";
+import { inOneView } from "./database/read-view.ts";
 import { beginWriting } from "./database/write-transaction.ts";
 
 type Tx = Transaction<Schema>;
@@ -54,8 +54,7 @@ export function kyselyStore(db: Db, options: KyselyStoreOptions): Store {
     reviewSchema: (oldestHeard) => reviewSchema(db, databaseName, oldestHeard),
     revision: () => revision(db, databaseName),
     watch: options.watch ?? (() => () => {}),
-    readIdentities: () =>
-      db.transaction().setIsolationLevel("repeatable read").setAccessMode("read only").execute(readIdentities),
+    readIdentities: () => inOneView(db, readIdentities),
     readContents: (known = null) => readContents(db, cipher, known),
     change,
     note: async (actor, note) =>

@@ -12,6 +12,7 @@ import { WATCHED } from "../migrations.ts";
 import type { Identities } from "../records.ts";
 import { plainMembershipOf, plainProjectOf, plainTenantOf, plainTokenOf, plainUserOf } from "../database/row-values.ts";
 import { inParts } from "../database/in-parts.ts";
+import { inOneView } from "../database/read-view.ts";
 import { resourceOf } from "./resource-rows.ts";
 import type { Schema } from "../schema.ts";
 import { openedDocument } from "./secret-fields.ts";
@@ -216,26 +217,22 @@ function byKind(resources: Iterable<OpenedResource>): ReadonlyMap<ConfiguredKind
 
 /** `null` when the audit log does not list everything that has happened since. */
 function changedSince(db: Db, cipher: SecretCipher | null, known: Contents): Promise<Contents | null> {
-  return db
-    .transaction()
-    .setIsolationLevel("repeatable read")
-    .setAccessMode("read only")
-    .execute(async (tx) => {
-      const now = await counterOf(tx);
-      const since = BigInt(known.revision);
-      if (now === since) return known;
-      if (now < since) return null;
-      const rows = await tx
-        .selectFrom("audit_log")
-        .select(["kind", "target_id", "revision"])
-        .where("revision", ">", since)
-        .orderBy("revision")
-        .limit(MOST_CHANGES + 1)
-        .execute();
-      const revisions = new Set(rows.map(({ revision }) => revision));
-      if (rows.length > MOST_CHANGES || BigInt(revisions.size) !== now - since) return null;
-      return contentsOf(now, await updatedContents(tx, cipher, known, changedIds(rows)), known);
-    });
+  return inOneView(db, async (tx) => {
+    const now = await counterOf(tx);
+    const since = BigInt(known.revision);
+    if (now === since) return known;
+    if (now < since) return null;
+    const rows = await tx
+      .selectFrom("audit_log")
+      .select(["kind", "target_id", "revision"])
+      .where("revision", ">", since)
+      .orderBy("revision")
+      .limit(MOST_CHANGES + 1)
+      .execute();
+    const revisions = new Set(rows.map(({ revision }) => revision));
+    if (rows.length > MOST_CHANGES || BigInt(revisions.size) !== now - since) return null;
+    return contentsOf(now, await updatedContents(tx, cipher, known, changedIds(rows)), known);
+  });
 }
 
 type ChangedIds = ReadonlyMap<string, ReadonlySet<string>>;

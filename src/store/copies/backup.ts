@@ -7,6 +7,7 @@ import type { Kysely } from "kysely";
 import { z } from "zod";
 import { type BackupWriter, backupLines, openBackupWriter } from "./backup-file.ts";
 import type { Database } from "../database/database.ts";
+import { inOneView } from "../database/read-view.ts";
 import { migrationsRun } from "../migrations.ts";
 import type { Schema } from "../schema.ts";
 import { COPIED_TABLES } from "./stored-tables.ts";
@@ -67,21 +68,17 @@ export async function writeBackup(
   const writer = openBackupWriter(unfinished, passphrase);
   try {
     const columns = await columnsOf(db);
-    const summary = await db
-      .transaction()
-      .setIsolationLevel("repeatable read")
-      .setAccessMode("read only")
-      .execute(async (tx) => {
-        const about = { program, madeAtMs: nowMs, database: kind, migrations: await migrationsRun(tx) };
-        writer.line(
-          JSON.stringify({ kind: "about", program, made_at_ms: nowMs, database: kind, migrations: about.migrations }),
-        );
-        const rows: Record<string, number> = {};
-        for (const table of COPIED_TABLES)
-          rows[table.name] = await writeTable(tx, writer, table, columns.get(table.name) ?? []);
-        writer.line(JSON.stringify({ kind: "end", rows }));
-        return { ...about, rows };
-      });
+    const summary = await inOneView(db, async (tx) => {
+      const about = { program, madeAtMs: nowMs, database: kind, migrations: await migrationsRun(tx) };
+      writer.line(
+        JSON.stringify({ kind: "about", program, made_at_ms: nowMs, database: kind, migrations: about.migrations }),
+      );
+      const rows: Record<string, number> = {};
+      for (const table of COPIED_TABLES)
+        rows[table.name] = await writeTable(tx, writer, table, columns.get(table.name) ?? []);
+      writer.line(JSON.stringify({ kind: "end", rows }));
+      return { ...about, rows };
+    });
     writer.end();
     renameSync(unfinished, file);
     return summary;
