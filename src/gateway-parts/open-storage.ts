@@ -1,16 +1,19 @@
 // Opens the database, and what bounds its growth.
 import { isReadableByOthers } from "../config/master-key.ts";
 import { systemClock } from "../core/clock.ts";
-import { keepAuditPruned } from "../store/audit/audit-settings.ts";
-import { keepContentsPruned, keepObjectsPruned, keepPruned, keepRolledUp } from "../store/calls/call-retention.ts";
+import { pruneAudit } from "../store/audit/audit-settings.ts";
+import { pruneOld } from "../store/calls/call-retention.ts";
 import type { CallStore } from "../store/calls/calls.ts";
 import { ownFiles } from "../store/data-folder.ts";
 import { type EncryptedDatabase, openCalls, openDatabase } from "../store/open-database.ts";
 import { narrowRights } from "../store/database/owner-only.ts";
+import { everyHour, pruneInRounds } from "../store/database/pruning.ts";
 import type { Base } from "./base.ts";
 
 /** Time for a round of removing or moving old rows, which is short; what it leaves is done after the next start. */
 const LAST_ROUND_MS = 500;
+/** Soon, because until then reports over a long time read every sum. */
+const FIRST_ROLL_UP_MS = 500;
 
 export interface Storage extends EncryptedDatabase {
   readonly calls: CallStore;
@@ -39,35 +42,28 @@ export async function openStorage({ options, environment, log, closing }: Base):
   const calls = await openCalls(options);
   closing.beside(() => calls.close());
   const now = (): number => systemClock.now();
+  const hourly = (fault: string, work: (isEnding: () => boolean) => Promise<unknown>, firstMs?: number) =>
+    everyHour(work, (message) => log.warn({ error_detail: message }, fault), firstMs);
   closing.add(
-    keepPruned(calls, options.calls, now, (message) =>
-      log.warn({ error_detail: message }, "old calls could not be deleted"),
-    ),
+    hourly("old calls could not be deleted", (isEnding) => pruneOld(calls, options.calls, now(), isEnding)),
     LAST_ROUND_MS,
   );
-  closing.beside(
-    keepRolledUp(calls, (message) =>
-      log.warn({ error_detail: message }, "sums of calls could not be added to their roll-ups"),
+  for (const end of [
+    hourly(
+      "sums of calls could not be added to their roll-ups",
+      (isEnding) => pruneInRounds(() => calls.rollUp(), isEnding),
+      FIRST_ROLL_UP_MS,
     ),
-    LAST_ROUND_MS,
-  );
-  closing.beside(
-    keepContentsPruned(calls, now, (message) =>
-      log.warn({ error_detail: message }, "old content of calls could not be deleted"),
+    hourly("old content of calls could not be deleted", (isEnding) =>
+      pruneInRounds(() => calls.removeContents({ expiredMs: now() }), isEnding),
     ),
-    LAST_ROUND_MS,
-  );
-  closing.beside(
-    keepObjectsPruned(calls, now, (message) =>
-      log.warn({ error_detail: message }, "old ids of vendors could not be deleted"),
+    hourly("old ids of vendors could not be deleted", (isEnding) =>
+      pruneInRounds(() => calls.pruneObjects(now()), isEnding),
     ),
-    LAST_ROUND_MS,
-  );
-  closing.beside(
-    keepAuditPruned(store, options.audit, now, (message) =>
-      log.warn({ error_detail: message }, "old rows of the audit log could not be deleted"),
+    hourly("old rows of the audit log could not be deleted", (isEnding) =>
+      pruneAudit(store, options.audit, now(), isEnding),
     ),
-    LAST_ROUND_MS,
-  );
+  ])
+    closing.beside(end, LAST_ROUND_MS);
   return { ...database, calls };
 }

@@ -4,7 +4,7 @@
 import { z } from "zod";
 import { sectionSettings, type SectionSettings } from "../../config/section-settings.ts";
 import { signingKeyOf } from "./audit-signature.ts";
-import { DAY_MS, everyHour, keptDays, pruneInRounds } from "../database/pruning.ts";
+import { DAY_MS, keptDays, pruneInRounds } from "../database/pruning.ts";
 import type { Store } from "../store.ts";
 
 const DEFAULT_REFUSED_DAYS = 400;
@@ -55,14 +55,4 @@ export async function pruneAudit(
     refusedMs: doneMs === null || refusedMs === null ? (doneMs ?? refusedMs) : Math.max(doneMs, refusedMs),
   };
   return moments.refusedMs === null ? 0 : await pruneInRounds(() => store.pruneAudit(moments), isEnding);
-}
-
-/** Works like everyHour(). */
-export function keepAuditPruned(
-  store: Pick<Store, "pruneAudit">,
-  settings: AuditSettings,
-  now: () => number,
-  onFault: (message: string) => void,
-): () => Promise<void> {
-  return everyHour((isEnding) => pruneAudit(store, settings, now(), isEnding), onFault);
 }

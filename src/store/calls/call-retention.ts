@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { sectionSettings, type SectionSettings } from "../../config/section-settings.ts";
 import type { CallStore } from "./calls.ts";
-import { DAY_MS, everyHour, keptDays, pruneInRounds } from "../database/pruning.ts";
+import { DAY_MS, keptDays, pruneInRounds } from "../database/pruning.ts";
 
 const DEFAULT_DAYS = 90;
 const DEFAULT_DETAILS_DAYS = 30;
@@ -46,43 +46,4 @@ export async function pruneOld(
     placesMs: nowMs - KEEP_PLACES_DAYS * DAY_MS,
   };
   return await pruneInRounds(() => calls.prune(before), isEnding);
-}
-
-/** Removes content whose retention has ended. Works like everyHour(). */
-export function keepContentsPruned(
-  calls: Pick<CallStore, "removeContents">,
-  now: () => number,
-  onFault: (message: string) => void,
-): () => Promise<void> {
-  return everyHour((isEnding) => pruneInRounds(() => calls.removeContents({ expiredMs: now() }), isEnding), onFault);
-}
-
-/** Removes what is known of ids of vendors that were not handed out for long. Works like everyHour(). */
-export function keepObjectsPruned(
-  calls: Pick<CallStore, "pruneObjects">,
-  now: () => number,
-  onFault: (message: string) => void,
-): () => Promise<void> {
-  return everyHour((isEnding) => pruneInRounds(() => calls.pruneObjects(now()), isEnding), onFault);
-}
-
-/** Works like everyHour(). */
-export function keepPruned(
-  calls: Pick<CallStore, "prune">,
-  settings: CallSettings,
-  now: () => number,
-  onFault: (message: string) => void,
-): () => Promise<void> {
-  return everyHour((isEnding) => pruneOld(calls, settings, now(), isEnding), onFault);
-}
-
-/** Soon, because until then reports over a long time read every sum. */
-const FIRST_ROLL_UP_MS = 500;
-
-/** Adds sums to roll-ups that were made after them. Works like everyHour(). */
-export function keepRolledUp(
-  calls: Pick<CallStore, "rollUp">,
-  onFault: (message: string) => void,
-): () => Promise<void> {
-  return everyHour((isEnding) => pruneInRounds(() => calls.rollUp(), isEnding), onFault, FIRST_ROLL_UP_MS);
 }

@@ -1,7 +1,8 @@
 // How long calls are kept: what is removed when, in rounds, and that the end of the process does not wait for all of them.
 import { expect, test } from "bun:test";
 import type { KeptSince } from "../../../src/store/calls/calls.ts";
-import { callsSection, keepPruned, pruneOld } from "../../../src/store/calls/call-retention.ts";
+import { callsSection, pruneOld } from "../../../src/store/calls/call-retention.ts";
+import { everyHour } from "../../../src/store/database/pruning.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -46,10 +47,8 @@ test("closing stops it between two rounds", async () => {
     () => rounds >= 3,
   );
   expect([rounds, removed]).toEqual([3, 6]);
-  await keepPruned(
-    { prune: () => Promise.reject(new Error("away")) },
-    callsSection.parse({}),
-    () => 0,
+  await everyHour(
+    () => Promise.reject(new Error("away")),
     () => {},
   )();
 });
