@@ -20,6 +20,8 @@ const SCOPE_COLUMNS = [
   ["model", "model"],
   ["operation", "operation"],
 ] as const satisfies readonly (readonly [keyof CallScope, keyof FoundRow])[];
+/** The members of a scope that are names; the end user is text. */
+export const SCOPE_NAMES: ReadonlySet<string> = new Set(SCOPE_COLUMNS.map(([name]) => name));
 /**
  * The first of these that is given is looked up in its index because it is the most selective; the database has no
  * statistics to know that. The key of sums begins with the tenant.

@@ -8,19 +8,9 @@ import { COMMAND_LINE } from "../records.ts";
 import type { Schema } from "../schema.ts";
 
 type Db = Kysely<Schema>;
-type TokenRow = Pick<
-  Schema["access_tokens"],
-  | "id"
-  | "name"
-  | "role"
-  | "permissions"
-  | "models"
-  | "routes"
-  | "tools"
-  | "ip_ranges"
-  | "expires_at_ms"
-  | "revoked_at_ms"
->;
+const RIGHTS = ["role", "permissions", "models", "routes", "tools", "ip_ranges", "expires_at_ms"] as const;
+const TOKEN_COLUMNS = ["id", "name", ...RIGHTS, "revoked_at_ms"] as const;
+type TokenRow = Pick<Schema["access_tokens"], (typeof TOKEN_COLUMNS)[number]>;
 type SecretRow = Schema["token_secrets"];
 type MemberRow = Pick<Schema["memberships"], "user_id" | "project_id" | "role">;
 
@@ -55,21 +45,7 @@ export async function knownAccess(db: Db, name: string, lastChange: string | nul
   }>`select counter from revisions where name = ${WATCHED}`.execute(db);
   const found =
     lastChange === null ? [] : await db.selectFrom("audit_log").select("id").where("id", "=", lastChange).execute();
-  const tokens = await db
-    .selectFrom("access_tokens")
-    .select([
-      "id",
-      "name",
-      "role",
-      "permissions",
-      "models",
-      "routes",
-      "tools",
-      "ip_ranges",
-      "expires_at_ms",
-      "revoked_at_ms",
-    ])
-    .execute();
+  const tokens = await db.selectFrom("access_tokens").select(TOKEN_COLUMNS).execute();
   const operators = await db.selectFrom("users").select("id").where("is_operator", "=", 1n).execute();
   return {
     name,
@@ -132,8 +108,6 @@ async function endSessions(db: Db): Promise<void> {
     await tx.deleteFrom("token_claims").where("redeemed_at_ms", "is", null).execute();
   });
 }
-
-const RIGHTS = ["role", "permissions", "models", "routes", "tools", "ip_ranges", "expires_at_ms"] as const;
 
 /** Gives tokens, memberships and operators the rights and secrets that the newest database knows. Returns of how many tokens. */
 async function takeOver(db: Db, restored: KnownAccess, newest: KnownAccess): Promise<number> {

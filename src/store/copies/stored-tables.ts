@@ -2,6 +2,7 @@
 // parts by a number in each row; the others are copied whole, in one transaction and in this order, because of their
 // references.
 import { PARTITIONED, type Partitioned } from "../calls/call-partitions.ts";
+import { DIMENSION_COLUMNS } from "../calls/call-schema.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -65,7 +66,6 @@ const parted = (name: string, column: string, size: number, ...key: readonly str
   isByDay: PARTITIONED.includes(name as Partitioned),
 });
 
-const CALLER = ["tenant_id", "project_id", "token_id", "user_id", "route", "provider", "model"];
 const TARGET = ["tenant_id", "project_id", "route", "provider", "model"];
 
 export const PARTED_TABLES: readonly PartedTable[] = [
@@ -75,13 +75,13 @@ export const PARTED_TABLES: readonly PartedTable[] = [
   parted("call_block", "id", KEYS_IN_HOUR, "id"),
   parted("call_tag", "id", KEYS_IN_HOUR, "tag", "id"),
   parted("call_content", "expires_ms", DAY_MS, "trace_id"),
-  parted("call_hour", "hour_ms", DAY_MS, "hour_ms", ...CALLER),
+  parted("call_hour", "hour_ms", DAY_MS, "hour_ms", ...DIMENSION_COLUMNS),
   parted("call_attempt_hour", "hour_ms", DAY_MS, "tenant_id", "hour_ms", "project_id", "provider", "model", "code"),
-  parted("call_user_day", "day_ms", DAY_MS, "day_ms", ...CALLER, "end_user"),
-  parted("call_operation_hour", "hour_ms", DAY_MS, "hour_ms", ...CALLER, "operation"),
-  parted("call_operation_user_day", "day_ms", DAY_MS, "day_ms", ...CALLER, "operation", "end_user"),
+  parted("call_user_day", "day_ms", DAY_MS, "day_ms", ...DIMENSION_COLUMNS, "end_user"),
+  parted("call_operation_hour", "hour_ms", DAY_MS, "hour_ms", ...DIMENSION_COLUMNS, "operation"),
+  parted("call_operation_user_day", "day_ms", DAY_MS, "day_ms", ...DIMENSION_COLUMNS, "operation", "end_user"),
   parted("call_project_hour", "hour_ms", DAY_MS, "hour_ms", "tenant_id", "project_id"),
-  parted("call_day", "day_ms", DAY_MS, "day_ms", ...CALLER),
+  parted("call_day", "day_ms", DAY_MS, "day_ms", ...DIMENSION_COLUMNS),
   parted("call_target_hour", "hour_ms", DAY_MS, "hour_ms", ...TARGET),
   parted("call_target_day", "day_ms", DAY_MS, "day_ms", ...TARGET),
   parted("call_user_project_day", "day_ms", DAY_MS, "day_ms", "tenant_id", "project_id"),

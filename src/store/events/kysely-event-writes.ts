@@ -69,23 +69,13 @@ const REMOVED_AT_ONCE = 1000;
  * otherwise stay forever, and be sent to a later subscriber. Returns whether a delivery is pending.
  */
 export async function removeUnaddressedEvents(db: Kysely<Schema>, beforeMs: number): Promise<boolean> {
-  const old = await db
+  const old = db
     .selectFrom("event")
     .select("id")
     .where("spread", "=", 0n)
     .where("at_ms", "<", toInteger(beforeMs))
-    .limit(sql.lit(REMOVED_AT_ONCE))
-    .execute();
-  if (old.length > 0)
-    await db
-      .deleteFrom("event")
-      .where("spread", "=", 0n)
-      .where(
-        "id",
-        "in",
-        old.map(({ id }) => id),
-      )
-      .execute();
+    .limit(sql.lit(REMOVED_AT_ONCE));
+  await db.deleteFrom("event").where("spread", "=", 0n).where("id", "in", old).execute();
   return (
     (await db
       .selectFrom("webhook_delivery")

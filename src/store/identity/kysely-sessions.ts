@@ -1,6 +1,6 @@
 // Sessions of the web console over any database that Kysely supports.
-import { type Kysely, type RawBuilder, sql } from "kysely";
-import { type ListKey, pageOf, onPage } from "../database/pages.ts";
+import { type Kysely, sql } from "kysely";
+import { having, type ListKey, pageOf, onPage } from "../database/pages.ts";
 import type { Page, PageRequest } from "../reader.ts";
 import { keptIn, rowOf, toInteger } from "../columns.ts";
 import type { SessionSchema } from "./session-schema.ts";
@@ -109,14 +109,8 @@ export async function takeSession<Schema extends SessionSchema>(
   return row === undefined ? null : keptIn(SESSION, row);
 }
 
-function among({ tenantId, userId, tokenId }: SessionFilter): RawBuilder<boolean> {
-  const conditions = [
-    ...(tenantId === undefined ? [] : [sql`tenant_id = ${tenantId}`]),
-    ...(tokenId === undefined ? [] : [sql`token_id = ${tokenId}`]),
-    ...(userId === undefined ? [] : [userId === null ? sql`user_id is null` : sql`user_id = ${userId}`]),
-  ];
-  return conditions.length === 0 ? sql<boolean>`1 = 1` : sql<boolean>`(${sql.join(conditions, sql` and `)})`;
-}
+const among = ({ tenantId, userId, tokenId }: SessionFilter) =>
+  having<SessionSchema["console_sessions"]>({ tenant_id: tenantId, token_id: tokenId, user_id: userId });
 
 async function addFailure(db: Db, key: string, now: bigint, since: bigint): Promise<void> {
   await sql`

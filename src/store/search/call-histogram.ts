@@ -2,6 +2,7 @@
 // sums of any period. Any other filter has to look at single calls, the newest first, and at a bounded number of them.
 import { type Kysely, sql } from "kysely";
 import { timeOfKey, timeOfKeySql } from "../calls/call-keys.ts";
+import { SCOPE_NAMES } from "../calls/call-reads.ts";
 import type { CallSchema } from "../calls/call-schema.ts";
 import type { CallHistogram, CallScope, HistogramQuery, LogFilter, UsageSums } from "../calls/calls.ts";
 import { logQuery, numberedFilter } from "./log-search.ts";
@@ -37,17 +38,6 @@ function requireEdges(edges: readonly number[]): void {
   )
     throw new StoreError("invalid", `A histogram must have 1 to ${MOST_BUCKETS} buckets, in the order of time.`);
 }
-
-const SCOPE_NAMES: ReadonlySet<string> = new Set([
-  "tenantId",
-  "projectId",
-  "tokenId",
-  "userId",
-  "route",
-  "provider",
-  "model",
-  "operation",
-]);
 
 /** The filter, if it has nothing that sums lack. */
 function scopeAlone(filter: HistogramQuery["filter"]): CallScope | null {
