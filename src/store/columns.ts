@@ -22,10 +22,6 @@ export function fromInteger(value: bigint): number {
 export const toIntegerOrNull = (value: number | null): bigint | null => (value === null ? null : toInteger(value));
 export const fromIntegerOrNull = (value: bigint | null): number | null => (value === null ? null : fromInteger(value));
 
-export const toHex = (bytes: Uint8Array): string =>
-  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex");
-export const fromHex = (hex: string): Uint8Array => new Uint8Array(Buffer.from(hex, "hex"));
-
 export function fromRole(word: string): Role {
   const role = ROLES.find((known) => known === word);
   if (role === undefined)
@@ -88,6 +84,11 @@ export const json = <Value>() =>
 export const bytes = column<Uint8Array, Uint8Array>(
   (value) => value,
   (kept) => new Uint8Array(kept),
+);
+/** Bytes as text in lower-case hex. */
+export const hex = column<Uint8Array, string>(
+  (value) => Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("hex"),
+  (kept) => new Uint8Array(Buffer.from(kept, "hex")),
 );
 /** A JSON list of strings. */
 export const texts = column<readonly string[], string>((words) => JSON.stringify(words), fromTexts);

@@ -4,7 +4,7 @@ import type { SecretCipher } from "../config/secret-cipher.ts";
 import type { AuditEntry } from "./configuration/kysely-history.ts";
 import type { Db } from "./kysely-reader.ts";
 import type { Actor, Change } from "./records.ts";
-import type { ResourceStep } from "./configuration/resource-rows.ts";
+import { actionOf, type ResourceStep } from "./configuration/resource-rows.ts";
 import { toInteger } from "./columns.ts";
 import { StoreError } from "./store-error.ts";
 
@@ -34,7 +34,7 @@ export function record(
   { before, after, ...what }: Omit<Change, "action">,
   note: string | null = null,
 ): void {
-  const action = before === null ? "create" : after === null ? "remove" : "change";
+  const action = actionOf({ before, after });
   work.changes.push({ action, ...what, before, after });
   work.entries.push({
     action,

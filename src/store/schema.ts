@@ -3,6 +3,7 @@ import type { Generated } from "kysely";
 import type { JsonObject } from "../core/json.ts";
 import {
   flag,
+  hex,
   integer,
   integerOrNull,
   json,
@@ -67,6 +68,12 @@ export const RESOURCE = {
   updated_at_ms: integer,
 };
 
+/** What the table keeps of Version, but for who made it. */
+export const VERSION = { number: integer, at_ms: integer, rolled_back_to: integerOrNull, note: textOrNull };
+
+/** What the table keeps of a secret of a token. */
+export const TOKEN_SECRET = { sha256: hex, retires_at_ms: integerOrNull };
+
 export interface Schema
   extends
     AuditChainSchema,
@@ -101,12 +108,7 @@ export interface Schema
     readonly version: Generated<bigint>;
     readonly updated_at_ms: bigint | null;
   };
-  readonly token_secrets: {
-    readonly token_id: string;
-    /** Lower-case hex. */
-    readonly sha256: string;
-    readonly retires_at_ms: bigint | null;
-  };
+  readonly token_secrets: RowOf<typeof TOKEN_SECRET> & { readonly token_id: string };
   readonly resources: Omit<RowOf<typeof RESOURCE>, "by_operator"> & { readonly by_operator: Generated<bigint> };
   readonly audit_log: ChainedRow & {
     /** Where it stands in the chain of its tenant (audit/audit-chain.ts). */
@@ -114,12 +116,7 @@ export interface Schema
     readonly sequence: bigint;
     readonly hash: string;
   };
-  readonly versions: ActorColumns & {
-    readonly number: bigint;
-    readonly at_ms: bigint;
-    readonly rolled_back_to: bigint | null;
-    readonly note: string | null;
-  };
+  readonly versions: RowOf<typeof VERSION> & ActorColumns;
   readonly version_changes: {
     readonly version: bigint;
     readonly ordinal: bigint;

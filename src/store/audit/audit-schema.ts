@@ -1,5 +1,5 @@
 // The tables of the chains of the audit log (audit-chain.ts), and what makes them.
-import { integer, integerOrNull, oneOf, text, textOrNull } from "../columns.ts";
+import { integer, integerOrNull, oneOf, type RowOf, text, textOrNull } from "../columns.ts";
 import type { Kysely } from "kysely";
 
 /** What the table keeps of AuditRow under the same name. */
@@ -17,18 +17,16 @@ export const AUDITED = {
   version: integerOrNull,
 };
 
+/** What the tables keep of ChainHead. */
+export const HEAD = { sequence: integer, hash: text };
+/** What is kept of ChainLink when its row is removed. */
+export const REMOVED = { sequence: integer, at_ms: integer, outcome: text, content_hash: text, hash: text };
+
 export interface AuditChainSchema {
   /** The newest link of each chain. The row is also the lock under which the chain is written. */
-  readonly audit_chains: { readonly chain: string; readonly sequence: bigint; readonly hash: string };
+  readonly audit_chains: RowOf<typeof HEAD> & { readonly chain: string };
   /** What is left of rows that were removed because of their age. */
-  readonly audit_removed: {
-    readonly chain: string;
-    readonly sequence: bigint;
-    readonly at_ms: bigint;
-    readonly outcome: string;
-    readonly content_hash: string;
-    readonly hash: string;
-  };
+  readonly audit_removed: RowOf<typeof REMOVED> & { readonly chain: string };
 }
 
 export async function createAuditChain(db: Kysely<unknown>): Promise<void> {

@@ -17,8 +17,8 @@ import { type ListKey, pageOf, during, having, onPage } from "../database/pages.
 import type { AuditFilter, ChainReader, Page, PageRequest, Reader } from "../reader.ts";
 import { AUDIT_WAYS, type AuditRow } from "../records.ts";
 import { actorOf } from "../database/row-values.ts";
-import { fromInteger, keptIn, toInteger } from "../columns.ts";
-import { AUDITED } from "./audit-schema.ts";
+import { fromInteger, keptIn, rowOf, toInteger } from "../columns.ts";
+import { AUDITED, HEAD, REMOVED } from "./audit-schema.ts";
 import type { Schema } from "../schema.ts";
 import { beginWriting } from "../database/write-transaction.ts";
 
@@ -65,7 +65,7 @@ function auditRowOf(row: Row): AuditRow {
     actor: { ...actorOf(row), via: AUDIT_WAYS.find((way) => way === row.via) ?? null, sessionId: row.session_id },
     before: parsed(row.value_before),
     after: parsed(row.value_after),
-    link: { sequence: fromInteger(row.sequence), hash: row.hash },
+    link: keptIn(HEAD, row),
   };
 }
 
@@ -86,29 +86,25 @@ export async function addToChains(tx: Db, rows: readonly ChainedRow[]): Promise<
   const chains = [...Map.groupBy(rows, ({ tenant_id: tenantId }) => chainOf(tenantId))];
   for (const [chain, own] of chains.toSorted(([a], [b]) => (a < b ? -1 : 1))) {
     const links = linked(own, await lockedHead(tx, chain));
-    chained.push(...links.map(({ row, hash, sequence }) => ({ ...row, chain, hash, sequence: toInteger(sequence) })));
-    await moveHead(tx, chain, links.at(-1)!);
+    chained.push(...links.map(({ row, ...head }) => ({ ...row, chain, ...rowOf(HEAD, head) })));
+    await tx
+      .updateTable("audit_chains")
+      .set(rowOf(HEAD, links.at(-1)!))
+      .where("chain", "=", chain)
+      .execute();
   }
   for (const some of inParts(chained, ROWS_AT_ONCE)) await tx.insertInto("audit_log").values(some).execute();
 }
 
 async function lockedHead(tx: Db, chain: string): Promise<ChainHead> {
-  const { sequence, hash } = await tx
+  const head = await tx
     .insertInto("audit_chains")
-    .values({ chain, sequence: toInteger(CHAIN_START.sequence), hash: CHAIN_START.hash })
+    .values({ chain, ...rowOf(HEAD, CHAIN_START) })
     // An update that changes nothing locks the row.
     .onConflict((conflict) => conflict.column("chain").doUpdateSet((row) => ({ hash: row.ref("audit_chains.hash") })))
     .returning(["sequence", "hash"])
     .executeTakeFirstOrThrow();
-  return { sequence: fromInteger(sequence), hash };
-}
-
-async function moveHead(tx: Db, chain: string, { sequence, hash }: ChainHead): Promise<void> {
-  await tx
-    .updateTable("audit_chains")
-    .set({ sequence: toInteger(sequence), hash })
-    .where("chain", "=", chain)
-    .execute();
+  return keptIn(HEAD, head);
 }
 
 type Linked = ChainHead & { readonly row: ChainedRow };
@@ -132,7 +128,7 @@ export function auditReader(db: Db): ChainReader & Pick<Reader, "listAudit" | "f
     findAudit: (id) => findAudit(db, id),
     async auditHead(chain) {
       const row = await db.selectFrom("audit_chains").selectAll().where("chain", "=", chain).executeTakeFirst();
-      return row === undefined ? null : { sequence: fromInteger(row.sequence), hash: row.hash };
+      return row === undefined ? null : keptIn(HEAD, row);
     },
     auditChains: async () =>
       (await db.selectFrom("audit_chains").select("chain").orderBy("chain").execute()).map(({ chain }) => chain),
@@ -181,17 +177,13 @@ function linkOfRow(row: Row): ChainLink {
     atMs: fromInteger(row.at_ms),
     outcome: row.outcome,
     contentHash: contentHashOf(content),
-    hash: row.hash ?? "",
+    hash: row.hash,
     content,
   };
 }
 
 const linkOfRemoved = (row: Selectable<Schema["audit_removed"]>): ChainLink => ({
-  sequence: fromInteger(row.sequence),
-  atMs: fromInteger(row.at_ms),
-  outcome: row.outcome,
-  contentHash: row.content_hash,
-  hash: row.hash,
+  ...keptIn(REMOVED, row),
   content: null,
 });
 
@@ -214,9 +206,7 @@ async function auditLinkAt(
         .executeTakeFirst(),
     ),
   );
-  const links = found.flatMap((row) =>
-    row === undefined ? [] : [{ sequence: fromInteger(row.sequence), hash: row.hash }],
-  );
+  const links = found.flatMap((row) => (row === undefined ? [] : [keptIn(HEAD, row)]));
   return links.toSorted((a, b) => (isFirst ? a.sequence - b.sequence : b.sequence - a.sequence))[0] ?? null;
 }
 

@@ -3,7 +3,7 @@
 import type { CALL_COLUMN_TYPES, CallColumn, ColumnType } from "./call-column-types.ts";
 import { type CONTENT, LATENCY_BOUNDS_MS } from "./calls.ts";
 import { SUM_FIGURE_NAMES } from "./sum-figures.ts";
-import type { RowOf } from "../columns.ts";
+import { integer, type RowOf, text } from "../columns.ts";
 import type { ReplicaSchema } from "../database/replicas.ts";
 import type { VendorObjectSchema } from "../vendor-objects.ts";
 
@@ -44,14 +44,15 @@ export const SUM_COLUMNS: readonly string[] = SUM_FIGURE_NAMES.flatMap((name) =>
   name === "total_ms" ? [name, ...LATENCY_COLUMNS] : [name],
 );
 
-export interface PlaceColumns {
-  readonly journal: string;
-  readonly run: string;
-  readonly segment: bigint;
-  readonly position: bigint;
-  readonly shipped_rows: bigint;
-  readonly last_ms: bigint;
-}
+/** What the table keeps of ShippedPlace, whose offset is the position. */
+export const PLACE = {
+  journal: text,
+  run: text,
+  segment: integer,
+  position: integer,
+  shipped_rows: integer,
+  last_ms: integer,
+};
 
 type DimensionNumbers = Readonly<Record<DimensionColumn, bigint | number>>;
 
@@ -79,7 +80,7 @@ export interface CallSchema extends ReplicaSchema, VendorObjectSchema {
   /** The encrypted key of a tenant's contents. */
   readonly content_key: { readonly tenant_id: string; readonly sealed: string };
   /** How far the journals of gateways have been shipped; see journal-places.ts. */
-  readonly journal_place: PlaceColumns;
+  readonly journal_place: RowOf<typeof PLACE>;
   /** Sums of an hour; the table also has the columns SUM_COLUMNS. */
   readonly call_hour: DimensionNumbers & { readonly hour_ms: bigint };
   /** Sums of a day for each end user, of the calls that name one. */

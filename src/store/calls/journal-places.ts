@@ -2,9 +2,9 @@
 // goes back with them when the database is restored. There is one row for each run (journal-identity.ts) that has
 // shipped anything.
 import { type Kysely, sql, type Transaction } from "kysely";
-import type { CallSchema } from "./call-schema.ts";
+import { type CallSchema, PLACE } from "./call-schema.ts";
 import type { ShippedPlace } from "../journal/ledger.ts";
-import { toInteger } from "../columns.ts";
+import { keptIn, toInteger } from "../columns.ts";
 
 /** A batch that was given up and is committed late does not set the place back. */
 export async function keepPlace(
@@ -30,14 +30,10 @@ export async function findPlaces(
       ...(await all.where("journal", "=", journal).orderBy("shipped_rows", "desc").limit(sql.lit(1)).execute()),
     );
   const ofRuns = runs.length === 0 ? [] : await all.where("run", "in", runs).execute();
-  return [...last, ...ofRuns].map((row) => ({
-    journal: row.journal,
-    run: row.run,
-    segment: Number(row.segment),
-    offset: Number(row.position),
-    rows: Number(row.shipped_rows),
-    lastMs: Number(row.last_ms),
-  }));
+  return [...last, ...ofRuns].map((row) => {
+    const { position: offset, shippedRows: rows, ...place } = keptIn(PLACE, row);
+    return { ...place, offset, rows };
+  });
 }
 
 /**

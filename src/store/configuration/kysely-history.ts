@@ -1,7 +1,7 @@
 // The versions of the configuration, and what one transaction adds to them and to the audit log (kysely-audit.ts), over
 // any database that Kysely supports. The state of a resource after some version is the state before its first later
 // change, so nothing has to be stored twice.
-import { type Kysely, type SelectQueryBuilder, sql } from "kysely";
+import { type Kysely, type Selectable, type SelectQueryBuilder, sql } from "kysely";
 import type {
   Actor,
   AuditNote,
@@ -16,9 +16,9 @@ import { type ListKey, pageOf, onPage } from "../database/pages.ts";
 import { addToChains } from "../audit/kysely-audit.ts";
 import type { Page, PageRequest } from "../reader.ts";
 import { actorColumns, actorOf } from "../database/row-values.ts";
-import { changeOf, type ResourceStep, resourceOf, stepOf, type StoredResource } from "./resource-rows.ts";
-import { fromInteger, fromIntegerOrNull, toInteger } from "../columns.ts";
-import type { Schema } from "../schema.ts";
+import { actionOf, changeOf, type ResourceStep, resourceOf, stepOf, type StoredResource } from "./resource-rows.ts";
+import { fromInteger, keptIn, rowOf, toInteger } from "../columns.ts";
+import { type Schema, VERSION } from "../schema.ts";
 import { StoreError } from "../store-error.ts";
 
 type Db = Kysely<Schema>;
@@ -60,22 +60,10 @@ export async function listVersions(
   );
 }
 
-function versionOf(
-  row: {
-    readonly number: bigint;
-    readonly at_ms: bigint;
-    readonly rolled_back_to: bigint | null;
-    readonly note: string | null;
-  } & Parameters<typeof actorOf>[0],
-): Omit<VersionSummary, "changes"> {
-  return {
-    number: fromInteger(row.number),
-    atMs: fromInteger(row.at_ms),
-    actor: actorOf(row),
-    rolledBackTo: fromIntegerOrNull(row.rolled_back_to),
-    note: row.note,
-  };
-}
+const versionOf = (row: Selectable<Schema["versions"]>): Omit<VersionSummary, "changes"> => ({
+  ...keptIn(VERSION, row),
+  actor: actorOf(row),
+});
 
 async function changesOf(
   db: Db,
@@ -222,26 +210,19 @@ async function writeVersion(tx: Db, { actor, atMs, steps, rolledBackTo, remark }
     .selectFrom("versions")
     .select((row) => row.fn.max("number").as("number"))
     .executeTakeFirst();
-  const number = (newest?.number ?? 0n) + 1n;
+  const number = fromInteger(newest?.number ?? 0n) + 1;
   await tx
     .insertInto("versions")
-    .values({
-      number,
-      at_ms: toInteger(atMs),
-      rolled_back_to: rolledBackTo === null ? null : toInteger(rolledBackTo),
-      note: remark,
-      ...actorColumns(actor),
-    })
+    .values({ ...rowOf(VERSION, { number, atMs, rolledBackTo, note: remark }), ...actorColumns(actor) })
     .execute();
   const rows = steps.map((step, index) => {
     const { before, after } = step;
     const { kind, id, name, tenantId, projectId } = (after ?? before)!;
-    const action = before === null ? "create" : after === null ? "remove" : "change";
     const [value_before, value_after] = [before, after].map((value) => (value === null ? null : JSON.stringify(value)));
     return {
-      version: number,
+      version: toInteger(number),
       ordinal: BigInt(index),
-      action,
+      action: actionOf(step),
       kind,
       resource_id: id,
       name,
@@ -252,7 +233,7 @@ async function writeVersion(tx: Db, { actor, atMs, steps, rolledBackTo, remark }
     };
   });
   for (const some of inParts(rows, ROWS_AT_ONCE)) await tx.insertInto("version_changes").values(some).execute();
-  return fromInteger(number);
+  return number;
 }
 
 async function writeAudit(

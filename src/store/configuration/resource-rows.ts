@@ -47,12 +47,14 @@ export function stepOf(row: Row<"version_changes">): ResourceStep {
   return { before: resource(row.value_before), after: resource(row.value_after) };
 }
 
+export const actionOf = ({ before, after }: { readonly before: unknown; readonly after: unknown }): Change["action"] =>
+  before === null ? "create" : after === null ? "remove" : "change";
+
 /** Requires a step with at least one state. */
 export function changeOf({ before, after }: ResourceStep): Change {
   const { kind, id, name, tenantId, projectId } = (after ?? before)!;
-  const action = before === null ? "create" : after === null ? "remove" : "change";
   return {
-    action,
+    action: actionOf({ before, after }),
     kind,
     id,
     name,

@@ -12,8 +12,8 @@ import {
   type StoredUser,
   type TokenCaps,
 } from "../records.ts";
-import { fromHex, fromInteger, fromIntegerOrNull, fromRole, toInteger, keptIn } from "../columns.ts";
-import { type Schema, TOKEN } from "../schema.ts";
+import { fromInteger, fromIntegerOrNull, fromRole, toInteger, keptIn } from "../columns.ts";
+import { type Schema, TOKEN, TOKEN_SECRET } from "../schema.ts";
 
 type Row<Table extends keyof Schema> = Selectable<Schema[Table]>;
 
@@ -87,10 +87,7 @@ export const membershipOf = (row: Row<"memberships">): Kept<Membership> => ({
 export function plainTokenOf(row: Row<"access_tokens">, secrets: readonly Row<"token_secrets">[]): StoredToken {
   return {
     ...keptIn(TOKEN, row),
-    secrets: secrets.map((secret) => ({
-      sha256: fromHex(secret.sha256),
-      retiresAtMs: fromIntegerOrNull(secret.retires_at_ms),
-    })),
+    secrets: secrets.map((secret) => keptIn(TOKEN_SECRET, secret)),
     ...(row.created_by !== null && { createdBy: row.created_by }),
   };
 }

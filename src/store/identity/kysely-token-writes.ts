@@ -11,8 +11,8 @@ import {
 } from "../kysely-work.ts";
 import type { Kept, StoredToken } from "../records.ts";
 import { auditedToken } from "../database/row-values.ts";
-import { rowOf, toHex, toInteger, toIntegerOrNull } from "../columns.ts";
-import { CHANGEABLE_OF_TOKEN, TOKEN } from "../schema.ts";
+import { rowOf, toInteger } from "../columns.ts";
+import { CHANGEABLE_OF_TOKEN, TOKEN, TOKEN_SECRET } from "../schema.ts";
 import type { Writer } from "../writer.ts";
 
 function recordToken(
@@ -88,10 +88,6 @@ export async function changeToken(
 
 async function insertSecrets(tx: Db, token: StoredToken): Promise<void> {
   if (token.secrets.length === 0) return;
-  const rows = token.secrets.map((secret) => ({
-    token_id: token.id,
-    sha256: toHex(secret.sha256),
-    retires_at_ms: toIntegerOrNull(secret.retiresAtMs),
-  }));
+  const rows = token.secrets.map((secret) => ({ token_id: token.id, ...rowOf(TOKEN_SECRET, secret) }));
   await tx.insertInto("token_secrets").values(rows).execute();
 }
