@@ -241,7 +241,8 @@ async function hasLiveTokens(
   return last !== undefined;
 }
 
-async function secretsOf(
+/** The secrets of these tokens, by the id of the token. */
+export async function secretsOf(
   db: Db,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, readonly Selectable<Schema["token_secrets"]>[]>> {

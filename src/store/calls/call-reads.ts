@@ -5,23 +5,15 @@ import { type FoundCall, numbersIn, storedOperation, summaryIn } from "./call-co
 import { findKey, timeOfKey } from "./call-keys.ts";
 import { namesOf, numbersOf } from "./call-names.ts";
 import type { CallSchema, FoundRow } from "./call-schema.ts";
-import type { CallScope, CallSummary, LastUse, StoredCall } from "./calls.ts";
+import { type CallScope, type CallSummary, DIMENSIONS, type LastUse, type StoredCall } from "./calls.ts";
 import { parseCallRecord } from "../../wire/json/record-json.ts";
 
 type Db = Kysely<CallSchema>;
 
-const SCOPE_COLUMNS = [
-  ["tokenId", "token_id"],
-  ["projectId", "project_id"],
-  ["tenantId", "tenant_id"],
-  ["userId", "user_id"],
-  ["route", "route"],
-  ["provider", "provider"],
-  ["model", "model"],
-  ["operation", "operation"],
-] as const satisfies readonly (readonly [keyof CallScope, keyof FoundRow])[];
-/** The members of a scope that are names; the end user is text. */
-export const SCOPE_NAMES: ReadonlySet<string> = new Set(SCOPE_COLUMNS.map(([name]) => name));
+/** The dimensions that are names; the end user is text. */
+const NAMED = Object.values(DIMENSIONS).filter(({ scoped }) => scoped !== "endUser");
+/** Their members of a scope. */
+export const SCOPE_NAMES: ReadonlySet<string> = new Set(NAMED.map(({ scoped }) => scoped));
 /**
  * The first of these that is given is looked up in its index because it is the most selective; the database has no
  * statistics to know that. The key of sums begins with the tenant.
@@ -51,7 +43,7 @@ export async function lastUses(db: Db, tokenIds: readonly string[]): Promise<rea
 }
 
 /** The name as it is stored. */
-function nameIn(scope: CallScope, name: (typeof SCOPE_COLUMNS)[number][0]): string | undefined {
+function nameIn(scope: CallScope, name: keyof CallScope): string | undefined {
   const given = scope[name];
   return given === undefined || name !== "operation" ? given : storedOperation(given);
 }
@@ -64,18 +56,18 @@ export async function scopeConditions(
 ): Promise<readonly RawBuilder<boolean>[] | null> {
   const numbers = await numbersOf(
     db,
-    SCOPE_COLUMNS.flatMap(([name]) => nameIn(scope, name) ?? []),
+    NAMED.flatMap(({ scoped }) => nameIn(scope, scoped) ?? []),
   );
   const indexed: readonly (keyof CallScope)[] = INDEXED[of];
   const selective = indexed.find((name) => scope[name] !== undefined);
   const conditions: RawBuilder<boolean>[] = [];
-  for (const [name, column] of SCOPE_COLUMNS) {
-    const given = nameIn(scope, name);
+  for (const { column, scoped } of NAMED) {
+    const given = nameIn(scope, scoped);
     if (given === undefined) continue;
     const number = numbers.get(given);
     if (number === undefined) return null;
     const value = BigInt(number);
-    const isOther = name !== selective && indexed.includes(name);
+    const isOther = scoped !== selective && indexed.includes(scoped);
     conditions.push(
       isOther ? sql<boolean>`${withoutIndex(column, value)} = ${value}` : sql<boolean>`${sql.ref(column)} = ${value}`,
     );

@@ -6,7 +6,7 @@ import type { Attempt, CallRecord } from "../../core/record/record.ts";
 import type { CamelCase } from "../../core/text/camel-case.ts";
 import { bytes, integer, type KeptIn, text } from "../columns.ts";
 import type { LedgerSink } from "../journal/ledger.ts";
-import type { CALL_COLUMN_TYPES, ToldColumn, ToldType } from "./call-column-types.ts";
+import type { CALL_COLUMN_TYPES, CallColumn, ToldColumn, ToldType } from "./call-column-types.ts";
 import type { SumFigureName } from "./sum-figures.ts";
 import type { Page, PageRequest } from "../reader.ts";
 import type { ReplicaTable } from "../database/replicas.ts";
@@ -146,6 +146,21 @@ export const USAGE_DIMENSIONS = [
   "day",
 ] as const;
 export type UsageDimension = (typeof USAGE_DIMENSIONS)[number];
+
+/** For each dimension but the day: its column in calls and sums, and the member of a scope that narrows it. */
+export const DIMENSIONS = {
+  token: { column: "token_id", scoped: "tokenId" },
+  project: { column: "project_id", scoped: "projectId" },
+  tenant: { column: "tenant_id", scoped: "tenantId" },
+  user: { column: "user_id", scoped: "userId" },
+  end_user: { column: "end_user", scoped: "endUser" },
+  route: { column: "route", scoped: "route" },
+  provider: { column: "provider", scoped: "provider" },
+  model: { column: "model", scoped: "model" },
+  operation: { column: "operation", scoped: "operation" },
+} as const satisfies Readonly<
+  Record<Exclude<UsageDimension, "day">, { readonly column: CallColumn; readonly scoped: keyof CallScope }>
+>;
 
 export const USAGE_ORDERS = ["group", "cost", "tokens", "calls"] as const;
 export type UsageOrder = (typeof USAGE_ORDERS)[number];

@@ -7,7 +7,7 @@ import { CONFIGURED_KINDS, type ConfiguredKind } from "../../core/configured/con
 import type { Drain } from "../../core/configured/drain.ts";
 import type { Contents, OpenedResource } from "./contents.ts";
 import { DRAIN_KIND, readDrains } from "./kysely-drains.ts";
-import type { Db } from "../kysely-reader.ts";
+import { type Db, secretsOf } from "../kysely-reader.ts";
 import { WATCHED } from "../migrations.ts";
 import type { Identities } from "../records.ts";
 import { plainMembershipOf, plainProjectOf, plainTenantOf, plainTokenOf, plainUserOf } from "../database/row-values.ts";
@@ -182,19 +182,9 @@ async function readPages<R extends Row, T extends Row>(
 }
 
 async function tokensOf(db: Db, unreadable: Unreadable, rows: readonly TokenRow[]): Promise<Identities["tokens"]> {
-  if (rows.length === 0) return [];
-  const secrets = Map.groupBy(
-    await db
-      .selectFrom("token_secrets")
-      .selectAll()
-      .where(
-        "token_id",
-        "in",
-        rows.map(({ id }) => id),
-      )
-      .orderBy("sha256")
-      .execute(),
-    (secret) => secret.token_id,
+  const secrets = await secretsOf(
+    db,
+    rows.map(({ id }) => id),
   );
   return readable(unreadable, rows, named("token"), (row) => plainTokenOf(row, secrets.get(row.id) ?? []));
 }

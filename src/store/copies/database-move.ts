@@ -8,7 +8,16 @@ import type { Database } from "../database/database.ts";
 import { inSentence, type MoveMark, moveMarks } from "../database/move-marks.ts";
 import { COPIED_TABLES, PARTED_TABLES, ROLLED_TABLES, WHOLE_TABLES } from "./stored-tables.ts";
 import { StoreError } from "../store-error.ts";
-import { type Columns, columnsOf, copyParts, copyWhole, differingParts, digestsOf, rowsIn } from "./table-copies.ts";
+import {
+  type Columns,
+  columnsOf,
+  copyParts,
+  copyWhole,
+  differingParts,
+  digestsOf,
+  hasRows,
+  rowsIn,
+} from "./table-copies.ts";
 import { holdForever, holdWrites, liftHold, removeHold, renewHold } from "./write-hold.ts";
 import { sql } from "kysely";
 
@@ -127,8 +136,7 @@ async function requireFree(
     );
   for (const { name } of COPIED_TABLES) {
     if (name === "revisions" || ROLLED_TABLES.some((rolled) => rolled.name === name)) continue;
-    const { rows } = await sql`select 1 from ${sql.table(name)} limit 1`.execute(target.db);
-    if (rows.length > 0)
+    if (await hasRows(target.db, name))
       throw new StoreError(
         "conflict",
         `${target.name} has the data of a gateway already (the table ${name} has rows), which a move does not replace. Name an empty database. ${source.name} is used as before.`,

@@ -19,7 +19,7 @@ import { type AccessReport, applyKnownAccess, type KnownAccess } from "./restore
 import type { Schema } from "../schema.ts";
 import { ROLLED_TABLES } from "./stored-tables.ts";
 import { StoreError } from "../store-error.ts";
-import { followNumbers, insertRows, type Row } from "./table-copies.ts";
+import { followNumbers, hasRows, insertRows, type Row } from "./table-copies.ts";
 
 export interface RestoreOptions {
   readonly file: string;
@@ -155,7 +155,7 @@ async function prepared({ db, store, name }: Database, { migrations, rows }: Bac
   if (await store.isNew()) await migrate(db, name, { last: migrations.at(-1)! });
   const run = await migrationsRun(db);
   const isRestoring = (await moveMarks(db)).some(({ id, state }) => id === RESTORE && state === "copying");
-  if (!isRestoring && (await hasRows(db)))
+  if (!isRestoring && (await hasData(db)))
     throw new StoreError(
       "conflict",
       `${name} has the data of a gateway already, which a restore does not replace. Make an empty database, and name it with --to; with --newer, name this one, so that no token becomes valid that is revoked here.`,
@@ -175,11 +175,9 @@ async function prepared({ db, store, name }: Database, { migrations, rows }: Bac
   });
 }
 
-async function hasRows(db: Kysely<Schema>): Promise<boolean> {
-  for (const table of ["tenants", "audit_log", "call", "call_hour", "journal_place"]) {
-    const { rows } = await sql`select 1 from ${sql.table(table)} limit 1`.execute(db);
-    if (rows.length > 0) return true;
-  }
+async function hasData(db: Kysely<Schema>): Promise<boolean> {
+  for (const table of ["tenants", "audit_log", "call", "call_hour", "journal_place"])
+    if (await hasRows(db, table)) return true;
   return false;
 }
 

@@ -144,6 +144,10 @@ export async function provideDays(db: Db, fromHour: number, toHour: number): Pro
   await new CallPartitions().provide(db as unknown as Kysely<CallSchema>, hours);
 }
 
+export async function hasRows(db: Db, table: string): Promise<boolean> {
+  return (await sql`select 1 from ${sql.table(table)} limit 1`.execute(db)).rows.length > 0;
+}
+
 /** All rows, or those within bounds, in pages. */
 export async function* pagesOf(
   db: Db,

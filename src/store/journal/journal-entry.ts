@@ -118,6 +118,15 @@ export function withoutRoomAhead(bytes: Buffer): Buffer {
   return bytes.subarray(0, end);
 }
 
+/** The whole entries that begin between two places, without what is damaged between them. */
+export function* wholeEntries(bytes: Buffer, from = 0, to = bytes.length): Iterable<JournalEntry> {
+  for (let at: number | null = from; at !== null && at < to;) {
+    const entry = readEntry(bytes, at);
+    if (typeof entry === "object") yield entry;
+    at = typeof entry === "object" ? entry.end : nextEntry(bytes, at + 1);
+  }
+}
+
 /** Where the next whole entry begins, at or after `from`; `null` when there is none. */
 export function nextEntry(bytes: Buffer, from: number): number | null {
   for (let at = bytes.indexOf(MARK, from); at >= 0; at = bytes.indexOf(MARK, at + 1))

@@ -2,7 +2,7 @@
 // than it was when the two were last in contact. If both are from one copy, there is no difference to detect;
 // open-journal.ts detects that the folder is a copy.
 import { readFileSync } from "node:fs";
-import { readEntry, nextEntry } from "./journal-entry.ts";
+import { wholeEntries } from "./journal-entry.ts";
 import { isBehind, type JournalPlace, segmentPath } from "./journal-folder.ts";
 import type { SegmentIdentity } from "./journal-identity.ts";
 import type { JournalFindings } from "./journal-recovery.ts";
@@ -107,15 +107,7 @@ function rowsAgain(
     const from = shippedOf(identity);
     const bytes = readFileSync(segmentPath(folder, segment));
     const end = segment === lastSegment ? Math.min(offset, bytes.length) : bytes.length;
-    for (let at: number | null = from > end ? null : from; at !== null && at < end;) {
-      const entry = readEntry(bytes, at);
-      if (typeof entry !== "object") {
-        at = nextEntry(bytes, at + 1);
-        continue;
-      }
-      if (entry.kind === "closing" || entry.kind === "unsettled") rows += 1;
-      at = entry.end;
-    }
+    for (const { kind } of wholeEntries(bytes, from, end)) if (kind === "closing" || kind === "unsettled") rows += 1;
   }
   return rows;
 }

@@ -14,7 +14,7 @@ import type { CallRecord, LimitOutcome } from "../../core/record/record.ts";
 import { codeOf } from "../../core/thrown.ts";
 import { countedTokens } from "../../core/record/usage.ts";
 import { parseCallRecord } from "../../wire/json/record-json.ts";
-import { nextEntry, readEntry, withoutRoomAhead } from "./journal-entry.ts";
+import { nextEntry, readEntry, wholeEntries, withoutRoomAhead } from "./journal-entry.ts";
 import { segmentPath, segmentsOf, setAsidePath } from "./journal-folder.ts";
 import { identityOfBytes, type SegmentIdentity } from "./journal-identity.ts";
 import { startOf, traceIdOf } from "./journal-row.ts";
@@ -138,13 +138,8 @@ function gapsIn(segments: readonly number[], state: JournalState | null): readon
 export function entriesEnd(folder: string, segment: number): number {
   const path = segmentPath(folder, segment);
   if (statSync(path, { throwIfNoEntry: false }) === undefined) return Number.POSITIVE_INFINITY;
-  const bytes = bytesOf(path);
   let end = 0;
-  for (let at: number | null = 0; at !== null;) {
-    const entry = readEntry(bytes, at);
-    if (typeof entry === "object") at = end = entry.end;
-    else at = nextEntry(bytes, at + 1);
-  }
+  for (const entry of wholeEntries(bytesOf(path))) ({ end } = entry);
   return end;
 }
 

@@ -7,6 +7,7 @@ import { tagOf } from "../calls/call-tags.ts";
 import {
   type CallFacets,
   type CallScope,
+  DIMENSIONS,
   FACETS,
   type Facet,
   type FacetName,
@@ -24,23 +25,15 @@ import { HOURS, usageSource } from "../sums/usage-source.ts";
 
 type Db = Kysely<CallSchema>;
 
-const COLUMNS: Readonly<Record<FacetName, readonly [column: string, filter: keyof CallScope]>> = {
-  project: ["project_id", "projectId"],
-  token: ["token_id", "tokenId"],
-  user: ["user_id", "userId"],
-  route: ["route", "route"],
-  provider: ["provider", "provider"],
-  model: ["model", "model"],
-  operation: ["operation", "operation"],
-};
-
 const FIGURES = ["calls", "errors", "cost_nano_usd"] as const;
 
 /** A filter on a dimension does not narrow the values of that dimension, so that another one can be chosen. */
 export async function facets(db: Db, query: FacetsQuery): Promise<CallFacets> {
   return await inOneView(db, async (view) => {
     const { dimensions = FACETS } = query;
-    const narrowed = dimensions.filter((name) => !isFixed(query, name) && query.scope[COLUMNS[name][1]] !== undefined);
+    const narrowed = dimensions.filter(
+      (name) => !isFixed(query, name) && query.scope[DIMENSIONS[name].scoped] !== undefined,
+    );
     const others = dimensions.filter((name) => !narrowed.includes(name));
     const found = new Map<FacetName, Facet>();
     for (const names of [
@@ -62,7 +55,7 @@ const NO_VALUES: Facet = { values: [], others: 0n };
 const OF_TARGETS: ReadonlySet<FacetName> = new Set(["project", "route", "provider", "model", "operation"]);
 
 /** What the caller may see is never widened. */
-const isFixed = ({ fixed }: FacetsQuery, name: FacetName): boolean => fixed.includes(COLUMNS[name][1]);
+const isFixed = ({ fixed }: FacetsQuery, name: FacetName): boolean => fixed.includes(DIMENSIONS[name].scoped);
 
 async function facetsOf(
   db: Db,
@@ -71,7 +64,7 @@ async function facetsOf(
 ): Promise<readonly (readonly [FacetName, Facet])[]> {
   if (names.length === 0) return [];
   const [only] = names;
-  const without = names.length === 1 && !fixed.includes(COLUMNS[only!][1]) ? COLUMNS[only!][1] : null;
+  const without = names.length === 1 && !fixed.includes(DIMENSIONS[only!].scoped) ? DIMENSIONS[only!].scoped : null;
   const scoped = Object.fromEntries(Object.entries(scope).filter(([name]) => name !== without)) as CallScope;
   const source = await usageSource(db, {
     scope: scoped,
@@ -83,7 +76,7 @@ async function facetsOf(
     figures: FIGURES,
   });
   if (source === null) return names.map((name) => [name, NO_VALUES]);
-  const columns = names.map((name) => COLUMNS[name][0]);
+  const columns = names.map((name) => DIMENSIONS[name].column);
   const figures = sql.join(FIGURES.map(sumOf));
   const arms = columns.map(
     (column, index) =>

@@ -4,6 +4,7 @@
 import { type Kysely, sql, type Transaction } from "kysely";
 import { usesPostgres } from "../database/dialect.ts";
 import { inParts } from "../database/in-parts.ts";
+import { orNull } from "../calls/call-columns.ts";
 import { type CallSchema, LATENCY_COLUMNS } from "../calls/call-schema.ts";
 import { POSTGRES_TYPES } from "../calls/call-tables.ts";
 import { namesOf, numbersOf } from "../calls/call-names.ts";
@@ -126,17 +127,14 @@ export async function attempts(
     rows.flatMap(({ provider, model, code }) => [provider, model, code]),
   );
   return {
-    data: rows.map((row): AttemptSums => {
-      const code = nameOf(row.code);
-      return {
-        provider: nameOf(row.provider),
-        model: nameOf(row.model),
-        code: code === "" ? null : code,
-        attempts: Number(row["attempts"]),
-        latency: LATENCY_COLUMNS.map((column) => BigInt(row[column]!)),
-        lastTraceId: row.last_trace_id,
-      };
-    }),
+    data: rows.map((row): AttemptSums => ({
+      provider: nameOf(row.provider),
+      model: nameOf(row.model),
+      code: orNull(nameOf(row.code)),
+      attempts: Number(row["attempts"]),
+      latency: LATENCY_COLUMNS.map((column) => BigInt(row[column]!)),
+      lastTraceId: row.last_trace_id,
+    })),
   };
 }
 

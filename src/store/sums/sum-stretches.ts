@@ -17,7 +17,7 @@ import {
   USER_ROLL_UPS,
   USER_WEEKS,
 } from "./roll-up-triggers.ts";
-import { type DividedPeriod, roundedDown } from "./usage-periods.ts";
+import { cutHours, type DividedPeriod, roundedDown, roundedUp } from "./usage-periods.ts";
 
 /** Rows of one table of sums from one time to another. An end of infinity is open. */
 export interface Stretch {
@@ -126,8 +126,6 @@ function allStretches({ sums, period, cuts, choices, rolledFromMs }: StretchQuer
 
 const isAny = ({ fromMs, toMs }: Stretch): boolean => fromMs < toMs;
 
-const roundedUp = (ms: number, spanMs: number): number => Math.ceil(ms / spanMs) * spanMs;
-
 /** The longest runs of spans between two of them within which there is no cut, in the order of time. */
 function runsOf(
   fromMs: number,
@@ -135,7 +133,7 @@ function runsOf(
   spanMs: number,
   cuts: readonly number[],
 ): readonly (readonly [fromMs: number, toMs: number])[] {
-  const cutSpans = [...new Set(cuts.filter((cut) => cut % spanMs !== 0).map((cut) => roundedDown(cut, spanMs)))]
+  const cutSpans = cutHours(cuts, spanMs)
     .filter((ms) => ms >= fromMs && ms < toMs)
     .toSorted((a, b) => a - b);
   const starts = [fromMs, ...cutSpans.map((ms) => ms + spanMs)];

@@ -35,6 +35,7 @@ export function cutHours(cuts: readonly number[], spanMs: number): readonly numb
 
 /** The beginning of the span in which a time is. */
 export const roundedDown = (timeMs: number, spanMs: number): number => Math.floor(timeMs / spanMs) * spanMs;
+export const roundedUp = (timeMs: number, spanMs: number): number => Math.ceil(timeMs / spanMs) * spanMs;
 
 /**
  * `inner` are the cuts between both ends, in ascending order; an end that is `null` is open. `canDivide` says whether
@@ -55,7 +56,7 @@ export function dividedPeriod(
     cut % spanMs === 0 || isDivided.has(roundedDown(cut, spanMs)) ? cut : roundedDown(cut, spanMs) + spanMs;
   const first = fromMs === null ? null : settled(fromMs);
   const last = toMs === null ? null : settled(toMs);
-  const wholeFromMs = first === null ? null : Math.ceil(first / spanMs) * spanMs;
+  const wholeFromMs = first === null ? null : roundedUp(first, spanMs);
   const wholeToMs = last === null ? null : roundedDown(last, spanMs);
   const pieces = divided.flatMap((hourMs): readonly Piece[] => {
     const isWhole = hourMs >= (wholeFromMs ?? -Infinity) && hourMs < (wholeToMs ?? Infinity);

@@ -4,22 +4,23 @@ import { type Kysely, sql } from "kysely";
 import { orNull, shownOperation } from "../calls/call-columns.ts";
 import type { CallSchema } from "../calls/call-schema.ts";
 import { namesOf } from "../calls/call-names.ts";
-import type {
-  CallScope,
-  Spent,
-  SpentQuery,
-  UsageDimension,
-  UsageOrder,
-  UsageQuery,
-  UsageReport,
-  UsageRow,
-  UsageSums,
+import {
+  type CallScope,
+  DIMENSIONS,
+  type Spent,
+  type SpentQuery,
+  type UsageDimension,
+  type UsageOrder,
+  type UsageQuery,
+  type UsageReport,
+  type UsageRow,
+  type UsageSums,
 } from "../calls/calls.ts";
 import { afterCursor, type ListKey, pageOf, rowLimit } from "../database/pages.ts";
 import type { Page, PageRequest } from "../reader.ts";
 import { inOneView } from "../database/read-view.ts";
 import { ALL_SUMS, NO_SUMS, sumOf, type Sums, sumsOf, wholeOf } from "./usage-figures.ts";
-import { COLUMN_OF, HOURS, type SumsTable, type UsageSource, usageSource, USER_DAYS } from "./usage-source.ts";
+import { HOURS, type SumsTable, type UsageSource, usageSource, USER_DAYS } from "./usage-source.ts";
 import { midnightsBetween, offsetsBetween, UTC, type ZoneOffset } from "../../core/configured/time-zone.ts";
 import { StoreError } from "../store-error.ts";
 import { roundly } from "./sum-halves.ts";
@@ -34,7 +35,7 @@ function tableOf(scope: CallScope, by: readonly string[]): SumsTable {
 
 /** The expression of a dimension; a day is its first millisecond as if it were in UTC. */
 const expressionOf = (dimension: UsageDimension, offsets: readonly ZoneOffset[]): string =>
-  dimension === "day" ? dayOf(offsets) : COLUMN_OF[dimension];
+  dimension === "day" ? dayOf(offsets) : DIMENSIONS[dimension].column;
 
 function dayOf(offsets: readonly ZoneOffset[]): string {
   const later = offsets.slice(1).toReversed();
@@ -234,7 +235,7 @@ export async function spent(db: Db, { by, sinceMs, ...scope }: SpentQuery): Prom
       figures: SPENT,
     });
     if (source === null) return [];
-    const columns = by.map((dimension) => COLUMN_OF[dimension]);
+    const columns = by.map((dimension) => DIMENSIONS[dimension].column);
     const values = columns.map((column, index) => sql`${sql.ref(column)} as ${sql.ref(`value_${index}`)}`);
     const grouping = columns.length === 0 ? sql`` : sql`group by ${sql.raw(columns.join(", "))}`;
     const { rows } =

@@ -6,7 +6,7 @@ import { firstKeyAt, keyBoundAt, timeOfKey, timeOfKeySql } from "../calls/call-k
 import { scopeConditions } from "../calls/call-reads.ts";
 import { type CallSchema, LATENCY_COLUMNS, SUM_COLUMNS } from "../calls/call-schema.ts";
 import { SUM_FIGURES, SUMMED_COLUMNS, type SumFigureName } from "../calls/sum-figures.ts";
-import { type CallScope, LATENCY_BOUNDS_MS, type UsageDimension } from "../calls/calls.ts";
+import { type CallScope, DIMENSIONS, LATENCY_BOUNDS_MS, type UsageDimension } from "../calls/calls.ts";
 import { rolledFrom } from "./roll-ups.ts";
 import type { RollUpGroup } from "./roll-up-triggers.ts";
 import { figuresFrom, partsOf } from "./sum-halves.ts";
@@ -73,42 +73,17 @@ export async function usageSource(db: Db, query: SourceQuery): Promise<UsageSour
   };
 }
 
-const SCOPED = {
-  tenantId: "tenant",
-  projectId: "project",
-  tokenId: "token",
-  userId: "user",
-  endUser: "end_user",
-  route: "route",
-  provider: "provider",
-  model: "model",
-} as const satisfies Partial<Record<keyof CallScope, AskedDimension>>;
-
 /** What tables of sums have to tell. They do not have the operation, and the day is told by the time. */
 function askedDimensions({ scope, by }: SourceQuery): readonly AskedDimension[] {
-  const names = Object.keys(SCOPED) as (keyof typeof SCOPED)[];
-  return [
-    ...by.filter((dimension) => dimension !== "day" && dimension !== "operation"),
-    ...names.filter((name) => scope[name] !== undefined).map((name) => SCOPED[name]),
-  ];
+  const names = Object.keys(DIMENSIONS) as (keyof typeof DIMENSIONS)[];
+  return [...by, ...names.filter((name) => scope[DIMENSIONS[name].scoped] !== undefined)].filter(
+    (dimension) => dimension !== "day" && dimension !== "operation",
+  );
 }
-
-/** Where rows have their dimensions. A day is made of the time. */
-export const COLUMN_OF: Readonly<Record<Exclude<UsageDimension, "day">, string>> = {
-  tenant: "tenant_id",
-  project: "project_id",
-  token: "token_id",
-  user: "user_id",
-  end_user: "end_user",
-  route: "route",
-  provider: "provider",
-  model: "model",
-  operation: "operation",
-};
 
 /** The columns that an arm has for what was asked, but for the operation, which the tables do not have. */
 const askedColumns = ({ by }: SourceQuery): readonly string[] =>
-  by.flatMap((dimension) => (dimension === "day" || dimension === "operation" ? [] : [COLUMN_OF[dimension]]));
+  by.flatMap((dimension) => (dimension === "day" || dimension === "operation" ? [] : [DIMENSIONS[dimension].column]));
 
 /**
  * Which of these hours can be divided: all of their calls are kept, or there were none. Calls are removed in the order
