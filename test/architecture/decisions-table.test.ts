@@ -1,5 +1,5 @@
-// docs/where-decided.md, which is made of what the files of src/ say: the files of each row exist, and its names stand in
-// the code of the file with which they are named.
+// docs/where-decided.md, which is made of what the files of src/ say, and docs/design/row-of-a-call.md: the files of each
+// row of their tables exist, and its names stand in the code of the file with which they are named.
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path/posix";
@@ -7,8 +7,9 @@ import { decisionsIn } from "../../docs/generate-where-decided.ts";
 
 const PROJECT = join(import.meta.dir, "../..");
 const SRC = join(PROJECT, "src");
-const PAGE = readFileSync(join(PROJECT, "docs/where-decided.md"), "utf8");
-const rows = PAGE.split("\n").filter((line) => line.startsWith("| ") && !/^\| (question|---) /.test(line));
+const rows = ["docs/where-decided.md", "docs/design/row-of-a-call.md"]
+  .flatMap((page) => readFileSync(join(PROJECT, page), "utf8").split("\n"))
+  .filter((line) => line.startsWith("| ") && !/^\| (question|step|what fails|---) /.test(line));
 
 /** A file of a row, by its path from src/; or a name that stands in its code. */
 interface Named {
@@ -37,7 +38,7 @@ function namedIn(row: string): readonly Named[] {
 const codeOf = (path: string): string =>
   readFileSync(join(SRC, path), "utf8").replaceAll(/^\s*\/\/.*$|\/\*\*?\s[^]*?\*\//gm, "");
 
-test("the table has rows", () => expect(rows.length).toBeGreaterThan(40));
+test("the tables have rows", () => expect(rows.length).toBeGreaterThan(40));
 
 test.each(rows.map((row) => [row.split("|")[1]!.trim(), row]))(
   "the files of the row exist, and its names stand in the file with which they are named: %s",

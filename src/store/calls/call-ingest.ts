@@ -1,6 +1,7 @@
 // Inserts ledger rows into the call tables and their sums, in one transaction and exactly once for each trace id. A
 // call that was charged with its reservation because its process had ended, and that arrives as settled later, replaces
-// the first row, and the sums are corrected. Any other repeated row is ignored.
+// the first row, and the sums are corrected. Any other repeated row is ignored, so that whatever fails on the way of a row
+// (docs/design/row-of-a-call.md), it is sent again.
 import { type Kysely, sql } from "kysely";
 import { addAttempts, askedIn, type AskingCall } from "../sums/attempt-sums.ts";
 import { figuresOf } from "./call-columns.ts";

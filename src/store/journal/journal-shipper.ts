@@ -1,6 +1,6 @@
 // Ships closing entries from the journal to the database, in order and in batches. It holds one batch in memory, so a
 // database that is down for hours costs disk space and nothing else. How far it has shipped is stored with the rows, in
-// the same transaction, and is read at the start.
+// the same transaction, and is read at the start. What happens when anything fails: docs/design/row-of-a-call.md.
 import { statSync } from "node:fs";
 import type { Clock } from "../../core/clock.ts";
 import { messageOf } from "../../core/thrown.ts";

@@ -1,7 +1,8 @@
-// The journal of calls on disk (promise 11.2, docs/design/journal.md): an opening entry when a call is admitted, and a
-// closing entry before the last byte of its answer. The entries of one turn of the event loop are written together at
-// its end, and until then their calls send nothing. When the disk takes no more entries, new calls are refused, or run
-// without entries while an error is reported. A reserved file then takes the entries of the calls in flight.
+// The journal of calls on disk (promise 11.2, docs/design/journal.md; docs/design/row-of-a-call.md follows a row from here
+// to the database): an opening entry when a call is admitted, and a closing entry before the last byte of its answer. The
+// entries of one turn of the event loop are written together at its end, and until then their calls send nothing. When the
+// disk takes no more entries, new calls are refused, or run without entries while an error is reported. A reserved file
+// then takes the entries of the calls in flight.
 
 // Decides (records and configuration): When may a call's request leave for a provider, and its last byte for the
 // client? By: `written`, `close`. Also: awaited in `engine/call/call-lifetime.ts` (`admitted`) and
