@@ -4,7 +4,7 @@ import type { ConfiguredKind } from "../core/configured/configured.ts";
 import type { AccessToken, Membership, Project, Role, Tenant, User } from "../core/identity.ts";
 import type { Json, JsonObject } from "../core/json.ts";
 import type { ChainHead } from "./audit/audit-chain.ts";
-import type { MembersOf, USER_FIELDS } from "./database/identity-fields.ts";
+import type { MembersOf, TENANT_FIELDS, USER_FIELDS } from "./database/identity-fields.ts";
 
 /** A row with the values from which its ETag is made. Times are `null` where the row is older than these columns. */
 export type Kept<T> = T & {
@@ -13,17 +13,7 @@ export type Kept<T> = T & {
   readonly updatedAtMs: number | null;
 };
 
-/** The longest lifetime that a tenant allows its access tokens, in days; `null` for no cap (promise 2.6). */
-export interface TokenCaps {
-  readonly personalDays: number | null;
-  readonly projectDays: number | null;
-}
-
-export interface StoredTenant extends Tenant {
-  /** Absent when there are no caps. */
-  readonly tokenCaps?: TokenCaps;
-}
-
+export type StoredTenant = Pick<Tenant, "id"> & MembersOf<typeof TENANT_FIELDS>;
 export type StoredUser = Pick<User, "id" | "tenantId"> & MembersOf<typeof USER_FIELDS>;
 
 export interface StoredToken extends AccessToken {

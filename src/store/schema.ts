@@ -23,7 +23,7 @@ import type { ContractionSchema } from "./database/contraction-schema.ts";
 import type { DrainSchema } from "./configuration/drain-schema.ts";
 import type { DraftSchema } from "./configuration/draft-schema.ts";
 import type { EventSchema } from "./events/event-schema.ts";
-import type { ColumnsOf, PROJECT_FIELDS, USER_FIELDS } from "./database/identity-fields.ts";
+import type { ColumnsOf, PROJECT_FIELDS, TENANT_FIELDS, USER_FIELDS } from "./database/identity-fields.ts";
 import type { MoveSchema } from "./database/move-schema.ts";
 import type { SessionSchema } from "./identity/session-schema.ts";
 import type { ViewSchema } from "./configuration/view-schema.ts";
@@ -89,12 +89,7 @@ export interface Schema
    * One row for each subject that is watched for changes. The row is also the lock under which the subject is written.
    */
   readonly revisions: { readonly name: string; readonly counter: bigint };
-  readonly tenants: KeptColumns & {
-    readonly id: string;
-    readonly name: string;
-    readonly personal_token_max_ms: bigint | null;
-    readonly project_token_max_ms: bigint | null;
-  };
+  readonly tenants: KeptColumns & { readonly id: string } & ColumnsOf<typeof TENANT_FIELDS>;
   readonly projects: KeptColumns & PlaceColumns & ColumnsOf<typeof PROJECT_FIELDS>;
   readonly users: KeptColumns & PlaceColumns & ColumnsOf<typeof USER_FIELDS>;
   readonly memberships: KeptColumns & {

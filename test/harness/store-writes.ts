@@ -8,7 +8,8 @@ import {
   type TokenRequest,
 } from "../../src/auth/tokens/token-admin.ts";
 import type { AccessToken } from "../../src/core/identity.ts";
-import { type Actor, LOCAL_ACTOR, type TokenCaps } from "../../src/store/records.ts";
+import type { TokenCaps } from "../../src/store/database/identity-fields.ts";
+import { type Actor, LOCAL_ACTOR } from "../../src/store/records.ts";
 import type { Store } from "../../src/store/store.ts";
 import type { Writer } from "../../src/store/writer.ts";
 

@@ -1,7 +1,8 @@
-// The fields that projects and users have beside their ids: the member with the value, its columns, and what the audit log
+// The fields that tenants, projects and users have beside their ids: the member with the value, its columns, and what the audit log
 // shows of it. The types of rows and of what the store keeps follow from here: CONTRIBUTING.md#adding-a-field-of-a-user.
 import type { Login } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
+import { fromInteger, toInteger } from "../columns.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -21,6 +22,36 @@ export const NAME = field<string, { readonly name: string }>({
   fromColumns: ({ name }) => name,
   audited: (name) => ({ name }),
 });
+
+/** The longest lifetime that a tenant allows its access tokens, in days; `null` for no cap (promise 2.6). */
+export interface TokenCaps {
+  readonly personalDays: number | null;
+  readonly projectDays: number | null;
+}
+type CapColumns = { readonly personal_token_max_ms: bigint | null; readonly project_token_max_ms: bigint | null };
+const NO_CAPS: TokenCaps = { personalDays: null, projectDays: null };
+const DAY_MS = 86_400_000;
+const daysToMs = (days: number | null): bigint | null => (days === null ? null : toInteger(days * DAY_MS));
+const daysOfMs = (ms: bigint | null): number | null => (ms === null ? null : fromInteger(ms) / DAY_MS);
+
+export const TENANT_FIELDS = {
+  name: NAME,
+  /** Absent when there are no caps. */
+  tokenCaps: field<TokenCaps | undefined, CapColumns>({
+    toColumns: ({ personalDays, projectDays } = NO_CAPS) => ({
+      personal_token_max_ms: daysToMs(personalDays),
+      project_token_max_ms: daysToMs(projectDays),
+    }),
+    fromColumns: ({ personal_token_max_ms: personal, project_token_max_ms: project }) =>
+      personal === null && project === null
+        ? undefined
+        : { personalDays: daysOfMs(personal), projectDays: daysOfMs(project) },
+    audited: ({ personalDays, projectDays } = NO_CAPS) => ({
+      personal_token_max_days: personalDays,
+      project_token_max_days: projectDays,
+    }),
+  }),
+};
 
 export const PROJECT_FIELDS = { name: NAME };
 

@@ -3,22 +3,12 @@
 import type { Selectable } from "kysely";
 import type { Membership, Project, User } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { field, membersOf, NAME, PROJECT_FIELDS, USER_FIELDS } from "./identity-fields.ts";
-import {
-  type Actor,
-  type Kept,
-  type StoredTenant,
-  type StoredToken,
-  type StoredUser,
-  type TokenCaps,
-} from "../records.ts";
-import { fromInteger, fromIntegerOrNull, fromRole, toInteger, keptIn } from "../columns.ts";
+import { membersOf, PROJECT_FIELDS, TENANT_FIELDS, USER_FIELDS } from "./identity-fields.ts";
+import type { Actor, Kept, StoredTenant, StoredToken, StoredUser } from "../records.ts";
+import { fromInteger, fromIntegerOrNull, fromRole, keptIn } from "../columns.ts";
 import { type Schema, TOKEN, TOKEN_SECRET } from "../schema.ts";
 
 type Row<Table extends keyof Schema> = Selectable<Schema[Table]>;
-
-const DAY_MS = 86_400_000;
-const NO_CAPS: TokenCaps = { personalDays: null, projectDays: null };
 
 function kept(row: {
   readonly version: bigint;
@@ -31,28 +21,6 @@ function kept(row: {
     updatedAtMs: fromIntegerOrNull(row.updated_at_ms),
   };
 }
-
-const daysToMs = (days: number | null): bigint | null => (days === null ? null : toInteger(days * DAY_MS));
-const daysOfMs = (ms: bigint | null): number | null => (ms === null ? null : fromInteger(ms) / DAY_MS);
-type CapColumns = Pick<Row<"tenants">, "personal_token_max_ms" | "project_token_max_ms">;
-
-export const TENANT_FIELDS = {
-  name: NAME,
-  tokenCaps: field<TokenCaps | undefined, CapColumns>({
-    toColumns: ({ personalDays, projectDays } = NO_CAPS) => ({
-      personal_token_max_ms: daysToMs(personalDays),
-      project_token_max_ms: daysToMs(projectDays),
-    }),
-    fromColumns: ({ personal_token_max_ms: personal, project_token_max_ms: project }) =>
-      personal === null && project === null
-        ? undefined
-        : { personalDays: daysOfMs(personal), projectDays: daysOfMs(project) },
-    audited: ({ personalDays, projectDays } = NO_CAPS) => ({
-      personal_token_max_days: personalDays,
-      project_token_max_days: projectDays,
-    }),
-  }),
-};
 
 export const plainTenantOf = (row: Row<"tenants">): StoredTenant => ({ id: row.id, ...membersOf(TENANT_FIELDS, row) });
 export const tenantOf = (row: Row<"tenants">): Kept<StoredTenant> => ({ ...plainTenantOf(row), ...kept(row) });

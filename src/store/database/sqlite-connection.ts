@@ -6,6 +6,7 @@ import { dirname, resolve } from "node:path";
 import { Kysely } from "kysely";
 import { bunSqliteDialect, whenFree } from "./bun-sqlite-dialect.ts";
 import { HELD, heldError } from "./move-marks.ts";
+import { OWNERS_FILE } from "./owner-only.ts";
 import { StoreError } from "../store-error.ts";
 import { codeOf } from "../../core/thrown.ts";
 
@@ -97,7 +98,7 @@ function journalMode(database: Database): string | undefined {
 /** Only the owner may read it. SQLite gives the files beside it the same mode. */
 function createFile(path: string, explain: (error: unknown) => unknown): void {
   try {
-    closeSync(openSync(path, "wx", 0o600));
+    closeSync(openSync(path, "wx", OWNERS_FILE));
   } catch (error) {
     if (codeOf(error) !== "EEXIST") throw explain(error);
   }

@@ -16,9 +16,16 @@ import {
   type Work,
 } from "../kysely-work.ts";
 import type { ConfigurationScope, Kept, StoredTenant, StoredUser } from "../records.ts";
-import { auditedOf, columnsOf, type Fields, PROJECT_FIELDS, USER_FIELDS } from "../database/identity-fields.ts";
+import {
+  auditedOf,
+  columnsOf,
+  type Fields,
+  PROJECT_FIELDS,
+  TENANT_FIELDS,
+  USER_FIELDS,
+} from "../database/identity-fields.ts";
 import { exactly } from "../database/pages.ts";
-import { auditedMembership, TENANT_FIELDS } from "../database/row-values.ts";
+import { auditedMembership } from "../database/row-values.ts";
 import type { Reader } from "../reader.ts";
 import type { Schema } from "../schema.ts";
 import { StoreError } from "../store-error.ts";

@@ -21,7 +21,8 @@ import { usesPostgres } from "../database/dialect.ts";
 import { inOneView } from "../database/read-view.ts";
 import { roundly } from "../sums/sum-halves.ts";
 import { sumOf, type Sums, wholeOf } from "../sums/usage-figures.ts";
-import { HOURS, usageSource } from "../sums/usage-source.ts";
+import { HOURS } from "../sums/roll-up-triggers.ts";
+import { usageSource } from "../sums/usage-source.ts";
 
 type Db = Kysely<CallSchema>;
 

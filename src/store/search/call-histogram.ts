@@ -10,7 +10,8 @@ import { cursorAt } from "../database/pages.ts";
 import { inOneView } from "../database/read-view.ts";
 import { StoreError } from "../store-error.ts";
 import { addedSums, ALL_SUMS, NO_SUMS, type Sums, sumsOf } from "../sums/usage-figures.ts";
-import { FIGURES_OF_CALL, HOURS, keptFrom, usageSource } from "../sums/usage-source.ts";
+import { HOURS } from "../sums/roll-up-triggers.ts";
+import { FIGURES_OF_CALL, keptFrom, usageSource } from "../sums/usage-source.ts";
 
 type Db = Kysely<CallSchema>;
 

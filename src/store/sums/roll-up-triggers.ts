@@ -58,8 +58,13 @@ export const USER_WEEKS: RollUp = {
   dimensions: ["tenant_id", "project_id", "end_user"],
 };
 
-const HOURS: TimedTable = { table: "call_hour", time: "hour_ms", spanMs: HOUR_MS };
-const USER_DAYS: TimedTable = { table: "call_user_day", time: "day_ms", spanMs: DAY_MS };
+/** A table of sums of single calls. */
+export interface SumsTable extends TimedTable {
+  readonly table: "call_hour" | "call_user_day";
+}
+export const HOURS: SumsTable = { table: "call_hour", time: "hour_ms", spanMs: HOUR_MS };
+/** Has only calls that name an end user. */
+export const USER_DAYS: SumsTable = { table: "call_user_day", time: "day_ms", spanMs: DAY_MS };
 
 export const HOUR_ROLL_UPS: RollUpGroup = {
   of: HOURS,

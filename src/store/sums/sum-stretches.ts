@@ -9,6 +9,7 @@ import {
   HOUR_ROLL_UPS,
   PROJECT_HOURS,
   type RollUpGroup,
+  type SumsTable,
   TARGET_DAYS,
   TARGET_HOURS,
   TARGET_ROLL_UPS,
@@ -48,11 +49,7 @@ const TARGET: ReadonlySet<AskedDimension> = new Set([...PROJECT, "route", "provi
 const END_USER: ReadonlySet<AskedDimension> = new Set([...PROJECT, "end_user"]);
 
 /** With `isByDay` no row may cover more than a day in UTC: midnights in UTC are no cuts. */
-export function choicesFor(
-  sums: "call_hour" | "call_user_day",
-  asked: readonly AskedDimension[],
-  isByDay: boolean,
-): Choices {
+export function choicesFor(sums: SumsTable["table"], asked: readonly AskedDimension[], isByDay: boolean): Choices {
   const isWithin = (dimensions: ReadonlySet<AskedDimension>): boolean => asked.every((one) => dimensions.has(one));
   if (sums === "call_user_day")
     return {

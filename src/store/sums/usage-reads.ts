@@ -20,7 +20,8 @@ import { afterCursor, type ListKey, pageOf, rowLimit } from "../database/pages.t
 import type { Page, PageRequest } from "../reader.ts";
 import { inOneView } from "../database/read-view.ts";
 import { ALL_SUMS, NO_SUMS, sumOf, type Sums, sumsOf, wholeOf } from "./usage-figures.ts";
-import { HOURS, type SumsTable, type UsageSource, usageSource, USER_DAYS } from "./usage-source.ts";
+import { HOURS, type SumsTable, USER_DAYS } from "./roll-up-triggers.ts";
+import { type UsageSource, usageSource } from "./usage-source.ts";
 import { midnightsBetween, offsetsBetween, UTC, type ZoneOffset } from "../../core/configured/time-zone.ts";
 import { StoreError } from "../store-error.ts";
 import { roundly } from "./sum-halves.ts";

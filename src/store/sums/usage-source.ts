@@ -8,7 +8,7 @@ import { type CallSchema, LATENCY_COLUMNS, SUM_COLUMNS } from "../calls/call-sch
 import { SUM_FIGURES, SUMMED_COLUMNS, type SumFigureName } from "../calls/sum-figures.ts";
 import { type CallScope, DIMENSIONS, LATENCY_BOUNDS_MS, type UsageDimension } from "../calls/calls.ts";
 import { rolledFrom } from "./roll-ups.ts";
-import type { RollUpGroup } from "./roll-up-triggers.ts";
+import { HOURS, type RollUpGroup, type SumsTable } from "./roll-up-triggers.ts";
 import { figuresFrom, partsOf } from "./sum-halves.ts";
 import { type AskedDimension, choicesFor, type Stretch, stretchesOf } from "./sum-stretches.ts";
 import { cutHours, type DividedPeriod, dividedPeriod, type Piece } from "./usage-periods.ts";
@@ -16,16 +16,6 @@ import { EARLIEST_OPERATION } from "../../core/operation.ts";
 
 type Db = Kysely<CallSchema>;
 type Condition = RawBuilder<unknown>;
-
-/** The table of sums, and the time that each of its rows covers. */
-export interface SumsTable {
-  readonly table: "call_hour" | "call_user_day";
-  readonly time: "hour_ms" | "day_ms";
-  readonly spanMs: number;
-}
-export const HOURS: SumsTable = { table: "call_hour", time: "hour_ms", spanMs: 3_600_000 };
-/** Has only calls that name an end user. */
-export const USER_DAYS: SumsTable = { table: "call_user_day", time: "day_ms", spanMs: 86_400_000 };
 
 export interface SourceQuery {
   readonly scope: CallScope;
