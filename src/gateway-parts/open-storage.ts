@@ -42,26 +42,30 @@ export async function openStorage({ options, environment, log, closing }: Base):
   const calls = await openCalls(options);
   closing.beside(() => calls.close());
   const now = (): number => systemClock.now();
-  const hourly = (fault: string, work: (isEnding: () => boolean) => Promise<unknown>, firstMs?: number) =>
-    everyHour(work, (message) => log.warn({ error_detail: message }, fault), firstMs);
   closing.add(
-    hourly("old calls could not be deleted", (isEnding) => pruneOld(calls, options.calls, now(), isEnding)),
+    everyHour(
+      (isEnding) => pruneOld(calls, options.calls, now(), isEnding),
+      (message) => log.warn({ error_detail: message }, "old calls could not be deleted"),
+    ),
     LAST_ROUND_MS,
   );
   for (const end of [
-    hourly(
-      "sums of calls could not be added to their roll-ups",
+    everyHour(
       (isEnding) => pruneInRounds(() => calls.rollUp(), isEnding),
+      (message) => log.warn({ error_detail: message }, "sums of calls could not be added to their roll-ups"),
       FIRST_ROLL_UP_MS,
     ),
-    hourly("old content of calls could not be deleted", (isEnding) =>
-      pruneInRounds(() => calls.removeContents({ expiredMs: now() }), isEnding),
+    everyHour(
+      (isEnding) => pruneInRounds(() => calls.removeContents({ expiredMs: now() }), isEnding),
+      (message) => log.warn({ error_detail: message }, "old content of calls could not be deleted"),
     ),
-    hourly("old ids of vendors could not be deleted", (isEnding) =>
-      pruneInRounds(() => calls.pruneObjects(now()), isEnding),
+    everyHour(
+      (isEnding) => pruneInRounds(() => calls.pruneObjects(now()), isEnding),
+      (message) => log.warn({ error_detail: message }, "old ids of vendors could not be deleted"),
     ),
-    hourly("old rows of the audit log could not be deleted", (isEnding) =>
-      pruneAudit(store, options.audit, now(), isEnding),
+    everyHour(
+      (isEnding) => pruneAudit(store, options.audit, now(), isEnding),
+      (message) => log.warn({ error_detail: message }, "old rows of the audit log could not be deleted"),
     ),
   ])
     closing.beside(end, LAST_ROUND_MS);
