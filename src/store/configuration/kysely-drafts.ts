@@ -1,24 +1,24 @@
 // Drafts over any database that Kysely supports. Their texts are encrypted, because what is typed may be a secret.
 import { type Kysely, type SelectQueryBuilder, sql } from "kysely";
 import { CONFIGURED_KINDS, type ConfiguredKind } from "../../core/configured/configured.ts";
-import { DRAFT, type DraftSchema } from "./draft-schema.ts";
+import { DRAFT } from "./draft-schema.ts";
 import { type DraftPlace, type DraftTable, draftTextPlace } from "./drafts.ts";
 import { DecryptionError, type SecretCipher } from "../../config/secret-cipher.ts";
 import { keptIn, rowOf } from "../columns.ts";
 import { exactly } from "../database/pages.ts";
 import { beginWriting } from "../database/write-transaction.ts";
+import type { Schema } from "../schema.ts";
 import { StoreError } from "../store-error.ts";
 
-type Db = Kysely<DraftSchema>;
-type Row = DraftSchema["drafts"];
+type Db = Kysely<Schema>;
+type Row = Schema["drafts"];
 type Owned = Omit<DraftPlace, "kind" | "name">;
 
 /** Of one owner in one place. */
 const MOST_DRAFTS = 100;
 
 /** With `cipher` null no draft can be saved or read. */
-export function draftTable<Schema extends DraftSchema>(wider: Kysely<Schema>, cipher: SecretCipher | null): DraftTable {
-  const db = wider as unknown as Db;
+export function draftTable(db: Db, cipher: SecretCipher | null): DraftTable {
   return {
     async saveDraft(draft) {
       if (cipher === null) throw new StoreError("encryption", "There is no master key to encrypt drafts with.");
@@ -63,10 +63,7 @@ export function draftTable<Schema extends DraftSchema>(wider: Kysely<Schema>, ci
   };
 }
 
-function of(
-  db: Db,
-  { tenantId, projectId, owner }: Owned,
-): SelectQueryBuilder<DraftSchema, "drafts", DraftSchema["drafts"]> {
+function of(db: Db, { tenantId, projectId, owner }: Owned): SelectQueryBuilder<Schema, "drafts", Row> {
   return db
     .selectFrom("drafts")
     .selectAll()

@@ -1,24 +1,20 @@
 // Writes of saved views, within a change of the store.
-import type { Kysely } from "kysely";
 import { ownedBy, viewOf, viewRow } from "./kysely-views.ts";
 import { requireTexts, type Work } from "../kysely-work.ts";
 import { StoreError } from "../store-error.ts";
-import type { ViewSchema } from "./view-schema.ts";
 import type { SavedView } from "./views.ts";
 import type { Writer } from "../writer.ts";
-
-type Db = Kysely<ViewSchema>;
 
 /** Of one owner on one screen: a person reads them in one list. */
 const MOST_VIEWS = 100;
 
 /** Each adds a row to the audit log. */
 export function viewWrites(work: Work): Pick<Writer, "createView" | "changeView" | "removeView"> {
-  const db = work.tx as unknown as Db;
+  const { tx } = work;
   /** Throws where another view of the list has the name; makes the view the only one with which the screen begins, if it is one. */
   const makeRoom = async ({ id, owner, screen, name, query, isDefault }: SavedView): Promise<number> => {
     requireTexts(name + query);
-    const others = await db
+    const others = await tx
       .selectFrom("console_views")
       .select("name")
       .where(ownedBy(owner))
@@ -28,7 +24,7 @@ export function viewWrites(work: Work): Pick<Writer, "createView" | "changeView"
     if (others.some((other) => other.name === name))
       throw new StoreError("exists", `There is already a view ${JSON.stringify(name)} on this screen.`);
     if (isDefault)
-      await db
+      await tx
         .updateTable("console_views")
         .set({ is_default: 0n })
         .where(ownedBy(owner))
@@ -40,11 +36,11 @@ export function viewWrites(work: Work): Pick<Writer, "createView" | "changeView"
     async createView(view) {
       if ((await makeRoom(view)) >= MOST_VIEWS)
         throw new StoreError("conflict", `There are already ${MOST_VIEWS} views on this screen. Delete one first.`);
-      await db.insertInto("console_views").values(viewRow(view)).execute();
+      await tx.insertInto("console_views").values(viewRow(view)).execute();
       noted(work, "create", null, view);
     },
     async changeView(id, owner, change) {
-      const row = await db
+      const row = await tx
         .selectFrom("console_views")
         .selectAll()
         .where("id", "=", id)
@@ -54,12 +50,12 @@ export function viewWrites(work: Work): Pick<Writer, "createView" | "changeView"
       const before = viewOf(row);
       const after = { ...before, ...change(before) };
       await makeRoom(after);
-      await db.updateTable("console_views").set(viewRow(after)).where("id", "=", id).execute();
+      await tx.updateTable("console_views").set(viewRow(after)).where("id", "=", id).execute();
       noted(work, "update", before, after);
       return after;
     },
     async removeView(id, owner) {
-      const row = await db
+      const row = await tx
         .deleteFrom("console_views")
         .where("id", "=", id)
         .where(ownedBy(owner))
@@ -73,7 +69,7 @@ export function viewWrites(work: Work): Pick<Writer, "createView" | "changeView"
 
 /** Those of a user who is removed. */
 export async function removeViewsOf({ tx }: Work, userId: string): Promise<void> {
-  await (tx as unknown as Db).deleteFrom("console_views").where("user_id", "=", userId).execute();
+  await tx.deleteFrom("console_views").where("user_id", "=", userId).execute();
 }
 
 function noted(

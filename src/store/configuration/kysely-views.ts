@@ -3,11 +3,12 @@ import type { Kysely } from "kysely";
 import { exactly, type ListKey, pageOf, having, onPage } from "../database/pages.ts";
 import type { Page, PageRequest } from "../reader.ts";
 import { keptIn, rowOf } from "../columns.ts";
-import { VIEW, type ViewSchema } from "./view-schema.ts";
+import type { Schema } from "../schema.ts";
+import { VIEW } from "./view-schema.ts";
 import type { SavedView, ViewOwner } from "./views.ts";
 
-type Row = ViewSchema["console_views"];
-type Db = Kysely<ViewSchema>;
+type Row = Schema["console_views"];
+type Db = Kysely<Schema>;
 
 const BY_NAME: ListKey = {
   list: "views",
@@ -21,12 +22,12 @@ const BY_NAME: ListKey = {
 export const ownedBy = ({ tenantId, projectId, userId }: ViewOwner) =>
   exactly<Row>({ tenant_id: tenantId, project_id: projectId, user_id: userId });
 
-export async function listViews<Schema extends ViewSchema>(
-  wider: Kysely<Schema>,
+export async function listViews(
+  db: Db,
   page: PageRequest,
   { owner, screen }: { readonly owner: ViewOwner; readonly screen?: string | undefined },
 ): Promise<Page<SavedView>> {
-  const rows = await (wider as unknown as Db)
+  const rows = await db
     .selectFrom("console_views")
     .selectAll()
     .where(ownedBy(owner))
@@ -39,12 +40,8 @@ export async function listViews<Schema extends ViewSchema>(
 /** A tenant with more projects than this begins some of them without a view. */
 const MOST_DEFAULTS = 500;
 
-export async function listDefaultViews<Schema extends ViewSchema>(
-  wider: Kysely<Schema>,
-  tenantId: string,
-  userId: string,
-): Promise<readonly SavedView[]> {
-  const rows = await (wider as unknown as Db)
+export async function listDefaultViews(db: Db, tenantId: string, userId: string): Promise<readonly SavedView[]> {
+  const rows = await db
     .selectFrom("console_views")
     .selectAll()
     .where("tenant_id", "=", tenantId)

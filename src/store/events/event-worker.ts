@@ -13,7 +13,7 @@ export interface EventWorkerSetup {
 
 async function openQueue({ file, mostWaiting }: EventWorkerSetup): Promise<EventQueue> {
   const { db, close } = await openDatabase<EventSchema>({ file });
-  return kyselyEvents(db, { kind: "sqlite", mostWaiting }, close);
+  return kyselyEvents(db, close, mostWaiting);
 }
 
 if (parentPort !== null)

@@ -16,6 +16,7 @@ import {
   type AddressedEvent,
 } from "./events.ts";
 import { fromInteger, fromIntegerOrNull, toInteger } from "../columns.ts";
+import { usesPostgres } from "../database/dialect.ts";
 import { inParts } from "../database/in-parts.ts";
 import { beginWriting } from "../database/write-transaction.ts";
 
@@ -31,17 +32,7 @@ const PRUNED_AT_ONCE = 500;
 const DELIVERIES_AT_ONCE = 500;
 const PAUSE_MS = 20;
 
-export interface EventQueueOptions {
-  readonly kind: "sqlite" | "postgres";
-  /** MOST_WAITING by default. */
-  readonly mostWaiting?: number | undefined;
-}
-
-export function kyselyEvents(
-  db: Db,
-  { kind, mostWaiting = MOST_WAITING }: EventQueueOptions,
-  close: () => Promise<void>,
-): EventQueue {
+export function kyselyEvents(db: Db, close: () => Promise<void>, mostWaiting = MOST_WAITING): EventQueue {
   return {
     append: async (events) => {
       let added = 0;
@@ -77,7 +68,7 @@ export function kyselyEvents(
       return rows.map(({ webhook_id: webhookId, since_ms: sinceMs }) => ({ webhookId, sinceMs: fromInteger(sinceMs) }));
     },
     claim: (webhookId, most, nowMs, leaseMs) =>
-      beginWriting(db).execute((tx) => claim(tx, kind, { webhookId, most, nowMs, leaseMs })),
+      beginWriting(db).execute((tx) => claim(tx, { webhookId, most, nowMs, leaseMs })),
     settle: (claimed, outcome) => settle(db, claimed, outcome),
     abandon: async (webhookId, why, nowMs) => {
       const result = await db
@@ -212,7 +203,6 @@ interface Wanted {
 
 async function claim(
   tx: Transaction<EventSchema>,
-  kind: EventQueueOptions["kind"],
   { webhookId, most, nowMs, leaseMs }: Wanted,
 ): Promise<readonly ClaimedDelivery[]> {
   const free = tx
@@ -223,7 +213,7 @@ async function claim(
     .where("next_at_ms", "<=", toInteger(nowMs))
     .orderBy("next_at_ms")
     .limit(sql.lit(most))
-    .$if(kind === "postgres", (query) => query.forUpdate().skipLocked());
+    .$if(usesPostgres(tx), (query) => query.forUpdate().skipLocked());
   const lease = crypto.randomUUID();
   const claimed = await tx
     .updateTable("webhook_delivery")

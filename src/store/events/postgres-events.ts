@@ -18,7 +18,7 @@ export function openPostgresEvents({
 }): EventQueue {
   const { db, store } = openPostgresDatabase({ url, ...timeouts, poolSize: CONNECTIONS });
   return explainingPostgres(
-    kyselyEvents(db as unknown as Kysely<EventSchema>, { kind: "postgres", mostWaiting }, () => store.close()),
+    kyselyEvents(db as unknown as Kysely<EventSchema>, () => store.close(), mostWaiting),
     url,
   );
 }

@@ -1,13 +1,10 @@
 // Reads of claim links over any database that Kysely supports.
 import type { Kysely } from "kysely";
-import type { ClaimSchema } from "./claim-schema.ts";
 import { CLAIM, type ClaimFilter, type StoredClaim } from "./claims.ts";
 import { type ListKey, pageOf, having, onPage } from "../database/pages.ts";
 import type { Page, PageRequest } from "../reader.ts";
 import { keptIn } from "../columns.ts";
-
-type Row = ClaimSchema["token_claims"];
-type Db = Kysely<ClaimSchema>;
+import type { Schema } from "../schema.ts";
 
 const NEWEST: ListKey = {
   list: "claims",
@@ -18,15 +15,15 @@ const NEWEST: ListKey = {
   newestFirst: true,
 };
 
-export async function listClaims<Schema extends ClaimSchema>(
-  wider: Kysely<Schema>,
+export async function listClaims(
+  db: Kysely<Schema>,
   page: PageRequest,
   { tenantId, projectId }: ClaimFilter,
 ): Promise<Page<StoredClaim>> {
-  const rows = await (wider as unknown as Db)
+  const rows = await db
     .selectFrom("token_claims")
     .selectAll()
-    .where(having<Row>({ tenant_id: tenantId, project_id: projectId }))
+    .where(having<Schema["token_claims"]>({ tenant_id: tenantId, project_id: projectId }))
     .$call(onPage(page, NEWEST))
     .execute();
   return pageOf(

@@ -3,10 +3,10 @@ import { type Kysely, sql } from "kysely";
 import { having, type ListKey, pageOf, onPage } from "../database/pages.ts";
 import type { Page, PageRequest } from "../reader.ts";
 import { keptIn, rowOf, toInteger } from "../columns.ts";
-import type { SessionSchema } from "./session-schema.ts";
+import type { Schema } from "../schema.ts";
 import { CODE, SESSION, type SessionFilter, type SessionTable, type StoredSession } from "./sessions.ts";
 
-type Db = Kysely<SessionSchema>;
+type Db = Kysely<Schema>;
 
 /** Failures are counted for less than this time. */
 const FAILURES_KEPT_MS = 86_400_000;
@@ -21,8 +21,7 @@ const NEWEST: ListKey = {
   newestFirst: true,
 };
 
-export function sessionTable<Schema extends SessionSchema>(wider: Kysely<Schema>): SessionTable {
-  const db = wider as unknown as Db;
+export function sessionTable(db: Db): SessionTable {
   return {
     async openSession(session) {
       await removeEnded(db, session.startedAtMs);
@@ -75,16 +74,8 @@ export function sessionTable<Schema extends SessionSchema>(wider: Kysely<Schema>
   };
 }
 
-export async function listSessions<Schema extends SessionSchema>(
-  wider: Kysely<Schema>,
-  page: PageRequest,
-  filter: SessionFilter,
-): Promise<Page<StoredSession>> {
-  const query = (wider as unknown as Db)
-    .selectFrom("console_sessions")
-    .selectAll()
-    .where(among(filter))
-    .$call(onPage(page, NEWEST));
+export async function listSessions(db: Db, page: PageRequest, filter: SessionFilter): Promise<Page<StoredSession>> {
+  const query = db.selectFrom("console_sessions").selectAll().where(among(filter)).$call(onPage(page, NEWEST));
   return pageOf(
     await query.execute(),
     page,
@@ -95,12 +86,8 @@ export async function listSessions<Schema extends SessionSchema>(
 }
 
 /** Ends a session in a change of the store, and returns it; `null` when there is no such session. */
-export async function takeSession<Schema extends SessionSchema>(
-  wider: Kysely<Schema>,
-  id: string,
-  filter: SessionFilter,
-): Promise<StoredSession | null> {
-  const row = await (wider as unknown as Db)
+export async function takeSession(db: Db, id: string, filter: SessionFilter): Promise<StoredSession | null> {
+  const row = await db
     .deleteFrom("console_sessions")
     .where("id", "=", id)
     .where(among(filter))
@@ -110,7 +97,7 @@ export async function takeSession<Schema extends SessionSchema>(
 }
 
 const among = ({ tenantId, userId, tokenId }: SessionFilter) =>
-  having<SessionSchema["console_sessions"]>({ tenant_id: tenantId, token_id: tokenId, user_id: userId });
+  having<Schema["console_sessions"]>({ tenant_id: tenantId, token_id: tokenId, user_id: userId });
 
 async function addFailure(db: Db, key: string, now: bigint, since: bigint): Promise<void> {
   await sql`
