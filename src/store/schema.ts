@@ -18,6 +18,7 @@ import {
 } from "./columns.ts";
 import type { ChainedRow } from "./audit/audit-chain.ts";
 import type { AuditChainSchema } from "./audit/audit-schema.ts";
+import type { CallSchema } from "./calls/call-schema.ts";
 import type { ClaimSchema } from "./identity/claim-schema.ts";
 import type { ContractionSchema } from "./database/contraction-schema.ts";
 import type { DrainSchema } from "./configuration/drain-schema.ts";
@@ -77,6 +78,7 @@ export const TOKEN_SECRET = { sha256: hex, retires_at_ms: integerOrNull };
 export interface Schema
   extends
     AuditChainSchema,
+    CallSchema,
     ClaimSchema,
     ContractionSchema,
     DraftSchema,

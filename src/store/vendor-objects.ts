@@ -65,13 +65,13 @@ export async function createVendorObjects(db: Kysely<unknown>): Promise<void> {
     .execute();
 }
 
-export async function bindObjects<Schema extends VendorObjectSchema>(
-  wider: Kysely<Schema>,
+export async function bindObjects(
+  db: Db,
   objects: readonly VendorObject[],
   mostOfTenant = MAX_OBJECTS_OF_TENANT,
 ): Promise<void> {
   if (objects.length === 0) return;
-  await beginWriting(wider as unknown as Db).execute(async (tx) => {
+  await beginWriting(db).execute(async (tx) => {
     const known = inOrder(await ofPresentProjects(tx, objects));
     for (const some of inParts(known, ROWS_AT_ONCE))
       await tx
@@ -120,13 +120,13 @@ async function makeRoom(db: Db, tenantId: string, most: number): Promise<void> {
     .execute();
 }
 
-export async function boundObjects<Schema extends VendorObjectSchema>(
-  wider: Kysely<Schema>,
+export async function boundObjects(
+  db: Db,
   idHashes: readonly string[],
   nowMs: number,
 ): Promise<readonly VendorObject[]> {
   if (idHashes.length === 0) return [];
-  const rows = await (wider as unknown as Db)
+  const rows = await db
     .selectFrom("vendor_object")
     .selectAll()
     .where("id_hash", "in", [...idHashes])
@@ -135,11 +135,7 @@ export async function boundObjects<Schema extends VendorObjectSchema>(
   return rows.map((row) => keptIn(VENDOR_OBJECT, row));
 }
 
-export async function pruneObjects<Schema extends VendorObjectSchema>(
-  wider: Kysely<Schema>,
-  nowMs: number,
-): Promise<number> {
-  const db = wider as unknown as Db;
+export async function pruneObjects(db: Db, nowMs: number): Promise<number> {
   const some = db
     .selectFrom("vendor_object")
     .select("id_hash")

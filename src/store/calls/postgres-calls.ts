@@ -1,7 +1,6 @@
 // The call store in PostgreSQL. Rows are written over a small pool of their own. Reports have another pool with a
 // longer statement timeout, so that no report holds a connection that a configuration change waits for.
-import { type Kysely, sql } from "kysely";
-import type { CallSchema } from "./call-schema.ts";
+import { sql } from "kysely";
 import type { CallStore } from "./calls.ts";
 import { explainingPostgres, openPostgresDatabase, type PostgresOptions } from "../postgres.ts";
 import { incomingOf, ingestCalls } from "./call-ingest.ts";
@@ -22,8 +21,7 @@ export function openPostgresCalls({
   const connection = { url, ...(connectTimeoutMs !== undefined && { connectTimeoutMs }) };
   const writing = openPostgresDatabase({ ...connection, poolSize: WRITERS });
   const reading = openPostgresDatabase({ ...connection, poolSize: READERS, statementTimeoutMs: reportTimeoutMs });
-  const db = writing.db as unknown as Kysely<CallSchema>;
-  const reports = reading.db as unknown as Kysely<CallSchema>;
+  const [db, reports] = [writing.db, reading.db];
   const inserts = postgresInserts();
   const written = asked({ ...ADDITIONS, ...CHANGES }, (name, args) => answered(db, name, args));
   const read = asked({ ...READS, ...REPORTS }, (name, args) => answered(reports, name, args));

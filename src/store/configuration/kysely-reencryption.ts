@@ -1,10 +1,9 @@
 // Re-encrypts everything that is encrypted under the newest master key: resources, their earlier versions, drafts, stored
 // answers, and the keys of call contents. One transaction under the lock of changes, so that no change is lost between
 // reading and writing.
-import { sql, type Transaction } from "kysely";
+import type { Transaction } from "kysely";
 import { DecryptionError, type SecretCipher } from "../../config/secret-cipher.ts";
 import type { JsonObject } from "../../core/json.ts";
-import type { CallSchema } from "../calls/call-schema.ts";
 import { contentKeyPlace } from "../calls/content-store.ts";
 import { draftTextPlace } from "./drafts.ts";
 import { answerPlace } from "./kept-answers.ts";
@@ -97,14 +96,12 @@ export async function reencryptAll(tx: Tx, cipher: SecretCipher): Promise<Reencr
       .execute();
     rows++;
   }
-  for (const { tenant_id: tenantId, sealed } of (
-    await sql<CallSchema["content_key"]>`select * from content_key`.execute(tx)
-  ).rows) {
+  for (const { tenant_id: tenantId, sealed } of await tx.selectFrom("content_key").selectAll().execute()) {
     const made = again(`the content key of the tenant ${tenantId}`, sealed, () =>
       cipher.reencrypt(sealed, contentKeyPlace(tenantId)),
     );
     if (made === null) continue;
-    await sql`update content_key set sealed = ${made} where tenant_id = ${tenantId}`.execute(tx);
+    await tx.updateTable("content_key").set({ sealed: made }).where("tenant_id", "=", tenantId).execute();
     rows++;
   }
   return { rows, unopened: [...unopened] };

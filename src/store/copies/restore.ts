@@ -7,7 +7,6 @@ import { type Kysely, sql } from "kysely";
 import { type BackupSummary, backupParts, verifyBackup } from "./backup.ts";
 import { CallPartitions, PARTITIONED, type Partitioned } from "../calls/call-partitions.ts";
 import { timeOfKey } from "../calls/call-keys.ts";
-import type { CallSchema } from "../calls/call-schema.ts";
 import { explainedBy, openTarget } from "./copy-places.ts";
 import { ledgerFolderOf } from "../data-folder.ts";
 import type { Database, DatabasePlace } from "../database/database.ts";
@@ -192,7 +191,7 @@ async function fill(db: Kysely<Schema>, { file, passphrase }: RestoreOptions): P
     waiting = [];
     if (partitions !== null && PARTITIONED.includes(name as Partitioned))
       await partitions.provide(
-        db as unknown as Kysely<CallSchema>,
+        db,
         rows.map(({ id }) => timeOfKey(id as bigint)),
       );
     await db.transaction().execute((tx) => insertRows(tx, { name, key: [] }, rows));

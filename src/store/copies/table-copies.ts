@@ -5,7 +5,6 @@ import { type Kysely, sql } from "kysely";
 import { usesPostgres } from "../database/dialect.ts";
 import { inParts } from "../database/in-parts.ts";
 import { CallPartitions } from "../calls/call-partitions.ts";
-import type { CallSchema } from "../calls/call-schema.ts";
 import type { Schema } from "../schema.ts";
 import type { PartedTable, StoredTable } from "./stored-tables.ts";
 import { StoreError } from "../store-error.ts";
@@ -141,7 +140,7 @@ export async function followNumbers(db: Db): Promise<void> {
 /** Makes the tables that PostgreSQL needs for calls of these hours. */
 export async function provideDays(db: Db, fromHour: number, toHour: number): Promise<void> {
   const hours = Array.from({ length: toHour - fromHour + 1 }, (_, index) => (fromHour + index) * HOUR_MS);
-  await new CallPartitions().provide(db as unknown as Kysely<CallSchema>, hours);
+  await new CallPartitions().provide(db, hours);
 }
 
 export async function hasRows(db: Db, table: string): Promise<boolean> {

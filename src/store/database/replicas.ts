@@ -47,12 +47,11 @@ export async function createReplicas(db: Kysely<unknown>): Promise<void> {
     .execute();
 }
 
-export async function registerReplica<Schema extends ReplicaSchema>(
-  wider: Kysely<Schema>,
+export async function registerReplica(
+  db: Kysely<ReplicaSchema>,
   own: Replica,
   gone: readonly Pick<Replica, "id" | "beat">[],
 ): Promise<readonly Replica[]> {
-  const db = wider as unknown as Kysely<ReplicaSchema>;
   const { id, ...changing } = rowOf(REPLICA, own);
   await db
     .insertInto("gateway_replica")
@@ -71,9 +70,6 @@ export async function registerReplica<Schema extends ReplicaSchema>(
   return rows.map((row) => keptIn(REPLICA, row));
 }
 
-export async function unregisterReplica<Schema extends ReplicaSchema>(
-  wider: Kysely<Schema>,
-  id: string,
-): Promise<void> {
-  await (wider as unknown as Kysely<ReplicaSchema>).deleteFrom("gateway_replica").where("id", "=", id).execute();
+export async function unregisterReplica(db: Kysely<ReplicaSchema>, id: string): Promise<void> {
+  await db.deleteFrom("gateway_replica").where("id", "=", id).execute();
 }

@@ -1,7 +1,5 @@
 // The event queue in PostgreSQL, over a small pool of its own, so that deliveries to webhooks hold no connection that
 // other work waits for.
-import type { Kysely } from "kysely";
-import type { EventSchema } from "./event-schema.ts";
 import type { EventQueue } from "./events.ts";
 import { kyselyEvents } from "./kysely-events.ts";
 import { explainingPostgres, openPostgresDatabase, type PostgresOptions } from "../postgres.ts";
@@ -18,7 +16,7 @@ export function openPostgresEvents({
 }): EventQueue {
   const { db, store } = openPostgresDatabase({ url, ...timeouts, poolSize: CONNECTIONS });
   return explainingPostgres(
-    kyselyEvents(db as unknown as Kysely<EventSchema>, () => store.close(), mostWaiting),
+    kyselyEvents(db, () => store.close(), mostWaiting),
     url,
   );
 }

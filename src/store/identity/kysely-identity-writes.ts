@@ -1,6 +1,6 @@
 // Writes of tenants, projects, users and memberships, over any database that Kysely supports. A removal
 // also removes what depends on it, row by row, so that each has its entry in the audit log.
-import { type Insertable, sql } from "kysely";
+import type { Insertable } from "kysely";
 import type { Membership, Project } from "../../core/identity.ts";
 import { kyselyReader } from "../kysely-reader.ts";
 import { removeResourcesOf } from "../configuration/kysely-resource-writes.ts";
@@ -121,8 +121,8 @@ export function tenantWrites(work: Work): Pick<Writer, "createTenant" | "changeT
       await removeResourcesOf(work, id, null);
       // Encrypted credentials must not outlive their tenant, nor become available to another tenant of the same name.
       await tx.deleteFrom("version_changes").where("tenant_id", "=", id).execute();
-      await sql`delete from call_content where tenant_id = ${id}`.execute(tx);
-      await sql`delete from content_key where tenant_id = ${id}`.execute(tx);
+      await tx.deleteFrom("call_content").where("tenant_id", "=", id).execute();
+      await tx.deleteFrom("content_key").where("tenant_id", "=", id).execute();
       work.steps.splice(
         0,
         work.steps.length,
@@ -152,7 +152,7 @@ export function projectWrites(work: Work): Pick<Writer, "createProject" | "chang
         await tokenWrites(work).removeToken(token.id);
       await removeResourcesOf(work, tenantId, id);
       // Another project of the same name may have other members.
-      await sql`delete from call_content where tenant_id = ${tenantId} and project_id = ${id}`.execute(tx);
+      await tx.deleteFrom("call_content").where("tenant_id", "=", tenantId).where("project_id", "=", id).execute();
     },
   });
   return { createProject: create, changeProject: change, removeProject: remove };

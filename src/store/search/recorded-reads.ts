@@ -1,7 +1,5 @@
 // What simulations read: the newest calls of a scope and the access tokens that made them. It is opened in the thread of
 // simulations.
-import type { Kysely } from "kysely";
-import type { CallSchema } from "../calls/call-schema.ts";
 import type { RecordedCalls, RecordedQuery } from "../calls/calls.ts";
 import type { DatabasePlace } from "../database/database.ts";
 import { openReading } from "../database/reading-connection.ts";
@@ -19,8 +17,7 @@ export async function openRecordedReads(place: DatabasePlace): Promise<RecordedR
   const connection = await openReading(place);
   const { db } = connection;
   return connection.explaining<RecordedReads>({
-    // the tables of calls are in the same database
-    calls: (query) => recordedCalls(db as unknown as Kysely<CallSchema>, query),
+    calls: (query) => recordedCalls(db, query),
     tokens: (ids) => recordedTokens(db, ids),
     close: () => connection.close(),
   });
