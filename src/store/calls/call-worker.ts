@@ -4,7 +4,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import type { Kysely } from "kysely";
 import { incomingText, ingestCalls } from "./call-ingest.ts";
 import type { CallInserts, Incoming } from "./call-insert.ts";
-import { answered, type CALL_QUERIES } from "./call-queries.ts";
+import { answered, type CallQuery } from "./call-queries.ts";
 import type { CallSchema } from "./call-schema.ts";
 import { answerRequests } from "../database/database-thread.ts";
 import type { ShippedPlace } from "../journal/ledger.ts";
@@ -33,11 +33,11 @@ interface OpenCalls {
   readonly close: () => Promise<void>;
 }
 
-export type CallMethod = "ingest" | "ready" | keyof typeof CALL_QUERIES;
+export type CallMethod = "ingest" | "ready" | CallQuery;
 
 async function run({ db, inserts }: OpenCalls, { method, args }: ThreadRequest): Promise<unknown> {
   if (method === "ready") return;
-  if (method !== "ingest") return await answered(db, method as keyof typeof CALL_QUERIES, args);
+  if (method !== "ingest") return await answered(db, method as CallQuery, args);
   const [rows, place] = args as readonly [WrittenRows, ShippedPlace | undefined];
   return await ingestCalls(db, incomingRows(rows), place, inserts);
 }

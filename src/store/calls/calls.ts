@@ -439,3 +439,24 @@ export interface CallStore extends LedgerSink, ReplicaTable, VendorObjectTable {
   rollUp(): Promise<number>;
   close(): Promise<void>;
 }
+
+/** The methods that are one query each (call-queries.ts), by the connection on which it is asked. */
+export const ASKED = {
+  /** Additions, and what says how far they have come. */
+  additions: ["places", "keepContents", "registerReplica", "bindObjects"],
+  changes: ["contentKey", "removeContents", "unregisterReplica", "rollUp", "prune", "pruneObjects"],
+  /** What calls may wait for. */
+  reads: ["findContents", "countContents", "spent", "boundObjects"],
+  /** What people ask, which may take long. */
+  reports: ["searchCalls", "usage", "usageTotals", "histogram", "lastUses", "attempts", "facets"],
+} as const satisfies Readonly<Record<string, readonly (keyof CallStore)[]>>;
+export type AskedMethod = (typeof ASKED)[keyof typeof ASKED][number];
+
+/** These methods, each of which passes its name and its arguments to `ask`. */
+export function asked<Name extends AskedMethod>(
+  names: readonly Name[],
+  ask: (name: Name, args: readonly unknown[]) => Promise<unknown>,
+): Pick<CallStore, Name> {
+  const methods = names.map((name) => [name, (...args: unknown[]) => ask(name, args)] as const);
+  return Object.fromEntries(methods) as unknown as Pick<CallStore, Name>;
+}

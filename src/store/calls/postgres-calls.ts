@@ -1,11 +1,11 @@
 // The call store in PostgreSQL. Rows are written over a small pool of their own. Reports have another pool with a
 // longer statement timeout, so that no report holds a connection that a configuration change waits for.
 import { sql } from "kysely";
-import type { CallStore } from "./calls.ts";
+import { ASKED, asked, type CallStore } from "./calls.ts";
 import { explainingPostgres, openPostgresDatabase, type PostgresOptions } from "../postgres.ts";
 import { incomingOf, ingestCalls } from "./call-ingest.ts";
-import { ADDITIONS, answered, asked, CHANGES, READS, REPORTS } from "./call-queries.ts";
-import { storedCall } from "./call-reads.ts";
+import { answered } from "./call-queries.ts";
+import { findCall, storedCall } from "./call-reads.ts";
 import { postgresInserts } from "./postgres-inserts.ts";
 
 const WRITERS = 2;
@@ -23,13 +23,11 @@ export function openPostgresCalls({
   const reading = openPostgresDatabase({ ...connection, poolSize: READERS, statementTimeoutMs: reportTimeoutMs });
   const [db, reports] = [writing.db, reading.db];
   const inserts = postgresInserts();
-  const written = asked({ ...ADDITIONS, ...CHANGES }, (name, args) => answered(db, name, args));
-  const read = asked({ ...READS, ...REPORTS }, (name, args) => answered(reports, name, args));
   const calls: CallStore = {
-    ...written,
-    ...read,
+    ...asked([...ASKED.additions, ...ASKED.changes], (name, args) => answered(db, name, args)),
+    ...asked([...ASKED.reads, ...ASKED.reports], (name, args) => answered(reports, name, args)),
     ingest: (rows, place) => ingestCalls(db, rows.map(incomingOf), place, inserts),
-    findCall: async (traceId, tenantId) => storedCall(await read.findCall(traceId, tenantId)),
+    findCall: async (traceId, tenantId) => storedCall(await findCall(reports, traceId, tenantId)),
     prepareReports() {
       // a connection that cannot be opened says so to who asks something
       for (let opened = 0; opened < READERS; opened++) sql`select 1`.execute(reports).catch(() => {});

@@ -3,10 +3,10 @@
 // waits for another, and the main thread waits for none.
 import { resolve } from "node:path";
 import { threadFile } from "../../core/concurrency/thread-file.ts";
-import { ADDITIONS, asked, CHANGES, READS, REPORTS } from "./call-queries.ts";
+import type { FoundCall } from "./call-columns.ts";
 import { storedCall } from "./call-reads.ts";
 import type { CallMethod, WorkerSetup, WrittenRows } from "./call-worker.ts";
-import type { CallStore } from "./calls.ts";
+import { ASKED, asked, type CallStore } from "./calls.ts";
 import { DatabaseThread } from "../database/database-thread.ts";
 import { bytesOf } from "../journal/journal-row.ts";
 import type { LedgerRow } from "../journal/ledger.ts";
@@ -25,21 +25,21 @@ export function openSqliteCalls({ file }: { readonly file: string }): CallStore 
   const reporters = Array.from({ length: REPORTERS }, () => threadOf({ file: path, role: "read" }));
   const reports = (): DatabaseThread<CallMethod> =>
     reporters.reduce((best, one) => (one.pending < best.pending ? one : best));
-  const reported = asked(REPORTS, (name, args) => reports().ask(name, ...args));
   return {
-    ...asked(ADDITIONS, async (name, args) => {
+    ...asked(ASKED.additions, async (name, args) => {
       requireFile();
       return await writer.ask(name, ...args);
     }),
-    ...asked(CHANGES, (name, args) => writer.ask(name, ...args)),
-    ...asked(READS, (name, args) => reader.ask(name, ...args)),
-    ...reported,
+    ...asked(ASKED.changes, (name, args) => writer.ask(name, ...args)),
+    ...asked(ASKED.reads, (name, args) => reader.ask(name, ...args)),
+    ...asked(ASKED.reports, (name, args) => reports().ask(name, ...args)),
     ingest: async (rows, place) => {
       // The rows stay in the ledger: written to a file that was removed they would be lost.
       requireFile();
       if (rows.length > 0 || place !== undefined) await writer.ask("ingest", writtenRows(rows), place);
     },
-    findCall: async (traceId, tenantId) => storedCall(await reported.findCall(traceId, tenantId)),
+    findCall: async (traceId, tenantId) =>
+      storedCall(await reports().ask<FoundCall | null>("findCall", traceId, tenantId)),
     prepareReports() {
       // a thread that cannot start says so to who asks it something
       for (const one of reporters) one.ask("ready").catch(() => {});
