@@ -21,7 +21,6 @@ import {
   type TimedTable,
 } from "../../src/store/sums/roll-up-triggers.ts";
 import { rolledFrom, rollUpNewest } from "../../src/store/sums/roll-ups.ts";
-import type { Schema } from "../../src/store/schema.ts";
 import { openDatabase } from "../../src/store/database/sqlite-connection.ts";
 import { sqliteInserts } from "../../src/store/calls/sqlite-inserts.ts";
 import { drawCount } from "../harness/long-run.ts";
@@ -48,7 +47,7 @@ async function openSqlite(): Promise<Opened> {
   const { db, database, connection, close } = await openDatabase<CallSchema>({
     file: join(folder, `${++files}.db`),
   });
-  await migrate(db as unknown as Kysely<Schema>, "the test");
+  await migrate(db, "the test");
   return { db, inserts: sqliteInserts(database, connection.explain), close };
 }
 

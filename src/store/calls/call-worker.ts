@@ -36,7 +36,7 @@ interface OpenCalls {
 export type CallMethod = "ingest" | "ready" | CallQuery;
 
 async function run({ db, inserts }: OpenCalls, { method, args }: ThreadRequest): Promise<unknown> {
-  if (method === "ready") return;
+  if (method === "ready") return undefined;
   if (method !== "ingest") return await answered(db, method as CallQuery, args);
   const [rows, place] = args as readonly [WrittenRows, ShippedPlace | undefined];
   return await ingestCalls(db, incomingRows(rows), place, inserts);
