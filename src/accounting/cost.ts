@@ -103,7 +103,7 @@ function addSearchUnits(sum: Adder, units: number, { searchUnit, prompt }: Rates
 
 /**
  * Returns the cost that is reserved for a call (promise 4.2): its prompt, and `choices` answers of `outputBound` tokens
- * each, at the higher of the prices of text and reasoning. Extra costs of audio, images and cache writes are charged
+ * each, at the higher of the prices of text and reasoning, and as many times the price of a request. Extra costs of audio, images and cache writes are charged
  * when the call settles. Returns `null` when the price is not known.
  */
 export function costBound(
@@ -112,9 +112,10 @@ export function costBound(
   choices: number,
   rates: Rates,
   searchUnits = 0,
+  requests = 1,
 ): number | null {
   const sum = new Sum(promptTokens);
-  sum.add(1, rates.request ?? FREE);
+  sum.add(requests, rates.request ?? FREE);
   sum.add(promptTokens, addSearchUnits(sum, searchUnits, rates));
   sum.add(outputBound * choices, dearer(rates.completion, rates.reasoning, promptTokens));
   return sum.nanoUsd();

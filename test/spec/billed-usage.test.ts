@@ -115,6 +115,18 @@ describe.each([
       const { usage, record } = await told(stub, stream, "openai:gpt-4o");
       expect([impossible, record.usageSource, usage.prompt_tokens > 0]).toEqual([impossible, "estimated", true]);
     }
+    // a total below the other sum cannot say what the impossible one is
+    for (const figures of [
+      { prompt_tokens: -5, completion_tokens: 50, total_tokens: 45 },
+      { prompt_tokens: 50, completion_tokens: -5, total_tokens: 45 },
+    ]) {
+      const { usage, record } = await told(stubGateway({ upstream: ofOpenAI(figures) }), stream, "openai:gpt-4o");
+      expect([record.usageSource, usage.prompt_tokens > 0, usage.completion_tokens > 0]).toEqual([
+        "estimated",
+        true,
+        true,
+      ]);
+    }
   });
   test("[d4.2 d8.9] of a part, or of one of several sums: the other figures count", async () => {
     for (const impossible of IMPOSSIBLE) {

@@ -1,5 +1,6 @@
 // `n` where a provider gives one choice per request and its row says that more are emulated: as many requests side by side, one answer, and the cost reported.
 import { describe, expect, test } from "bun:test";
+import { compilePrices, priceSchema } from "../../src/accounting/price-settings.ts";
 import { cannedUpstream, type CannedAnswer, type Stub, stubGateway } from "../harness/in-process.ts";
 import { limitSet } from "../harness/limited.ts";
 import { readStream } from "../harness/sse.ts";
@@ -174,6 +175,34 @@ describe("several choices of a provider that gives one per request", () => {
       expect(gateway.records.map(({ totalMs, ownMs }) => [totalMs, ownMs])).toEqual([[3000, 0]]);
     }
   });
+
+  for (const stream of [false, true])
+    test(`[d4.2] [d4.7] cost what as many requests cost, each with its own fee and the tier of its own prompt${stream ? ", streamed" : ""}`, async () => {
+      // 7 tokens of each prompt, so that only their sum would be above the tier
+      const prices = compilePrices([
+        {
+          id: "tiered",
+          name: "tiered",
+          tenantId: null,
+          projectId: null,
+          origin: "store",
+          setBy: "owner",
+          version: 1,
+          document: priceSchema.parse({
+            model: "ollama:*",
+            request: "0.001",
+            prompt: "1",
+            completion: "2",
+            tiers: [{ above_prompt_tokens: 10, prompt: "100", completion: "200" }],
+          }),
+        },
+      ]);
+      let calls = 0;
+      const answer = stream ? streamed : whole;
+      const gateway = stubGateway({ upstream: cannedUpstream(() => answer(calls++)), snapshot: { prices } });
+      await (await gateway.chat({ ...ASK, stream })).text();
+      expect(gateway.records[0]!.cost?.nanoUsd).toBe(3 * 1_000_000 + 21 * 1000 + 6 * 2000);
+    });
 
   test("are one upstream request where one choice is requested, without a note of it", async () => {
     const gateway = wordsInOrder(whole);

@@ -57,8 +57,8 @@ export function strictUsage(usage: JsonObject | null | undefined): Usage | null 
   const total = usage["total_tokens"];
   if (!isCount(prompt) && !isCount(completion)) return null;
   // an impossible figure that cannot be derived from the others makes the usage invalid
-  if (!isCount(total) && [prompt, completion].some((part) => part !== undefined && part !== null && !isCount(part)))
-    return null;
+  const isImpossible = [prompt, completion].some((part) => part !== undefined && part !== null && !isCount(part));
+  if (isImpossible && (!isCount(total) || total < ((isCount(prompt) ? prompt : completion) as number))) return null;
   const promptTokens = isCount(prompt) ? prompt : isCount(total) ? Math.max(0, total - (completion as number)) : 0;
   const completionTokens = isCount(completion) ? completion : isCount(total) ? Math.max(0, total - promptTokens) : 0;
   const whole: Record<string, Json> = {

@@ -99,7 +99,9 @@ export function estimateAttempt(request: ChatRequest, at: PricedTarget, prices: 
   };
   const costOf = (assumed: number): CallCost | null => {
     const price = prices.counted(request, at);
-    const cost = price === null ? null : costBound(promptOf(), outputOf(assumed), 1, price.rates, units);
+    // the inputs of a task share its requests; of a conversation, each choice counts as a request with the whole prompt
+    const requests = request.form.task === undefined ? 1 : callsFor(request, provider, target.model);
+    const cost = price === null ? null : costBound(promptOf(), outputOf(assumed), 1, price.rates, units, requests);
     return cost === null ? null : { nanoUsd: cost * n, priceId: price!.id };
   };
   return {

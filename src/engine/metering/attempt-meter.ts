@@ -11,7 +11,7 @@ import type { AttemptReservation } from "../../admission/held-attempt.ts";
 import { type CountedUsage, NO_USAGE } from "../../admission/reservation-estimate.ts";
 import { DEFAULT_OUTPUT_TOKENS } from "../../admission/settings.ts";
 import type { ChatRequest, Usage } from "../../core/chat.ts";
-import type { ChargeInFlight } from "../../core/record/record.ts";
+import type { CallCost, ChargeInFlight } from "../../core/record/record.ts";
 import { countedTokens } from "../../core/record/usage.ts";
 import type { AttemptRecorder } from "../attempt/attempt-recorder.ts";
 import type { CallRecorder, AttemptUsage } from "../call/call-recorder.ts";
@@ -163,7 +163,8 @@ export class AttemptMeter {
     try {
       const usage = this.usage?.usage;
       if (usage === undefined) return NO_USAGE;
-      const nanoUsd = this.#prices.cost(usage, fitted.request, resolved)?.nanoUsd ?? 0;
+      const cost = this.#sumOverRequests(usage, (part) => this.#prices.cost(part, fitted.request, resolved));
+      const nanoUsd = cost?.nanoUsd ?? 0;
       return { tokens: countedTokens(usage), nanoUsd, ...(!this.#isPaid && { isCacheHit: true }) };
     } catch {
       return NO_USAGE;
@@ -179,15 +180,26 @@ export class AttemptMeter {
     this.#isCharged = true;
     const { fitted, resolved } = this.#attempt;
     const { record } = this.#recorder;
-    const cost = this.#prices.cost(usage, fitted.request, resolved);
+    const cost = this.#sumOverRequests(usage, (part) => this.#prices.cost(part, fitted.request, resolved));
     if (!this.#isPaid) {
       this.#recorder.costs(sumOfCosts(record.cost, cost === null ? null : { nanoUsd: 0, priceId: cost.priceId }));
       return this.#recorder.saved(cost?.nanoUsd ?? null);
     }
     this.#recorder.costs(sumOfCosts(record.cost, cost));
-    this.#recorder.costsCaller(
-      sumOfCosts(record.callerCost, this.#prices.callersCost(usage, fitted.request, resolved)),
+    const callersCost = this.#sumOverRequests(usage, (part) =>
+      this.#prices.callersCost(part, fitted.request, resolved),
     );
+    this.#recorder.costsCaller(sumOfCosts(record.callerCost, callersCost));
+  }
+
+  /**
+   * The cost of a usage. Several upstream requests are billed one by one: each has a price for the request, and a tier by
+   * the size of its own prompt.
+   */
+  #sumOverRequests(usage: Usage, costOfPart: (part: Usage) => CallCost | null): CallCost | null {
+    if (this.#requests.length < 2) return costOfPart(usage);
+    const parts = this.#requests.map((_, index) => this.#usageOf(index)).filter((part) => part !== null);
+    return parts.reduce<CallCost | null>((sum, part) => sumOfCosts(sum, costOfPart(part.usage)), null);
   }
 }
 

@@ -57,12 +57,12 @@ export function costSum(
   if (record.cost === null || record.tenantId === null) return null;
   const { nanoUsd } = record.cost;
   const endMs = record.startedAtMs + record.totalMs;
-  for (const spenders of [spendersOf(record), wholeOf(record)])
-    for (const atMs of [endMs, record.startedAtMs]) {
-      const priced = spenders.map((spender) => pricedAttempt(spender, record, snapshot, providers, atMs));
-      const known = priced.filter((one) => one !== null);
-      if (known.length > 0 && known.length === priced.length && sumOf(known) === nanoUsd) return known;
-    }
+  const spenders = spendersOf(record);
+  for (const atMs of [endMs, record.startedAtMs]) {
+    const priced = spenders.map((spender) => pricedAttempt(spender, record, snapshot, providers, atMs));
+    const known = priced.filter((one) => one !== null);
+    if (known.length > 0 && known.length === priced.length && sumOf(known) === nanoUsd) return known;
+  }
   return null;
 }
 
@@ -73,11 +73,6 @@ function spendersOf({ attempts }: CallRecord): readonly Spender[] {
   return attempts.flatMap(({ provider, model, usage, fromCache }) =>
     usage === null || fromCache ? [] : [{ provider, model, usage }],
   );
-}
-
-/** Several requests of one attempt are charged together. */
-function wholeOf({ provider, model, usage }: CallRecord): readonly Spender[] {
-  return provider === null || model === null || usage === null ? [] : [{ provider, model, usage }];
 }
 
 function pricedAttempt(
