@@ -42,8 +42,11 @@ export interface AnswerCache {
    * rejects, when the store is away or full.
    */
   put(entry: CacheEntry, nowMs: number): MaybePromise<void>;
-  /** Removes the entries that were asked for until `nowMs`. Returns their number. Throws, or rejects, as `get` does. */
-  purge(place: CachePlace, nowMs: number): MaybePromise<number>;
+  /**
+   * Removes the entries that were asked for until `atMs`, and those that were asked for after `nowMs`: the clock has been
+   * set back since. Returns their number. Throws, or rejects, as `get` does.
+   */
+  purge(place: CachePlace, atMs: number, nowMs: number): MaybePromise<number>;
   /** The tenants that have entries. Throws, or rejects, as `get` does. */
   tenants(): MaybePromise<readonly string[]>;
   /** `null` when the driver does not know, because others use the store too. */
@@ -58,4 +61,9 @@ export function isAt(entry: Pick<CacheEntry, "tenantId" | "route" | "key">, plac
     (place.route === undefined || entry.route === place.route) &&
     (place.key === undefined || entry.key === place.key)
   );
+}
+
+/** Whether a purge of what was asked for until `atMs` removes it: nothing has been asked for in the future. */
+export function isAskedBefore({ askedAtMs }: Pick<CacheEntry, "askedAtMs">, atMs: number, nowMs: number): boolean {
+  return askedAtMs <= atMs || askedAtMs > nowMs;
 }

@@ -1,6 +1,6 @@
 // Answers kept in this process, within a number of bytes. When there is no room, the entry goes that was used the longest
 // ago.
-import { type AnswerCache, type CacheEntry, type CachePlace, isAt } from "./answer-cache.ts";
+import { type AnswerCache, type CacheEntry, type CachePlace, isAskedBefore, isAt } from "./answer-cache.ts";
 
 /** What an entry takes beside its body, roughly. */
 const ENTRY_BYTES = 512;
@@ -52,10 +52,10 @@ export function openMemoryCache(maxBytes: number): AnswerCache {
       entries.set(entry.key, entry);
       bytes += size;
     },
-    purge(place, nowMs) {
-      purges.push({ ...place, atMs: nowMs });
+    purge(place, atMs, nowMs) {
+      purges.push({ ...place, atMs });
       if (purges.length > MAX_PURGES) purges.shift();
-      return removeWhere((entry) => entry.askedAtMs <= nowMs && isAt(entry, place));
+      return removeWhere((entry) => isAskedBefore(entry, atMs, nowMs) && isAt(entry, place));
     },
     tenants: () => [...new Set([...entries.values()].map(({ tenantId }) => tenantId))],
     figures: () => ({ entries: entries.size, bytes }),

@@ -7,7 +7,14 @@ import type { CancelSignal } from "../core/concurrency/cancellation.ts";
 import type { Clock } from "../core/clock.ts";
 import { isPending, type MaybePromise, whenReady } from "../core/maybe-promise.ts";
 import { LATE, within } from "../core/concurrency/timeout.ts";
-import { type AnswerCache, type CacheAddress, type CacheFigures, type CachePlace, isAt } from "./answer-cache.ts";
+import {
+  type AnswerCache,
+  type CacheAddress,
+  type CacheFigures,
+  type CachePlace,
+  isAskedBefore,
+  isAt,
+} from "./answer-cache.ts";
 import { type CacheKeys } from "./cache-keys.ts";
 import { Flight, type FlightReader } from "./flight.ts";
 import { keptBody, readKeptBody, type KeptResponse } from "./kept-body.ts";
@@ -49,6 +56,8 @@ export interface CacheCounts extends CacheFigures {
 
 /** A call waits no longer for the store. */
 const LOOK_UP_MS = 200;
+/** By how much clocks of gateways that share a store may differ. */
+const MOST_AHEAD_MS = 10_000;
 /** After a fault the store is left alone for this long, so that calls do not wait for it one after the other. */
 const REST_MS = 1000;
 
@@ -102,7 +111,7 @@ export class ResponseCache {
   /** Removes an answer that was kept but cannot be read. */
   forget({ tenantId, key }: CacheAddress): void {
     const { store, clock } = this.#options;
-    void this.#asked("away", () => store.purge({ tenantId, key }, clock.now()));
+    void this.#asked("away", () => store.purge({ tenantId, key }, clock.now(), clock.now()));
   }
 
   /**
@@ -110,8 +119,9 @@ export class ResponseCache {
    * answers that were removed. Throws, or rejects, when the store is away.
    */
   async purge(place: CachePlace, atMs = this.#options.clock.now()): Promise<number> {
-    this.#detach(place, atMs);
-    return await this.#options.store.purge(place, atMs);
+    const nowMs = this.#options.clock.now();
+    this.#detach(place, atMs, nowMs);
+    return await this.#options.store.purge(place, atMs, nowMs);
   }
 
   /** Whether a purge may have something to do here. */
@@ -125,7 +135,7 @@ export class ResponseCache {
     for (const { tenantId } of this.#flights.values()) if (!tenants.has(tenantId)) this.#detach({ tenantId });
     const known = (await this.#asked("away", () => store.tenants())) ?? [];
     for (const tenantId of known)
-      if (!tenants.has(tenantId)) await this.#asked("away", () => store.purge({ tenantId }, clock.now()));
+      if (!tenants.has(tenantId)) await this.#asked("away", () => store.purge({ tenantId }, clock.now(), clock.now()));
   }
 
   /** Called when the store returned something that the gateway has not kept there. */
@@ -140,8 +150,9 @@ export class ResponseCache {
     await this.#options.store.close();
   }
 
-  #detach(place: CachePlace, atMs = Number.POSITIVE_INFINITY): void {
-    for (const flight of this.#flights.values()) if (flight.askedAtMs <= atMs && isAt(flight, place)) flight.spoil();
+  #detach(place: CachePlace, atMs = Number.POSITIVE_INFINITY, nowMs = Number.POSITIVE_INFINITY): void {
+    for (const flight of this.#flights.values())
+      if (isAskedBefore(flight, atMs, nowMs) && isAt(flight, place)) flight.spoil();
   }
 
   #underWay({ tenantId, key, maxAgeMs }: CacheQuestion, signal: CancelSignal): FlightReader | null {
@@ -175,7 +186,8 @@ export class ResponseCache {
       return isPending(asked) ? inTime(asked) : asked;
     });
     return whenReady(entry, (there) => {
-      if (there === null || nowMs - there.askedAtMs > maxAgeMs) return null;
+      // how old an answer of the future is was lost when the clock was set back
+      if (there === null || nowMs - there.askedAtMs > maxAgeMs || there.askedAtMs > nowMs + MOST_AHEAD_MS) return null;
       const response = readKeptBody(there.body);
       if (response === null) this.garbageFound();
       return response === null ? null : { ...response, askedAtMs: there.askedAtMs };

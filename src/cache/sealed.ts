@@ -17,7 +17,7 @@ export function sealedCache(
   return {
     get: (address, nowMs) => whenReady(store.get(address, nowMs), opened),
     put: (entry, nowMs) => store.put({ ...entry, body: keys.seal(entry) }, nowMs),
-    purge: (place, nowMs) => store.purge(place, nowMs),
+    purge: (place, atMs, nowMs) => store.purge(place, atMs, nowMs),
     tenants: () => store.tenants(),
     figures: () => store.figures(),
     async close() {

@@ -36,8 +36,9 @@ const PURGE_KEPT_MS = 86_400_000;
 const USED_MS = 60_000;
 /** Some entries more are removed when there is no room, so that not every answer has to make room. */
 const REMOVED_AT_ONCE = 64;
-/** The answers of a place that were asked for until a time: ?1 is the tenant, ?2 the route, ?3 the key, ?4 the time. */
-const AT_PLACE = "tenant = ?1 AND (?2 IS NULL OR route = ?2) AND (?3 IS NULL OR key = ?3) AND asked_at <= ?4";
+/** What a purge removes (`isAskedBefore`): ?1 is the tenant, ?2 the route, ?3 the key, ?4 the time of the purge, ?5 now. */
+const PURGED =
+  "tenant = ?1 AND (?2 IS NULL OR route = ?2) AND (?3 IS NULL OR key = ?3) AND (asked_at <= ?4 OR asked_at > ?5)";
 
 /** Never throws: a file that cannot be opened is a store that is away, until it can be. */
 export function openSqliteCache(options: SqliteCacheOptions): AnswerCache {
@@ -113,9 +114,9 @@ class SqliteCache implements AnswerCache {
       this.#database.transaction(() => this.#put(entry, bytes, nowMs)).immediate();
   }
 
-  purge({ tenantId, route, key }: CachePlace, nowMs: number): number {
-    const place: PlaceAndTime = [tenantId, route ?? null, key ?? null, nowMs];
-    return this.#database.transaction(() => this.#purge(place)).immediate();
+  purge({ tenantId, route, key }: CachePlace, atMs: number, nowMs: number): number {
+    const place: PlaceAndTime = [tenantId, route ?? null, key ?? null, atMs];
+    return this.#database.transaction(() => this.#purge(place, nowMs)).immediate();
   }
 
   tenants(): readonly string[] {
@@ -173,15 +174,17 @@ class SqliteCache implements AnswerCache {
         .run();
   }
 
-  #purge(place: PlaceAndTime): number {
+  #purge(place: PlaceAndTime, nowMs: number): number {
     const [, , , atMs] = place;
     this.#database.query("DELETE FROM purge WHERE at < ?1").run(atMs - PURGE_KEPT_MS);
     this.#database.query<unknown, PlaceAndTime>("INSERT INTO purge VALUES (?1, ?2, ?3, ?4)").run(...place);
     // the number of changes would include those of the triggers
     const { count } = this.#database
-      .query<{ readonly count: number }, PlaceAndTime>(`SELECT count(*) AS count FROM answer WHERE ${AT_PLACE}`)
-      .get(...place)!;
-    this.#database.query<unknown, PlaceAndTime>(`DELETE FROM answer WHERE ${AT_PLACE}`).run(...place);
+      .query<{ readonly count: number }, [...PlaceAndTime, number]>(
+        `SELECT count(*) AS count FROM answer WHERE ${PURGED}`,
+      )
+      .get(...place, nowMs)!;
+    this.#database.query<unknown, [...PlaceAndTime, number]>(`DELETE FROM answer WHERE ${PURGED}`).run(...place, nowMs);
     return count;
   }
 }

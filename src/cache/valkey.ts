@@ -34,14 +34,15 @@ for i = 2, 3 do
 end
 return 1`;
 /**
- * KEYS: the purges, the set of what is purged. ARGV: the place, the time, for how long it is known, the prefix of answers.
+ * KEYS: the purges, the set of what is purged. ARGV: the place, the time, for how long it is known, the prefix of answers,
+ * now (`isAskedBefore`).
  * A server that is full removes answers all the same; it does not note the purge, and takes no answers either.
  */
 const PURGE = `
 local count = 0
 for _, key in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
   local asked = redis.call('HGET', ARGV[4] .. key, 'asked')
-  if asked and tonumber(asked) <= tonumber(ARGV[2]) then
+  if asked and (tonumber(asked) <= tonumber(ARGV[2]) or tonumber(asked) > tonumber(ARGV[5])) then
     redis.call('DEL', ARGV[4] .. key)
     redis.call('ZREM', KEYS[2], key)
     count = count + 1
@@ -115,8 +116,8 @@ class ValkeyCache implements AnswerCache {
     );
   }
 
-  async purge({ tenantId, route, key }: CachePlace, nowMs: number): Promise<number> {
-    const [purges, atMs] = [purgesOf(tenantId), nowMs + SKEW_MS];
+  async purge({ tenantId, route, key }: CachePlace, purgedAtMs: number, nowMs: number): Promise<number> {
+    const [purges, atMs] = [purgesOf(tenantId), purgedAtMs + SKEW_MS];
     if (key !== undefined)
       return await this.#scripts.dragomanCachePurgeKey(
         purges,
@@ -133,6 +134,7 @@ class ValkeyCache implements AnswerCache {
       atMs,
       PURGE_KEPT_MS,
       answersOf(tenantId),
+      nowMs + SKEW_MS,
     );
     if (route === undefined) await this.#client.srem(TENANTS, tenantId);
     return count;

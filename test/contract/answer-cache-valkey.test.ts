@@ -43,12 +43,12 @@ for (const name of ["redis-server", "valkey-server"] as const) {
       expect(Promise.resolve(cache.put(entry(2), nowMs))).rejects.toThrow("maxmemory");
       expect(await cache.get(entry(1), nowMs)).not.toBeNull();
       // what is there can be removed
-      expect(await cache.purge({ tenantId: "full", key: entry(1).key }, nowMs)).toBe(1);
-      expect(await cache.purge({ tenantId: "full" }, nowMs)).toBe(0);
+      expect(await cache.purge({ tenantId: "full", key: entry(1).key }, nowMs, nowMs)).toBe(1);
+      expect(await cache.purge({ tenantId: "full" }, nowMs, nowMs)).toBe(0);
       await redis.config("SET", "maxmemory", "0");
       await cache.put({ ...entry(4), askedAtMs: nowMs + SKEW_MS + 1 }, nowMs);
       await redis.config("SET", "maxmemory", "1");
-      expect(await cache.purge({ tenantId: "full" }, nowMs + SKEW_MS + 1)).toBe(1);
+      expect(await cache.purge({ tenantId: "full" }, nowMs + SKEW_MS + 1, nowMs + SKEW_MS + 1)).toBe(1);
       await redis.config("SET", "maxmemory", "0");
       redis.disconnect();
       await close();

@@ -93,12 +93,12 @@ export function answerCacheSuite(name: string, open: () => Promise<OpenedCache>,
         return all.trim();
       };
       await putAll(startMs);
-      expect(await cache.purge({ tenantId: a, key: keyOf(a, "1") }, startMs)).toBe(1);
+      expect(await cache.purge({ tenantId: a, key: keyOf(a, "1") }, startMs, startMs)).toBe(1);
       expect(await left(startMs)).toBe("a2 a3 b1 b2 b3");
-      expect(await cache.purge({ tenantId: a, key: keyOf(b, "1") }, startMs)).toBe(0);
-      expect(await cache.purge({ tenantId: a, route: "r" }, startMs)).toBe(1);
+      expect(await cache.purge({ tenantId: a, key: keyOf(b, "1") }, startMs, startMs)).toBe(0);
+      expect(await cache.purge({ tenantId: a, route: "r" }, startMs, startMs)).toBe(1);
       expect(await left(startMs)).toBe("a3 b1 b2 b3");
-      expect(await cache.purge({ tenantId: a }, startMs)).toBe(1);
+      expect(await cache.purge({ tenantId: a }, startMs, startMs)).toBe(1);
       expect(await left(startMs)).toBe("b1 b2 b3");
       const laterMs = startMs + skewMs + 1;
       await putAll(laterMs);
@@ -108,8 +108,8 @@ export function answerCacheSuite(name: string, open: () => Promise<OpenedCache>,
     test("[d13.5] what was asked for before a purge is not kept after it", async () => {
       const [a, b] = tenants();
       const purgedAtMs = startMs + 10_000;
-      await cache.purge({ tenantId: a, key: keyOf(a, "1") }, purgedAtMs);
-      await cache.purge({ tenantId: b, route: "r" }, purgedAtMs);
+      await cache.purge({ tenantId: a, key: keyOf(a, "1") }, purgedAtMs, purgedAtMs);
+      await cache.purge({ tenantId: b, route: "r" }, purgedAtMs, purgedAtMs);
       const put = (tenantId: string, key: string, route: string, askedAtMs: number): Promise<unknown> =>
         Promise.resolve(
           cache.put(entry(tenantId, key, { route, askedAtMs, expiresAtMs: purgedAtMs + MINUTE }), purgedAtMs),
@@ -131,12 +131,25 @@ export function answerCacheSuite(name: string, open: () => Promise<OpenedCache>,
       expect(all).toEqual([false, true, false, true, true]);
     });
 
+    test("[d13.5] a purge also removes what was asked for after the present, by a clock that was set back since, and nothing newer than its time besides", async () => {
+      const [a, b] = tenants();
+      const aheadMs = startMs + MINUTE;
+      for (const tenant of [a, b])
+        for (const route of ["r", "s"])
+          await cache.put(entry(tenant, route, { route, askedAtMs: aheadMs, expiresAtMs: aheadMs + MINUTE }), aheadMs);
+      expect(await cache.purge({ tenantId: a, route: "r" }, startMs, aheadMs)).toBe(0);
+      expect(await cache.purge({ tenantId: a, route: "r" }, startMs, startMs)).toBe(1);
+      expect(await cache.purge({ tenantId: a }, startMs, startMs)).toBe(1);
+      expect([await found(a, "r", aheadMs), await found(a, "s", aheadMs)]).toEqual([null, null]);
+      expect(await found(b, "r", aheadMs)).not.toBeNull();
+    });
+
     test("[d13.5] names the tenants that have entries", async () => {
       const [a, b] = tenants();
       await cache.put(entry(a, "1"), startMs);
       await cache.put(entry(b, "1"), startMs);
       expect(await cache.tenants()).toEqual(expect.arrayContaining([a, b]));
-      await cache.purge({ tenantId: a }, startMs);
+      await cache.purge({ tenantId: a }, startMs, startMs);
       expect(await cache.tenants()).not.toContain(a);
       expect(await cache.tenants()).toContain(b);
     });

@@ -102,7 +102,7 @@ describe("the file of the store", () => {
     const [one, two] = [openSqliteCache({ file, maxBytes: BYTES }), openSqliteCache({ file, maxBytes: BYTES })];
     await one.put(entry, nowMs);
     expect(await two.get(entry, nowMs)).not.toBeNull();
-    await two.purge({ tenantId: "t" }, nowMs);
+    await two.purge({ tenantId: "t" }, nowMs, nowMs);
     expect(await one.get(entry, nowMs)).toBeNull();
     await one.put(entry, nowMs);
     expect(await two.get(entry, nowMs)).toBeNull();

@@ -578,6 +578,19 @@ describe("purge", () => {
     expect([(await via("a", 1)).cache, (await via("a", 2)).cache]).toEqual(["miss", "hit"]);
   });
 
+  test("[d13.5] removes what was kept before the clock was set back, which is no hit either", async () => {
+    const START_MS = 1_767_225_600_000;
+    const clock = { nowMs: START_MS, now: () => clock.nowMs, monotonic: () => performance.now() };
+    const gateway = cachedGateway({ clock });
+    expect([(await ask(gateway)).cache, (await ask(gateway)).cache]).toEqual(["miss", "hit"]);
+    clock.nowMs -= 3_600_000;
+    expect(await gateway.cache.purge({ tenantId: "default" })).toBe(1);
+    clock.nowMs = START_MS + 1;
+    expect((await ask(gateway)).cache).toBe("miss");
+    clock.nowMs -= 3_600_000;
+    expect([(await ask(gateway)).cache, (await ask(gateway)).cache]).toEqual(["miss", "hit"]);
+  });
+
   test("[d13.5] in mid-flight: the calls that wait get their answer, and no other call does", async () => {
     const { gateway, call, upstream } = flying();
     const before = call();
