@@ -9,8 +9,15 @@ import { providers } from "../../src/providers/registry.ts";
 import { openaiAnswer, openaiChunk, eventStream } from "../harness/upstream.ts";
 import { cannedUpstream, type StubOptions } from "../harness/in-process.ts";
 import { longBodyProgram } from "../../src/operations/long-body-program.ts";
+import { deletedResponse } from "../../src/operations/responses/kept-response-requests.ts";
 import { policiesFor } from "../policies/policy-documents.ts";
-import { eventsOf, OPENAI, responsesGateway, type ResponsesStub } from "../operations/responses/responses-calls.ts";
+import {
+  eventsOf,
+  keptReader,
+  OPENAI,
+  responsesGateway,
+  type ResponsesStub,
+} from "../operations/responses/responses-calls.ts";
 
 /** A provider that is sent its earlier reasoning. */
 const REASONING = "deepseek:deepseek-reasoner";
@@ -317,6 +324,19 @@ test("[d12.3, d12.8] a provider that speaks the API is not asked to run a call i
   expect(stub.bodies()[0]).not.toHaveProperty("background");
   const kept = await stub.context.kept!.find("default", id);
   expect((kept!.value as Record<string, any>)["response"]).toMatchObject({ id, status: "completed", background: true });
+});
+
+test("[d12.8] a response in the background that is deleted leaves none of its events", async () => {
+  const stub = keeping();
+  const response = await stub.respond({ ...OPENAI, input: "One.", stream: true, background: true });
+  const { id } = eventsOf(await response.text()).at(-1)!["response"];
+  await stub.context.background!.get(id)?.ended;
+  const kept = stub.context.kept!;
+  const found = async (): Promise<string> =>
+    JSON.stringify((await kept.find("default", `${id}:events:0`))?.value ?? null);
+  expect(await found()).toContain("Hello");
+  expect(await deletedResponse({ ...keptReader(stub), id, query: () => undefined })).toMatchObject({ deleted: true });
+  expect([await found(), await kept.find("default", id)]).toEqual(["null", null]);
 });
 
 describe("in the mode on", () => {

@@ -2,7 +2,7 @@
 import { streamOf } from "../../auth/judged-reading.ts";
 import { invalid, invalidRequest, notFound } from "../../core/refusals.ts";
 import { eventsToReader, keptEvents, liveEvents } from "./background/background-events.ts";
-import { askToCancel, isRunning, type MarkedStores } from "./background/background-marks.ts";
+import { askToCancel, isRunning, type MarkedStores, removeEvents } from "./background/background-marks.ts";
 import { within } from "../../core/concurrency/timeout.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -53,8 +53,12 @@ export async function retrievedResponse(request: KeptResponseRequest): Promise<J
 }
 
 export async function deletedResponse(request: KeptResponseRequest): Promise<JsonObject> {
-  await removeResponse(request.kept, await endedResponse(request, await openedIn(request, "remove")));
-  return { id: request.id, object: "response", deleted: true };
+  const { kept, id } = request;
+  const found = await endedResponse(request, await openedIn(request, "remove"));
+  const { owner, eventParts = 0 } = found;
+  if (kept.kept !== null) await removeEvents(markedIn(kept), owner.tenantId, id, eventParts);
+  await removeResponse(kept, found);
+  return { id, object: "response", deleted: true };
 }
 
 export async function cancelledResponse(request: KeptResponseRequest): Promise<JsonObject> {

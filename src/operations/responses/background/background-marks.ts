@@ -38,6 +38,11 @@ export class RunMarks {
     await this.#keep("run", { untilMs }, 100);
   }
 
+  /** In how many parts events are kept so far. */
+  get parts(): number {
+    return this.#parts;
+  }
+
   brought(event: string): void {
     this.#waiting.push(event);
   }
@@ -124,6 +129,11 @@ export async function eventsAt(
 ): Promise<readonly string[] | null> {
   const found = await kept.find(tenantId, nameOf(id, `events:${part}`));
   return found === null ? null : (found.value as { readonly events: readonly string[] }).events;
+}
+
+/** Removes what `eventsAt` returns, with the texts of the answer. Throws `kept_store_unavailable`. */
+export async function removeEvents({ kept }: MarkedStores, tenantId: string, id: string, parts: number): Promise<void> {
+  for (let part = 0; part < parts; part++) await kept.remove(tenantId, nameOf(id, `events:${part}`));
 }
 
 function nameOf(id: string, mark: string): string {

@@ -153,6 +153,7 @@ class BackgroundWork {
       hidden: this.#hidden,
       hiddenInput: input.hidden,
       isStreamed: this.#isStreamed,
+      eventParts: this.#marks.parts,
     };
   }
 

@@ -16,13 +16,13 @@ export function contentKeeping({ call, principal }: ReadyCall, durable: DurableS
     isStored: true,
     isAway: false,
     untilMs,
-    async keep({ owner, response, input, hidden = [], hiddenInput = [], isStreamed }) {
+    async keep({ owner, response, input, hidden = [], hiddenInput = [], isStreamed, eventParts }) {
       const values = [response, ...input];
       const [kept, ...items] = (await redactedForKeeping(values, guards, call.schedulerOfKept(tenantId))).map(
         (value, index) => withStructure(values[index]!, value),
       ) as readonly JsonObject[];
       // carriers are sealed, also those that the client was shown
-      const streamed = isStreamed === undefined ? {} : { isStreamed };
+      const streamed = isStreamed === undefined ? {} : { isStreamed, ...(eventParts !== undefined && { eventParts }) };
       const value: KeptResponse = { owner, response: kept!, input: items, hidden, hiddenInput, ...streamed };
       if (JSON.stringify(value).length > KEEPING_BOUNDS.objectBytes) return false;
       await durable.keep({

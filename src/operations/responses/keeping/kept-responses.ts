@@ -34,8 +34,9 @@ export interface KeptResponse {
   readonly hidden?: readonly HiddenCarrier[];
   /** The indexes of the items of the input that have a carrier, which the client was not shown either. */
   readonly hiddenInput?: readonly number[];
-  /** Of a call in the background: whether its events are kept. */
+  /** Of a call in the background: whether its events are kept, and in how many parts so far. */
   readonly isStreamed?: boolean;
+  readonly eventParts?: number;
 }
 
 /** How a response is kept: like content, or for a while. */
