@@ -18,7 +18,7 @@ const called = { functionCall: { name: "weather", args: { city: "Oslo" } }, thou
 function signing(thoughts: readonly object[]): ResponsesStub {
   const now = (): number => 1_767_225_600_000;
   return responsesGateway({
-    kept: new KeptObjects({ now }),
+    kept: new KeptObjects({ now, monotonic: now }),
     upstream: cannedUpstream(({ body, url }) => {
       const answer = candidate(body.includes("functionResponse") ? [{ text: "Cold." }] : [...thoughts, called]);
       return url.includes("streamGenerateContent")

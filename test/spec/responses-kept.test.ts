@@ -40,7 +40,7 @@ function keeping(options: StubOptions = {}): Keeping {
   const clock = { nowMs: START_MS, now: () => clock.nowMs, monotonic: () => performance.now() };
   const stub = responsesGateway({
     clock,
-    kept: new KeptObjects(clock),
+    kept: new KeptObjects({ now: clock.now, monotonic: clock.now }),
     upstream: cannedUpstream(({ body }) => {
       const { messages, tools, stream } = JSON.parse(body) as Record<string, any>;
       const asks = tools !== undefined && messages.at(-1).role !== "tool";

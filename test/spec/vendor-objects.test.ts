@@ -350,7 +350,7 @@ describe("responses that the vendor stores", () => {
 
   test("[d12.8, d12.15] are continued so too where the call ran in the background and the gateway keeps it no more", async () => {
     const objects = memoryObjects();
-    const kept = new KeptObjects({ now: () => START_MS });
+    const kept = new KeptObjects({ now: () => START_MS, monotonic: () => START_MS });
     const first = await asked(objects, { ...INPUT, store: true, background: true }, { ...stored, kept });
     const { id, status } = JSON.parse(first.text) as Record<string, unknown>;
     expect(status).toBe("queued");

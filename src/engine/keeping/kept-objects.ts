@@ -1,5 +1,5 @@
 // Objects that are kept in the memory of this process: each tenant has a bound, and the oldest objects make room for new
-// ones.
+// ones. Setting the machine's clock neither removes an object nor keeps it for longer.
 import type { Clock } from "../../core/clock.ts";
 import {
   KEEPING_BOUNDS,
@@ -12,6 +12,8 @@ import {
 interface OwnedObject<Value> extends KeptObject<Value> {
   readonly tenantId: string;
   readonly bytes: number;
+  /** Monotonic time at which it expires. */
+  readonly endsMs: number;
 }
 
 interface TenantObjects<Value> {
@@ -22,7 +24,7 @@ interface TenantObjects<Value> {
 }
 
 export class KeptObjects<Value = unknown> implements KeptStore<Value> {
-  readonly #clock: Pick<Clock, "now">;
+  readonly #clock: Clock;
   readonly #bounds: KeepingBounds;
   /** In the order in which they were kept, which is that in which they expire. */
   readonly #objects = new Set<OwnedObject<Value>>();
@@ -30,7 +32,7 @@ export class KeptObjects<Value = unknown> implements KeptStore<Value> {
   #bytes = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(clock: Pick<Clock, "now">, bounds: KeepingBounds = KEEPING_BOUNDS) {
+  constructor(clock: Clock, bounds: KeepingBounds = KEEPING_BOUNDS) {
     this.#clock = clock;
     this.#bounds = bounds;
   }
@@ -48,7 +50,8 @@ export class KeptObjects<Value = unknown> implements KeptStore<Value> {
     if (bytes > this.#bounds.objectBytes) return false;
     this.#removeExpired();
     this.remove(tenantId, ids[0]!);
-    const tenant = this.#add({ tenantId, ids, value, bytes, untilMs: this.untilMs });
+    const endsMs = this.#clock.monotonic() + this.#bounds.lifetimeMs;
+    const tenant = this.#add({ tenantId, ids, value, bytes, untilMs: this.untilMs, endsMs });
     while (tenant.bytes > this.#bounds.tenantBytes) this.#remove(firstOf(tenant.objects));
     while (this.#bytes > this.#bounds.bytes) this.#remove(firstOf(this.#objects));
     this.#wait();
@@ -57,7 +60,7 @@ export class KeptObjects<Value = unknown> implements KeptStore<Value> {
 
   find(tenantId: string, id: string): KeptObject<Value> | null {
     const found = this.#tenants.get(tenantId)?.byId.get(id);
-    return found === undefined || found.untilMs <= this.#clock.now() ? null : found;
+    return found === undefined || found.endsMs <= this.#clock.monotonic() ? null : found;
   }
 
   remove(tenantId: string, id: string): void {
@@ -94,9 +97,9 @@ export class KeptObjects<Value = unknown> implements KeptStore<Value> {
   }
 
   #removeExpired(): void {
-    const nowMs = this.#clock.now();
+    const nowMs = this.#clock.monotonic();
     for (const kept of this.#objects) {
-      if (kept.untilMs > nowMs) return;
+      if (kept.endsMs > nowMs) return;
       this.#remove(kept);
     }
   }
@@ -104,7 +107,7 @@ export class KeptObjects<Value = unknown> implements KeptStore<Value> {
   /** Removes objects when they expire, also where no call comes any more. The timer keeps no process running. */
   #wait(): void {
     if (this.#timer !== undefined || this.#objects.size === 0) return;
-    const waitMs = Math.max(1000, firstOf(this.#objects).untilMs - this.#clock.now());
+    const waitMs = Math.max(1000, firstOf(this.#objects).endsMs - this.#clock.monotonic());
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       this.#removeExpired();

@@ -1,11 +1,12 @@
 // What one process keeps of calls: within the bound of each tenant, and of all of them together.
 import { expect, test } from "bun:test";
+import { turnedClock } from "../../harness/turned-clock.ts";
 import { KeptObjects } from "../../../src/engine/keeping/kept-objects.ts";
 
 const BOUNDS = { lifetimeMs: 1000, objectBytes: 50, tenantBytes: 100, bytes: 150 };
 
 function open() {
-  const clock = { nowMs: 0, now: () => clock.nowMs };
+  const clock = turnedClock(0);
   const kept = new KeptObjects<string>(clock, BOUNDS);
   const keep = (tenantId: string, ids: readonly string[], bytes: number): boolean =>
     kept.keep({ tenantId, ids, value: ids[0]!, size: () => bytes });
@@ -30,10 +31,29 @@ test("[d12.8] the oldest objects of a tenant make room, and those of others only
 test("[d12.8] an object of which the time is over is not found, and another is kept in its place", async () => {
   const { clock, kept, keep, has } = open();
   keep("one", ["a"], 10);
-  clock.nowMs = 1000;
+  clock.turnTo(1000);
   expect(has("one/a")).toEqual([false]);
   keep("two", ["b"], 10);
   expect(has("two/b")).toEqual([true]);
+  kept.close();
+});
+
+test("[d12.8] setting the machine's clock removes no object, and keeps none beyond its time", () => {
+  const clock = { nowMs: 10_000_000, passedMs: 0, now: () => clock.nowMs, monotonic: () => clock.passedMs };
+  const kept = new KeptObjects<string>(clock, BOUNDS);
+  const keep = (id: string): boolean => kept.keep({ tenantId: "one", ids: [id], value: id, size: () => 10 });
+  const has = (id: string): boolean => kept.find("one", id) !== null;
+  keep("a");
+  clock.nowMs += 5_000_000;
+  expect(has("a")).toBe(true);
+  clock.nowMs -= 9_000_000;
+  clock.passedMs = 999;
+  expect(has("a")).toBe(true);
+  keep("b");
+  clock.passedMs = 1000;
+  expect([has("a"), has("b")]).toEqual([false, true]);
+  clock.passedMs = 1999;
+  expect(has("b")).toBe(false);
   kept.close();
 });
 
