@@ -51,7 +51,7 @@ export async function openServingContext(
     onEnded: (why) => log.error({ error_detail: why }, "a worker thread of guards ended"),
   });
   closing.beside(() => guards.close());
-  const kept = await openKept(base, storage.keys.read(), machine?.kept ?? null);
+  const kept = await openKept(base, storage.keys.read(), source, machine?.kept ?? null);
   const background = new BackgroundRuns();
   // what they have made is kept before the stores are closed
   closing.add(() => background.close());

@@ -90,6 +90,7 @@ export type ToSupervisor = {
     readonly body: { readonly tenantId: string; readonly id: string };
     readonly reply: { readonly ids: readonly string[]; readonly untilMs: number } | null;
   };
+  readonly remove_tenant_objects: { readonly body: { readonly tenantId: string }; readonly reply: null };
   readonly remove_object: { readonly body: { readonly tenantId: string; readonly id: string }; readonly reply: null };
 };
 /** What the supervisor sends to a worker. */

@@ -24,6 +24,10 @@ export function serveKept(channel: WorkerChannel, store: KeptStore<Uint8Array>):
     await store.remove(tenantId, id);
     return null;
   });
+  channel.handle("remove_tenant_objects", async ({ tenantId }) => {
+    await store.removeTenant(tenantId);
+    return null;
+  });
 }
 
 const NONE = new Uint8Array(0);
@@ -52,6 +56,9 @@ export function openWorkerKept(
     },
     async remove(tenantId, id) {
       await answered(channel.request("remove_object", { tenantId, id }));
+    },
+    async removeTenant(tenantId) {
+      await answered(channel.request("remove_tenant_objects", { tenantId }));
     },
     close: () => {},
   };

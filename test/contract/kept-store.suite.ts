@@ -75,6 +75,22 @@ export function keptStoreSuite(name: string, open: (clock: TurnedClock) => Promi
     await close();
   });
 
+  test(`[d12.8] ${name}: what is kept of a tenant can be removed at once, and leaves its room and the other tenants`, async () => {
+    const clock = turnedClock();
+    const { views, close } = await open(clock);
+    const [one, other] = [views[0]!, views.at(-1)!];
+    const [tenant, neighbour] = [`t${clock.now()}e`, `t${clock.now()}f`];
+    await one.removeTenant(tenant);
+    for (const id of ["a", "b"]) await one.keep(object(tenant, [id, `part of ${id}`], bytes(50)));
+    await one.keep(object(neighbour, ["a"], bytes(50)));
+    await other.removeTenant(tenant);
+    for (const id of ["a", "b", "part of a", "part of b"]) expect([id, await one.find(tenant, id)]).toEqual([id, null]);
+    expect(await one.find(neighbour, "a")).not.toBeNull();
+    for (const id of ["c", "d"]) await one.keep(object(tenant, [id], bytes(50)));
+    expect([await other.find(tenant, "c"), await other.find(tenant, "d")]).not.toContain(null);
+    await close();
+  });
+
   test(`[d12.8] ${name}: random lives of objects of two tenants, seen by two gateways, are those of the model`, async () => {
     const clock = turnedClock();
     const { views, close } = await open(clock);

@@ -201,6 +201,7 @@ describe("sealed", () => {
       keep: ({ ids, value }) => held.push({ ids, value }) > 0,
       find: () => ({ ids: held[0]!.ids, value: bend(held[0]!.value), untilMs: now() + 1000 }),
       remove: () => {},
+      removeTenant: () => {},
       close: () => {},
     });
     const same = sealedStore(

@@ -68,6 +68,10 @@ export class KeptObjects<Value = unknown> implements KeptStore<Value> {
     if (found?.ids[0] === id) this.#remove(found);
   }
 
+  removeTenant(tenantId: string): void {
+    for (const kept of this.#tenants.get(tenantId)?.objects ?? []) this.#remove(kept);
+  }
+
   close(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;

@@ -37,6 +37,8 @@ export interface KeptStore<Value> {
   find(tenantId: string, id: string): MaybePromise<KeptObject<Value> | null>;
   /** Removes the object that has this id. Throws, or rejects, when the store is away. */
   remove(tenantId: string, id: string): MaybePromise<void>;
+  /** Removes all objects of a tenant. Throws, or rejects, when the store is away. */
+  removeTenant(tenantId: string): MaybePromise<void>;
   close(): void;
 }
 

@@ -62,6 +62,7 @@ export function sealedStore<Value>(
     async remove(tenantId, id) {
       for (const keys of all) await store.remove(tenantId, keys.addressOf(tenantId, id));
     },
+    removeTenant: (tenantId) => store.removeTenant(tenantId),
     close: () => store.close(),
   };
 }

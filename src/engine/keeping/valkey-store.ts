@@ -68,10 +68,16 @@ const REMOVE = `${TAKE_OUT}
 take_out(ARGV[1])
 return 1`;
 
+/** KEYS: the prefix and the index. Names of parts without an object lead to nothing, and expire. */
+const REMOVE_TENANT = `${TAKE_OUT}
+for _, address in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do take_out(address) end
+return 1`;
+
 type Scripted = {
   dragomanKeep(...args: readonly (string | number | Buffer)[]): Promise<number>;
   dragomanFindBuffer(...args: readonly string[]): Promise<readonly [Buffer, Buffer, Buffer] | null>;
   dragomanRemove(...args: readonly string[]): Promise<number>;
+  dragomanRemoveTenant(...args: readonly string[]): Promise<number>;
 };
 
 export async function openValkeyStore(
@@ -83,6 +89,7 @@ export async function openValkeyStore(
   client.defineCommand("dragomanKeep", { lua: KEEP, numberOfKeys: 1 });
   client.defineCommand("dragomanFind", { lua: FIND, numberOfKeys: 1 });
   client.defineCommand("dragomanRemove", { lua: REMOVE, numberOfKeys: 1 });
+  client.defineCommand("dragomanRemoveTenant", { lua: REMOVE_TENANT, numberOfKeys: 2 });
   const scripts = client as unknown as Scripted;
   const memory = new ServerMemory(client, clock);
   return {
@@ -107,6 +114,10 @@ export async function openValkeyStore(
     },
     async remove(tenantId, id) {
       await scripts.dragomanRemove(prefixOf(tenantId), id);
+    },
+    async removeTenant(tenantId) {
+      const prefix = prefixOf(tenantId);
+      await scripts.dragomanRemoveTenant(prefix, `${prefix}index`);
     },
     close: () => client.disconnect(),
   };
