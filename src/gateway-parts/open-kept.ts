@@ -5,14 +5,14 @@ import { KeptObjects } from "../engine/keeping/kept-objects.ts";
 import type { KeptStore } from "../engine/keeping/kept-store.ts";
 import { reportedStore } from "../engine/keeping/reported-store.ts";
 import { sealedStore } from "../engine/keeping/sealed-store.ts";
-import { tenantsStore } from "../engine/keeping/tenants-store.ts";
+import { placesStore } from "../engine/keeping/places-store.ts";
 import type { SnapshotSource } from "../snapshot/source.ts";
 import type { ServerOptions } from "../snapshot/server-options.ts";
 import { systemClock } from "../core/clock.ts";
 import { messageOf } from "../core/thrown.ts";
 import type { Base } from "./base.ts";
 
-/** Follows the tenants of the configuration. `ofMachine` is the store that all processes of the machine share; `null` when this process is the only one. */
+/** Follows the tenants and projects of the configuration. `ofMachine` is the store that all processes of the machine share; `null` when this process is the only one. */
 export async function openKept(
   base: Base,
   masterKeys: readonly Uint8Array[],
@@ -20,7 +20,7 @@ export async function openKept(
   ofMachine: KeptStore<Uint8Array> | null,
 ): Promise<KeptStore<unknown>> {
   const store = await openStore(base, masterKeys, ofMachine);
-  const { kept, end } = tenantsStore(store, {
+  const { kept, end } = placesStore(store, {
     snapshot: () => source.current(),
     subscribe: (changed) => source.subscribe(changed),
   });

@@ -82,7 +82,7 @@ export type ToSupervisor = {
   readonly forget_content: { readonly body: ConfigurationScope; readonly reply: null };
   /** What an operation keeps of a call, sealed in the bytes. Replies false when it is too large. */
   readonly keep_object: {
-    readonly body: { readonly tenantId: string; readonly ids: readonly string[] };
+    readonly body: { readonly tenantId: string; readonly projectId: string | null; readonly ids: readonly string[] };
     readonly reply: boolean;
   };
   /** The reply has the object in its bytes. */
@@ -90,7 +90,10 @@ export type ToSupervisor = {
     readonly body: { readonly tenantId: string; readonly id: string };
     readonly reply: { readonly ids: readonly string[]; readonly untilMs: number } | null;
   };
-  readonly remove_tenant_objects: { readonly body: { readonly tenantId: string }; readonly reply: null };
+  readonly remove_all_objects: {
+    readonly body: { readonly tenantId: string; readonly projectId: string | null };
+    readonly reply: null;
+  };
   readonly remove_object: { readonly body: { readonly tenantId: string; readonly id: string }; readonly reply: null };
 };
 /** What the supervisor sends to a worker. */

@@ -9,9 +9,9 @@ const ANSWER_MS = 1000;
 
 /** In the supervisor. */
 export function serveKept(channel: WorkerChannel, store: KeptStore<Uint8Array>): void {
-  channel.handle("keep_object", ({ tenantId, ids }, bytes) =>
+  channel.handle("keep_object", ({ tenantId, projectId, ids }, bytes) =>
     // the bytes are a part of a frame, which would be held as a whole
-    store.keep({ tenantId, ids, value: bytes.slice(), size: () => bytes.length }),
+    store.keep({ tenantId, projectId, ids, value: bytes.slice(), size: () => bytes.length }),
   );
   channel.handle("find_object", async ({ tenantId, id }) => {
     const finding = store.find(tenantId, id);
@@ -24,8 +24,8 @@ export function serveKept(channel: WorkerChannel, store: KeptStore<Uint8Array>):
     await store.remove(tenantId, id);
     return null;
   });
-  channel.handle("remove_tenant_objects", async ({ tenantId }) => {
-    await store.removeTenant(tenantId);
+  channel.handle("remove_all_objects", async ({ tenantId, projectId }) => {
+    await store.removeAll(tenantId, projectId);
     return null;
   });
 }
@@ -48,8 +48,10 @@ export function openWorkerKept(
     get untilMs() {
       return nowMs() + lifetimeMs;
     },
-    keep: ({ tenantId, ids, value }) =>
-      value.length > objectBytes ? false : answered(channel.request("keep_object", { tenantId, ids }, value)),
+    keep: ({ tenantId, projectId, ids, value }) =>
+      value.length > objectBytes
+        ? false
+        : answered(channel.request("keep_object", { tenantId, projectId, ids }, value)),
     async find(tenantId, id) {
       const { body, bytes } = await answered(channel.requestBytes("find_object", { tenantId, id }));
       return body === null ? null : { ...body, value: bytes };
@@ -57,8 +59,8 @@ export function openWorkerKept(
     async remove(tenantId, id) {
       await answered(channel.request("remove_object", { tenantId, id }));
     },
-    async removeTenant(tenantId) {
-      await answered(channel.request("remove_tenant_objects", { tenantId }));
+    async removeAll(tenantId, projectId) {
+      await answered(channel.request("remove_all_objects", { tenantId, projectId }));
     },
     close: () => {},
   };

@@ -37,8 +37,14 @@ function randomOf(seed: number): () => number {
 const bytes = (length: number, fill = 7): Uint8Array => new Uint8Array(length).fill(fill);
 
 export function keptStoreSuite(name: string, open: (clock: TurnedClock) => Promise<OpenedStores>): void {
-  const object = (tenantId: string, ids: readonly string[], value: Uint8Array) => ({
+  const object = (
+    tenantId: string,
+    ids: readonly string[],
+    value: Uint8Array,
+    projectId: string | null = "project",
+  ) => ({
     tenantId,
+    projectId,
     ids,
     value,
     size: () => value.length,
@@ -75,19 +81,26 @@ export function keptStoreSuite(name: string, open: (clock: TurnedClock) => Promi
     await close();
   });
 
-  test(`[d12.8] ${name}: what is kept of a tenant can be removed at once, and leaves its room and the other tenants`, async () => {
+  test(`[d12.8] ${name}: what is kept of a tenant or a project can be removed at once, and leaves its room and all others`, async () => {
     const clock = turnedClock();
     const { views, close } = await open(clock);
     const [one, other] = [views[0]!, views.at(-1)!];
     const [tenant, neighbour] = [`t${clock.now()}e`, `t${clock.now()}f`];
-    await one.removeTenant(tenant);
-    for (const id of ["a", "b"]) await one.keep(object(tenant, [id, `part of ${id}`], bytes(50)));
+    const has = async (...ids: readonly string[]): Promise<readonly boolean[]> =>
+      Promise.all(ids.map(async (id) => (await one.find(tenant, id)) !== null));
+    await one.removeAll(tenant, null);
+    await one.removeAll(tenant, "project");
+    await one.keep(object(tenant, ["a", "part of a"], bytes(30)));
+    await one.keep(object(tenant, ["b", "part of b"], bytes(30), "another"));
+    await one.keep(object(tenant, ["c"], bytes(30), null));
     await one.keep(object(neighbour, ["a"], bytes(50)));
-    await other.removeTenant(tenant);
-    for (const id of ["a", "b", "part of a", "part of b"]) expect([id, await one.find(tenant, id)]).toEqual([id, null]);
+    await other.removeAll(tenant, "project");
+    expect(await has("a", "part of a", "b", "part of b", "c")).toEqual([false, false, true, true, true]);
+    await other.removeAll(tenant, null);
+    expect(await has("b", "part of b", "c")).toEqual([false, false, false]);
     expect(await one.find(neighbour, "a")).not.toBeNull();
-    for (const id of ["c", "d"]) await one.keep(object(tenant, [id], bytes(50)));
-    expect([await other.find(tenant, "c"), await other.find(tenant, "d")]).not.toContain(null);
+    for (const id of ["d", "e"]) await one.keep(object(tenant, [id], bytes(50)));
+    expect(await has("d", "e")).toEqual([true, true]);
     await close();
   });
 

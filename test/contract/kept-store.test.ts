@@ -54,7 +54,13 @@ describe.skipIf(!hasRedis)("redis-server", () => {
     const bytes = await openValkeyStore({ url: server.url, clusterNodes: null }, clock);
     const store = sealedStore<string>(bytes, [new Uint8Array(32).fill(1)], () => clock.now());
     expect(
-      await store.keep({ tenantId: "acme", ids: ["resp_1", "msg_1"], value: "said in secret", size: () => 0 }),
+      await store.keep({
+        tenantId: "acme",
+        projectId: null,
+        ids: ["resp_1", "msg_1"],
+        value: "said in secret",
+        size: () => 0,
+      }),
     ).toBe(true);
     const redis = new Redis(server.url);
     const names = await redis.keys("dragoman:kept:*");
@@ -79,7 +85,7 @@ describe.skipIf(!hasRedis)("redis-server", () => {
       (await redis.keys("dragoman:kept:*")).filter((name) => !before.has(name));
     await store.remove("gone", "a");
     expect(await added()).toEqual([]);
-    await store.keep({ tenantId: "gone", ids: ["a"], value: new Uint8Array(10), size: () => 10 });
+    await store.keep({ tenantId: "gone", projectId: null, ids: ["a"], value: new Uint8Array(10), size: () => 10 });
     await store.remove("gone", "a");
     await store.remove("gone", "a");
     const sizes = (await added()).find((name) => name.endsWith(":sizes"))!;
@@ -97,7 +103,7 @@ describe.skipIf(!hasRedis)("redis-server", () => {
       const tenantId = `evicted ${evicted}`;
       const before = new Set(await redis.keys("dragoman:kept:*"));
       const keep = async (id: string): Promise<boolean> =>
-        await store.keep({ tenantId, ids: [id], value: new Uint8Array(40), size: () => 40 });
+        await store.keep({ tenantId, projectId: null, ids: [id], value: new Uint8Array(40), size: () => 40 });
       await keep("a");
       await keep("b");
       const names = (await redis.keys("dragoman:kept:*")).filter((name) => !before.has(name));
@@ -119,6 +125,7 @@ describe.skipIf(!hasRedis)("redis-server", () => {
     const redis = new Redis(server.url);
     const object = (id: string, bytes = 2000) => ({
       tenantId: "full",
+      projectId: null,
       ids: [id],
       value: new Uint8Array(bytes),
       size: () => bytes,
@@ -146,7 +153,7 @@ describe.skipIf(!hasRedis)("redis-server", () => {
     const bytes = await openValkeyStore({ url: own.url, clusterNodes: null }, clock);
     const changes: boolean[] = [];
     const store = reportedStore(bytes, (error) => void changes.push(error === null));
-    const object = { tenantId: "t", ids: ["a"], value: new Uint8Array(10), size: () => 10 };
+    const object = { tenantId: "t", projectId: null, ids: ["a"], value: new Uint8Array(10), size: () => 10 };
     expect(await store.keep(object)).toBe(true);
     await own.kill();
     for (const ask of [() => store.find("t", "a"), () => store.keep(object), () => store.remove("t", "a")])
@@ -177,6 +184,7 @@ describe("sealed", () => {
   const now = (): number => clock.now();
   const object = (tenantId: string) => ({
     tenantId,
+    projectId: null,
     ids: ["resp_1", "msg_1"],
     value: { text: "hello" },
     size: () => 0,
@@ -201,7 +209,7 @@ describe("sealed", () => {
       keep: ({ ids, value }) => held.push({ ids, value }) > 0,
       find: () => ({ ids: held[0]!.ids, value: bend(held[0]!.value), untilMs: now() + 1000 }),
       remove: () => {},
-      removeTenant: () => {},
+      removeAll: () => {},
       close: () => {},
     });
     const same = sealedStore(

@@ -11,6 +11,7 @@ import {
 
 interface OwnedObject<Value> extends KeptObject<Value> {
   readonly tenantId: string;
+  readonly projectId: string | null;
   readonly bytes: number;
   /** Monotonic time at which it expires. */
   readonly endsMs: number;
@@ -45,13 +46,13 @@ export class KeptObjects<Value = unknown> implements KeptStore<Value> {
     return this.#clock.now() + this.#bounds.lifetimeMs;
   }
 
-  keep({ tenantId, ids, value, size }: NewKeptObject<Value>): boolean {
+  keep({ tenantId, projectId, ids, value, size }: NewKeptObject<Value>): boolean {
     const bytes = size();
     if (bytes > this.#bounds.objectBytes) return false;
     this.#removeExpired();
     this.remove(tenantId, ids[0]!);
     const endsMs = this.#clock.monotonic() + this.#bounds.lifetimeMs;
-    const tenant = this.#add({ tenantId, ids, value, bytes, untilMs: this.untilMs, endsMs });
+    const tenant = this.#add({ tenantId, projectId, ids, value, bytes, untilMs: this.untilMs, endsMs });
     while (tenant.bytes > this.#bounds.tenantBytes) this.#remove(firstOf(tenant.objects));
     while (this.#bytes > this.#bounds.bytes) this.#remove(firstOf(this.#objects));
     this.#wait();
@@ -68,8 +69,9 @@ export class KeptObjects<Value = unknown> implements KeptStore<Value> {
     if (found?.ids[0] === id) this.#remove(found);
   }
 
-  removeTenant(tenantId: string): void {
-    for (const kept of this.#tenants.get(tenantId)?.objects ?? []) this.#remove(kept);
+  removeAll(tenantId: string, projectId: string | null): void {
+    for (const kept of this.#tenants.get(tenantId)?.objects ?? [])
+      if (projectId === null || kept.projectId === projectId) this.#remove(kept);
   }
 
   close(): void {

@@ -6,6 +6,8 @@ import type { MaybePromise } from "../../core/maybe-promise.ts";
 
 export interface NewKeptObject<Value> {
   readonly tenantId: string;
+  /** `null` for what is of no project. */
+  readonly projectId: string | null;
   /** The first names the object; the others are those of its parts. */
   readonly ids: readonly string[];
   readonly value: Value;
@@ -37,8 +39,8 @@ export interface KeptStore<Value> {
   find(tenantId: string, id: string): MaybePromise<KeptObject<Value> | null>;
   /** Removes the object that has this id. Throws, or rejects, when the store is away. */
   remove(tenantId: string, id: string): MaybePromise<void>;
-  /** Removes all objects of a tenant. Throws, or rejects, when the store is away. */
-  removeTenant(tenantId: string): MaybePromise<void>;
+  /** Removes all objects of a project; with `null`, of the tenant. Throws, or rejects, when the store is away. */
+  removeAll(tenantId: string, projectId: string | null): MaybePromise<void>;
   close(): void;
 }
 

@@ -39,7 +39,7 @@ export function reportedStore<Value>(store: KeptStore<Value>, onChange: (error: 
     keep: (object) => reported(() => store.keep(object)),
     find: (tenantId, id) => reported(() => store.find(tenantId, id)),
     remove: (tenantId, id) => reported(() => store.remove(tenantId, id)),
-    removeTenant: (tenantId) => reported(() => store.removeTenant(tenantId)),
+    removeAll: (tenantId, projectId) => reported(() => store.removeAll(tenantId, projectId)),
     close: () => store.close(),
   };
 }

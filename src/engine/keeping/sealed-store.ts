@@ -44,12 +44,18 @@ export function sealedStore<Value>(
     get isAway() {
       return store.isAway;
     },
-    keep({ tenantId, ids, value }: NewKeptObject<Value>) {
+    keep({ tenantId, projectId, ids, value }: NewKeptObject<Value>) {
       const sealed: Sealed<Value> = { ids, untilMs: store.untilMs, value };
       const text = Buffer.from(JSON.stringify(sealed));
       const addresses = ids.map((id) => newest.addressOf(tenantId, id));
       const body = sealedBytes(newest.sealingKey(tenantId), text, placeOf(tenantId, addresses[0]!));
-      return store.keep({ tenantId, ids: addresses, value: body, size: () => body.length });
+      return store.keep({
+        tenantId,
+        projectId: projectId === null ? null : projectName(newest, tenantId, projectId),
+        ids: addresses,
+        value: body,
+        size: () => body.length,
+      });
     },
     async find(tenantId, id) {
       for (const keys of all) {
@@ -62,7 +68,10 @@ export function sealedStore<Value>(
     async remove(tenantId, id) {
       for (const keys of all) await store.remove(tenantId, keys.addressOf(tenantId, id));
     },
-    removeTenant: (tenantId) => store.removeTenant(tenantId),
+    async removeAll(tenantId, projectId) {
+      if (projectId === null) return store.removeAll(tenantId, null);
+      for (const keys of all) await store.removeAll(tenantId, projectName(keys, tenantId, projectId));
+    },
     close: () => store.close(),
   };
 }
@@ -78,6 +87,11 @@ function keysOf(masterKey: Uint8Array): Keys {
         .digest("hex"),
     sealingKey: memoizeBounded(MAX_TENANTS, (tenantId: string) => derived(`sealing\0${tenantId}`)),
   };
+}
+
+/** No id of an object is a list. */
+function projectName(keys: Keys, tenantId: string, projectId: string): string {
+  return keys.addressOf(tenantId, JSON.stringify(["project", projectId]));
 }
 
 function placeOf(tenantId: string, address: string): Uint8Array {

@@ -29,16 +29,16 @@ local function take_out(address)
 end`;
 /**
  * KEYS: the prefix of objects and the index, both of the tenant. ARGV: now, expiry, the tenant's bound, the body, the
- * addresses. The server may have evicted the index or the sizes, so that the sizes count what is not there any more: where
+ * project or nothing, the addresses. The server may have evicted the index or the sizes, so that the sizes count what is not there any more: where
  * the new object alone is left, they begin anew with it.
  */
 const KEEP = `${TAKE_OUT}
 local objects, parts, index, sizes = KEYS[1] .. 'object:', KEYS[1] .. 'part:', KEYS[1] .. 'index', KEYS[1] .. 'sizes'
 for _, address in ipairs(redis.call('ZRANGEBYSCORE', index, '-inf', ARGV[1])) do take_out(address) end
-take_out(ARGV[5])
-redis.call('HSET', objects .. ARGV[5], 'body', ARGV[4], 'until', ARGV[2])
-redis.call('PEXPIREAT', objects .. ARGV[5], ARGV[2])
-for i = 6, #ARGV do redis.call('SET', parts .. ARGV[i], ARGV[5], 'PXAT', ARGV[2]) end
+take_out(ARGV[6])
+redis.call('HSET', objects .. ARGV[6], 'body', ARGV[4], 'until', ARGV[2], 'project', ARGV[5])
+redis.call('PEXPIREAT', objects .. ARGV[6], ARGV[2])
+for i = 7, #ARGV do redis.call('SET', parts .. ARGV[i], ARGV[6], 'PXAT', ARGV[2]) end
 local total = tonumber(redis.call('HGET', sizes, '') or '0') + #ARGV[4]
 while total > tonumber(ARGV[3]) do
   local oldest = redis.call('ZRANGE', index, 0, 0)[1]
@@ -49,8 +49,8 @@ while total > tonumber(ARGV[3]) do
   end
   total = take_out(oldest) + #ARGV[4]
 end
-redis.call('ZADD', index, ARGV[2], ARGV[5])
-redis.call('HSET', sizes, ARGV[5], #ARGV[4], '', total)
+redis.call('ZADD', index, ARGV[2], ARGV[6])
+redis.call('HSET', sizes, ARGV[6], #ARGV[4], '', total)
 redis.call('PEXPIREAT', index, ARGV[2])
 redis.call('PEXPIREAT', sizes, ARGV[2])
 return 1`;
@@ -68,16 +68,21 @@ const REMOVE = `${TAKE_OUT}
 take_out(ARGV[1])
 return 1`;
 
-/** KEYS: the prefix and the index. Names of parts without an object lead to nothing, and expire. */
-const REMOVE_TENANT = `${TAKE_OUT}
-for _, address in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do take_out(address) end
+/**
+ * KEYS: the prefix and the index. ARGV: the project, or nothing for all. Names of parts without an object lead to nothing,
+ * and expire.
+ */
+const REMOVE_ALL = `${TAKE_OUT}
+for _, address in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
+  if ARGV[1] == '' or redis.call('HGET', KEYS[1] .. 'object:' .. address, 'project') == ARGV[1] then take_out(address) end
+end
 return 1`;
 
 type Scripted = {
   dragomanKeep(...args: readonly (string | number | Buffer)[]): Promise<number>;
   dragomanFindBuffer(...args: readonly string[]): Promise<readonly [Buffer, Buffer, Buffer] | null>;
   dragomanRemove(...args: readonly string[]): Promise<number>;
-  dragomanRemoveTenant(...args: readonly string[]): Promise<number>;
+  dragomanRemoveAll(...args: readonly string[]): Promise<number>;
 };
 
 export async function openValkeyStore(
@@ -89,7 +94,7 @@ export async function openValkeyStore(
   client.defineCommand("dragomanKeep", { lua: KEEP, numberOfKeys: 1 });
   client.defineCommand("dragomanFind", { lua: FIND, numberOfKeys: 1 });
   client.defineCommand("dragomanRemove", { lua: REMOVE, numberOfKeys: 1 });
-  client.defineCommand("dragomanRemoveTenant", { lua: REMOVE_TENANT, numberOfKeys: 2 });
+  client.defineCommand("dragomanRemoveAll", { lua: REMOVE_ALL, numberOfKeys: 2 });
   const scripts = client as unknown as Scripted;
   const memory = new ServerMemory(client, clock);
   return {
@@ -97,12 +102,14 @@ export async function openValkeyStore(
     get untilMs() {
       return clock.now() + bounds.lifetimeMs;
     },
-    async keep({ tenantId, ids, value }) {
+    async keep({ tenantId, projectId, ids, value }) {
       if (value.length > bounds.objectBytes) return false;
       if (value.length > MARK_BYTES && (await memory.isShort())) throw new NoRoom("the server has little memory left");
       const nowMs = clock.now();
       const untilMs = Math.ceil(nowMs + bounds.lifetimeMs);
-      await scripts.dragomanKeep(prefixOf(tenantId), nowMs, untilMs, bounds.tenantBytes, Buffer.from(value), ...ids);
+      const project = projectId ?? "";
+      const body = Buffer.from(value);
+      await scripts.dragomanKeep(prefixOf(tenantId), nowMs, untilMs, bounds.tenantBytes, body, project, ...ids);
       return true;
     },
     async find(tenantId, id) {
@@ -115,9 +122,9 @@ export async function openValkeyStore(
     async remove(tenantId, id) {
       await scripts.dragomanRemove(prefixOf(tenantId), id);
     },
-    async removeTenant(tenantId) {
+    async removeAll(tenantId, projectId) {
       const prefix = prefixOf(tenantId);
-      await scripts.dragomanRemoveTenant(prefix, `${prefix}index`);
+      await scripts.dragomanRemoveAll(prefix, `${prefix}index`, projectId ?? "");
     },
     close: () => client.disconnect(),
   };

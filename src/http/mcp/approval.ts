@@ -132,7 +132,7 @@ export async function askedOnStream(
 }
 
 async function keepQuestion(id: string, { kept, tenantId, tokenId }: Answers): Promise<void> {
-  await kept.keep({ tenantId, ids: [questionId(id)], value: tokenId, size: () => KEPT_BYTES });
+  await kept.keep({ tenantId, projectId: null, ids: [questionId(id)], value: tokenId, size: () => KEPT_BYTES });
 }
 
 async function forget(id: string, { kept, tenantId }: Answers): Promise<void> {
@@ -192,7 +192,7 @@ export async function keepAnswer(message: JsonObject, { kept, tenantId, tokenId 
   if (typeof id !== "string" || id.length > MOST_ID || length > MOST_ANSWER) return;
   const asked = await kept.find(tenantId, questionId(id));
   if (asked?.value !== tokenId) return;
-  await kept.keep({ tenantId, ids: [answerId(id)], value: result, size: () => KEPT_BYTES + length });
+  await kept.keep({ tenantId, projectId: null, ids: [answerId(id)], value: result, size: () => KEPT_BYTES + length });
 }
 
 function questionId(id: string): string {

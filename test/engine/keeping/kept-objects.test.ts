@@ -9,7 +9,7 @@ function open() {
   const clock = turnedClock(0);
   const kept = new KeptObjects<string>(clock, BOUNDS);
   const keep = (tenantId: string, ids: readonly string[], bytes: number): boolean =>
-    kept.keep({ tenantId, ids, value: ids[0]!, size: () => bytes });
+    kept.keep({ tenantId, projectId: null, ids, value: ids[0]!, size: () => bytes });
   const has = (...places: readonly string[]): readonly boolean[] =>
     places.map((place) => kept.find(place.split("/")[0]!, place.split("/")[1]!) !== null);
   return { clock, kept, keep, has };
@@ -41,7 +41,8 @@ test("[d12.8] an object of which the time is over is not found, and another is k
 test("[d12.8] setting the machine's clock removes no object, and keeps none beyond its time", () => {
   const clock = { nowMs: 10_000_000, passedMs: 0, now: () => clock.nowMs, monotonic: () => clock.passedMs };
   const kept = new KeptObjects<string>(clock, BOUNDS);
-  const keep = (id: string): boolean => kept.keep({ tenantId: "one", ids: [id], value: id, size: () => 10 });
+  const keep = (id: string): boolean =>
+    kept.keep({ tenantId: "one", projectId: null, ids: [id], value: id, size: () => 10 });
   const has = (id: string): boolean => kept.find("one", id) !== null;
   keep("a");
   clock.nowMs += 5_000_000;

@@ -29,7 +29,7 @@ function leaving() {
     },
     find: (tenantId, id) => whole.find(tenantId, id),
     remove: (tenantId, id) => whole.remove(tenantId, id),
-    removeTenant: (tenantId) => whole.removeTenant(tenantId),
+    removeAll: (tenantId, projectId) => whole.removeAll(tenantId, projectId),
     close: () => whole.close(),
   };
   const gateway = responsesGateway({

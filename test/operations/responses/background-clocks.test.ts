@@ -19,7 +19,7 @@ function twoGateways() {
   const kept = new KeptObjects(clock);
   const { token } = projectToken();
   const owner = { tenantId: "default", projectId: "default", tokenId: token.id, userId: null };
-  const marks = new RunMarks({ kept, clock }, "default", ID);
+  const marks = new RunMarks({ kept, clock }, owner, ID);
   const keep = (status: string, more: { readonly isStreamed?: boolean } = {}) =>
     keepResponse(kept, { owner, response: { id: ID, status, output: [] }, input: [], ...more }, 0);
   /** The other gateway, whose clock is a minute ahead. */

@@ -1,6 +1,7 @@
 // What a call that runs in the background leaves in the store for other processes: that it still runs, the events of its
 // stream, and the wish that it end, which they leave for it.
 import type { KeptStore } from "../../../engine/keeping/kept-store.ts";
+import type { KeptOwner } from "../keeping/opened-responses.ts";
 import type { Clock } from "../../../core/clock.ts";
 
 /** How often a process says that it runs a call, and how long it waits before it keeps again what the store did not take. */
@@ -18,7 +19,7 @@ export interface MarkedStores {
 
 export class RunMarks {
   readonly #stores: MarkedStores;
-  readonly #tenantId: string;
+  readonly #place: Pick<KeptOwner, "tenantId" | "projectId">;
   readonly #id: string;
   #waiting: string[] = [];
   /** The next part of the events that is kept. It stays the same until it is, because others may have read it already. */
@@ -26,9 +27,9 @@ export class RunMarks {
   #parts = 0;
   #flushing: Promise<void> = Promise.resolve();
 
-  constructor(stores: MarkedStores, tenantId: string, id: string) {
+  constructor(stores: MarkedStores, { tenantId, projectId }: Pick<KeptOwner, "tenantId" | "projectId">, id: string) {
     this.#stores = stores;
-    this.#tenantId = tenantId;
+    this.#place = { tenantId, projectId };
     this.#id = id;
   }
 
@@ -54,7 +55,7 @@ export class RunMarks {
       try {
         await this.runs();
         await this.flush();
-        if ((await this.#stores.kept.find(this.#tenantId, nameOf(this.#id, "cancel"))) !== null) cancel();
+        if ((await this.#stores.kept.find(this.#place.tenantId, nameOf(this.#id, "cancel"))) !== null) cancel();
       } catch {
         // the store is away, which it says itself
       }
@@ -90,7 +91,7 @@ export class RunMarks {
 
   async #keep(mark: string, value: object, bytes: number): Promise<void> {
     const ids = [nameOf(this.#id, mark)];
-    await this.#stores.kept.keep({ tenantId: this.#tenantId, ids, value, size: () => bytes });
+    await this.#stores.kept.keep({ ...this.#place, ids, value, size: () => bytes });
   }
 }
 
@@ -117,7 +118,7 @@ async function leaseOf({ kept }: MarkedStores, tenantId: string, id: string): Pr
 
 /** Asks the process that runs the call to end it. Throws `kept_store_unavailable`. */
 export async function askToCancel({ kept }: MarkedStores, tenantId: string, id: string): Promise<void> {
-  await kept.keep({ tenantId, ids: [nameOf(id, "cancel")], value: {}, size: () => 100 });
+  await kept.keep({ tenantId, projectId: null, ids: [nameOf(id, "cancel")], value: {}, size: () => 100 });
 }
 
 /** Returns one part of the events of a stream; `null` where there is none yet. Throws `kept_store_unavailable`. */

@@ -64,7 +64,7 @@ class BackgroundWork {
     this.#isStreamed = request.params.stream === true;
     this.#end = call.lifetime.detach(request.options.timeoutMs, call.snapshot.limits.defaultTimeoutMs);
     const { owner, kept } = place;
-    this.#marks = new RunMarks({ kept, clock: call.context.clock }, owner.tenantId, frame.id);
+    this.#marks = new RunMarks({ kept, clock: call.context.clock }, owner, frame.id);
   }
 
   readonly cancel = (): void => {

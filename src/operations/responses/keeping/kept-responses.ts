@@ -182,7 +182,7 @@ export function keepResponse(kept: KeptStore<unknown>, value: KeptResponse, own:
   const items = input.slice(input.length - own);
   const size = (): number =>
     2 * (lengthOf(response) + lengthOf(hidden as unknown as Json) + lengthOf(items)) + 64 * input.length;
-  return kept.keep({ tenantId: owner.tenantId, ids: idsOf(response, owner), value, size });
+  return kept.keep({ tenantId: owner.tenantId, projectId: owner.projectId, ids: idsOf(response, owner), value, size });
 }
 
 const lengthOf = (value: Json): number => leastJsonLength(value, Infinity);
