@@ -77,6 +77,11 @@ export function textOf(node: ForeignNode | undefined): string | null {
   return node?.kind === "scalar" && typeof node.value === "string" && node.value !== "" ? node.value : null;
 }
 
+/** The texts in a list. */
+export function textsOf(list: ForeignNode | undefined): readonly string[] {
+  return (list?.items ?? []).flatMap((item) => textOf(item) ?? []);
+}
+
 /** Also of numbers and booleans. */
 export function wordOf(node: ForeignNode | undefined): string | null {
   return node?.kind === "scalar" && node.value !== null && node.value !== "" ? String(node.value) : null;

@@ -4,7 +4,7 @@ import type { ProviderFamily } from "../../providers/settings.ts";
 import { isAddressOf, placeholderUrl } from "../address.ts";
 import { claimAsked } from "../asked-name.ts";
 import { type Found, placed } from "../environment-texts.ts";
-import { isOn, numberOf, textOf } from "../figures.ts";
+import { isOn, numberOf, textOf, textsOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { joined, type Value, variable } from "../reference.ts";
@@ -110,7 +110,7 @@ function groupsOf(keys: readonly ForeignNode[]): readonly (readonly ForeignNode[
 }
 
 function modelsOf(key: ForeignNode): readonly string[] {
-  const models = (key.members.get("models")?.items ?? []).flatMap((item) => textOf(item) ?? []);
+  const models = textsOf(key.members.get("models"));
   return models.includes("*") ? [] : models;
 }
 

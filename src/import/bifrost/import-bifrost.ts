@@ -1,5 +1,5 @@
 // Takes over the configuration file of Bifrost. https://docs.getbifrost.ai/quickstart/gateway/setting-up
-import { isOn, millisecondsOf, numberOf, textOf, wholeOf } from "../figures.ts";
+import { isOn, millisecondsOf, numberOf, textOf, textsOf, wholeOf } from "../figures.ts";
 import { type ForeignNode, refusalAt } from "../foreign-file.ts";
 import type { GatewayImport, ImportContext } from "../gateway-import.ts";
 import { always } from "../report.ts";
@@ -129,9 +129,7 @@ function importNetwork(providers: ForeignNode | undefined, { claims, draft }: Im
 function importClient(client: ForeignNode | undefined, { claims, draft }: ImportContext): void {
   const members = client?.members ?? new Map<string, ForeignNode>();
   const origins = members.get("allowed_origins");
-  const listed = (origins?.items ?? [])
-    .flatMap((item) => textOf(item) ?? [])
-    .filter((text) => text === "*" || /^https?:\/\/[^/\s*]+$/.test(text));
+  const listed = textsOf(origins).filter((text) => text === "*" || /^https?:\/\/[^/\s*]+$/.test(text));
   if (listed.length > 0 && listed.length === origins?.items.length) {
     draft.set("cors", ["origins"], listed);
     claims.taken(origins, "cors.origins");

@@ -1,6 +1,6 @@
 // MCP servers of Bifrost: registered tool servers here. https://docs.getbifrost.ai/mcp/overview
 import { VARIABLE } from "../../config/environment.ts";
-import { isOn, textOf } from "../figures.ts";
+import { isOn, textOf, textsOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { variable } from "../reference.ts";
@@ -23,9 +23,7 @@ function importServer(node: ForeignNode, context: ImportContext): void {
   if (server === null) return;
   const { id, at, entry, isProgram } = server;
   if (isProgram) {
-    const names = (program?.get("envs")?.items ?? [])
-      .flatMap((item) => textOf(item) ?? [])
-      .filter((each) => VARIABLE.test(each));
+    const names = textsOf(program?.get("envs")).filter((each) => VARIABLE.test(each));
     if (names.length > 0) entry["environment"] = Object.fromEntries(names.map((each) => [each, variable(each)]));
     claims.taken(program?.get("envs"), `${at}.environment`);
   } else {
@@ -41,7 +39,7 @@ function importServer(node: ForeignNode, context: ImportContext): void {
   if (isOff) entry["enabled"] = false;
   claims.taken(enabled, isOff ? `${at}.enabled` : at);
   const tools = members.get("tools_to_execute");
-  const allowed = (tools?.items ?? []).flatMap((item) => textOf(item) ?? []);
+  const allowed = textsOf(tools);
   if (allowed.length > 0) entry["allowed_tools"] = allowed;
   claims.taken(tools, `${at}.allowed_tools`);
   draft.set("tool_servers", [id], entry);

@@ -3,7 +3,7 @@
 import type { JsonObject } from "../../core/json.ts";
 import { secretSha256 } from "../../auth/tokens/access-token.ts";
 import { nameOf } from "../draft.ts";
-import { budgetWindow, decimalOf, secondsOf, textOf, wholeOf } from "../figures.ts";
+import { budgetWindow, decimalOf, secondsOf, textOf, textsOf, wholeOf } from "../figures.ts";
 import type { ForeignFile, ForeignNode } from "../foreign-file.ts";
 import { type Claims, openReport, type ReportLine } from "../report.ts";
 import { BUDGETS, KEYS, TEAMS } from "./dump.ts";
@@ -87,7 +87,7 @@ function teamsOf(rows: readonly ForeignNode[], claims: Claims): ReadonlyMap<stri
     claims.taken(members.get("team_alias"), `projects.${id}`);
     claims.changed(members.get("models"), `projects.${id}`, "each key of the team is restricted to them");
     const rules = rulesOf(members, id, `projects.${id}`, claims);
-    const models = (members.get("models")?.items ?? []).flatMap((item) => textOf(item) ?? []);
+    const models = textsOf(members.get("models"));
     teams.set(teamId, { id, name: alias ?? teamId.slice(0, 60), models, isBlocked, rules });
   }
   return teams;
@@ -118,7 +118,7 @@ function keyOf(row: ForeignNode, { teams, budgets, names, report, choices }: Key
   report.changed(members.get("token"), at, `the key is the project token ${name} of the project ${projectId}`);
   for (const column of ["key_alias", "team_id", "blocked", "expires"]) report.taken(members.get(column), at);
   report.without(members.get("key_name"), "only the end of a key stands there; a token has a name");
-  const own = (members.get("models")?.items ?? []).flatMap((item) => textOf(item) ?? []);
+  const own = textsOf(members.get("models"));
   for (const item of members.get("models")?.items.slice(MOST_NAMES) ?? [])
     report.without(item, `a token is restricted to at most ${MOST_NAMES} models and routes`);
   report.changed(members.get("models"), at, "names of models are routes, and provider/model is provider:model");

@@ -2,7 +2,7 @@
 // https://docs.litellm.ai/docs/proxy/guardrails/quick_start
 import { placeholderUrl } from "../address.ts";
 import { placed } from "../environment-texts.ts";
-import { isOn, numberOf, textOf, wholeOf } from "../figures.ts";
+import { isOn, numberOf, textOf, textsOf, wholeOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { joined, type Mapping, type Reference, type Value } from "../reference.ts";
@@ -101,7 +101,7 @@ function contentSafety(asked: Asked): Mapping | Problem {
   const least = wholeOf(severity, 1, 6);
   claims.taken(severity, at);
   const lists = params.get("blocklistNames");
-  const names = (lists?.items ?? []).flatMap((item) => textOf(item) ?? []);
+  const names = textsOf(lists);
   claims.taken(lists, at);
   for (const name of ["categories", "severity_threshold_by_category"])
     claims.without(params.get(name), "all categories count, from one severity on");

@@ -1,6 +1,6 @@
 // Tags of LiteLLM's deployments, by which calls are divided where `enable_tag_filtering` is on, as conditions of targets.
 // https://docs.litellm.ai/docs/proxy/tag_routing
-import { isOn, textOf } from "../figures.ts";
+import { isOn, textOf, textsOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { conditionProblem, literally } from "../usable-condition.ts";
@@ -63,7 +63,7 @@ export function tagConditions(
 }
 
 function tagsOf({ settings }: Deployment): readonly string[] {
-  return (settings.get("tags")?.items ?? []).flatMap((item) => textOf(item) ?? []);
+  return textsOf(settings.get("tags"));
 }
 
 function joined(conditions: readonly string[]): string {

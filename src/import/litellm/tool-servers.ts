@@ -1,7 +1,7 @@
 // MCP servers of LiteLLM: registered tool servers here. https://docs.litellm.ai/docs/mcp
 import { VARIABLE } from "../../config/environment.ts";
 import { placed } from "../environment-texts.ts";
-import { isOn, textOf } from "../figures.ts";
+import { isOn, textOf, textsOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { joined, type Value } from "../reference.ts";
@@ -44,8 +44,8 @@ function importServer(name: string, node: ForeignNode, context: ImportContext): 
     const how = kept === description ? null : `it is cut after ${MOST_DESCRIPTION} characters`;
     claims.moved(members.get("description"), `${at}.description`, how);
   }
-  const tools = members.get("allowed_tools")?.items.flatMap((item) => textOf(item) ?? []);
-  if (tools !== undefined && tools.length > 0) {
+  const tools = textsOf(members.get("allowed_tools"));
+  if (tools.length > 0) {
     entry["allowed_tools"] = tools;
     claims.taken(members.get("allowed_tools"), `${at}.allowed_tools`);
   }
@@ -76,7 +76,7 @@ function oauthOf(
   for (const node of [type, client, scopes]) claims.taken(node, `${at}.oauth`);
   claims.moved(secret, `${at}.oauth`, found.how);
   claims.moved(address, `${at}.oauth`, url.how);
-  const scope = (scopes?.items ?? []).flatMap((item) => textOf(item) ?? []).join(" ");
+  const scope = textsOf(scopes).join(" ");
   return {
     token_url: url.value,
     client_id: clientId,
