@@ -90,3 +90,14 @@ export function wordOf(node: ForeignNode | undefined): string | null {
 export function isOn(node: ForeignNode | undefined): boolean {
   return node?.value === true || node?.value === "true";
 }
+
+/** Of a switch that is on where the file does not have it. */
+export function isOff(node: ForeignNode | undefined): boolean {
+  return node !== undefined && !isOn(node);
+}
+
+/** The items of a list, or the only one, which some files write without a list. */
+export function itemsOf(node: ForeignNode | undefined): readonly ForeignNode[] {
+  if (node === undefined) return [];
+  return node.kind === "list" ? node.items : [node];
+}

@@ -129,8 +129,9 @@ function read(given: Node | null, path: Path, reading: Reading, keyOffset = 0): 
   return { ...place, ...NOTHING, kind: "scalar", value: isScalar(node) ? scalarOf(node.value, node.source) : null };
 }
 
-const NO_MEMBERS: ReadonlyMap<string, ForeignNode> = new Map();
-const NOTHING = { value: null, items: [], members: NO_MEMBERS } as const;
+export const NO_MEMBERS: ReadonlyMap<string, ForeignNode> = new Map();
+/** What nodes of the other kinds have. */
+export const NOTHING = { value: null, items: [], members: NO_MEMBERS } as const;
 
 function anchored(alias: Alias, { document, resolved }: Reading): ParsedNode | undefined {
   if (!resolved.has(alias)) resolved.set(alias, alias.resolve(document) as ParsedNode | undefined);

@@ -4,7 +4,7 @@ import type { ProviderFamily } from "../../providers/settings.ts";
 import { isAddressOf, placeholderUrl } from "../address.ts";
 import { claimAsked } from "../asked-name.ts";
 import { type Found, placed } from "../environment-texts.ts";
-import { isOn, numberOf, textOf, textsOf } from "../figures.ts";
+import { isOff, numberOf, textOf, textsOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { joined, type Value, variable } from "../reference.ts";
@@ -77,7 +77,7 @@ function importProvider(
     custom?.members.get("allowed_requests"),
     "a policy can deny operations of a provider, by request.operation: docs/policies.md",
   );
-  const keys = (node.members.get("keys")?.items ?? []).filter((key, _, all) => !isOff(key, all, context));
+  const keys = (node.members.get("keys")?.items ?? []).filter((key, _, all) => !isUnused(key, all, context));
   const groups = groupsOf(keys).map((members) => keyGroup(name, family, members, node, context));
   if (groups.length === 0) {
     const group = keyGroup(name, family, [], node, context);
@@ -91,10 +91,9 @@ function importProvider(
 }
 
 /** A key without weight gets no call where another one has a weight. */
-function isOff(key: ForeignNode, all: readonly ForeignNode[], { claims }: ImportContext): boolean {
-  const enabled = key.members.get("enabled");
+function isUnused(key: ForeignNode, all: readonly ForeignNode[], { claims }: ImportContext): boolean {
   const hasWeight = (each: ForeignNode): boolean => (numberOf(each.members.get("weight")) ?? 1) > 0;
-  if ((enabled === undefined || isOn(enabled)) && (hasWeight(key) || !all.some(hasWeight))) return false;
+  if (!isOff(key.members.get("enabled")) && (hasWeight(key) || !all.some(hasWeight))) return false;
   claims.without(key, "no call uses this key, which is off or without weight");
   return true;
 }

@@ -1,6 +1,6 @@
 // Takes over the configuration file of Bifrost. https://docs.getbifrost.ai/quickstart/gateway/setting-up
 import { isOn, millisecondsOf, numberOf, textOf, textsOf, wholeOf } from "../figures.ts";
-import { type ForeignNode, refusalAt } from "../foreign-file.ts";
+import { type ForeignNode, NO_MEMBERS, refusalAt } from "../foreign-file.ts";
 import type { GatewayImport, ImportContext } from "../gateway-import.ts";
 import { always } from "../report.ts";
 import { importProviders } from "./accounts.ts";
@@ -127,7 +127,7 @@ function importNetwork(providers: ForeignNode | undefined, { claims, draft }: Im
 }
 
 function importClient(client: ForeignNode | undefined, { claims, draft }: ImportContext): void {
-  const members = client?.members ?? new Map<string, ForeignNode>();
+  const members = client?.members ?? NO_MEMBERS;
   const origins = members.get("allowed_origins");
   const listed = textsOf(origins).filter((text) => text === "*" || /^https?:\/\/[^/\s*]+$/.test(text));
   if (listed.length > 0 && listed.length === origins?.items.length) {

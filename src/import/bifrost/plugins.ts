@@ -1,7 +1,7 @@
 // Plugins of Bifrost that have a counterpart: traces over OTLP, metrics and the cache of answers.
 // https://docs.getbifrost.ai/features/observability/otel
 import { isPlainAddress } from "../../providers/credentials/credential-settings.ts";
-import { isOn, secondsOf, textOf, wholeOf } from "../figures.ts";
+import { isOff, isOn, secondsOf, textOf, wholeOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { always } from "../report.ts";
@@ -21,7 +21,7 @@ export function importPlugins(plugins: ForeignNode | undefined, context: ImportC
   for (const node of plugins?.items ?? []) {
     const name = textOf(node.members.get("name")) ?? "";
     const enabled = node.members.get("enabled");
-    if (enabled !== undefined && !isOn(enabled)) claims.without(node, "the plugin is off");
+    if (isOff(enabled)) claims.without(node, "the plugin is off");
     else if (name === "otel") importTraces(node, context);
     else if (name === "semantic_cache") importCache(node, context);
     else if (name === "telemetry") {

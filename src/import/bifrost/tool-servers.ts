@@ -1,6 +1,6 @@
 // MCP servers of Bifrost: registered tool servers here. https://docs.getbifrost.ai/mcp/overview
 import { VARIABLE } from "../../config/environment.ts";
-import { isOn, textOf, textsOf } from "../figures.ts";
+import { isOff, textOf, textsOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { variable } from "../reference.ts";
@@ -35,9 +35,8 @@ function importServer(node: ForeignNode, context: ImportContext): void {
   claims.taken(members.get("name"), at);
   claims.taken(members.get("connection_type"), at);
   const enabled = members.get("is_enabled");
-  const isOff = enabled !== undefined && !isOn(enabled);
-  if (isOff) entry["enabled"] = false;
-  claims.taken(enabled, isOff ? `${at}.enabled` : at);
+  if (isOff(enabled)) entry["enabled"] = false;
+  claims.taken(enabled, isOff(enabled) ? `${at}.enabled` : at);
   const tools = members.get("tools_to_execute");
   const allowed = textsOf(tools);
   if (allowed.length > 0) entry["allowed_tools"] = allowed;

@@ -2,7 +2,7 @@
 // row: the tables that say who may call, with the rows and columns that have a value. Other tables are counted only.
 // https://www.postgresql.org/docs/current/sql-copy.html
 import { ConfigurationError } from "../../config/problem.ts";
-import type { ForeignFile, ForeignNode } from "../foreign-file.ts";
+import { type ForeignFile, type ForeignNode, NOTHING } from "../foreign-file.ts";
 
 export const KEYS = "LiteLLM_VerificationToken";
 export const TEAMS = "LiteLLM_TeamTable";
@@ -50,8 +50,6 @@ export function parseDump(file: string, text: string): ForeignFile {
 }
 
 const PLACE = { path: [], line: 1, column: 1 } as const;
-const NO_MEMBERS: ReadonlyMap<string, ForeignNode> = new Map();
-const NOTHING = { value: null, items: [], members: NO_MEMBERS } as const;
 
 interface Block {
   /** The line of the COPY, counted from 1. */

@@ -2,7 +2,7 @@
 // https://docs.litellm.ai/docs/proxy/guardrails/quick_start
 import { placeholderUrl } from "../address.ts";
 import { placed } from "../environment-texts.ts";
-import { isOn, numberOf, textOf, textsOf, wholeOf } from "../figures.ts";
+import { isOff, isOn, numberOf, textOf, textsOf, wholeOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { joined, type Mapping, type Reference, type Value } from "../reference.ts";
@@ -58,7 +58,7 @@ export function guardService(kind: string, asked: Asked): GuardService | Problem
     service,
     action: masks.some(isOn) ? "mask" : "block",
     onlyReports: textOf(flagged) === "monitor",
-    onError: failing !== undefined && !isOn(failing) ? "allow" : "block",
+    onError: isOff(failing) ? "allow" : "block",
   };
 }
 

@@ -1,7 +1,7 @@
 // Fallbacks of LiteLLM, of all kinds, between names of models. Here they lead from route to route and may not go round,
 // as they may there: where one would, the targets of the other route are listed instead.
 // https://docs.litellm.ai/docs/proxy/reliability
-import { textOf } from "../figures.ts";
+import { itemsOf, textOf } from "../figures.ts";
 import { MODEL_ID } from "../../providers/settings.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
@@ -72,7 +72,7 @@ function wishesOf(list: ForeignNode | undefined, names: Names, { claims }: Impor
         claims.without(others, "no model in model_list has the name for which these fallbacks are");
         continue;
       }
-      const found = (others.kind === "list" ? others.items : [others]).map((node) => wishOf(node, names));
+      const found = itemsOf(others).map((node) => wishOf(node, names));
       wishes.set(from, [...(wishes.get(from) ?? []), ...found]);
     }
   return wishes;

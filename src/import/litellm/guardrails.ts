@@ -3,7 +3,7 @@
 // https://docs.litellm.ai/docs/proxy/guardrails/quick_start
 import { nameOf } from "../draft.ts";
 import { isOn, textOf } from "../figures.ts";
-import type { ForeignNode } from "../foreign-file.ts";
+import { type ForeignNode, NO_MEMBERS } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import type { Mapping } from "../reference.ts";
 import type { Place } from "../report.ts";
@@ -54,7 +54,7 @@ export function importGuardrails(list: ForeignNode | undefined, context: ImportC
 
 function importGuardrail(item: ForeignNode, context: ImportContext): void {
   const { claims, draft } = context;
-  const params = item.members.get("litellm_params")?.members ?? new Map<string, ForeignNode>();
+  const params = item.members.get("litellm_params")?.members ?? NO_MEMBERS;
   const kind = textOf(params.get("guardrail")) ?? "";
   const on = sideOf(params.get("mode"));
   const name = nameOf(textOf(item.members.get("guardrail_name")) ?? "guardrail");

@@ -1,7 +1,7 @@
 // Takes over the configuration of LiteLLM's proxy. https://docs.litellm.ai/docs/proxy/config_settings
 import { ConfigurationError, type ConfigurationProblem } from "../../config/problem.ts";
 import { textOf } from "../figures.ts";
-import { type ForeignNode, problemAt } from "../foreign-file.ts";
+import { type ForeignNode, NO_MEMBERS, problemAt } from "../foreign-file.ts";
 import type { GatewayImport, ImportContext } from "../gateway-import.ts";
 import type { Settings } from "./deployment-account.ts";
 import { CREDENTIAL, readDeployment } from "./deployment.ts";
@@ -26,7 +26,7 @@ export const litellm: GatewayImport = {
     prefix: "os.environ/",
     takesWords: true,
     template: { pattern: TEMPLATE, note: NOT_EXPANDED },
-    own: members.get("environment_variables")?.members ?? new Map<string, ForeignNode>(),
+    own: members.get("environment_variables")?.members ?? NO_MEMBERS,
   }),
   run: (context) => {
     const { foreign, claims } = context;

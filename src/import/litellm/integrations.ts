@@ -1,7 +1,7 @@
 // Callbacks of LiteLLM that have a counterpart among the integrations. LiteLLM takes their addresses and keys from the
 // environment. https://docs.litellm.ai/docs/proxy/logging
 import type { EnvironmentTexts } from "../environment-texts.ts";
-import { textOf } from "../figures.ts";
+import { itemsOf, textOf } from "../figures.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import type { Mapping } from "../reference.ts";
 import { always } from "../report.ts";
@@ -15,8 +15,7 @@ export function importIntegrations({ foreign, claims, draft, texts }: ImportCont
   const litellm = foreign.root.members.get("litellm_settings")?.members;
   const named = LISTS.flatMap((list) => {
     const node = litellm?.get(list);
-    const items = node?.kind === "list" ? node.items : node === undefined ? [] : [node];
-    return items.map((item) => ({ list, item, name: textOf(item) ?? "" }));
+    return itemsOf(node).map((item) => ({ list, item, name: textOf(item) ?? "" }));
   });
   const onlyFailures = (name: string): boolean =>
     named.every((each) => each.name !== name || each.list === "failure_callback");

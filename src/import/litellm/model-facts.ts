@@ -2,7 +2,7 @@
 // https://docs.litellm.ai/docs/proxy/custom_pricing
 import { nameOf } from "../draft.ts";
 import { decimalOf, numberOf, wholeOf } from "../figures.ts";
-import type { ForeignNode } from "../foreign-file.ts";
+import { type ForeignNode, NO_MEMBERS } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 
 const RATES: Readonly<Record<string, string>> = {
@@ -30,7 +30,7 @@ export function importModelFacts(
   { providerId, model }: NamedTarget,
   { claims, draft }: ImportContext,
 ): void {
-  const info = node.members.get("model_info")?.members ?? new Map<string, ForeignNode>();
+  const info = node.members.get("model_info")?.members ?? NO_MEMBERS;
   const params = node.members.get("litellm_params")!.members;
   const prices: Record<string, string> = {};
   for (const [theirs, ours] of Object.entries(RATES))

@@ -2,7 +2,7 @@
 // https://docs.litellm.ai/docs/proxy/config_settings
 import { nameOf } from "../draft.ts";
 import { type Window, budgetWindow, decimalOf, isOn, numberOf, secondsOf, textOf, wholeOf } from "../figures.ts";
-import type { ForeignNode } from "../foreign-file.ts";
+import { type ForeignNode, NO_MEMBERS } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { always } from "../report.ts";
 import { importCache } from "./cache.ts";
@@ -20,8 +20,8 @@ const USD_DIGITS = 9;
 
 export function importSettings(deployments: readonly Deployment[], context: ImportContext): void {
   const { members } = context.foreign.root;
-  const litellm = members.get("litellm_settings")?.members ?? new Map<string, ForeignNode>();
-  const general = members.get("general_settings")?.members ?? new Map<string, ForeignNode>();
+  const litellm = members.get("litellm_settings")?.members ?? NO_MEMBERS;
+  const general = members.get("general_settings")?.members ?? NO_MEMBERS;
   importCache(litellm, context);
   importSwitches(litellm, context);
   importBudgets(litellm, context);

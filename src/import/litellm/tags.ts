@@ -1,7 +1,6 @@
 // Tags of LiteLLM's deployments, by which calls are divided where `enable_tag_filtering` is on, as conditions of targets.
 // https://docs.litellm.ai/docs/proxy/tag_routing
-import { isOn, textOf, textsOf } from "../figures.ts";
-import type { ForeignNode } from "../foreign-file.ts";
+import { isOff, isOn, itemsOf, textOf, textsOf } from "../figures.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { conditionProblem, literally } from "../usable-condition.ts";
 import type { Deployment } from "./deployment.ts";
@@ -30,7 +29,7 @@ export function tagConditions(
     for (const node of given) claims.without(node, "without enable_tag_filtering, tags decide nothing there");
     return new Map();
   }
-  const matchesAll = router?.has("tag_filtering_match_any") === true && !isOn(router.get("tag_filtering_match_any"));
+  const matchesAll = isOff(router?.get("tag_filtering_match_any"));
   const targets = (): readonly string[] => [`routes.${route}.targets`];
   const patterns = new Map(deployments.map((each) => [each, patternsOf(each, matchesAll, targets, claims)]));
   const tagged = deployments.filter(
@@ -88,12 +87,11 @@ function patternsOf(
   claims: ImportContext["claims"],
 ): readonly string[] {
   const node = deployment.settings.get("tag_regex");
-  const items: readonly ForeignNode[] = node?.kind === "list" ? node.items : node === undefined ? [] : [node];
   if (matchesAll && tagsOf(deployment).length > 0) {
     claims.without(node, "with tag_filtering_match_any: false, only the tags of this deployment count there");
     return [];
   }
-  return items.flatMap((item) => {
+  return itemsOf(node).flatMap((item) => {
     const condition = `${USER_AGENT} != "" && ("User-Agent: " + ${USER_AGENT}).matches(${JSON.stringify(textOf(item) ?? "")})`;
     const isUsable = conditionProblem(condition) === null;
     if (!isUsable || textOf(item) === null) {

@@ -3,7 +3,7 @@
 // https://openrouter.ai/docs/guides/features/presets, https://openrouter.ai/docs/guides/routing/provider-selection
 import { MODEL_ID } from "../../providers/settings.ts";
 import { claimAsked } from "../asked-name.ts";
-import { textOf } from "../figures.ts";
+import { itemsOf, textOf } from "../figures.ts";
 import { type ForeignNode, refusalAt } from "../foreign-file.ts";
 import type { GatewayImport, ImportContext } from "../gateway-import.ts";
 import { type Mapping, type Value, variable } from "../reference.ts";
@@ -64,8 +64,7 @@ interface Preset {
 
 function presetsOf(root: ForeignNode): readonly Preset[] {
   const data = root.kind === "mapping" ? (root.members.get("data") ?? root) : root;
-  const nodes = data.kind === "list" ? data.items : [data];
-  return nodes
+  return itemsOf(data)
     .filter(({ kind }) => kind === "mapping")
     .map((node) => {
       const version = node.members.get("designated_version") ?? node;
