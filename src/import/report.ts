@@ -48,6 +48,18 @@ export interface Claims {
   readonly missing: (node: ForeignNode, why: string) => void;
 }
 
+/** Why settings have no counterpart, by their names. */
+export type Reasons = Readonly<Record<string, string>>;
+
+/** Says why these members of a mapping have no counterpart. */
+export function withoutMembers(
+  members: ReadonlyMap<string, ForeignNode> | undefined,
+  reasons: Reasons,
+  claims: Claims,
+): void {
+  for (const [name, why] of Object.entries(reasons)) claims.without(members?.get(name), why);
+}
+
 /** A target of the other gateway that the configuration which was made does not have. */
 export interface MissingTarget {
   readonly line: number;

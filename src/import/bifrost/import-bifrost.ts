@@ -2,7 +2,7 @@
 import { isOn, millisecondsOf, numberOf, textOf, textsOf, wholeOf } from "../figures.ts";
 import { type ForeignNode, NO_MEMBERS, refusalAt } from "../foreign-file.ts";
 import type { GatewayImport, ImportContext } from "../gateway-import.ts";
-import { always } from "../report.ts";
+import { always, type Reasons, withoutMembers } from "../report.ts";
 import { importProviders } from "./accounts.ts";
 import { importPlugins } from "./plugins.ts";
 import { importRoutingRules } from "./routing-rules.ts";
@@ -12,6 +12,27 @@ import { importToolServers } from "./tool-servers.ts";
 const SECTIONS = ["providers", "client", "mcp", "governance", "plugins", "config_store", "logs_store"];
 const MIB = 1024 * 1024;
 const MOST_RETRIES = 10;
+
+const OF_BOUNDS = "limits and budgets are made anew, each with what it counts: docs/limits.md";
+const OF_GOVERNANCE: Reasons = {
+  virtual_keys:
+    "keys are not taken over yet: make a token for each with dragoman token create, and its bounds under limits and budgets",
+  budgets: OF_BOUNDS,
+  rate_limits: OF_BOUNDS,
+};
+const OF_PRICES = "prices are those of the bundled list and of the section prices: docs/prices.md";
+const OF_STORES =
+  "Dragoman has a database of its own: SQLite in its data folder, or the PostgreSQL of server.database_url";
+const OF_THE_FILE: Reasons = {
+  $schema: "it is about the file, not about calls",
+  governance: "people and tokens are administered over the API: docs/identity.md",
+  auth_config: "people log in to the console by a link, a token or an issuer: docs/console.md",
+  encryption_key: "the master key is made at the first start, or set in DRAGOMAN_MASTER_KEY",
+  source_of_truth: "the gateway always reads the file; what is stored over the admin API stands beside it",
+  config_store: OF_STORES,
+  logs_store: OF_STORES,
+  vector_store: OF_STORES,
+};
 
 export const bifrost: GatewayImport = {
   yaml: "1.2",
@@ -39,39 +60,11 @@ export const bifrost: GatewayImport = {
     importClient(members.get("client"), context);
     importPlugins(members.get("plugins"), context);
     importToolServers(members.get("mcp"), context);
-    claims.without(members.get("$schema"), "it is about the file, not about calls");
-    importRoutingRules(members.get("governance")?.members.get("routing_rules"), fleet, context);
-    claims.without(
-      members.get("governance")?.members.get("virtual_keys"),
-      "keys are not taken over yet: make a token for each with dragoman token create, and its bounds under limits and budgets",
-    );
-    for (const bounds of ["budgets", "rate_limits"])
-      claims.without(
-        members.get("governance")?.members.get(bounds),
-        "limits and budgets are made anew, each with what it counts: docs/limits.md",
-      );
-    claims.without(members.get("governance"), "people and tokens are administered over the API: docs/identity.md");
-    claims.without(
-      members.get("auth_config"),
-      "people log in to the console by a link, a token or an issuer: docs/console.md",
-    );
-    claims.without(
-      members.get("encryption_key"),
-      "the master key is made at the first start, or set in DRAGOMAN_MASTER_KEY",
-    );
-    claims.without(
-      members.get("framework")?.members.get("pricing"),
-      "prices are those of the bundled list and of the section prices: docs/prices.md",
-    );
-    claims.without(
-      members.get("source_of_truth"),
-      "the gateway always reads the file; what is stored over the admin API stands beside it",
-    );
-    for (const store of ["config_store", "logs_store", "vector_store"])
-      claims.without(
-        members.get(store),
-        "Dragoman has a database of its own: SQLite in its data folder, or the PostgreSQL of server.database_url",
-      );
+    const governance = members.get("governance");
+    importRoutingRules(governance?.members.get("routing_rules"), fleet, context);
+    withoutMembers(governance?.members, OF_GOVERNANCE, claims);
+    claims.without(members.get("framework")?.members.get("pricing"), OF_PRICES);
+    withoutMembers(members, OF_THE_FILE, claims);
   },
 };
 
@@ -99,32 +92,27 @@ function importNetwork(providers: ForeignNode | undefined, { claims, draft }: Im
       "route_defaults.retries",
       `the greatest of all providers counts; the most is ${MOST_RETRIES}`,
     );
-    for (const key of [
-      "retry_backoff_initial",
-      "retry_backoff_max",
-      "retry_backoff_initial_ms",
-      "retry_backoff_max_ms",
-    ])
-      claims.without(members.get(key), "the time between two attempts is not configured");
-    claims.without(
-      members.get("extra_headers"),
-      "clients send headers for a provider in extra_headers, if their token may",
-    );
+    withoutMembers(members, OF_NETWORKS, claims);
   }
-  for (const { members } of providers?.members.values() ?? []) {
-    claims.without(
-      members.get("concurrency_and_buffer_size"),
-      "a target of a route has max_concurrency, and the route a queue",
-    );
-    for (const key of [
-      "request_logging",
-      "send_back_raw_request",
-      "send_back_raw_response",
-      "store_raw_request_response",
-    ])
-      claims.without(members.get(key), "each call has a record, of which no provider has settings of its own");
-  }
+  for (const { members } of all) withoutMembers(members, OF_PROVIDERS, claims);
 }
+
+const OF_PAUSES = "the time between two attempts is not configured";
+const OF_NETWORKS: Reasons = {
+  retry_backoff_initial: OF_PAUSES,
+  retry_backoff_max: OF_PAUSES,
+  retry_backoff_initial_ms: OF_PAUSES,
+  retry_backoff_max_ms: OF_PAUSES,
+  extra_headers: "clients send headers for a provider in extra_headers, if their token may",
+};
+const OF_RECORDS = "each call has a record, of which no provider has settings of its own";
+const OF_PROVIDERS: Reasons = {
+  concurrency_and_buffer_size: "a target of a route has max_concurrency, and the route a queue",
+  request_logging: OF_RECORDS,
+  send_back_raw_request: OF_RECORDS,
+  send_back_raw_response: OF_RECORDS,
+  store_raw_request_response: OF_RECORDS,
+};
 
 function importClient(client: ForeignNode | undefined, { claims, draft }: ImportContext): void {
   const members = client?.members ?? NO_MEMBERS;
@@ -164,26 +152,26 @@ function importClient(client: ForeignNode | undefined, { claims, draft }: Import
   const tokens = always("access tokens, which every call needs");
   if (isOn(enforced)) claims.taken(enforced, tokens);
   else claims.changed(enforced, tokens, "a call without a token is refused");
-  claims.without(members.get("allowed_headers"), "web pages of the allowed origins may send any header");
-  claims.without(
-    members.get("compat"),
-    "what a provider does not take is translated where it has a counterpart, and otherwise refused, or dropped and reported",
-  );
-  claims.without(members.get("allow_direct_keys"), "callers send keys of their own in api_key, if their token may");
-  for (const key of [
-    "initial_pool_size",
-    "drop_excess_requests",
-    "prometheus_labels",
-    "log_output_style",
-    "enable_governance",
-    "enable_litellm_fallbacks",
-    "allow_per_request_raw_override",
-    "allow_per_request_content_storage_override",
-  ])
-    claims.without(members.get(key), "there is no such setting");
   const level = textOf(members.get("log_level"));
   if (level !== null && ["trace", "debug", "info", "warn", "error"].includes(level)) {
     draft.set("log", ["level"], level);
     claims.taken(members.get("log_level"), "log.level");
   }
+  withoutMembers(members, OF_CLIENTS, claims);
 }
+
+const NO_SUCH = "there is no such setting";
+const OF_CLIENTS: Reasons = {
+  allowed_headers: "web pages of the allowed origins may send any header",
+  compat:
+    "what a provider does not take is translated where it has a counterpart, and otherwise refused, or dropped and reported",
+  allow_direct_keys: "callers send keys of their own in api_key, if their token may",
+  initial_pool_size: NO_SUCH,
+  drop_excess_requests: NO_SUCH,
+  prometheus_labels: NO_SUCH,
+  log_output_style: NO_SUCH,
+  enable_governance: NO_SUCH,
+  enable_litellm_fallbacks: NO_SUCH,
+  allow_per_request_raw_override: NO_SUCH,
+  allow_per_request_content_storage_override: NO_SUCH,
+};

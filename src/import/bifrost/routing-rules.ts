@@ -4,6 +4,7 @@
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import type { Value } from "../reference.ts";
+import { type Reasons, withoutMembers } from "../report.ts";
 import { targetEntry } from "../target-entry.ts";
 import { whyUnserved } from "../unserved-models.ts";
 import type { Fleet, KeyGroup } from "./accounts.ts";
@@ -59,7 +60,7 @@ const NOBODY = "it is true of no model that clients ask for, as far as the file 
 
 const ORDER =
   "the first rule that is true counts: its targets have this condition, and those of the rules after it its contrary";
-const OF_THE_FILE: Readonly<Record<string, string>> = {
+const OF_RULES: Reasons = {
   id: "rules have no names here",
   name: "rules have no names here",
   description: "rules have no names here",
@@ -194,7 +195,7 @@ function claimRule(rule: Rule, { conditions, parts, isWeightLost, isLast }: Plac
   claims.changed(members.get("cel_expression"), at, ORDER);
   for (const key of ["enabled", "scope", "priority"]) claims.taken(members.get(key), at);
   claims.moved(members.get("chain_rule"), at, rule.isChained ? CHAINED : null);
-  for (const [key, why] of Object.entries(OF_THE_FILE)) claims.without(members.get(key), why);
+  withoutMembers(members, OF_RULES, claims);
   for (const { node, key } of rule.targets) {
     const stands = (): readonly string[] => parts.get(node) ?? conditions;
     claims.target(node, stands);

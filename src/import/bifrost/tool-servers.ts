@@ -4,6 +4,7 @@ import { isOff, textOf, textsOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { variable } from "../reference.ts";
+import { type Reasons, withoutMembers } from "../report.ts";
 import { beginServer, headersIn } from "../tool-server-entry.ts";
 
 export function importToolServers(mcp: ForeignNode | undefined, context: ImportContext): void {
@@ -42,9 +43,12 @@ function importServer(node: ForeignNode, context: ImportContext): void {
   if (allowed.length > 0) entry["allowed_tools"] = allowed;
   claims.taken(tools, `${at}.allowed_tools`);
   draft.set("tool_servers", [id], entry);
-  claims.without(
-    members.get("tools_to_auto_execute"),
-    "the gateway runs every tool that a call may use: docs/tools.md",
-  );
-  for (const key of ["id", "is_ping_available"]) claims.without(members.get(key), "there is no such setting");
+  withoutMembers(members, OF_SERVERS, claims);
 }
+
+const NO_SUCH = "there is no such setting";
+const OF_SERVERS: Reasons = {
+  tools_to_auto_execute: "the gateway runs every tool that a call may use: docs/tools.md",
+  id: NO_SUCH,
+  is_ping_available: NO_SUCH,
+};

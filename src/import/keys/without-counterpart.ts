@@ -1,6 +1,6 @@
 // Why columns and tables of LiteLLM's database have no counterpart, where this helps whoever reads the report.
 import type { ForeignFile, ForeignNode } from "../foreign-file.ts";
-import type { Claims } from "../report.ts";
+import { type Claims, type Reasons, withoutMembers } from "../report.ts";
 import { BUDGETS, KEYS, TEAMS } from "./dump.ts";
 
 const OF_PEOPLE = "people get their rights by roles, and keys of people are tokens of projects here";
@@ -8,7 +8,7 @@ const OF_USAGE = "what was used before the import does not count";
 const OF_THE_ROW = "it is about the row, not about calls";
 const OF_MODELS = "a limit or a budget with a scope bounds the use of single models";
 
-const COLUMNS: Readonly<Record<string, string>> = {
+const COLUMNS: Reasons = {
   spend: OF_USAGE,
   model_spend: OF_USAGE,
   budget_reset_at: OF_USAGE,
@@ -30,27 +30,24 @@ const COLUMNS: Readonly<Record<string, string>> = {
   allowed_routes: "a token can be confined to models and routes, not to operations",
   router_settings: "settings of calls belong to routes and projects",
   access_group_ids: "a token names the routes that it may call",
+  created_at: OF_THE_ROW,
+  created_by: OF_THE_ROW,
+  updated_at: OF_THE_ROW,
+  updated_by: OF_THE_ROW,
+  last_active: OF_THE_ROW,
+  last_used_at: OF_THE_ROW,
+  rotation_count: OF_THE_ROW,
+  auto_rotate: OF_THE_ROW,
+  rotation_interval: OF_THE_ROW,
+  last_rotation_at: OF_THE_ROW,
+  key_rotation_at: OF_THE_ROW,
 };
-const OF_ROWS = [
-  "created_at",
-  "created_by",
-  "updated_at",
-  "updated_by",
-  "last_active",
-  "last_used_at",
-  "rotation_count",
-  "auto_rotate",
-  "rotation_interval",
-  "last_rotation_at",
-  "key_rotation_at",
-];
 
 /** After everything else has spoken. */
 export function reportRest({ root }: ForeignFile, claims: Claims): void {
   for (const table of [KEYS, TEAMS, BUDGETS])
     for (const { members } of root.members.get(table)?.items ?? []) {
-      for (const [column, why] of Object.entries(COLUMNS)) claims.without(members.get(column), why);
-      for (const column of OF_ROWS) claims.without(members.get(column), OF_THE_ROW);
+      withoutMembers(members, COLUMNS, claims);
       if (table === BUDGETS) reportBudget(members, claims);
     }
   for (const table of root.members.values())

@@ -5,6 +5,7 @@ import { isOn, numberOf, textOf, timeOf, wholeOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import type { Value } from "../reference.ts";
+import { type Reasons, withoutMembers } from "../report.ts";
 import { looksLikeKey } from "../secret-shape.ts";
 import { addParameter, isDroppable } from "../target-parameters.ts";
 import { ACCOUNT_SETTINGS, deploymentAccount, type Settings } from "./deployment-account.ts";
@@ -66,7 +67,7 @@ export function readDeployment(
   if (model === named.model) claims.taken(modelNode, `${providerId}:${model}`);
   else claims.changed(modelNode, `${providerId}:${model}`, "Dragoman always calls these models by the Converse API");
   importModelFacts(node, { providerId, model }, context);
-  for (const [key, why] of Object.entries(OF_DEPLOYMENTS)) claims.without(own.get(key), why);
+  withoutMembers(own, OF_DEPLOYMENTS, claims);
   for (const key of BESIDE)
     claims.without(node.members.get(key), `it is read from litellm_params only; move ${key} there and import again`);
   const routes: string[] = [];
@@ -109,7 +110,7 @@ const BY_REGION =
 const BY_ROLE =
   "a role is assumed by a profile of AWS's shared files (aws_profile_name), or by the chain of aws: default: docs/credentials.md";
 const SANDBOXED = "the provider sandbox answers by itself: docs/sandbox.md";
-const OF_DEPLOYMENTS: Readonly<Record<string, string>> = {
+const OF_DEPLOYMENTS: Reasons = {
   region_name: BY_REGION,
   allowed_model_region: BY_REGION,
   aws_role_name: BY_ROLE,

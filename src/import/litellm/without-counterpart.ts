@@ -1,7 +1,7 @@
 // Why settings of LiteLLM have no counterpart, where this helps whoever reads the report. Settings that are not listed
 // get the sentence that the import does not know them.
-import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
+import { type Reasons, withoutMembers } from "../report.ts";
 import { OF_HEALTH } from "./model-facts.ts";
 
 const OF_WEBHOOKS = "events go to webhooks: docs/integrations/webhooks.md";
@@ -34,9 +34,7 @@ const OF_THE_OTHER_SECTION = [
 ] as const;
 const ELSEWHERE = "LiteLLM reads it under litellm_settings; if it has to count, move it there and import again";
 
-type Words = Readonly<Record<string, string>>;
-
-const LITELLM: Words = {
+const LITELLM: Reasons = {
   modify_params:
     "requests are never changed in silence; what a provider does not take is refused, or dropped and reported",
   additional_drop_params: "name the parameters in drop of a target, for the models that do not take them",
@@ -69,7 +67,7 @@ const LITELLM: Words = {
   default_params: "LiteLLM does not read it; parameters of a model stand in its litellm_params",
 };
 
-const GENERAL: Words = {
+const GENERAL: Reasons = {
   alerting: OF_WEBHOOKS,
   alerting_threshold: OF_WEBHOOKS,
   alerting_args: OF_WEBHOOKS,
@@ -128,7 +126,7 @@ const GENERAL: Words = {
   ...Object.fromEntries(OF_THE_OTHER_SECTION.map((key) => [key, ELSEWHERE])),
 };
 
-const ROUTER: Words = {
+const ROUTER: Reasons = {
   retry_after: "the time between two attempts is not configured; what a provider asks for is kept up to 10 seconds",
   retry_policy: "which failures are repeated is the same for all routes: docs/routes.md",
   model_group_retry_policy: "which failures are repeated is the same for all routes: docs/routes.md",
@@ -145,33 +143,30 @@ const ROUTER: Words = {
   enable_pre_call_checks: "a conversation that is too long for a target is passed to the next one",
 };
 
+const NOT_SERVED = "Dragoman does not serve these operations";
+const OF_POLICIES = "a policy here has a guard, and a scope that says for which calls it is: docs/policies.md";
+const OF_THE_FILE: Reasons = {
+  files_settings: NOT_SERVED,
+  finetune_settings: NOT_SERVED,
+  vector_store_registry: NOT_SERVED,
+  search_tools: NOT_SERVED,
+  assistant_settings: NOT_SERVED,
+  policies: OF_POLICIES,
+  policy_attachments: OF_POLICIES,
+  prompts: "prompts are not stored; clients send them",
+  callback_settings: "settings of integrations stand in their entries",
+};
+
 /** After everything else has spoken. */
 export function reportPlainly({ foreign, claims }: ImportContext): void {
   const { members } = foreign.root;
-  for (const [section, words] of [
+  // some settings are read in several sections
+  const others = Object.entries({ ...LITELLM, ...GENERAL, ...ROUTER }).filter(([, why]) => why !== ELSEWHERE);
+  for (const [section, reasons] of [
     ["litellm_settings", LITELLM],
     ["general_settings", GENERAL],
     ["router_settings", ROUTER],
-  ] as const) {
-    const settings: ReadonlyMap<string, ForeignNode> | undefined = members.get(section)?.members;
-    // some settings are read in several sections
-    const others = Object.entries({ ...LITELLM, ...GENERAL, ...ROUTER }).filter(([, why]) => why !== ELSEWHERE);
-    for (const [key, why] of Object.entries({ ...Object.fromEntries(others), ...words }))
-      claims.without(settings?.get(key), why);
-  }
-  for (const section of [
-    "files_settings",
-    "finetune_settings",
-    "vector_store_registry",
-    "search_tools",
-    "assistant_settings",
-  ])
-    claims.without(members.get(section), "Dragoman does not serve these operations");
-  for (const section of ["policies", "policy_attachments"])
-    claims.without(
-      members.get(section),
-      "a policy here has a guard, and a scope that says for which calls it is: docs/policies.md",
-    );
-  claims.without(members.get("prompts"), "prompts are not stored; clients send them");
-  claims.without(members.get("callback_settings"), "settings of integrations stand in their entries");
+  ] as const)
+    withoutMembers(members.get(section)?.members, { ...Object.fromEntries(others), ...reasons }, claims);
+  withoutMembers(members, OF_THE_FILE, claims);
 }

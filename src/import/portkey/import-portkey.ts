@@ -5,6 +5,7 @@ import { textOf, wordOf } from "../figures.ts";
 import { type ForeignNode, refusalAt } from "../foreign-file.ts";
 import type { GatewayImport, ImportContext } from "../gateway-import.ts";
 import type { Value } from "../reference.ts";
+import { type Reasons, withoutMembers } from "../report.ts";
 import { targetEntry } from "../target-entry.ts";
 import { conditionOf, exclusive } from "./conditions.ts";
 import { type Leg, placesOf } from "./leg.ts";
@@ -290,21 +291,21 @@ function targetsOf(rows: readonly Row[]): readonly Value[] {
 }
 
 /** Guardrails are kept at Portkey; the config has their ids only, or checks of its plugins. */
-function reportRest(node: ForeignNode, context: ImportContext): void {
-  const { claims } = context;
-  for (const key of ["input_guardrails", "output_guardrails", "before_request_hooks", "after_request_hooks"])
-    claims.without(
-      node.members.get(key),
-      "what the guardrail does is not in the config; guards are configured under policies",
-    );
-  claims.without(
-    node.members.get("forward_headers"),
-    "clients send headers for a provider in extra_headers, if their token may",
-  );
-  claims.without(node.members.get("prompt_id"), "Dragoman keeps no prompts");
-  claims.without(node.members.get("metadata"), "clients send metadata with their calls");
-  for (const target of node.members.get("targets")?.items ?? []) {
-    claims.without(target.members.get("name"), "targets have no names but those of their models");
+const OF_GUARDRAILS = "what the guardrail does is not in the config; guards are configured under policies";
+const WITHOUT: Reasons = {
+  input_guardrails: OF_GUARDRAILS,
+  output_guardrails: OF_GUARDRAILS,
+  before_request_hooks: OF_GUARDRAILS,
+  after_request_hooks: OF_GUARDRAILS,
+  forward_headers: "clients send headers for a provider in extra_headers, if their token may",
+  prompt_id: "Dragoman keeps no prompts",
+  metadata: "clients send metadata with their calls",
+};
+
+function reportRest({ members }: ForeignNode, context: ImportContext): void {
+  withoutMembers(members, WITHOUT, context.claims);
+  for (const target of members.get("targets")?.items ?? []) {
+    context.claims.without(target.members.get("name"), "targets have no names but those of their models");
     reportRest(target, context);
   }
 }
