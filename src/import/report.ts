@@ -32,6 +32,9 @@ export function always(text: string): Always {
  */
 export type Place = string | Always | (() => readonly string[]);
 
+/** Where a setting stands of something that has a place only when it is written. */
+export type PlaceOf = (setting: string) => () => readonly string[];
+
 /**
  * Says what became of a value, or of everything below it. The first word about a value counts, so that a part can speak
  * of single values before it speaks of all that remain. Without a node, nothing is said.

@@ -8,7 +8,7 @@ import { isOff, numberOf, textOf, textsOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { joined, type Value, variable } from "../reference.ts";
-import { always } from "../report.ts";
+import { always, type PlaceOf } from "../report.ts";
 import { whyUnserved } from "../unserved-models.ts";
 import { BIFROST_NAMES, speakerOf } from "./provider-names.ts";
 
@@ -42,9 +42,6 @@ export interface WeightedTarget {
   readonly model: string;
   readonly weight: number;
 }
-
-/** Where a setting of the account stands, whose id is known when its entry is made. */
-type At = (key: string) => () => readonly string[];
 
 export function importProviders(providers: ForeignNode | undefined, context: ImportContext): Fleet {
   const routes = new Map<string, AskedRoute>();
@@ -124,15 +121,13 @@ function keyGroup(
   const [first] = keys;
   const own =
     [...(first?.members ?? [])].find(([member]) => ENDED.test(member))?.[1] ?? provider.members.get("meta_config");
-  let account: string | null = null;
-  const at: At = (key) => () => (account === null ? [] : [`providers.${account}.${key}`]);
+  const at: PlaceOf = (key) => () => [`providers.${id}.${key}`];
   const entry: Record<string, Value> = {
     ...addressEntry(name, family, provider, own, at, context),
     ...credentialEntry(name, family, keys, own, at, context),
     ...settingsEntry(family, own, at, context),
   };
   const id = draft.account({ family: family.id, wantedId: name, entry });
-  account = id;
   const models = first === undefined ? [] : modelsOf(first);
   for (const model of models) if (whyUnserved(model) === null) draft.model(id, model, {});
   for (const key of keys) {
@@ -161,7 +156,7 @@ function addressEntry(
   family: ProviderFamily,
   provider: ForeignNode,
   own: ForeignNode | undefined,
-  at: At,
+  at: PlaceOf,
   context: ImportContext,
 ): Record<string, Value> {
   const network = provider.members.get("network_config")?.members;
@@ -182,7 +177,7 @@ function addressEntry(
 }
 
 /** Bifrost adds the version to the address, unless the paths are overridden. */
-function withPath(address: Found["value"], provider: ForeignNode, at: At, { claims }: ImportContext): Value {
+function withPath(address: Found["value"], provider: ForeignNode, at: PlaceOf, { claims }: ImportContext): Value {
   const overrides = provider.members.get("custom_provider_config")?.members.get("request_path_overrides");
   const path = textOf(overrides?.members.get("chat_completion"));
   const prefix = path?.endsWith(CHAT_PATH) === true ? path.slice(0, -CHAT_PATH.length) : VERSION_PATH;
@@ -197,7 +192,7 @@ function credentialEntry(
   family: ProviderFamily,
   keys: readonly ForeignNode[],
   own: ForeignNode | undefined,
-  at: At,
+  at: PlaceOf,
   { claims, texts }: ImportContext,
 ): Record<string, Value> {
   if (family.credentials.includes("aws")) {
@@ -262,7 +257,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
 function settingsEntry(
   family: ProviderFamily,
   own: ForeignNode | undefined,
-  at: At,
+  at: PlaceOf,
   { claims, texts }: ImportContext,
 ): Record<string, Value> {
   const known = new Set(family.settings.map(({ name }) => name));

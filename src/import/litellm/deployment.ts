@@ -5,7 +5,7 @@ import { isOn, numberOf, textOf, timeOf, wholeOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import type { Value } from "../reference.ts";
-import { type Reasons, withoutMembers } from "../report.ts";
+import { type PlaceOf, type Reasons, withoutMembers } from "../report.ts";
 import { looksLikeKey } from "../secret-shape.ts";
 import { addParameter, isDroppable } from "../target-parameters.ts";
 import { ACCOUNT_SETTINGS, deploymentAccount, type Settings } from "./deployment-account.ts";
@@ -71,7 +71,7 @@ export function readDeployment(
   for (const key of BESIDE)
     claims.without(node.members.get(key), `it is read from litellm_params only; move ${key} there and import again`);
   const routes: string[] = [];
-  const at = (setting: string) => () =>
+  const at: PlaceOf = (setting) => () =>
     routes.map((route) => `${setting} of ${providerId}:${model} in routes.${route}`);
   return {
     node,
@@ -129,11 +129,7 @@ const BESIDE = ["rpm", "tpm"] as const;
 
 type OfTarget = Pick<Deployment, "params" | "drop" | "maxConcurrency" | "retries" | "timeoutMs" | "streamTimeoutMs">;
 
-function readTarget(
-  own: Settings,
-  at: (setting: string) => () => readonly string[],
-  { claims }: ImportContext,
-): OfTarget {
+function readTarget(own: Settings, at: PlaceOf, { claims }: ImportContext): OfTarget {
   const params: Record<string, Value> = {};
   const set = (parameter: readonly [string, ForeignNode], how: string | null): void =>
     addParameter(params, parameter, { at: at(`params.${parameter[0]}`), how, claims });

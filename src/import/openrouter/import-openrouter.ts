@@ -7,6 +7,7 @@ import { itemsOf, textOf } from "../figures.ts";
 import { type ForeignNode, refusalAt } from "../foreign-file.ts";
 import type { GatewayImport, ImportContext } from "../gateway-import.ts";
 import { type Mapping, type Value, variable } from "../reference.ts";
+import type { PlaceOf } from "../report.ts";
 import { looksLikeKey } from "../secret-shape.ts";
 import { targetEntry } from "../target-entry.ts";
 import { addParameter } from "../target-parameters.ts";
@@ -126,11 +127,7 @@ function modelsOf(config: ForeignNode): readonly ForeignNode[] {
 }
 
 /** Preferences among its providers and parameters of the model go on being sent to OpenRouter. */
-function parametersOf(
-  config: ForeignNode,
-  at: (key: string) => () => readonly string[],
-  { claims }: ImportContext,
-): Mapping {
+function parametersOf(config: ForeignNode, at: PlaceOf, { claims }: ImportContext): Mapping {
   const params: Record<string, Value> = {};
   for (const [name, node] of config.members) {
     if (["model", "models", "designated_version", "slug", "config", ...ABOUT_THE_PRESET].includes(name)) continue;

@@ -10,6 +10,7 @@ import { textOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { type Value, variable } from "../reference.ts";
+import type { PlaceOf } from "../report.ts";
 import { looksLikeKey } from "../secret-shape.ts";
 import { shownKey } from "../shown-path.ts";
 import { addParameter, isDroppable } from "../target-parameters.ts";
@@ -129,8 +130,7 @@ function account(given: ProviderFamily, slug: string | null, members: Members, c
   const wantedId = slug !== null ? idOf(slug) : family === given ? given.id : `${given.id}-at-custom-host`;
   const entry: Record<string, Value> = {};
   // another account may have the wanted id
-  let id: string | null = null;
-  const at = (name: string) => () => (id === null ? [] : [`providers.${id}.${name}`]);
+  const at: PlaceOf = (name) => () => [`providers.${id}.${name}`];
   if (address !== null) {
     const isUsable = isPlainAddress(address);
     entry["base_url"] = isUsable ? address : placeholderUrl("custom-host");
@@ -152,16 +152,11 @@ function account(given: ProviderFamily, slug: string | null, members: Members, c
     entry["api_key"] = variable(
       `${wantedId.toUpperCase().replaceAll(/[^A-Z0-9]+/g, "_")}_API_KEY`.replace(/^(\d)/, "_$1"),
     );
-  id = draft.account({ family: family.id, wantedId, entry });
+  const id = draft.account({ family: family.id, wantedId, entry });
   return id;
 }
 
-function awsOf(
-  members: Members,
-  id: string,
-  at: (name: string) => () => readonly string[],
-  { claims, texts }: ImportContext,
-): Value {
+function awsOf(members: Members, id: string, at: PlaceOf, { claims, texts }: ImportContext): Value {
   const pairs = (
     [
       ["aws_access_key_id", "access_key_id"],
@@ -176,11 +171,7 @@ function awsOf(
   return pairs.length >= 2 ? Object.fromEntries(pairs) : "default";
 }
 
-function readParameters(
-  members: Members,
-  at: (setting: string) => () => readonly string[],
-  { claims }: ImportContext,
-): Pick<Leg, "params" | "drop"> {
+function readParameters(members: Members, at: PlaceOf, { claims }: ImportContext): Pick<Leg, "params" | "drop"> {
   const params: Record<string, Value> = {};
   const take = (parameter: readonly [string, ForeignNode], how: string | null): void =>
     addParameter(params, parameter, { at: at(`params.${parameter[0]}`), how, claims });

@@ -4,6 +4,7 @@ import { isOn, numberOf, textOf, wholeOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import type { Mapping, Value } from "../reference.ts";
+import type { PlaceOf } from "../report.ts";
 
 const MOST_RETRIES = 10;
 const DAY_MS = 86_400_000;
@@ -20,7 +21,7 @@ export interface RouteSetting {
 
 interface Saying extends Pick<ImportContext, "claims"> {
   /** Where a key of the setting stands. */
-  readonly at: (key: string) => () => readonly string[];
+  readonly at: PlaceOf;
 }
 
 /** The settings of a route, from the config and, where they belong to the same route, from its targets. The first of a key counts. */
@@ -49,7 +50,7 @@ function read(
 ): readonly RouteSetting[] {
   if (node === undefined) return [];
   const places: string[] = [];
-  const at = (key: string) => () => places.map((place) => `${place}.${key}`);
+  const at: PlaceOf = (key) => () => places.map((place) => `${place}.${key}`);
   return Object.entries(setting(node, { claims: context.claims, at })).flatMap(([key, value]) =>
     value === undefined ? [] : [{ key, value, places }],
   );
