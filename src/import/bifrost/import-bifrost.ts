@@ -150,8 +150,7 @@ function importClient(client: ForeignNode | undefined, { claims, draft }: Import
     );
   const enforced = members.get("enforce_governance_header") ?? members.get("enforce_auth_on_inference");
   const tokens = always("access tokens, which every call needs");
-  if (isOn(enforced)) claims.taken(enforced, tokens);
-  else claims.changed(enforced, tokens, "a call without a token is refused");
+  claims.moved(enforced, tokens, isOn(enforced) ? null : "a call without a token is refused");
   const level = textOf(members.get("log_level"));
   if (level !== null && ["trace", "debug", "info", "warn", "error"].includes(level)) {
     draft.set("log", ["level"], level);

@@ -30,8 +30,7 @@ export function importPlugins(plugins: ForeignNode | undefined, context: ImportC
     } else if (name === "governance" || name === "logging") {
       for (const each of [node.members.get("name"), enabled]) claims.taken(each, RECORDS);
       const mandatory = node.members.get("config")?.members.get("is_vk_mandatory");
-      if (isOn(mandatory)) claims.taken(mandatory, TOKENS);
-      else claims.changed(mandatory, TOKENS, "a call without a token is refused");
+      claims.moved(mandatory, TOKENS, isOn(mandatory) ? null : "a call without a token is refused");
     } else claims.without(node, "there is no such integration; docs/integrations has those that there are");
   }
 }
@@ -52,9 +51,9 @@ function importTraces(node: ForeignNode, { claims, draft }: ImportContext): void
     const label = textOf(service);
     made.push(id);
     draft.set("integrations", [id], { type: "otlp", endpoint, ...(label !== null && { service_name: label }) });
-    if (textOf(members.get("protocol")) === "grpc")
-      claims.changed(url, `integrations.${id}.endpoint`, `traces are sent over HTTP, to port ${HTTP_PORT}`);
-    else claims.taken(url, `integrations.${id}.endpoint`);
+    const isGrpc = textOf(members.get("protocol")) === "grpc";
+    const how = isGrpc ? `traces are sent over HTTP, to port ${HTTP_PORT}` : null;
+    claims.moved(url, `integrations.${id}.endpoint`, how);
     claims.taken(service, `integrations.${id}.service_name`);
     claims.changed(members.get("protocol"), `integrations.${id}`, "OTLP is spoken over HTTP");
     claims.changed(

@@ -48,8 +48,8 @@ export function importCache(litellm: ReadonlyMap<string, ForeignNode>, context: 
       `projects.${SCOPE}.settings.cache.ttl_s`,
       seconds === ttl ? null : `answers are kept for ${seconds} seconds`,
     );
-  if (store === type || store === "memory") claims.taken(params?.members.get("type"), "cache.store");
-  else claims.changed(params?.members.get("type"), "cache.store", `it is called ${store} here`);
+  const isNamedAlike = store === type || store === "memory";
+  claims.moved(params?.members.get("type"), "cache.store", isNamedAlike ? null : `it is called ${store} here`);
   if (store === "valkey") draft.set("cache", ["url"], valkeyAddress(params, "cache.url", context));
   claims.without(params, "the cache has no such setting");
 }

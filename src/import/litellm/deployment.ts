@@ -64,8 +64,8 @@ export function readDeployment(
   const providerId = deploymentAccount(named, settings, context);
   claims.taken(own.get(CREDENTIAL), `providers.${providerId}`);
   claims.taken(settings.get("custom_llm_provider"), `providers.${providerId}`);
-  if (model === named.model) claims.taken(modelNode, `${providerId}:${model}`);
-  else claims.changed(modelNode, `${providerId}:${model}`, "Dragoman always calls these models by the Converse API");
+  const how = model === named.model ? null : "Dragoman always calls these models by the Converse API";
+  claims.moved(modelNode, `${providerId}:${model}`, how);
   importModelFacts(node, { providerId, model }, context);
   withoutMembers(own, OF_DEPLOYMENTS, claims);
   for (const key of BESIDE)

@@ -84,8 +84,13 @@ interface Names {
   readonly wildcards: readonly Deployment[];
 }
 
+/** A name in a list stands by itself, or as the model of a mapping with further settings. */
+function nameIn(node: ForeignNode): ForeignNode | undefined {
+  return node.kind === "mapping" ? node.members.get("model") : node;
+}
+
 function wishOf(node: ForeignNode, { byName, wildcards }: Names): Wish {
-  const name = (node.kind === "mapping" ? textOf(node.members.get("model")) : textOf(node)) ?? "";
+  const name = textOf(nameIn(node)) ?? "";
   const to = byName.get(name) ?? null;
   const targets = to === null ? wildcards.flatMap((each) => servedBy(each, name) ?? []) : [];
   return { to, target: targets[0] ?? null, node };
@@ -135,7 +140,7 @@ function withoutLoops(
   const entryOf = (group: Group, { to, target, node }: Wish): readonly string[] => {
     const at = `routes.${group.route}.${key}`;
     if (target !== null) {
-      claims.taken(node.kind === "mapping" ? node.members.get("model") : node, at);
+      claims.taken(nameIn(node), at);
       return [target];
     }
     if (to === null) {
@@ -151,8 +156,7 @@ function withoutLoops(
       return to.deployments.map(targetOf);
     }
     edges.set(group, (edges.get(group) ?? new Set()).add(to));
-    if (node.kind === "mapping") claims.taken(node.members.get("model"), at);
-    else claims.taken(node, at);
+    claims.taken(nameIn(node), at);
     return [`route:${to.route}`];
   };
   const entriesOf = (group: Group): readonly string[] => {

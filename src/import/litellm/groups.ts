@@ -3,9 +3,9 @@
 import { claimAsked } from "../asked-name.ts";
 import { nameOf } from "../draft.ts";
 import { numberOf } from "../figures.ts";
-import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import type { Value } from "../reference.ts";
+import type { Claims } from "../report.ts";
 import { targetEntry } from "../target-entry.ts";
 import type { Deployment } from "./deployment.ts";
 import { tagConditions } from "./tags.ts";
@@ -28,7 +28,7 @@ export function groupsOf(deployments: readonly Deployment[], { claims, draft }: 
     deployments.filter((each) => !isWildcard(each)),
     ({ group }) => group,
   );
-  for (const each of deployments.filter(isWildcard)) claimWildcard(each, { claims });
+  for (const each of deployments.filter(isWildcard)) claimWildcard(each, claims);
   // names that a route can have are given before those that become aliases
   const names = [...byName.keys()].toSorted((a, b) => Number(nameOf(a) !== a) - Number(nameOf(b) !== b));
   const routes = new Map(names.map((name) => [name, draft.routeFor(name)]));
@@ -46,18 +46,10 @@ export function isWildcard({ group, model }: Deployment): boolean {
   return group.includes("*") || model.includes("*");
 }
 
-function claimWildcard(
-  { node, group, groupNode, providerId }: Deployment,
-  { claims }: Pick<ImportContext, "claims">,
-): void {
+function claimWildcard({ node, group, groupNode, providerId }: Deployment, claims: Claims): void {
+  const how = `clients ask for ${providerId}:<model> or ${providerId}/<model>`;
   claims.target(node, `providers.${providerId}`);
-  if (group === `${providerId}/*`) claims.taken(groupNode, `providers.${providerId}`);
-  else
-    claims.changed(
-      groupNode,
-      `providers.${providerId}`,
-      `clients ask for ${providerId}:<model> or ${providerId}/<model>`,
-    );
+  claims.moved(groupNode, `providers.${providerId}`, group === `${providerId}/*` ? null : how);
 }
 
 /** By which of their settings calls are divided among deployments; the first that any of them has. */
@@ -81,7 +73,7 @@ export function targetsOf(group: Group, context: ImportContext, headers: Set<str
     return { deployment, order: order ?? Number.POSITIVE_INFINITY, isIdle: share <= 0, share };
   });
   const places = [...new Set(rows.map(placeOf))].toSorted((a, b) => a - b);
-  for (const { deployment } of rows) claimOrder(deployment, key, group.route, { claims });
+  for (const { deployment } of rows) claimOrder(deployment, key, group.route, claims);
   const byTarget = Map.groupBy(rows, ({ deployment }) => targetOf(deployment));
   return Array.from(byTarget, ([model, same]): Value => {
     const { deployment } = same[0]!;
@@ -116,14 +108,9 @@ function placeOf({ order, isIdle }: { readonly order: number; readonly isIdle: b
   return (Number.isFinite(order) ? order : 1e9) * 2 + (isIdle ? 1 : 0);
 }
 
-function claimOrder(
-  deployment: Deployment,
-  key: ShareKey | null,
-  route: string,
-  { claims }: Pick<ImportContext, "claims">,
-): void {
+function claimOrder(deployment: Deployment, key: ShareKey | null, route: string, claims: Claims): void {
   const at = `of ${targetOf(deployment)} in routes.${route}`;
-  const order: ForeignNode | undefined = deployment.settings.get("order");
+  const order = deployment.settings.get("order");
   if (numberOf(order) !== null) claims.taken(order, `order ${at}`);
   const weight = deployment.settings.get("weight");
   if (numberOf(weight) !== null)

@@ -77,11 +77,9 @@ function importGuardrail(item: ForeignNode, context: ImportContext): void {
     ...(isAlways ? [] : [ONLY_REPORTS]),
   ].join("; ");
   claims.moved(params.get("guardrail"), at, how === "" ? null : how);
-  if (textOf(params.get("mode")) === "during_call")
-    claims.changed(params.get("mode"), at, "the text is searched before it is sent");
-  else claims.taken(params.get("mode"), at);
-  if (isAlways) claims.taken(params.get("default_on"), at);
-  else claims.changed(params.get("default_on"), at, ONLY_REPORTS);
+  const isDuring = textOf(params.get("mode")) === "during_call";
+  claims.moved(params.get("mode"), at, isDuring ? "the text is searched before it is sent" : null);
+  claims.moved(params.get("default_on"), at, isAlways ? null : ONLY_REPORTS);
 }
 
 /** Says what Dragoman finds itself, and for what a service is asked beside that. */
@@ -214,11 +212,12 @@ function patternsOf(list: ForeignNode | undefined, context: ImportContext): read
       return [];
     }
     const one = sought(finding, actionOf(members.get("action")));
-    if (regular === null) claims.taken(item, placesOf(one));
-    else claims.changed(item, placesOf(one), "it is read as a regular expression of RE2, which has no look-around");
+    claims.moved(item, placesOf(one), regular === null ? null : OF_RE2);
     return [one];
   });
 }
+
+const OF_RE2 = "it is read as a regular expression of RE2, which has no look-around";
 
 function wordsOf(list: ForeignNode | undefined, context: ImportContext): readonly Sought[] {
   const { claims } = context;

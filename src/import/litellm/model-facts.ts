@@ -25,11 +25,8 @@ export interface NamedTarget {
 }
 
 /** Reads the entry's `model_info`, and prices among its `litellm_params`. */
-export function importModelFacts(
-  node: ForeignNode,
-  { providerId, model }: NamedTarget,
-  { claims, draft }: ImportContext,
-): void {
+export function importModelFacts(node: ForeignNode, { providerId, model }: NamedTarget, context: ImportContext): void {
+  const { claims, draft } = context;
   const info = node.members.get("model_info")?.members ?? NO_MEMBERS;
   const params = node.members.get("litellm_params")!.members;
   const prices: Record<string, string> = {};
@@ -49,23 +46,23 @@ export function importModelFacts(
       per: "token",
       ...prices,
     });
-  if (!model.includes("*")) importBounds(info, { providerId, model }, { claims, draft });
+  if (!model.includes("*")) importBounds(info, { providerId, model }, context);
   for (const [name, each] of info) claims.without(each, whyWithout(name));
 }
 
 function importBounds(
   info: ReadonlyMap<string, ForeignNode>,
   { providerId, model }: NamedTarget,
-  { claims, draft }: Pick<ImportContext, "claims" | "draft">,
+  { claims, draft }: ImportContext,
 ): void {
   const facts: Record<string, number> = {};
   for (const [theirs, ours] of Object.entries(BOUNDS)) {
-    const bound = wholeOf(info.get(theirs), 1, 1_000_000_000);
+    const node = info.get(theirs);
+    const bound = wholeOf(node, 1, 1_000_000_000);
     if (bound === null) continue;
     facts[ours] = bound;
-    if (ours === "context_length")
-      claims.changed(info.get(theirs), `providers.${providerId}.models`, "counts for prompt and answer together");
-    else claims.taken(info.get(theirs), `providers.${providerId}.models`);
+    const how = ours === "context_length" ? "counts for prompt and answer together" : null;
+    claims.moved(node, `providers.${providerId}.models`, how);
   }
   draft.model(providerId, model, facts);
 }

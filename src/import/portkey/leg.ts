@@ -88,10 +88,7 @@ export function readLeg(node: ForeignNode, members: Members, context: ImportCont
     ...(isGuess ? [guessWords(slug, family)] : []),
     ...(model === null && context.choices.models.length === 0 ? [NO_MODEL] : []),
   ].join("; ");
-  const say = (each: ForeignNode | undefined, to: string): void =>
-    how === "" ? claims.taken(each, to) : claims.changed(each, to, how);
-  say(provider, `providers.${providerId}`);
-  say(virtual, `providers.${providerId}`);
+  for (const each of [provider, virtual]) claims.moved(each, `providers.${providerId}`, how === "" ? null : how);
   if (model === null) claims.without(override, NO_MODEL);
   else {
     const to = placesOf({ places });

@@ -124,13 +124,13 @@ function cacheOf(cache: ForeignNode, { claims, at }: Saying): Mapping {
   const age = cache.members.get("max_age");
   const seconds = numberOf(age);
   const ttl = Math.min(MOST_TTL_S, Math.max(1, seconds ?? TTL_S));
-  if (textOf(mode) === "semantic")
-    claims.changed(
-      mode,
-      at("cache"),
-      "only calls that are exactly equal share an answer, never similar ones; callers of one project share them",
-    );
-  else claims.changed(mode, at("cache"), "callers of one project share answers");
+  claims.changed(
+    mode,
+    at("cache"),
+    textOf(mode) === "semantic"
+      ? "only calls that are exactly equal share an answer, never similar ones; callers of one project share them"
+      : "callers of one project share answers",
+  );
   if (seconds === null) claims.without(age, "expected a number of seconds");
   else
     claims.moved(age, at("cache.ttl_s"), ttl === seconds ? null : `an answer is kept for 1 to ${MOST_TTL_S} seconds`);
