@@ -67,10 +67,25 @@ export function millisecondsOf(seconds: number): number {
   return Math.min(86_400_000, Math.max(1, Math.round(seconds * 1000)));
 }
 
+/** The most retries of a route. */
+export const MOST_RETRIES = 10;
+/** The longest time for which the cache keeps an answer. */
+export const MOST_TTL_S = 2_592_000;
+
+/** A time for which the cache can keep an answer. */
+export function cacheSecondsOf(seconds: number): number {
+  return Math.min(MOST_TTL_S, Math.max(1, seconds));
+}
+
 /** Milliseconds of a node with a number of seconds above 0; `null` for anything else. */
 export function timeOf(node: ForeignNode | undefined): number | null {
   const seconds = numberOf(node);
   return seconds !== null && seconds > 0 ? millisecondsOf(seconds) : null;
+}
+
+/** Whether a setting is absent, or a key with nothing behind it. */
+export function isUnset(node: ForeignNode | undefined): boolean {
+  return node === undefined || (node.kind === "scalar" && node.value === null);
 }
 
 export function textOf(node: ForeignNode | undefined): string | null {

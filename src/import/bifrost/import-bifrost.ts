@@ -1,5 +1,5 @@
 // Takes over the configuration file of Bifrost. https://docs.getbifrost.ai/quickstart/gateway/setting-up
-import { isOn, millisecondsOf, numberOf, textOf, textsOf, wholeOf } from "../figures.ts";
+import { isOn, millisecondsOf, MOST_RETRIES, numberOf, textOf, textsOf, wholeOf } from "../figures.ts";
 import { type ForeignNode, NO_MEMBERS, refusalAt } from "../foreign-file.ts";
 import type { GatewayImport, ImportContext } from "../gateway-import.ts";
 import { always, type Reasons, withoutMembers } from "../report.ts";
@@ -11,7 +11,6 @@ import { importToolServers } from "./tool-servers.ts";
 /** One of these has to be in the file. */
 const SECTIONS = ["providers", "client", "mcp", "governance", "plugins", "config_store", "logs_store"];
 const MIB = 1024 * 1024;
-const MOST_RETRIES = 10;
 
 const OF_BOUNDS = "limits and budgets are made anew, each with what it counts: docs/limits.md";
 const OF_GOVERNANCE: Reasons = {

@@ -1,7 +1,7 @@
 // Plugins of Bifrost that have a counterpart: traces over OTLP, metrics and the cache of answers.
 // https://docs.getbifrost.ai/features/observability/otel
 import { isPlainAddress } from "../../providers/credentials/credential-settings.ts";
-import { isOff, isOn, secondsOf, textOf, wholeOf } from "../figures.ts";
+import { cacheSecondsOf, isOff, isOn, MOST_TTL_S, secondsOf, textOf, wholeOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { always } from "../report.ts";
@@ -14,7 +14,6 @@ const RECORDS = always("limits, budgets and the record of each call, which are a
 const TOKENS = always("access tokens, which every call needs");
 const CACHE = "projects.default.settings.cache";
 const TTL_S = 300;
-const MOST_TTL_S = 2_592_000;
 
 export function importPlugins(plugins: ForeignNode | undefined, context: ImportContext): void {
   const { claims } = context;
@@ -77,18 +76,15 @@ function importCache(node: ForeignNode, { claims, draft }: ImportContext): void 
   const config = node.members.get("config");
   const ttl = config?.members.get("ttl");
   const seconds = ttl === undefined ? null : (wholeOf(ttl, 1, MOST_TTL_S) ?? secondsOf(ttl.value));
+  const kept = cacheSecondsOf(seconds ?? TTL_S);
   draft.set("tenants", ["default", "settings", "cache_allowed"], true);
-  draft.set("projects", ["default", "settings", "cache"], {
-    ttl_s: Math.min(MOST_TTL_S, Math.max(1, seconds ?? TTL_S)),
-    scope: "project",
-  });
+  draft.set("projects", ["default", "settings", "cache"], { ttl_s: kept, scope: "project" });
   claims.changed(
     node.members.get("name"),
     CACHE,
     "only calls that are exactly equal share an answer, and callers of one project share them",
   );
   claims.taken(node.members.get("enabled"), CACHE);
-  const kept = Math.min(MOST_TTL_S, Math.max(1, seconds ?? TTL_S));
   if (seconds !== null)
     claims.moved(ttl, `${CACHE}.ttl_s`, kept === seconds ? null : `an answer is kept for 1 to ${MOST_TTL_S} seconds`);
   claims.without(config, "the cache compares whole calls, not their meaning");

@@ -1,5 +1,5 @@
 // The response cache of LiteLLM, which all callers share. https://docs.litellm.ai/docs/proxy/caching
-import { isOn, secondsOf, textOf } from "../figures.ts";
+import { cacheSecondsOf, isOn, secondsOf, textOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { always } from "../report.ts";
@@ -10,7 +10,6 @@ const STORES: Readonly<Record<string, string>> = { local: "memory", disk: "sqlit
 const SCOPE = "default";
 /** How long answers are kept where LiteLLM's configuration does not say it. */
 const TTL_S = 3600;
-const MOST_TTL_S = 2_592_000;
 
 export function importCache(litellm: ReadonlyMap<string, ForeignNode>, context: ImportContext): void {
   const { claims, draft } = context;
@@ -33,7 +32,7 @@ export function importCache(litellm: ReadonlyMap<string, ForeignNode>, context: 
   }
   const ttl = secondsOf(params?.members.get("ttl")?.value ?? null);
   const isByRequest = textOf(params?.members.get("mode")) === "default_off";
-  const seconds = Math.min(MOST_TTL_S, Math.max(1, ttl === null || ttl === 0 ? TTL_S : ttl));
+  const seconds = cacheSecondsOf(ttl === null || ttl === 0 ? TTL_S : ttl);
   draft.set("cache", ["store"], store);
   draft.set("tenants", [SCOPE, "settings", "cache_allowed"], true);
   if (!isByRequest) draft.set("projects", [SCOPE, "settings", "cache"], { ttl_s: seconds, scope: "project" });

@@ -1,6 +1,6 @@
 // Takes over the configuration of LiteLLM's proxy. https://docs.litellm.ai/docs/proxy/config_settings
 import { ConfigurationError, type ConfigurationProblem } from "../../config/problem.ts";
-import { textOf } from "../figures.ts";
+import { isUnset, textOf } from "../figures.ts";
 import { type ForeignNode, NO_MEMBERS, problemAt } from "../foreign-file.ts";
 import type { GatewayImport, ImportContext } from "../gateway-import.ts";
 import type { Settings } from "./deployment-account.ts";
@@ -63,11 +63,9 @@ function problemsOf({ foreign: { file, root } }: ImportContext): readonly Config
   const list = root.members.get("model_list");
   const sections = SECTIONS.slice(1, 4).flatMap((key): readonly ConfigurationProblem[] => {
     const node = root.members.get(key);
-    return node === undefined || node.kind === "mapping" || (node.kind === "scalar" && node.value === null)
-      ? []
-      : [problem(node, "expected a mapping")];
+    return node === undefined || isUnset(node) || node.kind === "mapping" ? [] : [problem(node, "expected a mapping")];
   });
-  if (list === undefined || (list.kind === "scalar" && list.value === null)) return sections;
+  if (list === undefined || isUnset(list)) return sections;
   if (list.kind !== "list") return [...sections, problem(list, "expected a list of models")];
   return [
     ...sections,

@@ -1,7 +1,7 @@
 // `model_list` and `router_settings` of LiteLLM: the routes, and what holds for all of them.
 // https://docs.litellm.ai/docs/routing, https://docs.litellm.ai/docs/proxy/reliability
 import { claimAsked } from "../asked-name.ts";
-import { isOn, millisecondsOf, numberOf, textOf, timeOf } from "../figures.ts";
+import { isOn, millisecondsOf, MOST_RETRIES, numberOf, textOf, timeOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import type { Mapping } from "../reference.ts";
@@ -11,7 +11,6 @@ import { importFallbacks } from "./fallbacks.ts";
 import { type Group, groupsOf, isWildcard, targetOf, targetsOf } from "./groups.ts";
 import { importRateLimits } from "./rate-limits.ts";
 
-const MOST_RETRIES = 10;
 /** The time that a whole call has, unless something sets it. */
 const CALL_MS = 600_000;
 

@@ -1,7 +1,17 @@
 // `litellm_settings`, `general_settings` and budgets of LiteLLM's configuration.
 // https://docs.litellm.ai/docs/proxy/config_settings
 import { nameOf } from "../draft.ts";
-import { type Window, budgetWindow, decimalOf, isOn, numberOf, secondsOf, textOf, wholeOf } from "../figures.ts";
+import {
+  type Window,
+  budgetWindow,
+  decimalOf,
+  isOn,
+  isUnset,
+  numberOf,
+  secondsOf,
+  textOf,
+  wholeOf,
+} from "../figures.ts";
 import { type ForeignNode, NO_MEMBERS } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { always } from "../report.ts";
@@ -85,9 +95,6 @@ const TOTAL: Window = { window: "total", isSame: true };
 const NO_AMOUNT = "there is no amount for a budget beside it, or none that can be one";
 const RESERVES = "a call reserves what it may cost before it begins, so that the budget is never exceeded";
 
-const isNotSet = (node: ForeignNode | undefined): boolean =>
-  node === undefined || (node.kind === "scalar" && node.value === null);
-
 /** Or why there is no such period. */
 function windowOf(duration: ForeignNode | undefined): Window | string {
   const seconds = secondsOf(duration?.value ?? null);
@@ -102,7 +109,7 @@ function setBudget(
 ): void {
   const number = numberOf(amount);
   const usd = decimalOf(number, USD_DIGITS);
-  const found = isNotSet(duration) ? TOTAL : windowOf(duration);
+  const found = isUnset(duration) ? TOTAL : windowOf(duration);
   if (usd === null || typeof found === "string") {
     const why = usd !== null && typeof found === "string" ? found : NO_AMOUNT;
     claims.without(amount, why);
@@ -113,7 +120,7 @@ function setBudget(
   draft.set("budgets", [free], { usd, window: found.window, unpriced: "allow", scope });
   const at = `budgets.${free}`;
   claims.changed(amount, `${at}.usd`, `${RESERVES}${further === undefined ? "" : `; ${further}`}`);
-  if (isNotSet(duration)) claims.taken(duration, `${at}.window`);
+  if (isUnset(duration)) claims.taken(duration, `${at}.window`);
   else if (found.isSame) claims.changed(duration, `${at}.window`, "periods are those of the calendar in UTC");
   else
     claims.changed(duration, `${at}.window`, `the period is a ${found.window} of the calendar in UTC, which is longer`);

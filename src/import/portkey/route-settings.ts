@@ -1,14 +1,12 @@
 // What a Portkey config says beside its targets: retries, times, cache, circuit breaker, and what keeps calls at one
 // target. https://portkey.ai/docs/api-reference/inference-api/config-object
-import { isOn, numberOf, textOf, wholeOf } from "../figures.ts";
+import { cacheSecondsOf, isOn, MOST_RETRIES, MOST_TTL_S, numberOf, textOf, wholeOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import type { Mapping, Value } from "../reference.ts";
 import type { PlaceOf } from "../report.ts";
 
-const MOST_RETRIES = 10;
 const DAY_MS = 86_400_000;
-const MOST_TTL_S = 2_592_000;
 /** How long an answer is kept without max_age: https://portkey.ai/docs/product/ai-gateway/cache-simple-and-semantic */
 const TTL_S = 604_800;
 
@@ -123,7 +121,7 @@ function cacheOf(cache: ForeignNode, { claims, at }: Saying): Mapping {
   const mode = cache.kind === "mapping" ? cache.members.get("mode") : cache;
   const age = cache.members.get("max_age");
   const seconds = numberOf(age);
-  const ttl = Math.min(MOST_TTL_S, Math.max(1, seconds ?? TTL_S));
+  const ttl = cacheSecondsOf(seconds ?? TTL_S);
   claims.changed(
     mode,
     at("cache"),
