@@ -39,7 +39,6 @@ export interface Account {
 export interface Draft {
   /** Sets one setting; the last word counts. */
   readonly set: (section: Section, path: readonly string[], value: Value) => void;
-  readonly has: (section: Section, name: string) => boolean;
   /** `wanted`, or with a number behind it if the section has this name already. */
   readonly freeName: (section: Section, wanted: string) => string;
   /**
@@ -82,7 +81,6 @@ export function openDraft(families: ReadonlyMap<string, ProviderFamily>): Draft 
   };
   return {
     set,
-    has,
     freeName,
     routeFor: (theirs, wanted = theirs) => {
       const name = freeName("routes", nameOf(wanted));

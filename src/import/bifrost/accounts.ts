@@ -97,11 +97,14 @@ function isUnused(key: ForeignNode, all: readonly ForeignNode[], { claims }: Imp
 
 const ENDED = /_key_config$/;
 
+/** What a key has for one cloud, such as its endpoint. */
+function ownConfigOf(key: ForeignNode | undefined): ForeignNode | undefined {
+  return [...(key?.members ?? [])].find(([member]) => ENDED.test(member))?.[1];
+}
+
 /** Keys with a configuration of their own stand alone; the others are grouped by the models that they serve. */
 function groupsOf(keys: readonly ForeignNode[]): readonly (readonly ForeignNode[])[] {
-  const groups = Map.groupBy(keys, (key) =>
-    [...key.members.keys()].some((member) => ENDED.test(member)) ? key : JSON.stringify(modelsOf(key)),
-  );
+  const groups = Map.groupBy(keys, (key) => (ownConfigOf(key) === undefined ? JSON.stringify(modelsOf(key)) : key));
   return [...groups.values()];
 }
 
@@ -119,8 +122,7 @@ function keyGroup(
 ): KeyGroup {
   const { claims, draft } = context;
   const [first] = keys;
-  const own =
-    [...(first?.members ?? [])].find(([member]) => ENDED.test(member))?.[1] ?? provider.members.get("meta_config");
+  const own = ownConfigOf(first) ?? provider.members.get("meta_config");
   const at: PlaceOf = (key) => () => [`providers.${id}.${key}`];
   const entry: Record<string, Value> = {
     ...addressEntry(name, family, provider, own, at, context),
@@ -133,8 +135,7 @@ function keyGroup(
   for (const key of keys) {
     for (const item of key.members.get("models")?.items ?? []) {
       const why = whyUnserved(textOf(item) ?? "");
-      if (why === null) continue;
-      claims.missing(item, why);
+      if (why !== null) claims.missing(item, why);
     }
     claims.taken(key.members.get("models"), models.length > 0 ? `providers.${id}.models` : `providers.${id}`);
     for (const label of ["name", "id"]) claims.without(key.members.get(label), "keys have no names here");
@@ -281,12 +282,8 @@ function importAliases(
 ): void {
   for (const { keys, id } of groups)
     for (const key of keys) {
-      const config = [...key.members].find(([member]) => ENDED.test(member))?.[1];
-      for (const list of [
-        key.members.get("aliases"),
-        config?.members.get("deployments"),
-        config?.members.get("aliases"),
-      ])
+      const config = ownConfigOf(key)?.members;
+      for (const list of [key.members.get("aliases"), config?.get("deployments"), config?.get("aliases")])
         for (const [alias, node] of list?.members ?? []) {
           const model = textOf(node);
           if (model === null) continue;

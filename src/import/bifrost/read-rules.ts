@@ -77,19 +77,25 @@ function targetsOf(node: ForeignNode, fleet: Fleet, context: ImportContext): rea
   const nodes = items.length > 0 ? items : node.members.has("provider") || node.members.has("model") ? [node] : [];
   const hasWeight = nodes.some((each) => weightOf(each) > 0);
   return nodes.flatMap((each): readonly RuleTarget[] => {
-    const target: RuleTarget = {
-      node: each,
-      provider: textOf(each.members.get("provider")),
-      model: textOf(each.members.get("model")),
-      weight: hasWeight ? weightOf(each) : 1,
-      key: keyOf(each),
-    };
+    const target = targetOf(each, hasWeight ? weightOf(each) : 1);
     if (target.weight <= 0) {
       context.claims.without(each, "no call goes to a target without weight");
       return [];
     }
     return isServed(target, fleet, context) ? [target] : [];
   });
+}
+
+/** What a mapping names, with the weight that it has among others. */
+function targetOf(node: ForeignNode, weight: number): RuleTarget {
+  const { members } = node;
+  return {
+    node,
+    provider: textOf(members.get("provider")),
+    model: textOf(members.get("model")),
+    weight,
+    key: keyOf(node),
+  };
 }
 
 function keyOf({ members }: ForeignNode): ForeignNode | undefined {
@@ -104,22 +110,10 @@ function weightOf({ members }: ForeignNode): number {
 function fallbackOf(node: ForeignNode, fleet: Fleet, context: ImportContext): readonly RuleTarget[] {
   const text = textOf(node);
   const at = text?.indexOf("/") ?? -1;
-  const target: RuleTarget =
-    text === null
-      ? {
-          node,
-          provider: textOf(node.members.get("provider")),
-          model: textOf(node.members.get("model")),
-          weight: 1,
-          key: keyOf(node),
-        }
-      : {
-          node,
-          provider: text.slice(0, Math.max(at, 0)) || null,
-          model: text.slice(at + 1) || null,
-          weight: 1,
-          key: undefined,
-        };
+  const target: RuleTarget = {
+    ...targetOf(node, 1),
+    ...(text !== null && { provider: text.slice(0, Math.max(at, 0)) || null, model: text.slice(at + 1) || null }),
+  };
   return isServed(target, fleet, context) ? [target] : [];
 }
 

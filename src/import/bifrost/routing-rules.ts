@@ -163,7 +163,12 @@ function writeRoute(
   for (const { rules, models, isWeightLost } of uses) {
     const last = rules.at(-1)!;
     for (const rule of rules) {
-      const at: Places = places.get(rule) ?? { ...NOWHERE, conditions: [], parts: new Map() };
+      const at: Places = places.get(rule) ?? {
+        conditions: [],
+        parts: new Map(),
+        isWeightLost: false,
+        isLast: false,
+      };
       places.set(rule, at);
       for (const { node } of last.targets)
         for (const model of models.get(node)!)
@@ -179,8 +184,6 @@ function writeRoute(
     }
   }
 }
-
-const NOWHERE = { isWeightLost: false, isLast: false };
 
 function entryOf(model: string, when: Condition, weight: number | null): Value {
   return targetEntry(model, {

@@ -125,18 +125,11 @@ function keyOf(row: ForeignNode, { teams, budgets, names, report, choices }: Key
   const budgetId = members.get("budget_id");
   report.taken(budgetId, at);
   const settings = new Map([...(budgets.get(textOf(budgetId)) ?? []), ...members]);
-  if (choices.hasTokens)
-    return {
-      name,
-      projectId,
-      sha256,
-      expiresAtMs,
-      ...restrictions(own, team),
-      rules: rulesOf(settings, name, at, report),
-    };
-  for (const column of RULE_COLUMNS)
-    report.without(settings.get(column), "limits and budgets of a token can be set once its claim link is redeemed");
-  return { name, projectId, sha256, expiresAtMs, ...restrictions(own, team), rules: [] };
+  if (!choices.hasTokens)
+    for (const column of RULE_COLUMNS)
+      report.without(settings.get(column), "limits and budgets of a token can be set once its claim link is redeemed");
+  const rules = choices.hasTokens ? rulesOf(settings, name, at, report) : [];
+  return { name, projectId, sha256, expiresAtMs, ...restrictions(own, team), rules };
 }
 
 function reasonAgainst(

@@ -134,15 +134,9 @@ function awsParts(settings: Settings, texts: EnvironmentTexts): readonly Part[] 
   const name = textOf(profile);
   if (profile !== undefined && name !== null && texts.variableOf(profile) === null)
     return [{ key: "aws.profile", value: name, node: profile, how: null }];
-  const keys = (
-    [
-      ["aws_access_key_id", "access_key_id"],
-      ["aws_secret_access_key", "secret_access_key"],
-      ["aws_session_token", "session_token"],
-    ] as const
-  ).flatMap(([theirs, ours]): readonly Part[] => {
-    const node = settings.get(theirs);
-    return partOf(`aws.${ours}`, node, texts.secret(node, theirs, "unset"));
+  const keys = ["access_key_id", "secret_access_key", "session_token"].flatMap((part) => {
+    const node = settings.get(`aws_${part}`);
+    return partOf(`aws.${part}`, node, texts.secret(node, `aws_${part}`, "unset"));
   });
   return keys.some(({ key }) => key === "aws.access_key_id") && keys.some(({ key }) => key === "aws.secret_access_key")
     ? keys

@@ -296,13 +296,8 @@ function importMirror(group: Group, groups: readonly Group[], { claims }: Import
 /** A deployment that drops what its provider does not take makes its whole route do so. */
 function dropParams(group: Group, { claims }: ImportContext): Mapping {
   const given = group.deployments.flatMap(({ settings }) => settings.get("drop_params") ?? []);
-  for (const { settings } of group.deployments) {
-    claims.changed(
-      settings.get("drop_params"),
-      `routes.${group.route}.drop_params`,
-      "counts for all targets of the route",
-    );
-  }
+  for (const node of given)
+    claims.changed(node, `routes.${group.route}.drop_params`, "counts for all targets of the route");
   if (given.some(isOn)) return { drop_params: true };
   return given.length === group.deployments.length ? { drop_params: false } : {};
 }

@@ -67,10 +67,10 @@ export function readLeg(node: ForeignNode, members: Members, context: ImportCont
   const slug = named?.[1] ?? behind?.[1] ?? textOf(virtual);
   const name = slug === null && behind === null ? textOf(provider) : null;
   const familyId =
-    slug == null ? familyOfName(name ?? "") : (context.choices.providers.get(slug) ?? familyInSlug(slug));
+    slug === null ? familyOfName(name ?? "") : (context.choices.providers.get(slug) ?? familyInSlug(slug));
   const family = families.get(familyId ?? "");
   if (family === undefined) {
-    claims.missing(node, whyWithout(slug ?? null, name));
+    claims.missing(node, whyWithout(slug, name));
     return null;
   }
   const model =
@@ -82,8 +82,8 @@ export function readLeg(node: ForeignNode, members: Members, context: ImportCont
     claims.without(node, problem);
     return null;
   }
-  const providerId = account(family, slug ?? null, members, context);
-  const isGuess = slug != null && !context.choices.providers.has(slug);
+  const providerId = account(family, slug, members, context);
+  const isGuess = slug !== null && !context.choices.providers.has(slug);
   const how = [
     ...(isGuess ? [guessWords(slug, family)] : []),
     ...(model === null && context.choices.models.length === 0 ? [NO_MODEL] : []),
@@ -113,8 +113,8 @@ function whyWithout(slug: string | null, name: string | null): string {
     : "Dragoman has no such provider; with custom_host, name it with --provider";
 }
 
-function guessWords(slug: string | null | undefined, { label }: ProviderFamily): string {
-  return `${label} is what the slug ${shownKey(slug ?? "")} most likely means; --provider <slug>=<provider> says it otherwise. Portkey keeps its key, so the key is taken from a variable`;
+function guessWords(slug: string, { label }: ProviderFamily): string {
+  return `${label} is what the slug ${shownKey(slug)} most likely means; --provider <slug>=<provider> says it otherwise. Portkey keeps its key, so the key is taken from a variable`;
 }
 
 /** Returns the id of the account's entry. */
@@ -154,16 +154,10 @@ function account(given: ProviderFamily, slug: string | null, members: Members, c
 }
 
 function awsOf(members: Members, id: string, at: PlaceOf, { claims, texts }: ImportContext): Value {
-  const pairs = (
-    [
-      ["aws_access_key_id", "access_key_id"],
-      ["aws_secret_access_key", "secret_access_key"],
-      ["aws_session_token", "session_token"],
-    ] as const
-  ).flatMap(([theirs, ours]) => {
-    const node = members.get(theirs);
-    const secret = placed(texts.secret(node, `${id}_${theirs}`), node, at(`aws.${ours}`), claims);
-    return secret === null ? [] : [[ours, secret] as const];
+  const pairs = ["access_key_id", "secret_access_key", "session_token"].flatMap((name) => {
+    const node = members.get(`aws_${name}`);
+    const secret = placed(texts.secret(node, `${id}_aws_${name}`), node, at(`aws.${name}`), claims);
+    return secret === null ? [] : [[name, secret] as const];
   });
   return pairs.length >= 2 ? Object.fromEntries(pairs) : "default";
 }
