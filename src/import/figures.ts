@@ -67,6 +67,12 @@ export function millisecondsOf(seconds: number): number {
   return Math.min(86_400_000, Math.max(1, Math.round(seconds * 1000)));
 }
 
+/** Bytes of a node with a number of mebibytes, at most 1024; `null` for anything else. */
+export function bytesOf(node: ForeignNode | undefined): number | null {
+  const mebibytes = numberOf(node);
+  return mebibytes !== null && mebibytes > 0 && mebibytes <= 1024 ? Math.round(mebibytes * 1024 * 1024) : null;
+}
+
 /** The most retries of a route. */
 export const MOST_RETRIES = 10;
 /** The longest time for which the cache keeps an answer. */

@@ -184,14 +184,11 @@ function inEffect({ outcome, to, note }: Word, isWritten: IsWritten): Pick<Repor
 
 function isLeftOut(to: string, place: string, targets: readonly string[]): boolean {
   return (
-    isAt(to, place) ||
+    to === place ||
+    to.startsWith(`${place}.`) ||
     to.endsWith(` in ${place}`) ||
     targets.some((target) => to === target || to.endsWith(` of ${target}`))
   );
-}
-
-function isAt(to: string, place: string): boolean {
-  return to === place || to.startsWith(`${place}.`);
 }
 
 export function countOf(lines: readonly ReportLine[]): Readonly<Record<Outcome, number>> {

@@ -1,7 +1,8 @@
 // Takes over the configuration file of Bifrost. https://docs.getbifrost.ai/quickstart/gateway/setting-up
-import { isOn, millisecondsOf, MOST_RETRIES, numberOf, textOf, textsOf, wholeOf } from "../figures.ts";
+import { bytesOf, isOn, millisecondsOf, MOST_RETRIES, numberOf, textOf, textsOf, wholeOf } from "../figures.ts";
 import { type ForeignNode, NO_MEMBERS, refusalAt } from "../foreign-file.ts";
 import type { GatewayImport, ImportContext } from "../gateway-import.ts";
+import { moveSetting } from "../moved-setting.ts";
 import { always, type Reasons, withoutMembers } from "../report.ts";
 import { importProviders } from "./accounts.ts";
 import { importPlugins } from "./plugins.ts";
@@ -10,7 +11,7 @@ import { importToolServers } from "./tool-servers.ts";
 
 /** One of these has to be in the file. */
 const SECTIONS = ["providers", "client", "mcp", "governance", "plugins", "config_store", "logs_store"];
-const MIB = 1024 * 1024;
+const LEVELS = ["trace", "debug", "info", "warn", "error"];
 
 const OF_BOUNDS = "limits and budgets are made anew, each with what it counts: docs/limits.md";
 const OF_GOVERNANCE: Reasons = {
@@ -113,30 +114,19 @@ const OF_PROVIDERS: Reasons = {
   store_raw_request_response: OF_RECORDS,
 };
 
-function importClient(client: ForeignNode | undefined, { claims, draft }: ImportContext): void {
+function importClient(client: ForeignNode | undefined, context: ImportContext): void {
+  const { claims } = context;
   const members = client?.members ?? NO_MEMBERS;
   const origins = members.get("allowed_origins");
   const listed = textsOf(origins).filter((text) => text === "*" || /^https?:\/\/[^/\s*]+$/.test(text));
-  if (listed.length > 0 && listed.length === origins?.items.length) {
-    draft.set("cors", ["origins"], listed);
-    claims.taken(origins, "cors.origins");
-  }
+  const areAllUsable = listed.length > 0 && listed.length === origins?.items.length;
+  moveSetting(origins, ["cors", "origins"], areAllUsable ? listed : null, null, context);
   const size = members.get("max_request_body_size_mb");
-  const megabytes = numberOf(size);
-  if (megabytes !== null && megabytes > 0 && megabytes <= 1024) {
-    draft.set("server", ["max_body_bytes"], Math.round(megabytes * MIB));
-    claims.taken(size, "server.max_body_bytes");
-  }
-  const days = wholeOf(members.get("log_retention_days"), 1, 36_500);
-  if (days !== null) {
-    draft.set("calls", ["keep_days"], days);
-    claims.taken(members.get("log_retention_days"), "calls.keep_days");
-  }
+  moveSetting(size, ["server", "max_body_bytes"], bytesOf(size), null, context);
+  const days = members.get("log_retention_days");
+  moveSetting(days, ["calls", "keep_days"], wholeOf(days, 1, 36_500), null, context);
   const drop = members.get("compat")?.members.get("should_drop_params");
-  if (isOn(drop)) {
-    draft.set("settings", ["drop_params"], true);
-    claims.taken(drop, "settings.drop_params");
-  }
+  moveSetting(drop, ["settings", "drop_params"], isOn(drop) ? true : null, null, context);
   const logging = members.get("enable_logging");
   if (isOn(logging)) claims.taken(logging, always("the record that each call has"));
   const content = members.get("disable_content_logging");
@@ -150,11 +140,8 @@ function importClient(client: ForeignNode | undefined, { claims, draft }: Import
   const enforced = members.get("enforce_governance_header") ?? members.get("enforce_auth_on_inference");
   const tokens = always("access tokens, which every call needs");
   claims.moved(enforced, tokens, isOn(enforced) ? null : "a call without a token is refused");
-  const level = textOf(members.get("log_level"));
-  if (level !== null && ["trace", "debug", "info", "warn", "error"].includes(level)) {
-    draft.set("log", ["level"], level);
-    claims.taken(members.get("log_level"), "log.level");
-  }
+  const level = members.get("log_level");
+  moveSetting(level, ["log", "level"], LEVELS.find((each) => each === textOf(level)) ?? null, null, context);
   withoutMembers(members, OF_CLIENTS, claims);
 }
 

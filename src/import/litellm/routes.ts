@@ -1,10 +1,11 @@
 // `model_list` and `router_settings` of LiteLLM: the routes, and what holds for all of them.
 // https://docs.litellm.ai/docs/routing, https://docs.litellm.ai/docs/proxy/reliability
 import { claimAsked } from "../asked-name.ts";
-import { isOn, millisecondsOf, MOST_RETRIES, numberOf, textOf, timeOf } from "../figures.ts";
+import { isOn, millisecondsOf, MOST_RETRIES, numberOf, textOf, timeOf, wholeOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import type { Mapping } from "../reference.ts";
+import { moveSetting } from "../moved-setting.ts";
 import { always } from "../report.ts";
 import { type Deployment, enforcesRates, RATE_CHECK } from "./deployment.ts";
 import { importFallbacks } from "./fallbacks.ts";
@@ -140,20 +141,17 @@ function withAliases(
   return [...groups, ...added.flat()];
 }
 
-function importReliability(settings: RouterSettings, { claims, draft }: ImportContext): void {
+function importReliability(settings: RouterSettings, context: ImportContext): void {
+  const { claims, draft } = context;
   const retries = settings.get("num_retries");
-  const count = numberOf(retries);
-  if (count !== null && Number.isInteger(count) && count >= 0) {
-    draft.set("route_defaults", ["retries"], Math.min(count, MOST_RETRIES));
-    claims.changed(retries, "route_defaults.retries", retryWords(count));
+  const count = wholeOf(retries, 0, Number.POSITIVE_INFINITY);
+  if (count !== null) {
+    const kept = Math.min(count, MOST_RETRIES);
+    moveSetting(retries, ["route_defaults", "retries"], kept, retryWords(count), context);
   }
   const time = settings.get("timeout") ?? settings.get("request_timeout");
-  const setTime = (node: ForeignNode | undefined, key: string, how: string): void => {
-    const value = timeOf(node);
-    if (value === null) return;
-    draft.set("route_defaults", ["timeouts", key], value);
-    claims.changed(node, `route_defaults.timeouts.${key}`, how);
-  };
+  const setTime = (node: ForeignNode | undefined, key: string, how: string): void =>
+    moveSetting(node, ["route_defaults", "timeouts", key], timeOf(node), how, context);
   if (settings.has("timeout"))
     claims.without(settings.get("request_timeout"), "timeout of router_settings takes precedence there");
   setTime(time, "first_byte_ms", "counts for each request to a provider, until its answer begins");
@@ -173,11 +171,7 @@ function importReliability(settings: RouterSettings, { claims, draft }: ImportCo
     claims.changed(fails, "route_defaults.breaker", "only failures that are the provider's fault count");
   }
   const cooldown = settings.get("cooldown_time");
-  const rest = timeOf(cooldown);
-  if (rest !== null) {
-    draft.set("route_defaults", ["breaker", "open_ms"], rest);
-    claims.changed(cooldown, "route_defaults.breaker.open_ms", RESTS);
-  }
+  moveSetting(cooldown, ["route_defaults", "breaker", "open_ms"], timeOf(cooldown), RESTS, context);
 }
 
 const RESTS =
@@ -230,12 +224,12 @@ function importRetries(group: Group, settings: RouterSettings, { claims }: Impor
 function importTimeouts(group: Group, settings: RouterSettings, { claims }: ImportContext): Mapping {
   const forAll = timeOf(settings.get("timeout") ?? settings.get("request_timeout")) ?? Number.POSITIVE_INFINITY;
   const forStreams = timeOf(settings.get("stream_timeout"));
-  const wholeOf = ({ timeoutMs }: Deployment): number => timeoutMs ?? forAll;
-  const whole = greatest(group, ({ timeoutMs }) => timeoutMs, wholeOf);
+  const timeThere = ({ timeoutMs }: Deployment): number => timeoutMs ?? forAll;
+  const whole = greatest(group, ({ timeoutMs }) => timeoutMs, timeThere);
   const first = greatest(
     group,
     ({ streamTimeoutMs }) => streamTimeoutMs,
-    (deployment) => forStreams ?? wholeOf(deployment),
+    (deployment) => forStreams ?? timeThere(deployment),
   );
   const claim = (node: ForeignNode | undefined, key: string, ms: number | null, how: string): void => {
     if (ms === Number.POSITIVE_INFINITY) claims.without(node, ENDLESS);

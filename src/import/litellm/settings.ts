@@ -4,6 +4,7 @@ import { nameOf } from "../draft.ts";
 import {
   type Window,
   budgetWindow,
+  bytesOf,
   decimalOf,
   isOn,
   isUnset,
@@ -14,6 +15,7 @@ import {
 } from "../figures.ts";
 import { type ForeignNode, NO_MEMBERS } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
+import { moveSetting } from "../moved-setting.ts";
 import { always } from "../report.ts";
 import { importCache } from "./cache.ts";
 import type { Deployment } from "./deployment.ts";
@@ -23,7 +25,6 @@ import { reportPlainly } from "./without-counterpart.ts";
 
 /** The project that the first start of the gateway makes. */
 const PROJECT = "default";
-const MIB = 1024 * 1024;
 const DAY_S = 86_400;
 /** Digits of an amount of money. */
 const USD_DIGITS = 9;
@@ -42,17 +43,13 @@ export function importSettings(deployments: readonly Deployment[], context: Impo
   reportPlainly(context);
 }
 
-function importSwitches(litellm: ReadonlyMap<string, ForeignNode>, { claims, draft }: ImportContext): void {
+function importSwitches(litellm: ReadonlyMap<string, ForeignNode>, context: ImportContext): void {
+  const { claims } = context;
   const drop = litellm.get("drop_params");
-  if (drop?.kind === "scalar" && typeof drop.value === "boolean") {
-    draft.set("settings", ["drop_params"], drop.value);
-    claims.taken(drop, "settings.drop_params");
-  }
+  moveSetting(drop, ["settings", "drop_params"], typeof drop?.value === "boolean" ? drop.value : null, null, context);
   const verbose = litellm.get("set_verbose");
-  if (isOn(verbose)) {
-    draft.set("log", ["level"], "debug");
-    claims.taken(verbose, "log.level");
-  } else claims.taken(verbose, always("log.level, whose default it is"));
+  moveSetting(verbose, ["log", "level"], isOn(verbose) ? "debug" : null, null, context);
+  claims.taken(verbose, always("log.level, whose default it is"));
   const json = litellm.get("json_logs");
   if (isOn(json)) claims.taken(json, always("the log, which always has one JSON object per line"));
   else claims.changed(json, always("the log"), "the log always has one JSON object per line");
@@ -120,10 +117,10 @@ function setBudget(
   draft.set("budgets", [free], { usd, window: found.window, unpriced: "allow", scope });
   const at = `budgets.${free}`;
   claims.changed(amount, `${at}.usd`, `${RESERVES}${further === undefined ? "" : `; ${further}`}`);
-  if (isUnset(duration)) claims.taken(duration, `${at}.window`);
-  else if (found.isSame) claims.changed(duration, `${at}.window`, "periods are those of the calendar in UTC");
-  else
-    claims.changed(duration, `${at}.window`, `the period is a ${found.window} of the calendar in UTC, which is longer`);
+  const how = found.isSame
+    ? "periods are those of the calendar in UTC"
+    : `the period is a ${found.window} of the calendar in UTC, which is longer`;
+  claims.moved(duration, `${at}.window`, isUnset(duration) ? null : how);
 }
 
 /** Several proxies count together in Redis; several of our gateways in the limit store. */
@@ -184,23 +181,18 @@ function importProviderBudgets(
   }
 }
 
-function importGeneral(general: ReadonlyMap<string, ForeignNode>, { claims, draft }: ImportContext): void {
-  const all = wholeOf(general.get("global_max_parallel_requests"), 1, 65_535);
-  if (all !== null) {
-    draft.set("server", ["max_concurrent_calls"], all);
-    claims.taken(general.get("global_max_parallel_requests"), "server.max_concurrent_calls");
-  }
-  const size = numberOf(general.get("max_request_size_mb"));
-  if (size !== null && size > 0 && size <= 1024) {
-    draft.set("server", ["max_body_bytes"], Math.max(1024, Math.round(size * MIB)));
-    claims.taken(general.get("max_request_size_mb"), "server.max_body_bytes");
-  }
+function importGeneral(general: ReadonlyMap<string, ForeignNode>, context: ImportContext): void {
+  const { claims, draft } = context;
+  const all = general.get("global_max_parallel_requests");
+  moveSetting(all, ["server", "max_concurrent_calls"], wholeOf(all, 1, 65_535), null, context);
+  const size = general.get("max_request_size_mb");
+  const bytes = bytesOf(size);
+  moveSetting(size, ["server", "max_body_bytes"], bytes === null ? null : Math.max(1024, bytes), null, context);
   const kept = general.get("maximum_spend_logs_retention_period");
-  const seconds = kept === undefined ? null : secondsOf(kept.value);
-  if (seconds !== null) {
-    draft.set("calls", ["keep_days"], Math.min(36_500, Math.max(1, Math.ceil(seconds / DAY_S))));
-    claims.moved(kept, "calls.keep_days", seconds % DAY_S === 0 ? null : "it is a number of whole days");
-  }
+  const seconds = secondsOf(kept?.value ?? null);
+  const days = seconds === null ? null : Math.min(36_500, Math.max(1, Math.ceil(seconds / DAY_S)));
+  const how = seconds === null || seconds % DAY_S === 0 ? null : "it is a number of whole days";
+  moveSetting(kept, ["calls", "keep_days"], days, how, context);
   const content = general.get("store_prompts_in_spend_logs");
   if (isOn(content)) {
     draft.set("tenants", [PROJECT, "settings", "content_log", "enabled"], true);
@@ -210,9 +202,8 @@ function importGeneral(general: ReadonlyMap<string, ForeignNode>, { claims, draf
       "what is kept is encrypted, and personal data is replaced before",
     );
   } else claims.taken(content, always(`tenants.${PROJECT}.settings.content_log, which is off`));
-  const key = general.get("master_key");
   claims.without(
-    key,
+    general.get("master_key"),
     "the first start makes an access token of its own; further ones are made with dragoman token create",
   );
   if (textOf(general.get("database_url")) !== null)
