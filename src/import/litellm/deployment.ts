@@ -35,8 +35,6 @@ export interface Deployment {
 
 /** The name of an entry of `credential_list`. */
 export const CREDENTIAL = "litellm_credential_name";
-/** Settings that the route or the limits read: `routes.ts` and `rate-limits.ts` say what becomes of them. */
-const OF_THE_ROUTE: ReadonlySet<string> = new Set(["weight", "order", "rpm", "tpm"]);
 /** What LiteLLM keeps to itself and does not send to the provider. */
 const OF_LITELLM =
   /^(litellm_.*|mock_.*|use_.*|merge_reasoning_content_in_choices|cache_control_injection_points|configurable_clientside_auth_params|tags|tag_regex|budget_duration|max_budget|region_name|allowed_model_region|guardrails|max_file_size_mb|.*_(limit|router_.*)|prompt_id|prompt_variables|vector_store_ids|web_search_.*|input_cost_.*|output_cost_.*|cache_.*_cost|custom_llm_provider|organization|api_version|azure_.*|aws_.*|vertex_.*|watsonx_.*|gcs_.*|s3_.*|cooldown_time|auto_router_.*|complexity_router_.*|silent_model|default_api_key_.*|stream_timeout|ssl_verify|hf_model_name|bucket_name|supports_system_message|initial_prompt_value|roles|final_prompt_value|bos_token|eos_token|disable_background_health_check)$/;
@@ -136,7 +134,7 @@ function readTarget(own: Settings, at: PlaceOf, { claims }: ImportContext): OfTa
   for (const [name, node] of own)
     if (name === "extra_body")
       for (const inner of node.members) set(inner, `it stands beside the other parameters and not under ${name}`);
-    else if (!isNoParameter(name)) set([name, node], null);
+    else if (!NO_PARAMETERS.has(name) && !OF_LITELLM.test(name)) set([name, node], null);
   const places = own.get("max_parallel_requests");
   const maxConcurrency = wholeOf(places, 1, 65_535);
   if (maxConcurrency !== null) claims.taken(places, at("max_concurrency"));
@@ -149,17 +147,14 @@ function readTarget(own: Settings, at: PlaceOf, { claims }: ImportContext): OfTa
   return { params, drop, maxConcurrency, ...readTimes(own) };
 }
 
-function isNoParameter(name: string): boolean {
-  return (
-    name === "model" ||
-    ACCOUNT_SETTINGS.has(name) ||
-    OF_THE_ROUTE.has(name) ||
-    OF_ROUTE_TIMES.has(name) ||
-    OF_LITELLM.test(name)
-  );
-}
-
-const OF_ROUTE_TIMES: ReadonlySet<string> = new Set([
+/** Settings of which something else is made: the account, the route, its limits, or what the target is beside them. */
+const NO_PARAMETERS: ReadonlySet<string> = new Set([
+  ...ACCOUNT_SETTINGS,
+  "model",
+  "weight",
+  "order",
+  "rpm",
+  "tpm",
   "timeout",
   "request_timeout",
   "stream_timeout",

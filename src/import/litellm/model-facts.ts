@@ -30,6 +30,7 @@ export function importModelFacts(node: ForeignNode, { providerId, model }: Named
   const info = node.members.get("model_info")?.members ?? NO_MEMBERS;
   const params = node.members.get("litellm_params")!.members;
   const prices: Record<string, string> = {};
+  const name = nameOf(`${providerId}-${model}`);
   for (const [theirs, ours] of Object.entries(RATES))
     for (const each of [info.get(theirs), params.get(theirs)]) {
       const rate = decimalOf(numberOf(each));
@@ -38,16 +39,12 @@ export function importModelFacts(node: ForeignNode, { providerId, model }: Named
         continue;
       }
       prices[ours] = rate;
-      claims.taken(each, `prices.${nameOf(`${providerId}-${model}`)}.${ours}`);
+      claims.taken(each, `prices.${name}.${ours}`);
     }
   if (Object.keys(prices).length > 0)
-    draft.set("prices", [nameOf(`${providerId}-${model}`)], {
-      model: `${providerId}:${model}`,
-      per: "token",
-      ...prices,
-    });
+    draft.set("prices", [name], { model: `${providerId}:${model}`, per: "token", ...prices });
   if (!model.includes("*")) importBounds(info, { providerId, model }, context);
-  for (const [name, each] of info) claims.without(each, whyWithout(name));
+  for (const [key, each] of info) claims.without(each, whyWithout(key));
 }
 
 function importBounds(

@@ -68,16 +68,11 @@ function importSwitches(litellm: ReadonlyMap<string, ForeignNode>, context: Impo
 }
 
 function importBudgets(litellm: ReadonlyMap<string, ForeignNode>, context: ImportContext): void {
-  setBudget(
-    "all-calls",
-    { amount: litellm.get("max_budget"), duration: litellm.get("budget_duration"), scope: {} },
-    context,
+  const [amount, duration, forEach] = ["max_budget", "budget_duration", "max_end_user_budget"].map((key) =>
+    litellm.get(key),
   );
-  setBudget(
-    "each-end-user",
-    { amount: litellm.get("max_end_user_budget"), duration: undefined, scope: { user: "*" } },
-    context,
-  );
+  setBudget("all-calls", { amount, duration, scope: {} }, context);
+  setBudget("each-end-user", { amount: forEach, duration: undefined, scope: { user: "*" } }, context);
 }
 
 interface ForeignBudget {

@@ -13,14 +13,16 @@ export function valkeyAddress(
   to: string,
   { claims, secrets, texts }: ImportContext,
 ): Reference {
-  const part = (names: readonly string[], variable: string, fallback: string): Reference | string => {
-    const node = names.map((name) => params?.members.get(name)).find((each) => each !== undefined);
+  const named = (name: string): ForeignNode | undefined =>
+    params?.members.get(name) ?? params?.members.get(`redis_${name}`);
+  const part = (name: string, variable: string, fallback: string): Reference | string => {
+    const node = named(name);
     claims.changed(node, to, "stands in one address together with the others");
     const reference = texts.variableOf(node);
     if (reference !== null) return texts.referenceTo(reference, fallback);
     return wordOf(node) ?? texts.referenceTo(variable, fallback);
   };
-  const url = params?.members.get("url") ?? params?.members.get("redis_url");
+  const url = named("url");
   const whole = texts.variableOf(url);
   if (whole !== null) {
     claims.taken(url, to);
@@ -31,14 +33,14 @@ export function valkeyAddress(
     claims.changed(url, to, IN_A_FILE);
     return secrets.keep(to.replace(".", "_"), written);
   }
-  const password = params?.members.get("password") ?? params?.members.get("redis_password");
+  const password = named("password");
   const plain = texts.variableOf(password) === null ? wordOf(password) : null;
   const scheme = isOn(params?.members.get("ssl")) ? "rediss" : "redis";
   claims.taken(params?.members.get("ssl"), to);
-  const number = params?.members.get("db") ?? params?.members.get("redis_db");
+  const number = named("db");
   const db = numberOf(number);
-  const host = part(["host", "redis_host"], "REDIS_HOST", "localhost");
-  const port = part(["port", "redis_port"], "REDIS_PORT", "6379");
+  const host = part("host", "REDIS_HOST", "localhost");
+  const port = part("port", "REDIS_PORT", "6379");
   const end = db === null ? "" : `/${db}`;
   claims.taken(number, to);
   if (plain !== null && typeof host === "string" && typeof port === "string") {

@@ -106,8 +106,8 @@ function importConditions(
       },
     ]),
   );
-  /** What clients ask for, with the name of the target and what the report says of. */
-  const asked = new Map<string, { readonly target: string; readonly nodes: (ForeignNode | undefined)[] }>();
+  /** What clients ask for, with the name of the target, and with what says so. */
+  const asked = new Map<string, { readonly target: string; readonly node?: ForeignNode | undefined }>();
   const conditional: { readonly when: string; readonly target: string; readonly node: ForeignNode }[] = [];
   for (const condition of strategy.members.get("conditions")?.items ?? []) {
     const query = condition.members.get("query");
@@ -122,16 +122,16 @@ function importConditions(
       );
       claims.without(condition.members.get("then"), "there is a route with the name of this target");
     } else if (asked.has(model)) claims.without(condition, "an earlier condition is about the same model");
-    else asked.set(model, { target: then, nodes: [condition] });
+    else asked.set(model, { target: then, node: condition });
   }
   const standard = strategy.members.get("default");
   if (asked.has(name)) claims.without(standard, "a condition is about the model of the route's name");
-  else asked.set(name, { target: wordOf(standard) ?? "", nodes: [standard] });
+  else asked.set(name, { target: wordOf(standard) ?? "", node: standard });
   for (const target of byName.keys())
     if (![...asked.values(), ...conditional].some((each) => each.target === target) && !asked.has(target))
-      asked.set(target, { target, nodes: [] });
+      asked.set(target, { target });
   const made = new Map<string, string[]>();
-  for (const [model, { target, nodes }] of asked) {
+  for (const [model, { target, node }] of asked) {
     const found = byName.get(target);
     if (found === undefined) continue;
     const isConditional = model === name && conditional.length > 0;
@@ -139,12 +139,12 @@ function importConditions(
       ? conditionalStages(found.stages, conditional, (one) => byName.get(one)!.stages)
       : found.stages;
     const routes = makeRoutes(model, stages, [...found.settings, ...settings], context);
-    for (const node of nodes) sayAsked(node, model, routes, isOpen(stages), context);
+    sayAsked(node, model, routes, isOpen(stages), context);
     if (isConditional)
-      for (const { node, target: other } of conditional) {
+      for (const { node: condition, target: other } of conditional) {
         const at = (): readonly string[] => routes.map((route) => `routes.${route}.targets`);
-        claims.changed(node.members.get("query"), at, OF_THE_BODY);
-        claims.taken(node.members.get("then"), at);
+        claims.changed(condition.members.get("query"), at, OF_THE_BODY);
+        claims.taken(condition.members.get("then"), at);
         made.set(other, [...(made.get(other) ?? []), ...routes]);
       }
     made.set(target, [...(made.get(target) ?? []), ...routes]);
