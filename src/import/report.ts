@@ -98,14 +98,10 @@ export function openReport({ root, replaced }: ForeignFile): OpenReport {
   const claim = (node: ForeignNode | undefined, what: Word): void => {
     for (const leaf of node === undefined ? [] : leavesOf(node)) said.set(leaf, merged(said.get(leaf), what));
   };
-  for (const node of replaced)
-    claim(node, {
-      outcome: "without",
-      to: null,
-      note: "it has no effect there either, because the same key stands again further down",
-    });
   const without = (node: ForeignNode | undefined, why: string): void =>
     claim(node, { outcome: "without", to: null, note: why });
+  for (const node of replaced)
+    without(node, "it has no effect there either, because the same key stands again further down");
   return {
     taken: (node, to) => claim(node, { outcome: "taken", to, note: null }),
     changed: (node, to, how) => claim(node, { outcome: "changed", to, note: how }),

@@ -20,7 +20,8 @@ export function importCache(litellm: ReadonlyMap<string, ForeignNode>, context: 
     claims.without(params, "the cache is off");
     return;
   }
-  const type = textOf(params?.members.get("type")) ?? "redis";
+  const [kind, time, mode] = ["type", "ttl", "mode"].map((name) => params?.members.get(name));
+  const type = textOf(kind) ?? "redis";
   const store = STORES[type];
   if (store === undefined) {
     claims.without(
@@ -30,25 +31,24 @@ export function importCache(litellm: ReadonlyMap<string, ForeignNode>, context: 
     claims.without(params, "the type of the cache has no counterpart");
     return;
   }
-  const ttl = secondsOf(params?.members.get("ttl")?.value ?? null);
-  const isByRequest = textOf(params?.members.get("mode")) === "default_off";
+  const ttl = secondsOf(time?.value ?? null);
+  const isByRequest = textOf(mode) === "default_off";
   const seconds = cacheSecondsOf(ttl === null || ttl === 0 ? TTL_S : ttl);
   draft.set("cache", ["store"], store);
   draft.set("tenants", [SCOPE, "settings", "cache_allowed"], true);
   if (!isByRequest) draft.set("projects", [SCOPE, "settings", "cache"], { ttl_s: seconds, scope: "project" });
   claims.changed(node, "cache", "callers of one project share answers, and not all callers");
-  const mode = params?.members.get("mode");
   if (isByRequest)
     claims.changed(mode, `tenants.${SCOPE}.settings.cache_allowed`, "a request uses the cache if it asks for it");
   else claims.taken(mode, `projects.${SCOPE}.settings.cache`);
   if (ttl !== null)
     claims.moved(
-      params?.members.get("ttl"),
+      time,
       `projects.${SCOPE}.settings.cache.ttl_s`,
       seconds === ttl ? null : `answers are kept for ${seconds} seconds`,
     );
   const isNamedAlike = store === type || store === "memory";
-  claims.moved(params?.members.get("type"), "cache.store", isNamedAlike ? null : `it is called ${store} here`);
+  claims.moved(kind, "cache.store", isNamedAlike ? null : `it is called ${store} here`);
   if (store === "valkey") draft.set("cache", ["url"], valkeyAddress(params, "cache.url", context));
   claims.without(params, "the cache has no such setting");
 }

@@ -113,10 +113,10 @@ interface MadeGuard {
 
 /** Or why there is none. */
 function guardsOf(kind: string, asked: Asked): readonly MadeGuard[] | string {
-  const made = guardService(kind, asked);
-  if (typeof made === "string") return made;
-  if (made !== null) {
-    const { service, action, onlyReports, onError } = made;
+  const asking = guardService(kind, asked);
+  if (typeof asking === "string") return asking;
+  if (asking !== null) {
+    const { service, action, onlyReports, onError } = asking;
     return [{ guard: { action, service, ...(onError === "allow" && { on_error: onError }) }, onlyReports, from: [] }];
   }
   const found = findingsOf(kind, asked);
@@ -124,21 +124,15 @@ function guardsOf(kind: string, asked: Asked): readonly MadeGuard[] | string {
     const own = found.filter((each) => each.action === action);
     const here = own.filter(({ finding }) => finding !== null);
     const there = own.filter(({ finding }) => finding === null);
-    const guard = guardOf(here.flatMap(({ finding }) => finding ?? []));
-    const at = (): readonly string[] => there.flatMap(({ places }) => places);
-    const entities = there.flatMap(({ entity }) => entity);
-    return [
-      ...(guard === null ? [] : [{ guard: { action, ...guard }, onlyReports: false, from: here }]),
-      ...(there.length === 0
-        ? []
-        : [
-            {
-              guard: { action, service: presidioService(entities, { ...asked, at }) },
-              onlyReports: false,
-              from: there,
-            },
-          ]),
-    ];
+    const made: MadeGuard[] = [];
+    if (here.length > 0) made.push({ guard: { action, ...guardOf(here) }, onlyReports: false, from: here });
+    if (there.length > 0) {
+      const at = (): readonly string[] => there.flatMap(({ places }) => places);
+      const entities = there.flatMap(({ entity }) => entity);
+      const service = presidioService(entities, { ...asked, at });
+      made.push({ guard: { action, service }, onlyReports: false, from: there });
+    }
+    return made;
   });
   return guards.length === 0 ? whyWithout(kind) : guards;
 }
@@ -232,10 +226,10 @@ function wordsOf(list: ForeignNode | undefined, context: ImportContext): readonl
   });
 }
 
-function guardOf(findings: readonly Finding[]): Mapping | null {
-  if (findings.length === 0) return null;
+/** What a guard searches for itself. */
+function guardOf(found: readonly Sought[]): Mapping {
   const values = (kind: Finding["kind"]): readonly string[] => [
-    ...new Set(findings.filter((each) => each.kind === kind).map(({ value }) => value)),
+    ...new Set(found.flatMap(({ finding }) => (finding?.kind === kind ? finding.value : []))),
   ];
   const ids = values("national_ids");
   const classes = [...values("classes"), ...(ids.length > 0 ? ["national_id"] : [])];

@@ -123,7 +123,7 @@ function withAliases(
   { claims, draft }: ImportContext,
 ): readonly Group[] {
   const byName = new Map(groups.map((group) => [group.name, group]));
-  const added = Array.from(aliases?.members ?? [], ([name, node]): readonly Group[] => {
+  const added = [...(aliases?.members ?? [])].flatMap(([name, node]): readonly Group[] => {
     const target = node.kind === "mapping" ? node.members.get("model") : node.kind === "list" ? node.items[0] : node;
     const group = byName.get(textOf(target) ?? "");
     if (group === undefined) {
@@ -138,7 +138,7 @@ function withAliases(
     claimAsked(target, name, route, claims);
     return [{ ...group, name, source: group.name, route }];
   });
-  return [...groups, ...added.flat()];
+  return [...groups, ...added];
 }
 
 function importReliability(settings: RouterSettings, context: ImportContext): void {

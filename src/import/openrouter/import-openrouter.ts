@@ -40,12 +40,10 @@ const ABOUT_THE_PRESET = [
 export const openrouter: GatewayImport = {
   yaml: "1.2",
   run: (context) => {
-    const presets = presetsOf(context.foreign.root);
-    const usable = presets.filter(
+    const usable = presetsOf(context.foreign.root).filter(
       ({ config }) => config.members.has("model") || config.members.has("models") || config.members.has("provider"),
     );
-    const [first] = presets;
-    if (first === undefined || usable.length === 0)
+    if (usable.length === 0)
       throw refusalAt(
         context.foreign.file,
         context.foreign.root,
@@ -98,7 +96,6 @@ function importPreset({ node, config, slug, systemPrompt }: Preset, context: Imp
     (key) => () => taken.map((target) => `params.${key} of ${target} in ${at}`),
     context,
   );
-  const targets: Value[] = [];
   for (const model of models.slice(0, MOST_TARGETS)) {
     const text = textOf(model) ?? "";
     const target = `${providerId}:${text}`;
@@ -108,11 +105,11 @@ function importPreset({ node, config, slug, systemPrompt }: Preset, context: Imp
       continue;
     }
     taken.push(target);
-    targets.push(targetEntry(target, { params }));
     claims.taken(model, `${target} in ${at}`);
   }
   for (const model of models.slice(MOST_TARGETS)) claims.missing(model, `a route has at most ${MOST_TARGETS} targets`);
-  if (targets.length > 0) draft.set("routes", [name], { targets });
+  if (taken.length > 0)
+    draft.set("routes", [name], { targets: taken.map((target) => targetEntry(target, { params })) });
   else
     claims.without(config, "it names no model, so there is no route; requests can carry these preferences themselves");
   for (const key of ABOUT_THE_PRESET) claims.without(node.members.get(key), "it is about the preset, not about calls");

@@ -136,34 +136,33 @@ function cacheOf(cache: ForeignNode, { claims, at }: Saying): Mapping {
 }
 
 function breakerOf(config: ForeignNode, { claims, at }: Saying): Mapping {
-  const failures = wholeOf(config.members.get("failure_threshold"), 1, 10_000);
-  const least = wholeOf(config.members.get("minimum_requests"), 1, 10_000);
-  const percent = numberOf(config.members.get("failure_threshold_percentage"));
-  const rest = wholeOf(config.members.get("cooldown_interval"), 1, DAY_MS);
+  const [threshold, minimum, share, cooldown, codes] = [
+    "failure_threshold",
+    "minimum_requests",
+    "failure_threshold_percentage",
+    "cooldown_interval",
+    "failure_status_codes",
+  ].map((name) => config.members.get(name));
+  const failures = wholeOf(threshold, 1, 10_000);
+  const least = wholeOf(minimum, 1, 10_000);
+  const percent = numberOf(share);
+  const rest = wholeOf(cooldown, 1, DAY_MS);
   const isShare = percent !== null && percent > 0 && percent <= 100;
   const breaker = {
     ...(failures !== null && { failures, ratio: 0.01 }),
     ...(isShare && { failures: failures ?? least ?? 1, ratio: percent / 100 }),
     ...(rest !== null && { open_ms: rest }),
   };
-  claims.changed(config.members.get("failure_threshold"), at("breaker.failures"), "failures within 30 seconds count");
-  if (failures !== null) claims.without(config.members.get("minimum_requests"), "failure_threshold counts");
+  claims.changed(threshold, at("breaker.failures"), "failures within 30 seconds count");
+  if (failures !== null) claims.without(minimum, "failure_threshold counts");
+  claims.changed(minimum, at("breaker.failures"), "it is the number of failures, not of calls");
+  if (isShare) claims.taken(share, at("breaker.ratio"));
+  else claims.without(share, "expected a percentage above 0");
   claims.changed(
-    config.members.get("minimum_requests"),
-    at("breaker.failures"),
-    "it is the number of failures, not of calls",
-  );
-  if (isShare) claims.taken(config.members.get("failure_threshold_percentage"), at("breaker.ratio"));
-  else claims.without(config.members.get("failure_threshold_percentage"), "expected a percentage above 0");
-  claims.changed(
-    config.members.get("cooldown_interval"),
+    cooldown,
     at("breaker.open_ms"),
     "after it one call tries the target; while that fails, the time doubles, to 60 s at most where it is shorter",
   );
-  claims.changed(
-    config.members.get("failure_status_codes"),
-    at("breaker"),
-    "what counts as a failure is the same for all routes: docs/routes.md",
-  );
+  claims.changed(codes, at("breaker"), "what counts as a failure is the same for all routes: docs/routes.md");
   return Object.keys(breaker).length === 0 ? {} : { breaker };
 }
