@@ -13,7 +13,7 @@ export interface EncodedRequest {
 }
 
 /** One text that the model reads, which is made of several. */
-export interface JoinedTexts {
+export interface JoinedText {
   readonly text: string;
   /** The texts of which it is made: those of the request, and what the form writes around them. */
   readonly pieces: readonly string[];

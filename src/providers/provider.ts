@@ -10,7 +10,7 @@ import type { ProviderServiceType } from "../core/configured/outside-guard.ts";
 import type { FollowUp } from "./answers/follow-up.ts";
 import type { ProviderForm } from "./judging-form.ts";
 import type { ErrorAnswer, UpstreamFailure } from "./upstream-failure.ts";
-import type { DecodeContext, EncodedRequest, JoinedTexts } from "./encoded-request.ts";
+import type { DecodeContext, EncodedRequest, JoinedText } from "./encoded-request.ts";
 import type { StreamDecoder } from "./stream-decoder.ts";
 import type { NativeOperation } from "./native-operation.ts";
 import type { Tasks } from "./task-form.ts";
@@ -35,10 +35,10 @@ export interface Provider extends ProviderDeclaration {
    */
   encodeRequest(request: ChatRequest, target: Target): EncodedRequest;
   /**
-   * The one text as which the model reads the messages of this request; null where it reads each by itself. Absent where
-   * every model does. Throws as encodeRequest does.
+   * The texts that encodeRequest makes of several texts of this request, made by the same functions; empty where it sends
+   * each by itself. Absent where it always does. Throws as encodeRequest does.
    */
-  joinedTexts?(request: ChatRequest, target: Target): JoinedTexts | null;
+  joinedTexts?(request: ChatRequest, target: Target): readonly JoinedText[];
   /**
    * How a model is called that speaks this operation itself; null where it does not, or where that is unknown. Returns
    * the same object each time. Absent where no model does.

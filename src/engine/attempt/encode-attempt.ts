@@ -28,7 +28,7 @@ export function encodedFor(
   tellsPrompt = false,
 ): MaybePromise<EncodedThere> {
   const called = withClientHead(target, provider, fitted, call.clientHead);
-  // a prompt that is made of several texts is written once more for guards
+  // texts that are made of several are written once more for guards
   const tellsJoined =
     provider.joinedTexts !== undefined && call.policies?.searchesJoined(candidate.policyTarget) === true;
   const encoding = whenReady(withFetchedParts(fitted, provider, target.model, call), (request) =>
@@ -45,14 +45,14 @@ interface EncodingAttempt {
   readonly candidate: Pick<RouteCandidate, "policyTarget">;
 }
 
-/** Returns the request when guards have searched what the target reads as one text. Throws UnfitForTarget. */
+/** Returns the request when guards have searched the texts that are made of several. Throws UnfitForTarget. */
 function searched(
   encoded: EncodedThere,
   { policyTarget }: Pick<RouteCandidate, "policyTarget">,
   { policies }: Call,
 ): MaybePromise<EncodedThere> {
-  const { joined = null } = encoded;
-  if (joined === null || policies === null) return encoded;
+  const { joined = [] } = encoded;
+  if (joined.length === 0 || policies === null) return encoded;
   try {
     const searching = policies.joined(joined, policyTarget);
     return isPending(searching) ? searching.then(() => encoded, refused) : encoded;
@@ -79,8 +79,8 @@ function encodedHere(
 ): EncodedThere {
   try {
     const encoded = encodedRequest(request, provider, target, part);
-    const joined = tellsJoined ? joinedTexts(request, provider, target) : null;
-    if (!tellsPrompt && joined === null) return encoded;
+    const joined = tellsJoined ? joinedTexts(request, provider, target) : [];
+    if (!tellsPrompt && joined.length === 0) return encoded;
     return { ...encoded, ...(tellsPrompt && { prompt: promptPieces(request) }), joined };
   } catch (thrown) {
     throw unfit(thrown);

@@ -20,7 +20,7 @@ import type { GuardPlace } from "../../core/configured/outside-guard.ts";
 import type { PolicyOutcome } from "../../core/record/record.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import { TooMuchWork, withinWork } from "../../guards/work-meter.ts";
-import type { JoinedTexts } from "../../providers/encoded-request.ts";
+import type { JoinedText } from "../../providers/encoded-request.ts";
 import { nativeFormOf } from "../../providers/native-forms.ts";
 import { guardedAnswer, charactersOfAnswer, visitAnswer } from "../guards/guard-answer.ts";
 import { CallFacts, type FactSource } from "./call-facts.ts";
@@ -310,19 +310,19 @@ export class CallPolicies {
     }
   }
 
-  /** Whether guards search what this target reads as one text, although it is made of several. */
+  /** Whether guards search texts that this target reads as one, although they are made of several. */
   searchesJoined(target: PolicyTarget): boolean {
     return this.#guardsOfJoined(target).length > 0;
   }
 
   /**
-   * Searches what a target reads as one text, although it is made of several, for what extends over several. Returns a
-   * promise when there is much text to search. Throws `policy_violation`.
+   * Searches texts that a target reads as one each, although they are made of several, for what extends over several.
+   * Returns a promise when there is much text to search. Throws `policy_violation`.
    */
-  joined(texts: JoinedTexts, target: PolicyTarget): MaybePromise<void> {
+  joined(texts: readonly JoinedText[], target: PolicyTarget): MaybePromise<void> {
     const guards = this.#guardsOfJoined(target);
     if (guards.length === 0) return;
-    const all = [texts.text, ...texts.pieces];
+    const all = texts.flatMap(({ text, pieces }) => [text, ...pieces]);
     const characters = all.reduce((sum, { length }) => sum + length, 0);
     const visit = (guard: TextGuard): void => all.forEach((text) => void guard(text, "plain"));
     return this.#search("input", guards, characters, visit, (prior) =>

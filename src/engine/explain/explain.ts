@@ -152,8 +152,8 @@ async function plannedAt(
       withClientHead(target, provider, request, call.clientHead),
       firstPart(request, provider, target.model),
     );
-    const joined = call.policies === null ? null : joinedTexts(request, provider, target);
-    if (joined !== null) await call.policies!.joined(joined, candidate.policyTarget);
+    const joined = call.policies === null ? [] : joinedTexts(request, provider, target);
+    if (joined.length > 0) await call.policies!.joined(joined, candidate.policyTarget);
     return {
       refusal: null,
       why,

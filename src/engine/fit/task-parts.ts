@@ -5,7 +5,7 @@ import type { ChatRequest, TaskRules } from "../../core/chat.ts";
 import { invalidRequest } from "../../core/refusals.ts";
 import { withMembers } from "../../core/request/request-source.ts";
 import type { Target } from "../../core/target.ts";
-import type { EncodedRequest, JoinedTexts } from "../../providers/encoded-request.ts";
+import type { EncodedRequest, JoinedText } from "../../providers/encoded-request.ts";
 import type { Provider } from "../../providers/provider.ts";
 import type { TaskForm } from "../../providers/task-form.ts";
 import { withCacheMarks } from "./cache-marks.ts";
@@ -76,11 +76,11 @@ export function encodedRequest(
   return taskFormOf(task, provider, target.model).encode(part === null ? request : partOf(request, part), target);
 }
 
-/** The one text as which the target reads the conversation of a request; `null` where it does not. Throws GatewayError. */
-export function joinedTexts(request: ChatRequest, provider: Provider, target: Target): JoinedTexts | null {
+/** The texts that the target reads as one each, although they are made of several of the request. Throws GatewayError. */
+export function joinedTexts(request: ChatRequest, provider: Provider, target: Target): readonly JoinedText[] {
   const { task, rawPrompts } = request.form;
-  if (task !== undefined || rawPrompts !== undefined) return null;
-  return provider.joinedTexts?.(withoutSilentTurns(request), target) ?? null;
+  if (provider.joinedTexts === undefined || task !== undefined || rawPrompts !== undefined) return [];
+  return provider.joinedTexts(withoutSilentTurns(request), target);
 }
 
 function partOf(request: ChatRequest, { at, count }: TaskPart): ChatRequest {

@@ -2,7 +2,7 @@
 // texts of a request or an answer are is decided in guard-request.ts and guard-answer.ts.
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import type { Texts } from "../../guards/guard-search.ts";
-import type { JoinedTexts } from "../../providers/encoded-request.ts";
+import type { JoinedText } from "../../providers/encoded-request.ts";
 import {
   BlockedText,
   type Found,
@@ -105,11 +105,11 @@ function foundUnreplaceable(policy: GuardPolicy, onFinding: GuardFinding): void 
 }
 
 /**
- * Searches a text that is made of others, which have been searched and masked, for matches that none of those has by
+ * Searches texts that are made of others, which have been searched and masked, for matches that none of those has by
  * itself: they extend over several, and cannot be masked. Throws BlockedText.
  */
 export function requireNothingJoined(
-  { text, pieces }: JoinedTexts,
+  joined: readonly JoinedText[],
   guards: readonly GuardPolicy[],
   onFinding: GuardFinding,
   prior: PriorMatches | null,
@@ -119,14 +119,16 @@ export function requireNothingJoined(
     (prior?.plain.get(one) ?? searchText(one, guards))
       .filter(({ policy }) => guards.includes(policy))
       .map(({ policy, start, end }) => ({ policy, key: `${policy.id}\n${one.slice(start, end)}` }));
-  const found = matchesOf(text);
-  if (found.length === 0) return;
-  const own = new Map<string, number>();
-  for (const { key } of pieces.flatMap(matchesOf)) own.set(key, (own.get(key) ?? 0) + 1);
-  for (const { policy, key } of found) {
-    const left = own.get(key) ?? 0;
-    if (left === 0) foundUnreplaceable(policy, onFinding);
-    else own.set(key, left - 1);
+  for (const { text, pieces } of joined) {
+    const found = matchesOf(text);
+    if (found.length === 0) continue;
+    const own = new Map<string, number>();
+    for (const { key } of pieces.flatMap(matchesOf)) own.set(key, (own.get(key) ?? 0) + 1);
+    for (const { policy, key } of found) {
+      const left = own.get(key) ?? 0;
+      if (left === 0) foundUnreplaceable(policy, onFinding);
+      else own.set(key, left - 1);
+    }
   }
 }
 

@@ -21,7 +21,7 @@ import type { OperationName } from "../../core/operation.ts";
 import { withMembers } from "../../core/request/request-source.ts";
 import type { Target } from "../../core/target.ts";
 import { nativeFormOf } from "../../providers/native-forms.ts";
-import type { EncodedRequest, JoinedTexts } from "../../providers/encoded-request.ts";
+import type { EncodedRequest, JoinedText } from "../../providers/encoded-request.ts";
 import type { Provider } from "../../providers/provider.ts";
 import { providers } from "../../providers/registry.ts";
 import { readingOf, type SandboxReading } from "../../providers/sandbox/reading.ts";
@@ -148,8 +148,8 @@ export interface EncodedThere extends EncodedRequest {
   readonly left?: readonly string[];
   /** The pieces of the prompt, where they are asked for; null where the request does not tell all of it. */
   readonly prompt?: NumberedPrompt | null;
-  /** The one text as which the target reads a conversation that guards search; `null` where it does not. */
-  readonly joined?: JoinedTexts | null;
+  /** The texts that the target reads as one each, although they are made of several, where guards search them. */
+  readonly joined?: readonly JoinedText[];
 }
 
 export interface EncodeQuestion extends EncodingQuestion {
@@ -254,7 +254,7 @@ class LongBodies {
     const encoded = encodedRequest(request, provider, target, part);
     return {
       ...(await signedBytes(encoded, provider, target, nowMs)),
-      joined: one.search === null ? null : joinedTexts(request, provider, target),
+      joined: one.search === null ? [] : joinedTexts(request, provider, target),
       ...(tellsPrompt && { prompt: promptPieces(request) }),
       leavesReasoning: opened?.isWhole === false,
       left: fitted.left,

@@ -10,7 +10,7 @@ import { alternating, refuseCalls, TEXT_BREAK, textsOf, type Turn, turnsOf, unsa
 import { findFamily, PLAIN_FAMILY, PROMPT_FAMILIES } from "./families.ts";
 import type { PromptFamily } from "./family.ts";
 import { conversationMembers, type ConversationMembers } from "../conversation/conversation-members.ts";
-import type { JoinedTexts } from "../encoded-request.ts";
+import type { JoinedText } from "../encoded-request.ts";
 
 export interface Prompt {
   readonly text: string;
@@ -50,7 +50,7 @@ export function joinedPrompt(
   { messages, params }: { readonly messages: readonly Message[]; readonly params: ChatParams },
   model: string,
   options: { readonly serverAddsBos: boolean },
-): JoinedTexts {
+): JoinedText {
   if (params.roles !== undefined) {
     const pieces = customPieces(messages, params, params.roles);
     return { text: pieces.join(""), pieces };

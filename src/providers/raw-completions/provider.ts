@@ -40,7 +40,7 @@ export function completionProvider(row: CompletionRow): Provider {
         ...(mappedNames.length > 0 && { mapped: mappedNames }),
       };
     },
-    joinedTexts: (request, target) => joinedPrompt(request, target.model, start),
+    joinedTexts: (request, target) => [joinedPrompt(request, target.model, start)],
     rawPrompts: () => raw,
     sign: keySigner(BEARER),
     ...form.decoders(rules),

@@ -7,7 +7,7 @@ import type { Target } from "../../core/target.ts";
 import { turnsOf } from "../prompt-template/conversation.ts";
 import { PROMPT_PARAMETERS } from "../conversation/prompt-parameters.ts";
 import { joinedPrompt, promptOf } from "../prompt-template/prompt.ts";
-import type { EncodedRequest, JoinedTexts } from "../encoded-request.ts";
+import type { EncodedRequest, JoinedText } from "../encoded-request.ts";
 import { present, stopWords, withExtra } from "../raw-completions/body.ts";
 import { OPENAI_MODELS } from "./capabilities.ts";
 
@@ -100,8 +100,8 @@ function singleQuestion(messages: ChatRequest["messages"], params: ChatParams): 
   return { prompt: spoken[0]!.content, ...(turns.length > 1 && { system_prompt: system }) };
 }
 
-export function joinedTexts({ messages, params }: ChatRequest, { model }: Target): JoinedTexts | null {
-  return singleQuestion(messages, params) === null ? joinedPrompt({ messages, params }, model, SERVER_ADDS_BOS) : null;
+export function joinedTexts({ messages, params }: ChatRequest, { model }: Target): readonly JoinedText[] {
+  return singleQuestion(messages, params) === null ? [joinedPrompt({ messages, params }, model, SERVER_ADDS_BOS)] : [];
 }
 
 function boundName(model: string): string {
