@@ -1,5 +1,5 @@
-// Promise 3.5 at targets that read the conversation as one text: what extends over several of the caller's texts there is found,
-// and the marks of the form are no match.
+// Promise 3.5 at targets that read the conversation, or several texts of it, as one text: what extends over several of the
+// caller's texts there is found, and the marks of the form are no match.
 import { describe, expect, test } from "bun:test";
 import { cannedUpstream, type StubOptions } from "../harness/in-process.ts";
 import { policiesFor } from "../policies/policy-documents.ts";
@@ -125,5 +125,92 @@ describe("a prompt that is made of several texts", () => {
     const { outcome } = await ask(stub, { model: "vllm-generate:m", messages: user("verb", "oten"), roles: {} });
     expect(outcome).toBe("200");
     expect(stub.records[0]!.policies).toEqual([{ name: "g", effect: "would_deny" }]);
+  });
+});
+
+const text = (one: string): object => ({ type: "text", text: one });
+const textFile = (data: string, more: object = {}): object => ({
+  type: "document",
+  source: { type: "text", media_type: "text/plain", data },
+  ...more,
+});
+const inParts = (role: string, parts: readonly object[], more: object = {}): object => ({
+  role,
+  content: parts,
+  ...more,
+});
+const asPart = (one: string): object => text(one);
+const CALL = { id: "call00001", type: "function", function: { name: "weather", arguments: "{}" } };
+const calledBefore = (result: object): readonly object[] => [
+  ...user("x"),
+  { role: "assistant", content: null, tool_calls: [CALL] },
+  result,
+];
+
+interface Joining {
+  readonly model: string;
+  /** The request's fields for two texts that reach the model as one. */
+  readonly of: (one: string, other: string) => object;
+  /** What the provider writes between them. */
+  readonly between: string;
+  readonly address?: string;
+}
+
+const JOINING: Readonly<Record<string, Joining>> = {
+  "two parts of a message at Ollama": {
+    model: "ollama:llama3.2",
+    of: (...texts) => ({ messages: [inParts("user", texts.map(asPart))] }),
+    between: "\n\n",
+  },
+  "two parts of the result of a tool at Ollama": {
+    model: "ollama:llama3.2",
+    of: (...texts) => ({
+      messages: calledBefore(inParts("tool", texts.map(asPart), { tool_call_id: CALL.id })),
+    }),
+    between: "\n\n",
+  },
+  "a text and a document at Ollama": {
+    model: "ollama:llama3.2",
+    of: (one, other) => ({ messages: [inParts("user", [text(one), textFile(other)])] }),
+    between: "\n\n",
+  },
+  "a document and its title at Ollama": {
+    model: "ollama:llama3.2",
+    of: (title, data) => ({ messages: [inParts("user", [textFile(data, { title })])] }),
+    between: "\n",
+  },
+};
+
+describe("a text that a provider makes of several", () => {
+  const at = ({ model, address }: Joining): object => ({ model, ...(address !== undefined && { base_url: address }) });
+
+  for (const [where, one] of Object.entries(JOINING)) {
+    test(`[d3.5] a match across ${where} is refused, and nothing is sent; an explanation refuses it too`, async () => {
+      const options = guard({ patterns: [`ver${one.between}boten`], action: "mask" });
+      const fields = { ...at(one), ...one.of("ver", "boten") };
+      const plain = await asked(options, fields);
+      expect([plain.outcome, plain.wire]).toEqual(["403 policy_violation null", null]);
+      const explained = await asked(options, fields, { "x-gateway-explain": "true" });
+      expect([explained.outcome, explained.wire]).toEqual(["403 policy_violation null", null]);
+    });
+
+    test(`[d3.5] ${where}: what each has by itself is masked, also with a mask that the guard would find, and is no match of both`, async () => {
+      const options = guard({ patterns: ["falcon"], action: "mask", mask: "[falcon]" });
+      const { outcome, request } = await asked(options, { ...at(one), ...one.of("falcon", "a falcon") });
+      expect(outcome).toBe("200");
+      const joined = JSON.stringify(`[falcon]${one.between}a [falcon]`).slice(1, -1);
+      expect(request!.body).toContain(joined);
+      expect(request!.body.replaceAll("[falcon]", "")).not.toContain("falcon");
+    });
+  }
+
+  test("[d3.5 d3.4] a target that joins the parts is passed over, and one that takes them apart answers", async () => {
+    const { outcome, wire } = await asked(guard({ patterns: ["ver\\n\\nboten"], action: "block" }), {
+      model: "ollama:llama3.2",
+      messages: [inParts("user", [text("ver"), text("boten")])],
+      fallbacks: [{ model: "openai:gpt-4o" }],
+    });
+    expect(outcome).toBe("200");
+    expect(wire).toMatchObject({ model: "gpt-4o" });
   });
 });

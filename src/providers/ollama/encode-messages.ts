@@ -7,16 +7,17 @@ import { calledFunction, requireInput } from "../conversation/tool-calls.ts";
 import { readDataUri } from "../conversation/data-uri.ts";
 import { documentText } from "../conversation/document-text.ts";
 import { plainReasoning } from "../conversation/conversation-members.ts";
+import { type Joins, joinTexts } from "../conversation/join-texts.ts";
 
 /** Throws GatewayError `unsupported_content_block` or `invalid_request` with the path. */
-export function encodeMessages(messages: readonly Message[]): readonly JsonObject[] {
+export function encodeMessages(messages: readonly Message[], joins: Joins = null): readonly JsonObject[] {
   /** The function name for each tool call id of the conversation so far. */
   const called = new Map<string, string>();
-  return messages.map((message, index) => encodeMessage(message, `messages[${index}]`, called));
+  return messages.map((message, index) => encodeMessage(message, `messages[${index}]`, called, joins));
 }
 
-function encodeMessage(message: Message, path: string, called: Map<string, string>): JsonObject {
-  const body = encodeContent(message.content, `${path}.content`);
+function encodeMessage(message: Message, path: string, called: Map<string, string>, joins: Joins): JsonObject {
+  const body = encodeContent(message.content, `${path}.content`, joins);
   switch (message.role) {
     case "assistant":
       return encodeAssistant(message, body, path, called);
@@ -44,15 +45,24 @@ interface Body extends JsonObject {
   readonly images?: readonly string[];
 }
 
-function encodeContent(content: Message["content"], path: string): Body {
+function encodeContent(content: Message["content"], path: string, joins: Joins): Body {
   if (!Array.isArray(content)) return { content: typeof content === "string" ? content : "" };
   const texts: string[] = [];
   const images: string[] = [];
-  (content as readonly ContentPart[]).forEach((part, index) => putPart(part, `${path}[${index}]`, texts, images));
-  return { content: texts.join("\n\n"), ...(images.length > 0 && { images }) };
+  (content as readonly ContentPart[]).forEach((part, index) => {
+    putPart(part, `${path}[${index}]`, { texts, images, joins });
+  });
+  return { content: joinTexts(texts, "\n\n", joins), ...(images.length > 0 && { images }) };
 }
 
-function putPart(part: ContentPart, path: string, texts: string[], images: string[]): void {
+/** What the parts of one message have come to. */
+interface PutParts {
+  readonly texts: string[];
+  readonly images: string[];
+  readonly joins: Joins;
+}
+
+function putPart(part: ContentPart, path: string, { texts, images, joins }: PutParts): void {
   switch (part.type) {
     case "text":
       texts.push(part["text"] as string);
@@ -66,13 +76,17 @@ function putPart(part: ContentPart, path: string, texts: string[], images: strin
     case "input_audio":
       images.push((part["input_audio"] as { readonly data: string }).data);
       return;
-    case "document":
+    case "document": {
+      const own = [part["title"], documentText(part["source"] as JsonObject, path)];
       texts.push(
-        [part["title"], documentText(part["source"] as JsonObject, path)]
-          .filter((text) => typeof text === "string")
-          .join("\n"),
+        joinTexts(
+          own.filter((text) => typeof text === "string"),
+          "\n",
+          joins,
+        ),
       );
       return;
+    }
     default:
       throw unsupportedBlock(
         path,

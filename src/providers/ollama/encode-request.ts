@@ -5,7 +5,8 @@ import { isObject, mergeObjects, type JsonObject } from "../../core/json.ts";
 import { invalidRequest, setByGateway } from "../../core/refusals.ts";
 import type { Target } from "../../core/target.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
-import type { EncodedRequest } from "../encoded-request.ts";
+import { hasParts } from "../conversation/join-texts.ts";
+import type { EncodedRequest, JoinedText } from "../encoded-request.ts";
 import { encodeMessages } from "./encode-messages.ts";
 
 /** Wire names that a pass-through may not set (promise 6.5). */
@@ -47,6 +48,13 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
       return mappedNames(params);
     },
   };
+}
+
+/** Throws as encodeRequest does. */
+export function joinedTexts({ messages }: ChatRequest): readonly JoinedText[] {
+  const joins: JoinedText[] = [];
+  if (hasParts(messages)) encodeMessages(messages, joins);
+  return joins;
 }
 
 /** Some clients' base addresses end with the API's own path, which must not be added twice. */

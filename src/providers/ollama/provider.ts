@@ -7,7 +7,7 @@ import { PLAIN_DIALECT } from "../dialect.ts";
 import { PLAIN_PROVIDER, type Provider } from "../provider.ts";
 import { capabilities, conversation } from "./capabilities.ts";
 import { decodeResponse, openStream } from "./decode.ts";
-import { encodeRequest, RESERVED } from "./encode-request.ts";
+import { encodeRequest, joinedTexts, RESERVED } from "./encode-request.ts";
 import { classifyError } from "./errors.ts";
 import { DIMENSIONS } from "../tasks/embedding-parameters.ts";
 import { textEmbeddings } from "../tasks/text-embeddings.ts";
@@ -41,6 +41,7 @@ export const ollama: Provider = {
     (_parsed, body) => classifyError({ status: 200, body }),
   ),
   encodeRequest,
+  joinedTexts,
   sign: keySigner(BEARER),
   decodeResponse,
   openStream,
