@@ -140,6 +140,7 @@ const inParts = (role: string, parts: readonly object[], more: object = {}): obj
   ...more,
 });
 const asPart = (one: string): object => text(one);
+const signed = (one: string, signature: string): object => ({ type: "reasoning.text", text: one, signature });
 const CALL = { id: "call00001", type: "function", function: { name: "weather", arguments: "{}" } };
 const calledBefore = (result: object): readonly object[] => [
   ...user("x"),
@@ -179,6 +180,40 @@ const JOINING: Readonly<Record<string, Joining>> = {
     of: (title, data) => ({ messages: [inParts("user", [textFile(data, { title })])] }),
     between: "\n",
   },
+  "two parts at a server that takes only strings": {
+    model: "morph:morph-v3-large",
+    of: (...texts) => ({ messages: [inParts("user", texts.map(asPart))] }),
+    between: "\n",
+  },
+  "two parts at a model that takes only strings": {
+    model: "nvidia:mistralai/mixtral-8x7b-instruct",
+    of: (...texts) => ({ messages: [inParts("user", texts.map(asPart))] }),
+    between: "\n",
+  },
+  "two system messages at MiniMax": {
+    model: "minimax:MiniMax-M2",
+    of: (...texts) => ({ messages: [...texts.map((content) => ({ role: "system", content })), ...user("x")] }),
+    between: "\n\n",
+  },
+  "two pieces of signed reasoning at Databricks": {
+    model: "databricks:databricks-claude-sonnet-4-5",
+    address: "https://93.184.215.14",
+    of: (one, other) => ({
+      messages: [
+        ...user("x"),
+        { role: "assistant", content: "y", reasoning_details: [signed(one, "s1"), signed(other, "s2")] },
+        ...user("z"),
+      ],
+    }),
+    between: "",
+  },
+  "reasoning and an answer at Cerebras": {
+    model: "cerebras:zai-glm-4.6",
+    of: (reasoning, content) => ({
+      messages: [...user("x"), { role: "assistant", content, reasoning }, ...user("z")],
+    }),
+    between: "</think>",
+  },
 };
 
 describe("a text that a provider makes of several", () => {
@@ -203,6 +238,15 @@ describe("a text that a provider makes of several", () => {
       expect(request!.body.replaceAll("[falcon]", "")).not.toContain("falcon");
     });
   }
+
+  test("[d3.5] the marks between reasoning and an answer are no match", async () => {
+    const options = guard({ patterns: ["think"], action: "block" });
+    const { outcome } = await asked(options, {
+      model: "cerebras:zai-glm-4.6",
+      messages: [...user("x"), { role: "assistant", content: "y", reasoning: "r" }, ...user("z")],
+    });
+    expect(outcome).toBe("200");
+  });
 
   test("[d3.5 d3.4] a target that joins the parts is passed over, and one that takes them apart answers", async () => {
     const { outcome, wire } = await asked(guard({ patterns: ["ver\\n\\nboten"], action: "block" }), {

@@ -173,6 +173,17 @@ describe("a long request under guards", () => {
     const whole = await compared(padded([user(`${MAIL} `), user("example.org")], prompt), [mail()]);
     expect(whole.status).toBe(200);
   });
+
+  test("[d3.5 d5.8] what extends over several texts that a provider joins is refused, and what does not is sent", async () => {
+    const parts = (...texts: readonly string[]): object => user(texts.map((one) => ({ type: "text", text: one })));
+    const target = { model: "morph:morph-v3-large" };
+    const words = mail({ classes: undefined, patterns: ["ver\\nboten"] });
+    const divided = await compared(padded([parts("ver", "boten")], target), [words]);
+    expect([divided.status, divided.sent]).toEqual([403, []]);
+    const whole = await compared(padded([parts(MAIL, "boten")], target), [words, mail()]);
+    expect(whole.status).toBe(200);
+    expect(whole.sent[0]!.body).toContain("[email]\\nboten");
+  });
 });
 
 describe("a long request under guards, from outside", () => {

@@ -3,6 +3,7 @@
 import type { BlockType, ChatRequest, ContentPart, Message } from "../../core/chat.ts";
 import { mappedList } from "../../core/request/mapped-list.ts";
 import type { Target } from "../../core/target.ts";
+import { type Joins, joinTexts } from "../conversation/join-texts.ts";
 import { withBreakpoints, withMarkOf } from "../conversation/cache-breakpoints.ts";
 import { type CallIdForm, fittingCallId } from "../conversation/tool-calls.ts";
 import { isElsewhere } from "./conversation.ts";
@@ -14,15 +15,16 @@ export function wireMessages(
   plan: WirePlan,
   request: ChatRequest,
   target: Target,
+  joins: Joins = null,
 ): readonly Message[] {
   let messages: readonly Message[] = request.messages;
   if (row.takesDeveloper !== true) messages = withoutDeveloper(messages);
   if (row.reasoningBack !== undefined) messages = withReasoning(messages, row.reasoningBack);
   if (plan.blocks.size > 0 && anyOf(plan.blocks, request.blocks)) messages = withBlocks(messages, plan.blocks);
   if (plan.cacheBreakpoints) messages = mappedList(messages, withBreakpoints);
-  if (plan.textAsString) messages = withTextAsString(messages);
+  if (plan.textAsString) messages = withTextAsString(messages, joins);
   if (plan.callIds !== null && !isElsewhere(row, target)) messages = withCallIds(messages, plan.callIds);
-  return row.hooks?.messages === undefined ? messages : row.hooks.messages(messages, target.model);
+  return row.hooks?.messages === undefined ? messages : row.hooks.messages(messages, target.model, joins);
 }
 
 function withoutDeveloper(messages: readonly Message[]): readonly Message[] {
@@ -85,11 +87,12 @@ function withBlocks(messages: readonly Message[], rewrites: WirePlan["blocks"]):
   });
 }
 
-function withTextAsString(messages: readonly Message[]): readonly Message[] {
+function withTextAsString(messages: readonly Message[], joins: Joins): readonly Message[] {
   return mappedList(messages, (message) => {
     if (!Array.isArray(message.content)) return message;
     const parts = message.content as readonly ContentPart[];
     if (!parts.every((part) => part.type === "text")) return message;
-    return { ...message, content: parts.map((part) => part["text"] as string).join("\n") };
+    const texts = parts.map((part) => part["text"] as string);
+    return { ...message, content: joinTexts(texts, "\n", joins) };
   });
 }

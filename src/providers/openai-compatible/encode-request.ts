@@ -6,7 +6,7 @@ import type { MemberSpan } from "../../core/request/request-source.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import { parseBoundedJson } from "../../wire/json/json.ts";
-import type { EncodedRequest } from "../encoded-request.ts";
+import type { EncodedRequest, JoinedText } from "../encoded-request.ts";
 import { wireMessages } from "./encode-messages.ts";
 import type { OpenAICompatibleRow } from "./row.ts";
 import type { WirePlan } from "./wire-plan.ts";
@@ -34,6 +34,19 @@ export function encodeRequest(
     memo: null,
     ...(mapped.length > 0 && { mapped }),
   };
+}
+
+/** Returns the texts that encodeRequest makes of several. Throws as it does. */
+export function joinedTexts(
+  row: OpenAICompatibleRow,
+  planFor: (model: string) => WirePlan,
+  request: ChatRequest,
+  target: Target,
+): readonly JoinedText[] {
+  const plan = planFor(target.model);
+  const joins: JoinedText[] = [];
+  if (plan.textAsString || row.hooks?.messages !== undefined) wireMessages(row, plan, request, target, joins);
+  return joins;
 }
 
 function addressOf(row: OpenAICompatibleRow, target: Target, request: ChatRequest): string {

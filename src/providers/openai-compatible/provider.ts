@@ -13,7 +13,7 @@ import { decodeResponse } from "./decode-response.ts";
 import { compatibleJudging, compatibleModerations } from "./tasks/moderations.ts";
 import { compatibleRerank } from "./tasks/rerank.ts";
 import { openAICompatibleEmbeddings } from "./tasks/embeddings.ts";
-import { baseOf, encodeRequest } from "./encode-request.ts";
+import { baseOf, encodeRequest, joinedTexts } from "./encode-request.ts";
 import type { ErrorClassifier } from "./errors.ts";
 import { nativeOperations } from "./native.ts";
 import type { OpenAICompatibleRow } from "./row.ts";
@@ -44,6 +44,7 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
     encodeRequest: (request, target) => encodeRequest(row, planFor, request, target),
     decodeResponse: (body, _context, value) => decodeResponse(body, rules, value),
     openStream: () => openStream(rules),
+    joinedTexts: (request, target) => joinedTexts(row, planFor, request, target),
   };
   const { responses } = row;
   const other = responses === undefined ? null : responsesModels(row, responses, planFor, rules.errors);
@@ -78,6 +79,9 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
     ...(row.hostedTools !== undefined && { hostedTools: row.hostedTools }),
     native: nativeOperations(row.native ?? {}, (parsed, text) => rules.errors.classifyParsed(200, parsed, text)),
     encodeRequest: (request, target) => formOf(target.model).encodeRequest(request, target),
+    ...(joinsTexts(row) && {
+      joinedTexts: (request, target) => formOf(target.model).joinedTexts?.(request, target) ?? [],
+    }),
     sign: keySigner(row.auth ?? BEARER),
     decodeResponse: (body, context, value) => formOf(context.model).decodeResponse(body, context, value),
     openStream: (context) => formOf(context.model).openStream(context),
@@ -88,6 +92,12 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
       judging: { moderation: compatibleJudging({ row: row.moderations, base: (target) => baseOf(row, target) }) },
     }),
   };
+}
+
+/** Whether some model of the row may be sent several texts as one. */
+function joinsTexts({ textAsString, models = [], hooks }: OpenAICompatibleRow): boolean {
+  const asString = textAsString === true || models.some((some) => some.textAsString === true);
+  return asString || hooks?.messages !== undefined;
 }
 
 /** Marks of the prompt cache at the row's own address; others need not know them. */

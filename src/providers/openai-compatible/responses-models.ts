@@ -14,7 +14,7 @@ import type { OpenAICompatibleRow, ResponsesModels } from "./row.ts";
 import type { WirePlan } from "./wire-plan.ts";
 
 /** What depends on the form in which a model is asked. */
-export type ModelForm = Pick<Provider, "encodeRequest" | "decodeResponse" | "openStream">;
+export type ModelForm = Pick<Provider, "encodeRequest" | "joinedTexts" | "decodeResponse" | "openStream">;
 
 /** https://platform.openai.com/docs/guides/tools: of the vendor's own tools, those that need nothing stored there. */
 export const RESPONSES_DIALECT: Dialect = {

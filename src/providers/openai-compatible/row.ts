@@ -7,6 +7,7 @@ import type { CredentialForm } from "../../core/configured/credential.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
 import type { CommonParameter } from "../../core/params.ts";
 import type { Target } from "../../core/target.ts";
+import type { Joins } from "../conversation/join-texts.ts";
 import type { CallIdForm } from "../conversation/tool-calls.ts";
 import type { MemberTable } from "../conversation/conversation-members.ts";
 import type { NativeFacts } from "./native.ts";
@@ -204,6 +205,6 @@ export interface RowHooks {
    * Returns the headers that the vendor requires, in lower case. The caller's headers of the same name replace them.
    */
   readonly headers?: (request: ChatRequest) => Readonly<Record<string, string>>;
-  /** Returns the same array when nothing has to change. */
-  readonly messages?: (messages: readonly Message[], model: string) => readonly Message[];
+  /** Returns the same array when nothing has to change. Texts that it joins are added to `joins`. */
+  readonly messages?: (messages: readonly Message[], model: string, joins: Joins) => readonly Message[];
 }

@@ -5,6 +5,7 @@ import type { ChatParams, ContentPart, Message } from "../../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
 import { unsupportedValue } from "../../../core/refusals.ts";
 import { mappedList } from "../../../core/request/mapped-list.ts";
+import { type Joins, joinTexts } from "../../conversation/join-texts.ts";
 import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 import { UNKNOWN_TO_HOSTS } from "../features.ts";
 
@@ -34,7 +35,7 @@ const databricksEffort: ParameterRewrite = {
  * Signed reasoning comes as a content block and has to be sent back as one. For other models reasoning is left out,
  * because they have no place for it.
  */
-function databricksReasoning(messages: readonly Message[]): readonly Message[] {
+function databricksReasoning(messages: readonly Message[], _model: string, joins: Joins): readonly Message[] {
   return mappedList(messages, (message) => {
     const { reasoning_details: details, ...rest } = message;
     if (message.role !== "assistant" || details === undefined) return message;
@@ -44,7 +45,8 @@ function databricksReasoning(messages: readonly Message[]): readonly Message[] {
       .filter((each) => typeof each === "string")
       .join("");
     if (signature === "") return rest;
-    const text = pieces.map((piece) => (typeof piece["text"] === "string" ? piece["text"] : "")).join("");
+    const texts = pieces.map(({ text }) => text).filter((text) => typeof text === "string");
+    const text = joinTexts(texts, "", joins);
     const { content } = rest;
     const parts = Array.isArray(content)
       ? (content as readonly ContentPart[])

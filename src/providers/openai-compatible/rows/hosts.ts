@@ -3,6 +3,7 @@ import type { Target } from "../../../core/target.ts";
 import { defaultOnly, native } from "../../../core/capability.ts";
 import type { Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
+import { type Joins, joinTexts } from "../../conversation/join-texts.ts";
 import { likeVllm } from "../conversation.ts";
 import { mappedList } from "../../../core/request/mapped-list.ts";
 import { UNKNOWN_TO_HOSTS } from "../features.ts";
@@ -148,15 +149,13 @@ const fireworks: OpenAICompatibleRow = {
  * GLM accepts the reasoning of earlier turns inside the content, and gpt-oss as `reasoning`:
  * https://inference-docs.cerebras.ai/capabilities/reasoning
  */
-function cerebrasReasoning(messages: readonly Message[], model: string): readonly Message[] {
+function cerebrasReasoning(messages: readonly Message[], model: string, joins: Joins): readonly Message[] {
   if (!/glm/i.test(model)) return messages;
   return mappedList(messages, (message) => {
     const { reasoning, ...rest } = message;
     if (message.role !== "assistant" || typeof reasoning !== "string" || Array.isArray(message.content)) return message;
-    return {
-      ...rest,
-      content: `<think>${reasoning}</think>${typeof message.content === "string" ? message.content : ""}`,
-    };
+    const said = typeof message.content === "string" ? message.content : "";
+    return { ...rest, content: joinTexts(["<think>", reasoning, "</think>", said], "", joins) };
   });
 }
 

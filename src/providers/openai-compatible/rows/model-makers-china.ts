@@ -3,6 +3,7 @@
 import { type Capability, NATIVE, native } from "../../../core/capability.ts";
 import type { Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
+import { type Joins, joinTexts } from "../../conversation/join-texts.ts";
 import { LEFT_OVERS } from "../conversation.ts";
 import { OPENAI_ONLY } from "../features.ts";
 import {
@@ -295,7 +296,7 @@ const minimaxThinking: ParameterRewrite = {
 };
 
 /** The vendor refuses a second system message, so those at the start are joined. */
-function oneSystemMessage(messages: readonly Message[]): readonly Message[] {
+function oneSystemMessage(messages: readonly Message[], _model: string, joins: Joins): readonly Message[] {
   const count = messages.findIndex(({ role }) => role !== "system");
   const leading = messages.slice(0, count === -1 ? messages.length : count);
   if (leading.length < 2) return messages;
@@ -304,7 +305,7 @@ function oneSystemMessage(messages: readonly Message[]): readonly Message[] {
     typeof content === "string" ? [{ type: "text", text: content }] : (content ?? []),
   );
   return [
-    { ...leading[0]!, content: texts.length === leading.length ? texts.join("\n\n") : parts },
+    { ...leading[0]!, content: texts.length === leading.length ? joinTexts(texts, "\n\n", joins) : parts },
     ...messages.slice(leading.length),
   ];
 }
