@@ -140,6 +140,7 @@ const inParts = (role: string, parts: readonly object[], more: object = {}): obj
   ...more,
 });
 const asPart = (one: string): object => text(one);
+const asFile = (one: string): object => textFile(one);
 const signed = (one: string, signature: string): object => ({ type: "reasoning.text", text: one, signature });
 const CALL = { id: "call00001", type: "function", function: { name: "weather", arguments: "{}" } };
 const calledBefore = (result: object): readonly object[] => [
@@ -213,6 +214,13 @@ const JOINING: Readonly<Record<string, Joining>> = {
       messages: [...user("x"), { role: "assistant", content, reasoning }, ...user("z")],
     }),
     between: "</think>",
+  },
+  "a text and a document of an answer in the form of Responses": {
+    model: "openai:o3-pro",
+    of: (one, other) => ({
+      messages: [...user("x"), inParts("assistant", [asPart(one), asFile(other)]), ...user("z")],
+    }),
+    between: "",
   },
 };
 

@@ -80,7 +80,7 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
     native: nativeOperations(row.native ?? {}, (parsed, text) => rules.errors.classifyParsed(200, parsed, text)),
     encodeRequest: (request, target) => formOf(target.model).encodeRequest(request, target),
     ...(joinsTexts(row) && {
-      joinedTexts: (request, target) => formOf(target.model).joinedTexts?.(request, target) ?? [],
+      joinedTexts: (request, target) => formOf(target.model).joinedTexts(request, target),
     }),
     sign: keySigner(row.auth ?? BEARER),
     decodeResponse: (body, context, value) => formOf(context.model).decodeResponse(body, context, value),
@@ -95,9 +95,9 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
 }
 
 /** Whether some model of the row may be sent several texts as one. */
-function joinsTexts({ textAsString, models = [], hooks }: OpenAICompatibleRow): boolean {
+function joinsTexts({ textAsString, models = [], hooks, responses }: OpenAICompatibleRow): boolean {
   const asString = textAsString === true || models.some((some) => some.textAsString === true);
-  return asString || hooks?.messages !== undefined;
+  return asString || hooks?.messages !== undefined || responses !== undefined;
 }
 
 /** Marks of the prompt cache at the row's own address; others need not know them. */

@@ -5,6 +5,8 @@ import { type Dialect, PLAIN_DIALECT } from "../dialect.ts";
 import type { Provider } from "../provider.ts";
 import { decodeResponse } from "../responses/decode-response.ts";
 import { openStream } from "../responses/decode-stream.ts";
+import type { JoinedText } from "../encoded-request.ts";
+import { encodeItems } from "../responses/encode-items.ts";
 import { encodeBody } from "../responses/encode-request.ts";
 import type { ResponsesRules } from "../responses/rules.ts";
 import { wireMessages } from "./encode-messages.ts";
@@ -14,7 +16,8 @@ import type { OpenAICompatibleRow, ResponsesModels } from "./row.ts";
 import type { WirePlan } from "./wire-plan.ts";
 
 /** What depends on the form in which a model is asked. */
-export type ModelForm = Pick<Provider, "encodeRequest" | "joinedTexts" | "decodeResponse" | "openStream">;
+export type ModelForm = Pick<Provider, "encodeRequest" | "decodeResponse" | "openStream"> &
+  Required<Pick<Provider, "joinedTexts">>;
 
 /** https://platform.openai.com/docs/guides/tools: of the vendor's own tools, those that need nothing stored there. */
 export const RESPONSES_DIALECT: Dialect = {
@@ -54,6 +57,13 @@ export function responsesModels(
         memo: null,
         ...(mapped.length > 0 && { mapped }),
       };
+    },
+    // guards have searched the text parts of a message as one text, so only documents that become texts add to it
+    joinedTexts(request, target) {
+      const joins: JoinedText[] = [];
+      if (request.blocks.has("document"))
+        encodeItems(wireMessages(row, planFor(target.model), request, target, joins), back, joins);
+      return joins;
     },
     decodeResponse: (body, _context, value) => decodeResponse(body, rules, value),
     openStream: () => openStream(rules),

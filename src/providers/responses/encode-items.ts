@@ -7,6 +7,7 @@ import { unsupportedBlock } from "../../core/refusals.ts";
 import { turnPieces } from "../../core/request/turn-order.ts";
 import { breakpointOf, withBreakpoints } from "../conversation/cache-breakpoints.ts";
 import { calledFunction } from "../conversation/tool-calls.ts";
+import { type Joins, joinTexts } from "../conversation/join-texts.ts";
 import { textOrEmpty } from "../answers/sent-json.ts";
 import { itemsCarriedBy } from "./carried-items.ts";
 import { reasoningItems } from "./reasoning-items.ts";
@@ -18,16 +19,20 @@ export interface ReasoningBack {
 }
 
 /** Throws GatewayError `invalid_request` or `unsupported_content_block` with the path. */
-export function encodeItems(messages: readonly Message[], back: ReasoningBack): readonly JsonObject[] {
-  const customCalls = new Set<string>();
+export function encodeItems(
+  messages: readonly Message[],
+  back: ReasoningBack,
+  joins: Joins = null,
+): readonly JsonObject[] {
+  const walk: Walk = { back, customCalls: new Set(), joins };
   return messages.flatMap((message, index) => {
     const path = `messages[${index}]`;
     switch (message.role) {
       case "assistant":
-        return encodeAssistant(message, path, back, customCalls);
+        return encodeAssistant(message, path, walk);
       case "tool":
       case "function":
-        return [encodeResult(message, path, customCalls)];
+        return [encodeResult(message, path, walk.customCalls)];
       default:
         return [{ type: "message", role: message.role, content: encodeContent(message, path) }];
     }
@@ -39,35 +44,40 @@ export function hasReasoningBack(message: Message, { accepts, carriedAs }: Reaso
   return itemsCarriedBy(message, carriedAs) !== null || reasoningItems(message, accepts).length > 0;
 }
 
+interface Walk {
+  readonly back: ReasoningBack;
+  /** The ids of the calls of custom tools so far. */
+  readonly customCalls: Set<string>;
+  readonly joins: Joins;
+}
+
 function encodeAssistant(
   message: Message,
   path: string,
-  { accepts, carriedAs }: ReasoningBack,
-  customCalls: Set<string>,
+  { back: { accepts, carriedAs }, customCalls, joins }: Walk,
 ): readonly JsonObject[] {
   const given = message.tool_calls ?? [];
   for (const call of given) if ((call.type as string) === "custom") customCalls.add(call.id);
   const carried = itemsCarriedBy(message, carriedAs);
   if (carried !== null) return carried;
   const pieces = turnPieces(message);
-  return pieces.flatMap((piece) => encodePiece(piece, path, accepts, pieces.length > 1));
+  return pieces.flatMap((piece) => encodePiece(piece, path, { accepts, isPart: pieces.length > 1, joins }));
 }
 
 function encodePiece(
   message: Message,
   path: string,
-  accepts: ReasoningBack["accepts"],
-  isPart: boolean,
+  { accepts, isPart, joins }: Pick<ReasoningBack, "accepts"> & { readonly isPart: boolean; readonly joins: Joins },
 ): readonly JsonObject[] {
   const reasoning = reasoningItems(message, accepts);
   const calls = (message.tool_calls ?? []).map((call, index) => encodeCall(call, `${path}.tool_calls[${index}]`));
-  const content = assistantContent(message, path);
+  const content = assistantContent(message, path, joins);
   const isEmpty = content.length === 0 && (isPart || reasoning.length + calls.length > 0);
   return [...reasoning, ...(isEmpty ? [] : [{ type: "message", role: "assistant", content }]), ...calls];
 }
 
 /** The text alone where there is no refusal. */
-function assistantContent(message: Message, path: string): string | readonly JsonObject[] {
+function assistantContent(message: Message, path: string, joins: Joins): string | readonly JsonObject[] {
   const { content, refusal } = message;
   const parts = Array.isArray(content) ? (content as readonly ContentPart[]) : [];
   const refusals = [
@@ -78,7 +88,7 @@ function assistantContent(message: Message, path: string): string | readonly Jso
     typeof content === "string"
       ? [content]
       : parts.flatMap((part, at) => assistantText(part, `${path}.content[${at}]`));
-  if (refusals.length === 0) return texts.join("");
+  if (refusals.length === 0) return joinTexts(texts, "", joins);
   return [
     ...texts.filter((text) => text !== "").map((text) => ({ type: "output_text", text, annotations: [] })),
     ...refusals.map((text) => ({ type: "refusal", refusal: text })),
