@@ -215,6 +215,21 @@ const JOINING: Readonly<Record<string, Joining>> = {
     }),
     between: "</think>",
   },
+  "a text and a document in the result of a tool at Gemini": {
+    model: "gemini:gemini-2.5-flash",
+    of: (one, other) => ({
+      messages: calledBefore(inParts("tool", [text(one), textFile(other)], { tool_call_id: CALL.id })),
+    }),
+    between: "",
+  },
+  "a text and a document in the result of a tool at a Gemini model of Vertex AI": {
+    model: "vertex:gemini-2.5-flash",
+    address: "https://93.184.215.14",
+    of: (one, other) => ({
+      messages: calledBefore(inParts("tool", [text(one), textFile(other)], { tool_call_id: CALL.id })),
+    }),
+    between: "",
+  },
   "a text and a document of an answer in the form of Responses": {
     model: "openai:o3-pro",
     of: (one, other) => ({

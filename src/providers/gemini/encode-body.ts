@@ -5,6 +5,7 @@ import type { ChatRequest } from "../../core/chat.ts";
 import { isObject, isRawNumber, type Json, type JsonObject } from "../../core/json.ts";
 import { reservedParameter, setByGateway } from "../../core/refusals.ts";
 import { camelCase } from "../../core/text/camel-case.ts";
+import type { JoinedText } from "../encoded-request.ts";
 import { encodeConversation } from "./encode-contents.ts";
 import { encodeGenerationConfig, encodeServiceTier } from "./encode-params.ts";
 import { encodeTools, wireName } from "./encode-tools.ts";
@@ -53,6 +54,20 @@ export function encodeBody(request: ChatRequest, model: string, platform: Gemini
     ...(serviceTier !== null && { [platform.serviceTier.name]: serviceTier }),
   };
   return Object.keys(request.extra).length === 0 ? body : withExtra(body, request.extra);
+}
+
+/**
+ * Throws as encodeBody does. Guards have searched the text parts of a message as one text, so only documents that become
+ * texts add to it.
+ */
+export function joinedTexts(
+  { messages, blocks }: ChatRequest,
+  model: string,
+  platform: GeminiPlatform,
+): readonly JoinedText[] {
+  const joins: JoinedText[] = [];
+  if (blocks.has("document")) encodeConversation(messages, { model, platform, wireName }, joins);
+  return joins;
 }
 
 function withExtra(body: JsonObject, extra: JsonObject): JsonObject {

@@ -5,6 +5,7 @@ import type { ContentPart, Message, MessageRole, ToolCall } from "../../core/cha
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalidRequest, unsupportedBlock } from "../../core/refusals.ts";
 import { turnPieces } from "../../core/request/turn-order.ts";
+import { type Joins, joinTexts } from "../conversation/join-texts.ts";
 import { calledFunction, parseObject, requireInput } from "../conversation/tool-calls.ts";
 import { isOwnCallId } from "./call-ids.ts";
 import { answeredImagePart, encodePart } from "./encode-parts.ts";
@@ -36,15 +37,20 @@ interface Reader {
   readonly wireName: (name: string) => string;
 }
 interface Walk extends Reader {
+  readonly joins: Joins;
   readonly turns: Turn[];
   readonly system: JsonObject[];
   readonly calls: Map<string, { readonly name: string; readonly place: number }>;
 }
 
 /** Throws GatewayError with the path. */
-export function encodeConversation(messages: readonly Message[], reader: Reader): EncodedConversation {
+export function encodeConversation(
+  messages: readonly Message[],
+  reader: Reader,
+  joins: Joins = null,
+): EncodedConversation {
   const { model } = reader;
-  const walk: Walk = { turns: [], system: [], calls: new Map(), ...reader };
+  const walk: Walk = { turns: [], system: [], calls: new Map(), joins, ...reader };
   messages.forEach((message, index) => encodeMessage(message, `messages[${index}]`, walk));
   if (walk.system.length > 0 && !takesSystemInstruction(model)) {
     const first = walk.turns[0];
@@ -164,7 +170,8 @@ function putResponse(message: Message, path: string, walk: Walk): void {
   const media = parts.filter((part) => part["text"] === undefined);
   const fits = isGemini3OrLater(walk.model) ? standsInResponse : () => false;
   const inside = media.filter(fits);
-  const text = parts.map((part) => (typeof part["text"] === "string" ? part["text"] : "")).join("");
+  const texts = parts.map((part) => part["text"]).filter((one) => typeof one === "string");
+  const text = joinTexts(texts, "", walk.joins);
   const turn = turnOf("responses", walk);
   turn.parts.push({
     functionResponse: {

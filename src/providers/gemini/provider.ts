@@ -10,7 +10,7 @@ import { API_VERSION, versionedBase } from "./address.ts";
 import { capabilities, conversation } from "./capabilities.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { openStream } from "./decode-stream.ts";
-import { encodeBody } from "./encode-body.ts";
+import { encodeBody, joinedTexts } from "./encode-body.ts";
 import { LEFT_OUT_EMPTY } from "./encode-contents.ts";
 import { mappedNames } from "./encode-params.ts";
 import { renamedFunctions } from "./encode-tools.ts";
@@ -70,6 +70,7 @@ export const gemini: Provider = {
   // encode-body.ts checks the output bound, number of answers and streaming, which are inside objects.
   reserved: new Set(["model", "contents", "systemInstruction", "system_instruction", "tools"]),
   encodeRequest,
+  joinedTexts: (request, target) => joinedTexts(request, target.model, AI_STUDIO),
   sign: keySigner({ header: "x-goog-api-key", prefix: "" }),
   catalogue: "google",
   // Only Vertex AI serves the catalogue's other models.

@@ -7,7 +7,7 @@ import { capabilities as geminiCapabilities, MODEL_EXCEPTIONS, conversation } fr
 import { decodeResponse } from "../gemini/decode-response.ts";
 import { openStream } from "../gemini/decode-stream.ts";
 import { LEFT_OUT_EMPTY } from "../gemini/encode-contents.ts";
-import { encodeBody } from "../gemini/encode-body.ts";
+import { encodeBody, joinedTexts } from "../gemini/encode-body.ts";
 import { encodeServiceTier, mappedNames } from "../gemini/encode-params.ts";
 import { renamedFunctions } from "../gemini/encode-tools.ts";
 import type { GeminiPlatform } from "../gemini/platform.ts";
@@ -72,6 +72,7 @@ function resourceOf(model: string): string {
 export const geminiModels: ModelsOfOneForm & { readonly capabilities: Pick<CapabilityTable, "cells" | "exceptions"> } =
   {
     encodeRequest,
+    joinedTexts: (request, target) => joinedTexts(request, ownName(target.model), VERTEX),
     decodeResponse,
     openStream,
     leavesOutEmpty: () => LEFT_OUT_EMPTY,

@@ -27,5 +27,5 @@ export function ownName(model: string): string {
 
 export type ModelsOfOneForm = Pick<
   Provider,
-  "encodeRequest" | "decodeResponse" | "openStream" | "leavesOutEmpty" | "dialect" | "conversation"
+  "encodeRequest" | "joinedTexts" | "decodeResponse" | "openStream" | "leavesOutEmpty" | "dialect" | "conversation"
 >;

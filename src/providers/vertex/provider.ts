@@ -78,6 +78,7 @@ export const vertex: Provider = {
   sameShape: false,
   reserved: new Set([...gemini.reserved, ...CLAUDE_RESERVED, ...mistralModels.reserved, "anthropic_version"]),
   encodeRequest: (request, target) => modelsLike(target.model).encodeRequest(request, target),
+  joinedTexts: (request, target) => modelsLike(target.model).joinedTexts?.(request, target) ?? [],
   native: (operation, model) => (operation === "messages" && wireFormOf(model) === "claude" ? NATIVE_CLAUDE : null),
   sign: keySigner({ header: "x-goog-api-key", prefix: "" }),
   decodeResponse: (body, context, value) => modelsLike(context.model).decodeResponse(body, context, value),
