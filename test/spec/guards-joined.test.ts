@@ -237,6 +237,16 @@ const JOINING: Readonly<Record<string, Joining>> = {
     }),
     between: "",
   },
+  "two parts of a single question at Replicate": {
+    model: "replicate:meta/meta-llama-3-8b-instruct",
+    of: (...texts) => ({ messages: [inParts("user", texts.map(asPart))] }),
+    between: "\n",
+  },
+  "two system messages of a single question at Replicate": {
+    model: "replicate:meta/meta-llama-3-8b-instruct",
+    of: (...texts) => ({ messages: [...texts.map((content) => ({ role: "system", content })), ...user("x")] }),
+    between: "\n\n",
+  },
 };
 
 describe("a text that a provider makes of several", () => {

@@ -3,6 +3,7 @@
 import type { ContentPart, Message } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import { unsupportedValue } from "../../core/refusals.ts";
+import { type Joins, joinTexts } from "../conversation/join-texts.ts";
 
 export interface Turn {
   readonly role: "system" | "user" | "assistant";
@@ -10,13 +11,13 @@ export interface Turn {
 }
 
 /** Developer messages become system turns. Throws GatewayError `unsupported_value` for tool calls and tool results. */
-export function turnsOf(messages: readonly Message[]): readonly Turn[] {
+export function turnsOf(messages: readonly Message[], joins: Joins = null): readonly Turn[] {
   return messages.map((message, index) => {
     const { role } = message;
     if (role === "tool" || role === "function")
       throw unsayable(`messages[${index}].role`, `a message with the role ${role}`);
     refuseCalls(message, index);
-    return { role: role === "developer" ? "system" : role, content: contentOf(message) };
+    return { role: role === "developer" ? "system" : role, content: contentOf(message, joins) };
   });
 }
 
@@ -38,8 +39,8 @@ export function unsayable(param: string, what: string): GatewayError {
  * Joins text blocks into one text, as a chat template does. Other blocks have already been refused by the capability
  * table.
  */
-function contentOf(message: Message): string {
-  return textsOf(message).join(TEXT_BREAK);
+function contentOf(message: Message, joins: Joins): string {
+  return joinTexts(textsOf(message), TEXT_BREAK, joins);
 }
 
 /** What a form writes between the texts of one message. */

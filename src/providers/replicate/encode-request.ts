@@ -4,6 +4,7 @@ import type { ChatParams, ChatRequest } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { unsupportedValue } from "../../core/refusals.ts";
 import type { Target } from "../../core/target.ts";
+import { type Joins, joinTexts } from "../conversation/join-texts.ts";
 import { turnsOf } from "../prompt-template/conversation.ts";
 import { PROMPT_PARAMETERS } from "../conversation/prompt-parameters.ts";
 import { joinedPrompt, promptOf } from "../prompt-template/prompt.ts";
@@ -87,21 +88,21 @@ function promptMembers(messages: ChatRequest["messages"], params: ChatParams, mo
 }
 
 /** `null` where the conversation is sent as one prompt. */
-function singleQuestion(messages: ChatRequest["messages"], params: ChatParams): JsonObject | null {
+function singleQuestion(messages: ChatRequest["messages"], params: ChatParams, joins: Joins = null): JsonObject | null {
   if (PROMPT_PARAMETERS.some((name) => params[name] !== undefined)) return null;
-  const turns = turnsOf(messages);
+  const turns = turnsOf(messages, joins);
   const spoken = turns.filter(({ role }) => role !== "system");
   const leads = turns.slice(0, turns.length - spoken.length).every(({ role }) => role === "system");
   if (spoken.length !== 1 || spoken[0]!.role !== "user" || !leads) return null;
-  const system = turns
-    .slice(0, -1)
-    .map(({ content }) => content)
-    .join("\n\n");
+  const leading = turns.slice(0, -1).map(({ content }) => content);
+  const system = joinTexts(leading, "\n\n", joins);
   return { prompt: spoken[0]!.content, ...(turns.length > 1 && { system_prompt: system }) };
 }
 
 export function joinedTexts({ messages, params }: ChatRequest, { model }: Target): readonly JoinedText[] {
-  return singleQuestion(messages, params) === null ? [joinedPrompt({ messages, params }, model, SERVER_ADDS_BOS)] : [];
+  const joins: JoinedText[] = [];
+  const question = singleQuestion(messages, params, joins);
+  return question === null ? [joinedPrompt({ messages, params }, model, SERVER_ADDS_BOS)] : joins;
 }
 
 function boundName(model: string): string {
