@@ -4,7 +4,8 @@
 import { describe, expect, test } from "bun:test";
 import { parseCallerHeaders } from "../../src/engine/fit/caller-headers.ts";
 import { effectiveCapability } from "../../src/core/capability.ts";
-import { BLOCK_TYPES } from "../../src/core/chat.ts";
+import { BLOCK_TYPES, type ChatRequest } from "../../src/core/chat.ts";
+import { GatewayError } from "../../src/core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../src/core/json.ts";
 import { COMMON_PARAMETERS } from "../../src/core/params.ts";
 import { ADDRESS_WORD } from "../../src/core/target.ts";
@@ -170,6 +171,76 @@ function fullRequest(provider: Provider, model: string): JsonObject {
   return { ...request, messages: [{ role: "system", content: "Be brief." }, ...HELLO], top_k: 7 };
 }
 
+const WORD = /zq\d+qz/g;
+let words = 0;
+const word = (): string => `zq${++words}qz`;
+const worded = (count: number): readonly JsonObject[] =>
+  Array.from({ length: count }, () => ({ type: "text", text: word() }));
+const wordedFile = (): JsonObject => ({
+  type: "document",
+  title: word(),
+  source: { type: "text", media_type: "text/plain", data: word() },
+});
+const said = (role: string, content: Json = word(), more: JsonObject = {}): JsonObject => ({ role, content, ...more });
+const answered = (content: Json, more: JsonObject = {}): readonly JsonObject[] => [
+  said("user"),
+  said("assistant", content, more),
+  said("user"),
+];
+const called = (content: Json): readonly JsonObject[] => [
+  said("user"),
+  said("assistant", word(), {
+    tool_calls: [{ id: "call00001", type: "function", function: { name: "f", arguments: `{"a":"${word()}"}` } }],
+  }),
+  said("tool", content, { tool_call_id: "call00001" }),
+];
+const details = (...formats: readonly string[]): JsonObject => ({
+  reasoning_details: formats.map((format, index) => ({
+    type: "reasoning.text",
+    text: word(),
+    signature: "s",
+    id: "rs_1",
+    format,
+    index,
+  })),
+});
+
+/** Conversations of which each text has a word of its own. */
+const WORDED: readonly (readonly JsonObject[])[] = [
+  [said("system"), said("user")],
+  [said("system"), said("developer"), said("user")],
+  [said("system", worded(2)), said("system"), said("user", worded(2))],
+  [said("user"), said("user"), said("assistant"), said("assistant"), said("user"), said("system"), said("user")],
+  [said("user", word(), { name: word() })],
+  [said("user", [...worded(1), wordedFile()])],
+  [said("user", [wordedFile()])],
+  [said("user", [...worded(1), { type: "image_url", image_url: { url: "data:image/png;base64,aGk=" } }, ...worded(1)])],
+  answered(worded(2)),
+  answered([...worded(1), wordedFile()]),
+  answered([...worded(1), { type: "refusal", refusal: word() }]),
+  answered(word(), { refusal: word() }),
+  answered(word(), { reasoning_content: word() }),
+  answered(word(), { reasoning: word() }),
+  answered(word(), details("anthropic-claude-v1", "anthropic-claude-v1")),
+  answered(word(), details("openai-responses-v1", "openai-responses-v1")),
+  answered(word(), { ...details("unknown", "unknown"), reasoning_content: word() }),
+  called(word()),
+  called(worded(2)),
+  called([...worded(2), wordedFile()]),
+];
+
+function textOfParts({ content }: JsonObject): string {
+  return Array.isArray(content)
+    ? (content as readonly JsonObject[]).map(({ text }) => (typeof text === "string" ? text : "")).join("")
+    : "";
+}
+
+function textsIn(value: Json): readonly string[] {
+  if (typeof value === "string") return [value];
+  if (Array.isArray(value)) return (value as readonly Json[]).flatMap(textsIn);
+  return isObject(value) ? Object.values(value).flatMap((member) => textsIn(member!)) : [];
+}
+
 function encodeSuite(provider: Provider): void {
   test("changes nothing of the request, and gives the same result each time", () => {
     for (const model of modelNames(provider)) {
@@ -198,6 +269,30 @@ function encodeSuite(provider: Provider): void {
       expect(request.headers["x-of-caller"]).toBe("kept");
       expect(Object.keys(request.headers).filter((name) => name !== name.toLowerCase())).toEqual([]);
     }
+  });
+  test("[d3.5] a text in the body that is made of several of the conversation is one of those that guards search", () => {
+    const faults: string[] = [];
+    for (const model of modelNames(provider))
+      for (const messages of WORDED) {
+        const target = targetOf(provider, model);
+        let request: ChatRequest;
+        let body: Json;
+        try {
+          request = fitted(provider, { messages }, { model, dropParams: true });
+          body = wireBody(provider.encodeRequest(request, target));
+        } catch (thrown) {
+          if (!(thrown instanceof GatewayError)) throw thrown;
+          continue;
+        }
+        const sent = textsIn(body);
+        const joined = provider.joinedTexts?.(request, target).map(({ text }) => text) ?? [];
+        // guards search the texts of one message's parts as one text
+        const known = new Set([...joined, ...messages.map(textOfParts)]);
+        const unknown = sent.filter((text) => new Set(text.match(WORD)).size > 1 && !known.has(text));
+        const unsent = joined.filter((text) => !sent.some((one) => one.includes(text)));
+        faults.push(...unknown.map((text) => `${model} joins ${text}`), ...unsent.map((text) => `${model}: ${text}`));
+      }
+    expect(faults).toEqual([]);
   });
   test("stays on the target's address, also where a model has the name of a path or a host", () => {
     for (const model of MODEL_PATHS) for (const tail of TAILS) staysOnAddress(provider, model, tail);
