@@ -103,8 +103,8 @@ function addSearchUnits(sum: Adder, units: number, { searchUnit, prompt }: Rates
 
 /**
  * Returns the cost that is reserved for a call (promise 4.2): its prompt, and `choices` answers of `outputBound` tokens
- * each, at the higher of the prices of text and reasoning, and as many times the price of a request. Extra costs of audio, images and cache writes are charged
- * when the call settles. Returns `null` when the price is not known.
+ * each, at the higher of the prices of text and reasoning, and the price of a request `requests` times. Extra costs of
+ * audio, images and cache writes are charged when the call settles. Returns `null` when the price is not known.
  */
 export function costBound(
   promptTokens: number,

@@ -6,7 +6,9 @@ import type { WantedAttempt } from "./wanted-attempt.ts";
 
 /** What one attempt has reserved. */
 export interface AttemptReservation {
-  /** Marks the attempt as sent: its requests count from now on. `used` returns what it has used so far, and must not throw. */
+  /**
+   * Marks the attempt as sent: its requests count from now on. `used` returns what it has used so far, and must not throw.
+   */
   sent(used: () => CountedUsage): void;
   /** Counts the call as a request although nothing has been sent to a provider yet. */
   countCall(): void;

@@ -1,6 +1,6 @@
-// Content that is made while its reader reads it, which may take as long as the reader likes. It goes on only while the reader has
-// the right to it (promise 2.6). How it ends without the right is decided where the content is made: a report fails, so that nobody
-// takes it for a whole one, and a stream of events has a last one that says why.
+// Content that is made while it is read, which may take as long as the reader likes. It is continued only while the reader
+// has the right to it (promise 2.6). What happens when the right is lost is decided where the content is made: a report
+// fails, so that nobody mistakes it for a complete one, and an event stream ends with an event that gives the reason.
 import { LATE, within } from "../core/concurrency/timeout.ts";
 
 const JUDGED_EVERY_MS = 500;

@@ -2,8 +2,9 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 
 /**
- * The bytes of a file, and no more than one beyond `mostBytes`, by which one that is too large is told from one that just
- * fits, even if its size changes meanwhile. `null` for what is neither a file nor a folder. Throws the system's error.
+ * Returns the first `mostBytes + 1` bytes of a file, or all if there are fewer: more than `mostBytes` mean that the file is
+ * too large, even if its size changes during the read. Returns `null` for what is neither a file nor a folder. Throws the
+ * system's error.
  */
 export function boundedBytes(path: string, mostBytes: number): Uint8Array | null {
   // Without O_NONBLOCK a named pipe would block the process until something is written to it.

@@ -12,7 +12,10 @@ import { systemClock } from "../core/clock.ts";
 import { messageOf } from "../core/thrown.ts";
 import type { Base } from "./base.ts";
 
-/** Follows the tenants and projects of the configuration. `ofMachine` is the store that all processes of the machine share; `null` when this process is the only one. */
+/**
+ * Follows the tenants and projects of the configuration. `ofMachine` is the store that all processes of the machine share;
+ * `null` when this process is the only one.
+ */
 export async function openKept(
   base: Base,
   masterKeys: readonly Uint8Array[],

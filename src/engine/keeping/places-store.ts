@@ -17,7 +17,6 @@ export function placesStore<Value>(
   { snapshot, subscribe }: FollowedPlaces,
 ): { readonly kept: KeptStore<Value>; readonly end: () => void } {
   let known = snapshot().projects;
-  let tenants = tenantsOf(known);
   /** By project. */
   const gone = new Map<string, { readonly tenantId: string; readonly projectId: string | null }>();
   const look = (): void => {
@@ -28,7 +27,6 @@ export function placesStore<Value>(
       if (projects.get(id)?.tenantId !== tenantId)
         gone.set(id, { tenantId, projectId: there.has(tenantId) ? id : null });
     known = projects;
-    tenants = there;
   };
   const removeGone = async (): Promise<void> => {
     for (const [id, { tenantId, projectId }] of gone) {
@@ -56,7 +54,7 @@ export function placesStore<Value>(
     keep(object) {
       look();
       const { tenantId, projectId } = object;
-      const isThere = projectId === null ? tenants.has(tenantId) : known.get(projectId)?.tenantId === tenantId;
+      const isThere = projectId === null ? tenantsOf(known).has(tenantId) : known.get(projectId)?.tenantId === tenantId;
       return isThere ? store.keep(object) : true;
     },
     find: (tenantId, id) => store.find(tenantId, id),

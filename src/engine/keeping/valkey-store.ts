@@ -29,8 +29,8 @@ local function take_out(address)
 end`;
 /**
  * KEYS: the prefix of objects and the index, both of the tenant. ARGV: now, expiry, the tenant's bound, the body, the
- * project or nothing, the addresses. The server may have evicted the index or the sizes, so that the sizes count what is not there any more: where
- * the new object alone is left, they begin anew with it.
+ * project or nothing, the addresses. The server may have evicted the index or the sizes, so that the sizes count what is
+ * not there any more: where the new object alone is left, they begin anew with it.
  */
 const KEEP = `${TAKE_OUT}
 local objects, parts, index, sizes = KEYS[1] .. 'object:', KEYS[1] .. 'part:', KEYS[1] .. 'index', KEYS[1] .. 'sizes'

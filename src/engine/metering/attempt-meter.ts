@@ -157,14 +157,12 @@ export class AttemptMeter {
     return { usage: { prompt_tokens: prompt, completion_tokens: 0, total_tokens: prompt }, isEstimated: true };
   }
 
-  /** What the limits count so far. Never throws: nothing counts of a usage whose cost cannot be computed, for which the call fails. */
+  /** What the limits count so far. Never throws: a usage whose cost cannot be computed, which fails the call, counts nothing. */
   #counted(): CountedUsage {
-    const { fitted, resolved } = this.#attempt;
     try {
       const usage = this.usage?.usage;
       if (usage === undefined) return NO_USAGE;
-      const cost = this.#sumOverRequests(usage, (part) => this.#prices.cost(part, fitted.request, resolved));
-      const nanoUsd = cost?.nanoUsd ?? 0;
+      const nanoUsd = this.#sumOverRequests("cost", usage)?.nanoUsd ?? 0;
       return { tokens: countedTokens(usage), nanoUsd, ...(!this.#isPaid && { isCacheHit: true }) };
     } catch {
       return NO_USAGE;
@@ -178,28 +176,28 @@ export class AttemptMeter {
   #charge(usage: Usage): void {
     if (this.#isCharged) return;
     this.#isCharged = true;
-    const { fitted, resolved } = this.#attempt;
     const { record } = this.#recorder;
-    const cost = this.#sumOverRequests(usage, (part) => this.#prices.cost(part, fitted.request, resolved));
+    const cost = this.#sumOverRequests("cost", usage);
     if (!this.#isPaid) {
       this.#recorder.costs(sumOfCosts(record.cost, cost === null ? null : { nanoUsd: 0, priceId: cost.priceId }));
       return this.#recorder.saved(cost?.nanoUsd ?? null);
     }
     this.#recorder.costs(sumOfCosts(record.cost, cost));
-    const callersCost = this.#sumOverRequests(usage, (part) =>
-      this.#prices.callersCost(part, fitted.request, resolved),
-    );
-    this.#recorder.costsCaller(sumOfCosts(record.callerCost, callersCost));
+    this.#recorder.costsCaller(sumOfCosts(record.callerCost, this.#sumOverRequests("callersCost", usage)));
   }
 
   /**
    * The cost of a usage. Several upstream requests are billed one by one: each has a price for the request, and a tier by
    * the size of its own prompt.
    */
-  #sumOverRequests(usage: Usage, costOfPart: (part: Usage) => CallCost | null): CallCost | null {
-    if (this.#requests.length < 2) return costOfPart(usage);
+  #sumOverRequests(price: "cost" | "callersCost", usage: Usage): CallCost | null {
+    const { fitted, resolved } = this.#attempt;
+    if (this.#requests.length < 2) return this.#prices[price](usage, fitted.request, resolved);
     const parts = this.#requests.map((_, index) => this.#usageOf(index)).filter((part) => part !== null);
-    return parts.reduce<CallCost | null>((sum, part) => sumOfCosts(sum, costOfPart(part.usage)), null);
+    return parts.reduce<CallCost | null>(
+      (sum, part) => sumOfCosts(sum, this.#prices[price](part.usage, fitted.request, resolved)),
+      null,
+    );
   }
 }
 

@@ -3,7 +3,7 @@
 import type { Message } from "../../core/chat.ts";
 import type { JoinedText } from "../encoded-request.ts";
 
-/** Collects the texts that an encoder makes of several; `null` where nobody asks for them. */
+/** Where an encoder notes each text that it joins; `null` when the request is only encoded, and the notes are not needed. */
 export type Joins = JoinedText[] | null;
 
 /** Returns the pieces as one text, with `between` between them. */

@@ -75,7 +75,7 @@ export function meaningOf(code: ErrorCode | null | undefined): Meaning {
 
 interface Refusal {
   readonly code: JudgedCode;
-  /** The code in place of it where the caller sent the credential, and is told of errors about it and its account. */
+  /** Replaces `code` when the caller sent the credential: that caller is told of errors about it and its account. */
   readonly callersCode?: JudgedCode;
   /** Why the credential is set aside, or that it rests for calls of the model where the target has others. */
   readonly credential?: RefusalReason | "rests";

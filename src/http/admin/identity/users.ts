@@ -48,8 +48,8 @@ async function requireUser(store: Reader, tenantId: string, id: string): Promise
 }
 
 /**
- * Throws for a user with a higher role in the tenant than the caller, and for an operator if the caller is none. `param`
- * is what names the user.
+ * Throws if the user has a higher role in the tenant than the caller, or is an operator and the caller is not. `param` is
+ * the field that names the user.
  */
 export async function requireNotAbove(
   { caller, role: own, place }: Pick<AdminCall, "caller" | "role" | "place">,
