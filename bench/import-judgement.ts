@@ -7,7 +7,7 @@ import { simulation } from "../src/cli/simulate.ts";
 import { readEnvironment } from "../src/config/environment.ts";
 import { ConfigurationError } from "../src/config/problem.ts";
 import type { Report } from "../src/diagnostics/simulation/report.ts";
-import { PROVIDER_FAMILIES } from "../src/gateway-parts/provider-families.ts";
+import { PROVIDER_FAMILIES } from "../src/process/parts/provider-families.ts";
 import type { GatewayName } from "../src/import/gateway-names.ts";
 import { importConfiguration, type Imported } from "../src/import/import-configuration.ts";
 import { writeImport } from "../src/import/write-import.ts";

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Sizing } from "../bench/sizing-figures.ts";
 import { sizingPage } from "../bench/sizing-page.ts";
-import { PROVIDER_FAMILIES } from "../src/gateway-parts/provider-families.ts";
+import { PROVIDER_FAMILIES } from "../src/process/parts/provider-families.ts";
 import { adminReference } from "./generate-admin.ts";
 import { configurationJsonSchema, configurationPage } from "./generate-configuration.ts";
 import { errorsPage } from "./generate-errors.ts";

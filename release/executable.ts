@@ -70,7 +70,7 @@ function embeddedConsole({ console: files }: Contents): BunPlugin {
   return {
     name: "embedded console",
     setup(build) {
-      build.onLoad({ filter: /[\\/]gateway-parts[\\/]built-console\.ts$/ }, () => ({ contents, loader: "js" }));
+      build.onLoad({ filter: /[\\/]parts[\\/]built-console\.ts$/ }, () => ({ contents, loader: "js" }));
       build.onResolve({ filter: /^console:\d+$/ }, ({ path }) => ({ path: path.slice(8), namespace: "console" }));
       build.onLoad({ filter: /.*/, namespace: "console" }, ({ path }) => ({
         contents: files[Number(path)]!.bytes,

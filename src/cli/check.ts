@@ -8,7 +8,7 @@ import {
   formatProblem,
   problemIn,
 } from "../config/problem.ts";
-import { PROVIDER_FAMILIES } from "../gateway-parts/provider-families.ts";
+import { PROVIDER_FAMILIES } from "../process/parts/provider-families.ts";
 import { failedTests } from "../diagnostics/simulation/file-tests.ts";
 import { routeWarnings } from "../routing/route-warnings.ts";
 import { loadConfiguration, routesOf } from "../snapshot/configuration.ts";

@@ -4,7 +4,7 @@ import type { Environment } from "../config/environment.ts";
 import { resolveUpstreamProxy } from "../snapshot/server-options.ts";
 import { capabilityOf } from "../core/capability.ts";
 import { messageOf } from "../core/thrown.ts";
-import { openCallContext } from "../gateway-parts/call-context.ts";
+import { openCallContext } from "../process/parts/call-context.ts";
 import { operationsAt } from "../http/model-operations.ts";
 import { providers } from "../providers/registry.ts";
 import { type Caller, openCaller } from "../diagnostics/conformance/caller.ts";

@@ -3,7 +3,7 @@
 import { counted } from "../core/text/counted.ts";
 import { basename, resolve } from "node:path";
 import { readConfigText } from "../config/file.ts";
-import { PROVIDER_FAMILIES } from "../gateway-parts/provider-families.ts";
+import { PROVIDER_FAMILIES } from "../process/parts/provider-families.ts";
 import { nameOf } from "../import/draft.ts";
 import type { ImportChoices } from "../import/gateway-import.ts";
 import { GATEWAY_LABELS, type GatewayName } from "../import/gateway-names.ts";

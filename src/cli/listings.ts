@@ -5,7 +5,7 @@ import type { Environment } from "../config/environment.ts";
 import type { Route, RouteFallback } from "../core/configured/route.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { snakeCased } from "../core/text/camel-case.ts";
-import { PROVIDER_FAMILIES } from "../gateway-parts/provider-families.ts";
+import { PROVIDER_FAMILIES } from "../process/parts/provider-families.ts";
 import { operationsAt } from "../http/model-operations.ts";
 import { listModels } from "../http/models.ts";
 import { listCapabilities, type ListedCapability } from "../providers/capability-listing.ts";

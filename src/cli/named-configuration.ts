@@ -2,7 +2,7 @@
 // this folder, or the defaults.
 import type { Environment } from "../config/environment.ts";
 import { resolveConfigFile } from "../snapshot/server-options.ts";
-import { PROVIDER_FAMILIES } from "../gateway-parts/provider-families.ts";
+import { PROVIDER_FAMILIES } from "../process/parts/provider-families.ts";
 import { loadConfiguration, type LoadedConfiguration } from "../snapshot/configuration.ts";
 
 /** Throws ConfigurationError, which says how another file is named when this one cannot be read. */

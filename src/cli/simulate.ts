@@ -2,7 +2,7 @@
 // routing in virtual time. No provider is called.
 import type { Environment } from "../config/environment.ts";
 import { counted } from "../core/text/counted.ts";
-import { PROVIDER_FAMILIES } from "../gateway-parts/provider-families.ts";
+import { PROVIDER_FAMILIES } from "../process/parts/provider-families.ts";
 import { loadConfiguration } from "../snapshot/configuration.ts";
 import { printJson, printLine, printTable } from "./output.ts";
 import { chanceOf } from "../simulation/chance.ts";

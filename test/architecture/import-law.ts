@@ -24,12 +24,7 @@ export const LAYERS = [
   "operations",
   "simulation",
   "http",
-  "closing.ts",
-  "workers",
-  "gateway-parts",
-  "gateway.ts",
-  "worker.ts",
-  "supervisor.ts",
+  "process",
   "diagnostics",
   "import",
   "cli",
@@ -262,6 +257,11 @@ export const ROOM_IMPORTS: Readonly<Record<string, Readonly<Record<string, reado
     health: ["configured"],
     identity: [],
     request: [],
+  },
+  "src/process": {
+    // What workers share with their supervisor is opened in place of the same parts of a single process.
+    parts: ["workers"],
+    workers: [],
   },
   "src/cli": {
     // Commands about tokens have the same flags with a gateway as with its database.

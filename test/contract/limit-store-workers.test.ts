@@ -4,8 +4,8 @@ import { isShortage } from "../../src/admission/limit-store.ts";
 import { openMemoryLimits } from "../../src/admission/memory.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { noLedger } from "../../src/store/journal/ledger.ts";
-import { openRemoteLimits } from "../../src/workers/remote-limits.ts";
-import { WorkerReservations } from "../../src/workers/worker-reservations.ts";
+import { openRemoteLimits } from "../../src/process/workers/remote-limits.ts";
+import { WorkerReservations } from "../../src/process/workers/worker-reservations.ts";
 import { openChannels } from "../harness/channels.ts";
 import { accountOf, limitStoreSuite } from "./limit-store.suite.ts";
 

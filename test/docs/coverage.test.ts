@@ -251,12 +251,10 @@ describe("docs/operations.md", () => {
   });
   test("other lines: each message that the code writes, at its level", () => {
     const written = readTree(projectFolder, [
-      "src/gateway.ts",
-      "src/gateway-parts/*.ts",
+      "src/process/**/*.ts",
       "src/admission/*.ts",
       "src/cache/*.ts",
       "src/observe/**/*.ts",
-      "src/workers/*.ts",
       "src/cli/*.ts",
     ]).flatMap(({ text }) => [
       ...[...onOneLine(text).matchAll(/\blog(?:ger)?\.(info|warn|error)\(\{.*?\}, "([^"]+)"\)/g)].map(

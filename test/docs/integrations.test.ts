@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { configurationJsonSchema } from "../../docs/generate-configuration.ts";
 import { NOUNS } from "../../src/cli/admin/nouns.ts";
 import { readEnvironment } from "../../src/config/environment.ts";
-import { PROVIDER_FAMILIES } from "../../src/gateway-parts/provider-families.ts";
+import { PROVIDER_FAMILIES } from "../../src/process/parts/provider-families.ts";
 import { parseConfiguration } from "../../src/snapshot/configuration.ts";
 import { runCli } from "../harness/gateway-process.ts";
 import { allPages, fencesOf, linksOf, projectFolder, readPage } from "./pages.ts";

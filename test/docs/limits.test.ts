@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { budgetSchema, limitSchema } from "../../src/admission/settings.ts";
 import { readEnvironment } from "../../src/config/environment.ts";
 import { CATALOGUE } from "../../src/core/errors.ts";
-import { PROVIDER_FAMILIES } from "../../src/gateway-parts/provider-families.ts";
+import { PROVIDER_FAMILIES } from "../../src/process/parts/provider-families.ts";
 import { parseConfiguration } from "../../src/snapshot/configuration.ts";
 import { codeWords, fencesOf, readPage, tableBelow } from "./pages.ts";
 

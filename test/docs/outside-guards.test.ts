@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { readEnvironment } from "../../src/config/environment.ts";
 import { GUARD_SERVICE_TYPES } from "../../src/core/configured/outside-guard.ts";
-import { PROVIDER_FAMILIES } from "../../src/gateway-parts/provider-families.ts";
+import { PROVIDER_FAMILIES } from "../../src/process/parts/provider-families.ts";
 import { compileService, serviceSettings } from "../../src/guards/outside/outside-settings.ts";
 import { OWN_REQUEST } from "../../src/guards/outside/own-request.ts";
 import type { ServiceAddress } from "../../src/providers/judging-form.ts";

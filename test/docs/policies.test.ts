@@ -7,7 +7,7 @@ import { compilePolicies } from "../../src/policies/compile-policies.ts";
 import { policyTest } from "../../src/cli/policy-test.ts";
 import { readEnvironment } from "../../src/config/environment.ts";
 import { RULE_VARIABLES } from "../../src/core/configured/policy.ts";
-import { PROVIDER_FAMILIES } from "../../src/gateway-parts/provider-families.ts";
+import { PROVIDER_FAMILIES } from "../../src/process/parts/provider-families.ts";
 import { parseConfiguration } from "../../src/snapshot/configuration.ts";
 import { entriesOfFile } from "../../src/snapshot/file-entries.ts";
 import { writtenFile } from "../cli/written-files.ts";

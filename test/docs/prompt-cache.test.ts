@@ -1,7 +1,7 @@
 // docs/prompt-cache.md: its configuration loads and says what it seems to say, and its headers are those that are looked up.
 import { expect, test } from "bun:test";
 import { readEnvironment } from "../../src/config/environment.ts";
-import { PROVIDER_FAMILIES } from "../../src/gateway-parts/provider-families.ts";
+import { PROVIDER_FAMILIES } from "../../src/process/parts/provider-families.ts";
 import { AGENT_SESSIONS } from "../../src/providers/agent-sessions.ts";
 import { parseConfiguration } from "../../src/snapshot/configuration.ts";
 import { fencesOf, readPage, tableBelow } from "./pages.ts";

@@ -5,7 +5,7 @@ import { z } from "zod";
 import { withCheckedEntries } from "../../src/engine/fit/entry-request.ts";
 import { parseChatRequest } from "../../src/engine/request/parse.ts";
 import { readEnvironment } from "../../src/config/environment.ts";
-import { PROVIDER_FAMILIES } from "../../src/gateway-parts/provider-families.ts";
+import { PROVIDER_FAMILIES } from "../../src/process/parts/provider-families.ts";
 import { configurationSchema, parseConfiguration } from "../../src/snapshot/configuration.ts";
 import { fencesOf, readPage, tableBelow } from "./pages.ts";
 

@@ -1,6 +1,6 @@
 // A channel between a worker and its supervisor within one process.
-import { Channel } from "../../src/workers/channel.ts";
-import type { SupervisorChannel, ToSupervisor, ToWorker, WorkerChannel } from "../../src/workers/messages.ts";
+import { Channel } from "../../src/process/workers/channel.ts";
+import type { SupervisorChannel, ToSupervisor, ToWorker, WorkerChannel } from "../../src/process/workers/messages.ts";
 
 /** Both ends of a channel; what one writes the other reads in a later turn. */
 export function openChannels(): { readonly worker: SupervisorChannel; readonly supervisor: WorkerChannel } {

@@ -2,8 +2,8 @@
 // `serves`, `ends` before it serves, or speaks `another protocol`.
 import { readFileSync } from "node:fs";
 import { workerIdentity } from "../../src/config/environment.ts";
-import { PROTOCOL, type ToSupervisor, type ToWorker } from "../../src/workers/messages.ts";
-import { connectChannel } from "../../src/workers/sockets.ts";
+import { PROTOCOL, type ToSupervisor, type ToWorker } from "../../src/process/workers/messages.ts";
+import { connectChannel } from "../../src/process/workers/sockets.ts";
 
 const mode = readFileSync(process.env["FAKE_MODE"]!, "utf8");
 if (mode === "ends") process.exit(3);

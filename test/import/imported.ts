@@ -1,5 +1,5 @@
 // Imports a text without files, for tests, and reads what it made.
-import { PROVIDER_FAMILIES } from "../../src/gateway-parts/provider-families.ts";
+import { PROVIDER_FAMILIES } from "../../src/process/parts/provider-families.ts";
 import type { ImportChoices } from "../../src/import/gateway-import.ts";
 import type { GatewayName } from "../../src/import/gateway-names.ts";
 import { importConfiguration, type Imported } from "../../src/import/import-configuration.ts";

@@ -34,7 +34,7 @@ function packagesAfter(script: string): ReadonlySet<string> {
 }
 
 test("the gateway's modules load no library that only a configuration asks for", () => {
-  const loaded = packagesAfter(`await import("./src/gateway.ts")`);
+  const loaded = packagesAfter(`await import("./src/process/gateway.ts")`);
   expect(loaded).toContain("kysely");
   expect(LATER.filter((name) => loaded.has(name))).toEqual([]);
 });

@@ -10,7 +10,7 @@ import { openSecretCipher } from "../../src/config/secret-cipher.ts";
 import { CONFIGURED_KINDS, type ConfiguredKind } from "../../src/core/configured/configured.ts";
 import type { Json, JsonObject } from "../../src/core/json.ts";
 import { snapshotSeenBy } from "../../src/core/snapshot.ts";
-import { PROVIDER_FAMILIES } from "../../src/gateway-parts/provider-families.ts";
+import { PROVIDER_FAMILIES } from "../../src/process/parts/provider-families.ts";
 import { compileSnapshot, storedProblems } from "../../src/snapshot/compile.ts";
 import { loadConfiguration } from "../../src/snapshot/configuration.ts";
 import { openMemoizer } from "../../src/snapshot/memoize.ts";

@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readEnvironment } from "../../src/config/environment.ts";
 import { resolveServerOptions } from "../../src/snapshot/server-options.ts";
-import { openGateway } from "../../src/gateway.ts";
-import { PROVIDER_FAMILIES } from "../../src/gateway-parts/provider-families.ts";
+import { openGateway } from "../../src/process/gateway.ts";
+import { PROVIDER_FAMILIES } from "../../src/process/parts/provider-families.ts";
 import { loadConfiguration } from "../../src/snapshot/configuration.ts";
 import { openaiAnswer } from "../harness/upstream.ts";
 

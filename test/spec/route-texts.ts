@@ -1,7 +1,7 @@
 // Routes for the specification's tests, written as an operator writes them.
 import { readEnvironment } from "../../src/config/environment.ts";
 import type { Snapshot } from "../../src/core/snapshot.ts";
-import { PROVIDER_FAMILIES } from "../../src/gateway-parts/provider-families.ts";
+import { PROVIDER_FAMILIES } from "../../src/process/parts/provider-families.ts";
 import { compileSnapshot } from "../../src/snapshot/compile.ts";
 import { parseConfiguration } from "../../src/snapshot/configuration.ts";
 

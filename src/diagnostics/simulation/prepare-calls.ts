@@ -11,7 +11,7 @@ import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { ProviderSettings, Snapshot } from "../../core/snapshot.ts";
 import { FORMS } from "../../operations/forms.ts";
-import { PROVIDER_FAMILIES } from "../../gateway-parts/provider-families.ts";
+import { PROVIDER_FAMILIES } from "../../process/parts/provider-families.ts";
 import {
   preparedCall,
   type PreparedCall,

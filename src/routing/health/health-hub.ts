@@ -3,7 +3,7 @@
 // has ended is given up.
 
 // Decides (records and configuration): What do several workers have in common, and how soon? Also:
-// `routing/shared-slots.ts`, `observe/metrics/machine-metrics.ts`; over the channel: `workers/shared-targets.ts`,
+// `routing/shared-slots.ts`, `observe/metrics/machine-metrics.ts`; over the channel: `process/workers/shared-targets.ts`,
 // `shared-credentials.ts`, `shared-events.ts`, `shared-integrations.ts`, `shared-contents.ts`, `machine-figures.ts`.
 // Rule: The list is docs/operations.md#what-workers-have-in-common.
 import type { BreakerChange } from "./health.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { adminOperations } from "../../../src/http/admin/app.ts";
 import { CALL_PATHS, MODEL_PATHS, PARAMS_PATHS } from "../../../src/http/paths.ts";
-import { PROVIDER_FAMILIES } from "../../../src/gateway-parts/provider-families.ts";
+import { PROVIDER_FAMILIES } from "../../../src/process/parts/provider-families.ts";
 import { providers } from "../../../src/providers/registry.ts";
 import { type AdminWorld, openAdminWorld } from "../../harness/admin.ts";
 import { type ConsoleBrowser, consoleBrowser } from "../../harness/console-browser.ts";

@@ -1,0 +1,224 @@
+// The supervisor's side of the limits: it reserves and settles in its limit store for the workers. What a worker holds when
+// it dies is settled by its journal: a call that had ended is charged what it used, one that had not what it reserved, and
+// one that is not in the journal had sent nothing.
+
+// Decides (records and configuration): What is charged for what a dead worker had reserved? By: `endCall`. Rule: What
+// its journal says of the call.
+import { isPending, type MaybePromise, whenReady } from "../../core/maybe-promise.ts";
+import type { Clock } from "../../core/clock.ts";
+import { type Account, countsAttempts, type LimitRule } from "../../core/configured/limit.ts";
+import type { LimitOutcome } from "../../core/record/record.ts";
+import {
+  isShortage,
+  type LimitStore,
+  type Need,
+  type Reservation,
+  type Shortage,
+} from "../../admission/limit-store.ts";
+import { inspectJournal } from "../../store/journal/journal-recovery.ts";
+import { ALL_SETTLED, type SettledFile } from "../../store/journal/limit-holders.ts";
+import { traceIdOf } from "../../store/journal/journal-row.ts";
+import { parseCallRecord } from "../../wire/json/record-json.ts";
+import { changesWire, readingWire, type ReservedWire, type ReserveWire, statusWire } from "./limit-messages.ts";
+import type { WorkerChannel } from "./messages.ts";
+
+interface HeldReservation {
+  readonly call: string;
+  readonly reservation: Reservation;
+  /** For each need, whether it has not been settled. */
+  readonly isOpen: boolean[];
+}
+
+export interface HolderOptions {
+  /** The name of the worker. */
+  readonly holder: string;
+  readonly clock: Clock;
+  /** Where a limit store that is shared with other machines notes what it has applied; `null` for any other. */
+  readonly settledFile: SettledFile | null;
+}
+
+/** What one worker has reserved. */
+export class WorkerReservations {
+  readonly #limits: LimitStore;
+  readonly #rules = new Map<number, LimitRule>();
+  readonly #held = new Map<number, HeldReservation>();
+  readonly #holder: string;
+  readonly #clock: Clock;
+  readonly #settledFile: SettledFile | null;
+  /** How many settlements of this worker have been applied. */
+  #settlements = 0;
+  #isEnded = false;
+
+  constructor(limits: LimitStore, channel: WorkerChannel, { holder, clock, settledFile }: HolderOptions) {
+    this.#limits = limits;
+    this.#holder = holder;
+    this.#clock = clock;
+    this.#settledFile = settledFile;
+    channel.handle("reserve", (wire) => this.#reserve(wire, channel));
+    channel.handle("settle", (all) => {
+      this.#settlements += all.length;
+      if (settledFile !== null) limits.settling?.(settledFile.path, this.#settlements);
+      for (const [id, used] of all) this.#settle(id, used);
+      settledFile?.applied(this.#settlements);
+      limits.settledThrough?.(holder, this.#settlements);
+    });
+    channel.handle("limit_status", (account) => whenReady(limits.status(account), readingWire));
+    channel.handle("limit_first", ({ rule, value, mark }) => limits.first({ rule, value }, mark));
+  }
+
+  /**
+   * Settles what is open of a worker that has ended. `journalOf` returns what its journal has of these calls, or `null`
+   * when it cannot be read; it is read before another process takes it over.
+   */
+  end(journalOf: JournalOfCalls): void {
+    this.#isEnded = true;
+    const ofCall = Map.groupBy(this.#held.values(), ({ call }) => call);
+    this.#held.clear();
+    const entries = ofCall.size === 0 ? null : journalOf(ofCall);
+    const settledFile = this.#settledFile;
+    if (settledFile !== null) this.#limits.settling?.(settledFile.path, ALL_SETTLED);
+    for (const [call, held] of ofCall)
+      endCall(held, entries === null ? "reserved" : (entries.get(call) ?? "nothing"), this.#settlements);
+    if (settledFile === null) return;
+    settledFile.applied(ALL_SETTLED);
+    this.#limits.settledThrough?.(this.#holder, ALL_SETTLED);
+    settledFile.remove();
+  }
+
+  #reserve({ id, call, needs: wires, rules = [] }: ReserveWire, channel: WorkerChannel): MaybePromise<ReservedWire> {
+    for (const [number, rule] of rules) this.#rules.set(number, rule);
+    const needs = wires.map(([number, value, units, force]): Need => {
+      const rule = this.#rules.get(number);
+      if (rule === undefined) throw new Error(`the rule ${number} was not sent`);
+      return { account: { rule, value }, units, force: force === 1 };
+    });
+    const answer = this.#limits.reserve(needs, call, this.#holder);
+    return isPending(answer)
+      ? answer.then((late) => this.#answered(late, { id, call, needs, channel }))
+      : this.#answered(answer, { id, call, needs, channel });
+  }
+
+  #answered(
+    answer: Reservation | Shortage,
+    {
+      id,
+      call,
+      needs,
+      channel,
+    }: {
+      readonly id: number;
+      readonly call: string;
+      readonly needs: readonly Need[];
+      readonly channel: WorkerChannel;
+    },
+  ): ReservedWire {
+    if (isShortage(answer)) {
+      const { need, status, fitsAtMs, exceedsLimit, unavailable } = answer;
+      return { short: needs.indexOf(need), status: statusWire(status), fitsAtMs, exceedsLimit, unavailable };
+    }
+    // The worker has ended meanwhile.
+    if (this.#isEnded) answer.release();
+    else this.#held.set(id, { call, reservation: answer, isOpen: needs.map(() => true) });
+    answer.whenLost?.(() => channel.notify("limit_lost", { id }));
+    // A store shared with other machines gives no stamp; nothing is compared with this one.
+    const { before, after, overdrawn, stamp = this.#clock.now() * 1000, run } = answer;
+    return {
+      accounts: changesWire(before, after),
+      ...(overdrawn.length > 0 && { overdrawn }),
+      stamp,
+      run,
+    };
+  }
+
+  #settle(id: number, used: readonly (number | null)[]): void {
+    const held = this.#held.get(id);
+    if (held === undefined) return;
+    held.reservation.settle(used);
+    for (const [index, units] of used.entries()) if (units !== null) held.isOpen[index] = false;
+    if (!held.isOpen.includes(true)) this.#held.delete(id);
+  }
+}
+
+/** What the journal has of a call that a dead worker held: the limits in its last entry, and whether it had ended. */
+export interface JournalledLimits {
+  readonly limits: readonly LimitOutcome[];
+  readonly isClosed: boolean;
+}
+
+/** `reserved`: the journal cannot be read. `nothing`: the call is not in it, so it had not begun. */
+export type Journalled = JournalledLimits | "reserved" | "nothing";
+
+/**
+ * Ends what is open of the reservations of one call, in the order in which they were made. `through` is the last
+ * settlement of the worker that has been applied.
+ */
+export function endCall(held: readonly HeldReservation[], journalled: Journalled, through = 0): void {
+  const charges = new Map<string, number[]>();
+  const openOf = held.map(({ reservation: { needs }, isOpen }) => needs.filter((_, index) => isOpen[index] === true));
+  const chargesOf = (account: Account): number[] => {
+    const key = `${account.rule.id}\n${account.value}`;
+    const known = charges.get(key);
+    if (known !== undefined) return known;
+    const count = openOf.flat().filter((need) => isSame(need.account, account)).length;
+    const fresh = [...openCharges(account, count, journalled as JournalledLimits, through)];
+    charges.set(key, fresh);
+    return fresh;
+  };
+  for (const { reservation, isOpen } of held)
+    reservation.settle(
+      reservation.needs.map(({ account, units }, index) => {
+        if (isOpen[index] !== true) return null;
+        if (account.rule.unit === "concurrency" || journalled === "nothing") return 0;
+        return journalled === "reserved" ? units : (chargesOf(account).shift() ?? 0);
+      }),
+    );
+}
+
+/**
+ * What each of the open reservations of an account is charged. A rule that counts attempts has one outcome for each, of
+ * which the last are open. One that counts the call is charged as a whole, whatever the number of its reservations.
+ */
+function openCharges(
+  { rule, value }: Account,
+  count: number,
+  { limits, isClosed }: JournalledLimits,
+  through: number,
+): readonly number[] {
+  const units = limits
+    .filter((outcome) => outcome.id === rule.id && outcome.value === value && outcome.refused === undefined)
+    .filter(({ counted }) => counted?.settlement === undefined || counted.settlement > through)
+    .map(({ settled, reserved, counted }) =>
+      isClosed || counted?.settlement !== undefined ? (settled ?? 0) : reserved,
+    );
+  return countsAttempts(rule) ? units.slice(-count) : [units.reduce((sum, each) => sum + each, 0)];
+}
+
+function isSame(one: Account, other: Account): boolean {
+  return one.rule.id === other.rule.id && one.value === other.value;
+}
+
+type JournalOfCalls = (calls: ReadonlyMap<string, unknown>) => ReadonlyMap<string, JournalledLimits> | null;
+
+/** Reads the last entry of each of these calls. `folder` is where the journal is; `null` when the worker had none. */
+export function limitsOfCalls(
+  folder: string | null,
+  calls: ReadonlyMap<string, unknown>,
+): ReadonlyMap<string, JournalledLimits> | null {
+  if (folder === null) return null;
+  const last = new Map<string, string>();
+  try {
+    const { openings } = inspectJournal(folder, {
+      sinceMs: 0,
+      onEntry(text) {
+        const call = traceIdOf(text);
+        if (calls.has(call)) last.set(call, text);
+      },
+    });
+    const open = new Set(openings.map(traceIdOf));
+    return new Map(
+      [...last].map(([call, text]) => [call, { limits: parseCallRecord(text).limits, isClosed: !open.has(call) }]),
+    );
+  } catch {
+    return null;
+  }
+}

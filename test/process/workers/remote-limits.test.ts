@@ -1,0 +1,36 @@
+// What a worker sends to the supervisor, and when.
+import { expect, test } from "bun:test";
+import { openMemoryLimits } from "../../../src/admission/memory.ts";
+import { systemClock } from "../../../src/core/clock.ts";
+import { openRemoteLimits, type RemoteLimitStore } from "../../../src/process/workers/remote-limits.ts";
+import { WorkerReservations } from "../../../src/process/workers/worker-reservations.ts";
+import { accountOf, needOf, reserved } from "../../contract/limit-store.suite.ts";
+import { openChannels } from "../../harness/channels.ts";
+
+const TOKENS = accountOf({ id: "tokens", unit: "tokens", limit: 1000 });
+
+/** What makes a settlement leave. */
+const OCCASIONS: Readonly<Record<string, (limits: RemoteLimitStore) => void>> = {
+  "at the end of the turn": () => {},
+  "because another call has ended": (limits) => limits.sendSettled(),
+};
+
+for (const [occasion, arise] of Object.entries(OCCASIONS))
+  test(`[d13.2] a settlement that leaves ${occasion} leaves after the closing entry of its call was written`, async () => {
+    const { worker, supervisor } = openChannels();
+    let added = 0;
+    let written = 0;
+    const limits = openRemoteLimits(worker, "worker", () => (written = added));
+    void new WorkerReservations(openMemoryLimits({ clock: systemClock }), supervisor, {
+      holder: "worker",
+      clock: systemClock,
+      settledFile: null,
+    });
+    const arrived = Promise.withResolvers<number>();
+    supervisor.handle("settle", () => arrived.resolve(written));
+    const reservation = await reserved(limits, needOf(TOKENS, 100));
+    reservation.settle([30]);
+    added += 1;
+    arise(limits);
+    expect(await arrived.promise).toBe(1);
+  });
