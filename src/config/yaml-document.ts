@@ -1,6 +1,10 @@
 // Parses YAML 1.2 (core schema) into a plain value that knows the position of each part, with the environment and
 // secret files expanded. It rejects the parts of YAML that make a file mean something other than it shows: anchors,
 // aliases, tags, directives, duplicate keys, keys that are not text.
+
+// Decides (records and configuration): When are `${NAME}` and `${file:…}` read? By: `parseYaml`. Also:
+// `expansion.ts`, `secret-file.ts`; followed by `file-follower.ts`. Rule: Whenever the configuration file is parsed: at the
+// start, when its text changes, and on SIGHUP. The environment is that of the start.
 import {
   isMap,
   isScalar,

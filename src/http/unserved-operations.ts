@@ -1,5 +1,8 @@
 // Operations of model APIs that this gateway does not serve. Each is refused with a hint for the clients that use it,
 // in the form of the operation that it belongs to, and leaves a record like any refused call (promises 9.6, 11.1, 12.1).
+
+// Decides (the answer): Which operations of model APIs are not served, and what do they answer? By: `HINTS`. Rule: 501
+// `not_implemented` with what is served instead, for files, audio, images, batches and others; 404 for what is unknown.
 import { identify } from "../auth/identify.ts";
 import { presentedToken } from "../auth/tokens/presented-token.ts";
 import { type CalledOperation, GATEWAY_ERRORS } from "../engine/call/called-operation.ts";

@@ -1,5 +1,9 @@
 // The interface of a provider: it only translates, and uses no clock, no environment and no socket.
 // test/contract/provider.suite.ts is run against every provider.
+
+// Decides (the request): How does a request get its credential or signature? By: `sign`. Also: called by
+// `engine/attempt/upstream-requests.ts`; `providers/credentials/aws-signature.ts`, `key-header.ts`. Rule: Last of all, so
+// that a signature is over the bytes that leave.
 import type { BlockType, ChatAnswer, ChatRequest, NativeCircumstance } from "../core/chat.ts";
 import type { Credential, Target } from "../core/target.ts";
 import type { MaybePromise } from "../core/maybe-promise.ts";

@@ -1,4 +1,5 @@
 // Links inside the project lead to existing files and headings, and examples on the pages load.
+import { Glob } from "bun";
 import { describe, expect, test } from "bun:test";
 import { existsSync, statSync } from "node:fs";
 import { dirname, join, normalize } from "node:path/posix";
@@ -41,6 +42,19 @@ describe("pages", () => {
       expect(broken).toEqual([]);
     },
   );
+  test("every file of code that a page names exists", () => {
+    const files = ["src", "test", "bench", "docs", "console/src", "release"].flatMap((folder) =>
+      [...new Glob("**/*.{ts,tsx}").scanSync({ cwd: join(projectFolder, folder) })].map((path) => join(folder, path)),
+    );
+    const known = new Set([...files, MADE_AT_BUILD].flatMap((path) => namesOf(path)));
+    const missing = pages.flatMap(({ path, text }) =>
+      [...text.matchAll(/`(?:\.\.\/)*([\w./-]+\.tsx?)`/g)]
+        .filter(([, name]) => !known.has(name!))
+        .map(([, name]) => `${path}: ${name}`),
+    );
+    expect(missing).toEqual([]);
+    expect(namesOf("src/a/b.ts")).toEqual(["src/a/b.ts", "a/b.ts", "b.ts"]);
+  });
   test("links to the outside are https", () => {
     expect(
       pages.flatMap((page) =>
@@ -96,6 +110,15 @@ describe("pages", () => {
     expect(designs.length).toBeGreaterThan(3);
   });
 });
+
+/** A file that pages name and that no commit has. */
+const MADE_AT_BUILD = "console/src/api/types.ts";
+
+/** The path of a file, whole and from each of its folders on. */
+function namesOf(path: string): readonly string[] {
+  const parts = path.split("/");
+  return parts.map((_, index) => parts.slice(index).join("/"));
+}
 
 /** The parts of a record, in their order. */
 const PARTS = ["Status", "Decision", "Why", "Rejected", "Consequences"];

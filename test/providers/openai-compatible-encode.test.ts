@@ -203,7 +203,7 @@ describe("the output bound", () => {
     }
   });
   test("OpenAI's reasoning models get max_completion_tokens, and the mapping is reported", () => {
-    for (const model of ["o3-mini", "o1", "gpt-5", "gpt-5-mini-2025-08-07", "gpt-5.2", "ft:o4-mini:acme"]) {
+    for (const model of ["o3-mini", "o1", "gpt-5", "gpt-5-mini-2025-08-07", "gpt-5.2", "gpt-6-mini", "ft:o4-mini:acme"]) {
       const encoded = encode(provider("openai"), { max_tokens: 9 }, model);
       expect(JSON.parse(encoded.request.body)).toMatchObject({ max_completion_tokens: 9 });
       expect(encoded.mapped).toEqual(["max_tokens -> max_completion_tokens"]);

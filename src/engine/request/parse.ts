@@ -1,6 +1,9 @@
 // Parses the text of a body to a ChatRequest: every field is in exactly one class (promise 6.1), and is checked by the
 // table of the common set and the rules of promise 5. fit.ts checks what depends on the target, such as what its vendor
 // understands.
+
+// Decides (the request): What if a request has both `max_tokens` and `max_completion_tokens`? By: `BOUNDS`. Also: the name
+// that goes out: `renames` of the provider's row. Rule: They are one bound; different values are 400 `invalid_request`.
 import { invalidRequest, reservedParameter } from "../../core/refusals.ts";
 import { requestOfText, type RequestSource } from "../../core/request/request-source.ts";
 import { rateOfToken } from "../../accounting/price.ts";

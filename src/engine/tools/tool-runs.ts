@@ -1,5 +1,9 @@
 // Runs the tool calls of one round concurrently, and keeps a row for each of them: in the record of the call, and in
 // `x_gateway_mcp.calls` of its answer (promises 10.2, 10.4).
+
+// Decides (the answer): What becomes of a running tool when the client leaves? By: `ToolRuns`. Also:
+// `mcp/server-connection.ts`. Rule: Its server is told that the call was cancelled; the row is published at once, with the
+// run as `client_closed`. A background call goes on.
 import type { ToolCall } from "../../core/chat.ts";
 import { asGatewayError, type ErrorCode, GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";

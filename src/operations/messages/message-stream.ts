@@ -1,6 +1,10 @@
 // The stream of a message, written from strict chunks. Blocks never overlap: where a provider interleaves several calls,
 // those behind the first wait until its input is complete.
 // https://platform.claude.com/docs/en/build-with-claude/streaming
+
+// Decides (the answer): Which events does a stream of `/messages` have, and in which order? By: `MessageWriter`. Also:
+// `message-events.ts`; those of `/responses`: `operations/responses/answer/response-writer.ts`. Rule: Blocks one after the
+// other; the arguments of a tool call in as many deltas as the provider sent, and whole where it sends them whole.
 import type { StreamWriter } from "../../engine/stream/stream-writer.ts";
 import type { ChatChunk, ChunkDelta, ReasoningDetail, ToolCallDelta, Usage } from "../../core/chat.ts";
 import { type Json, type JsonObject, isText } from "../../core/json.ts";

@@ -54,7 +54,7 @@ const byDefault = z
   .meta({ title: "default", description: "The credential that the cloud's own chain finds." });
 
 const weighted = z.strictObject({
-  key: secret("Key", 'The key, best as `"${NAME}"` or `"${file:/run/secrets/name}"`.'),
+  key: secret("Key", 'The key; in a configuration file best as `"${NAME}"` or `"${file:/run/secrets/name}"`.'),
   weight: z.int().min(1).max(1000).default(1).meta({
     title: "Weight",
     description: "Share of calls: a key with weight 2 gets twice as many as one with weight 1.",
@@ -65,7 +65,7 @@ export const CREDENTIAL_KEYS = {
   api_key: z.string().regex(API_KEY, PRINTABLE).optional().meta({
     title: "API key",
     description:
-      'Credential, best as `"${NAME}"` or `"${file:/run/secrets/name}"`. If it is not set or empty, the provider\'s environment variable is used, but only for the provider\'s own id at its default address.',
+      'Credential; in a configuration file best as `"${NAME}"` or `"${file:/run/secrets/name}"`. If it is not set or empty, the provider\'s environment variable is used, but only for the provider\'s own id at its default address.',
   }),
   api_keys: z
     .array(z.union([secret("Key", "One of the keys."), weighted]))
@@ -107,7 +107,8 @@ export const CREDENTIAL_KEYS = {
         ).optional(),
         service_account: z.string().min(1).max(65_536).optional().meta({
           title: "Service account",
-          description: 'JSON of a service account\'s key file, best as `"${file:/run/secrets/name}"`.',
+          description:
+            'JSON of a service account\'s key file; in a configuration file best as `"${file:/run/secrets/name}"`.',
         }),
       }),
     ])

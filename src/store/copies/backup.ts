@@ -1,6 +1,10 @@
 // Backups: all rows of a database as of one moment, while gateways use it, in a form that a database of either kind takes
 // back. The tables and their columns are named in it, so that a later version restores it into the schema that it was
 // made of, and migrates that.
+
+// Decides (records and configuration): What is in a backup, and of which moment is it? By: `writeBackup`. Also:
+// `stored-tables.ts` (`COPIED_TABLES`), `restore.ts`. Rule: All rows of the database as of one moment. Not in it: the
+// master key, the configuration file, and rows that are still in the ledger on disk.
 import { counted } from "../../core/text/counted.ts";
 import { renameSync, rmSync } from "node:fs";
 import type { Kysely } from "kysely";

@@ -1,4 +1,8 @@
 // Finds and lists the configured objects of a place: those of the configuration file beside those in the database.
+
+// Decides (records and configuration): What if two people change one object at the same time? By:
+// `requireChangeable`. Also: `http/admin/schemas.ts` (`requireEtag`). Rule: With `if-match`, the second one gets 412
+// `etag_mismatch` and nothing is written; without it, the last one wins, and both changes are in the audit log.
 import { z } from "zod";
 import {
   type AdminCaller,

@@ -173,14 +173,15 @@ function providerRule({ families }: DocumentDependencies): DocumentRule {
   };
 }
 
-/** Variables and files belong to the operator: only the configuration file expands them. */
+/** Variables and files belong to whoever runs the gateway or the command: a request has the values themselves. */
 function expansions(value: unknown, path: readonly (string | number)[]): readonly Finding[] {
   if (typeof value === "string")
     return EXPANSION.test(value)
       ? [
           {
             path,
-            message: "expected the value itself: variables and files are expanded only in the configuration file",
+            message:
+              "expected the value itself: variables and files are expanded in the configuration file and by `dragoman apply`, and not here",
           },
         ]
       : [];

@@ -44,9 +44,11 @@ const OPENAI_GENERATIONS: readonly ModelDifferences[] = [
   },
   // https://developers.openai.com/api/docs/guides/prompt-caching: "gpt-5.6 and later"
   { models: /^(ft:)?gpt-(5\.([6-9](?!\d)|[1-9]\d)|[6-9](?!\d)|1\d)/, cacheBreakpoints: true },
+  // The vendor calls `max_tokens` deprecated for all models, and no model since o1 takes it:
+  // https://platform.openai.com/docs/api-reference/chat/create#chat-create-max_tokens
+  { models: /^(ft:)?gpt-(5\.\d|[6-9](?!\d)|1\d)/, renames: { max_tokens: "max_completion_tokens" } },
   {
     models: /^(ft:)?gpt-5\.\d/,
-    renames: { max_tokens: "max_completion_tokens" },
     cells: { temperature: native("values other than 1 require reasoning_effort none") },
   },
 ];
