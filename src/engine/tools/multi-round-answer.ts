@@ -13,7 +13,7 @@ export const BETWEEN_ROUNDS = "\n\n";
 
 const TEXTS = ["content", "reasoning_content", "refusal"] as const;
 type TextName = (typeof TEXTS)[number];
-export function isJoinedText(name: string): name is TextName {
+export function isTextName(name: string): name is TextName {
   return (TEXTS as readonly string[]).includes(name);
 }
 

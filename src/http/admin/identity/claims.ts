@@ -96,8 +96,14 @@ function operationsOf(reach: "tenant" | "project"): readonly AdminOperation[] {
         const { valid_hours: hours, ...request } = call.body;
         const { createdBy } = await permittedRequest({ ...call, body: request }, writer);
         const giver = keptCaller(caller.token, snapshot);
-        if (consoleAddress === null || giver === null)
-          throw conflict("The web console is not served here, so that nobody could open the link.");
+        if (consoleAddress === null)
+          throw conflict(
+            "This gateway does not serve the web console, in which the link would be opened; the operator sets console.enabled.",
+          );
+        if (giver === null)
+          throw conflict(
+            "The company login with which you have logged in is not configured any more, so that no link can act for you.",
+          );
         const { text: code, hash: codeHash } = newSessionSecret();
         const made: StoredClaim = {
           id: `clm_${newSpanId()}`,
