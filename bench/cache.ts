@@ -15,7 +15,7 @@ import { CachedAttempt } from "../src/engine/cache/cached-attempt.ts";
 import { Cancellation } from "../src/core/concurrency/cancellation.ts";
 import { systemClock } from "../src/core/clock.ts";
 import type { UpstreamRequest } from "../src/wire/upstream.ts";
-import { chatBody } from "./answers.ts";
+import { chatBody } from "./load/answers.ts";
 import { figuresTable } from "../docs/markdown.ts";
 import { targetFor } from "../test/harness/targets.ts";
 

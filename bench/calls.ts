@@ -9,7 +9,7 @@ import { table } from "../docs/markdown.ts";
 import type { CallScope, CallStore, LogFilter } from "../src/store/calls/calls.ts";
 import { rowOf } from "../src/store/journal/journal-row.ts";
 import type { LedgerRow } from "../src/store/journal/ledger.ts";
-import { type CallSpread, fillCalls, madeCall, type Mix, requestIdOf } from "./made-calls.ts";
+import { type CallSpread, fillCalls, madeCall, type Mix, requestIdOf } from "./load/made-calls.ts";
 import { openSqliteCalls } from "../src/store/calls/sqlite-calls.ts";
 import { openSqliteStore } from "../src/store/sqlite.ts";
 

@@ -1,8 +1,8 @@
 // `npm run demo:tools`: the real gateway, two tool servers and curl. A model of the sandbox calls tools over several
 // rounds, and one streamed answer reports all of it. It needs no key and no network, and exits by itself, with code 1
 // when some part of it was missing.
-import { startEverything } from "../test/harness/everything.ts";
-import { startGateway } from "../test/harness/gateway-process.ts";
+import { startEverything } from "../test/harness/tools/everything.ts";
+import { startGateway } from "../test/harness/processes/gateway-process.ts";
 
 const WORDS =
   'Call echo {"message": "Hello from a tool"} and call get-sum {"a": 2, "b": 40}, then call get-structured-content {"location": "Chicago"}, then tell me.';

@@ -1,7 +1,7 @@
 // `npm run demo:trace`: one call through four services (a caller, the real gateway, a model server, a tool server),
 // each of which exports its spans over OTLP, and a dump of what the receiver has decoded. It needs no key and no
 // network, and exits by itself, with code 1 when the trace is incomplete.
-import type { ReceivedSpan } from "../test/harness/otlp-messages.ts";
+import type { ReceivedSpan } from "../test/harness/servers/otlp-messages.ts";
 import { startTracedServices, treeOf } from "../test/harness/traced-world.ts";
 
 const SPANS = 10;

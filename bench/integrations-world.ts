@@ -5,8 +5,8 @@ import { createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type IntegrationSettings, integrationsSection } from "../src/observe/integrations/integration-settings.ts";
-import { type GatewayProcess, startGateway } from "../test/harness/gateway-process.ts";
-import { residentMb, threadSeconds } from "./process-stats.ts";
+import { type GatewayProcess, startGateway } from "../test/harness/processes/gateway-process.ts";
+import { residentMb, threadSeconds } from "./subjects/process-stats.ts";
 
 export type Mood = "none" | "healthy" | "dead" | "slow" | "lying";
 

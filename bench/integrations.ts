@@ -4,7 +4,7 @@
 // sets the length of a turn, `--turns` their number; `--only` selects integrations.
 import { parseArgs } from "node:util";
 import { callsAtRate, startWorld, used, type World } from "./integrations-world.ts";
-import { httpRequest, runLoad } from "./load.ts";
+import { httpRequest, runLoad } from "./load/load.ts";
 
 const { values: flags } = parseArgs({
   options: {

@@ -7,13 +7,13 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { systemClock } from "../src/core/clock.ts";
 import { newTraceId } from "../src/core/ids.ts";
-import { attemptOf, bareRecord } from "../test/contract/call-records.ts";
+import { attemptOf, bareRecord } from "../test/contract/store/call-records.ts";
 import type { CallRecord } from "../src/core/record/record.ts";
 import { Journal } from "../src/store/journal/journal.ts";
 import { type JournalDisk, systemDisk } from "../src/store/journal/journal-disk.ts";
 import { segmentPath, segmentsOf } from "../src/store/journal/journal-folder.ts";
 import { newRandomName } from "../src/store/journal/journal-identity.ts";
-import { missingTools, onCore } from "./process-stats.ts";
+import { missingTools, onCore } from "./subjects/process-stats.ts";
 
 const ROWS_PER_SECOND = 20_000;
 const CORE = 0;

@@ -9,7 +9,7 @@ import { GatewayError } from "../src/core/errors.ts";
 import { systemClock } from "../src/core/clock.ts";
 import type { Configured } from "../src/core/configured/configured.ts";
 import { type LimitSet, NO_LIMITS } from "../src/core/configured/limit.ts";
-import { findServer, startRedis } from "../test/harness/redis-server.ts";
+import { findServer, startRedis } from "../test/harness/servers/redis-server.ts";
 import { openValkeyLimits } from "../src/admission/valkey/valkey.ts";
 import { stubGateway } from "../test/harness/in-process.ts";
 

@@ -6,12 +6,12 @@ import { cpus, release, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { figuresTable, withGeneratedPart } from "../docs/markdown.ts";
-import { type Front, frontPath, NATIVE, requestText } from "./fronts.ts";
-import { startGateway } from "./gateway.ts";
-import { httpRequest, runLoad } from "./load.ts";
-import { startMock } from "./mock.ts";
-import { bindToCore, chooseCores, cpuSeconds, missingTools } from "./process-stats.ts";
-import { startServer, type Subject, underBun } from "./subject.ts";
+import { type Front, frontPath, NATIVE, requestText } from "./subjects/fronts.ts";
+import { startGateway } from "./subjects/gateway.ts";
+import { httpRequest, runLoad } from "./load/load.ts";
+import { startMock } from "./load/mock.ts";
+import { bindToCore, chooseCores, cpuSeconds, missingTools } from "./subjects/process-stats.ts";
+import { startServer, type Subject, underBun } from "./subjects/subject.ts";
 
 const README = join(import.meta.dir, "README.md");
 const CONNECTIONS = 32;

@@ -2,7 +2,7 @@
 // beside those of other days and machines. A run is compared by its ratio to nginx's CPU time; of runs of different
 // machines not even that is comparable, because what slows a kernel down is not what slows JavaScript down.
 import { figuresTable } from "../docs/markdown.ts";
-import { type MemoryResult, type RowResult, type Scenario, SCENARIOS } from "./scenarios.ts";
+import { type MemoryResult, type RowResult, type Scenario, SCENARIOS } from "./load/scenarios.ts";
 
 export interface BenchRun {
   /** YYYY-MM-DD */

@@ -5,11 +5,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, release, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { startBareProxy } from "./bare.ts";
-import { startGateway } from "./gateway.ts";
-import { startMock } from "./mock.ts";
-import { nginxProgram, nginxVersion, startNginx } from "./nginx.ts";
-import { bindToCore, chooseCores, type Cores, missingTools } from "./process-stats.ts";
+import { startBareProxy } from "./subjects/bare.ts";
+import { startGateway } from "./subjects/gateway.ts";
+import { startMock } from "./load/mock.ts";
+import { nginxProgram, nginxVersion, startNginx } from "./subjects/nginx.ts";
+import { bindToCore, chooseCores, type Cores, missingTools } from "./subjects/process-stats.ts";
 import { type BenchRun, historyTable, runOf, withRun } from "./run-history.ts";
 import {
   FULL,
@@ -21,8 +21,8 @@ import {
   type Scenario,
   SCENARIOS,
   type SubjectName,
-} from "./scenarios.ts";
-import { sameCall, startServer, type Subject, underBun } from "./subject.ts";
+} from "./load/scenarios.ts";
+import { sameCall, startServer, type Subject, underBun } from "./subjects/subject.ts";
 import { markdown, type Results, withResults } from "./table.ts";
 
 const README = join(import.meta.dir, "README.md");

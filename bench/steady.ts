@@ -8,10 +8,10 @@ import { cpus, release, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { figuresTable, withGeneratedPart } from "../docs/markdown.ts";
-import { CACHED_ANSWER, CACHED_STREAM, ROUTED_ANSWER } from "./answers.ts";
-import { frontPath, requestText } from "./fronts.ts";
-import { startGateway } from "./gateway.ts";
-import { nginxProgram, nginxVersion, startNginx, startNginxProvider } from "./nginx.ts";
+import { CACHED_ANSWER, CACHED_STREAM, ROUTED_ANSWER } from "./load/answers.ts";
+import { frontPath, requestText } from "./subjects/fronts.ts";
+import { startGateway } from "./subjects/gateway.ts";
+import { nginxProgram, nginxVersion, startNginx, startNginxProvider } from "./subjects/nginx.ts";
 import {
   bindToCore,
   chooseCores,
@@ -22,10 +22,10 @@ import {
   missingTools,
   residentMb,
   threadSeconds,
-} from "./process-stats.ts";
-import type { Subject } from "./subject.ts";
+} from "./subjects/process-stats.ts";
+import type { Subject } from "./subjects/subject.ts";
 import { atMost, type Target, targetTable } from "./targets.ts";
-import { runWrk, type WrkCall, wrkProgram } from "./wrk.ts";
+import { runWrk, type WrkCall, wrkProgram } from "./load/wrk.ts";
 
 const README = join(import.meta.dir, "README.md");
 const PART = "steady";

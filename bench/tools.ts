@@ -1,10 +1,10 @@
 // `npm run bench:tools`: what a tool round costs beyond the time of the tools (at most 1 ms is promised). It runs in
 // one process, with an upstream that answers at once, and compares calls of one, two and five rounds, non-streaming and
 // streamed. The tools answer after a known time.
-import { fakeToolServers, says, waitFor } from "../test/harness/fake-tools.ts";
+import { fakeToolServers, says, waitFor } from "../test/harness/tools/fake-tools.ts";
 import { type Stub, stubGateway } from "../test/harness/in-process.ts";
 import { providerSettings, storedKey } from "../test/harness/targets.ts";
-import { type ScriptedRound, scriptedModel } from "../test/spec/scripted-rounds.ts";
+import { type ScriptedRound, scriptedModel } from "../test/spec/tools/scripted-rounds.ts";
 
 const CALLS = 1000;
 const WARM_UP = 200;

@@ -2,12 +2,12 @@
 // the supervisor, and what goes over the channel between them. The load is wrk, or the benchmark's own where there is none.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { childrenOf } from "../test/harness/processes.ts";
-import { chatBody } from "./answers.ts";
-import { type OwnSetup, startGateway } from "./gateway.ts";
-import { httpRequest, runLoad } from "./load.ts";
-import { type Cores, cpuSeconds, residentMb, threadTimes } from "./process-stats.ts";
-import type { Subject } from "./subject.ts";
+import { childrenOf } from "../test/harness/processes/processes.ts";
+import { chatBody } from "./load/answers.ts";
+import { type OwnSetup, startGateway } from "./subjects/gateway.ts";
+import { httpRequest, runLoad } from "./load/load.ts";
+import { type Cores, cpuSeconds, residentMb, threadTimes } from "./subjects/process-stats.ts";
+import type { Subject } from "./subjects/subject.ts";
 
 export interface WorkerCost {
   readonly label: string;

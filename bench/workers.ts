@@ -7,10 +7,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { figuresTable } from "../docs/markdown.ts";
-import { GOVERNED } from "./governed.ts";
-import { startMock } from "./mock.ts";
-import { bindToCore, chooseCores, missingTools } from "./process-stats.ts";
-import { startServer, underBun } from "./subject.ts";
+import { GOVERNED } from "./subjects/governed.ts";
+import { startMock } from "./load/mock.ts";
+import { bindToCore, chooseCores, missingTools } from "./subjects/process-stats.ts";
+import { startServer, underBun } from "./subjects/subject.ts";
 import { type WorkerCost, workerCosts } from "./worker-costs.ts";
 
 const { values: flags, positionals } = parseArgs({

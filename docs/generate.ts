@@ -1,8 +1,8 @@
 // `npm run docs`: writes every generated page, the generated parts of others, and dragoman.schema.json. The tests compare them with what is checked in.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Sizing } from "../bench/sizing-figures.ts";
-import { sizingPage } from "../bench/sizing-page.ts";
+import type { Sizing } from "../bench/sizing/figures.ts";
+import { sizingPage } from "../bench/sizing/page.ts";
 import { PROVIDER_FAMILIES } from "../src/process/parts/provider-families.ts";
 import { adminReference } from "./generate-admin.ts";
 import { configurationJsonSchema, configurationPage } from "./generate-configuration.ts";
@@ -50,7 +50,7 @@ export function generatedFiles(projectFolder: string): ReadonlyMap<string, strin
     ["docs/prices.md", withGeneratedPart(read("docs/prices.md"), "search units", searchUnitPrices())],
     ["docs/providers.md", providersPage(PROVIDER_FAMILIES)],
     ["docs/rerank.md", withGeneratedPart(read("docs/rerank.md"), "providers", rerankProviders())],
-    ["docs/sizing.md", sizingPage(JSON.parse(read("bench/sizing.json")) as Sizing)],
+    ["docs/sizing.md", sizingPage(JSON.parse(read("bench/sizing/sizing.json")) as Sizing)],
     ["docs/where-decided.md", whereDecidedPage(projectFolder)],
     ["dragoman.schema.json", configurationJsonSchema(PROVIDER_FAMILIES)],
   ]);

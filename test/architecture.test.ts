@@ -620,7 +620,12 @@ describe("the judges can fail", () => {
       ]),
     ).toHaveLength(5);
     expect(
-      fileNameViolations(["src/core/chat.ts", "test/a-b.test.ts", "test/contract/store.suite.ts", "bin/runtime.d.mts"]),
+      fileNameViolations([
+        "src/core/chat.ts",
+        "test/a-b.test.ts",
+        "test/contract/store/store.suite.ts",
+        "bin/runtime.d.mts",
+      ]),
     ).toEqual([]);
     expect(
       headCommentViolations(

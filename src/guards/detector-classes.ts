@@ -90,7 +90,7 @@ function classDetector(
 
 /**
  * The worst-case cost of groups of digits that could all be cards, accounts or national ids (measured by
- * bench/drill-patterns.ts).
+ * bench/drills/patterns.ts).
  */
 const WORK = 60;
 

@@ -1,5 +1,5 @@
 // The interface of a provider: it only translates, and uses no clock, no environment and no socket.
-// test/contract/provider.suite.ts is run against every provider.
+// test/contract/providers/provider.suite.ts is run against every provider.
 
 // Decides (the request): How does a request get its credential or signature? By: `sign`. Also: called by
 // `engine/attempt/upstream-requests.ts`; `providers/credentials/aws-signature.ts`, `key-header.ts`. Rule: Last of all, so

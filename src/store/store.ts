@@ -1,5 +1,5 @@
 // The port to stored data: identities, configured resources, audit log, versions. The drivers sqlite.ts and postgres.ts
-// both pass test/contract/store.suite.ts. Calls never use the store: a snapshot is compiled from what it returns, and
+// both pass test/contract/store/store.suite.ts. Calls never use the store: a snapshot is compiled from what it returns, and
 // again when revision() has changed.
 import type { Actor, AuditNote, FirstIdentities, Identities } from "./records.ts";
 import type { Contents } from "./configuration/contents.ts";

@@ -1,5 +1,5 @@
 // The port through which every provider is called. Its drivers are http/upstream-socket.ts (the gateway's own connections,
-// also through a proxy), which passes test/contract/upstream-client.suite.ts, and the sandbox, whose server runs in this
+// also through a proxy), which passes test/contract/upstream/upstream-client.suite.ts, and the sandbox, whose server runs in this
 // process.
 import type { CancelSignal } from "../core/concurrency/cancellation.ts";
 import type { MaybePromise } from "../core/maybe-promise.ts";

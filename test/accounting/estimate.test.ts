@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { estimatePrompt, newTally, tally, tokensOf } from "../../src/accounting/estimate.ts";
 import type { Message } from "../../src/core/chat.ts";
-import { printedSeed } from "../harness/chance.ts";
+import { printedSeed } from "../harness/time/chance.ts";
 
 const seed = printedSeed("estimate");
 

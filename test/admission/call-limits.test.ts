@@ -10,7 +10,7 @@ import type { ReservationEstimate } from "../../src/admission/reservation-estima
 import { GatewayError } from "../../src/core/errors.ts";
 import type { LimitOutcome } from "../../src/core/record/record.ts";
 import { accountOf } from "../contract/limit-store.suite.ts";
-import { printedSeed } from "../harness/chance.ts";
+import { printedSeed } from "../harness/time/chance.ts";
 import { turnedClock } from "./turned-clock.ts";
 
 const seed = printedSeed("call limits");

@@ -10,7 +10,7 @@ import type { CallRecord } from "../../src/core/record/record.ts";
 import type { Journal } from "../../src/store/journal/journal.ts";
 import { lockHolder, openSettledFile, settledOfEarlier } from "../../src/store/journal/limit-holders.ts";
 import { accountOf } from "../contract/limit-store.suite.ts";
-import { until } from "../harness/until.ts";
+import { until } from "../harness/time/until.ts";
 import { aCall, ended, newFolder, newJournal, opened } from "../store/journal/ledger-parts.ts";
 
 const HOLDER = "0000000a";

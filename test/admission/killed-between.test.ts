@@ -34,7 +34,7 @@ import { ALL_SETTLED, openSettledFile, settledIn } from "../../src/store/journal
 import type { WorkerChannel } from "../../src/process/workers/messages.ts";
 import { WorkerReservations } from "../../src/process/workers/worker-reservations.ts";
 import { accountOf } from "../contract/limit-store.suite.ts";
-import { type Chance, chanceOf, seedsFrom } from "../harness/chance.ts";
+import { type Chance, chanceOf, seedsFrom } from "../harness/time/chance.ts";
 import { aCall, ended, newFolder, newJournal } from "../store/journal/ledger-parts.ts";
 import { openStoreModel } from "./simulation/store-model.ts";
 

@@ -15,8 +15,8 @@ import {
   openLimitCounts,
 } from "../../src/store/journal/limit-counts.ts";
 import { accountOf, needOf } from "../contract/limit-store.suite.ts";
-import { printedSeed } from "../harness/chance.ts";
-import { withIntervals } from "../harness/turned-time.ts";
+import { printedSeed } from "../harness/time/chance.ts";
+import { withIntervals } from "../harness/time/turned-time.ts";
 import { type TurnedClock, turnedClock } from "./turned-clock.ts";
 
 const seed = printedSeed("memory limits");

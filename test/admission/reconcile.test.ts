@@ -7,9 +7,9 @@ import { reconcile } from "../../src/admission/valkey/reconcile.ts";
 import { openValkeyLimits } from "../../src/admission/valkey/valkey.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { accountOf, needOf, reserved } from "../contract/limit-store.suite.ts";
-import { type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
-import { findServer, type RedisServer, startCluster, startRedis } from "../harness/redis-server.ts";
-import { until } from "../harness/until.ts";
+import { type GatewayProcess, runCli, startGateway } from "../harness/processes/gateway-process.ts";
+import { findServer, type RedisServer, startCluster, startRedis } from "../harness/servers/redis-server.ts";
+import { until } from "../harness/time/until.ts";
 
 const binary = findServer("redis-server");
 if (binary === null) console.log("skipped: there is no redis-server on this machine");

@@ -1,10 +1,10 @@
 // Thousands of short simulations with faults, in virtual time: no limit is exceeded, and nothing stays charged that was not used. Each of eight faults that such a protocol has
 // when it is almost right is planted, and found. DRAGOMAN_TEST_SEED=<seed> repeats one world.
 import { describe, expect, test } from "bun:test";
-import { seedsFrom } from "../harness/chance.ts";
+import { seedsFrom } from "../harness/time/chance.ts";
 import { simulateLocalShare } from "./simulation/local-share.ts";
 import { type PlantedFault, simulate } from "./simulation/world.ts";
-import { drawCount } from "../harness/long-run.ts";
+import { drawCount } from "../harness/time/long-run.ts";
 
 const WORLDS = drawCount(250, 2000);
 /** Within so many worlds each planted fault has to show. */

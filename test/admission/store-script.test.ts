@@ -12,8 +12,8 @@ import {
 } from "../../src/admission/valkey/protocol.ts";
 import { STORE_SCRIPT } from "../../src/admission/valkey/store-script.ts";
 import { bucketAt, leavesAtMs } from "../../src/admission/valkey/windows.ts";
-import { findServer, type RedisServer, startRedis } from "../harness/redis-server.ts";
-import { chanceOf, type Chance, seedsFrom } from "../harness/chance.ts";
+import { findServer, type RedisServer, startRedis } from "../harness/servers/redis-server.ts";
+import { chanceOf, type Chance, seedsFrom } from "../harness/time/chance.ts";
 import { openStoreModel } from "./simulation/store-model.ts";
 
 const KINDS = [

@@ -10,9 +10,9 @@ import { openValkeyLimits } from "../../src/admission/valkey/valkey.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { openMetrics } from "../../src/observe/metrics/metrics.ts";
 import { accountOf, needOf, reserved } from "../contract/limit-store.suite.ts";
-import { findServer, type RedisServer, startRedis } from "../harness/redis-server.ts";
-import { turnLedger } from "../harness/turn-ledger.ts";
-import { until } from "../harness/until.ts";
+import { findServer, type RedisServer, startRedis } from "../harness/servers/redis-server.ts";
+import { turnLedger } from "../harness/time/turn-ledger.ts";
+import { until } from "../harness/time/until.ts";
 
 const binary = findServer("redis-server");
 if (binary === null) console.log("skipped: there is no redis-server on this machine");
@@ -48,7 +48,7 @@ const settledOf = (inLedger: boolean) =>
 const settler = (url: string, folder: string, inLedger: boolean): string => `
   const { openValkeyLimits } = await import(${module("../../src/admission/valkey/valkey.ts")});
   const { systemClock } = await import(${module("../../src/core/clock.ts")});
-  const { turnLedger } = await import(${module("../harness/turn-ledger.ts")});
+  const { turnLedger } = await import(${module("../harness/time/turn-ledger.ts")});
   const { writeSync } = await import("node:fs");
   const kill = () => process.kill(process.pid, "SIGKILL");
   const store = await openValkeyLimits({

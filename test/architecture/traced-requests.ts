@@ -8,8 +8,8 @@ import { resolveServerOptions } from "../../src/snapshot/server-options.ts";
 import { openGateway } from "../../src/process/gateway.ts";
 import { PROVIDER_FAMILIES } from "../../src/process/parts/provider-families.ts";
 import { loadConfiguration } from "../../src/snapshot/configuration.ts";
-import { runCli } from "../harness/gateway-process.ts";
-import { openToolServer, said } from "../harness/tool-server.ts";
+import { runCli } from "../harness/processes/gateway-process.ts";
+import { openToolServer, said } from "../harness/tools/tool-server.ts";
 import { KINDS, type RequestKind } from "./request-files.ts";
 
 /** How many of each kind are sent. */

@@ -1,8 +1,8 @@
 // The page on sizing: what it computes from the figures of a run, and what it says of figures that are missing.
 import { describe, expect, test } from "bun:test";
-import type { Sizing } from "../../bench/sizing-figures.ts";
-import { capacityOf, needOf } from "../../bench/sizing-needs.ts";
-import { sizingPage } from "../../bench/sizing-page.ts";
+import type { Sizing } from "../../bench/sizing/figures.ts";
+import { capacityOf, needOf } from "../../bench/sizing/needs.ts";
+import { sizingPage } from "../../bench/sizing/page.ts";
 import type { SupervisorCost, WorkerCost } from "../../bench/worker-costs.ts";
 
 function cost(label: string, servingMicros: number, supervisor: Partial<SupervisorCost> | null): WorkerCost {

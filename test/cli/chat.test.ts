@@ -1,6 +1,6 @@
 // `dragoman chat` and `dragoman models --project` at a real gateway: the answer as text, part by part, as JSON, and what is said where it fails.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
+import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/processes/gateway-process.ts";
 
 let gateway: GatewayProcess;
 let owner: string;

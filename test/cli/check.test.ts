@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "bun:test";
-import { runHere } from "../harness/command-line.ts";
+import { runHere } from "../harness/processes/command-line.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-check-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { openAdminWorld } from "../harness/admin.ts";
 import { type Described, describedOperations } from "../harness/admin-document.ts";
 import { exampleBody } from "../harness/admin-examples.ts";
-import { runHere } from "../harness/command-line.ts";
+import { runHere } from "../harness/processes/command-line.ts";
 import { commandOf } from "../harness/shown-commands.ts";
 
 interface Sent {

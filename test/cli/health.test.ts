@@ -1,7 +1,7 @@
 // `dragoman health` as a container engine runs it: against a gateway, one that drains, and what is no gateway.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createServer, type Server, type Socket } from "node:net";
-import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
+import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/processes/gateway-process.ts";
 
 let gateway: GatewayProcess;
 beforeAll(async () => {

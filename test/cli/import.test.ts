@@ -14,7 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Report } from "../../src/diagnostics/simulation/report.ts";
-import { type Ran, runHere } from "../harness/command-line.ts";
+import { type Ran, runHere } from "../harness/processes/command-line.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-import-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { systemClock } from "../../src/core/clock.ts";
 import { segmentPath, segmentsOf } from "../../src/store/journal/journal-folder.ts";
 import { openLedger } from "../../src/store/journal/open-ledger.ts";
-import { runCli } from "../harness/gateway-process.ts";
+import { runCli } from "../harness/processes/gateway-process.ts";
 import { aCall, newFolder, newJournal, opened, recordCalls, testSink } from "../store/journal/ledger-parts.ts";
 
 const run = async (command: string, data: string) => {

@@ -2,7 +2,7 @@
 // in a file.
 import { dirname } from "node:path";
 import { describe, expect, test } from "bun:test";
-import { runCli } from "../harness/gateway-process.ts";
+import { runCli } from "../harness/processes/gateway-process.ts";
 import { writtenFile } from "./written-files.ts";
 
 const POLICIES = `

@@ -11,7 +11,7 @@ import { ConfigurationError } from "../../src/config/problem.ts";
 import { z } from "zod";
 import { trafficShape } from "../../src/diagnostics/simulation/traffic-schema.ts";
 import { readPage, tableBelow } from "../docs/pages.ts";
-import { runCli } from "../harness/gateway-process.ts";
+import { runCli } from "../harness/processes/gateway-process.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-simulate-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -7,8 +7,8 @@ import fc from "fast-check";
 import { played } from "../../src/cli/simulate.ts";
 import type { AttemptTrace, CallTrace, Run } from "../../src/simulation/run-calls.ts";
 import { readEnvironment } from "../../src/config/environment.ts";
-import { printedSeed } from "../harness/chance.ts";
-import { drawCount } from "../harness/long-run.ts";
+import { printedSeed } from "../harness/time/chance.ts";
+import { drawCount } from "../harness/time/long-run.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-simulation-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

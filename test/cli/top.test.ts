@@ -5,9 +5,9 @@ import { figuresOf, quantile, type Reading } from "../../src/diagnostics/top/fig
 import { plainText, screenOf, type View } from "../../src/diagnostics/top/screen.ts";
 import { recent } from "../../src/cli/top.ts";
 import type { JsonObject } from "../../src/core/json.ts";
-import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
-import { gatewayCommand } from "../harness/gateway-program.ts";
-import { until } from "../harness/until.ts";
+import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/processes/gateway-process.ts";
+import { gatewayCommand } from "../harness/processes/gateway-program.ts";
+import { until } from "../harness/time/until.ts";
 
 const READY: JsonObject = {
   status: "ready",

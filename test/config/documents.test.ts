@@ -17,7 +17,7 @@ const textOf = (path: string): string => readFileSync(join(root, path), "utf8");
 const families = [...providers.values()];
 const environment = readEnvironment({ OPENAI_API_KEY: "one", OPENAI_EU_API_KEY: "two", MODEL: "m" });
 const load = (file: string, text: string): Configuration => parseConfiguration({ file, text, families, environment });
-/** The traffic of a simulation is no configuration; the page that shows what it comes to is run by test/e2e/documented-commands.test.ts. */
+/** The traffic of a simulation is no configuration; the page that shows what it comes to is run by test/e2e/commands/documented-commands.test.ts. */
 const examples = readdirSync(join(root, "examples")).filter(
   (name) => name.endsWith(".yaml") && name !== "simulation.yaml",
 );

@@ -14,7 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FileFollower } from "../../src/config/file-follower.ts";
-import { until } from "../harness/until.ts";
+import { until } from "../harness/time/until.ts";
 
 let folder: string;
 let file: string;

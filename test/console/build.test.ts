@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { type BuiltFile, buildConsole } from "../../console/build.ts";
 import { licencesOf } from "../../console/bundled-licences.ts";
-import { projectFolder } from "../harness/gateway-program.ts";
+import { projectFolder } from "../harness/processes/gateway-program.ts";
 
 const KB = 1000;
 let files: readonly BuiltFile[] = [];

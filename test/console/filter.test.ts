@@ -1,7 +1,7 @@
 // The language in which the console filters calls, as parameters of the admin API.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { drawCount } from "../harness/long-run.ts";
+import { drawCount } from "../harness/time/long-run.ts";
 import { parametersOf, parseFilter, termText, withoutTerm } from "../../console/src/screens/calls/filter.ts";
 
 const asked = (text: string): string => decodeURIComponent(parametersOf(parseFilter(text)).toString());

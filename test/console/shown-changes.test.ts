@@ -1,6 +1,6 @@
 // Every place of the console that changes something shows the change as a command and as a request too. A new dialog without one fails here.
 import { expect, test } from "bun:test";
-import { projectFolder } from "../harness/gateway-program.ts";
+import { projectFolder } from "../harness/processes/gateway-program.ts";
 import { readTree } from "../architecture/source-tree.ts";
 
 /** What sends and is shown elsewhere, or is no change of anything. */

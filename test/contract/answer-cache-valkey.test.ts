@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Redis } from "ioredis";
 import { openValkeyCache } from "../../src/cache/valkey.ts";
-import { findServer, type RedisServer, startCluster, startRedis } from "../harness/redis-server.ts";
-import { until } from "../harness/until.ts";
+import { findServer, type RedisServer, startCluster, startRedis } from "../harness/servers/redis-server.ts";
+import { until } from "../harness/time/until.ts";
 import { answerCacheSuite, type OpenedCache } from "./answer-cache.suite.ts";
 
 const SKEW_MS = 2000;

@@ -1,8 +1,8 @@
 // What every store of kept objects has to do, whichever keeps them; random lives of objects are compared with a model.
 import { expect, test } from "bun:test";
 import type { KeepingBounds, KeptStore } from "../../src/engine/keeping/kept-store.ts";
-import { drawCount } from "../harness/long-run.ts";
-import { printedSeed } from "../harness/chance.ts";
+import { drawCount } from "../harness/time/long-run.ts";
+import { printedSeed } from "../harness/time/chance.ts";
 
 export const SUITE_BOUNDS: KeepingBounds = { lifetimeMs: 60_000, objectBytes: 50, tenantBytes: 100, bytes: 10_000 };
 

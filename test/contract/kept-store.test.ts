@@ -9,7 +9,7 @@ import { openValkeyStore } from "../../src/engine/keeping/valkey-store.ts";
 import type { GatewayError } from "../../src/core/errors.ts";
 import { openWorkerKept, serveKept } from "../../src/process/workers/shared-kept.ts";
 import { openChannels } from "../harness/channels.ts";
-import { findServer, type RedisServer, startCluster, startRedis } from "../harness/redis-server.ts";
+import { findServer, type RedisServer, startCluster, startRedis } from "../harness/servers/redis-server.ts";
 import { keptStoreSuite, SUITE_BOUNDS, turnedClock, type TurnedClock } from "./kept-store.suite.ts";
 
 keptStoreSuite("one process", async (clock) => {

@@ -4,10 +4,10 @@ import { Redis } from "ioredis";
 import { isShortage, type LimitStore } from "../../src/admission/limit-store.ts";
 import { openValkeyLimits } from "../../src/admission/valkey/valkey.ts";
 import { systemClock } from "../../src/core/clock.ts";
-import { findServer, type RedisServer, startCluster, startRedis } from "../harness/redis-server.ts";
+import { findServer, type RedisServer, startCluster, startRedis } from "../harness/servers/redis-server.ts";
 import { accountOf, limitStoreSuite, needOf, refused, reserved } from "./limit-store.suite.ts";
-import { turnLedger } from "../harness/turn-ledger.ts";
-import { until, untilFound } from "../harness/until.ts";
+import { turnLedger } from "../harness/time/turn-ledger.ts";
+import { until, untilFound } from "../harness/time/until.ts";
 
 /** Takes away what tenants have; that the server is known stays, or each test would wait for a new epoch to open. */
 async function forget(urls: readonly string[]): Promise<void> {

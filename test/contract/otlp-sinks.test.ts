@@ -9,11 +9,11 @@ import { otlpSettings } from "../../src/observe/integrations/sinks/otlp-settings
 import { openOtlpSink } from "../../src/observe/integrations/sinks/otlp-sink.ts";
 import type { RecordedCall, Sink } from "../../src/observe/integrations/sink.ts";
 import { newSpanId } from "../../src/core/ids.ts";
-import { chanceOf, printedSeed } from "../harness/chance.ts";
-import { type OtlpReceiver, otlpReceiver } from "../harness/otlp-receiver.ts";
-import type { ReceivedSpan } from "../harness/otlp-messages.ts";
+import { chanceOf, printedSeed } from "../harness/time/chance.ts";
+import { type OtlpReceiver, otlpReceiver } from "../harness/servers/otlp-receiver.ts";
+import type { ReceivedSpan } from "../harness/servers/otlp-messages.ts";
 import { httpSinkSuite, type Receiving, recordedCalls, sinkSuite } from "./sink.suite.ts";
-import { attemptOf } from "./call-records.ts";
+import { attemptOf } from "./store/call-records.ts";
 import { toolOf, tracedCall } from "../observe/integrations/traced-calls.ts";
 
 const SOON = (): AbortSignal => AbortSignal.timeout(5000);

@@ -2,11 +2,11 @@
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { postgresPrograms } from "../harness/postgres-server.ts";
-import { findServer } from "../harness/redis-server.ts";
-import { until } from "../harness/until.ts";
+import { postgresPrograms } from "../harness/servers/postgres-server.ts";
+import { findServer } from "../harness/servers/redis-server.ts";
+import { until } from "../harness/time/until.ts";
 
-const HARNESS = join(import.meta.dir, "..", "harness");
+const HARNESS = join(import.meta.dir, "..", "harness", "servers");
 
 /** Starts a server in a process of its own, kills that, and gives the server's pid and folder. */
 async function orphaned(script: string): Promise<{ readonly pid: number; readonly folder: string }> {

@@ -5,8 +5,8 @@ import { describe, expect, test } from "bun:test";
 import type { CallContent } from "../../src/core/configured/content.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { type RecordedCall, type Sink, SinkFault } from "../../src/observe/integrations/sink.ts";
-import { recordOf } from "./call-records.ts";
-import { rawServer, type RawServer } from "./raw-server.ts";
+import { recordOf } from "./store/call-records.ts";
+import { rawServer, type RawServer } from "./upstream/raw-server.ts";
 
 /** One call as the receiver has it. */
 export interface ReceivedCall {

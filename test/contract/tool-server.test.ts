@@ -6,10 +6,10 @@ import { systemClock } from "../../src/core/clock.ts";
 import type { ToolTransport } from "../../src/core/configured/tool.ts";
 import { openToolServers } from "../../src/mcp/open-tool-servers.ts";
 import { createSocketUpstream } from "../../src/wire/http/upstream-socket.ts";
-import { EVERYTHING_PROGRAM, openEverything } from "../harness/everything-server.ts";
-import { openModernToolServer } from "../harness/modern-tool-server.ts";
+import { EVERYTHING_PROGRAM, openEverything } from "../harness/tools/everything-server.ts";
+import { openModernToolServer } from "../harness/tools/modern-tool-server.ts";
 import { serverOf, toolServerSuite } from "./tool-server.suite.ts";
-import { until } from "../harness/until.ts";
+import { until } from "../harness/time/until.ts";
 
 const http = (kind: "auto" | "streamable_http" | "sse", url: string): ToolTransport => ({
   kind,

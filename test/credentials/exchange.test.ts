@@ -3,7 +3,7 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { Cancellation } from "../../src/core/concurrency/cancellation.ts";
 import type { StoredCredential } from "../../src/core/configured/credential.ts";
-import { type SeenRequest, startRawUpstream, startUpstream } from "../harness/upstream.ts";
+import { type SeenRequest, startRawUpstream, startUpstream } from "../harness/servers/upstream.ts";
 import {
   context,
   entraClient,
@@ -16,7 +16,7 @@ import {
   serviceAccount,
   wordsOf,
 } from "./lending.ts";
-import { until } from "../harness/until.ts";
+import { until } from "../harness/time/until.ts";
 
 let issued = 0;
 let answer: (request: SeenRequest) => Response | Promise<Response>;

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { importSPKI, jwtVerify } from "jose";
 import { googleServiceAccount, type StoredCredential } from "../../src/core/configured/credential.ts";
 import type { GoogleAuthLibrary } from "../../src/credentials/google.ts";
-import { startUpstream } from "../harness/upstream.ts";
+import { startUpstream } from "../harness/servers/upstream.ts";
 import {
   CALLERS,
   entraClient,

@@ -1,7 +1,7 @@
 // Several credentials of one provider: the share of calls that each gets, how long a refused one is not used, and what is reported to the operator.
 import { afterAll, describe, expect, test } from "bun:test";
 import type { StoredCredential } from "../../src/core/configured/credential.ts";
-import { startUpstream } from "../harness/upstream.ts";
+import { startUpstream } from "../harness/servers/upstream.ts";
 import { context, iamKey, type Lending, lending, MINUTE_MS, plainKey } from "./lending.ts";
 
 const [A, B, C] = [plainKey("key-a-0123456789ab"), plainKey("key-b-0123456789cd"), plainKey("key-c-0123456789ef")];

@@ -10,14 +10,14 @@ import { NOUNS } from "../../src/cli/admin/nouns.ts";
 import { parseCallerHeaders } from "../../src/engine/fit/caller-headers.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { CallRecord } from "../../src/core/record/record.ts";
-import { attemptOf, bareRecord } from "../contract/call-records.ts";
+import { attemptOf, bareRecord } from "../contract/store/call-records.ts";
 import { VERSION } from "../../src/core/version.ts";
 import { callLine } from "../../src/observe/log.ts";
 import { SANDBOX_MODELS } from "../../src/providers/sandbox/provider.ts";
 import { formatRetryAfter } from "../../src/wire/retry-after.ts";
 import { LAYERS } from "../architecture/import-law.ts";
 import { readTree } from "../architecture/source-tree.ts";
-import { runCli } from "../harness/gateway-process.ts";
+import { runCli } from "../harness/processes/gateway-process.ts";
 import { codeWords, fencesOf, projectFolder, readPage, sortedRows, tableBelow } from "./pages.ts";
 
 const api = readPage("docs/api.md");

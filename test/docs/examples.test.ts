@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { cleanEnvironment, type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
-import { type Run, runToEnd } from "../harness/processes.ts";
+import { cleanEnvironment, type GatewayProcess, startGateway } from "../harness/processes/gateway-process.ts";
+import { type Run, runToEnd } from "../harness/processes/processes.ts";
 import { projectFolder } from "./pages.ts";
 
 const missing = ["sh", "curl", "sed"].filter((program) => Bun.which(program) === null);

@@ -10,7 +10,7 @@ import { CATALOGUE } from "../../src/core/errors.ts";
 import type { Json } from "../../src/core/json.ts";
 import { COMMON, COMMON_PARAMETERS, FIELDS, GATEWAY } from "../../src/core/params.ts";
 import { providers } from "../../src/providers/registry.ts";
-import { SAMPLES } from "../spec/parameter-samples.ts";
+import { SAMPLES } from "../spec/requests/parameter-samples.ts";
 import { codeWords, projectFolder, readPage, sortedRows, tableBelow } from "./pages.ts";
 
 const generated = generatedFiles(projectFolder);

@@ -9,7 +9,7 @@ import { NOUNS } from "../../src/cli/admin/nouns.ts";
 import { readEnvironment } from "../../src/config/environment.ts";
 import { PROVIDER_FAMILIES } from "../../src/process/parts/provider-families.ts";
 import { parseConfiguration } from "../../src/snapshot/configuration.ts";
-import { runCli } from "../harness/gateway-process.ts";
+import { runCli } from "../harness/processes/gateway-process.ts";
 import { allPages, fencesOf, linksOf, projectFolder, readPage } from "./pages.ts";
 
 type Node = { readonly [key: string]: unknown } | readonly unknown[];

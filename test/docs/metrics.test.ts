@@ -2,7 +2,7 @@
 // nothing else.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { LABELS } from "../../src/observe/metrics/labels.ts";
-import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
+import { type GatewayProcess, startGateway } from "../harness/processes/gateway-process.ts";
 import { codeWords, readPage, sortedRows, tableBelow } from "./pages.ts";
 
 const page = readPage("docs/metrics.md");

@@ -16,11 +16,11 @@ import { breakerEvent } from "../../src/routing/health/breaker-event.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import { openSqliteEvents } from "../../src/store/events/sqlite-events.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
-import { rowOf } from "../contract/call-records.ts";
-import { someEvent } from "../contract/event-queue.suite.ts";
-import { projectFolder } from "../harness/gateway-program.ts";
+import { rowOf } from "../contract/store/call-records.ts";
+import { someEvent } from "../contract/store/event-queue.suite.ts";
+import { projectFolder } from "../harness/processes/gateway-program.ts";
 import { codeWords, fencesOf, readPage, tableBelow } from "./pages.ts";
-import { untilFound } from "../harness/until.ts";
+import { untilFound } from "../harness/time/until.ts";
 
 const page = readPage("docs/integrations/webhooks.md");
 const rows = new Map(tableBelow(page, "## Events").map(([type, , data]) => [codeWords(type!)[0]!, codeWords(data!)]));

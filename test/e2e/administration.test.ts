@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Ran, runHere } from "../harness/command-line.ts";
-import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
-import { untilFound } from "../harness/until.ts";
+import { type Ran, runHere } from "../harness/processes/command-line.ts";
+import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/processes/gateway-process.ts";
+import { untilFound } from "../harness/time/until.ts";
 
 let gateway: GatewayProcess;
 let token: string;

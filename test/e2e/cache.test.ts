@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Ran, runHere } from "../harness/command-line.ts";
-import { cleanEnvironment, type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
-import { until } from "../harness/until.ts";
+import { type Ran, runHere } from "../harness/processes/command-line.ts";
+import { cleanEnvironment, type GatewayProcess, startGateway } from "../harness/processes/gateway-process.ts";
+import { until } from "../harness/time/until.ts";
 
 const ASK = { model: "sandbox:echo", messages: [{ role: "user", content: "Hello, cache!" }] };
 

@@ -3,8 +3,8 @@
 // https://developers.google.com/identity/protocols/oauth2/service-account#httprest
 import { describe, expect, test } from "bun:test";
 import { createHash, createHmac } from "node:crypto";
-import type { SeenRequest } from "../harness/upstream.ts";
-import { standingFamilyGateway } from "./standing-family-gateway.ts";
+import type { SeenRequest } from "../harness/servers/upstream.ts";
+import { standingFamilyGateway } from "./operations/standing-family-gateway.ts";
 
 const stage = standingFamilyGateway();
 

@@ -1,8 +1,8 @@
 // A company's login over the real process, against an issuer on this machine: calls, listings and the admin API, with roles by its claims.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
-import { type Issuer, startIssuer } from "../harness/issuer.ts";
-import { until } from "../harness/until.ts";
+import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/processes/gateway-process.ts";
+import { type Issuer, startIssuer } from "../harness/servers/issuer.ts";
+import { until } from "../harness/time/until.ts";
 
 let issuer: Issuer;
 let gateway: GatewayProcess;

@@ -3,8 +3,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
-import { until } from "../harness/until.ts";
+import { type GatewayProcess, startGateway } from "../harness/processes/gateway-process.ts";
+import { until } from "../harness/time/until.ts";
 
 /** The sections, each as JSON, which is YAML. */
 const configOf = (tier: string): string =>

@@ -5,9 +5,9 @@ import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PRIVATE_KEY } from "../credentials/lending.ts";
-import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
-import { type FakeUpstream, startUpstream } from "../harness/upstream.ts";
-import { until } from "../harness/until.ts";
+import { type GatewayProcess, startGateway } from "../harness/processes/gateway-process.ts";
+import { type FakeUpstream, startUpstream } from "../harness/servers/upstream.ts";
+import { until } from "../harness/time/until.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "credentials-e2e-"));
 let refused = new Set<string>();

@@ -1,9 +1,9 @@
 // Clients of a real process that leave early, on real sockets: what has reached the provider is charged, and the
 // ledger's row shows it (promises 4.2, 7.7).
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
-import { openaiAnswer, startUpstream } from "../harness/upstream.ts";
-import { until } from "../harness/until.ts";
+import { type GatewayProcess, startGateway } from "../harness/processes/gateway-process.ts";
+import { openaiAnswer, startUpstream } from "../harness/servers/upstream.ts";
+import { until } from "../harness/time/until.ts";
 
 /** Goes on when the client of the answer that it holds back has left. */
 let leaves: Promise<void> = Promise.resolve();

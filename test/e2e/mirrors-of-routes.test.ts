@@ -1,10 +1,10 @@
 // Mirrors of routes in the real process, whose providers hang, fail, cost and never end: the answers of the calls stay as
 // they are, the memory of the gateway stays bounded, nobody is charged for copies, and the pairs are compared.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { runHere } from "../harness/command-line.ts";
-import { cleanEnvironment, type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
-import { type FakeUpstream, startUpstream } from "../harness/upstream.ts";
-import { until } from "../harness/until.ts";
+import { runHere } from "../harness/processes/command-line.ts";
+import { cleanEnvironment, type GatewayProcess, startGateway } from "../harness/processes/gateway-process.ts";
+import { type FakeUpstream, startUpstream } from "../harness/servers/upstream.ts";
+import { until } from "../harness/time/until.ts";
 
 const PIECE = `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta: { content: "word ".repeat(13_000) }, finish_reason: null }] })}\n\n`;
 const MOST_MB = 1024;

@@ -5,14 +5,14 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { chanceOf, printedSeed } from "../harness/chance.ts";
-import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
-import { projectFolder } from "../harness/gateway-program.ts";
-import { type Run, runToEnd } from "../harness/processes.ts";
+import { chanceOf, printedSeed } from "../harness/time/chance.ts";
+import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/processes/gateway-process.ts";
+import { projectFolder } from "../harness/processes/gateway-program.ts";
+import { type Run, runToEnd } from "../harness/processes/processes.ts";
 import { readStream } from "../harness/sse.ts";
-import { eventStream, openaiAnswer, openaiChunk, startUpstream } from "../harness/upstream.ts";
+import { eventStream, openaiAnswer, openaiChunk, startUpstream } from "../harness/servers/upstream.ts";
 import { rawCall } from "./raw-client.ts";
-import { until } from "../harness/until.ts";
+import { until } from "../harness/time/until.ts";
 
 const ECHO = { model: "sandbox:echo", messages: [{ role: "user", content: "hello" }] } as const;
 const TOKEN = /dgm_pt_\w+/g;

@@ -3,10 +3,10 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import { cachingVendor } from "../harness/caching-vendor.ts";
-import { runCli, startGateway } from "../harness/gateway-process.ts";
-import { untilFound } from "../harness/until.ts";
-import { startUpstream } from "../harness/upstream.ts";
+import { cachingVendor } from "../harness/servers/caching-vendor.ts";
+import { runCli, startGateway } from "../harness/processes/gateway-process.ts";
+import { untilFound } from "../harness/time/until.ts";
+import { startUpstream } from "../harness/servers/upstream.ts";
 
 const SYSTEM = "Be brief, and say what you did. ".repeat(200);
 const turnsOf = (count: number, task: string) =>

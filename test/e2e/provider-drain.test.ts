@@ -4,9 +4,9 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
-import { until } from "../harness/until.ts";
-import { startUpstream } from "../harness/upstream.ts";
+import { type GatewayProcess, runCli, startGateway } from "../harness/processes/gateway-process.ts";
+import { until } from "../harness/time/until.ts";
+import { startUpstream } from "../harness/servers/upstream.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-drain-"));
 /** It answers embeddings and nothing else. */

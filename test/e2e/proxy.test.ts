@@ -1,7 +1,7 @@
 // Calls to providers through the operator's HTTP proxy, and only where the configuration names one.
 import { afterAll, describe, expect, test } from "bun:test";
-import { startGateway } from "../harness/gateway-process.ts";
-import { openaiAnswer, startUpstream } from "../harness/upstream.ts";
+import { startGateway } from "../harness/processes/gateway-process.ts";
+import { openaiAnswer, startUpstream } from "../harness/servers/upstream.ts";
 
 const provider = startUpstream(() => Response.json(openaiAnswer("directly")));
 // a proxy gets the whole address of the target in its request line

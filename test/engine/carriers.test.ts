@@ -11,7 +11,7 @@ import {
 } from "../../src/engine/carriers/sealed-reasoning.ts";
 import type { CarrierPlace, Message, ReasoningDetail } from "../../src/core/chat.ts";
 import type { JsonObject } from "../../src/core/json.ts";
-import { drawCount } from "../harness/long-run.ts";
+import { drawCount } from "../harness/time/long-run.ts";
 
 const KEY = new Uint8Array(32).fill(7);
 const PLACE: CarrierPlace = { tenantId: "t", projectId: "p", provider: "anthropic", model: "claude-sonnet-5" };

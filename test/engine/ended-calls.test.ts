@@ -6,7 +6,7 @@ import type { InFlightCall } from "../../src/engine/call/context.ts";
 import { handleCall } from "../../src/engine/handle.ts";
 import { CHAT_COMPLETIONS } from "../../src/operations/chat/chat-completions.ts";
 import { cannedUpstream, stubGateway } from "../harness/in-process.ts";
-import { openaiAnswer } from "../harness/upstream.ts";
+import { openaiAnswer } from "../harness/servers/upstream.ts";
 import { aCall, ended, newFolder, newJournal, opened } from "../store/journal/ledger-parts.ts";
 
 const ANSWER = JSON.stringify(openaiAnswer());

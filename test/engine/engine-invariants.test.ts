@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type Fault, OK, type Served, status, WORDS } from "../harness/faults.ts";
 import { routedGateway, routeOf, UPSTREAMS } from "../harness/routed.ts";
-import { turnTime } from "../harness/turned-time.ts";
-import { printedSeed } from "../harness/chance.ts";
+import { turnTime } from "../harness/time/turned-time.ts";
+import { printedSeed } from "../harness/time/chance.ts";
 import {
   ELSEWHERE_STATUSES,
   fallbackName,
@@ -22,7 +22,7 @@ import {
   type World,
   worlds,
 } from "./engine-worlds.ts";
-import { drawCount } from "../harness/long-run.ts";
+import { drawCount } from "../harness/time/long-run.ts";
 
 const seed = printedSeed("engine");
 const RUNS = drawCount(1_000, 10_000);

@@ -8,7 +8,7 @@ import type { Health } from "../../src/routing/health/health.ts";
 import { type Fault, type Served, status } from "../harness/faults.ts";
 import { routedGateway, routeOf, UPSTREAMS } from "../harness/routed.ts";
 import { readStream } from "../harness/sse.ts";
-import type { TurnedTime } from "../harness/turned-time.ts";
+import type { TurnedTime } from "../harness/time/turned-time.ts";
 import { chanceOf } from "../../src/simulation/chance.ts";
 
 /** A place in a route: an upstream, whether it can take the request at all, and which calls it is for. */

@@ -13,10 +13,10 @@ import {
 import type { LimitRule, LimitSet } from "../../src/core/configured/limit.ts";
 import type { CallRecord } from "../../src/core/record/record.ts";
 import { limitSet } from "../harness/limited.ts";
-import { turnTime } from "../harness/turned-time.ts";
-import { printedSeed } from "../harness/chance.ts";
+import { turnTime } from "../harness/time/turned-time.ts";
+import { printedSeed } from "../harness/time/chance.ts";
 import { type Ran, run, worlds } from "./engine-worlds.ts";
-import { drawCount } from "../harness/long-run.ts";
+import { drawCount } from "../harness/time/long-run.ts";
 
 const seed = printedSeed("limits");
 const RUNS = drawCount(400, 3_000);

@@ -6,7 +6,7 @@ import { recordText } from "../../src/core/record/record-text.ts";
 import { closingText } from "../../src/store/journal/journal-row.ts";
 import { noLedger } from "../../src/store/journal/ledger.ts";
 import { parseCallRecord } from "../../src/wire/json/record-json.ts";
-import { attemptOf, bareRecord, recordOf } from "../contract/call-records.ts";
+import { attemptOf, bareRecord, recordOf } from "../contract/store/call-records.ts";
 import { type Fault, OK, status } from "../harness/faults.ts";
 import { routedGateway, routeOf } from "../harness/routed.ts";
 

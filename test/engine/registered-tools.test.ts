@@ -4,7 +4,7 @@ import { Cancellation } from "../../src/core/concurrency/cancellation.ts";
 import { asGatewayError, GatewayError } from "../../src/core/errors.ts";
 import { registeredTools } from "../../src/engine/tools/registered-tools.ts";
 import type { ToolServers } from "../../src/mcp/tool-servers.ts";
-import { fakeToolServers, says } from "../harness/fake-tools.ts";
+import { fakeToolServers, says } from "../harness/tools/fake-tools.ts";
 
 const tool = { run: () => says("done") };
 const PRINCIPAL = { tenantId: "default", projectId: "default", role: "developer" } as const;

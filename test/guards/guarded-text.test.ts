@@ -7,7 +7,7 @@ import { RE2JS } from "re2js";
 import { BlockedText, GuardedText, guardText } from "../../src/guards/guarded-text.ts";
 import { DETECTOR_CLASSES } from "../../src/guards/detector-classes.ts";
 import { guardsFor } from "../policies/policy-documents.ts";
-import { growth, MOST_GROWTH } from "../harness/cpu-time.ts";
+import { growth, MOST_GROWTH } from "../harness/time/cpu-time.ts";
 
 /** Each is one of its class: made up, with right check digits. */
 const PLANTED = {

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { partOf, stringsOf } from "../../src/guards/json-strings.ts";
-import { drawCount } from "../harness/long-run.ts";
+import { drawCount } from "../harness/time/long-run.ts";
 
 test("names are left out, and texts are decoded", () => {
   const json = '{"a": "one", "b\\"c" : {"d":["\\u00e9\\n", "", 5]}}';

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { batchesOf } from "../../src/guards/outside/text-batches.ts";
 import { codePointSpans, quotedIn } from "../../src/providers/judging-form.ts";
-import { drawCount } from "../harness/long-run.ts";
+import { drawCount } from "../harness/time/long-run.ts";
 
 const text = fc.string({ unit: fc.constantFrom("a", "é", "😀", "\n"), maxLength: 1500 });
 

@@ -3,7 +3,7 @@ import type { Role } from "../../src/core/identity.ts";
 import { newEventId } from "../../src/core/record/event-id.ts";
 import { type ConfigurationScope, LOCAL_ACTOR, type NewResource } from "../../src/store/records.ts";
 import { createToken } from "../../src/auth/tokens/token-admin.ts";
-import { rowOf } from "../contract/call-records.ts";
+import { rowOf } from "../contract/store/call-records.ts";
 import type { AdminWorld } from "./admin.ts";
 import type { Described } from "./admin-document.ts";
 

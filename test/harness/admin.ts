@@ -25,7 +25,7 @@ import { type ContentStore, openContentStore } from "../../src/store/calls/conte
 import type { Store } from "../../src/store/store.ts";
 import { type UpstreamClient, UpstreamFault } from "../../src/wire/upstream.ts";
 import type { ToolServers } from "../../src/mcp/tool-servers.ts";
-import { type DatabaseKind, SQLITE } from "./databases.ts";
+import { type DatabaseKind, SQLITE } from "./servers/databases.ts";
 import { idleStanding } from "./standing.ts";
 
 export interface Told {

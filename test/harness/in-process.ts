@@ -40,7 +40,7 @@ import { type Ledger, noLedger } from "../../src/store/journal/ledger.ts";
 import { readBytes, decodeUtf8 } from "../../src/wire/body-bytes.ts";
 import { type UpstreamClient, UpstreamFault, type UpstreamRequest } from "../../src/wire/upstream.ts";
 import { openCredentialProvider, type RefusedCredential } from "../../src/credentials/credential-provider.ts";
-import type { FakeToolServers } from "./fake-tools.ts";
+import type { FakeToolServers } from "./tools/fake-tools.ts";
 import { providerSettings, storedKey, targetFor } from "./targets.ts";
 import { ArgumentChecks } from "../../src/mcp/tool-arguments.ts";
 import { sampleToken } from "./sample-tokens.ts";

@@ -8,7 +8,7 @@ import {
   type IntegrationStatus,
   openIntegrations,
 } from "../../src/observe/integrations/integrations.ts";
-import { until } from "./until.ts";
+import { until } from "./time/until.ts";
 
 export interface LoggedLine {
   readonly level: "info" | "warn";

@@ -2,9 +2,9 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { cleanEnvironment } from "./gateway-process.ts";
-import { gatewayCommand, projectFolder } from "./gateway-program.ts";
-import { runToEnd } from "./processes.ts";
+import { cleanEnvironment } from "./processes/gateway-process.ts";
+import { gatewayCommand, projectFolder } from "./processes/gateway-program.ts";
+import { runToEnd } from "./processes/processes.ts";
 
 interface CommandModule {
   readonly commandOf: (request: {

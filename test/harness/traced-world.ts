@@ -3,10 +3,10 @@
 import { newSpanId, newTraceId } from "../../src/core/ids.ts";
 import { encodeSpans, type Span } from "../../src/observe/integrations/otlp/span.ts";
 import { ProtobufWriter } from "../../src/wire/protobuf.ts";
-import { type GatewayProcess, startGateway } from "./gateway-process.ts";
-import { type OtlpReceiver, otlpReceiver } from "./otlp-receiver.ts";
-import { encodedSpan, type ReceivedSpan } from "./otlp-messages.ts";
-import { openToolServer, said } from "./tool-server.ts";
+import { type GatewayProcess, startGateway } from "./processes/gateway-process.ts";
+import { type OtlpReceiver, otlpReceiver } from "./servers/otlp-receiver.ts";
+import { encodedSpan, type ReceivedSpan } from "./servers/otlp-messages.ts";
+import { openToolServer, said } from "./tools/tool-server.ts";
 
 export interface TracedServices {
   readonly receiver: OtlpReceiver;

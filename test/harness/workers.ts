@@ -1,7 +1,7 @@
 // A gateway with several workers, and calls that each open a connection.
 import { join } from "node:path";
-import { sourceCommand } from "./gateway-program.ts";
-import { type GatewayOptions, type GatewayProcess, startGateway } from "./gateway-process.ts";
+import { sourceCommand } from "./processes/gateway-program.ts";
+import { type GatewayOptions, type GatewayProcess, startGateway } from "./processes/gateway-process.ts";
 
 /** A worker of it computes without end when it gets SIGUSR1: spin-on-signal.ts is loaded before the gateway. */
 export function startWorkers(
@@ -19,7 +19,7 @@ export function startWorkers(
     environment,
     ...(dataFolder !== undefined && { dataFolder }),
     flags: ["--workers", String(workers), "--port", port],
-    command: [bun!, "--preload", join(import.meta.dir, "spin-on-signal.ts"), ...rest],
+    command: [bun!, "--preload", join(import.meta.dir, "processes", "spin-on-signal.ts"), ...rest],
   });
 }
 

@@ -8,9 +8,9 @@ import { KeptObjects } from "../../src/engine/keeping/kept-objects.ts";
 import { createMcpApp } from "../../src/http/mcp/mcp-app.ts";
 import type { McpContext } from "../../src/http/mcp/serving.ts";
 import type { ToolServers } from "../../src/mcp/tool-servers.ts";
-import { fakeToolServers, says } from "../harness/fake-tools.ts";
+import { fakeToolServers, says } from "../harness/tools/fake-tools.ts";
 import { projectToken, type StubOptions, stubGateway } from "../harness/in-process.ts";
-import { until } from "../harness/until.ts";
+import { until } from "../harness/time/until.ts";
 
 const noCalls = { calls: [], mostAtOnce: () => 0 };
 const SESSION = "asks-0123456789abcdef";

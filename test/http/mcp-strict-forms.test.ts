@@ -7,7 +7,7 @@ import type { Json, JsonObject } from "../../src/core/json.ts";
 import type { ToolDefinition, ToolResult } from "../../src/core/configured/tool.ts";
 import { handleCall } from "../../src/engine/handle.ts";
 import { createMcpApp } from "../../src/http/mcp/mcp-app.ts";
-import { fakeToolServers } from "../harness/fake-tools.ts";
+import { fakeToolServers } from "../harness/tools/fake-tools.ts";
 import { projectToken, stubGateway } from "../harness/in-process.ts";
 
 const result = (blocks: readonly Json[]): ToolResult => ({

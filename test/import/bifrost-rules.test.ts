@@ -7,8 +7,8 @@ import { RequestFacts } from "../../src/policies/policy-facts.ts";
 import type { RecordedOperation } from "../../src/core/operation.ts";
 import { type ImportChoices } from "../../src/import/gateway-import.ts";
 import type { Imported } from "../../src/import/import-configuration.ts";
-import { printedSeed } from "../harness/chance.ts";
-import { drawCount } from "../harness/long-run.ts";
+import { printedSeed } from "../harness/time/chance.ts";
+import { drawCount } from "../harness/time/long-run.ts";
 import { imported, lineAt, section } from "./imported.ts";
 
 const key = (name: string, models: readonly string[] = ["*"]) => ({

@@ -5,8 +5,8 @@ import fc from "fast-check";
 import { RequestFacts } from "../../src/policies/policy-facts.ts";
 import { compileCondition } from "../../src/policies/policy-rule.ts";
 import type { Imported } from "../../src/import/import-configuration.ts";
-import { printedSeed } from "../harness/chance.ts";
-import { drawCount } from "../harness/long-run.ts";
+import { printedSeed } from "../harness/time/chance.ts";
+import { drawCount } from "../harness/time/long-run.ts";
 import { imported, lineAt, section } from "./imported.ts";
 
 interface Drawn {

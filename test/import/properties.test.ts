@@ -6,7 +6,7 @@ import { ConfigurationError } from "../../src/config/problem.ts";
 import { leavesOf, parseForeignFile } from "../../src/import/foreign-file.ts";
 import { GATEWAY_NAMES, type GatewayName } from "../../src/import/gateway-names.ts";
 import type { Imported } from "../../src/import/import-configuration.ts";
-import { drawCount } from "../harness/long-run.ts";
+import { drawCount } from "../harness/time/long-run.ts";
 import { imported } from "./imported.ts";
 
 const SECRET = "sk-planted-7f3e9a1c5b2d8e4f6a0c";

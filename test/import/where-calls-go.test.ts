@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stringify } from "yaml";
-import { judgeImport } from "../../bench/import-judgement.ts";
+import { judgeImport } from "../../bench/drills/import/judgement.ts";
 import type { GatewayName } from "../../src/import/gateway-names.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-test-import-calls-"));

@@ -9,8 +9,8 @@ import { systemClock } from "../../src/core/clock.ts";
 import type { ToolServer } from "../../src/core/configured/tool.ts";
 import { openToolServers, type OpenToolServers } from "../../src/mcp/open-tool-servers.ts";
 import { createSocketUpstream } from "../../src/wire/http/upstream-socket.ts";
-import { until } from "../harness/until.ts";
-import { failure } from "../harness/faulty-tools.ts";
+import { until } from "../harness/time/until.ts";
+import { failure } from "../harness/tools/faulty-tools.ts";
 
 const isAlive = (pid: number): boolean => {
   try {
@@ -19,7 +19,7 @@ const isAlive = (pid: number): boolean => {
     return false;
   }
 };
-const PROGRAM = join(import.meta.dir, "../harness/tool-program.ts");
+const PROGRAM = join(import.meta.dir, "../harness/tools/tool-program.ts");
 
 let folder: string;
 let servers: OpenToolServers;

@@ -3,9 +3,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { Cancellation } from "../../src/core/concurrency/cancellation.ts";
 import type { ToolServer } from "../../src/core/configured/tool.ts";
-import { closeFaultyTools, failure, openFaultyTools as world, tool } from "../harness/faulty-tools.ts";
-import { openToolServer, said } from "../harness/tool-server.ts";
-import { until } from "../harness/until.ts";
+import { closeFaultyTools, failure, openFaultyTools as world, tool } from "../harness/tools/faulty-tools.ts";
+import { openToolServer, said } from "../harness/tools/tool-server.ts";
+import { until } from "../harness/time/until.ts";
 
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { CallSlots } from "../../src/mcp/call-slots.ts";
 import { sharedCallSlots } from "../../src/mcp/shared-call-slots.ts";
 import { askedSlots, type AskedSlots, openSharedSlots, type SlotAnswer } from "../../src/routing/shared-slots.ts";
-import { drawCount } from "../harness/long-run.ts";
+import { drawCount } from "../harness/time/long-run.ts";
 
 interface Process {
   readonly slots: CallSlots;

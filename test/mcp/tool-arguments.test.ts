@@ -5,8 +5,8 @@ import fc from "fast-check";
 import { Cancellation } from "../../src/core/concurrency/cancellation.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { ArgumentChecks } from "../../src/mcp/tool-arguments.ts";
-import { closeFaultyTools, openFaultyTools } from "../harness/faulty-tools.ts";
-import { timesAsMuch } from "../harness/cpu-time.ts";
+import { closeFaultyTools, openFaultyTools } from "../harness/tools/faulty-tools.ts";
+import { timesAsMuch } from "../harness/time/cpu-time.ts";
 
 const checks = new ArgumentChecks();
 const faultOf = (args: JsonObject, schema: JsonObject): string | null =>

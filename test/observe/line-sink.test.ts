@@ -4,7 +4,7 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileOutput, openLineSink } from "../../src/observe/line-sink.ts";
-import { chanceOf, printedSeed } from "../harness/chance.ts";
+import { chanceOf, printedSeed } from "../harness/time/chance.ts";
 
 const BLOCK_BYTES = 4096;
 const folder = mkdtempSync(join(tmpdir(), "dragoman-lines-"));

@@ -4,7 +4,7 @@ import type { CallRecord } from "../../src/core/record/record.ts";
 import { callLine } from "../../src/observe/log.ts";
 import { observers } from "../../src/observe/observer.ts";
 import { parseJson } from "../../src/wire/json/json.ts";
-import { attemptOf, bareRecord } from "../contract/call-records.ts";
+import { attemptOf, bareRecord } from "../contract/store/call-records.ts";
 
 const figures: Readonly<Record<string, unknown>> = {
   "a text that looks like a line": '1}\n{"level":"info","forged":true',

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { integrationsSection } from "../../src/observe/integrations/integration-settings.ts";
 import { traceLinks } from "../../src/observe/trace-links.ts";
-import { recordOf } from "../contract/call-records.ts";
+import { recordOf } from "../contract/store/call-records.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const otlp = (more: object) => ({ type: "otlp", endpoint: "http://127.0.0.1:9", ...more });

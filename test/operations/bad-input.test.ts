@@ -8,7 +8,7 @@ import { GatewayError } from "../../src/core/errors.ts";
 import { isObject, type Json } from "../../src/core/json.ts";
 import { FORMS } from "../../src/operations/forms.ts";
 import { OPERATIONS } from "../../src/operations/operations.ts";
-import { costliest, growth, MOST_GROWTH, timesAsMuch } from "../harness/cpu-time.ts";
+import { costliest, growth, MOST_GROWTH, timesAsMuch } from "../harness/time/cpu-time.ts";
 import { type Stub, stubGateway } from "../harness/in-process.ts";
 import { type HostileBody, hostileBodies, longBodies, REQUESTS } from "./hostile-bodies.ts";
 

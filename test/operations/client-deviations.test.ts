@@ -12,7 +12,7 @@ import { MESSAGES } from "../../src/operations/messages/messages.ts";
 import { RESPONSES } from "../../src/operations/responses/responses.ts";
 import { parseConfiguration } from "../../src/snapshot/configuration.ts";
 import { type CannedAnswer, cannedUpstream, stubGateway, type StubOptions } from "../harness/in-process.ts";
-import { openaiAnswer } from "../harness/upstream.ts";
+import { openaiAnswer } from "../harness/servers/upstream.ts";
 
 const CHAT = { headers: { "content-type": "application/json" }, body: JSON.stringify(openaiAnswer()) };
 const NATIVE = {

@@ -17,7 +17,7 @@ import { parseChatRequest } from "../../src/engine/request/parse.ts";
 import type { OperationName } from "../../src/core/operation.ts";
 import { COMMON_PARAMETERS } from "../../src/core/params.ts";
 import type { RuleFacts } from "../../src/core/configured/policy.ts";
-import { timesAsMuch } from "../harness/cpu-time.ts";
+import { timesAsMuch } from "../harness/time/cpu-time.ts";
 
 const MESSAGES = [{ role: "user", content: "Hello" }];
 function facts(fields: object = {}, operation: OperationName = "chat.completions"): RuleFacts {

@@ -13,7 +13,7 @@ import {
 } from "../../src/providers/credentials/aws-signature.ts";
 import { bedrock } from "../../src/providers/bedrock/provider.ts";
 import type { UpstreamRequest } from "../../src/wire/upstream.ts";
-import { encoded, refusalOf } from "../contract/provider-requests.ts";
+import { encoded, refusalOf } from "../contract/providers/provider-requests.ts";
 import { targetFor } from "../harness/targets.ts";
 import { vectorsFolder } from "../traffic/cases.ts";
 

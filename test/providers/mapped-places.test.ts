@@ -3,8 +3,8 @@
 import { expect, test } from "bun:test";
 import { COMMON_PARAMETERS } from "../../src/core/params.ts";
 import { providers } from "../../src/providers/registry.ts";
-import { encoded } from "../contract/provider-requests.ts";
-import { allows, cellOf, isDoneHere, modelNames, SAMPLES } from "../spec/parameter-samples.ts";
+import { encoded } from "../contract/providers/provider-requests.ts";
+import { allows, cellOf, isDoneHere, modelNames, SAMPLES } from "../spec/requests/parameter-samples.ts";
 
 test.each([
   "anthropic",

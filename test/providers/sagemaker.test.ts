@@ -4,11 +4,11 @@ import type { ChatChunk } from "../../src/core/chat.ts";
 import { sagemaker } from "../../src/providers/sagemaker/provider.ts";
 import { StreamError } from "../../src/providers/upstream-failure.ts";
 import { createAwsEventStreamParser } from "../../src/wire/aws-event-stream.ts";
-import { encoded } from "../contract/provider-requests.ts";
-import { awsMessage } from "../harness/aws-events.ts";
+import { encoded } from "../contract/providers/provider-requests.ts";
+import { awsMessage } from "../harness/servers/aws-events.ts";
 import { cannedUpstream, stubGateway } from "../harness/in-process.ts";
 import { readStream } from "../harness/sse.ts";
-import { eventStream, openaiChunk } from "../harness/upstream.ts";
+import { eventStream, openaiChunk } from "../harness/servers/upstream.ts";
 
 const HEADERS = { ":message-type": "event", ":event-type": "PayloadPart", ":content-type": "application/octet-stream" };
 const WORDS = "Grüß Gott, 世界 😀";

@@ -5,8 +5,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { runCli } from "../harness/gateway-process.ts";
-import { projectFolder as PROJECT } from "../harness/gateway-program.ts";
+import { runCli } from "../harness/processes/gateway-process.ts";
+import { projectFolder as PROJECT } from "../harness/processes/gateway-program.ts";
 
 const DEPLOY = join(import.meta.dir, "../../deploy");
 const containerfile = readFileSync(join(DEPLOY, "container/Containerfile"), "utf8");

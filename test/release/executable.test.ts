@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { cleanEnvironment, startGateway } from "../harness/gateway-process.ts";
-import { buildProgram, gatewayFile, isExecutable } from "../harness/gateway-program.ts";
+import { cleanEnvironment, startGateway } from "../harness/processes/gateway-process.ts";
+import { buildProgram, gatewayFile, isExecutable } from "../harness/processes/gateway-program.ts";
 import { contentsOf, missingIn } from "../../release/contents.ts";
 import manifest from "../../package.json" with { type: "json" };
 

@@ -7,8 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parse, parseAllDocuments } from "yaml";
 import { VARIABLES } from "../../src/config/environment.ts";
-import { runCli } from "../harness/gateway-process.ts";
-import { projectFolder as PROJECT } from "../harness/gateway-program.ts";
+import { runCli } from "../harness/processes/gateway-process.ts";
+import { projectFolder as PROJECT } from "../harness/processes/gateway-program.ts";
 
 const CHART = join(PROJECT, "deploy/helm/dragoman");
 const read = (name: string): string => readFileSync(join(CHART, name), "utf8");

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { openConcurrency, type Concurrency, type Ticket } from "../../src/routing/concurrency.ts";
-import { printedSeed } from "../harness/chance.ts";
+import { printedSeed } from "../harness/time/chance.ts";
 
 const KEY = "one:model";
 

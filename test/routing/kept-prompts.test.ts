@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import type { Usage } from "../../src/core/chat.ts";
 import { KeptPrompts, type SentPrompt } from "../../src/routing/kept-prompts.ts";
-import { chanceOf, printedSeed } from "../harness/chance.ts";
-import { drawCount } from "../harness/long-run.ts";
+import { chanceOf, printedSeed } from "../harness/time/chance.ts";
+import { drawCount } from "../harness/time/long-run.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

@@ -10,8 +10,8 @@ import {
   type SlotAnswer,
   type SharedSlots,
 } from "../../src/routing/shared-slots.ts";
-import { drawCount } from "../harness/long-run.ts";
-import { printedSeed } from "../harness/chance.ts";
+import { drawCount } from "../harness/time/long-run.ts";
+import { printedSeed } from "../harness/time/chance.ts";
 
 const KEY = "one:model";
 

@@ -1,8 +1,8 @@
 // What a test leaves behind is found and ended: by its environment, also when it has left the group of its processes, and by its command line.
 import { expect, test } from "bun:test";
 import { randomUUID } from "node:crypto";
-import { isRunning } from "../harness/processes.ts";
-import { until } from "../harness/until.ts";
+import { isRunning } from "../harness/processes/processes.ts";
+import { until } from "../harness/time/until.ts";
 import { endMarked } from "./marked-processes.ts";
 
 const isLinux = process.platform === "linux";

@@ -1,7 +1,7 @@
 // Processes that carry a mark, which is the path of a folder, in their environment or their command line. All that a test starts inherits the folder for
 // temporary files of its run, also what has left its process group, as browsers and database servers do. Only Linux shows this; elsewhere nothing is found.
 import { readFileSync } from "node:fs";
-import { processIds } from "../harness/processes.ts";
+import { processIds } from "../harness/processes/processes.ts";
 
 /** Ends those that run, at once, and says what they were. */
 export function endMarked(mark: string): readonly string[] {

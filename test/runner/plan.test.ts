@@ -5,14 +5,14 @@ import { filesOfRun, isQuick, keyOf, kindOf, overDatabases, type TestFile } from
 import type { Times } from "./times.ts";
 
 const file = (path: string, text = ""): TestFile => ({ path: `test/${path}.test.ts`, text, database: null });
-const BROWSER = file("e2e/console-x", 'import { launch } from "../harness/chromium.ts";');
+const BROWSER = file("e2e/console/x", 'import { launch } from "../harness/console/chromium.ts";');
 const FILES = [
   file("wire/a"),
   file("wire/b"),
   file("wire/long"),
   file("core/c"),
   file("e2e/d"),
-  file("e2e/drill-x"),
+  file("e2e/drills/x"),
   BROWSER,
 ];
 const time = (cpuS: number): Times[string] => ({ cpuS, wallS: cpuS, tests: 1 });
@@ -22,8 +22,8 @@ const TIMES: Times = {
   "test/wire/long.test.ts": time(20),
   "test/core/c.test.ts": time(1),
   "test/e2e/d.test.ts": time(1),
-  "test/e2e/drill-x.test.ts": time(9),
-  "test/e2e/console-x.test.ts": time(8),
+  "test/e2e/drills/x.test.ts": time(9),
+  "test/e2e/console/x.test.ts": time(8),
 };
 const named = (isWholeRun: boolean, times = TIMES): readonly string[] =>
   planOf(FILES, times, isWholeRun).map(
@@ -35,8 +35,8 @@ describe("planOf", () => {
   test("begins with what took longest, lets small files of a folder share a process, and keeps browsers and drills alone", () => {
     expect(named(true)).toEqual([
       "wire/long",
-      "e2e/drill-x alone",
-      "e2e/console-x alone",
+      "e2e/drills/x alone",
+      "e2e/console/x alone",
       "wire/a+wire/b",
       "e2e/d",
       "core/c",
@@ -46,9 +46,9 @@ describe("planOf", () => {
   test("gives each of the files that were asked for a process of its own", () => {
     expect(named(false).toSorted()).toEqual([
       "core/c",
-      "e2e/console-x alone",
+      "e2e/console/x alone",
       "e2e/d",
-      "e2e/drill-x alone",
+      "e2e/drills/x alone",
       "wire/a",
       "wire/b",
       "wire/long",
@@ -94,7 +94,7 @@ describe("npm test", () => {
   test("and what it leaves out is run by --rest, also where --all is given, so that no file runs in both", () => {
     const paths = (...switches: readonly string[]): readonly string[] =>
       filesOfRun(FILES, new Set(switches)).map(({ path }) => path);
-    const rest = ["test/e2e/d.test.ts", "test/e2e/drill-x.test.ts", "test/e2e/console-x.test.ts"];
+    const rest = ["test/e2e/d.test.ts", "test/e2e/drills/x.test.ts", "test/e2e/console/x.test.ts"];
     expect(paths("--rest")).toEqual(rest);
     expect(paths("--all", "--rest")).toEqual(rest);
     expect(paths("--all")).toEqual(FILES.map(({ path }) => path));
@@ -131,8 +131,8 @@ describe("a process that failed may run once more", () => {
   });
 
   test("and not where money, limits or tenants are counted, or a model is compared", () => {
-    for (const name of ["e2e/drill-ledger", "e2e/drill-tenants", "e2e/limits-killed", "store/ledger-model"])
+    for (const name of ["e2e/drills/ledger", "e2e/drills/tenants", "e2e/limits/limits-killed", "store/ledger-model"])
       expect(mayTryAgain([file(name)], "error")).toBe(false);
-    expect(mayTryAgain([file("e2e/console-calls")], "error")).toBe(true);
+    expect(mayTryAgain([file("e2e/console/calls")], "error")).toBe(true);
   });
 });

@@ -1,5 +1,5 @@
 // A file of tests: of which kind it is, whether `npm test` runs it, and over which databases. All of that follows from its path and from what it imports.
-import { DATABASES_VARIABLE } from "../harness/postgres-server.ts";
+import { DATABASES_VARIABLE } from "../harness/servers/postgres-server.ts";
 
 /** In the order of the table in CONTRIBUTING.md. */
 export const KINDS = ["smoke", "browser", "drill", "process", "spec", "contract", "other"] as const;
@@ -17,8 +17,8 @@ export interface TestFile {
 const OF_THE_REST = /^test\/(e2e|packaging)\//;
 /** Starts processes, so it has one of its own. */
 const STARTS_PROCESSES = /^test\/(smoke|e2e|packaging|release)\//;
-const DRAWS_PAGES = /^(?:import|\}) .*\bfrom "[./]*harness\/(?:chromium|console-visits)\.ts"/m;
-const RUNS_A_BENCH = /^test\/e2e\/(drill|bench)/;
+const DRAWS_PAGES = /^(?:import|\}) .*\bfrom "[./]*harness\/console\/(?:chromium|visits)\.ts"/m;
+const RUNS_A_BENCH = /^test\/e2e\/drills\//;
 const RUNS_OVER_ALL_DATABASES = /\b(allDatabases|postgresDatabases)\(/;
 
 export function isQuick({ path, database }: TestFile): boolean {

@@ -5,7 +5,7 @@ import { GatewayError } from "../../src/core/errors.ts";
 import type { RouteQuestion } from "../../src/simulation/route-simulation.ts";
 import type { TestQuestion } from "../../src/simulation/tested-proposal.ts";
 import { openSimulations, type Simulations } from "../../src/simulation/simulations.ts";
-import { until } from "../harness/until.ts";
+import { until } from "../harness/time/until.ts";
 
 const open: Simulations[] = [];
 afterEach(async () => void (await Promise.all(open.splice(0).map((one) => one.close()))));

@@ -2,7 +2,7 @@
 // the middle of a stream.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import OpenAI from "openai";
-import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
+import { type GatewayProcess, startGateway } from "../harness/processes/gateway-process.ts";
 
 let gateway: GatewayProcess;
 let client: OpenAI;

@@ -6,8 +6,8 @@ import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { OpenAIEmbeddings } from "@langchain/openai";
 import { cosineSimilarity, embed, embedMany } from "ai";
 import OpenAI from "openai";
-import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
-import { type FakeUpstream, startUpstream } from "../harness/upstream.ts";
+import { type GatewayProcess, startGateway } from "../harness/processes/gateway-process.ts";
+import { type FakeUpstream, startUpstream } from "../harness/servers/upstream.ts";
 
 let gateway: GatewayProcess;
 let upstream: FakeUpstream;

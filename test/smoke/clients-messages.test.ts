@@ -9,10 +9,17 @@ import type {
   Tool,
   ToolResultBlockParam,
 } from "@anthropic-ai/sdk/resources/messages";
-import { COUNTED_TOKENS } from "../e2e/family-gateway.ts";
-import { MESSAGES_FAMILIES, NATIVE_MESSAGES } from "../e2e/messages-families.ts";
-import { AFTER_TOOLS, FORECAST, FORECAST_SCHEMA, TEXT, THOUGHT, WEATHER_SCHEMA } from "../e2e/scripted-answers.ts";
-import { standingFamilyGateway } from "../e2e/standing-family-gateway.ts";
+import { COUNTED_TOKENS } from "../e2e/operations/family-gateway.ts";
+import { MESSAGES_FAMILIES, NATIVE_MESSAGES } from "../e2e/operations/messages-families.ts";
+import {
+  AFTER_TOOLS,
+  FORECAST,
+  FORECAST_SCHEMA,
+  TEXT,
+  THOUGHT,
+  WEATHER_SCHEMA,
+} from "../e2e/operations/scripted-answers.ts";
+import { standingFamilyGateway } from "../e2e/operations/standing-family-gateway.ts";
 
 const stage = standingFamilyGateway();
 /** The version of the API that the library sends by itself, and the one before it. */

@@ -20,11 +20,18 @@ import {
   expectedUsage,
   expectedWithheld,
   TRACE_ID,
-} from "../e2e/expected-answers.ts";
-import { FAMILIES, type Family } from "../e2e/families.ts";
-import { saidTo } from "../e2e/family-gateway.ts";
-import { openaiClient, standingFamilyGateway } from "../e2e/standing-family-gateway.ts";
-import { AFTER_TOOLS, FORECAST, FORECAST_SCHEMA, TEXT, THOUGHT, WEATHER_SCHEMA } from "../e2e/scripted-answers.ts";
+} from "../e2e/operations/expected-answers.ts";
+import { FAMILIES, type Family } from "../e2e/operations/families.ts";
+import { saidTo } from "../e2e/operations/family-gateway.ts";
+import { openaiClient, standingFamilyGateway } from "../e2e/operations/standing-family-gateway.ts";
+import {
+  AFTER_TOOLS,
+  FORECAST,
+  FORECAST_SCHEMA,
+  TEXT,
+  THOUGHT,
+  WEATHER_SCHEMA,
+} from "../e2e/operations/scripted-answers.ts";
 
 const stage = standingFamilyGateway();
 let client: OpenAI;

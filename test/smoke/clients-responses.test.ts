@@ -9,9 +9,16 @@ import type {
   ResponseInputItem,
   ResponseStreamEvent,
 } from "openai/resources/responses/responses";
-import { FAMILIES, type Family } from "../e2e/families.ts";
-import { openaiClient, standingFamilyGateway } from "../e2e/standing-family-gateway.ts";
-import { AFTER_TOOLS, FORECAST, FORECAST_SCHEMA, TEXT, THOUGHT, WEATHER_SCHEMA } from "../e2e/scripted-answers.ts";
+import { FAMILIES, type Family } from "../e2e/operations/families.ts";
+import { openaiClient, standingFamilyGateway } from "../e2e/operations/standing-family-gateway.ts";
+import {
+  AFTER_TOOLS,
+  FORECAST,
+  FORECAST_SCHEMA,
+  TEXT,
+  THOUGHT,
+  WEATHER_SCHEMA,
+} from "../e2e/operations/scripted-answers.ts";
 
 const stage = standingFamilyGateway();
 let client: OpenAI;

@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type ConsoleBrowser, consoleBrowser } from "../harness/console-browser.ts";
-import { type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
-import { until } from "../harness/until.ts";
+import { type ConsoleBrowser, consoleBrowser } from "../harness/console/browser.ts";
+import { type GatewayProcess, runCli, startGateway } from "../harness/processes/gateway-process.ts";
+import { until } from "../harness/time/until.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-console-"));
 const start = (): Promise<GatewayProcess> =>

@@ -1,12 +1,12 @@
 // One proof that real stores and several processes work together: two gateways of two workers each on one PostgreSQL and one Redis or Valkey. What happens
 // when one of them fails is in test/e2e/.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
-import { postgresDatabases, statement } from "../harness/postgres-server.ts";
-import { childrenOf, isRunning } from "../harness/processes.ts";
-import { findServer, type RedisServer, startRedis } from "../harness/redis-server.ts";
-import { until } from "../harness/until.ts";
-import { type FakeUpstream, openaiAnswer, startUpstream } from "../harness/upstream.ts";
+import { type GatewayProcess, startGateway } from "../harness/processes/gateway-process.ts";
+import { postgresDatabases, statement } from "../harness/servers/postgres-server.ts";
+import { childrenOf, isRunning } from "../harness/processes/processes.ts";
+import { findServer, type RedisServer, startRedis } from "../harness/servers/redis-server.ts";
+import { until } from "../harness/time/until.ts";
+import { type FakeUpstream, openaiAnswer, startUpstream } from "../harness/servers/upstream.ts";
 
 const binary = findServer("valkey-server") ?? findServer("redis-server");
 if (binary === null) console.log("skipped: there is no redis-server and no valkey-server on this machine");

@@ -18,8 +18,8 @@ import { openSnapshotSource } from "../../src/snapshot/source.ts";
 import type { OpenedResource } from "../../src/store/configuration/contents.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import { writes } from "../harness/store-writes.ts";
-import { growth, MOST_GROWTH } from "../harness/cpu-time.ts";
-import { until } from "../harness/until.ts";
+import { growth, MOST_GROWTH } from "../harness/time/cpu-time.ts";
+import { until } from "../harness/time/until.ts";
 
 /** Two good documents of each kind, which hold every shape that there is somewhere in them. */
 const GOOD: Readonly<Record<ConfiguredKind, readonly JsonObject[]>> = {

@@ -4,9 +4,9 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { openReplicaWatch, type ReplicaWatch } from "../../src/snapshot/replica-watch.ts";
 import type { Replica, ReplicaTable } from "../../src/store/database/replicas.ts";
-import { printedSeed } from "../harness/chance.ts";
-import { turnedClock } from "../harness/turned-clock.ts";
-import { drawCount } from "../harness/long-run.ts";
+import { printedSeed } from "../harness/time/chance.ts";
+import { turnedClock } from "../harness/time/turned-clock.ts";
+import { drawCount } from "../harness/time/long-run.ts";
 
 const GRACE_MS = 10_000;
 const NEVER_MS = 1e9;

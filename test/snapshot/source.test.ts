@@ -18,7 +18,7 @@ import type { Identities, StoredToken } from "../../src/store/records.ts";
 import type { Store } from "../../src/store/store.ts";
 import { FAMILIES } from "../config/families.ts";
 import { writes } from "../harness/store-writes.ts";
-import { until, untilFound } from "../harness/until.ts";
+import { until, untilFound } from "../harness/time/until.ts";
 import { storedSample } from "../harness/sample-tokens.ts";
 
 const EMPTY: Identities = { tenants: [], projects: [], users: [], memberships: [], tokens: [] };

@@ -16,9 +16,9 @@ import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import type { Store } from "../../src/store/store.ts";
 import { writes } from "../harness/store-writes.ts";
-import { timesAsMuch } from "../harness/cpu-time.ts";
-import { turnedClock } from "../harness/turned-clock.ts";
-import { until } from "../harness/until.ts";
+import { timesAsMuch } from "../harness/time/cpu-time.ts";
+import { turnedClock } from "../harness/time/turned-clock.ts";
+import { until } from "../harness/time/until.ts";
 import { storedSample } from "../harness/sample-tokens.ts";
 
 const KEY = new Uint8Array(32).fill(1);

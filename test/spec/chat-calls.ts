@@ -3,10 +3,10 @@
 import { cannedUpstream, type CannedAnswer, type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import type { UpstreamRequest } from "../../src/wire/upstream.ts";
 import { CATALOGUE, type ErrorCode } from "../../src/core/errors.ts";
-import { helloFromBedrock, inPayloadParts } from "../harness/aws-events.ts";
-import { eventStream, openaiAnswer, openaiChunk } from "../harness/upstream.ts";
-import { helloFromNative } from "./native-hellos.ts";
-import { helloFromPrompt } from "./prompt-hellos.ts";
+import { helloFromBedrock, inPayloadParts } from "../harness/servers/aws-events.ts";
+import { eventStream, openaiAnswer, openaiChunk } from "../harness/servers/upstream.ts";
+import { helloFromNative } from "./operations/native-hellos.ts";
+import { helloFromPrompt } from "./cache/prompt-hellos.ts";
 
 export const HELLO = [{ role: "user", content: "Hello" }] as const;
 

@@ -1,6 +1,6 @@
 // Streams of OpenAI-shaped providers with all their quirks, generated together with what a client has to make of them.
 import fc from "fast-check";
-import type { PlayedChoice } from "./played-stream.ts";
+import type { PlayedChoice } from "./answers/played-stream.ts";
 
 export interface QuirkyStream {
   /** The provider's whole stream. */

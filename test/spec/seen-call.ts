@@ -4,7 +4,7 @@ import { expect } from "bun:test";
 import type { LongRequests } from "../../src/engine/long-bodies/long-requests.ts";
 import type { UpstreamRequest } from "../../src/wire/upstream.ts";
 import { cannedUpstream, stubGateway, type StubOptions } from "../harness/in-process.ts";
-import { openaiAnswer } from "../harness/upstream.ts";
+import { openaiAnswer } from "../harness/servers/upstream.ts";
 
 export interface Seen {
   readonly status: number;

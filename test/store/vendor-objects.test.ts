@@ -15,8 +15,8 @@ import {
   type VendorObject,
   type VendorObjectSchema,
 } from "../../src/store/vendor-objects.ts";
-import { ObjectModel, PLACES, type Step, step, steps } from "../contract/vendor-objects.suite.ts";
-import { drawCount } from "../harness/long-run.ts";
+import { ObjectModel, PLACES, type Step, step, steps } from "../contract/store/vendor-objects.suite.ts";
+import { drawCount } from "../harness/time/long-run.ts";
 import { writes } from "../harness/store-writes.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-objects-"));

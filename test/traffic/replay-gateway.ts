@@ -1,7 +1,7 @@
 // Recorded exchanges through a real gateway with several workers (DRAGOMAN_TEST_WORKERS=2 npm test -- traffic), in place of
 // the gateway in the process of the tests: a server on loopback answers as the provider did.
 import type { CannedAnswer } from "../harness/in-process.ts";
-import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
+import { type GatewayProcess, startGateway } from "../harness/processes/gateway-process.ts";
 
 /** A request as it reached the provider. */
 export interface SentRequest {

@@ -8,7 +8,7 @@ import { providers } from "../../src/providers/registry.ts";
 import { policiesFor } from "../policies/policy-documents.ts";
 import { cannedUpstream, type CannedAnswer, stubGateway } from "../harness/in-process.ts";
 import { readStream } from "../harness/sse.ts";
-import { eventStream, openaiChunk } from "../harness/upstream.ts";
+import { eventStream, openaiChunk } from "../harness/servers/upstream.ts";
 import { canonicalRequest } from "./canonical-request.ts";
 import {
   clientBody,

@@ -8,7 +8,7 @@ import fc from "fast-check";
 import { createAwsEventStreamParser } from "../../src/wire/aws-event-stream.ts";
 import type { SseEvent } from "../../src/wire/sse.ts";
 import { UpstreamFault } from "../../src/wire/upstream.ts";
-import { awsEvent, awsEventStream, awsMessage } from "../harness/aws-events.ts";
+import { awsEvent, awsEventStream, awsMessage } from "../harness/servers/aws-events.ts";
 import { vectorsFolder } from "../traffic/cases.ts";
 
 const ROOMY = 1 << 20;

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { ProtobufWriter } from "../../src/wire/protobuf.ts";
 import { encodeSpans } from "../../src/observe/integrations/otlp/span.ts";
 import type { AttributeValue } from "../../src/observe/integrations/otlp/attributes.ts";
-import { decodeTraces, encodedSpan } from "../harness/otlp-messages.ts";
+import { decodeTraces, encodedSpan } from "../harness/servers/otlp-messages.ts";
 
 function written(write: (writer: ProtobufWriter) => void): string {
   const writer = new ProtobufWriter();

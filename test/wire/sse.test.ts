@@ -9,7 +9,7 @@ import { createSseParser, type SseEvent } from "../../src/wire/sse.ts";
 import { UpstreamFault } from "../../src/wire/upstream.ts";
 import { vectorsFolder } from "../traffic/cases.ts";
 import { encoder, readAll, type Reading, ROOMY } from "./http/parser-reading.ts";
-import { growth, MOST_GROWTH } from "../harness/cpu-time.ts";
+import { growth, MOST_GROWTH } from "../harness/time/cpu-time.ts";
 
 const read = (chunks: readonly Uint8Array[], maxEventBytes = ROOMY): Reading =>
   readAll(createSseParser({ maxEventBytes }), chunks);

@@ -1,6 +1,6 @@
 // The port to the calls that were made: single calls, and sums of their usage. It is filled from the ledger, and read
 // by reports, by the admin API, and by budgets when a process starts. Its drivers, one for each database,
-// pass test/contract/call-store.suite.ts.
+// pass test/contract/store/call-store.suite.ts.
 import type { CacheOutcome } from "../../core/configured/cache.ts";
 import type { Attempt, CallRecord } from "../../core/record/record.ts";
 import type { CamelCase } from "../../core/text/camel-case.ts";

@@ -1,6 +1,6 @@
 // The port to the event queue: what happened, and which deliveries to webhooks are still due. Several processes share
 // one queue; one process at a time handles a delivery. The drivers sqlite-events.ts and postgres-events.ts both pass
-// test/contract/event-queue.suite.ts.
+// test/contract/store/event-queue.suite.ts.
 import type { GatewayEvent } from "../../core/record/event.ts";
 
 export const DELIVERY_STATES = ["pending", "delivered", "dead"] as const;

@@ -8,7 +8,7 @@ import { type Answer, type MessageWithKeys, TIMINGS } from "../../../src/admissi
 import { Replica } from "../../../src/admission/valkey/replica.ts";
 import type { LimitRule } from "../../../src/core/configured/limit.ts";
 import { ruleOf } from "../../contract/limit-store.suite.ts";
-import { type Chance, chanceOf } from "../../harness/chance.ts";
+import { type Chance, chanceOf } from "../../harness/time/chance.ts";
 import { openStoreModel, type StoreModel } from "./store-model.ts";
 
 export interface LocalShareOutcome {

@@ -8,7 +8,7 @@ import { deadMessages } from "../../../src/admission/valkey/dead-replica.ts";
 import { type Answer, type MessageWithKeys, SLOTS_FREED_MS, TIMINGS } from "../../../src/admission/valkey/protocol.ts";
 import { Replica } from "../../../src/admission/valkey/replica.ts";
 import type { Clocks } from "../../../src/admission/valkey/running-time.ts";
-import { type Chance, chanceOf } from "../../harness/chance.ts";
+import { type Chance, chanceOf } from "../../harness/time/chance.ts";
 import { openObserver, type Observed, type SimulatedAccount } from "./observer.ts";
 import { openStoreModel, type StoreFault, type StoreModel } from "./store-model.ts";
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { compileGlob } from "../../../src/core/text/glob.ts";
-import { growth, MOST_GROWTH } from "../../harness/cpu-time.ts";
+import { growth, MOST_GROWTH } from "../../harness/time/cpu-time.ts";
 
 describe("a glob", () => {
   test("is the text itself, with * for any text, also none", () => {

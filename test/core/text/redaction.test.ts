@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { withoutSecrets } from "../../../src/core/text/redaction.ts";
-import { growth, MOST_GROWTH } from "../../harness/cpu-time.ts";
+import { growth, MOST_GROWTH } from "../../harness/time/cpu-time.ts";
 
 const SECRET = 'sk-a/b+c"d\\e%f=0123';
 const json = (text: string): string => JSON.stringify(text).slice(1, -1);

@@ -11,7 +11,7 @@ import type { ProviderSettings } from "../../../src/core/snapshot.ts";
 import type { UpstreamClient, UpstreamRequest } from "../../../src/wire/upstream.ts";
 import { cachedGateway, type Cached, MASTER_KEY } from "../../harness/cached.ts";
 import { cannedUpstream } from "../../harness/in-process.ts";
-import { drawCount } from "../../harness/long-run.ts";
+import { drawCount } from "../../harness/time/long-run.ts";
 import { providerSettings, storedKey } from "../../harness/targets.ts";
 import { policiesFor } from "../../policies/policy-documents.ts";
 

@@ -6,7 +6,7 @@ import { textGuard } from "../../../src/engine/guards/text-guard.ts";
 import type { WrittenRequest } from "../../../src/core/chat.ts";
 import type { Json, JsonObject } from "../../../src/core/json.ts";
 import { editedJson } from "../../../src/wire/json/json-edit.ts";
-import { drawCount } from "../../harness/long-run.ts";
+import { drawCount } from "../../harness/time/long-run.ts";
 import { guardsFor } from "../../policies/policy-documents.ts";
 
 const RUNS = drawCount(300, 3_000);

@@ -1,6 +1,6 @@
 // What one process keeps of calls: within the bound of each tenant, and of all of them together.
 import { expect, test } from "bun:test";
-import { turnedClock } from "../../harness/turned-clock.ts";
+import { turnedClock } from "../../harness/time/turned-clock.ts";
 import { KeptObjects } from "../../../src/engine/keeping/kept-objects.ts";
 
 const BOUNDS = { lifetimeMs: 1000, objectBytes: 50, tenantBytes: 100, bytes: 150 };

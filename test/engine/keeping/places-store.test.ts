@@ -4,7 +4,7 @@ import { KeptObjects } from "../../../src/engine/keeping/kept-objects.ts";
 import type { KeptStore } from "../../../src/engine/keeping/kept-store.ts";
 import { placesStore } from "../../../src/engine/keeping/places-store.ts";
 import type { Project } from "../../../src/core/identity.ts";
-import { turnedClock } from "../../harness/turned-clock.ts";
+import { turnedClock } from "../../harness/time/turned-clock.ts";
 
 /** Each is written `tenant/project`. */
 const projectsOf = (...places: readonly string[]): { readonly projects: ReadonlyMap<string, Project> } => ({

@@ -12,7 +12,7 @@ import { StreamSerializer } from "../../../src/operations/chat/stream-serializer
 import { decoderAround } from "../../../src/providers/stream-decoder.ts";
 import { providers } from "../../../src/providers/registry.ts";
 import { createSseParser, type SseEvent, type SseParser } from "../../../src/wire/sse.ts";
-import { frameOf } from "../../contract/provider-requests.ts";
+import { frameOf } from "../../contract/providers/provider-requests.ts";
 
 const NO_USAGE = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Credential } from "../../../src/core/target.ts";
-import { drawCount } from "../../harness/long-run.ts";
+import { drawCount } from "../../harness/time/long-run.ts";
 import { sameBothWays, translated } from "./both-ways.ts";
 
 const KEY = "sk-proj-4f8a1c7b9d2e6035";

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Credential } from "../../../src/core/target.ts";
-import { drawCount } from "../../harness/long-run.ts";
+import { drawCount } from "../../harness/time/long-run.ts";
 import { createNdjsonParser } from "../../../src/wire/ndjson.ts";
 import type { SseEvent, SseParser } from "../../../src/wire/sse.ts";
 import { sameBothWays, type StreamOptions } from "./both-ways.ts";

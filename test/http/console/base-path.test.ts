@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type AdminWorld, openAdminWorld } from "../../harness/admin.ts";
-import { type ConsoleBrowser, consoleBrowser } from "../../harness/console-browser.ts";
+import { type ConsoleBrowser, consoleBrowser } from "../../harness/console/browser.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-console-"));
 const file = join(folder, "dragoman.yaml");

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { LOCAL_ACTOR } from "../../../src/store/records.ts";
 import { type AdminWorld, openAdminWorld } from "../../harness/admin.ts";
-import { type ConsoleBrowser, consoleBrowser, type Shown } from "../../harness/console-browser.ts";
-import { allDatabases } from "../../harness/databases.ts";
-import { turnedClock } from "../../harness/turned-clock.ts";
+import { type ConsoleBrowser, consoleBrowser, type Shown } from "../../harness/console/browser.ts";
+import { allDatabases } from "../../harness/servers/databases.ts";
+import { turnedClock } from "../../harness/time/turned-clock.ts";
 
 const HOUR_MS = 3_600_000;
 for (const kind of await allDatabases()) {

@@ -8,7 +8,7 @@ import { CALL_PATHS, MODEL_PATHS, PARAMS_PATHS } from "../../../src/http/paths.t
 import { PROVIDER_FAMILIES } from "../../../src/process/parts/provider-families.ts";
 import { providers } from "../../../src/providers/registry.ts";
 import { type AdminWorld, openAdminWorld } from "../../harness/admin.ts";
-import { type ConsoleBrowser, consoleBrowser } from "../../harness/console-browser.ts";
+import { type ConsoleBrowser, consoleBrowser } from "../../harness/console/browser.ts";
 
 const ORIGIN = "http://localhost:4100";
 const folder = mkdtempSync(join(tmpdir(), "dragoman-console-"));

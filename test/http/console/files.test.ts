@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createApp } from "../../../src/http/app.ts";
 import { type AdminWorld, openAdminWorld } from "../../harness/admin.ts";
-import { consoleBrowser } from "../../harness/console-browser.ts";
+import { consoleBrowser } from "../../harness/console/browser.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-console-"));
 const built = join(folder, "dist");

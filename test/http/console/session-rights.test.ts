@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { ADMIN_OPERATIONS } from "../../../src/auth/admin-operations.ts";
 import { needsRecentLogin } from "../../../src/auth/logins/recent-login.ts";
 import { type AdminWorld, openAdminWorld } from "../../harness/admin.ts";
-import { type ConsoleBrowser, consoleBrowser } from "../../harness/console-browser.ts";
-import { turnedClock } from "../../harness/turned-clock.ts";
+import { type ConsoleBrowser, consoleBrowser } from "../../harness/console/browser.ts";
+import { turnedClock } from "../../harness/time/turned-clock.ts";
 
 const MINUTE_MS = 60_000;
 const clock = turnedClock(1_790_000_000_000);

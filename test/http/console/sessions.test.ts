@@ -4,9 +4,9 @@ import { loggedInByLink, newSessionSecret } from "../../../src/auth/logins/conso
 import { createToken, revokeToken, rotateToken } from "../../../src/auth/tokens/token-admin.ts";
 import { LOCAL_ACTOR } from "../../../src/store/records.ts";
 import { type AdminWorld, openAdminWorld } from "../../harness/admin.ts";
-import { type ConsoleBrowser, consoleBrowser } from "../../harness/console-browser.ts";
-import { allDatabases } from "../../harness/databases.ts";
-import { turnedClock } from "../../harness/turned-clock.ts";
+import { type ConsoleBrowser, consoleBrowser } from "../../harness/console/browser.ts";
+import { allDatabases } from "../../harness/servers/databases.ts";
+import { turnedClock } from "../../harness/time/turned-clock.ts";
 
 const ORIGIN = "http://127.0.0.1:4100";
 const HOUR_MS = 3_600_000;

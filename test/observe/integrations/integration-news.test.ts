@@ -1,7 +1,7 @@
 // Log lines of integrations that fail and recover.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { integrationNews } from "../../../src/observe/integrations/integration-news.ts";
-import { type TurnedTime, turnTime } from "../../harness/turned-time.ts";
+import { type TurnedTime, turnTime } from "../../harness/time/turned-time.ts";
 
 let time: TurnedTime;
 beforeEach(() => void (time = turnTime()));

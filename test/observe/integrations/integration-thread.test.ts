@@ -11,7 +11,7 @@ import {
 } from "../../../src/observe/integrations/integration-thread.ts";
 import { integrationsSection } from "../../../src/observe/integrations/integration-settings.ts";
 import type { IntegrationSetup } from "../../../src/observe/integrations/integration-worker.ts";
-import { until } from "../../harness/until.ts";
+import { until } from "../../harness/time/until.ts";
 
 const INTEGRATIONS = integrationsSection.parse({
   one: { type: "json_lines", path: "/a" },

@@ -12,8 +12,8 @@ import { encodeSpans } from "../../../src/observe/integrations/otlp/span.ts";
 import type { RecordedCall } from "../../../src/observe/integrations/sink.ts";
 import { OPERATIONS } from "../../../src/operations/operations.ts";
 import { ProtobufWriter } from "../../../src/wire/protobuf.ts";
-import { decodeTraces, type ReceivedSpan } from "../../harness/otlp-messages.ts";
-import { attemptOf } from "../../contract/call-records.ts";
+import { decodeTraces, type ReceivedSpan } from "../../harness/servers/otlp-messages.ts";
+import { attemptOf } from "../../contract/store/call-records.ts";
 import { CALL_SPAN, toolOf, TRACE, tracedCall } from "./traced-calls.ts";
 
 function received(call: RecordedCall, dialects: readonly Dialect[] = []): readonly ReceivedSpan[] {

@@ -5,7 +5,7 @@ import { lineOf, readLine, recordedCall } from "../../../src/observe/integration
 import { ParsedCalls } from "../../../src/observe/integrations/parsed-calls.ts";
 import { prefixed } from "../../../src/observe/integrations/otlp/attributes.ts";
 import { parseJson } from "../../../src/wire/json/json.ts";
-import { recordOf } from "../../contract/call-records.ts";
+import { recordOf } from "../../contract/store/call-records.ts";
 
 test("a line has its type, its recipients, and the record and content unchanged, whatever they contain", () => {
   const record = recordOf({

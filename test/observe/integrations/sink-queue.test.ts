@@ -5,7 +5,7 @@ import { systemClock } from "../../../src/core/clock.ts";
 import type { IntegrationDelivery } from "../../../src/observe/integrations/integration-fields.ts";
 import { SinkFault } from "../../../src/observe/integrations/sink.ts";
 import { type Receiver, type Shed, SinkQueue } from "../../../src/observe/integrations/sink-queue.ts";
-import { until } from "../../harness/until.ts";
+import { until } from "../../harness/time/until.ts";
 
 const DELIVERY: IntegrationDelivery = {
   batchCalls: 3,

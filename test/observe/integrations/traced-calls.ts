@@ -2,7 +2,7 @@
 import type { CallRecord } from "../../../src/core/record/record.ts";
 import type { ToolRun } from "../../../src/core/configured/tool.ts";
 import type { RecordedCall } from "../../../src/observe/integrations/sink.ts";
-import { attemptOf, recordOf } from "../../contract/call-records.ts";
+import { attemptOf, recordOf } from "../../contract/store/call-records.ts";
 
 export const TRACE = "0af7651916cd43dd8448eb211c80319c";
 export const CALL_SPAN = "00f067aa0ba902b7";

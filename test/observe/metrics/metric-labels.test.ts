@@ -8,7 +8,7 @@ import { LABELS, MOST } from "../../../src/observe/metrics/labels.ts";
 import { type Metrics, openMetrics } from "../../../src/observe/metrics/metrics.ts";
 import { BUILT_IN_MODELS, providers } from "../../../src/providers/registry.ts";
 import { cannedUpstream, stubGateway, type StubOptions } from "../../harness/in-process.ts";
-import { longestTurnShare, timesAsMuch } from "../../harness/cpu-time.ts";
+import { longestTurnShare, timesAsMuch } from "../../harness/time/cpu-time.ts";
 
 const MESSAGES = [{ role: "user", content: "one two three" }];
 const CODES = Object.keys(CATALOGUE) as ErrorCode[];

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { CallRecord } from "../../../src/core/record/record.ts";
 import { type Metrics, openMetrics } from "../../../src/observe/metrics/metrics.ts";
 import { openTraffic } from "../../../src/http/traffic.ts";
-import { recordOf } from "../../contract/call-records.ts";
+import { recordOf } from "../../contract/store/call-records.ts";
 import { stubGateway } from "../../harness/in-process.ts";
 
 const MESSAGES = [{ role: "user", content: "one two three" }];

@@ -3,8 +3,8 @@ import { describe, expect, test } from "bun:test";
 import type { GatewayEvent, NewEvent, WebhookSet } from "../../../src/core/record/event.ts";
 import { newEventFigures } from "../../../src/observe/webhooks/event-figures.ts";
 import { openEventOutbox, type OutboxOptions } from "../../../src/observe/webhooks/event-outbox.ts";
-import { growth, MOST_GROWTH } from "../../harness/cpu-time.ts";
-import { until } from "../../harness/until.ts";
+import { growth, MOST_GROWTH } from "../../harness/time/cpu-time.ts";
+import { until } from "../../harness/time/until.ts";
 
 const EVERYBODY = { size: 1, recipients: () => [{}], find: () => null } as unknown as WebhookSet;
 const event = (n: number) => ({ type: "call.refused", tenantId: "t", projectId: "p", data: { n } }) as const;

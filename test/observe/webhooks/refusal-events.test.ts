@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import type { NewEvent } from "../../../src/core/record/event.ts";
 import type { CallRecord } from "../../../src/core/record/record.ts";
 import { refusalEvents } from "../../../src/observe/webhooks/refusal-events.ts";
-import { rowOf } from "../../contract/call-records.ts";
+import { rowOf } from "../../contract/store/call-records.ts";
 
 const refused = (own: Partial<CallRecord>): CallRecord => ({
   ...rowOf({}).record,

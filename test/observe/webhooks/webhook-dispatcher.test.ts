@@ -20,9 +20,9 @@ import { openSqliteEvents } from "../../../src/store/events/sqlite-events.ts";
 import { openSqliteStore } from "../../../src/store/sqlite.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { createSocketUpstream } from "../../../src/wire/http/upstream-socket.ts";
-import { someEvent } from "../../contract/event-queue.suite.ts";
-import { type FakeUpstream, type SeenRequest, startUpstream } from "../../harness/upstream.ts";
-import { until, untilFound } from "../../harness/until.ts";
+import { someEvent } from "../../contract/store/event-queue.suite.ts";
+import { type FakeUpstream, type SeenRequest, startUpstream } from "../../harness/servers/upstream.ts";
+import { until, untilFound } from "../../harness/time/until.ts";
 
 const secret = newWebhookSecret();
 const START = Date.now();

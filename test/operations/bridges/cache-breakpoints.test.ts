@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { CHAT_COMPLETIONS } from "../../../src/operations/chat/chat-completions.ts";
 import { MESSAGES } from "../../../src/operations/messages/messages.ts";
 import { providerSettings, storedKey } from "../../harness/targets.ts";
-import { openaiAnswer } from "../../harness/upstream.ts";
+import { openaiAnswer } from "../../harness/servers/upstream.ts";
 import { bridge } from "./fronts.ts";
 
 const MARK = { cache_control: { type: "ephemeral", ttl: "1h" } };

@@ -1,6 +1,6 @@
 // Turns of the model in Bedrock's Converse, and what a request in that form says.
 import type { JsonObject } from "../../../src/core/json.ts";
-import { awsEventStream } from "../../harness/aws-events.ts";
+import { awsEventStream } from "../../harness/servers/aws-events.ts";
 import type { CannedAnswer } from "../../harness/in-process.ts";
 import { type End, json, type Piece, pieces, type Said, type Vendor } from "./said.ts";
 

@@ -1,6 +1,6 @@
 // Turns of the model in OpenAI's chat completions, and what a request in that form says.
 import type { CannedAnswer } from "../../harness/in-process.ts";
-import { eventStream, openaiAnswer, openaiChunk } from "../../harness/upstream.ts";
+import { eventStream, openaiAnswer, openaiChunk } from "../../harness/servers/upstream.ts";
 import { type End, isText, json, type Piece, pieces, type Said, STREAM_TYPE, type Vendor } from "./said.ts";
 
 const textsOf = (said: readonly Said[]): string =>

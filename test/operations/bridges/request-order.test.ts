@@ -6,7 +6,7 @@ import { openLongBodyThread } from "../../../src/engine/long-bodies/long-body-th
 import { openLongRequests } from "../../../src/engine/long-bodies/long-requests.ts";
 import { longBodyProgram } from "../../../src/operations/long-body-program.ts";
 import { MESSAGES } from "../../../src/operations/messages/messages.ts";
-import { drawCount } from "../../harness/long-run.ts";
+import { drawCount } from "../../harness/time/long-run.ts";
 import { type StubOptions } from "../../harness/in-process.ts";
 import { providerSettings, storedKey } from "../../harness/targets.ts";
 import { policiesFor } from "../../policies/policy-documents.ts";

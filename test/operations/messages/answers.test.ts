@@ -4,7 +4,7 @@ import type { JsonObject } from "../../../src/core/json.ts";
 import { MESSAGES } from "../../../src/operations/messages/messages.ts";
 import { type CannedAnswer, cannedUpstream, stubGateway } from "../../harness/in-process.ts";
 import { limitSet } from "../../harness/limited.ts";
-import { eventStream, openaiAnswer, openaiChunk } from "../../harness/upstream.ts";
+import { eventStream, openaiAnswer, openaiChunk } from "../../harness/servers/upstream.ts";
 import { readEvents } from "./message-events.ts";
 
 const BODY = { model: "groq:m", max_tokens: 100, messages: [{ role: "user", content: "Hello" }] };

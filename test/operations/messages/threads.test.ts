@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { handleCall } from "../../../src/engine/handle.ts";
 import { MESSAGES } from "../../../src/operations/messages/messages.ts";
 import { cannedUpstream, stubGateway } from "../../harness/in-process.ts";
-import { openaiAnswer } from "../../harness/upstream.ts";
+import { openaiAnswer } from "../../harness/servers/upstream.ts";
 
 type Body = Record<string, any>;
 

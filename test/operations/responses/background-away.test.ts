@@ -4,8 +4,8 @@ import { KeptObjects } from "../../../src/engine/keeping/kept-objects.ts";
 import { KEEPING_BOUNDS, type KeptStore } from "../../../src/engine/keeping/kept-store.ts";
 import { GatewayError } from "../../../src/core/errors.ts";
 import { eventsAt } from "../../../src/operations/responses/background/background-marks.ts";
-import { until, untilFound } from "../../harness/until.ts";
-import { eventStream, openaiAnswer, openaiChunk } from "../../harness/upstream.ts";
+import { until, untilFound } from "../../harness/time/until.ts";
+import { eventStream, openaiAnswer, openaiChunk } from "../../harness/servers/upstream.ts";
 import { cannedUpstream } from "../../harness/in-process.ts";
 import { eventsOf, OPENAI, responsesGateway } from "./responses-calls.ts";
 

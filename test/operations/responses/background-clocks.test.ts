@@ -9,7 +9,7 @@ import type { Reader } from "../../../src/operations/responses/keeping/opened-re
 import { retrievedResponse } from "../../../src/operations/responses/kept-response-requests.ts";
 import { projectToken } from "../../harness/in-process.ts";
 import { eventsOf } from "./responses-calls.ts";
-import { turnedClock } from "../../harness/turned-clock.ts";
+import { turnedClock } from "../../harness/time/turned-clock.ts";
 
 const ID = "resp_1";
 const NOW_MS = 1_790_000_000_000;

@@ -4,7 +4,7 @@ import { KeptObjects } from "../../../src/engine/keeping/kept-objects.ts";
 import { INPUT_TOKENS } from "../../../src/operations/responses/input-tokens.ts";
 import { RESPONSES } from "../../../src/operations/responses/responses.ts";
 import { cannedUpstream, stubGateway } from "../../harness/in-process.ts";
-import { openaiAnswer } from "../../harness/upstream.ts";
+import { openaiAnswer } from "../../harness/servers/upstream.ts";
 
 const BODY = { instructions: "Be brief.", input: "Hello", tools: [{ type: "function", name: "look", parameters: {} }] };
 const COUNT = '{"object":"response.input_tokens","input_tokens":1234}';

@@ -6,7 +6,7 @@ import { handleCall } from "../../../src/engine/handle.ts";
 import type { Json, JsonObject } from "../../../src/core/json.ts";
 import { RESPONSES } from "../../../src/operations/responses/responses.ts";
 import { cannedUpstream, stubGateway } from "../../harness/in-process.ts";
-import { drawCount } from "../../harness/long-run.ts";
+import { drawCount } from "../../harness/time/long-run.ts";
 import { eventFaults } from "./response-schemas.ts";
 import { eventsOf, type SentEvent } from "./responses-calls.ts";
 

@@ -2,8 +2,8 @@
 // whose events are all parsed, whatever the texts say and however the reads cut it.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { drawCount } from "../../harness/long-run.ts";
-import { eventStream, openaiChunk } from "../../harness/upstream.ts";
+import { drawCount } from "../../harness/time/long-run.ts";
+import { eventStream, openaiChunk } from "../../harness/servers/upstream.ts";
 import { answering, eventsOf, OPENAI, type SentEvent } from "./responses-calls.ts";
 
 /** Each of these imitates a part of an event, of the provider's or of the client's. */

@@ -1,6 +1,6 @@
 // Answers and streams of the Responses API in front of providers that answer in the form of chat completions.
 import { describe, expect, test } from "bun:test";
-import { openaiChunk } from "../../harness/upstream.ts";
+import { openaiChunk } from "../../harness/servers/upstream.ts";
 import { endOf, REQUIRED } from "./response-grammar.ts";
 import { answering, eventsOf, OPENAI, saying, type SentEvent, streaming } from "./responses-calls.ts";
 

@@ -5,7 +5,7 @@ import type { Reader } from "../../../src/operations/responses/keeping/opened-re
 import { RESPONSES } from "../../../src/operations/responses/responses.ts";
 import type { Provider } from "../../../src/providers/provider.ts";
 import { providers } from "../../../src/providers/registry.ts";
-import { eventStream, openaiAnswer } from "../../harness/upstream.ts";
+import { eventStream, openaiAnswer } from "../../harness/servers/upstream.ts";
 import {
   cannedUpstream,
   type CannedAnswer,

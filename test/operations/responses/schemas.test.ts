@@ -4,8 +4,8 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import OpenAI from "openai";
 import type { JsonObject } from "../../../src/core/json.ts";
-import { drawCount } from "../../harness/long-run.ts";
-import { eventStream } from "../../harness/upstream.ts";
+import { drawCount } from "../../harness/time/long-run.ts";
+import { eventStream } from "../../harness/servers/upstream.ts";
 import { eventFaults, responseFaults } from "./response-schemas.ts";
 import { answering, eventsOf, type SentEvent } from "./responses-calls.ts";
 

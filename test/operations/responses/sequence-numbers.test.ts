@@ -1,6 +1,6 @@
 // Sequence numbers of a stream have no gap, whatever is sent besides the answer and whichever attempt gives it.
 import { expect, test } from "bun:test";
-import { eventStream, openaiChunk } from "../../harness/upstream.ts";
+import { eventStream, openaiChunk } from "../../harness/servers/upstream.ts";
 import { cannedUpstream } from "../../harness/in-process.ts";
 import type { UpstreamClient } from "../../../src/wire/upstream.ts";
 import { eventsOf, OPENAI, responsesGateway } from "./responses-calls.ts";

@@ -15,7 +15,7 @@ import {
 } from "../../../src/providers/responses/stream-grammar.ts";
 import { chunksOfEvents } from "../../../src/operations/responses/recorded-chunks.ts";
 import { cannedUpstream } from "../../harness/in-process.ts";
-import { openaiChunk } from "../../harness/upstream.ts";
+import { openaiChunk } from "../../harness/servers/upstream.ts";
 import { type Read, streamed } from "../../providers/responses/events.ts";
 import { eventsOf, responsesGateway, type SentEvent, streaming } from "./responses-calls.ts";
 

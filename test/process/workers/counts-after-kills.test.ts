@@ -14,10 +14,10 @@ import type { SupervisorChannel } from "../../../src/process/workers/messages.ts
 import { openRemoteLimits, type RemoteLimitStore } from "../../../src/process/workers/remote-limits.ts";
 import { type JournalledLimits, WorkerReservations } from "../../../src/process/workers/worker-reservations.ts";
 import { turnedClock } from "../../admission/turned-clock.ts";
-import { type Chance, chanceOf, seedsFrom } from "../../harness/chance.ts";
+import { type Chance, chanceOf, seedsFrom } from "../../harness/time/chance.ts";
 import { accountOf } from "../../contract/limit-store.suite.ts";
 import { openChannels } from "../../harness/channels.ts";
-import { withIntervals } from "../../harness/turned-time.ts";
+import { withIntervals } from "../../harness/time/turned-time.ts";
 
 const LIMIT = 1e12;
 const ACCOUNTS: readonly Account[] = [

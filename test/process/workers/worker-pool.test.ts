@@ -8,7 +8,7 @@ import type { ToSupervisor, ToWorker } from "../../../src/process/workers/messag
 import { listenForChannels } from "../../../src/process/workers/sockets.ts";
 import { WorkerPool } from "../../../src/process/workers/worker-pool.ts";
 import { makeScratchFolder } from "../../harness/scratch-folder.ts";
-import { until } from "../../harness/until.ts";
+import { until } from "../../harness/time/until.ts";
 
 type Mode = "serves" | "ends" | "another protocol";
 

@@ -8,7 +8,7 @@ import type { Json, JsonObject } from "../../../src/core/json.ts";
 import type { Target } from "../../../src/core/target.ts";
 import type { GatewayError } from "../../../src/core/errors.ts";
 import { readAnswer, reasoning, responseOf, message, call, customCall } from "./events.ts";
-import { provider } from "../openai-compatible-calls.ts";
+import { provider } from "../openai-compatible/calls.ts";
 import { targetFor } from "../../harness/targets.ts";
 import { refusedBy } from "../refused.ts";
 

@@ -5,8 +5,8 @@ import type { BreakerSettings } from "../../../src/core/configured/route.ts";
 import { type BreakerChange, type OpenHealth, openHealth, type Outcome } from "../../../src/routing/health/health.ts";
 import { type HealthHub, openHealthHub } from "../../../src/routing/health/health-hub.ts";
 import { CollectedNews, type HealthNews } from "../../../src/routing/health/health-news.ts";
-import { drawCount } from "../../harness/long-run.ts";
-import { printedSeed } from "../../harness/chance.ts";
+import { drawCount } from "../../harness/time/long-run.ts";
+import { printedSeed } from "../../harness/time/chance.ts";
 
 const B: BreakerSettings = { failures: 3, ratio: 0.5, windowMs: 10_000, openMs: 1_000 };
 const STRICT: BreakerSettings = { failures: 2, ratio: 0.1, windowMs: 10_000, openMs: 2_000 };

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { DEFAULT_BREAKER, type BreakerSettings } from "../../../src/core/configured/route.ts";
 import { openHealth, type Health, type Outcome } from "../../../src/routing/health/health.ts";
 import { openKeyedState, type Kept } from "../../../src/routing/health/keyed-state.ts";
-import { printedSeed } from "../../harness/chance.ts";
+import { printedSeed } from "../../harness/time/chance.ts";
 
 const B: BreakerSettings = { failures: 3, ratio: 0.5, windowMs: 10_000, openMs: 1_000 };
 const KEY = "one:model#key";

@@ -3,9 +3,9 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Candidate, Stage, TryStep } from "../../../src/routing/plan/plan-steps.ts";
-import { printedSeed } from "../../harness/chance.ts";
+import { printedSeed } from "../../harness/time/chance.ts";
 import { type Ending, run, worlds, type Seen, type World } from "./plan-worlds.ts";
-import { drawCount } from "../../harness/long-run.ts";
+import { drawCount } from "../../harness/time/long-run.ts";
 
 const seed = printedSeed("plans");
 const RUNS = drawCount(1_000, 4_000);

@@ -12,11 +12,11 @@ import type { Clock } from "../../../src/core/clock.ts";
 import { openPostgresDatabase } from "../../../src/store/postgres.ts";
 import { openSqliteStore } from "../../../src/store/sqlite.ts";
 import type { Store } from "../../../src/store/store.ts";
-import { migratedDatabases } from "../../harness/databases.ts";
-import { drawCount } from "../../harness/long-run.ts";
-import { type PostgresDatabases, postgresDatabases, statement } from "../../harness/postgres-server.ts";
-import { until } from "../../harness/until.ts";
-import { type Chance, chanceOf, seedsFrom } from "../../harness/chance.ts";
+import { migratedDatabases } from "../../harness/servers/databases.ts";
+import { drawCount } from "../../harness/time/long-run.ts";
+import { type PostgresDatabases, postgresDatabases, statement } from "../../harness/servers/postgres-server.ts";
+import { until } from "../../harness/time/until.ts";
+import { type Chance, chanceOf, seedsFrom } from "../../harness/time/chance.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-audit-"));
 const postgres = await postgresDatabases();

@@ -12,11 +12,11 @@ import { openPostgresDatabase } from "../../../src/store/postgres.ts";
 import { openSqliteDatabase } from "../../../src/store/sqlite.ts";
 import { type Restored, type RestoreOptions, restoreBackup } from "../../../src/store/copies/restore.ts";
 import { knownAccess } from "../../../src/store/copies/restored-access.ts";
-import { chanceOf, printedSeed } from "../../harness/chance.ts";
-import { migratedDatabases } from "../../harness/databases.ts";
-import { allRows, fillDatabase } from "../../harness/filled-database.ts";
-import { drawCount } from "../../harness/long-run.ts";
-import { postgresDatabases } from "../../harness/postgres-server.ts";
+import { chanceOf, printedSeed } from "../../harness/time/chance.ts";
+import { migratedDatabases } from "../../harness/servers/databases.ts";
+import { allRows, fillDatabase } from "../../harness/servers/filled-database.ts";
+import { drawCount } from "../../harness/time/long-run.ts";
+import { postgresDatabases } from "../../harness/servers/postgres-server.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-backup-"));
 const server = await postgresDatabases();

@@ -13,10 +13,10 @@ import { openPostgresDatabase } from "../../../src/store/postgres.ts";
 import { openSqliteDatabase } from "../../../src/store/sqlite.ts";
 import { COPIED_TABLES, OWN_TABLES } from "../../../src/store/copies/stored-tables.ts";
 import { holdWrites } from "../../../src/store/copies/write-hold.ts";
-import { allRows, fillDatabase } from "../../harness/filled-database.ts";
-import { migratedDatabases } from "../../harness/databases.ts";
-import { postgresDatabases } from "../../harness/postgres-server.ts";
-import { untilFound } from "../../harness/until.ts";
+import { allRows, fillDatabase } from "../../harness/servers/filled-database.ts";
+import { migratedDatabases } from "../../harness/servers/databases.ts";
+import { postgresDatabases } from "../../harness/servers/postgres-server.ts";
+import { untilFound } from "../../harness/time/until.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-move-"));
 const server = await postgresDatabases();

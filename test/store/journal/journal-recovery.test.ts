@@ -22,7 +22,7 @@ import {
   testSink,
   outcome,
 } from "./ledger-parts.ts";
-import { until } from "../../harness/until.ts";
+import { until } from "../../harness/time/until.ts";
 
 /** Three calls, the second of which did not end, without a heading; the bytes and where each entry begins. */
 async function written(): Promise<{ readonly bytes: Buffer; readonly starts: readonly number[] }> {

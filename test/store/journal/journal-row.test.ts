@@ -4,7 +4,7 @@ import type { RecordedOperation } from "../../../src/core/operation.ts";
 import { recordText } from "../../../src/core/record/record-text.ts";
 import { closingText, openingText, rowOf } from "../../../src/store/journal/journal-row.ts";
 import { recordOfKilledCall } from "../../../src/store/journal/journal-recovery.ts";
-import { recordOf } from "../../contract/call-records.ts";
+import { recordOf } from "../../contract/store/call-records.ts";
 
 test.each(["chat.completions", "unserved"] satisfies RecordedOperation[])(
   "[d11.1] an entry of a call keeps its operation: %s",

@@ -16,7 +16,7 @@ import {
   testSink,
   type TestSink,
 } from "./ledger-parts.ts";
-import { until } from "../../harness/until.ts";
+import { until } from "../../harness/time/until.ts";
 
 function shipperOf(folder: string, journal: Journal, sink: TestSink, problems: string[] = []): JournalShipper {
   return new JournalShipper(shipperParts(folder, journal, sink, problems));

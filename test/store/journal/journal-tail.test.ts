@@ -5,7 +5,7 @@ import { segmentPath, segmentsOf } from "../../../src/store/journal/journal-fold
 import type { JournalPlace } from "../../../src/store/journal/journal-folder.ts";
 import { JournalReader } from "../../../src/store/journal/journal-reader.ts";
 import type { Journal } from "../../../src/store/journal/journal.ts";
-import { chanceOf, printedSeed } from "../../harness/chance.ts";
+import { chanceOf, printedSeed } from "../../harness/time/chance.ts";
 import { aCall, ended, newFolder, newJournal, opened, recordCalls } from "./ledger-parts.ts";
 
 const readerOf = (folder: string, journal: Journal, hasTail: boolean): JournalReader =>

@@ -17,7 +17,7 @@ import {
   release,
   testDisk,
 } from "./ledger-parts.ts";
-import { until } from "../../harness/until.ts";
+import { until } from "../../harness/time/until.ts";
 
 const codeOf = (act: () => unknown): string | null => {
   try {

@@ -6,12 +6,12 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { postgresDatabases } from "../../harness/postgres-server.ts";
-import { printedSeed } from "../../harness/chance.ts";
+import { postgresDatabases } from "../../harness/servers/postgres-server.ts";
+import { printedSeed } from "../../harness/time/chance.ts";
 import { USERS } from "./ledger-model/accounts.ts";
 import { type ModelDatabase, postgresModel, sqliteModel } from "./ledger-model/databases.ts";
 import { World } from "./ledger-model/world.ts";
-import { isLongRun } from "../../harness/long-run.ts";
+import { isLongRun } from "../../harness/time/long-run.ts";
 
 const seed = printedSeed("the ledger's model");
 const only = Bun.env["DRAGOMAN_LEDGER_SEQUENCE"];

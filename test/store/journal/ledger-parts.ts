@@ -12,7 +12,7 @@ import { segmentPath } from "../../../src/store/journal/journal-folder.ts";
 import { newRandomName } from "../../../src/store/journal/journal-identity.ts";
 import type { ShipperOptions } from "../../../src/store/journal/journal-shipper.ts";
 import type { Ledger, LedgerRow, LedgerSink, OpenEntry, ShippedPlace } from "../../../src/store/journal/ledger.ts";
-import { bareRecord } from "../../contract/call-records.ts";
+import { bareRecord } from "../../contract/store/call-records.ts";
 import { DiskRoom, diskFull } from "./disk-room.ts";
 
 const folders: string[] = [];

@@ -5,7 +5,7 @@ import type { JsonEdit } from "../../../src/core/request/json-edit.ts";
 import { isObject, type Json, type JsonObject } from "../../../src/core/json.ts";
 import { editedJson, editedObject } from "../../../src/wire/json/json-edit.ts";
 import { editedInOnePass } from "../../../src/wire/json/json-edit-in-one-pass.ts";
-import { drawCount } from "../../harness/long-run.ts";
+import { drawCount } from "../../harness/time/long-run.ts";
 
 const TEXT = '{ "a" : 1.0, "b":[ {"x":"}"} ,2, [] ],"c" :{"d":"\\u00e9\\"", "e":{}} ,"f\\u0067":null }';
 

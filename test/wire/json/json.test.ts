@@ -1,14 +1,14 @@
 // The JSON parser: any text against JSON.parse, spans, duplicate keys, nesting, numbers beyond the precision of a
 // double, messages of refusals, and time.
-import { runSeed } from "../../harness/chance.ts";
+import { runSeed } from "../../harness/time/chance.ts";
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { isRawNumber, type Json, type JsonObject } from "../../../src/core/json.ts";
 import { findJsonFault } from "../../../src/wire/json/json-fault.ts";
 import { parseJson, parseJsonObject } from "../../../src/wire/json/json.ts";
 import { JsonError } from "../../../src/wire/json/json-error.ts";
-import { growth, MOST_GROWTH } from "../../harness/cpu-time.ts";
-import { drawCount } from "../../harness/long-run.ts";
+import { growth, MOST_GROWTH } from "../../harness/time/cpu-time.ts";
+import { drawCount } from "../../harness/time/long-run.ts";
 
 function refusalOf(parse: () => unknown): JsonError {
   try {

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { LimitRule } from "../../../../src/core/configured/limit.ts";
 import type { LimitOutcome } from "../../../../src/core/record/record.ts";
 import { money, type UsualCall, type VerdictFacts, verdictOf } from "../../../../src/http/admin/calls/call-verdict.ts";
-import { attemptOf, bareRecord, type CallParts, recordOf } from "../../../contract/call-records.ts";
+import { attemptOf, bareRecord, type CallParts, recordOf } from "../../../contract/store/call-records.ts";
 
 const RULE: LimitRule = {
   id: "b1",

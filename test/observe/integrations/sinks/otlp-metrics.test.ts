@@ -8,11 +8,11 @@ import { type MetricsExport, openMetricsExport } from "../../../../src/observe/i
 import { otlpSettings } from "../../../../src/observe/integrations/sinks/otlp-settings.ts";
 import { ProtobufWriter } from "../../../../src/wire/protobuf.ts";
 import { readPage, tableBelow } from "../../../docs/pages.ts";
-import { decodeMetrics, type ReceivedMetric, type ReceivedPoint } from "../../../harness/otlp-messages.ts";
-import { otlpReceiver } from "../../../harness/otlp-receiver.ts";
-import { attemptOf } from "../../../contract/call-records.ts";
+import { decodeMetrics, type ReceivedMetric, type ReceivedPoint } from "../../../harness/servers/otlp-messages.ts";
+import { otlpReceiver } from "../../../harness/servers/otlp-receiver.ts";
+import { attemptOf } from "../../../contract/store/call-records.ts";
 import { toolOf, tracedCall } from "../traced-calls.ts";
-import { until } from "../../../harness/until.ts";
+import { until } from "../../../harness/time/until.ts";
 
 const START_MS = 1_767_225_600_000;
 

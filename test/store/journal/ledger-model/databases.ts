@@ -14,7 +14,7 @@ import { openPostgresDatabase } from "../../../../src/store/postgres.ts";
 import type { Schema } from "../../../../src/store/schema.ts";
 import { openDatabase } from "../../../../src/store/database/sqlite-connection.ts";
 import { sqliteInserts } from "../../../../src/store/calls/sqlite-inserts.ts";
-import type { PostgresDatabases } from "../../../harness/postgres-server.ts";
+import type { PostgresDatabases } from "../../../harness/servers/postgres-server.ts";
 
 /** `mute`: it takes what comes, and its answer does not arrive. */
 export type DatabaseMood = "up" | "away" | "mute";

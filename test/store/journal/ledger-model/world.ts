@@ -17,7 +17,7 @@ import type { ModelDatabase } from "./databases.ts";
 import { journalled } from "./journalled.ts";
 import { Knowledge, type KnowledgeCopy } from "./knowledge.ts";
 import { type KeptCounts, Machine, type ModelProcess } from "./machine.ts";
-import { until } from "../../../harness/until.ts";
+import { until } from "../../../harness/time/until.ts";
 
 interface OpenCall {
   readonly user: string;

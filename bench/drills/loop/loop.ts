@@ -1,0 +1,174 @@
+// `npm run drill:loop`: the real gateway under requests and answers of the largest allowed size, and larger. Prints for
+// each shape the longest wait of another caller, by the clock and in CPU time of the serving thread; on a quiet machine
+// the two are equal. Exits with code 1 when the CPU time exceeded the bound of promise 5.8. `--only` selects shapes by
+// words of their titles, and `--times` sets how often each is sent.
+import { parseArgs } from "node:util";
+import { Worker } from "node:worker_threads";
+import { type GatewayProcess, runCli, startGateway } from "../../../test/harness/processes/gateway-process.ts";
+import { startEverything } from "../../../test/harness/tools/everything.ts";
+import { type LongAnswers, startLongAnswers } from "./answers.ts";
+import type { Waits } from "./pinger.ts";
+import { ADMINISTERED } from "./admin-shapes.ts";
+import { NATIVE } from "./native-shapes.ts";
+import { ANSWERED, type LoopShape, type Prepare, REQUESTS } from "./shapes.ts";
+import { OPERATORS_KEY } from "../../subjects/operators-key.ts";
+
+const { values: flags } = parseArgs({ options: { only: { type: "string" }, times: { type: "string", default: "3" } } });
+const PROMISED_MS = 50;
+/** How long the gateway is still observed after the answer, because some work follows it. */
+const BEHIND_MS = 150;
+
+interface Row {
+  readonly title: string;
+  readonly megabytes: number;
+  readonly said: string;
+  readonly waits: Waits;
+}
+
+function configuration({ port }: LongAnswers, toolServers: string): string {
+  const address = `http://127.0.0.1:${port}`;
+  return `providers:
+  up: { type: custom, base_url: "${address}/v1", api_key: ${OPERATORS_KEY} }
+  native: { type: custom, base_url: "${address}/v1", api_key: ${OPERATORS_KEY}, native: [responses] }
+  claude: { type: anthropic, base_url: "${address}", api_key: ${OPERATORS_KEY} }
+  gemini: { base_url: "${address}/v1beta", api_key: ${OPERATORS_KEY} }
+  cohere: { base_url: "${address}/v2", api_key: ${OPERATORS_KEY} }
+  ollama: { base_url: "${address}" }
+  prompts: { type: vllm-generate, base_url: "${address}/v1", api_key: ${OPERATORS_KEY} }
+  aws: { type: bedrock, base_url: "${address}", region: us-east-1, aws: { access_key_id: AKIAEXAMPLE, secret_access_key: x } }
+policies:
+  guarded: { scope: { user: guarded }, guard: { on: both, action: mask, classes: [email, card] } }
+  asked: { scope: { user: asked }, guard: { on: input, action: mask, classes: [email, card] } }
+tenants:
+  default: { settings: { content_log: { enabled: true, projects: [kept] } } }
+${toolServers}`;
+}
+
+async function personalToken(gateway: GatewayProcess): Promise<string> {
+  const made = await runCli([
+    "token",
+    "create",
+    "--data",
+    gateway.dataFolder,
+    "--json",
+    "--name",
+    "drill",
+    "--personal",
+  ]);
+  return (JSON.parse(made.stdout) as { token: string }).token;
+}
+
+const waitsOf = (pinger: Worker): Promise<Waits> =>
+  new Promise((resolve) => {
+    pinger.once("message", resolve);
+    pinger.postMessage("end", []);
+  });
+
+async function measured(
+  title: string,
+  pinger: Worker,
+  send: () => Promise<{ readonly said: string; readonly bytes: number }>,
+): Promise<Row> {
+  let worst: Waits = { clockMs: 0, processorMs: 0 };
+  let last = { said: "", bytes: 0 };
+  for (let time = 0; time < Number(flags.times); time++) {
+    pinger.postMessage("begin", []);
+    last = await send();
+    await Bun.sleep(BEHIND_MS);
+    const waits = await waitsOf(pinger);
+    worst = {
+      clockMs: Math.max(worst.clockMs, waits.clockMs),
+      processorMs: Math.max(worst.processorMs, waits.processorMs),
+    };
+  }
+  Bun.gc(true);
+  return { title, megabytes: last.bytes / 1e6, said: last.said, waits: worst };
+}
+
+async function main(): Promise<number> {
+  const wanted = (title: string): boolean =>
+    flags.only === undefined || flags.only.split(",").some((word) => title.includes(word));
+  const upstream = startLongAnswers();
+  const tools = await startEverything();
+  const gateway = await startGateway({
+    config: configuration(upstream, tools.config),
+    environment: { DRAGOMAN_ALLOW_PRIVATE_ADDRESSES: "true" },
+  });
+  const tokens = {
+    developer: gateway.firstToken!,
+    viewer: await gateway.createToken("--role", "viewer"),
+    endpoint: await gateway.createToken("--permission", "byo_endpoint", "--permission", "debug"),
+    admin: await personalToken(gateway),
+    keeper: "",
+  };
+  await runCli(["project", "create", "kept", "--url", gateway.url, "--token", tokens.admin]);
+  tokens.keeper = await gateway.createToken("--project", "kept");
+  const pinger = new Worker(new URL("./pinger.ts", import.meta.url), {
+    workerData: { port: Number(new URL(gateway.url).port), pid: gateway.pid },
+  });
+  const rows: Row[] = [];
+  const prepared = new Set<Prepare>();
+  const note = (row: Row): void => {
+    rows.push(row);
+    process.stdout.write(`${line(row)}\n`);
+  };
+  const ask = async ({
+    body,
+    method = "POST",
+    caller = "developer",
+    path = "/api/v1/chat/completions",
+    headers = {},
+  }: LoopShape) => {
+    const text = method === "GET" ? "" : body();
+    const answer = await fetch(`${gateway.url}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${tokens[caller]}`, "content-type": "application/json", ...headers },
+      ...(method !== "GET" && { body: text }),
+    });
+    const said = await answer.text();
+    const code = /"code":"(\w+)"/.exec(said.slice(0, 2000))?.[1] ?? "";
+    return { said: `${answer.status} ${code}`.trim(), bytes: Buffer.byteLength(text), answer: said };
+  };
+  try {
+    process.stdout.write(`| ${HEAD.join(" | ")} |\n| --- | ---: | --- | ---: | ---: | --- |\n`);
+    for (let warmUp = 0; warmUp < 20; warmUp++)
+      await ask({ title: "", body: () => '{"model":"up:m","messages":[{"role":"user","content":"x"}]}' });
+    // the first request loads the code of the admin API
+    await (
+      await fetch(`${gateway.url}/api/v1/admin/tenants`, { headers: { authorization: `Bearer ${tokens.admin}` } })
+    ).text();
+    note(
+      await measured("nothing beside other callers", pinger, async () => {
+        await Bun.sleep(500);
+        return { said: "", bytes: 0 };
+      }),
+    );
+    for (const shape of [...REQUESTS, ...NATIVE, ...ADMINISTERED])
+      if (wanted(shape.title)) {
+        if (shape.before !== undefined && !prepared.has(shape.before)) await shape.before(ask);
+        if (shape.before !== undefined) prepared.add(shape.before);
+        note(await measured(shape.title, pinger, () => ask(shape)));
+      }
+    for (const { title, model, stream, provider = "up", more = "", caller } of ANSWERED) {
+      const body = (): string =>
+        `{"model":"${provider}:${model}","stream":${stream},"messages":[{"role":"user","content":"x"}]${more}}`;
+      if (wanted(title)) note(await measured(title, pinger, () => ask({ title, body, ...(caller && { caller }) })));
+    }
+  } finally {
+    await pinger.terminate();
+    await gateway.stop("SIGKILL");
+    upstream.stop();
+    await tools.stop();
+  }
+  const late = rows.filter(({ waits }) => waits.processorMs > PROMISED_MS).length;
+  process.stdout.write(`\n${rows.length} shapes, ${late} above ${PROMISED_MS} ms\n`);
+  return late === 0 ? 0 : 1;
+}
+
+const HEAD = ["shape", "MB", "answer", "longest wait of others, ms on a processor", "ms by the clock", ""];
+
+function line({ title, megabytes, said, waits }: Row): string {
+  return `| ${[title, megabytes.toFixed(1), said, waits.processorMs.toFixed(1), waits.clockMs.toFixed(1), waits.processorMs > PROMISED_MS ? "**late**" : ""].join(" | ")} |`;
+}
+
+process.exit(await main());

@@ -1,0 +1,190 @@
+// `npm run drill:patterns`: one caller has hostile guards and sends hostile texts, while another caller makes small
+// calls one after the other. Prints for each pattern the longest wait of the other caller, beside the longest without
+// an attack, and the result of the attack; exits with code 1 when a wait was longer than 50 ms. The figures are
+// meaningful only on an idle machine. `--only` selects patterns by words of their names.
+import { parseArgs } from "node:util";
+import { stringify } from "yaml";
+import { startGateway } from "../../test/harness/processes/gateway-process.ts";
+
+const { values: flags } = parseArgs({ options: { only: { type: "string" } } });
+const MOST_MS = 50;
+const ATTACK_MS = 2500;
+const AT_ONCE = 3;
+
+interface Attack {
+  readonly name: string;
+  readonly guard: object;
+  readonly text: string;
+  /** Members of the request that replace a message with the text. */
+  readonly fields?: (text: string) => object;
+}
+
+const letters = "a".repeat(60_000);
+const groups = "4111 1111 1111 1112 ".repeat(3000);
+const blocks = (...patterns: readonly string[]): object => ({ on: "both", action: "block", patterns });
+const slow = (more: number): string => `(?:a?){${500 - more}}a{500}b`;
+const FIFTY = Array.from({ length: 50 }, (_, index) => slow(index));
+const conversation = (text: string): object => ({
+  messages: Array.from({ length: 200 }, () => ({ role: "user", content: text.slice(0, text.length / 200) })),
+});
+
+const ATTACKS: readonly Attack[] = [
+  { name: "optional letters, then as many", guard: blocks(slow(0)), text: letters },
+  { name: "fifty such patterns", guard: blocks(...FIFTY), text: letters },
+  { name: "fifty such patterns, a short text", guard: blocks(...FIFTY), text: letters.slice(0, 500) },
+  { name: "fifty such patterns, masked", guard: { on: "both", action: "mask", patterns: FIFTY }, text: letters },
+  { name: "fifty such patterns, 200 messages", guard: blocks(...FIFTY), text: letters, fields: conversation },
+  {
+    name: "fifty such patterns, many parts",
+    guard: blocks(...FIFTY),
+    text: letters,
+    fields: (text) => ({
+      messages: [
+        {
+          role: "user",
+          content: Array.from({ length: 600 }, (_, index) => ({
+            type: "text",
+            text: text.slice(index * 100, index * 100 + 100),
+          })),
+        },
+      ],
+    }),
+  },
+  {
+    name: "fifty such patterns, arguments of calls",
+    guard: blocks(...FIFTY),
+    text: letters,
+    fields: (text) => ({
+      messages: [
+        {
+          role: "assistant",
+          content: null,
+          tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: JSON.stringify({ a: text }) } }],
+        },
+        { role: "tool", tool_call_id: "c", content: "x" },
+      ],
+    }),
+  },
+  {
+    name: "fifty such patterns, an unknown field",
+    guard: blocks(...FIFTY),
+    text: letters,
+    fields: (text) => ({ messages: [{ role: "user", content: "x" }], note: { text } }),
+  },
+  { name: "fifty such patterns, on the answer", guard: { ...blocks(...FIFTY), on: "output" }, text: letters },
+  {
+    name: "fifty such patterns, on a stream",
+    guard: { ...blocks(...FIFTY), on: "output" },
+    text: letters,
+    fields: (text) => ({ messages: [{ role: "user", content: text }], stream: true }),
+  },
+  {
+    name: "one such pattern, on a stream",
+    guard: { ...blocks(slow(0)), on: "output" },
+    text: letters,
+    fields: (text) => ({ messages: [{ role: "user", content: text }], stream: true }),
+  },
+  {
+    name: "many alternatives",
+    guard: blocks(
+      `(?:${Array.from({ length: 140 }, (_, index) => `a*${String.fromCodePoint(98 + (index % 24))}?`).join("|")})z`,
+    ),
+    text: letters,
+  },
+  { name: "counted words", guard: blocks("(?:[a-z]{1,60} ?){1,16}\\d"), text: "lorem ipsum dolor ".repeat(3500) },
+  { name: "stars in a row", guard: blocks(`${"a*".repeat(400)}b`), text: letters },
+  { name: "any character, a thousand times", guard: blocks("x.{999}y"), text: "x".repeat(60_000) },
+  { name: "beginnings of words", guard: blocks("(?:\\b\\w{1,30}\\W{1,3}){30}!"), text: "ab cd ".repeat(10_000) },
+  { name: "letters of all scripts", guard: blocks("(?:\\pL?){300}\\pL{300}!"), text: "é".repeat(60_000) },
+  { name: "cases folded", guard: blocks("(?i)(?:ß?k?){250}ſ{250}x"), text: "Kk".repeat(30_000) },
+  {
+    name: "groups of digits, all classes",
+    guard: { on: "both", action: "mask", classes: ["email", "phone", "card", "iban", "national_id", "secret"] },
+    text: groups,
+  },
+  {
+    name: "digits alone, all classes",
+    guard: { on: "both", action: "mask", classes: ["email", "phone", "card", "iban", "national_id", "secret"] },
+    text: "1".repeat(60_000),
+  },
+  {
+    name: "beginnings of accounts",
+    guard: { on: "both", action: "mask", classes: ["iban"] },
+    text: "DE89 ".repeat(12_000),
+  },
+  {
+    name: "addresses without end",
+    guard: { on: "both", action: "mask", classes: ["email"] },
+    text: "a@b.c.d.".repeat(7500),
+  },
+  {
+    name: "beginnings of keys",
+    guard: { on: "both", action: "mask", classes: ["secret"] },
+    text: "-----BEGIN PRIVATE KEY-----".repeat(2200),
+  },
+  {
+    name: "3 MB of digits, all classes",
+    guard: { on: "both", action: "mask", classes: ["email", "phone", "card", "iban", "national_id", "secret"] },
+    text: groups.repeat(50),
+  },
+];
+
+const asked = ATTACKS.filter(
+  ({ name }) => flags.only === undefined || flags.only.split(",").some((word) => name.includes(word)),
+);
+const policies = Object.fromEntries(
+  asked.map(({ guard }, index) => [`attack-${index}`, { scope: { user: `attacker-${index}` }, guard }]),
+);
+const gateway = await startGateway({ config: stringify({ policies }) });
+const small = { model: "sandbox:echo", messages: [{ role: "user", content: "hello" }] };
+
+/** Makes small calls until `isOver`, and returns the longest duration in milliseconds. */
+async function longestWait(isOver: () => boolean): Promise<number> {
+  let longest = 0;
+  while (!isOver()) {
+    const startedMs = performance.now();
+    const response = await gateway.chat(small);
+    await response.text();
+    longest = Math.max(longest, performance.now() - startedMs);
+    await Bun.sleep(2);
+  }
+  return longest;
+}
+
+async function attack(
+  { text, fields = (content) => ({ messages: [{ role: "user", content }] }) }: Attack,
+  index: number,
+): Promise<string> {
+  const endMs = performance.now() + ATTACK_MS;
+  const outcomes = new Map<string, number>();
+  const one = async (): Promise<void> => {
+    do {
+      const response = await gateway.chat({ model: "sandbox:echo", user: `attacker-${index}`, ...fields(text) });
+      const said = await response.text();
+      const outcome = `${response.status}${said.includes("policy_violation") ? " blocked" : ""}`;
+      outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+    } while (performance.now() < endMs);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, one));
+  return [...outcomes].map(([outcome, count]) => `${count} x ${outcome}`).join(", ");
+}
+
+const line = (name: string, waited: string, calm: string, outcome: string): void =>
+  void process.stdout.write(`${name.padEnd(44)} ${waited.padStart(10)} ${calm.padStart(10)}  ${outcome}\n`);
+let isAbove = false;
+try {
+  for (let call = 0; call < 300; call++) await (await gateway.chat(small)).text();
+  line("attack", "longest", "calm", "what became of it");
+  for (const [index, one] of asked.entries()) {
+    const calmEndMs = performance.now() + 500;
+    const calm = await longestWait(() => performance.now() > calmEndMs);
+    let isOver = false;
+    const ended = attack(one, index).finally(() => (isOver = true));
+    const waited = await longestWait(() => isOver);
+    isAbove ||= waited > MOST_MS;
+    line(one.name, `${waited.toFixed(1)} ms`, `${calm.toFixed(1)} ms`, await ended);
+  }
+} finally {
+  await gateway.stop();
+}
+process.exitCode = isAbove ? 1 : 0;

@@ -1,0 +1,343 @@
+// Promises 2.2 and 2.7 for tokens of a company's login (OpenID Connect), through the whole gateway, against an issuer on this machine.
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { exportSPKI, SignJWT, UnsecuredJWT } from "jose";
+import type { Membership } from "../../../src/core/identity.ts";
+import { type LoginGrant, type LoginIssuer, loginKey } from "../../../src/core/configured/login.ts";
+import type { Snapshot } from "../../../src/core/snapshot.ts";
+import { yieldToLoop } from "../../../src/core/concurrency/event-loop.ts";
+import { createSocketUpstream } from "../../../src/wire/http/upstream-socket.ts";
+import type { UpstreamClient } from "../../../src/wire/upstream.ts";
+import { cannedUpstream, type Stub, stubGateway } from "../../harness/in-process.ts";
+import { type Issuer, startIssuer } from "../../harness/servers/issuer.ts";
+import { turnedClock } from "../../harness/time/turned-clock.ts";
+import { openaiAnswer } from "../../harness/servers/upstream.ts";
+import { HELLO, readError } from "../chat-calls.ts";
+
+const DEVELOPER: LoginGrant = {
+  claim: "groups",
+  value: "team-*",
+  role: "developer",
+  projectId: "default",
+  permissions: [],
+};
+const NOW = Date.UTC(2026, 5, 1, 12);
+
+let issuer: Issuer;
+beforeEach(async () => {
+  issuer = await startIssuer();
+});
+afterEach(() => issuer.stop());
+
+const configured = (parts: Partial<LoginIssuer> = {}): LoginIssuer => ({
+  name: "corp",
+  issuer: issuer.url,
+  audiences: ["gateway"],
+  tenantId: "default",
+  keysUrl: null,
+  algorithms: ["RS256", "ES256"],
+  subjectClaim: "sub",
+  nameClaim: "email",
+  clockToleranceMs: 30_000,
+  keysRefreshMs: 600_000,
+  grants: [DEVELOPER],
+  ...parts,
+});
+
+interface Gateway extends Stub {
+  readonly clock: ReturnType<typeof turnedClock>;
+  /** What a call with this token comes to: `200`, or `<status> <code>`. */
+  outcome(token: string, fields?: object): Promise<string>;
+  message(token: string): Promise<string>;
+}
+
+function gatewayOf(
+  parts: Partial<LoginIssuer> | readonly LoginIssuer[] = {},
+  snapshot: Partial<Snapshot> = {},
+): Gateway {
+  const clock = turnedClock(NOW);
+  const network = createSocketUpstream();
+  const canned = cannedUpstream({ body: JSON.stringify(openaiAnswer()) });
+  const upstream: UpstreamClient = {
+    send: (request, call) => (request.url.startsWith(issuer.url) ? network : canned).send(request, call),
+  };
+  const projects = new Map(["default", "other"].map((id) => [id, { id, tenantId: "default", name: id }]));
+  const stub = stubGateway({
+    upstream,
+    clock,
+    snapshot: {
+      projects,
+      logins: Array.isArray(parts) ? (parts as readonly LoginIssuer[]) : [configured(parts as Partial<LoginIssuer>)],
+      ...snapshot,
+    },
+  });
+  const answer = async (
+    token: string,
+    fields: object = {},
+  ): Promise<{ readonly outcome: string; readonly message: string }> => {
+    const response = await stub.chat(
+      { model: "openai:gpt-4o", messages: HELLO, ...fields },
+      { headers: { authorization: `Bearer ${token}` } },
+    );
+    const text = await response.text();
+    if (response.status === 200) return { outcome: "200", message: "" };
+    const { code, message } = readError(response.status, response.headers, text);
+    if (response.status === 401) expect(response.headers.get("www-authenticate")).toMatch(/^Bearer\b/);
+    for (const part of token.split(".")) if (part.length > 16) expect(text).not.toContain(part);
+    return { outcome: `${response.status} ${code}`, message };
+  };
+  return {
+    ...stub,
+    clock,
+    outcome: async (token, fields) => (await answer(token, fields)).outcome,
+    message: async (token) => (await answer(token)).message,
+  };
+}
+
+const made = (
+  claims: Readonly<Record<string, unknown>> = {},
+  how: Parameters<Issuer["token"]>[1] = {},
+): Promise<string> => issuer.token({ groups: ["team-search"], ...claims }, { nowMs: NOW, ...how });
+
+describe("a company login", () => {
+  test("[d2.2] is a personal token whose roles come from its claims", async () => {
+    const gateway = gatewayOf();
+    expect(await gateway.outcome(await made())).toBe("200");
+    expect(gateway.records[0]).toMatchObject({
+      tenantId: "default",
+      projectId: "default",
+      userId: "corp.ann",
+      tokenId: "corp.ann",
+    });
+    expect(await gateway.outcome(await made(), { project_id: "other" })).toBe("403 scope_mismatch");
+    expect(await gateway.outcome(await made({ groups: ["sales"] }))).toBe("403 insufficient_role");
+    expect(await gateway.outcome(await made({ groups: "team-alone" }))).toBe("200");
+    expect(await gateway.outcome(await made({ groups: undefined }))).toBe("403 insufficient_role");
+  });
+
+  test("[d2.2] with a role in more than one project has to name the project", async () => {
+    const gateway = gatewayOf({
+      grants: [DEVELOPER, { ...DEVELOPER, claim: "realm_access.roles", value: "x", projectId: "other" }],
+    });
+    const both = await made({ realm_access: { roles: ["w", "x"] } });
+    expect(await gateway.outcome(both)).toBe("400 project_required");
+    expect(await gateway.message(both)).toContain("default, other");
+    expect(await gateway.outcome(both, { project_id: "other" })).toBe("200");
+  });
+
+  test("roles may come from the database too, for the user <name>.<sub>; the higher of the two counts", async () => {
+    const role = (userId: string, one: Membership["role"]): readonly [string, readonly Membership[]] => [
+      userId,
+      [{ userId, tenantId: "default", projectId: "default", role: one }],
+    ];
+    const odd = "auth0|ann@example.com";
+    const hashed = `corp._${Bun.SHA256.hash(odd, "base64url")}`;
+    const gateway = gatewayOf(
+      { grants: [{ ...DEVELOPER, role: "viewer" }] },
+      {
+        memberships: new Map([
+          role("corp.ann", "developer"),
+          role("corp.viewer", "viewer"),
+          role(hashed, "developer"),
+          role("ann", "owner"),
+        ]),
+      },
+    );
+    expect(await gateway.outcome(await made())).toBe("200");
+    expect(await gateway.outcome(await made({ sub: "bob" }))).toBe("403 insufficient_role");
+    expect(await gateway.outcome(await made({ sub: odd, groups: [] }))).toBe("200");
+    expect(await gateway.outcome(await made({ sub: "carol", groups: [] }))).toBe("403 insufficient_role");
+  });
+
+  test("is the user that the database knows by issuer and subject, in the issuer's tenant alone", async () => {
+    const user = (tenantId: string) =>
+      new Map([[loginKey(tenantId, { issuer: issuer.url, subject: "ann" }), { id: "a.smith", tenantId, name: "Ann" }]]);
+    const memberships = new Map([
+      ["a.smith", [{ userId: "a.smith", tenantId: "default", projectId: "other", role: "developer" as const }]],
+    ]);
+    const gateway = gatewayOf({ grants: [] }, { loginUsers: user("default"), memberships });
+    const token = await made();
+    expect(await gateway.outcome(token)).toBe("200");
+    expect(gateway.records[0]).toMatchObject({ projectId: "other", userId: "a.smith", tokenId: "corp.ann" });
+    expect(await gateway.outcome(await made({ sub: "bob" }))).toBe("403 insufficient_role");
+    expect(await gatewayOf({ grants: [] }, { loginUsers: user("beta"), memberships }).outcome(token)).toBe(
+      "403 insufficient_role",
+    );
+  });
+
+  test("permissions are those to which its claims are mapped, and none without claims", async () => {
+    const gateway = gatewayOf({
+      grants: [
+        DEVELOPER,
+        { claim: "admin", value: "yes", role: "developer", projectId: "default", permissions: ["byo_endpoint"] },
+      ],
+    });
+    expect(await gateway.outcome(await made(), { api_key: "sk-own" })).toBe("403 permission_required");
+    expect(await gateway.outcome(await made({ admin: "yes" }), { api_key: "sk-own" })).toBe("200");
+  });
+
+  test("is verified once: later calls with it need no request to the issuer, and are answered at once", async () => {
+    const gateway = gatewayOf();
+    const token = await made();
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => gateway.outcome(token)));
+    expect(new Set(outcomes)).toEqual(new Set(["200"]));
+    const { logins } = gateway.context;
+    expect(logins.identify(token, gateway.context.snapshot().logins, NOW)).not.toBeInstanceOf(Promise);
+    expect(issuer.asked).toEqual(["/.well-known/openid-configuration", "/keys"]);
+  });
+
+  test("the gateway's own tokens work beside it, and without a configuration a JWT is not accepted", async () => {
+    const gateway = gatewayOf();
+    expect((await gateway.chat({ model: "openai:gpt-4o", messages: HELLO })).status).toBe(200);
+    expect(await gatewayOf([]).outcome(await made())).toBe("401 invalid_token");
+    expect(issuer.asked).toEqual([]);
+  });
+});
+
+describe("a refused login", () => {
+  test("[d2.7] expired, not yet valid or without an expiry: 401, with a tolerance for clocks", async () => {
+    const gateway = gatewayOf();
+    const token = await made();
+    const at = async (offsetS: number): Promise<string> => {
+      gateway.clock.turnTo(NOW + offsetS * 1000);
+      return gateway.outcome(token);
+    };
+    expect([await at(0), await at(329), await at(331)]).toEqual(["200", "200", "401 expired_token"]);
+    gateway.clock.turnTo(NOW);
+    expect(await gateway.outcome(await made({ exp: NOW / 1000 - 31 }))).toBe("401 expired_token");
+    expect(await gateway.outcome(await made({ nbf: NOW / 1000 + 29 }))).toBe("200");
+    expect(await gateway.outcome(await made({ nbf: NOW / 1000 + 60 }))).toBe("401 invalid_token");
+    expect(await gateway.outcome(await made({ exp: undefined }))).toBe("401 invalid_token");
+  });
+
+  test("[d2.7] of another issuer, for another audience or without a subject: 401, before any key is fetched", async () => {
+    const gateway = gatewayOf();
+    for (const claims of [
+      { iss: "https://elsewhere.example" },
+      { iss: `${issuer.url}/` },
+      { aud: "other" },
+      { aud: ["a", "b"] },
+      { aud: undefined },
+      { aud: null },
+      { aud: 5 },
+      { aud: true },
+      { aud: {} },
+      { aud: { 0: "gateway" } },
+      { aud: [["gateway"]] },
+      { iss: undefined },
+    ])
+      expect([claims, await gateway.outcome(await made(claims))]).toEqual([claims, "401 invalid_token"]);
+    expect(issuer.asked).toEqual([]);
+    expect(await gateway.outcome(await made({ aud: ["other", "gateway"] }))).toBe("200");
+    for (const sub of ["", undefined, 7]) expect(await gateway.outcome(await made({ sub }))).toBe("401 invalid_token");
+  });
+
+  test("[d2.7] unsigned, signed by another issuer, with another issuer's key, or with the public key as a secret: 401", async () => {
+    await issuer.addKey("rsa", "RS256");
+    await issuer.addKey("stranger");
+    issuer.offer("one", "rsa");
+    const gateway = gatewayOf();
+    expect(await gateway.outcome(await made({}, { kid: "rsa" }))).toBe("200");
+    const payload = { iss: issuer.url, aud: "gateway", sub: "ann", groups: ["team-x"], exp: NOW / 1000 + 300 };
+    const asSecret = new TextEncoder().encode(await exportSPKI(issuer.publicKey("rsa")));
+    const forged = [
+      new UnsecuredJWT(payload).encode(),
+      `${new UnsecuredJWT(payload).encode()}AAAA`,
+      await new SignJWT(payload).setProtectedHeader({ alg: "HS256", kid: "rsa" }).sign(asSecret),
+      await made({}, { kid: "one", sign: "stranger" }),
+      await made({}, { kid: "rsa", sign: "one" }),
+    ];
+    const [head, body, signature] = (await made()).split(".") as [string, string, string];
+    const changed = Buffer.from(JSON.stringify({ ...payload, sub: "owner" })).toString("base64url");
+    forged.push(
+      `${head}.${changed}.${signature}`,
+      `${head}.${body}.${signature.slice(0, -4)}AAAA`,
+      `${head}.${body}.`,
+      `${head}.!!.${signature}`,
+      `eyJhbGciOiJFUzI1NiJ9.bm8.${signature}`,
+    );
+    for (const token of forged) expect([token, await gateway.outcome(token)]).toEqual([token, "401 invalid_token"]);
+  });
+
+  test("with an algorithm that is not configured is refused, whichever key signed it", async () => {
+    await issuer.addKey("big", "ES384");
+    issuer.offer("one", "big");
+    expect(await gatewayOf().outcome(await made({}, { kid: "big" }))).toBe("401 invalid_token");
+    expect(await gatewayOf({ algorithms: ["ES384"] }).outcome(await made({}, { kid: "big" }))).toBe("200");
+  });
+
+  test("an issuer that is removed from the configuration is trusted no more, not even for tokens that were verified", async () => {
+    const snapshot = { logins: [configured()] };
+    const gateway = gatewayOf([], snapshot);
+    const token = await made();
+    expect(await gateway.outcome(token)).toBe("200");
+    (gateway.context.snapshot() as { logins: readonly LoginIssuer[] }).logins = [
+      configured({ name: "new", audiences: ["other"] }),
+    ];
+    expect(await gateway.outcome(token)).toBe("401 invalid_token");
+  });
+});
+
+describe("the issuer's keys", () => {
+  test("rotate: a token with a new key causes another fetch, and one whose key was removed is refused", async () => {
+    const gateway = gatewayOf();
+    const old = await made();
+    expect(await gateway.outcome(old)).toBe("200");
+    await issuer.addKey("two");
+    issuer.offer("two");
+    gateway.clock.turnTo(NOW + 31_000);
+    expect(await gateway.outcome(await made({}, { kid: "two" }))).toBe("200");
+    expect(issuer.asked.filter((path) => path === "/keys")).toHaveLength(2);
+    expect(await gateway.outcome(old)).toBe("401 invalid_token");
+  });
+
+  test("a flood of unknown keys sends the issuer at most one request every half minute", async () => {
+    await issuer.addKey("stranger");
+    const gateway = gatewayOf();
+    expect(await gateway.outcome(await made())).toBe("200");
+    const wrong = await made({}, { kid: "nobody", sign: "stranger" });
+    for (let times = 0; times < 100; times++) expect(await gateway.outcome(wrong)).toBe("401 invalid_token");
+    expect(issuer.asked.filter((path) => path === "/keys")).toHaveLength(1);
+    gateway.clock.turnTo(NOW + 30_000);
+    const many = await Promise.all(
+      Array.from({ length: 50 }, async (_, index) =>
+        gateway.outcome(await made({}, { kid: `kid-${index}`, sign: "stranger" })),
+      ),
+    );
+    expect(new Set(many)).toEqual(new Set(["401 invalid_token"]));
+    expect(issuer.asked.filter((path) => path === "/keys")).toHaveLength(2);
+    expect(await gateway.outcome(await made())).toBe("200");
+  });
+
+  test("an unreachable issuer loses no known key, even when a fetch is due", async () => {
+    const gateway = gatewayOf({ keysRefreshMs: 60_000 });
+    expect(await gateway.outcome(await made())).toBe("200");
+    issuer.fail(503);
+    for (let minute = 1; minute <= 4; minute++) {
+      gateway.clock.turnTo(NOW + minute * 61_000);
+      // a call joins the fetch before it while that has not ended; the first one after that fetches again
+      for (let call = 0; issuer.asked.length < 2 + minute; call++) {
+        expect(await gateway.outcome(await made({ jti: `${minute}.${call}` }))).toBe("200");
+        await yieldToLoop();
+      }
+    }
+    expect(issuer.asked.length).toBe(6);
+  });
+
+  test("were never fetched: the answer is 503 login_unavailable, which may be retried, and the next successful fetch admits the login", async () => {
+    issuer.fail(500);
+    const gateway = gatewayOf();
+    expect(await gateway.outcome(await made())).toBe("503 login_unavailable");
+    expect(await gateway.outcome(await made())).toBe("503 login_unavailable");
+    expect(issuer.asked).toHaveLength(1);
+    issuer.fail(null);
+    gateway.clock.turnTo(NOW + 30_000);
+    expect(await gateway.outcome(await made())).toBe("200");
+  });
+
+  test("a discovery document of another issuer is not trusted", async () => {
+    issuer.stop();
+    issuer = await startIssuer({ claimedIssuer: "https://elsewhere.example" });
+    expect(await gatewayOf().outcome(await made())).toBe("503 login_unavailable");
+    expect(await gatewayOf({ keysUrl: `${issuer.url}/keys` }).outcome(await made())).toBe("200");
+  });
+});

@@ -1,0 +1,464 @@
+// Promises 4.2, 8.9 and 11.1: all that a provider bills is counted, for the client, the record, limits and prices
+// alike; parts that a total omits are counted too; and an unknown usage figure is kept and counted, so that it is
+// noticed.
+import { describe, expect, test } from "bun:test";
+import { compilePrices, priceSchema } from "../../../src/accounting/price-settings.ts";
+import type { CallRecord } from "../../../src/core/record/record.ts";
+import { callLine } from "../../../src/observe/log.ts";
+import { openMetrics } from "../../../src/observe/metrics/metrics.ts";
+import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../../harness/in-process.ts";
+import { limitSet } from "../../harness/limited.ts";
+import { readStream } from "../../harness/sse.ts";
+import { openaiAnswer } from "../../harness/servers/upstream.ts";
+import { ask } from "../chat-calls.ts";
+
+const CLAUDE = "anthropic:claude-opus-4-7";
+const event = (type: string, rest: object): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...rest })}\n\n`;
+
+/** The same answer of the Messages API, whole and as a stream, whose last event tells the usage. */
+function claudeSaying(usage: object): NonNullable<StubOptions["upstream"]> {
+  const message = { id: "msg_1", type: "message", role: "assistant", model: "claude-opus-4-7", stop_sequence: null };
+  return cannedUpstream(({ body }) => {
+    if ((JSON.parse(body) as { readonly stream?: boolean }).stream !== true)
+      return {
+        body: JSON.stringify({
+          ...message,
+          content: [{ type: "text", text: "Hello" }],
+          stop_reason: "end_turn",
+          usage,
+        }),
+      };
+    return {
+      headers: { "content-type": "text/event-stream" },
+      body:
+        event("message_start", {
+          message: { ...message, content: [], stop_reason: null, usage: { input_tokens: 1, output_tokens: 1 } },
+        }) +
+        event("content_block_start", { index: 0, content_block: { type: "text", text: "" } }) +
+        event("content_block_delta", { index: 0, delta: { type: "text_delta", text: "Hello" } }) +
+        event("content_block_stop", { index: 0 }) +
+        event("message_delta", { delta: { stop_reason: "end_turn", stop_sequence: null }, usage }) +
+        event("message_stop", {}),
+    };
+  });
+}
+
+/** A price of all models, in dollars for a million tokens. */
+function ownPrice(rates: object): Parameters<typeof compilePrices>[0][number] {
+  return {
+    id: "own",
+    name: "own",
+    tenantId: null,
+    projectId: null,
+    origin: "store",
+    setBy: "owner",
+    version: 1,
+    document: priceSchema.parse({ model: "*", ...rates }),
+  };
+}
+
+async function told(
+  stub: Stub,
+  stream: boolean,
+  model = CLAUDE,
+): Promise<{ readonly usage: any; readonly record: CallRecord }> {
+  const { outcome, text } = await ask(stub, {
+    model,
+    stream,
+    ...(stream && { stream_options: { include_usage: true } }),
+  });
+  expect(outcome).toBe("200");
+  return {
+    usage: stream ? readStream(text).events.at(-1)!["usage"] : JSON.parse(text).usage,
+    record: stub.records.at(-1)!,
+  };
+}
+
+describe.each([
+  ["plain", false],
+  ["streamed", true],
+] as const)("impossible figures, %s", (_, stream) => {
+  const IMPOSSIBLE = [-5, 1e300, 0.5, "12", {}, [7]] as const;
+  const ofOpenAI = (usage: object): NonNullable<StubOptions["upstream"]> =>
+    cannedUpstream(({ body }) =>
+      (JSON.parse(body) as { readonly stream?: boolean }).stream === true
+        ? {
+            headers: { "content-type": "text/event-stream" },
+            body: [
+              { choices: [{ index: 0, delta: { role: "assistant", content: "Hello" } }] },
+              { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] },
+              { choices: [], usage },
+            ]
+              .map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`)
+              .concat("data: [DONE]\n\n")
+              .join(""),
+          }
+        : { body: JSON.stringify({ ...openaiAnswer("Hello"), usage }) },
+    );
+
+  test("[d4.2 d8.9] of a sum that all other figures depend on: the usage is discarded, and an estimate takes its place", async () => {
+    for (const impossible of IMPOSSIBLE) {
+      // a stream of Claude's has said figures at its beginning, which stay
+      for (const stub of stream
+        ? []
+        : [
+            stubGateway({ upstream: claudeSaying({ input_tokens: impossible, output_tokens: 7 }) }),
+            stubGateway({ upstream: claudeSaying({ input_tokens: 7, output_tokens: impossible }) }),
+          ]) {
+        const { usage, record } = await told(stub, stream);
+        expect([impossible, record.usageSource]).toEqual([impossible, "estimated"]);
+        expect(usage.prompt_tokens).toBeGreaterThan(0);
+        expect(usage.completion_tokens).toBeGreaterThan(0);
+        expect(usage.total_tokens).toBe(usage.prompt_tokens + usage.completion_tokens);
+      }
+      const stub = stubGateway({ upstream: ofOpenAI({ prompt_tokens: impossible, completion_tokens: 7 }) });
+      const { usage, record } = await told(stub, stream, "openai:gpt-4o");
+      expect([impossible, record.usageSource, usage.prompt_tokens > 0]).toEqual([impossible, "estimated", true]);
+    }
+    // a total below the other sum cannot say what the impossible one is
+    for (const figures of [
+      { prompt_tokens: -5, completion_tokens: 50, total_tokens: 45 },
+      { prompt_tokens: 50, completion_tokens: -5, total_tokens: 45 },
+    ]) {
+      const { usage, record } = await told(stubGateway({ upstream: ofOpenAI(figures) }), stream, "openai:gpt-4o");
+      expect([record.usageSource, usage.prompt_tokens > 0, usage.completion_tokens > 0]).toEqual([
+        "estimated",
+        true,
+        true,
+      ]);
+    }
+  });
+  test("[d4.2 d8.9] of a part, or of one of several sums: the other figures count", async () => {
+    for (const impossible of IMPOSSIBLE) {
+      const figures = { input_tokens: 11, output_tokens: 7 };
+      for (const native of [
+        { ...figures, cache_read_input_tokens: impossible },
+        {
+          ...figures,
+          iterations: [
+            { type: "message", ...figures },
+            { type: "compaction", input_tokens: impossible, output_tokens: 0 },
+          ],
+        },
+        { input_tokens: impossible, output_tokens: 7, iterations: [{ type: "message", ...figures }] },
+        { ...figures, iterations: [impossible, null, "x"] },
+      ]) {
+        const { usage, record } = await told(stubGateway({ upstream: claudeSaying(native) }), stream);
+        expect([native, record.usageSource]).toEqual([native, "provider"]);
+        expect([usage.prompt_tokens, usage.completion_tokens]).toEqual([11, 7]);
+      }
+      const whole = ofOpenAI({ prompt_tokens: impossible, completion_tokens: 7, total_tokens: 18 });
+      const { usage } = await told(stubGateway({ upstream: whole }), stream, "openai:gpt-4o");
+      expect([usage.prompt_tokens, usage.completion_tokens, usage.total_tokens]).toEqual([11, 7, 18]);
+    }
+  });
+  test("[d4.2 d8.9] under a name that the gateway itself gives to a figure: it is reported, not counted, and the call settles", async () => {
+    const FIGURES = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 };
+    const others = [{ model: "gpt-4o", ...FIGURES, prompt_tokens: 1_000_000 }];
+    const prices = compilePrices([ownPrice({ prompt: "1", completion: "1", search_unit: "1" })]);
+    const limitRules = limitSet({ limits: { atOnce: { metric: "concurrency", limit: 1 } } });
+    for (const name of ["other_models", "hosted_tools", "search_units"])
+      for (const figure of [...IMPOSSIBLE, others, { web_search: -3, code_interpreter: "x" }, 1_000]) {
+        const upstream = ofOpenAI({ ...FIGURES, [name]: figure });
+        const stub = stubGateway({ upstream, snapshot: { prices, limitRules } });
+        // a second call has room only where the first one has settled
+        for (const call of [1, 2]) {
+          const { usage, record } = await told(stub, stream, "openai:gpt-4o");
+          expect([name, figure, call, usage]).toEqual([name, figure, call, FIGURES]);
+          expect([name, figure, record.cost?.nanoUsd]).toEqual([name, figure, 18_000]);
+        }
+      }
+  });
+});
+
+describe("usage of Claude that the last event of a stream tells again", () => {
+  const begun = { input_tokens: 11, cache_read_input_tokens: 100, output_tokens: 1 };
+  const ending = (usage: object): NonNullable<StubOptions["upstream"]> =>
+    cannedUpstream({
+      headers: { "content-type": "text/event-stream" },
+      body:
+        event("message_start", { message: { id: "msg_1", role: "assistant", model: "m", content: [], usage: begun } }) +
+        event("content_block_start", { index: 0, content_block: { type: "text", text: "Hello" } }) +
+        event("content_block_stop", { index: 0 }) +
+        event("message_delta", { delta: { stop_reason: "end_turn" }, usage }) +
+        event("message_stop", {}),
+    });
+
+  test.each([
+    ["zeros, which say nothing of the prompt", { input_tokens: 0, cache_read_input_tokens: 0 }, 111, 100],
+    ["a zero alone", { input_tokens: 0 }, 111, 100],
+    ["figures that cannot be", { input_tokens: -1, cache_read_input_tokens: "x" }, 111, 100],
+    ["nothing", {}, 111, 100],
+    ["more", { input_tokens: 20, cache_read_input_tokens: 200 }, 220, 200],
+    ["less of the one, and more from the cache", { input_tokens: 0, cache_read_input_tokens: 111 }, 111, 111],
+  ] as const)("[d4.2 d8.9] %s", async (_, again, prompt, cached) => {
+    const stub = stubGateway({ upstream: ending({ ...again, output_tokens: 7 }) });
+    const { usage, record } = await told(stub, true);
+    const figures = { prompt_tokens: prompt, completion_tokens: 7, prompt_tokens_details: { cached_tokens: cached } };
+    expect(usage).toMatchObject(figures);
+    expect(record).toMatchObject({ usage: figures, usageSource: "provider" });
+  });
+});
+
+describe.each([
+  ["plain", false],
+  ["streamed", true],
+] as const)("Claude's iterations, %s", (_, stream) => {
+  const COMPACTED = {
+    input_tokens: 162,
+    output_tokens: 40,
+    cache_read_input_tokens: 0,
+    cache_creation_input_tokens: 0,
+    iterations: [
+      {
+        type: "compaction",
+        input_tokens: 99_033,
+        output_tokens: 3_500,
+        cache_read_input_tokens: 7,
+        cache_creation_input_tokens: 5,
+        cache_creation: { ephemeral_1h_input_tokens: 5, ephemeral_5m_input_tokens: 0 },
+      },
+      {
+        type: "message",
+        input_tokens: 162,
+        output_tokens: 40,
+        cache_read_input_tokens: 0,
+        cache_creation_input_tokens: 0,
+      },
+    ],
+  };
+  const TOTAL = {
+    prompt_tokens: 99_207,
+    completion_tokens: 3_540,
+    total_tokens: 102_747,
+    prompt_tokens_details: { cached_tokens: 7, cache_write_tokens: 5, cache_write_1h_tokens: 5 },
+  };
+
+  test("[d8.9] the tokens that a compaction reads and writes are counted, for the client and the record alike", async () => {
+    const { usage, record } = await told(stubGateway({ upstream: claudeSaying(COMPACTED) }), stream);
+    expect(usage).toEqual(TOTAL);
+    expect(record).toMatchObject({ usage: TOTAL, usageSource: "provider", unnamedUsage: null });
+  });
+
+  test("[d4.2 d8.9] token limits and the price include them", async () => {
+    const prices = compilePrices([ownPrice({ prompt: "0.001", completion: "1" })]);
+    const limitRules = limitSet({ limits: { tokens: { metric: "tokens", window: "day", limit: 150_000 } } });
+    const stub = stubGateway({ upstream: claudeSaying(COMPACTED), snapshot: { prices, limitRules } });
+    const { record } = await told(stub, stream);
+    expect(record.cost).toMatchObject({ nanoUsd: 99_207 + 3_540_000 });
+    expect(record.limits).toMatchObject([{ settled: 102_747, after: 102_747 }]);
+  });
+
+  test("[d4.7] the tokens that an advisor used are counted with the rest, at the price of the advisor's model", async () => {
+    const advised = {
+      input_tokens: 100,
+      output_tokens: 10,
+      iterations: [
+        { type: "message", input_tokens: 100, output_tokens: 10 },
+        { type: "advisor_message", model: "claude-sonnet-4-5", input_tokens: 1_000, output_tokens: 200 },
+      ],
+    };
+    const { usage, record } = await told(stubGateway({ upstream: claudeSaying(advised) }), stream);
+    expect(usage).toMatchObject({
+      prompt_tokens: 1_100,
+      completion_tokens: 210,
+      total_tokens: 1_310,
+      other_models: [{ model: "claude-sonnet-4-5", prompt_tokens: 1_000, completion_tokens: 200 }],
+    });
+    // 5 and 25 dollars for a million tokens of the one, 3 and 15 of the other
+    expect(record.cost!.nanoUsd).toBe(100 * 5_000 + 10 * 25_000 + 1_000 * 3_000 + 200 * 15_000);
+  });
+
+  test("[d8.9] iterations that report less than the total subtract nothing", async () => {
+    const { usage } = await told(
+      stubGateway({
+        upstream: claudeSaying({
+          input_tokens: 50,
+          output_tokens: 9,
+          iterations: [{ type: "message", input_tokens: 20, output_tokens: 9 }],
+        }),
+      }),
+      stream,
+    );
+    expect(usage).toMatchObject({ prompt_tokens: 50, completion_tokens: 9 });
+  });
+});
+
+describe("parts and total", () => {
+  const SMALL_TOTAL = { prompt_tokens: 900_000, completion_tokens: 1, total_tokens: 2 };
+  test.each([false, true])(
+    "[d8.9 d4.2] a total below the sum of its parts is reported unchanged, and limits and prices count the parts: streamed %p",
+    async (stream) => {
+      const body = stream
+        ? `data: {"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}],"usage":${JSON.stringify(SMALL_TOTAL)}}\n\ndata: [DONE]\n\n`
+        : JSON.stringify({ ...openaiAnswer(), usage: SMALL_TOTAL });
+      const upstream = cannedUpstream({
+        body,
+        headers: { "content-type": stream ? "text/event-stream" : "application/json" },
+      });
+      const { usage, record } = await told(
+        stubGateway({
+          upstream,
+          snapshot: {
+            limitRules: limitSet({ limits: { tokens: { metric: "tokens", window: "day", limit: 1_000_000 } } }),
+          },
+        }),
+        stream,
+        "openai:gpt-4o",
+      );
+      expect(usage).toEqual(SMALL_TOTAL);
+      expect([record.usage, record.limits[0]!.settled]).toEqual([SMALL_TOTAL, 900_001] as never);
+      expect(JSON.parse(callLine(record))).toMatchObject(SMALL_TOTAL);
+    },
+  );
+
+  test("[d8.9] tokens that Perplexity bills beside prompt and completion are counted", async () => {
+    const usage = {
+      prompt_tokens: 33,
+      completion_tokens: 7_163,
+      total_tokens: 7_196,
+      citation_tokens: 20_016,
+      num_search_queries: 18,
+      reasoning_tokens: 73_997,
+    };
+    const { usage: said, record } = await told(
+      stubGateway({ upstream: cannedUpstream({ body: JSON.stringify({ ...openaiAnswer(), usage }) }) }),
+      false,
+      "perplexity:sonar-deep-research",
+    );
+    expect(said).toMatchObject({
+      prompt_tokens: 20_049,
+      completion_tokens: 81_160,
+      total_tokens: 101_209,
+      completion_tokens_details: { reasoning_tokens: 73_997 },
+    });
+    // searches are billed apart, and not by tokens
+    expect(record.unnamedUsage).toEqual({ num_search_queries: 18 });
+  });
+
+  test("[d8.9] images that Gemini generated, and audio that it read from its cache, are reported by modality", async () => {
+    const usageMetadata = {
+      promptTokenCount: 500,
+      cachedContentTokenCount: 300,
+      candidatesTokenCount: 1_300,
+      toolUsePromptTokenCount: 20,
+      totalTokenCount: 1_820,
+      promptTokensDetails: [
+        { modality: "TEXT", tokenCount: 100 },
+        { modality: "AUDIO", tokenCount: 400 },
+      ],
+      cacheTokensDetails: [{ modality: "AUDIO", tokenCount: 300 }],
+      candidatesTokensDetails: [{ modality: "IMAGE", tokenCount: 1_290 }],
+      toolUsePromptTokensDetails: [{ modality: "IMAGE", tokenCount: 20 }],
+    };
+    const body = JSON.stringify({
+      candidates: [{ content: { role: "model", parts: [{ text: "Hello" }] }, finishReason: "STOP", index: 0 }],
+      usageMetadata,
+    });
+    const { usage, record } = await told(
+      stubGateway({ upstream: cannedUpstream({ body }) }),
+      false,
+      "gemini:gemini-2.5-flash",
+    );
+    expect(usage).toMatchObject({
+      prompt_tokens: 520,
+      completion_tokens: 1_300,
+      prompt_tokens_details: {
+        cached_tokens: 300,
+        cached_tokens_details: { audio_tokens: 300 },
+        audio_tokens: 400,
+        image_tokens: 20,
+      },
+      completion_tokens_details: { image_tokens: 1_290 },
+    });
+    expect(record.unnamedUsage).toBeNull();
+  });
+});
+
+describe("an unknown usage figure", () => {
+  const ODD = { brand_new_tokens: 7, nothing_new: 0, deep: { inner_units: 3, list: [{ unit: 2 }] } };
+  const UNNAMED = { brand_new_tokens: 7, "deep.inner_units": 3, "deep.list.unit": 2 };
+  const openaiUsage = {
+    prompt_tokens: 5,
+    completion_tokens: 2,
+    total_tokens: 7,
+    prompt_tokens_details: { cached_tokens: 1, pages: 4 },
+  };
+  const FAMILIES: readonly (readonly [model: string, body: object, unnamed: object])[] = [
+    [
+      "openai:gpt-4o",
+      { ...openaiAnswer(), usage: { ...openaiUsage, ...ODD } },
+      { ...UNNAMED, "prompt_tokens_details.pages": 4 },
+    ],
+    [
+      "anthropic:claude-sonnet-4-5",
+      {
+        id: "m",
+        type: "message",
+        content: [{ type: "text", text: "Hi" }],
+        stop_reason: "end_turn",
+        usage: { input_tokens: 5, output_tokens: 2, server_tool_use: { web_search_requests: 3 }, ...ODD },
+      },
+      UNNAMED,
+    ],
+    [
+      "gemini:gemini-2.5-flash",
+      {
+        candidates: [{ content: { role: "model", parts: [{ text: "Hi" }] }, finishReason: "STOP", index: 0 }],
+        usageMetadata: { promptTokenCount: 5, candidatesTokenCount: 2, totalTokenCount: 7, ...ODD },
+      },
+      UNNAMED,
+    ],
+    [
+      "cohere:command-a-03-2025",
+      {
+        id: "c",
+        message: { role: "assistant", content: [{ type: "text", text: "Hi" }] },
+        finish_reason: "COMPLETE",
+        usage: { tokens: { input_tokens: 5, output_tokens: 2 }, ...ODD },
+      },
+      UNNAMED,
+    ],
+    [
+      "bedrock:amazon.nova-lite-v1:0",
+      {
+        output: { message: { role: "assistant", content: [{ text: "Hi" }] } },
+        stopReason: "end_turn",
+        usage: { inputTokens: 5, outputTokens: 2, totalTokens: 7, ...ODD },
+      },
+      UNNAMED,
+    ],
+  ];
+
+  test.each(FAMILIES)(
+    "[d11.1] of %s is kept in the record and shown in its log line, and leaves the known figures unchanged",
+    async (model, body, unnamed) => {
+      const { record } = await told(
+        stubGateway({ upstream: cannedUpstream({ body: JSON.stringify(body) }) }),
+        false,
+        model,
+      );
+      expect([record.usage, record.unnamedUsage]).toMatchObject([{ prompt_tokens: 5, completion_tokens: 2 }, unnamed]);
+      expect(Object.keys(record.unnamedUsage!).toSorted()).toEqual(Object.keys(unnamed).toSorted());
+      expect(JSON.parse(callLine(record))["usage_unnamed"]).toEqual(record.unnamedUsage);
+      expect(JSON.parse(JSON.stringify(record)).unnamedUsage).toEqual(record.unnamedUsage);
+    },
+  );
+
+  test("[d11.1] is counted by provider alone, so that its name never becomes a metric label", async () => {
+    const metrics = openMetrics();
+    const many = Object.fromEntries(
+      Array.from({ length: 200 }, (_, index) => [`odd_${index}_${"x".repeat(index)}`, 1]),
+    );
+    const stub = stubGateway({
+      upstream: cannedUpstream({ body: JSON.stringify({ ...openaiAnswer(), usage: { ...openaiUsage, ...many } }) }),
+    });
+    const { record } = await told(stub, false, "openai:gpt-4o");
+    // so many, and no longer names
+    expect(Object.keys(record.unnamedUsage!)).toHaveLength(32);
+    metrics.publish(record);
+    const text = await metrics.text();
+    expect(text).toContain('dragoman_unnamed_usage_figures_total{provider="openai"} 32');
+    expect(text).not.toContain("odd_");
+  });
+});

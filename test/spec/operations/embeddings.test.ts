@@ -1,0 +1,162 @@
+// Promises 12.2 and 12.10 through the whole gateway: what holds for every call holds for embeddings.
+import { afterAll, describe, expect, test } from "bun:test";
+import { LONG_BODY_BYTES, openLongBodyThread } from "../../../src/engine/long-bodies/long-body-thread.ts";
+import { openLongTasks } from "../../../src/engine/long-bodies/long-tasks.ts";
+import { openLongRequests } from "../../../src/engine/long-bodies/long-requests.ts";
+import { EMBEDDINGS } from "../../../src/operations/embeddings/embeddings.ts";
+import { longBodyProgram } from "../../../src/operations/long-body-program.ts";
+import { cachedGateway } from "../../harness/cached.ts";
+import { type Stub, stubGateway, type StubOptions } from "../../harness/in-process.ts";
+import { limitSet, type Rules } from "../../harness/limited.ts";
+import { providerSettings, storedKey } from "../../harness/targets.ts";
+import { answerOf, type Body, bodyOf, vectorFor, vendors } from "../../operations/embeddings/vendors.ts";
+import { policiesFor } from "../../policies/policy-documents.ts";
+
+const MODEL = "openai:text-embedding-3-small";
+const MAIL = "ada@mail.example.org";
+const gatewayOf = (options: StubOptions = {}): Stub =>
+  stubGateway({ operation: EMBEDDINGS, upstream: vendors(), ...options });
+
+async function refused(gateway: Stub, body: Body): Promise<readonly unknown[]> {
+  const answer = await gateway.chat({ model: MODEL, ...body });
+  const { error } = (await answer.json()) as Body;
+  return [answer.status, error["code"], gateway.sent.length];
+}
+
+describe("guards", () => {
+  const guard = (action: string) => ({ name: "pii", guard: { classes: ["email"], action, on: "input" } });
+
+  test("[d3.3 d12.2] mask inputs before they go out", async () => {
+    const gateway = gatewayOf({ snapshot: { policies: policiesFor(guard("mask")) } });
+    await gateway.chat({ model: MODEL, input: ["plain", `write to ${MAIL} now`] });
+    const { input } = bodyOf(gateway.sent[0]!);
+    expect(input[0]).toBe("plain");
+    expect(input[1]).toMatch(/^write to .+ now$/);
+    expect(JSON.stringify(input)).not.toContain(MAIL);
+  });
+  test("[d3.3 d12.2] block a call for what one of its inputs says", async () => {
+    const gateway = gatewayOf({ snapshot: { policies: policiesFor(guard("block")) } });
+    expect(await refused(gateway, { input: ["plain", MAIL] })).toEqual([403, "policy_violation", 0]);
+  });
+  test("[d12.2] cannot be passed with token ids, which they could not read", async () => {
+    const gateway = gatewayOf({ snapshot: { policies: policiesFor(guard("block")) } });
+    expect(await refused(gateway, { input: [[1, 2, 3]] })).toEqual([400, "invalid_request", 0]);
+  });
+});
+
+describe("limits", () => {
+  const models = [
+    {
+      id: "m",
+      name: null,
+      contextLength: null,
+      maxCompletionTokens: null,
+      pricing: { prompt: "0.000001", completion: "0.000002" },
+    },
+  ];
+  const limited = (rules: Rules, family = "openai"): Stub =>
+    gatewayOf({
+      snapshot: { limitRules: limitSet(rules) },
+      providers: [
+        { ...providerSettings({ id: "up", family, baseUrl: "http://up.test", credentials: [storedKey("k")] }), models },
+      ],
+    });
+  const ask = (gateway: Stub, input: unknown): Promise<Response> => gateway.chat({ model: "up:m", input });
+
+  test("[d4.2 d12.10] reserve no tokens of an answer, and count what the provider tells", async () => {
+    // an output bound of a conversation alone would not fit
+    const gateway = limited({ limits: { few: { metric: "tokens", limit: 40, window: "hour" } } });
+    const answer = await ask(gateway, ["ab", "cd"]);
+    expect([answer.status, answer.headers.get("x-ratelimit-remaining-tokens")]).toEqual([200, "36"]);
+    const refusal = await ask(gateway, "word ".repeat(100));
+    expect(refusal.status).toBe(429);
+    expect(gateway.context.limits.open()).toBe(0);
+  });
+  test("[d4.2 d12.10] count each upstream request where they are of a provider", async () => {
+    const gateway = limited(
+      { limits: { few: { metric: "requests", limit: 5, window: "hour", scope: { provider: "up" } } } },
+      "dashscope",
+    );
+    const texts = (count: number): readonly string[] => Array.from({ length: count }, () => "a");
+    expect((await ask(gateway, texts(60))).status).toBe(429);
+    expect(gateway.sent).toEqual([]);
+    const answer = await ask(gateway, texts(50));
+    expect([answer.status, answer.headers.get("x-ratelimit-remaining-requests")]).toEqual([200, "0"]);
+  });
+  test("[d4.7 d12.2] cost what the inputs cost", async () => {
+    const gateway = limited({});
+    await ask(gateway, ["ab", "cd", "ef"]);
+    expect(gateway.records[0]!.cost?.nanoUsd).toBe(6 * 1000);
+  });
+});
+
+test("[d13.4 d12.2] equal calls share a kept answer, in the format that each asks for", async () => {
+  const gateway = cachedGateway({ operation: EMBEDDINGS, answer: (request) => answerOf(request as never) });
+  const ask = (fields: object): Promise<Response> => gateway.chat({ model: "one:m", input: "ab", ...fields });
+  expect((await ask({})).headers.get("x-gateway-cache")).toBe("miss");
+  const again = await ask({});
+  expect(again.headers.get("x-gateway-cache")).toBe("hit");
+  expect(((await again.json()) as Body)["data"][0].embedding).toEqual([...vectorFor("ab")]);
+  expect((await ask({ dimensions: 2 })).headers.get("x-gateway-cache")).toBe("miss");
+  expect(gateway.sent.length).toBe(2);
+});
+
+describe("long bodies", () => {
+  const thread = openLongBodyThread(longBodyProgram());
+  afterAll(() => thread.close());
+  const there = { longRequests: openLongRequests(thread), longTasks: openLongTasks(thread) };
+  const input = Array.from(
+    { length: 200 },
+    (_, index) => `${index} ${"long words ".repeat((1.2 * LONG_BODY_BYTES) / 2200)}`,
+  );
+
+  for (const model of [
+    MODEL,
+    "cohere:embed-v4.0",
+    "dashscope:text-embedding-v4",
+    "bedrock:amazon.titan-embed-text-v2:0",
+  ])
+    test(`[d5.8 d12.10] are the same for ${model} in another thread`, async () => {
+      const asked = async (options: StubOptions): Promise<readonly unknown[]> => {
+        const gateway = gatewayOf(options);
+        const answer = await gateway.chat({ model, input, metadata: { n: "1" } });
+        const { usage, messages, dispositions, attempts } = gateway.records[0]!;
+        return [
+          answer.status,
+          await answer.json(),
+          gateway.sent.map((request) => [request.url, bodyOf(request)]),
+          { usage, messages, dispositions, sent: attempts.length },
+        ];
+      };
+      const [one, other] = [await asked({}), await asked(there)];
+      expect(other).toEqual(one);
+      expect(one[0]).toBe(200);
+    });
+
+  test("[d5.8 d12.10] are masked there too", async () => {
+    const policies = policiesFor({ name: "pii", guard: { classes: ["email"], action: "mask", on: "input" } });
+    const gateway = gatewayOf({ ...there, snapshot: { policies } });
+    expect((await gateway.chat({ model: MODEL, input: [...input, MAIL] })).status).toBe(200);
+    expect(JSON.stringify(bodyOf(gateway.sent[0]!))).not.toContain(MAIL);
+  });
+
+  test("[d5.8 d12.10] long answers are the same from another thread", async () => {
+    const vector = Array.from({ length: 3072 }, (_, index) => Math.sin(index));
+    const body = JSON.stringify({
+      data: Array.from({ length: 40 }, (_, index) => ({
+        index,
+        embedding: vector.map((entry) => entry / (index + 1)),
+      })),
+      usage: { prompt_tokens: 80, total_tokens: 80 },
+    });
+    expect(body.length).toBeGreaterThan(LONG_BODY_BYTES);
+    const texts = Array.from({ length: 40 }, () => "a");
+    const asked = async (options: StubOptions): Promise<Body> =>
+      (await (
+        await gatewayOf({ ...options, upstream: vendors(() => ({ body })) }).chat({ model: MODEL, input: texts })
+      ).json()) as Body;
+    const other = await asked(there);
+    expect(other).toEqual(await asked({}));
+    expect(other["data"][39].embedding).toEqual(vector.map((entry) => entry / 40));
+  });
+});

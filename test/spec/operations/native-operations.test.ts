@@ -1,0 +1,289 @@
+// What holds for every call holds where the target is sent what the client wrote: fallbacks in both directions, retries,
+// guards, the response cache, explanations, credentials and clocks.
+import { describe, expect, test } from "bun:test";
+import { handleCall } from "../../../src/engine/handle.ts";
+import type { JsonObject } from "../../../src/core/json.ts";
+import { MESSAGES } from "../../../src/operations/messages/messages.ts";
+import type { UpstreamRequest } from "../../../src/wire/upstream.ts";
+import { cachedGateway } from "../../harness/cached.ts";
+import {
+  type CannedAnswer,
+  cannedUpstream,
+  type Stub,
+  stubGateway,
+  type StubOptions,
+} from "../../harness/in-process.ts";
+import { providerSettings, storedKey } from "../../harness/targets.ts";
+import { policiesFor } from "../../policies/policy-documents.ts";
+import { NATIVE_MESSAGE } from "./native-answers.ts";
+
+const JSON_TYPE = { "content-type": "application/json" };
+const COMPLETION: CannedAnswer = {
+  headers: JSON_TYPE,
+  body: '{"id":"c","choices":[{"index":0,"message":{"role":"assistant","content":"Translated"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}}',
+};
+const OVERLOADED: CannedAnswer = {
+  status: 529,
+  headers: JSON_TYPE,
+  body: '{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}',
+};
+
+const ANTHROPIC = [
+  providerSettings({
+    id: "anthropic",
+    baseUrl: "https://api.anthropic.com",
+    credentials: [storedKey("stored-key")],
+  }),
+];
+const ASKED = { model: "anthropic:claude", max_tokens: 9, messages: [{ role: "user", content: "Why?" }] };
+const AT_OPENAI = { ...ASKED, model: "openai:gpt-9" };
+
+function ask(stub: Stub, body: JsonObject, headers: Record<string, string> = {}): Promise<Response> {
+  return handleCall(
+    MESSAGES,
+    new Request("http://gateway.test/api/v1/messages", {
+      method: "POST",
+      headers: { authorization: stub.authorization, ...JSON_TYPE, ...headers },
+      body: JSON.stringify(body),
+    }),
+    stub.context,
+  );
+}
+
+const gateway = (answer: (request: UpstreamRequest) => CannedAnswer, options: StubOptions = {}): Stub =>
+  stubGateway({ upstream: cannedUpstream(answer), ...options });
+const textOf = async (response: Response): Promise<unknown> =>
+  ((await response.json()) as { readonly content: readonly { readonly text: string }[] }).content[0]!.text;
+const bodyOf = ({ body }: UpstreamRequest): JsonObject => JSON.parse(body) as JsonObject;
+
+describe("each target of a call", () => {
+  test("[d12.3] is encoded from the caller's own request: a native one after a translated one, and the reverse", async () => {
+    const speaksMessages = ({ url }: UpstreamRequest): boolean => url.endsWith("/v1/messages");
+    const later = { x_gateway: { drop_params: true }, thinking_of_tomorrow: { depth: 1 } };
+    const toChat = gateway((request) => (speaksMessages(request) ? OVERLOADED : COMPLETION));
+    const first = await ask(toChat, {
+      ...ASKED,
+      ...later,
+      x_gateway: { ...later.x_gateway, fallbacks: [{ model: "openai:gpt-9" }] },
+    });
+    expect(await textOf(first)).toBe("Translated");
+    expect(toChat.sent.map(({ url }) => url)).toEqual([
+      "https://api.anthropic.com/v1/messages",
+      "https://api.openai.com/v1/chat/completions",
+    ]);
+    expect(bodyOf(toChat.sent[0]!)).toEqual({ ...ASKED, model: "claude", thinking_of_tomorrow: { depth: 1 } });
+    expect(bodyOf(toChat.sent[1]!)).not.toHaveProperty("thinking_of_tomorrow");
+    expect(first.headers.get("x-gateway-dropped-params")).toBe("thinking_of_tomorrow");
+
+    const toNative = gateway((request) => (speaksMessages(request) ? NATIVE_MESSAGE : { ...OVERLOADED, status: 503 }));
+    const second = await ask(toNative, {
+      ...AT_OPENAI,
+      ...later,
+      x_gateway: { ...later.x_gateway, fallbacks: [{ model: "anthropic:claude" }] },
+    });
+    expect(await textOf(second)).toBe("Native");
+    expect(bodyOf(toNative.sent[1]!)).toEqual({ ...ASKED, model: "claude", thinking_of_tomorrow: { depth: 1 } });
+    expect(second.headers.get("x-gateway-dropped-params")).toBeNull();
+    expect(toNative.records[0]!.attempts.map(({ provider, code }) => [provider, code])).toEqual([
+      ["openai", "upstream_overloaded"],
+      ["anthropic", null],
+    ]);
+  });
+
+  test("[d12.3] is passed over where only a native target takes the request, and called where it is one", async () => {
+    const only = { ...AT_OPENAI, thinking_of_tomorrow: { depth: 1 } };
+    const refused = gateway(() => COMPLETION);
+    const response = await ask(refused, only);
+    expect({ status: response.status, sent: refused.sent.length }).toEqual({ status: 400, sent: 0 });
+    const other = gateway(() => NATIVE_MESSAGE);
+    const body = {
+      ...only,
+      x_gateway: {
+        model_list: [
+          { model_name: "m", params: { model: "openai:gpt-9" } },
+          { model_name: "m", params: { model: "anthropic:claude" }, order: 2 },
+        ],
+      },
+      model: "m",
+    };
+    expect(await textOf(await ask(other, body))).toBe("Native");
+    expect(other.sent).toHaveLength(1);
+  });
+
+  test.each<readonly [member: string, path: string, body: JsonObject]>([
+    ["top_p below nothing", "top_p", { top_p: -1 }],
+    ["a temperature of other vendors", "temperature", { temperature: 1.5 }],
+    ["a temperature in words", "temperature", { temperature: "warm" }],
+    ["a bound of nothing", "max_tokens", { max_tokens: 0 }],
+    ["a budget below the least", "thinking.budget_tokens", { thinking: { type: "enabled", budget_tokens: 10 } }],
+    ["a tool without a schema", "tools[0].input_schema", { tools: [{ name: "look" }] }],
+    [
+      "empty text",
+      "messages[0].content[0].text",
+      { messages: [{ role: "user", content: [{ type: "text", text: "" }] }] },
+    ],
+    [
+      "a call without its result",
+      "messages[1].content[0]",
+      {
+        messages: [
+          ...ASKED.messages,
+          { role: "assistant", content: [{ type: "tool_use", id: "a", name: "f", input: {} }] },
+        ],
+      },
+    ],
+    [
+      "a turn of nothing but an upload",
+      "messages",
+      { messages: [{ role: "user", content: [{ type: "container_upload", file_id: "f" }] }] },
+    ],
+    [
+      "a tool that a system turn adds",
+      "messages[1].content[0]",
+      { messages: [...ASKED.messages, { role: "system", content: [{ type: "tool_addition", tool_name: "f" }] }] },
+    ],
+  ])("[d12.3] %s goes to the form's own vendor as it is, and to no other target", async (_what, path, body) => {
+    const native = gateway(() => NATIVE_MESSAGE, { permissions: ["vendor_objects"] });
+    expect((await ask(native, { ...ASKED, ...body })).status).toBe(200);
+    expect(bodyOf(native.sent[0]!)).toEqual({ ...ASKED, model: "claude", ...body });
+    const translated = gateway(() => COMPLETION, { permissions: ["vendor_objects"] });
+    const refused = await ask(translated, { ...AT_OPENAI, ...body });
+    expect({ status: refused.status, sent: translated.sent.length }).toEqual({ status: 400, sent: 0 });
+    expect(await refused.text()).toContain(path);
+  });
+
+  test("[d12.3] parameters of a fallback stand in the form's own place, and in the text alone", async () => {
+    let calls = 0;
+    const stub = gateway(() => (calls++ === 0 ? OVERLOADED : NATIVE_MESSAGE));
+    const fallbacks = [{ model: "anthropic:claude-b", max_tokens: 5, temperature: null, top_k: 3 }];
+    await ask(stub, { ...ASKED, temperature: 0.5, x_gateway: { fallbacks } });
+    expect(stub.sent[1]!.body).toBe(
+      '{"model":"claude-b","max_tokens":5,"messages":[{"role":"user","content":"Why?"}],"top_k":3}',
+    );
+  });
+
+  test("[d12.2] a retry sends the same again, and the record has both attempts", async () => {
+    let calls = 0;
+    const stub = gateway(() => (calls++ === 0 ? OVERLOADED : NATIVE_MESSAGE));
+    expect(await textOf(await ask(stub, { ...ASKED, x_gateway: { num_retries: 1 } }))).toBe("Native");
+    expect(stub.sent[1]!.body).toBe(stub.sent[0]!.body);
+    expect(stub.records[0]!.attempts).toHaveLength(2);
+  });
+});
+
+describe("what governs a call", () => {
+  test("[d12.2 d3.3] a guard on answers makes every target one of the translation, which it searches", async () => {
+    const policies = policiesFor({ name: "no-pii", guard: { classes: ["email"], action: "mask", on: "output" } });
+    const said = { ...NATIVE_MESSAGE, body: (NATIVE_MESSAGE.body as string).replace("Native", "ada@mail.example.org") };
+    const stub = gateway(() => said, { snapshot: { policies } });
+    expect(await (await ask(stub, ASKED)).text()).not.toContain("ada@mail");
+    // what the translation cannot say is refused
+    expect((await ask(stub, { ...ASKED, thinking_of_tomorrow: { to: "x" } })).status).toBe(400);
+    expect(stub.sent).toHaveLength(1);
+  });
+
+  test("[d12.2 d9.4] an explanation says why a target is sent the translation", async () => {
+    const forms = async (options: StubOptions, body: JsonObject = ASKED): Promise<unknown> => {
+      const stub = gateway(() => NATIVE_MESSAGE, { permissions: ["debug"], ...options });
+      const explained = (await (await ask(stub, body, { "x-gateway-explain": "true" })).json()) as {
+        readonly targets: readonly { readonly form: unknown }[];
+      };
+      return explained.targets[0]!.form;
+    };
+    const guarded = (on: string): StubOptions => ({
+      snapshot: { policies: policiesFor({ name: "no-pii", guard: { classes: ["email"], action: "mask", on } }) },
+    });
+    expect(await forms({})).toEqual({ native: true, translated_because: null });
+    expect(await forms(guarded("input"))).toEqual({ native: true, translated_because: null });
+    expect(await forms(guarded("output"))).toEqual({ native: false, translated_because: "output_guard" });
+    expect(await forms({}, AT_OPENAI)).toEqual({ native: false, translated_because: "not_spoken" });
+    const added = { ...AT_OPENAI, x_gateway: { fallbacks: [{ model: "anthropic:claude", stop: ["x"] }] } };
+    const stub = gateway(() => NATIVE_MESSAGE, { permissions: ["debug"] });
+    const explained = await (await ask(stub, added, { "x-gateway-explain": "true" })).json();
+    expect((explained as any).targets[1].form).toEqual({ native: false, translated_because: "parameter" });
+  });
+
+  test("[d12.2 d13.4] kept answers are those of the exact body, also of members that the gateway does not know", async () => {
+    const stub = cachedGateway({ providers: ANTHROPIC, answer: NATIVE_MESSAGE });
+    const heard = async (body: JsonObject, headers: Record<string, string> = {}) => {
+      const response = await ask(stub, body, headers);
+      return [response.headers.get("x-gateway-cache"), await textOf(response)];
+    };
+    expect(await heard({ ...ASKED, new: 1 })).toEqual(["miss", "Native"]);
+    expect(await heard({ ...ASKED, new: 1 })).toEqual(["hit", "Native"]);
+    expect(await heard({ ...ASKED, new: 2 })).toEqual(["miss", "Native"]);
+    expect(await heard({ ...ASKED, new: 1 }, { "anthropic-beta": "b-1" })).toEqual(["miss", "Native"]);
+    expect(stub.sent).toHaveLength(3);
+  });
+
+  test("[d13.5] a message from the cache has an id of its own, plain and streamed, and nothing else differs", async () => {
+    const event = (type: string, members: JsonObject): string =>
+      `event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`;
+    const message = JSON.parse(NATIVE_MESSAGE.body as string) as JsonObject;
+    const streamed: CannedAnswer = {
+      headers: { "content-type": "text/event-stream" },
+      body: [
+        event("message_start", { message: { ...message, content: [], stop_reason: null } }),
+        event("content_block_start", { index: 0, content_block: { type: "text", text: "" } }),
+        event("content_block_delta", { index: 0, delta: { type: "text_delta", text: "Native" } }),
+        event("content_block_stop", { index: 0 }),
+        event("message_delta", {
+          delta: { stop_reason: "end_turn", stop_sequence: null },
+          usage: { output_tokens: 2 },
+        }),
+        event("message_stop", {}),
+      ].join(""),
+    };
+    for (const [answer, stream] of [
+      [NATIVE_MESSAGE, false],
+      [streamed, true],
+    ] as const) {
+      const stub = cachedGateway({ answer, providers: ANTHROPIC });
+      const heard = async () => {
+        const response = await ask(stub, { ...ASKED, stream });
+        return { text: await response.text(), traceId: response.headers.get("x-gateway-trace-id") };
+      };
+      const [first, second] = [await heard(), await heard()];
+      expect(first.text).toContain('"msg_1"');
+      expect(second.text).toBe(first.text.replace('"msg_1"', `"msg_${second.traceId}"`));
+      expect(stub.sent).toHaveLength(1);
+    }
+  });
+
+  test("[d12.2 d9.4] an explanation shows the body that would be sent", async () => {
+    const stub = gateway(() => NATIVE_MESSAGE, { permissions: ["debug"] });
+    const response = await ask(stub, { ...ASKED, new: [1] }, { "x-gateway-explain": "true", "anthropic-beta": "b-1" });
+    const { targets } = (await response.json()) as {
+      readonly targets: readonly { readonly request: JsonObject; readonly dropped: unknown }[];
+    };
+    expect(targets[0]!.request).toMatchObject({
+      url: "https://api.anthropic.com/v1/messages",
+      body: { ...ASKED, model: "claude", new: [1] },
+      headers: { "anthropic-beta": "b-1" },
+    });
+    expect(stub.sent).toHaveLength(0);
+  });
+
+  test("[d12.3 d2.9] two tenants' calls go out with their own credentials, and neither sees the other's", async () => {
+    const of = (key: string): StubOptions => ({
+      providers: [
+        providerSettings({
+          id: "anthropic",
+          baseUrl: "https://api.anthropic.com",
+          credentials: [storedKey(key)],
+          owner: "acme",
+        }),
+      ],
+    });
+    const echo = (request: UpstreamRequest): CannedAnswer => ({
+      ...NATIVE_MESSAGE,
+      body: (NATIVE_MESSAGE.body as string).replace("Native", `your key is ${request.headers["x-api-key"]}`),
+    });
+    for (const key of ["sk-acme-0123456789abcdef0123", "sk-globex-9876543210fedcba98"]) {
+      const stub = gateway(echo, of(key));
+      const text = await (await ask(stub, ASKED)).text();
+      expect(stub.sent[0]!.headers["x-api-key"]).toBe(key);
+      expect(text).not.toContain(key);
+    }
+  });
+});

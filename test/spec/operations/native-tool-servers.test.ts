@@ -1,0 +1,84 @@
+// A caller's own tool server in responses: a target that speaks the operation is sent it as it was written, and the
+// gateway asks no such server itself; where no target speaks the operation, the gateway runs its tools.
+import { describe, expect, test } from "bun:test";
+import { RESPONSES } from "../../../src/operations/responses/responses.ts";
+import { fakeToolServers, says } from "../../harness/tools/fake-tools.ts";
+import {
+  cannedUpstream,
+  type CannedAnswer,
+  type Stub,
+  stubGateway,
+  type StubOptions,
+} from "../../harness/in-process.ts";
+import { routeOf } from "../../harness/routed.ts";
+import { providerSettings, storedKey } from "../../harness/targets.ts";
+import { openaiAnswer } from "../../harness/servers/upstream.ts";
+import { NATIVE_RESPONSE } from "./native-answers.ts";
+
+const OWN = { type: "mcp", server_label: "own", server_url: "https://tools.test/mcp", require_approval: "never" };
+const BODY = { model: "openai:gpt-9", input: "Why?", tools: [OWN] };
+const COMPLETION: CannedAnswer = {
+  headers: { "content-type": "application/json" },
+  body: JSON.stringify(openaiAnswer("Translated")),
+};
+
+function gatewayWith(hostedTools: readonly string[] | null, options: StubOptions = {}): Stub & { asked: () => number } {
+  let asked = 0;
+  const tools = fakeToolServers({ own: { look: { run: () => says("looked") } } });
+  const toolServers: typeof tools.toolServers = {
+    ...tools.toolServers,
+    list: (...given) => {
+      asked++;
+      return tools.toolServers.list(...given);
+    },
+  };
+  const stub = stubGateway({
+    permissions: ["byo_endpoint"],
+    upstream: cannedUpstream(({ url }) => (url.endsWith("/responses") ? NATIVE_RESPONSE : COMPLETION)),
+    providers: [
+      providerSettings({ id: "openai", credentials: [storedKey("k")], ...(hostedTools !== null && { hostedTools }) }),
+      providerSettings({ id: "up", family: "custom", baseUrl: "http://up.test/v1", credentials: [storedKey("k")] }),
+    ],
+    tools: { ...tools, toolServers },
+    ...options,
+  });
+  return { ...stub, asked: () => asked };
+}
+
+async function outcome(gateway: Stub, body: object): Promise<readonly unknown[]> {
+  const response = await gateway.call(RESPONSES, body);
+  const { error } = (await response.json()) as Record<string, any>;
+  return [response.status, error?.code ?? null, error?.param ?? null];
+}
+
+describe("a caller's own tool server", () => {
+  test("[d12.3] goes to a native target as it was written, and the gateway does not ask it", async () => {
+    const gateway = gatewayWith(["mcp"]);
+    expect(await outcome(gateway, BODY)).toEqual([200, null, null]);
+    expect(gateway.asked()).toBe(0);
+    expect(gateway.sent.map(({ url }) => url)).toEqual(["https://api.openai.com/v1/responses"]);
+    expect(JSON.parse(gateway.sent[0]!.body)).toMatchObject({ model: "gpt-9", tools: [OWN] });
+  });
+
+  test("[d12.3] runs at the vendor only where the operator allows it, and needs byo_endpoint", async () => {
+    const forbidden = gatewayWith(null);
+    expect(await outcome(forbidden, BODY)).toEqual([400, "unsupported_parameter", "tools[0]"]);
+    const bare = gatewayWith(["mcp"], { permissions: [] });
+    expect(await outcome(bare, BODY)).toEqual([403, "permission_required", "tools[0]"]);
+    for (const gateway of [forbidden, bare]) expect([gateway.sent.length, gateway.asked()]).toEqual([0, 0]);
+  });
+
+  test("[d12.3] is asked by the gateway where no target speaks the operation", async () => {
+    const gateway = gatewayWith(["mcp"]);
+    expect(await outcome(gateway, { ...BODY, model: "up:m" })).toEqual([200, null, null]);
+    expect(gateway.asked()).toBe(1);
+    expect(gateway.sent[0]!.body).toContain("own__look");
+  });
+
+  test("[d12.3] makes a route pass over the targets that do not speak the operation", async () => {
+    const route = routeOf("r", ["up:m", "openai:gpt-9"]);
+    const gateway = gatewayWith(["mcp"], { snapshot: { routes: new Map([["r", route]]) } });
+    expect(await outcome(gateway, { ...BODY, model: "r" })).toEqual([200, null, null]);
+    expect([gateway.asked(), gateway.sent.map(({ url }) => url)]).toEqual([0, ["https://api.openai.com/v1/responses"]]);
+  });
+});

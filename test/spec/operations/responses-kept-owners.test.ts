@@ -1,0 +1,216 @@
+// Whom a kept response opens to (promise 12.8): an id of another project, tenant or token is the same as an id that does
+// not exist, wherever a request may name it.
+import { describe, expect, test } from "bun:test";
+import { KeptObjects } from "../../../src/engine/keeping/kept-objects.ts";
+import { GatewayError } from "../../../src/core/errors.ts";
+import type { Json, JsonObject } from "../../../src/core/json.ts";
+import {
+  deletedResponse,
+  inputItems,
+  type KeptResponseRequest,
+  retrievedResponse,
+} from "../../../src/operations/responses/kept-response-requests.ts";
+import type { Snapshot } from "../../../src/core/snapshot.ts";
+import { RESPONSES } from "../../../src/operations/responses/responses.ts";
+import type { Actor, AuditNote } from "../../../src/store/records.ts";
+import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../../harness/in-process.ts";
+import { providerSettings, storedKey } from "../../harness/targets.ts";
+import { openaiAnswer } from "../../harness/servers/upstream.ts";
+import { keptReader } from "../../operations/responses/responses-calls.ts";
+
+const clock = { now: () => 1_767_225_600_000, monotonic: () => performance.now() };
+const MODEL = "mistral:m";
+
+function gateway(
+  kept: KeptObjects,
+  tenantId: string,
+  projectId: string,
+  more: StubOptions["token"] = {},
+  options: StubOptions = {},
+): Stub {
+  return stubGateway({
+    upstream: cannedUpstream({
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(openaiAnswer("A secret.")),
+    }),
+    ...options,
+    clock,
+    kept,
+    token: { tenantId, projectId, ...more },
+    snapshot: { ...options.snapshot, projects: new Map([[projectId, { id: projectId, tenantId, name: projectId }]]) },
+  });
+}
+
+const answered = async (stub: Stub, body: JsonObject): Promise<Record<string, any>> =>
+  (await (await stub.call(RESPONSES, { model: MODEL, ...body })).json()) as Record<string, any>;
+
+test("[d12.8] an id of another tenant, project or token is refused like one that does not exist, with the same words", async () => {
+  const kept = new KeptObjects(clock);
+  const owner = gateway(kept, "acme", "one");
+  const { id, output } = await answered(owner, { input: "Who?" });
+  const item = output[0].id as string;
+  const references: readonly (readonly [made: (id: string) => JsonObject, id: string])[] = [
+    [(named) => ({ input: "And?", previous_response_id: named }), id],
+    [(named) => ({ input: [{ type: "item_reference", id: named }] as Json }), item],
+  ];
+  for (const [made, named] of references) {
+    expect((await answered(owner, made(named)))["status"]).toBe("completed");
+    for (const other of [
+      gateway(kept, "acme", "two"),
+      gateway(kept, "acme", "one"),
+      gateway(kept, "else", "one"),
+      gateway(kept, "else", "one", { permissions: ["read_content"] }),
+      gateway(kept, "acme", "two", { permissions: ["read_content"] }),
+    ]) {
+      const refused = await answered(other, made(named));
+      const missing = named.slice(0, -1) + (named.endsWith("0") ? "1" : "0");
+      const unknown = await answered(other, made(missing));
+      expect(refused["error"].code).toBe("unsupported_parameter");
+      expect(JSON.stringify(refused)).toBe(JSON.stringify(unknown).replace(missing, named));
+      expect(other.sent).toEqual([]);
+    }
+    const reader = gateway(kept, "acme", "one", { permissions: ["read_content"] });
+    expect((await answered(reader, made(named)))["status"]).toBe("completed");
+    expect(reader.sent[0]!.body).toContain("A secret.");
+  }
+});
+
+test("[d12.8, d13.5] items with the same id open to each of their owners, as where both were given the same cached answer", async () => {
+  const kept = new KeptObjects(clock);
+  const body = JSON.stringify({
+    id: "resp_vendor",
+    object: "response",
+    status: "completed",
+    model: "m",
+    output: [
+      {
+        type: "message",
+        id: "msg_vendor",
+        status: "completed",
+        role: "assistant",
+        content: [{ type: "output_text", text: "A secret.", annotations: [] }],
+      },
+    ],
+    usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
+  });
+  const upstream = cannedUpstream({ headers: { "content-type": "application/json" }, body });
+  const providers = [
+    providerSettings({
+      id: "openai",
+      family: "openai",
+      baseUrl: "http://openai.test/v1",
+      credentials: [storedKey("key")],
+      native: ["responses"],
+    }),
+  ];
+  const owners = [1, 2].map(() => gateway(kept, "acme", "one", {}, { upstream, providers }));
+  const ask = async (owner: Stub, input: Json): Promise<Record<string, any>> =>
+    answered(owner, { model: "openai:m", input });
+  const answers: Record<string, any>[] = [];
+  for (const owner of owners) answers.push(await ask(owner, "Who?"));
+  expect(answers.map(({ output }) => output[0].id)).toEqual(["msg_vendor", "msg_vendor"]);
+  const reference: Json = [{ type: "item_reference", id: "msg_vendor" }];
+  for (const owner of owners) expect((await ask(owner, reference))["status"]).toBe("completed");
+  // what one of them removes stays for the other
+  await deletedResponse({ ...keptReader(owners[1]!), id: answers[1]!["id"] as string, query: () => undefined });
+  expect((await ask(owners[0]!, reference))["status"]).toBe("completed");
+});
+
+describe("a personal token with read_content", () => {
+  const ROLES: readonly (readonly [name: string, project: string | null, opens: boolean])[] = [
+    ["a role in the project", "one", true],
+    ["a role in the tenant", null, true],
+    ["a role in another project only", "two", false],
+  ];
+
+  async function staged(role: string | null) {
+    const kept = new KeptObjects(clock);
+    const { id } = await answered(gateway(kept, "acme", "one"), { input: "Who?" });
+    const memberships = new Map([["ann", [{ userId: "ann", tenantId: "acme", projectId: role, role: "developer" }]]]);
+    const reader = gateway(
+      kept,
+      "acme",
+      "two",
+      { kind: "personal", projectId: null, userId: "ann", role: null, permissions: ["read_content"] },
+      { snapshot: { memberships: memberships as Snapshot["memberships"] } },
+    );
+    return { id, reader };
+  }
+
+  test.each(ROLES)("[d12.8, d14.4] that has %s, asks for a response", async (_, role, opens) => {
+    const { id, reader } = await staged(role);
+    const outcome = await retrievedResponse({ ...keptReader(reader), id, query: () => undefined }).catch(
+      (thrown: unknown) => thrown,
+    );
+    expect(outcome).toMatchObject({ [opens ? "status" : "code"]: opens ? "completed" : "not_found" });
+    expect(JSON.stringify(outcome).includes("A secret.")).toBe(opens);
+  });
+
+  test("[d12.8, d14.4] refers to no response of a project in which its user has no role", async () => {
+    const { id, reader } = await staged("two");
+    const refused = await answered(reader, { input: "And?", previous_response_id: id });
+    expect(refused["error"].code).toBe("unsupported_parameter");
+    expect(reader.sent).toEqual([]);
+  });
+});
+
+describe("a response that another token with read_content opens", () => {
+  interface Opening {
+    readonly stub: Stub;
+    readonly at: KeptResponseRequest;
+    readonly id: string;
+    readonly item: string;
+  }
+  const WAYS: readonly (readonly [name: string, action: string, open: (opening: Opening) => Promise<unknown>])[] = [
+    ["retrieved", "read", ({ at }) => retrievedResponse(at)],
+    ["listed", "read", ({ at }) => inputItems(at)],
+    ["continued", "read", ({ stub, id }) => answered(stub, { input: "And?", previous_response_id: id })],
+    [
+      "referred to",
+      "read",
+      ({ stub, item }) => answered(stub, { input: [{ type: "item_reference", id: item }] as Json }),
+    ],
+    ["deleted", "remove", ({ at }) => deletedResponse(at)],
+  ];
+
+  async function staged(reader: StubOptions["token"], note: (actor: Actor, entry: AuditNote) => Promise<void>) {
+    const kept = new KeptObjects(clock);
+    const owner = gateway(kept, "acme", "one", {}, { audit: { note } });
+    const { id, output } = await answered(owner, { input: "Who?" });
+    const stub = reader === undefined ? owner : gateway(kept, "acme", "one", reader, { audit: { note } });
+    const query = (): undefined => undefined;
+    const at = { ...keptReader(stub, "192.0.2.7"), id, query };
+    return { stub, at, id, item: output[0].id as string };
+  }
+
+  test.each(WAYS)("[d12.8, d14.4] is %s only after the audit log says so", async (_, action, open) => {
+    const noted: [Actor, AuditNote][] = [];
+    const note = async (...entry: [Actor, AuditNote]): Promise<void> => void noted.push(entry);
+    const opening = await staged({ permissions: ["read_content"] }, note);
+    await open(opening);
+    const { tenantId, id: tokenId } = opening.at.token;
+    expect(noted).toMatchObject([
+      [
+        { tokenId, tenantId },
+        { action, outcome: "done", kind: "kept_response", tenantId, projectId: "one", targetId: opening.id },
+      ],
+    ]);
+  });
+
+  test.each(WAYS)("[d14.4] is not %s where the audit log cannot be written", async (_, __, open) => {
+    const note = (): Promise<void> => Promise.reject(new Error("the disk is full"));
+    const opening = await staged({ permissions: ["read_content"] }, note);
+    const { stub, at, id } = opening;
+    const outcome = await open(opening).catch((thrown: unknown) => thrown);
+    expect(JSON.stringify(outcome)).not.toContain("A secret.");
+    expect(outcome instanceof GatewayError ? outcome.code : (outcome as any).error.code).toBe("store_unavailable");
+    expect(stub.sent).toEqual([]);
+    expect(await at.kept.kept!.find("acme", id)).not.toBeNull();
+  });
+
+  test.each(WAYS)("[d14.4] its own token's is %s without an entry", async (_, __, open) => {
+    const note = (): Promise<void> => Promise.reject(new Error("there was an entry"));
+    const outcome = await open(await staged(undefined, note));
+    expect(JSON.stringify(outcome)).not.toContain('"store_unavailable"');
+  });
+});

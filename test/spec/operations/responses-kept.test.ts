@@ -1,0 +1,398 @@
+// Promise 12.8: responses that are kept for a while, what refers to them, and who may do so.
+import { describe, expect, test } from "bun:test";
+import type { DurableObject, DurableStore } from "../../../src/engine/keeping/durable-store.ts";
+import { openLongBodyThread } from "../../../src/engine/long-bodies/long-body-thread.ts";
+import { openLongRequests } from "../../../src/engine/long-bodies/long-requests.ts";
+import { KeptObjects } from "../../../src/engine/keeping/kept-objects.ts";
+import { GatewayError } from "../../../src/core/errors.ts";
+import { providers } from "../../../src/providers/registry.ts";
+import { openaiAnswer, openaiChunk, eventStream } from "../../harness/servers/upstream.ts";
+import { cannedUpstream, type StubOptions } from "../../harness/in-process.ts";
+import { longBodyProgram } from "../../../src/operations/long-body-program.ts";
+import { deletedResponse } from "../../../src/operations/responses/kept-response-requests.ts";
+import { policiesFor } from "../../policies/policy-documents.ts";
+import {
+  eventsOf,
+  keptReader,
+  OPENAI,
+  responsesGateway,
+  type ResponsesStub,
+} from "../../operations/responses/responses-calls.ts";
+
+/** A provider that is sent its earlier reasoning. */
+const REASONING = "deepseek:deepseek-reasoner";
+const START_MS = 1_767_225_600_000;
+const weather = { type: "function", name: "weather", parameters: { type: "object" } };
+const CALLS = [
+  { id: "call_1", type: "function", function: { name: "weather", arguments: '{"city":"Rome"}' } },
+  { id: "call_2", type: "function", function: { name: "weather", arguments: '{"city":"Oslo"}' } },
+];
+
+interface Keeping extends ResponsesStub {
+  readonly clock: { nowMs: number };
+  answer(body: object): Promise<Record<string, any>>;
+  /** The messages of the newest request that went upstream. */
+  messages(): readonly any[];
+}
+
+/** A gateway that keeps responses, whose provider calls tools until it has their results. */
+function keeping(options: StubOptions = {}): Keeping {
+  const clock = { nowMs: START_MS, now: () => clock.nowMs, monotonic: () => performance.now() };
+  const stub = responsesGateway({
+    clock,
+    kept: new KeptObjects({ now: clock.now, monotonic: clock.now }),
+    upstream: cannedUpstream(({ body }) => {
+      const { messages, tools, stream } = JSON.parse(body) as Record<string, any>;
+      const asks = tools !== undefined && messages.at(-1).role !== "tool";
+      if (stream === true) {
+        const chunks = asks
+          ? [
+              ...CALLS.map((call, index) => openaiChunk({ tool_calls: [{ index, ...call }] })),
+              openaiChunk({}, "tool_calls"),
+            ]
+          : [openaiChunk({ reasoning_content: "Hm." }), openaiChunk({ content: "Hello" }), openaiChunk({}, "stop")];
+        return { headers: { "content-type": "text/event-stream" }, body: eventStream(...chunks) };
+      }
+      const message = asks ? { content: null, tool_calls: CALLS } : { reasoning_content: "Hm." };
+      const answer = openaiAnswer("Hello", { message, finish_reason: asks ? "tool_calls" : "stop" });
+      return { headers: { "content-type": "application/json" }, body: JSON.stringify(answer) };
+    }),
+    ...options,
+  });
+  return {
+    ...stub,
+    clock,
+    answer: async (body) => (await (await stub.respond({ ...OPENAI, ...body })).json()) as Record<string, any>,
+    messages: () => stub.bodies().at(-1)!["messages"] as readonly any[],
+  };
+}
+
+describe("previous_response_id", () => {
+  test("[d12.8] puts the earlier input and output before the new input, over several turns, without the instructions", async () => {
+    const stub = keeping();
+    const first = await stub.answer({ model: REASONING, input: "One.", instructions: "Be brief." });
+    const second = await stub.answer({
+      model: REASONING,
+      input: [{ role: "user", content: "Two." }],
+      previous_response_id: first["id"],
+    });
+    expect(second["previous_response_id"]).toBe(first["id"]);
+    await stub.answer({ model: REASONING, input: "Three.", previous_response_id: second["id"] });
+    const said = { role: "assistant", content: "Hello", reasoning_content: "Hm." };
+    const spoken = stub.messages().map(({ role, content, reasoning_content: thought }) => ({
+      role,
+      content,
+      ...(thought && { reasoning_content: thought }),
+    }));
+    expect(spoken).toEqual([
+      { role: "user", content: "One." },
+      said,
+      { role: "user", content: "Two." },
+      said,
+      { role: "user", content: "Three." },
+    ]);
+  });
+
+  test("[d12.8] lets the outputs of calls follow the calls of an earlier response, streamed as well", async () => {
+    for (const stream of [false, true]) {
+      const stub = keeping();
+      const response = await stub.respond({ ...OPENAI, tools: [weather], stream });
+      const { id } = stream ? eventsOf(await response.text()).at(-1)!["response"] : await response.json();
+      const outputs = ["call_2", "call_1"].map((call) => ({
+        type: "function_call_output",
+        call_id: call,
+        output: "warm",
+      }));
+      const next = await stub.answer({ input: outputs, tools: [weather], previous_response_id: id });
+      expect(next["output"].at(-1).content[0].text).toBe("Hello");
+      expect(stub.messages().map(({ role, tool_call_id: call }) => call ?? role)).toEqual([
+        "user",
+        "assistant",
+        "call_2",
+        "call_1",
+      ]);
+      const { error } = await stub.answer({
+        input: [{ type: "function_call_output", call_id: "call_9", output: "" }],
+        previous_response_id: id,
+      });
+      expect([error.code, error.param]).toEqual(["invalid_request", "input[0].call_id"]);
+      const unanswered = await stub.answer({ input: "And?", tools: [weather], previous_response_id: id });
+      expect(unanswered["error"].message).toContain("call_1");
+    }
+  });
+
+  test("[d12.8] of a response that is not kept is refused with the cure", async () => {
+    const stub = keeping();
+    const { id } = await stub.answer({});
+    stub.clock.nowMs += 3_600_000;
+    for (const unknown of [id, "resp_1", "msg_1"]) {
+      const { error } = await stub.answer({ previous_response_id: unknown });
+      expect([error.code, error.param]).toEqual(["unsupported_parameter", "previous_response_id"]);
+      expect(error.message).toContain("Send the whole conversation");
+    }
+    const { output } = await stub.answer({});
+    expect((await stub.answer({ previous_response_id: output.at(-1).id }))["error"].param).toBe("previous_response_id");
+  });
+});
+
+describe("item_reference", () => {
+  test("[d12.8] stands for an item of an earlier response", async () => {
+    const stub = keeping();
+    const { output } = await stub.answer({ input: "One." });
+    const references = output.map(({ id }: { readonly id: string }) => ({ type: "item_reference", id }));
+    await stub.answer({
+      model: REASONING,
+      input: [{ role: "user", content: "One." }, ...references, { role: "user", content: "Two." }],
+    });
+    expect(stub.messages().map(({ content, reasoning_content: thought }) => [content, thought])).toEqual([
+      ["One.", undefined],
+      ["Hello", "Hm."],
+      ["Two.", undefined],
+    ]);
+    const { error } = await stub.answer({ input: [{ type: "item_reference", id: "msg_1" }] });
+    expect([error.code, error.param]).toEqual(["unsupported_parameter", "input[0]"]);
+    expect(error.message).toContain("store: false");
+  });
+});
+
+test("[d12.3, d12.8] a provider that speaks the API is sent the items themselves, with reasoning that it can read", async () => {
+  const output = [
+    { id: "rs_1", type: "reasoning", summary: [], encrypted_content: "gAAA" },
+    { id: "rs_2", type: "reasoning", summary: [{ type: "summary_text", text: "Hm." }] },
+    {
+      id: "msg_1",
+      type: "message",
+      role: "assistant",
+      status: "completed",
+      content: [{ type: "output_text", text: "Hi", annotations: [] }],
+    },
+  ];
+  const answer = { id: "resp_vendor", object: "response", status: "completed", model: "gpt-9", output, store: false };
+  const event = { type: "response.completed", sequence_number: 0, response: answer };
+  const stub = keeping({
+    families: providers,
+    upstream: cannedUpstream(({ body }) =>
+      (JSON.parse(body) as Record<string, unknown>)["stream"] === true
+        ? {
+            headers: { "content-type": "text/event-stream" },
+            body: `event: response.completed\ndata: ${JSON.stringify(event)}\n\n`,
+          }
+        : { headers: { "content-type": "application/json" }, body: JSON.stringify(answer) },
+    ),
+  });
+  for (const stream of [false, true]) {
+    const response = await stub.respond({ model: "openai:gpt-9", input: "One.", stream });
+    const { id } = stream ? eventsOf(await response.text()).at(-1)!["response"] : await response.json();
+    expect(id).toMatch(/^resp_[0-9a-f]{32}$/);
+    const again = await stub.answer({ model: "openai:gpt-9", input: "Two.", previous_response_id: id });
+    expect(again["previous_response_id"]).toBe(id);
+    const sent = stub.bodies().at(-1)!;
+    expect(sent).not.toHaveProperty("previous_response_id");
+    expect(sent["input"].map((item: any) => item.id === "rs_1" || item.content[0].text || item.content)).toEqual([
+      "One.",
+      true,
+      "Hi",
+      "Two.",
+    ]);
+  }
+});
+
+describe("what is kept", () => {
+  const isKept = async (stub: Keeping, body: object = {}): Promise<boolean> => {
+    const response = await stub.respond({ ...OPENAI, ...body });
+    const { id, store } = (await response.json()) as Record<string, any>;
+    expect([response.status, store]).toEqual([200, false]);
+    const next = await stub.respond({ ...OPENAI, previous_response_id: id });
+    const until = response.headers.get("x-gateway-response-kept-until");
+    expect(until).toBe(next.status === 200 ? new Date(START_MS + 3_600_000).toISOString() : null);
+    return next.status === 200;
+  };
+
+  test("[d12.8] is never a response with store: false; one with store: true says false, and until when it is kept", async () => {
+    expect(await isKept(keeping())).toBe(true);
+    expect(await isKept(keeping(), { store: true })).toBe(true);
+    expect(await isKept(keeping(), { store: false })).toBe(false);
+  });
+
+  test("[d12.8] is nothing where the gateway, the tenant or the project says off", async () => {
+    const off = { dropParams: null, disableStopSequenceLimit: null, responsesStore: "off" } as const;
+    const places = new Map([["default", off]]);
+    for (const snapshot of [{ settings: off }, { tenantSettings: places }, { projectSettings: places }])
+      expect(await isKept(keeping({ snapshot }))).toBe(false);
+    expect(await isKept(keeping({ snapshot: { settings: { ...off, responsesStore: "ephemeral" } } }))).toBe(true);
+  });
+
+  test("[d12.5, d12.8] is nothing of a call whose request a guard may mask", async () => {
+    const policies = policiesFor({ name: "mask", guard: { classes: ["email"], action: "mask", on: "input" } });
+    expect(await isKept(keeping({ snapshot: { policies } }))).toBe(false);
+  });
+
+  test("[d12.8] an answer says that it is not kept where a caller expects it to be, and only there", async () => {
+    const policies = policiesFor({ name: "mask", guard: { classes: ["email"], action: "mask", on: "input" } });
+    const off = { dropParams: null, disableStopSequenceLimit: null, responsesStore: "off" } as const;
+    const thread = openLongBodyThread(longBodyProgram());
+    const long = { input: "word ".repeat(120_000) };
+    const answers = {
+      plain: { headers: { "content-type": "application/json" }, body: JSON.stringify(openaiAnswer("Hello")) },
+      streamed: {
+        headers: { "content-type": "text/event-stream" },
+        body: eventStream(openaiChunk({ content: "Hello" }), openaiChunk({}, "stop")),
+      },
+    };
+    const warned = async (
+      options: StubOptions,
+      body: { readonly stream: boolean; readonly store?: boolean },
+    ): Promise<unknown> => {
+      const upstream = cannedUpstream(body.stream ? answers.streamed : answers.plain);
+      const stub = keeping({ ...options, upstream, longRequests: openLongRequests(thread) });
+      const response = await stub.respond({ ...OPENAI, ...body });
+      expect(response.status).toBe(200);
+      await response.text();
+      return response.headers.get("x-gateway-warnings");
+    };
+    try {
+      for (const stream of [false, true]) {
+        expect(await warned({ snapshot: { policies } }, { stream })).toBe("response_not_kept");
+        expect(await warned({}, { ...long, stream })).toBe("response_not_kept");
+        expect(await warned({}, { stream })).toBeNull();
+        for (const body of [{}, long]) {
+          expect(await warned({ snapshot: { policies } }, { ...body, stream, store: false })).toBeNull();
+          expect(await warned({ snapshot: { policies, settings: off } }, { ...body, stream })).toBeNull();
+        }
+      }
+    } finally {
+      await thread.close();
+    }
+  });
+
+  test("[d12.8] is nothing of a call that failed or only explains", async () => {
+    const stub = keeping({ permissions: ["debug"] });
+    const explained = await stub.respond({ ...OPENAI }, { "x-gateway-explain": "true" });
+    const refused = await stub.respond({ ...OPENAI, temperature: 9 });
+    for (const response of [explained, refused])
+      expect(response.headers.get("x-gateway-response-kept-until")).toBeNull();
+  });
+});
+
+test("[d12.5, d12.8] what a guard masks in an answer is masked in what is kept of it", async () => {
+  const policies = policiesFor({ name: "mask", guard: { classes: ["email"], action: "mask", on: "output" } });
+  for (const background of [false, true])
+    for (const stream of [false, true]) {
+      const stub = keeping({
+        snapshot: { policies },
+        upstream: cannedUpstream(({ body }) =>
+          (JSON.parse(body) as Record<string, unknown>)["stream"] === true
+            ? {
+                headers: { "content-type": "text/event-stream" },
+                body: eventStream(openaiChunk({ content: "Write to ann@example.org" }), openaiChunk({}, "stop")),
+              }
+            : {
+                headers: { "content-type": "application/json" },
+                body: JSON.stringify(openaiAnswer("Write to ann@example.org")),
+              },
+        ),
+      });
+      const response = await stub.respond({ ...OPENAI, input: "Whom?", stream, background });
+      const text = await response.text();
+      const { id } = stream ? eventsOf(text).at(-1)!["response"] : JSON.parse(text);
+      await stub.context.background!.get(id)?.ended;
+      const again = await stub.answer({ previous_response_id: id, input: "Again?" });
+      expect(again["error"]).toBeNull();
+      const said = JSON.stringify(stub.messages());
+      expect([said.includes("Write to"), said.includes("ann@example.org")]).toEqual([true, false]);
+    }
+});
+
+test("[d12.3, d12.8] a provider that speaks the API is not asked to run a call in the background: the gateway does", async () => {
+  const answer = {
+    id: "resp_vendor",
+    object: "response",
+    status: "completed",
+    model: "gpt-9",
+    background: false,
+    output: [{ id: "msg_1", type: "message", role: "assistant", status: "completed", content: [] }],
+  };
+  const stub = keeping({
+    families: providers,
+    upstream: cannedUpstream({ headers: { "content-type": "application/json" }, body: JSON.stringify(answer) }),
+  });
+  const response = await stub.respond({ model: "openai:gpt-9", input: "One.", background: true });
+  const { id, status } = (await response.json()) as Record<string, any>;
+  expect([response.status, status]).toEqual([200, "queued"]);
+  await stub.context.background!.get(id)?.ended;
+  expect(stub.bodies()).toHaveLength(1);
+  expect(stub.bodies()[0]).not.toHaveProperty("background");
+  const kept = await stub.context.kept!.find("default", id);
+  expect((kept!.value as Record<string, any>)["response"]).toMatchObject({ id, status: "completed", background: true });
+});
+
+test("[d12.8] a response in the background that is deleted leaves none of its events", async () => {
+  const stub = keeping();
+  const response = await stub.respond({ ...OPENAI, input: "One.", stream: true, background: true });
+  const { id } = eventsOf(await response.text()).at(-1)!["response"];
+  await stub.context.background!.get(id)?.ended;
+  const kept = stub.context.kept!;
+  const found = async (): Promise<string> =>
+    JSON.stringify((await kept.find("default", `${id}:events:0`))?.value ?? null);
+  expect(await found()).toContain("Hello");
+  expect(await deletedResponse({ ...keptReader(stub), id, query: () => undefined })).toMatchObject({ deleted: true });
+  expect([await found(), await kept.find("default", id)]).toEqual(["null", null]);
+});
+
+describe("in the mode on", () => {
+  const on = { dropParams: null, disableStopSequenceLimit: null, responsesStore: "on" } as const;
+  const rules = { sample: 1, retentionMs: 86_400_000, isStored: true, maxCharacters: 1000, detectors: [] };
+  const snapshot = (isStored: boolean) => ({
+    tenantSettings: new Map([["default", on]]),
+    contentLogs: new Map([["default", { ...rules, isStored }]]),
+  });
+  const failing: DurableStore = {
+    keep: () => Promise.reject(new GatewayError("store_unavailable", "The database is away.")),
+    find: () => Promise.reject(new GatewayError("store_unavailable", "The database is away.")),
+    remove: () => Promise.resolve(),
+  };
+
+  test("[d12.8] an answer says store: true only when it is kept, and a reference says that the database is away", async () => {
+    const kept: DurableObject[] = [];
+    const durable: DurableStore = {
+      keep: async (object) => void kept.push(object),
+      find: async (_, id) => kept.find(({ ids }) => ids.includes(id)) ?? null,
+      remove: () => Promise.resolve(),
+    };
+    for (const [store, isOn] of [
+      [durable, true],
+      [failing, false],
+    ] as const) {
+      const stub = keeping({ snapshot: snapshot(true), durable: store });
+      const response = await stub.respond({ ...OPENAI, input: "One." });
+      const { id, store: said } = (await response.json()) as Record<string, any>;
+      const until = new Date(START_MS + rules.retentionMs).toISOString();
+      expect([response.status, said]).toEqual([200, isOn]);
+      expect(response.headers.get("x-gateway-response-kept-until")).toBe(isOn ? until : null);
+      expect(response.headers.get("x-gateway-warnings")).toBe(isOn ? null : "response_not_kept");
+      const next = await stub.respond({ ...OPENAI, previous_response_id: id });
+      expect(next.status).toBe(isOn ? 200 : 503);
+    }
+    expect(kept[0]).toMatchObject({ tenantId: "default", projectId: "default", untilMs: START_MS + rules.retentionMs });
+  });
+
+  test("[d11.3, d12.8] a response is kept only for an hour where the project keeps no content in the database", async () => {
+    const stub = keeping({ snapshot: snapshot(false), durable: failing });
+    const response = await stub.respond({ ...OPENAI, input: "One.", store: true });
+    expect(((await response.json()) as Record<string, any>)["store"]).toBe(false);
+    expect(response.headers.get("x-gateway-response-kept-until")).toBe(new Date(START_MS + 3_600_000).toISOString());
+  });
+
+  test("[d12.8] each scope can still say off, and store: false keeps nothing", async () => {
+    const off = { ...on, responsesStore: "off" } as const;
+    for (const [settings, body] of [
+      [{ ...snapshot(true), settings: off }, {}],
+      [snapshot(true), { store: false }],
+    ] as const) {
+      const response = await keeping({ snapshot: settings, durable: failing }).respond({ ...OPENAI, ...body });
+      expect(((await response.json()) as Record<string, any>)["store"]).toBe(false);
+      expect(response.headers.get("x-gateway-response-kept-until")).toBeNull();
+      expect(response.headers.get("x-gateway-warnings")).toBeNull();
+    }
+  });
+});

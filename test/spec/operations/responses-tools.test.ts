@@ -1,0 +1,183 @@
+// Tool servers in responses: their tools, their calls with the results, and approvals are items with all their events,
+// and go back to the model when the client sends them back (promises 12.2 to 12.5).
+import { describe, expect, test } from "bun:test";
+import { RESPONSES } from "../../../src/operations/responses/responses.ts";
+import { fakeToolServers, says } from "../../harness/tools/fake-tools.ts";
+import { type Stub, stubGateway } from "../../harness/in-process.ts";
+import { providerSettings, storedKey } from "../../harness/targets.ts";
+import { eventsOf } from "../../operations/responses/responses-calls.ts";
+import { type ScriptedRound, scriptedModel } from "../tools/scripted-rounds.ts";
+
+const SCHEMA = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
+const servers = () =>
+  fakeToolServers({
+    sky: {
+      weather: { inputSchema: SCHEMA, run: ({ city }: Record<string, any>) => says(`${city} is warm`) },
+      broken: { run: () => says("no such day", true) },
+    },
+  });
+
+function stageOf(rounds: readonly ScriptedRound[]): Stub {
+  const providers = [
+    providerSettings({ id: "up", family: "custom", baseUrl: "http://up.test/v1", credentials: [storedKey("key")] }),
+  ];
+  return stubGateway({ upstream: scriptedModel(rounds), providers, tools: servers() });
+}
+
+const MCP = { type: "mcp", server_label: "sky", require_approval: "never" };
+const ASKED = { role: "user", content: "Is it warm in Paris?" };
+const BODY = { model: "up:m", input: [ASKED], tools: [MCP], store: false };
+const weather = { name: "sky__weather", args: '{"city":"Paris"}' };
+const ROUNDS: readonly ScriptedRound[] = [
+  { text: "I look.", calls: [weather, { name: "sky__broken" }] },
+  { text: "It is warm." },
+];
+
+/** The output of a plain and of a streamed answer, whose events are checked against it. */
+async function outputs(rounds: readonly ScriptedRound[], body: object): Promise<readonly Record<string, any>[][]> {
+  const plain = await stageOf(rounds).call(RESPONSES, body);
+  const { output, error } = (await plain.json()) as any;
+  expect(error).toBeNull();
+  const events = eventsOf(await (await stageOf(rounds).call(RESPONSES, { ...body, stream: true })).text());
+  const streamed = events.at(-1)!["response"].output;
+  const done = events.filter(({ type }) => type === "response.output_item.done");
+  expect(done.map(({ item }) => item)).toEqual(streamed);
+  expect(done.map(({ output_index: index }) => index)).toEqual(streamed.map((_: unknown, index: number) => index));
+  return [output, streamed];
+}
+
+const shape = ({ type, status }: Record<string, any>): string => `${type} ${status ?? ""}`.trim();
+
+describe("tools that the gateway runs", () => {
+  test("[d12.4 d12.5] are listed and called in items, in the order of the rounds, plain and streamed alike", async () => {
+    for (const output of await outputs(ROUNDS, BODY)) {
+      expect(output.map(shape)).toEqual([
+        "mcp_list_tools",
+        "message completed",
+        "mcp_call completed",
+        "mcp_call failed",
+        "message completed",
+      ]);
+      const [list, first, called, failed, last] = output as any;
+      expect(list).toMatchObject({ server_label: "sky", tools: [{ name: "weather", input_schema: SCHEMA }, {}] });
+      expect([first.content[0].text, last.content[0].text]).toEqual(["I look.", "It is warm."]);
+      expect(called).toMatchObject({
+        server_label: "sky",
+        name: "weather",
+        arguments: '{"city":"Paris"}',
+        output: "Paris is warm",
+        error: null,
+        approval_request_id: null,
+      });
+      const error = { type: "mcp_tool_execution_error", content: [{ type: "text", text: "Error: no such day" }] };
+      expect(failed).toMatchObject({ name: "broken", output: null, error });
+      expect(new Set(output.map(({ id }) => id)).size).toBe(5);
+    }
+  });
+
+  test("[d12.5] have every event of the form, one item after another", async () => {
+    const events = eventsOf(await (await stageOf(ROUNDS).call(RESPONSES, { ...BODY, stream: true })).text());
+    const of = (at: number) =>
+      events.filter(({ output_index: index }) => index === at).map(({ type }) => type.replace("response.", ""));
+    expect(of(0)).toEqual([
+      "output_item.added",
+      "mcp_list_tools.in_progress",
+      "mcp_list_tools.completed",
+      "output_item.done",
+    ]);
+    const call = (end: string) => [
+      "output_item.added",
+      "mcp_call.in_progress",
+      "mcp_call_arguments.delta",
+      "mcp_call_arguments.done",
+      `mcp_call.${end}`,
+      "output_item.done",
+    ];
+    expect([of(2), of(3)]).toEqual([call("completed"), call("failed")]);
+    const indexes = events.flatMap(({ output_index: index }) => (typeof index === "number" ? [index] : []));
+    expect(indexes).toEqual(indexes.toSorted((a, b) => a - b));
+  });
+
+  test("[d12.4] go back to the model with their results, and are not listed twice", async () => {
+    const [output] = await outputs(ROUNDS, BODY);
+    const stage = stageOf([{}, { text: "Yes." }]);
+    const input = [ASKED, ...output!, { role: "user", content: "Sure?" }];
+    const response = await stage.call(RESPONSES, { ...BODY, input });
+    const sent = JSON.parse(stage.sent[0]!.body).messages as any[];
+    // both were made at once
+    expect(sent.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "tool", "assistant", "user"]);
+    expect(sent[1].tool_calls.map(({ function: called }: any) => called)).toEqual([
+      { name: "sky__weather", arguments: '{"city":"Paris"}' },
+      { name: "sky__broken", arguments: "{}" },
+    ]);
+    expect(sent[1].tool_calls.map(({ id }: any) => id)).toEqual([sent[2].tool_call_id, sent[3].tool_call_id]);
+    expect([sent[1].content, sent[2].content, sent[3].content, sent[4].content]).toEqual([
+      "I look.",
+      "Paris is warm",
+      "Error: no such day",
+      "It is warm.",
+    ]);
+    expect(((await response.json()) as any).output.map(shape)).toEqual(["message completed"]);
+  });
+
+  test("[d12.4] calls of one round stay together when they come back, and those of several rounds stay apart", async () => {
+    const rounds = [{ calls: [weather, weather] }, { calls: [weather] }, { calls: [weather, weather, weather] }];
+    for (const output of await outputs([...rounds, { text: "It is warm." }], BODY)) {
+      const stage = stageOf([{ text: "Yes." }]);
+      const input = [ASKED, ...output, { role: "user", content: "Sure?" }];
+      expect((await stage.call(RESPONSES, { ...BODY, input })).status).toBe(200);
+      const sent = JSON.parse(stage.sent[0]!.body).messages as any[];
+      const calls = sent.flatMap(({ tool_calls: made }) => (made === undefined ? [] : [made.length]));
+      expect(calls).toEqual([2, 1, 3]);
+      // a provider knows its calls by the ids that it gave them
+      const ids = sent.flatMap(({ tool_calls: made = [] }) => made.map(({ id }: any) => id));
+      expect(ids.join()).not.toContain("together");
+      expect(sent.flatMap(({ tool_call_id: id }) => id ?? [])).toEqual(ids);
+    }
+  });
+
+  test("[d12.4] max_tool_calls bounds those of all rounds: the others fail, and the model answers without tools", async () => {
+    const limited = { ...BODY, max_tool_calls: 3 };
+    const rounds = [{ calls: [weather, weather] }, { calls: [weather, weather] }, { text: "It is warm." }];
+    for (const output of await outputs(rounds, limited)) {
+      const calls = output.filter(({ type }) => type === "mcp_call");
+      expect(calls.map(({ status }) => status)).toEqual(["completed", "completed", "completed", "failed"]);
+      expect(JSON.stringify(calls[3]!["error"])).toContain("the maximum number of tool calls was reached");
+      expect(output.at(-1)!["content"][0].text).toBe("It is warm.");
+    }
+    const stage = stageOf(rounds);
+    const response: any = await (await stage.call(RESPONSES, limited)).json();
+    expect([response.status, response.max_tool_calls]).toEqual(["completed", 3]);
+    expect(stage.sent.map(({ body }) => JSON.parse(body).tool_choice)).toEqual([undefined, undefined, "none"]);
+    const stubborn: any = await (await stageOf([rounds[0]!, rounds[1]!, rounds[0]!]).call(RESPONSES, limited)).json();
+    expect(stubborn.status).toBe("incomplete");
+    const free: any = await (await stageOf([...rounds]).call(RESPONSES, BODY)).json();
+    expect(JSON.stringify(free.output)).not.toContain('"failed"');
+  });
+
+  test("[d12.4] wait for an approval, run when it comes, and are told with the answer", async () => {
+    const asking = { ...BODY, tools: [{ ...MCP, require_approval: "always" }] };
+    for (const first of await outputs([{ calls: [weather] }], asking)) {
+      const [, request] = first as any;
+      expect(request).toMatchObject({ type: "mcp_approval_request", server_label: "sky", name: "weather" });
+      const answer = { type: "mcp_approval_response", approval_request_id: request.id, approve: true };
+      const approved = { ...asking, input: [ASKED, ...first, answer] };
+      for (const second of await outputs([{}, { text: "It is warm." }], approved)) {
+        expect(second.map(shape)).toEqual(["mcp_call completed", "message completed"]);
+        expect(second[0]).toMatchObject({ approval_request_id: request.id, output: "Paris is warm" });
+        const stage = stageOf([{}, { text: "Yes." }]);
+        const input = [...approved.input, ...second, { role: "user", content: "Sure?" }];
+        expect((await stage.call(RESPONSES, { ...asking, input })).status).toBe(200);
+        const sent = JSON.parse(stage.sent[0]!.body).messages as any[];
+        expect(sent.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "assistant", "user"]);
+        expect(sent[2]).toMatchObject({ tool_call_id: request.id, content: "Paris is warm" });
+      }
+      const denied = { ...asking, input: [ASKED, ...first, { ...answer, approve: false, reason: "No." }] };
+      const stage = stageOf([{}, { text: "Then not." }]);
+      expect((await stage.call(RESPONSES, denied)).status).toBe(200);
+      expect(JSON.parse(stage.sent[0]!.body).messages.at(-1).content).toBe("The user did not approve this call: No.");
+      const unanswered = await stageOf([{}]).call(RESPONSES, { ...asking, input: [ASKED, ...first] });
+      expect(unanswered.status).toBe(400);
+    }
+  });
+});

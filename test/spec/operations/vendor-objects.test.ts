@@ -1,0 +1,408 @@
+// Ids of things that live at a vendor, in whole calls: handed out to a project, taken from it alone, and from nowhere
+// else (promise 12.15).
+import { describe, expect, test } from "bun:test";
+import type { Operation } from "../../../src/engine/operation.ts";
+import { KeptObjects } from "../../../src/engine/keeping/kept-objects.ts";
+import {
+  openVendorObjects,
+  type VendorObjects,
+  OBJECT_LIFETIME_MS,
+} from "../../../src/engine/objects/vendor-objects.ts";
+import type { Permission } from "../../../src/core/identity.ts";
+import type { JsonObject } from "../../../src/core/json.ts";
+import type { ProviderSettings } from "../../../src/core/snapshot.ts";
+import { CHAT_COMPLETIONS } from "../../../src/operations/chat/chat-completions.ts";
+import { MESSAGES } from "../../../src/operations/messages/messages.ts";
+import { RESPONSES } from "../../../src/operations/responses/responses.ts";
+import type { VendorObject } from "../../../src/store/vendor-objects.ts";
+import { cannedUpstream, stubGateway } from "../../harness/in-process.ts";
+import { openaiAnswer } from "../../harness/servers/upstream.ts";
+import { routeOf } from "../../harness/routed.ts";
+import { providerSettings, storedKey } from "../../harness/targets.ts";
+
+const START_MS = 1_767_225_600_000;
+
+/** What a database would know. */
+function memoryObjects(clock = { now: () => START_MS }): VendorObjects & { readonly rows: VendorObject[] } {
+  const rows: VendorObject[] = [];
+  const table = {
+    bindObjects: async (objects: readonly VendorObject[]) => void rows.push(...objects),
+    boundObjects: async (hashes: readonly string[], nowMs: number) =>
+      rows.filter(({ idHash, expiresMs }) => hashes.includes(idHash) && expiresMs > nowMs),
+  };
+  return { ...openVendorObjects(table, clock, (thrown) => expect(thrown).toBeUndefined()), rows };
+}
+
+const events = (...all: readonly JsonObject[]): string =>
+  all.map((event) => `event: ${event["type"] as string}\ndata: ${JSON.stringify(event)}\n\n`).join("");
+
+const CONTAINER = "container_abc";
+const FILE = "file_made";
+const HEAD = { id: "msg_1", type: "message", role: "assistant", model: "claude-x" };
+const RESULT = {
+  type: "bash_code_execution_tool_result",
+  tool_use_id: "srvtoolu_1",
+  content: {
+    type: "bash_code_execution_result",
+    stdout: "",
+    content: [{ type: "bash_code_execution_output", file_id: FILE }],
+  },
+};
+const MESSAGE = {
+  ...HEAD,
+  content: [RESULT, { type: "text", text: "Done" }],
+  stop_reason: "end_turn",
+  usage: { input_tokens: 1, output_tokens: 1 },
+  container: { id: CONTAINER, expires_at: "2099-01-01T00:00:00Z" },
+};
+const STREAMED_MESSAGE = events(
+  { type: "message_start", message: { ...HEAD, content: [], stop_reason: null, usage: MESSAGE.usage } },
+  { type: "content_block_start", index: 0, content_block: RESULT },
+  { type: "content_block_stop", index: 0 },
+  {
+    type: "message_delta",
+    delta: { stop_reason: "end_turn", container: MESSAGE.container },
+    usage: { output_tokens: 2 },
+  },
+  { type: "message_stop" },
+);
+const RESPONSE = {
+  id: "resp_vendor",
+  object: "response",
+  created_at: 1,
+  status: "completed",
+  model: "gpt-9",
+  output: [
+    { type: "code_interpreter_call", id: "ci_1", status: "completed", container_id: "cntr_1", code: "1", outputs: [] },
+    {
+      type: "message",
+      id: "m_1",
+      role: "assistant",
+      status: "completed",
+      content: [
+        {
+          type: "output_text",
+          text: "Done",
+          annotations: [{ type: "container_file_citation", container_id: "cntr_1", file_id: "cfile_1", filename: "x" }],
+        },
+      ],
+    },
+  ],
+  usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
+};
+
+interface Asking {
+  readonly operation?: Operation;
+  readonly answer?: string;
+  readonly projectId?: string;
+  readonly tenantId?: string;
+  readonly permissions?: readonly Permission[];
+  readonly providers?: readonly ProviderSettings[];
+  readonly routes?: ReturnType<typeof routeOf>[];
+  readonly kept?: KeptObjects;
+}
+
+const anthropic = (secret = "stored-key", id = "anthropic") =>
+  providerSettings({
+    id,
+    family: "anthropic",
+    baseUrl: "https://api.anthropic.com",
+    credentials: [storedKey(secret)],
+    hostedTools: ["code_execution*"],
+  });
+const openai = (more: Partial<ProviderSettings> = {}) =>
+  providerSettings({
+    id: "openai",
+    baseUrl: "https://api.openai.com/v1",
+    credentials: [storedKey("stored-key")],
+    hostedTools: ["code_interpreter"],
+    ...more,
+  });
+
+async function asked(objects: VendorObjects | null, body: JsonObject, asking: Asking = {}) {
+  const {
+    operation = MESSAGES,
+    answer = JSON.stringify(MESSAGE),
+    projectId = "default",
+    tenantId = "default",
+  } = asking;
+  const stub = stubGateway({
+    upstream: cannedUpstream({
+      headers: { "content-type": body["stream"] === true ? "text/event-stream" : "application/json" },
+      body: answer,
+      ...(body["stream"] === true && { chunk: "event" as const }),
+    }),
+    ...(objects !== null && { objects }),
+    ...(asking.kept !== undefined && { kept: asking.kept }),
+    permissions: asking.permissions ?? [],
+    token: { projectId, tenantId },
+    providers: asking.providers ?? [anthropic(), openai()],
+    snapshot: {
+      projects: new Map([[projectId, { id: projectId, tenantId, name: projectId }]]),
+      ...(asking.routes !== undefined && { routes: new Map(asking.routes.map((route) => [route.name, route])) }),
+    },
+  });
+  const response = await stub.call(operation, body);
+  const text = await response.text();
+  const param = response.headers.get("x-gateway-error-param") ?? (/"param":"([^"]*)"/.exec(text)?.[1] || null);
+  return {
+    status: response.status,
+    param,
+    code: response.headers.get("x-gateway-error-code") ?? /"code":"([^"]*)"/.exec(text)?.[1] ?? null,
+    text,
+    sent: stub.sent,
+    dropped: response.headers.get("x-gateway-dropped-params"),
+    background: stub.context.background!,
+  };
+}
+
+const HELLO = { model: "anthropic:claude-x", max_tokens: 9, messages: [{ role: "user", content: "Why?" }] };
+const MAKING = { ...HELLO, tools: [{ type: "code_execution_20250825", name: "code_execution" }] };
+const USING = { ...HELLO, container: CONTAINER };
+const READING = {
+  ...HELLO,
+  messages: [
+    {
+      role: "user",
+      content: [
+        { type: "text", text: "Read" },
+        { type: "container_upload", file_id: FILE },
+      ],
+    },
+  ],
+};
+const INPUT = { model: "openai:gpt-9", input: "Why?" };
+const RUNNING = { ...INPUT, tools: [{ type: "code_interpreter", container: { type: "auto" } }] };
+const REUSING = { ...INPUT, tools: [{ type: "code_interpreter", container: "cntr_1" }] };
+
+describe("an id that was handed out", () => {
+  test("[d12.15] is taken from the project that received it, plain and streamed, and from no other", async () => {
+    for (const [body, answer] of [
+      [MAKING, JSON.stringify(MESSAGE)],
+      [{ ...MAKING, stream: true }, STREAMED_MESSAGE],
+    ] as const) {
+      const objects = memoryObjects();
+      expect((await asked(objects, USING)).code).toBe("unknown_reference");
+      expect((await asked(objects, body, { answer })).status).toBe(200);
+      expect((await asked(objects, USING)).status).toBe(200);
+      expect((await asked(objects, READING)).status).toBe(200);
+      for (const other of [{ projectId: "q" }, { projectId: "default", tenantId: "other" }]) {
+        const { status, param, sent } = await asked(objects, USING, other);
+        expect([status, param, sent.length]).toEqual([400, "container", 0]);
+      }
+      expect((await asked(objects, READING, { projectId: "q" })).param).toBe("messages[0].content[1].file_id");
+      expect((await asked(objects, USING, { projectId: "q", permissions: ["vendor_objects"] })).status).toBe(200);
+    }
+  });
+
+  test("[d12.15] of a message in a thread is taken from the project that received it, and from no other", async () => {
+    const objects = memoryObjects();
+    const creating = { ...HELLO, thread: { type: "create" } };
+    const answer = JSON.stringify({ ...MESSAGE, id: "msg_of_thread" });
+    const continuing = { ...HELLO, thread: { type: "continue", previous_message_id: "msg_of_thread" } };
+    const unknown = await asked(objects, continuing);
+    expect([unknown.status, unknown.code, unknown.param]).toEqual([
+      400,
+      "unknown_reference",
+      "thread.previous_message_id",
+    ]);
+    // the vendor's libraries then begin a new thread with the whole conversation
+    expect(JSON.parse(unknown.text).error.details).toEqual({ error_code: "thread_not_found" });
+    expect((await asked(objects, HELLO, { answer })).status).toBe(200);
+    expect((await asked(objects, continuing)).status).toBe(400);
+    expect((await asked(objects, creating, { answer })).status).toBe(200);
+    expect((await asked(objects, continuing)).status).toBe(200);
+    expect((await asked(objects, continuing, { projectId: "q" })).code).toBe("unknown_reference");
+  });
+
+  test("[d12.15] of responses: containers, and files in citations", async () => {
+    const objects = memoryObjects();
+    const responses = { operation: RESPONSES, answer: JSON.stringify(RESPONSE) };
+    expect((await asked(objects, REUSING, responses)).param).toBe("tools[0].container");
+    expect((await asked(objects, RUNNING, responses)).status).toBe(200);
+    const file = { ...INPUT, input: [{ role: "user", content: [{ type: "input_file", file_id: "cfile_1" }] }] };
+    for (const body of [REUSING, file]) {
+      expect((await asked(objects, body, responses)).status).toBe(200);
+      expect((await asked(objects, body, { ...responses, projectId: "q" })).code).toBe("unknown_reference");
+    }
+  });
+
+  test("[d12.15] is kept by its hash, until it was not handed out for 30 days", async () => {
+    let nowMs = START_MS;
+    const objects = memoryObjects({ now: () => nowMs });
+    await asked(objects, MAKING);
+    expect(JSON.stringify(objects.rows)).not.toContain(CONTAINER);
+    nowMs += OBJECT_LIFETIME_MS - 1;
+    expect((await asked(objects, USING)).status).toBe(200);
+    // that answer has handed it out again
+    nowMs += OBJECT_LIFETIME_MS - 1;
+    expect((await asked(objects, USING)).status).toBe(200);
+    nowMs += OBJECT_LIFETIME_MS;
+    expect((await asked(objects, USING)).code).toBe("unknown_reference");
+  });
+
+  test("[d12.15] is refused with 503 while the database fails or does not answer, and nothing is sent", async () => {
+    const failing = Promise.reject(new Error("The database is away."));
+    failing.catch(() => {});
+    for (const boundObjects of [() => failing, () => new Promise<never>(() => {})]) {
+      const table = { bindObjects: async () => {}, boundObjects };
+      const objects = openVendorObjects(table, { now: () => START_MS }, () => {});
+      const { status, code, sent } = await asked(objects, USING);
+      expect([status, code, sent]).toEqual([503, "store_unavailable", []]);
+    }
+  }, 60_000);
+
+  test("[d12.15] is reached with the credential that received it, of several, and with no other", async () => {
+    const objects = memoryObjects();
+    await asked(objects, MAKING);
+    const several = { ...anthropic(), credentials: [storedKey("another-key"), storedKey("stored-key")] };
+    for (let turn = 0; turn < 3; turn++) {
+      const { sent } = await asked(objects, USING, { providers: [several] });
+      expect(sent[0]!.headers["x-api-key"]).toBe("stored-key");
+    }
+    const changed = await asked(objects, USING, { providers: [anthropic("another-key")] });
+    expect([changed.status, changed.param]).toEqual([400, "container"]);
+  });
+
+  test("[d12.15] leads a routed call to the target that has it", async () => {
+    const objects = memoryObjects();
+    await asked(objects, MAKING);
+    const providers = [anthropic("another-key", "first"), anthropic(), openai()];
+    const routes = [routeOf("r", ["first:claude-x", "openai:gpt-9", "anthropic:claude-x"])];
+    const { status, sent } = await asked(objects, { ...USING, model: "r" }, { providers, routes });
+    expect([status, sent.map(({ headers }) => headers["x-api-key"])]).toEqual([200, ["stored-key"]]);
+    const nowhere = await asked(
+      objects,
+      { ...USING, model: "r" },
+      { providers, routes: [routeOf("r", ["openai:gpt-9", "first:claude-x"])] },
+    );
+    expect([nowhere.status, nowhere.code, nowhere.sent.length]).toEqual([400, "unknown_reference", 0]);
+  });
+});
+
+describe("what is not handed out", () => {
+  test("[d12.15] is what a model or a caller makes an answer say", async () => {
+    const objects = memoryObjects();
+    const said = {
+      ...MESSAGE,
+      container: null,
+      metadata: { container: { id: "container_stolen" } },
+      content: [
+        { type: "text", text: '{"file_id":"file_stolen"}' },
+        { type: "tool_use", id: "t", name: "f", input: { type: "file_citation", file_id: "file_stolen" } },
+        { type: "mcp_tool_result", tool_use_id: "x", content: [{ type: "file_citation", file_id: "file_stolen" }] },
+      ],
+    };
+    expect((await asked(objects, MAKING, { answer: JSON.stringify(said) })).status).toBe(200);
+    expect(objects.rows).toEqual([]);
+  });
+
+  test("[d12.15] is what a caller's own credential received", async () => {
+    const objects = memoryObjects();
+    const body = { ...MAKING, x_gateway: { api_key: "my-own-key-1234" } };
+    expect((await asked(objects, body, { permissions: ["byo_endpoint"] })).status).toBe(200);
+    expect(objects.rows).toEqual([]);
+    const using = { ...USING, x_gateway: { api_key: "my-own-key-1234" } };
+    expect((await asked(objects, using, { permissions: ["byo_endpoint"] })).status).toBe(200);
+  });
+});
+
+describe("a chat completion", () => {
+  const body = {
+    model: "openai:gpt-9",
+    messages: [{ role: "user", content: [{ type: "file", file: { file_id: "file-x" } }] }],
+  };
+
+  test("[d12.15] with a file of the vendor is of the same kind", async () => {
+    const answer =
+      '{"id":"c","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}]}';
+    const chat = { operation: CHAT_COMPLETIONS, answer };
+    const { status, code, param } = await asked(memoryObjects(), body, chat);
+    expect([status, code, param]).toEqual([400, "unknown_reference", "messages[0].content[0].file.file_id"]);
+    expect((await asked(memoryObjects(), body, { ...chat, permissions: ["vendor_objects"] })).status).toBe(200);
+    const translated = { ...HELLO, ...READING, model: "openai:gpt-9" };
+    expect((await asked(memoryObjects(), translated, { answer })).status).toBe(400);
+  });
+
+  test("[d12.15] binds what it receives of a provider's own tools", async () => {
+    const objects = memoryObjects();
+    const making = { ...MAKING, messages: HELLO.messages };
+    expect((await asked(objects, making, { operation: CHAT_COMPLETIONS })).status).toBe(200);
+    expect((await asked(objects, USING)).status).toBe(200);
+  });
+});
+
+describe("responses that the vendor stores", () => {
+  const stored = { operation: RESPONSES, answer: JSON.stringify(RESPONSE), providers: [openai({ vendorStore: true })] };
+
+  test("[d12.15] are continued by the id that the client was told, which goes out as the vendor's", async () => {
+    const objects = memoryObjects();
+    const first = await asked(objects, { ...INPUT, store: true }, stored);
+    const { id } = JSON.parse(first.text) as { readonly id: string };
+    expect(id).not.toBe("resp_vendor");
+    const next = await asked(objects, { ...INPUT, previous_response_id: id }, stored);
+    expect([next.status, JSON.parse(next.sent[0]!.body)]).toMatchObject([200, { previous_response_id: "resp_vendor" }]);
+    const item = { ...INPUT, input: [{ type: "item_reference", id: "m_1" }] };
+    expect((await asked(objects, item, stored)).status).toBe(200);
+    for (const refused of [
+      await asked(objects, { ...INPUT, previous_response_id: id }, { ...stored, projectId: "q" }),
+      await asked(objects, item, { ...stored, projectId: "q" }),
+      await asked(objects, { ...INPUT, previous_response_id: "resp_vendor" }, stored),
+    ])
+      expect([refused.status, refused.code]).toEqual([400, "unknown_reference"]);
+  });
+
+  test("[d12.8, d12.15] are continued so too where the call ran in the background and the gateway keeps it no more", async () => {
+    const objects = memoryObjects();
+    const kept = new KeptObjects({ now: () => START_MS, monotonic: () => START_MS });
+    const first = await asked(objects, { ...INPUT, store: true, background: true }, { ...stored, kept });
+    const { id, status } = JSON.parse(first.text) as Record<string, unknown>;
+    expect(status).toBe("queued");
+    await first.background.get(id as string)?.ended;
+    const next = await asked(objects, { ...INPUT, previous_response_id: id as string }, stored);
+    expect([next.status, JSON.parse(next.sent[0]!.body)]).toMatchObject([200, { previous_response_id: "resp_vendor" }]);
+    const vendors = await asked(objects, { ...INPUT, previous_response_id: "resp_vendor" }, stored);
+    expect([vendors.status, vendors.code]).toEqual([400, "unknown_reference"]);
+  });
+
+  test("[d12.15] are none where the client or the provider's entry does not want it", async () => {
+    const objects = memoryObjects();
+    await asked(objects, { ...INPUT, store: false }, stored);
+    await asked(objects, { ...INPUT, store: true }, { ...stored, providers: [openai()] });
+    expect(objects.rows).toEqual([]);
+  });
+});
+
+test("[d12.15] store of chat completions goes out as false, and is named, unless the provider's entry says vendor_store", async () => {
+  const chat = { operation: CHAT_COMPLETIONS, answer: JSON.stringify(openaiAnswer("Hello.")) };
+  const body = { model: "openai:gpt-4.1", messages: HELLO.messages };
+  const sent = async (more: JsonObject, vendorStore: boolean): Promise<unknown> => {
+    const {
+      status,
+      sent: requests,
+      dropped,
+    } = await asked(
+      memoryObjects(),
+      { ...body, ...more },
+      {
+        ...chat,
+        providers: [openai({ vendorStore })],
+      },
+    );
+    expect(status).toBe(200);
+    return [(JSON.parse(requests[0]!.body) as JsonObject)["store"], dropped];
+  };
+  expect(await sent({ store: true }, false)).toEqual([false, "store"]);
+  expect(await sent({ store: true }, true)).toEqual([true, null]);
+  expect(await sent({ store: false }, false)).toEqual([false, null]);
+  expect(await sent({}, false)).toEqual([undefined, null]);
+});
+
+test("[d12.15] a stored prompt is nothing that a project receives here", async () => {
+  const body = { ...INPUT, prompt: { id: "pmpt_1" } };
+  const responses = { operation: RESPONSES, answer: JSON.stringify(RESPONSE) };
+  const { code, param } = await asked(memoryObjects(), body, { ...responses, permissions: ["byo_endpoint"] });
+  expect([code, param]).toEqual(["unknown_reference", "prompt"]);
+  const allowed = { ...responses, permissions: ["byo_endpoint", "vendor_objects"] as const };
+  expect((await asked(memoryObjects(), body, allowed)).status).toBe(200);
+});

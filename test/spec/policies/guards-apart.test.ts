@@ -1,0 +1,458 @@
+// Guards that take long (promise 3.3): they search in threads beside the serving thread, have a time limit, and end
+// with the call. Their findings are the same as in the serving thread.
+import { afterAll, describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { openTurns } from "../../../src/guards/fair-turns.ts";
+import { guardText } from "../../../src/guards/guarded-text.ts";
+import { type GuardThreads, openGuardThreads } from "../../../src/engine/guards/guard-threads.ts";
+import { patientGuards } from "../../harness/patient-guards.ts";
+import { guardedMessages } from "../../../src/engine/guards/guard-request.ts";
+import { textGuard } from "../../../src/engine/guards/text-guard.ts";
+import { GuardScheduler } from "../../../src/engine/guards/guard-scheduler.ts";
+import type { StreamUnderGuards } from "../../../src/engine/guards/stream-under-guards.ts";
+import { GatewayError } from "../../../src/core/errors.ts";
+import { Cancellation } from "../../../src/core/concurrency/cancellation.ts";
+import type { ChatChunk, Message } from "../../../src/core/chat.ts";
+import type { PolicyOutcome } from "../../../src/core/record/record.ts";
+import type { GuardPolicy } from "../../../src/core/configured/policy.ts";
+import { policiesFor } from "../../policies/policy-documents.ts";
+import { startGateway } from "../../harness/processes/gateway-process.ts";
+import { cannedUpstream, stubGateway } from "../../harness/in-process.ts";
+import { eventStream, openaiAnswer } from "../../harness/servers/upstream.ts";
+import { HELLO } from "../chat-calls.ts";
+import { chunk, type Played, play } from "../answers/played-stream.ts";
+import { drawCount } from "../../harness/time/long-run.ts";
+
+/** Its program has some 2,000 instructions, nearly all of which look at each letter. */
+const SLOW = "(?:a?){500}a{500}b";
+/** Together more than a stream has looked at here. */
+const HEAVY = ["(?:a?){900}q", "(?:b?){900}q", "(?:c?){400}q"];
+const LETTERS = "a".repeat(60_000);
+const ended: string[] = [];
+const threads = patientGuards(1, (why) => void ended.push(why));
+afterAll(async () => {
+  await threads.close();
+  expect(ended).toEqual([]);
+});
+
+const policiesOf = (...documents: readonly object[]): readonly GuardPolicy[] =>
+  policiesFor(...documents).of("default", "default")!.all as readonly GuardPolicy[];
+const slow = (more: object = {}, guard: object = {}): object => ({
+  name: "slow",
+  message: "Not this.",
+  ...more,
+  guard: { patterns: [SLOW], action: "block", ...guard },
+});
+
+describe("isolation of guards between callers", () => {
+  test("[d3.3] [d5.8] while a tenant's guards search for seconds, other calls are served; the call whose guards run out of time is refused", async () => {
+    const patterns = Array.from({ length: 50 }, (_, index) => `(?:a?){${450 + index}}a{500}b`);
+    const gateway = await startGateway({
+      config: `policies:\n  slow: { message: "Not this.", scope: { user: mallory }, guard: { on: input, action: block, patterns: ${JSON.stringify(patterns)} } }\n`,
+    });
+    try {
+      const order: string[] = [];
+      const attack = gateway
+        .chat({ model: "sandbox:echo", user: "mallory", messages: [{ role: "user", content: LETTERS }] })
+        .then(async (response) => {
+          order.push("attack");
+          return [response.status, ((await response.json()) as { error: { code: string; metadata: object } }).error];
+        });
+      for (let call = 0; call < 30; call++) {
+        const response = await gateway.chat({ model: "sandbox:echo", messages: [{ role: "user", content: "hello" }] });
+        expect([
+          response.status,
+          ((await response.json()) as { choices: { message: { content: string } }[] }).choices[0]!.message.content,
+        ]).toEqual([200, "hello"]);
+        order.push("other");
+      }
+      const [status, error] = await attack;
+      expect(order).toEqual([...Array.from({ length: 30 }, () => "other"), "attack"]);
+      expect([status, error]).toMatchObject([
+        403,
+        { code: "policy_violation", message: "Not this.", metadata: { policy: "slow" } },
+      ]);
+      // what is left of the log is written at the end
+      await gateway.stop();
+      expect(gateway.lines().filter((line) => line["level"] === "error")).toEqual([]);
+      expect(gateway.lines().find((line) => line["status"] === 403)).toMatchObject({
+        policies: [
+          {
+            name: "slow",
+            effect: "failed",
+            why: "the guard could not check the text within its limits of time and matches",
+          },
+          { name: "slow", effect: "denied" },
+        ],
+      });
+    } finally {
+      await gateway.stop();
+    }
+  });
+
+  test("[d3.3] the work ends when the client disconnects: the next task in the same thread need not wait for it", async () => {
+    const left = new Cancellation();
+    const guards = policiesOf(...Array.from({ length: 40 }, (_, index) => slow({ name: `slow${index}` })));
+    const look = (signal: Cancellation | null): Promise<unknown> =>
+      threads.search({ plain: [LETTERS.repeat(4)], json: [] }, guards, { tenantId: "acme", signal });
+    const lookers = Array.from({ length: 5 }, () =>
+      look(left).then(
+        () => "looked",
+        (reason: unknown) => reason,
+      ),
+    );
+    const before = threads.search(
+      { plain: ["ada@mail.example"], json: [] },
+      policiesOf({ name: "mail", guard: { classes: ["email"], action: "mask" } }),
+      { tenantId: "acme", signal: null },
+    );
+    // it has begun: a short one of the same tenant has had its turn
+    expect((await before)?.numbers.length).toBe(5);
+    left.abort(new GatewayError("client_closed", "The client left."));
+    for (const reason of await Promise.all(lookers)) expect((reason as GatewayError).code).toBe("client_closed");
+    expect(
+      await threads.search({ plain: ["x"], json: [] }, guards.slice(0, 1), { tenantId: "acme", signal: null }),
+    ).toMatchObject({ unsearched: [] });
+  });
+
+  test("[d3.3] tenants have equal shares of the thread, however much one of them sends", () => {
+    let now = 0;
+    const waiting: (() => void)[] = [];
+    const turns = openTurns(
+      () => now,
+      (resume) => void waiting.push(resume),
+    );
+    const order: string[] = [];
+    const work = (name: string, steps: number) =>
+      function* (): Generator<void, string> {
+        for (let step = 0; step < steps; step++) {
+          now += 5;
+          order.push(name);
+          yield;
+        }
+        return name;
+      };
+    const over: string[] = [];
+    const add = (tenantId: string, name: string, steps: number): (() => void) =>
+      turns.add(
+        tenantId,
+        work(name, steps),
+        (result) => void over.push(result),
+        () => {},
+      );
+    for (let task = 0; task < 10; task++) add("mallory", `m${task}`, 100);
+    add("ann", "a", 4);
+    const leaves = add("bob", "b", 1000);
+    for (let round = 0; round < 30; round++) waiting.shift()?.();
+    expect(order.slice(0, 12).map((name) => name[0])).toEqual([
+      "m",
+      "a",
+      "b",
+      "m",
+      "a",
+      "b",
+      "m",
+      "a",
+      "b",
+      "m",
+      "a",
+      "b",
+    ]);
+    expect(over).toEqual(["a"]);
+    leaves();
+    const sofar = order.length;
+    for (let round = 0; round < 20; round++) waiting.shift()?.();
+    expect(order.slice(sofar).some((name) => name === "b")).toBe(false);
+  });
+});
+
+describe("text that could not be searched in time", () => {
+  const messages = [{ role: "user", content: LETTERS.repeat(5) }];
+  const hasty = openGuardThreads({ threads: 1, searchMs: 20, onEnded: (why) => ended.push(why) });
+  afterAll(() => hasty.close());
+  const call = async (
+    policy: object,
+  ): Promise<{
+    readonly status: number;
+    readonly outcomes: readonly PolicyOutcome[];
+    readonly detail: string | null;
+  }> => {
+    const stub = stubGateway({
+      snapshot: { policies: policiesFor(policy) },
+      guards: hasty,
+      upstream: cannedUpstream({ body: JSON.stringify(openaiAnswer("ok")) }),
+    });
+    const response = await stub.chat({ model: "openai:gpt-4o", messages });
+    await response.text();
+    return {
+      status: response.status,
+      outcomes: stub.records[0]!.policies,
+      detail: stub.records[0]!.errorDetail ?? null,
+    };
+  };
+  const why = "the guard could not check the text within its limits of time and matches";
+
+  test("[d3.3] is blocked, unless the guard says on_error: allow; a guard in audit mode blocks nothing; every case stands in the record", async () => {
+    expect(await call(slow())).toMatchObject({
+      status: 403,
+      outcomes: [
+        { name: "slow", effect: "failed", why },
+        { name: "slow", effect: "denied" },
+      ],
+    });
+    expect(await call(slow({}, { action: "mask" }))).toMatchObject({ status: 403 });
+    expect(await call(slow({}, { on_error: "allow" }))).toMatchObject({
+      status: 200,
+      outcomes: [{ name: "slow", effect: "failed", why }],
+    });
+    expect(await call(slow({ mode: "audit" }))).toMatchObject({
+      status: 200,
+      outcomes: [{ name: "slow", effect: "failed", why }],
+    });
+  });
+
+  test("[d3.3] of a non-streaming answer and of a stream is treated alike: unsearched text is not sent, and with on_error: allow it is sent unchanged", async () => {
+    // a thread that gives its answers too late
+    const late = openGuardThreads({ threads: 1, waitMs: 0, onEnded: () => {} });
+    for (const [onError, status] of [
+      ["block", 403],
+      ["allow", 200],
+    ] as const) {
+      const policies = policiesFor(slow({}, { on: "output", on_error: onError }));
+      const text = LETTERS.repeat(2);
+      const plain = stubGateway({
+        snapshot: { policies },
+        guards: late,
+        upstream: cannedUpstream({ body: JSON.stringify(openaiAnswer(text)) }),
+      });
+      const answer = await plain.chat({ model: "openai:gpt-4o", messages: HELLO });
+      const body = (await answer.json()) as Record<string, any>;
+      expect([
+        onError,
+        answer.status,
+        answer.status === 200 ? body["choices"][0].message.content === text : body["error"].code,
+      ]).toEqual([onError, status, status === 200 ? true : "policy_violation"]);
+    }
+    const refused = await streamed(
+      [chunk({ content: "Hello" }), chunk({}, "stop")],
+      [slow({}, { on: "output", patterns: HEAVY })],
+      late,
+    ).catch((thrown: unknown) => String(thrown));
+    expect(refused).toContain("policy_violation");
+    await late.close();
+  });
+});
+
+describe("the thread finds exactly what the process finds", () => {
+  const DOCUMENTS = [
+    { name: "pii", guard: { classes: ["email", "card", "iban", "national_id", "secret"], action: "mask" } },
+    {
+      name: "words",
+      guard: { patterns: ["(?i)falcon\\d*", "a+b", "(?:x|xy){2,40}z", "\\bend$"], action: "mask", mask: "[word]" },
+    },
+    // makes the stream go to a thread
+    { name: "heavy", mode: "audit", guard: { patterns: ["(?:A?){900}Q", "(?:B?){900}Q"], action: "mask" } },
+  ];
+  const guards = policiesOf(...DOCUMENTS);
+  const piece = fc.constantFrom(
+    "ada@mail.example.org",
+    "4111 1111 1111 1111",
+    " ",
+    "falcon12",
+    "Falcon",
+    "aaab",
+    "xyxyz",
+    "xxz",
+    '"',
+    "\\u0061",
+    "é",
+    "😀",
+    "DE89 3704 0044 0532 0130 00",
+    "end",
+    "q",
+    "aaaaq",
+    '{"a":1234567}',
+    ", ",
+    "1",
+  );
+  const text = fc.array(piece, { maxLength: 30 }).map((pieces) => pieces.join(""));
+  const looking = new GuardScheduler(threads, { tenantId: "acme", signal: null });
+
+  test("with long patterns, of which a few are prepared in each search, until all of them are ready", async () => {
+    // texts that no other test has: a pattern is made ready once in a process
+    const patterns = ["d", "e", "f", "g", "h"].map((letter) => `(?:${letter}?){900}Z`);
+    const guard = policiesOf({ name: "ready", guard: { patterns, action: "block" } });
+    const ready = (): number => guard[0]!.guard.detectors.filter(({ isReady }) => isReady).length;
+    const outcomes: [isPromise: boolean, ready: number][] = [];
+    for (let look = 0; look < 6; look++) {
+      const looked = looking.search(
+        guard,
+        1,
+        (visit) => visit("x", "plain"),
+        () => true,
+      );
+      outcomes.push([looked instanceof Promise, ready()]);
+      expect(await looked).toBe(true);
+    }
+    expect(outcomes.map(([isPromise]) => isPromise)).toEqual([true, true, true, true, false, false]);
+    expect(outcomes.map(([, count]) => count)).toEqual([1, 2, 3, 4, 5, 5]);
+  });
+
+  test("[d3.3] in conversations of all forms", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(fc.constantFrom("user", "assistant", "tool"), text, text), { minLength: 1, maxLength: 5 }),
+        async (turns) => {
+          const messages = turns.map(([role, first, second]) =>
+            role === "assistant"
+              ? {
+                  role,
+                  content: first,
+                  tool_calls: [
+                    { id: "c", type: "function", function: { name: "f", arguments: JSON.stringify({ a: second }) } },
+                  ],
+                }
+              : role === "tool"
+                ? { role, tool_call_id: "c", content: first }
+                : {
+                    role,
+                    content: [
+                      { type: "text", text: first },
+                      { type: "text", text: second },
+                    ],
+                  },
+          ) as unknown as readonly Message[];
+          const heard: string[][] = [[], []];
+          const here = guardedMessages(
+            messages,
+            textGuard(guards, ({ name }) => heard[0]!.push(name)),
+          );
+          const ahead = await looking.searchInThread(guards, (guard) => guardedMessages(messages, guard));
+          const away = guardedMessages(
+            messages,
+            textGuard(guards, ({ name }) => heard[1]!.push(name), ahead),
+          );
+          expect(away).toEqual(here);
+          expect([...new Set(heard[1])].toSorted()).toEqual([...new Set(heard[0])].toSorted());
+        },
+      ),
+      { numRuns: drawCount(20, 60) },
+    );
+  });
+
+  test("[d3.3] in streams, wherever they are cut", async () => {
+    const shownBy = async (
+      under: StreamUnderGuards,
+      batches: readonly (readonly ChatChunk[])[],
+    ): Promise<Record<string, string>> => {
+      const said: Record<string, string> = {};
+      const note = (chunks: readonly ChatChunk[]): void => {
+        for (const { choices } of chunks)
+          for (const { index, delta } of (choices ?? []) as readonly { index: number; delta: Record<string, any> }[]) {
+            for (const name of ["content", "reasoning_content", "refusal"])
+              if (typeof delta[name] === "string")
+                said[`${index} ${name}`] = (said[`${index} ${name}`] ?? "") + delta[name];
+            for (const one of (delta["tool_calls"] ?? []) as readonly Record<string, any>[])
+              said[`${index} call ${one["index"]}`] =
+                (said[`${index} call ${one["index"]}`] ?? "") + (one["function"]?.arguments ?? "");
+          }
+      };
+      for (const batch of batches) note(await under.take(batch));
+      note(await under.end());
+      return Object.fromEntries(Object.entries(said).filter(([, words]) => words !== ""));
+    };
+    const delta = fc.oneof(
+      fc.tuple(fc.constantFrom("content", "reasoning_content"), text).map(([name, words]) => ({ [name]: words })),
+      fc.tuple(fc.constant(0), text).map(([index, words]) => ({
+        tool_calls: [{ index, id: `c${index}`, function: { name: `f${index}`, arguments: JSON.stringify(words) } }],
+      })),
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.array(fc.tuple(fc.nat(1), delta), { maxLength: 4 }), { maxLength: 6 }),
+        async (given) => {
+          const batches = given.map((batch) => batch.map(([index, one]) => ({ choices: [{ index, delta: one }] })));
+          const light = guards.slice(0, 2);
+          const here = await shownBy(
+            looking.stream(light, () => {}),
+            batches,
+          );
+          const away = await shownBy(
+            looking.stream(guards, () => {}),
+            batches,
+          );
+          expect(away).toEqual(here);
+          for (const [key, words] of Object.entries(here)) {
+            const [index, name] = key.split(" ") as [string, string];
+            const whole = batches
+              .flat()
+              .flatMap(({ choices }) =>
+                (choices as readonly { index: number; delta: Record<string, any> }[]).filter(
+                  (one) => String(one.index) === index,
+                ),
+              )
+              .map(({ delta: one }) =>
+                name === "call"
+                  ? ((one["tool_calls"] ?? []) as readonly Record<string, any>[])
+                      .filter((call) => `call ${call["index"]}` === key.slice(2))
+                      .map((call) => call["function"].arguments as string)
+                      .join("")
+                  : ((one[name] as string | undefined) ?? ""),
+              )
+              .join("");
+            expect([key, words]).toEqual([key, guardText(whole, light, () => {}, { isJson: name === "call" })]);
+          }
+        },
+      ),
+      { numRuns: drawCount(20, 60) },
+    );
+  });
+
+  test("[d3.3] through the whole gateway: a stream under heavy guards carries the provider's text with what is masked masked, finish reason and usage", async () => {
+    const events = [
+      chunk({ role: "assistant", content: "Ask ada@ma" }),
+      chunk({ content: "il.example.org or fal" }),
+      chunk({ content: "con7." }),
+      chunk({}, "stop"),
+    ];
+    const masked = await streamed(
+      events,
+      DOCUMENTS.map((document) => ({ ...document, guard: { ...document.guard, on: "output" } })),
+    );
+    expect([masked.content, masked.error, masked.done, masked.faults]).toEqual([
+      "Ask [email] or [word].",
+      null,
+      true,
+      [],
+    ]);
+    expect(masked.stub.records[0]).toMatchObject({
+      finishReasons: ["stop"],
+      policies: [
+        { name: "pii", effect: "masked" },
+        { name: "words", effect: "masked" },
+      ],
+    });
+    const blocked = await streamed(events, [
+      { name: "stop", guard: { on: "output", action: "block", patterns: ["falcon", ...HEAVY] } },
+    ]);
+    expect([blocked.content.includes("fal"), blocked.error?.["code"], blocked.done]).toEqual([
+      false,
+      "policy_violation",
+      true,
+    ]);
+  });
+});
+
+function streamed(events: readonly object[], documents: readonly object[], guards?: GuardThreads): Promise<Played> {
+  return play(events, {
+    stub: {
+      snapshot: { policies: policiesFor(...documents) },
+      ...(guards !== undefined && { guards }),
+      upstream: cannedUpstream({
+        headers: { "content-type": "text/event-stream" },
+        body: eventStream(...events),
+        chunk: "event",
+      }),
+    },
+  });
+}

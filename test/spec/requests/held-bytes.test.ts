@@ -1,0 +1,154 @@
+// Promise 5.8 over the real process and bare sockets: bodies that never end, and answers that never end, hold no more memory than the configuration gives
+// them, and one tenant no more than half of it.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { connect, type Socket } from "node:net";
+import { chanceOf, printedSeed } from "../../harness/time/chance.ts";
+import { HeldBytes, LEAST_HELD_BYTES } from "../../../src/engine/call/held-bytes.ts";
+import { type GatewayProcess, startGateway } from "../../harness/processes/gateway-process.ts";
+import { until, untilFound } from "../../harness/time/until.ts";
+import { readError } from "../chat-calls.ts";
+
+const MIB = 1024 * 1024;
+/** Room for two of them from one tenant. */
+const BODY_BYTES = 2 * MIB;
+const MOST_BYTES = 9 * MIB;
+
+/** A provider that sends `BODY_BYTES` of an answer and then nothing, until `end` is called. */
+function stallingProvider() {
+  const waiting: (() => void)[] = [];
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    idleTimeout: 0,
+    fetch: () =>
+      new Response(
+        new ReadableStream({
+          async start(controller) {
+            controller.enqueue(" ".repeat(BODY_BYTES));
+            await new Promise<void>((resolve) => waiting.push(resolve));
+            controller.enqueue(
+              JSON.stringify({
+                id: "1",
+                choices: [{ index: 0, finish_reason: "stop", message: { role: "assistant", content: "late" } }],
+              }),
+            );
+            controller.close();
+          },
+        }),
+        { headers: { "content-type": "application/json" } },
+      ),
+  });
+  return {
+    url: `http://127.0.0.1:${server.port}`,
+    asked: () => waiting.length,
+    end: () => waiting.splice(0).forEach((resolve) => resolve()),
+    stop: () => server.stop(true),
+  };
+}
+
+let gateway: GatewayProcess;
+let provider: ReturnType<typeof stallingProvider>;
+beforeAll(async () => {
+  provider = stallingProvider();
+  gateway = await startGateway({
+    config: `server: {max_held_bytes: ${MOST_BYTES}}\nproviders: {openai: {base_url: "${provider.url}", api_key: k}}\n`,
+  });
+});
+afterAll(async () => {
+  await gateway.stop("SIGKILL");
+  await provider.stop();
+});
+
+/** A request of which all but the last byte is sent. */
+function stalledCall(framing: "content-length" | "chunked"): Promise<Socket> {
+  const { hostname, port } = new URL(gateway.url);
+  const head = `POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${gateway.firstToken}\r\ncontent-type: application/json\r\n`;
+  const body = " ".repeat(BODY_BYTES - 1);
+  return new Promise((resolve) => {
+    const socket = connect({ host: hostname, port: Number(port) }, () =>
+      socket.write(
+        framing === "chunked"
+          ? `${head}transfer-encoding: chunked\r\n\r\n${BODY_BYTES.toString(16)}\r\n${body}`
+          : `${head}content-length: ${BODY_BYTES}\r\n\r\n${body}`,
+        () => resolve(socket),
+      ),
+    );
+    socket.on("error", () => {});
+  });
+}
+
+const long = (model: string) => ({ model, messages: [{ role: "user", content: "x".repeat(BODY_BYTES) }] });
+const small = { model: "sandbox:echo", messages: [{ role: "user", content: "Hello" }] };
+
+/** Ends when the gateway has answered a long call so. */
+function untilAnswered(status: number): Promise<Response> {
+  return untilFound(async () => {
+    const answer = await gateway.chat(long("sandbox:echo"));
+    return answer.status === status && answer;
+  }, `a long call is answered with ${status}`);
+}
+
+describe("the bytes of bodies that are still arriving", () => {
+  test.each(["content-length", "chunked"] as const)(
+    "[d5.8] of requests are bounded for a tenant, and are given back when their senders leave: %s",
+    async (framing) => {
+      const stalled = await Promise.all([stalledCall(framing), stalledCall(framing)]);
+      try {
+        const refused = await untilAnswered(503);
+        const error = readError(refused.status, refused.headers, await refused.text());
+        expect([error.code, refused.headers.get("retry-after")]).toEqual(["gateway_overloaded", "1"]);
+        expect(error.message).toContain("server.max_held_bytes");
+        // what is short goes on
+        expect((await gateway.chat(small)).status).toBe(200);
+      } finally {
+        for (const socket of stalled) socket.destroy();
+      }
+      await untilAnswered(200);
+    },
+  );
+
+  test("[d5.8] of answers are bounded too, and those within the bound come to their end", async () => {
+    const asking = [1, 2, 3].map(() => gateway.chat({ ...small, model: "openai:gpt-4o" }));
+    await until(() => provider.asked() === 3, "all calls have reached the provider");
+    // three of them have no room, so the one that needs it when there is none left makes room for the others
+    const refused = await Promise.race(asking);
+    const error = readError(refused.status, refused.headers, await refused.text());
+    expect([error.code, refused.headers.get("retry-after")]).toEqual(["gateway_overloaded", "1"]);
+    provider.end();
+    const statuses = await Promise.all(asking.map(async (answer) => (await answer).status));
+    expect(statuses.toSorted((one, other) => one - other)).toEqual([200, 200, 503]);
+    expect(provider.asked()).toBe(0);
+    await untilAnswered(200);
+  });
+});
+
+describe("the account of held bytes", () => {
+  test("[d5.8] is what was held and not released, of the process and of each tenant, in any order", () => {
+    const chance = chanceOf(printedSeed("held bytes"));
+    const account = new HeldBytes();
+    const bound = { maxHeldBytes: 100 * LEAST_HELD_BYTES };
+    const held: { readonly tenant: string; readonly bytes: number }[] = [];
+    const sum = (tenant?: string): number =>
+      held.filter((one) => tenant === undefined || one.tenant === tenant).reduce((all, one) => all + one.bytes, 0);
+    let refusals = 0;
+    for (let step = 0; step < 3000; step++) {
+      if (held.length > 0 && chance.perMille(400)) {
+        const [gone] = held.splice(chance.below(held.length), 1);
+        account.release(gone!.tenant, gone!.bytes);
+        continue;
+      }
+      const one = { tenant: chance.pick(["a", "b", "c"]), bytes: 1 + chance.below(20 * LEAST_HELD_BYTES) };
+      const fits =
+        sum() + one.bytes <= bound.maxHeldBytes && sum(one.tenant) + one.bytes <= Math.floor(bound.maxHeldBytes / 2);
+      const hold = (): void => account.hold(one.tenant, one.bytes, bound);
+      if (fits) {
+        hold();
+        held.push(one);
+      } else {
+        expect(hold).toThrow("still arriving");
+        refusals++;
+      }
+    }
+    expect(refusals).toBeGreaterThan(100);
+  });
+});
