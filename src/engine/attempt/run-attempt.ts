@@ -214,6 +214,7 @@ export class AttemptRun<T> {
     this.#meter = meter;
 
     // 3. the ledger's opening entry: from here on the call is charged, even if the process dies
+    call.recorder.headedFor(withoutCredential.target, route.name);
     await call.lifetime.admitted();
 
     // 4. a credential
@@ -247,6 +248,8 @@ export class AttemptRun<T> {
       this.#enterBreaker();
       call.sendsTo(resolved.target);
     }
+
+    call.recorder.targeted(resolved.target, route.name);
 
     const settle = (outcome: Outcome): void => this.#settle(outcome);
     this.#open = {

@@ -41,6 +41,11 @@ export interface Finish {
 /** Longer plans and lists of targets are cut. */
 const MAX_PLANNED = 50;
 
+interface RecordedTarget {
+  readonly providerId: string;
+  readonly model: string;
+}
+
 type Writable<T> = { -readonly [Name in keyof T]: T[Name] };
 
 export class CallRecorder {
@@ -51,6 +56,8 @@ export class CallRecorder {
   readonly #attemptRows: Readonly<Attempt>[];
   readonly #toolRows: Readonly<ToolRun>[];
   readonly #plan: PlanStep[] = [];
+  /** The target that answers, or the one that was asked last; `null` while there is no plan. */
+  #asked: { readonly target: RecordedTarget; readonly route: string } | null = null;
   /** What earlier rounds have used; `null` when nothing is known. */
   #usedBefore: AttemptUsage | null = null;
   #knowsUsage = false;
@@ -100,8 +107,17 @@ export class CallRecorder {
     this.#record.guardServices = uses;
   }
 
-  /** Records the first target of the plan, and later the one that answers. */
-  targeted({ providerId, model }: { readonly providerId: string; readonly model: string }, route: string): void {
+  /** Records the first target of the plan, later the one that is asked, and at last the one that answers. */
+  targeted(target: RecordedTarget, route: string): void {
+    this.#asked = { target, route };
+    this.headedFor(target, route);
+  }
+
+  /**
+   * Records the target of an attempt that is about to begin, until it is asked. The ledger's opening entry names it. If
+   * the attempt is refused before it asks anyone, the closed record names the target of before.
+   */
+  headedFor({ providerId, model }: RecordedTarget, route: string): void {
     this.#record.route = route;
     this.#record.provider = providerId;
     this.#record.model = model;
@@ -314,6 +330,7 @@ export class CallRecorder {
     this.#record.totalMs = this.#clock.elapsedMs();
     this.#record.ownMs = this.#clock.ownMs();
     this.attemptsEnded();
+    if (this.#asked !== null) this.headedFor(this.#asked.target, this.#asked.route);
     // What was refused before any provider was asked was served by none (promise 9.9).
     if (this.#attempts.length === 0 && !this.#record.explained) this.#record.provider = this.#record.model = null;
   }

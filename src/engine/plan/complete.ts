@@ -287,6 +287,7 @@ export async function reserveInAdvance(prepared: Prepared, call: Call): Promise<
       refusal = meter ?? refusal;
       continue;
     }
+    call.recorder.headedFor(candidate.target, candidate.route.name);
     await call.lifetime.admitted();
     meter.countCall();
     // the call keeps the reservation until it is over

@@ -1,6 +1,8 @@
 // What the record keeps of how a call was routed and answered (promise 11.1): the steps of the plan with their reasons, the targets that it might
 // have gone to, and when the client was sent something although there was no content yet.
 import { describe, expect, test } from "bun:test";
+import type { CallRecord } from "../../../src/core/record/record.ts";
+import { type Ledger, noLedger } from "../../../src/store/journal/ledger.ts";
 import { recordText } from "../../../src/core/record/record-text.ts";
 import { callFields } from "../../../src/observe/log.ts";
 import { parseCallRecord } from "../../../src/wire/json/record-json.ts";
@@ -9,6 +11,7 @@ import { openAdminWorld } from "../../harness/admin.ts";
 import { type Fault, OK, status } from "../../harness/faults.ts";
 import { type Routed, routedGateway, routeOf, type RouteParts } from "../../harness/routed.ts";
 import { type TurnedTime, turnTime } from "../../harness/time/turned-time.ts";
+import { until } from "../../harness/time/until.ts";
 
 const HELLO = { route: "r", messages: [{ role: "user", content: "Hello" }] };
 const SLOW: Fault = { kind: "ok", delayMs: 200 };
@@ -125,6 +128,75 @@ describe("[d11.1] the plan", () => {
         { target: "up1:m", why: "first by order" },
       ],
     });
+  });
+});
+
+describe("[d11.1] the target of a call that nobody answered", () => {
+  const nameOf = ({ route, provider, model }: CallRecord) => [route, `${provider}:${model}`];
+  const breaker = { failures: 1, ratio: 0.1, windowMs: 30_000, openMs: 30_000 };
+
+  test("is the one that was asked, where the first of the plan was passed over", async () => {
+    const gateway = gatewayOf([[status(500)], [OK, { kind: "cut", words: 2 }]], { breaker });
+    await (await gateway.chat(HELLO)).text();
+    await (await gateway.chat({ ...HELLO, stream: true })).text();
+    const record = recordOf(gateway);
+    expect(record.attempts.map(({ provider }) => provider)).toEqual(["up1"]);
+    expect(record.status).toBe(502);
+    expect(nameOf(record)).toEqual(["r", "up1:m"]);
+  });
+
+  test("is the one that was asked last, with the route to which it belongs", async () => {
+    const routes = [routeOf("r", ["up0:m"], { fallbacks: ["route:later"] }), routeOf("later", ["up1:m"])];
+    const gateway = routedGateway(routes, { up0: [status(500)], up1: [status(500)] });
+    await (await gateway.chat(HELLO)).text();
+    expect(recordOf(gateway).attempts).toHaveLength(2);
+    expect(nameOf(recordOf(gateway))).toEqual(["later", "up1:m"]);
+  });
+
+  test("is the one whose answer a guard refused", async () => {
+    const policies = policiesFor({ name: "no-words", guard: { on: "output", patterns: ["up1"], action: "block" } });
+    const gateway = gatewayOf([[status(500)], [OK]], {}, { snapshot: { policies } });
+    expect((await gateway.chat(HELLO)).status).toBe(403);
+    expect(nameOf(recordOf(gateway))).toEqual(["r", "up1:m"]);
+  });
+
+  test("is not one that had no place for an attempt", async () => {
+    const full = { name: "up1:m", maxConcurrency: 1 };
+    const gateway = routedGateway(
+      [routeOf("r", ["up0:m", full], { queue: { max: 0, timeoutMs: 1000 } }), routeOf("busy", [full])],
+      { up0: [status(500)], up1: [{ kind: "stall" }] },
+    );
+    const leaving = new AbortController();
+    const busy = gateway.chat({ ...HELLO, route: "busy" }, { signal: leaving.signal });
+    await until(() => gateway.upstream.served.length === 1);
+    await (await gateway.chat(HELLO)).text();
+    expect(stepsOf(gateway).map(([target]) => target)).toEqual(["up0:m", "up1:m"]);
+    expect(recordOf(gateway).attempts).toHaveLength(1);
+    expect(nameOf(recordOf(gateway))).toEqual(["r", "up0:m"]);
+    leaving.abort();
+    await busy.catch(() => null);
+  });
+
+  test("stands in the opening entry of the ledger before the target is asked, for a process that dies", async () => {
+    const opened: [string, number][] = [];
+    let record: CallRecord | null = null;
+    const note = () => opened.push([nameOf(record!).join(" "), record!.attempts.length]);
+    const ledger: Ledger = {
+      ...noLedger,
+      open: (of) => {
+        record = of;
+        note();
+        return { traceId: of.traceId };
+      },
+      reopen: note,
+    };
+    const routes = [routeOf("r", ["up0:m"], { fallbacks: ["route:later"] }), routeOf("later", ["up1:m"])];
+    const gateway = routedGateway(routes, { up0: [status(500)], up1: [OK] }, { ledger });
+    await (await gateway.chat(HELLO)).text();
+    expect(opened).toEqual([
+      ["r up0:m", 0],
+      ["later up1:m", 1],
+    ]);
   });
 });
 
