@@ -12,6 +12,11 @@ export class ArrivedPieces {
     return this.#bytes;
   }
 
+  /** How many pieces have arrived, with those that are gone. */
+  get count(): number {
+    return this.#dropped + this.#pieces.length;
+  }
+
   add(piece: Uint8Array): void {
     // a driver may use the memory of a piece again once the next one is read
     this.#pieces.push(piece.slice());

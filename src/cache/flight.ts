@@ -150,22 +150,29 @@ export class Flight {
    */
   isPaidBy(reader: FlightReader): boolean {
     if (this.#payer !== reader) return false;
-    if (this.#hasEnded || this.#failure !== null || this.#readers.size < 2) return true;
+    if (this.#hasArrived || this.#readers.size < 2) return true;
     this.#passOnPayment(reader);
     return false;
   }
 
   leave(reader: FlightReader): void {
     if (!this.#readers.delete(reader)) return;
-    if (this.#payer === reader && !reader.hasPaid) this.#passOnPayment(reader);
+    // one that has read all that ever arrives has not left early
+    const hasReadAll = this.#hasArrived && reader.place >= this.#arrived.count;
+    if (this.#payer === reader && !reader.hasPaid && !hasReadAll) this.#passOnPayment(reader);
     const [next] = this.#readers;
     if (next === undefined) return this.#stop();
     if (this.#leader === reader && this.#response === null) this.#lead(next);
     else this.#forget();
   }
 
+  /** Whether all has arrived that ever will. */
+  get #hasArrived(): boolean {
+    return this.#hasEnded || this.#failure !== null;
+  }
+
   get #isOver(): boolean {
-    return this.#hasEnded || this.#failure !== null || this.#cancellation.aborted;
+    return this.#hasArrived || this.#cancellation.aborted;
   }
 
   #lead(reader: FlightReader): void {

@@ -445,6 +445,26 @@ describe("one flight", () => {
     expect(gateway.cache.figures()).toMatchObject({ entries: 1, flights: 0 });
   });
 
+  test.each([
+    ["breaks off", new UpstreamFault("cut", "cut")],
+    ["ends too early", null],
+  ])("[d13.5] where it %s for all of them, the call that sent it pays", async (_, end) => {
+    const { gateway, call, upstream } = flying();
+    const calls = [call(), call()];
+    (await upstream()).give(chunkOf("Good"));
+    await Promise.all(calls.map(({ response }) => response));
+    (await upstream()).give(end);
+    await Promise.all(calls.map(({ text }) => text));
+    expect(gateway.sent).toHaveLength(1);
+    const outcomes = gateway.records.map((record) => [record.code, record.cache!.outcome, record.cost!.nanoUsd > 0]);
+    expect(outcomes.toSorted()).toEqual([
+      ["upstream_incomplete", "hit", false],
+      ["upstream_incomplete", "miss", true],
+    ]);
+    const sender = gateway.records.find(({ attempts }) => attempts[0]!.status === 200)!;
+    expect(sender.cache!.outcome).toBe("miss");
+  });
+
   test("[d13.5] it ends when its last reader leaves, and nothing of it is kept", async () => {
     const { gateway, call, upstream } = flying();
     const calls = [call(), call()];
