@@ -70,6 +70,8 @@ export class CallPolicies {
   /** What was found in a body that another thread holds; `null` when none was searched. */
   #heldFindings: HeldFindings | null = null;
   #reach: Reach = () => null;
+  /** What `#reach` says; `null` until that is needed. */
+  #reached: { readonly targets: ReturnType<Reach> } | null = null;
   /** The guards whose services are not asked; `null` until that is needed. */
   #spared: ReadonlySet<Policy> | null = null;
 
@@ -102,7 +104,7 @@ export class CallPolicies {
 
   /**
    * Evaluates the policies before anything is called. Returns a promise when there is much text to search. Throws
-   * `policy_violation`. `reach` is asked only where a guard with a service is for certain targets.
+   * `policy_violation`. `reach` is asked only where a guard that is for certain targets has a service, or would search results of tools.
    */
   admit(reach: Reach): MaybePromise<void> {
     const { sent } = this.#call;
@@ -224,9 +226,17 @@ export class CallPolicies {
   /** Returns the guards without those that have a service and are for targets which the call cannot reach. */
   #unspared(guards: readonly GuardPolicy[]): readonly GuardPolicy[] {
     if (!guards.some(asksForTargets)) return guards;
-    this.#spared ??= this.#sparedBy(this.#reach());
+    this.#spared ??= this.#sparedBy((this.#reached ??= { targets: this.#reach() }).targets);
     const spared = this.#spared;
     return guards.filter((policy) => !spared.has(policy));
+  }
+
+  /** Returns the guards without those that are for targets which the call cannot reach. */
+  #reachable(guards: readonly GuardPolicy[]): readonly GuardPolicy[] {
+    if (guards.every(({ concernsTarget }) => concernsTarget === null)) return guards;
+    const targets = (this.#reached ??= { targets: this.#reach() }).targets;
+    if (targets === null) return guards;
+    return guards.filter(({ concernsTarget }) => concernsTarget === null || targets.some(concernsTarget));
   }
 
   #sparedBy(targets: readonly PolicyTarget[] | null): ReadonlySet<Policy> {
@@ -351,11 +361,11 @@ export class CallPolicies {
   }
 
   /**
-   * Returns the result of a tool as the client may receive it. All guards on answers search it, whichever target they
-   * apply to; a service is asked only where the call can reach one of them. What they block is withheld, and the call continues.
+   * Returns the result of a tool as the client may receive it. All guards on answers search it that apply to a target
+   * which the call can reach. What they block is withheld, and the call continues.
    */
   async shown(message: Message): Promise<Message> {
-    const guards = this.#unspared(this.#policies.outputGuards.filter((policy) => this.#concerns(policy, null)));
+    const guards = this.#reachable(this.#policies.outputGuards.filter((policy) => this.#concerns(policy, null)));
     if (guards.length === 0) return message;
     const onFinding = ({ name, mode }: GuardPolicy, failure?: string): void =>
       this.note([

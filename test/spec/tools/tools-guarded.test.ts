@@ -200,6 +200,33 @@ describe("guards on answers and results of tools", () => {
   );
 });
 
+describe("guards on answers that are for certain targets, and results of tools", () => {
+  const forSecond = {
+    name: "no-mail",
+    guard: { on: "output", classes: ["email"], action: "block" },
+    scope: { provider: "second" },
+  };
+
+  test.each([false, true])(
+    "[d3.3, d10.3] the replay has the results as they are where the call can reach none of the targets (stream: %p)",
+    async (stream) => {
+      const stub = stageOf([forSecond]);
+      const { status, text } = await answerOf(stub, { stream });
+      expect([status, text.includes(MAIL), text.includes("withheld by a policy")]).toEqual([200, true, false]);
+      expect(stub.records[0]!.policies).toEqual([]);
+    },
+  );
+
+  test.each([false, true])(
+    "[d3.3, d10.3] results are withheld from the replay where a fallback is such a target (stream: %p)",
+    async (stream) => {
+      const stub = stageOf([forSecond]);
+      const { status, text } = await answerOf(stub, { stream, fallbacks: ["second:m"] });
+      expect([status, text.includes(MAIL), text.includes("withheld by a policy")]).toEqual([200, false, true]);
+    },
+  );
+});
+
 describe("a tool server that is slow to list its tools", () => {
   /** Lists when it is allowed to, or fails then. */
   const slow = (allowed: Promise<void>, fails = false) => {
