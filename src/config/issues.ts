@@ -136,14 +136,14 @@ function unitOf(origin: string): string {
   return origin === "array" || origin === "set" || origin === "map" ? " entries" : "";
 }
 
+/** The value at `path`; the whole of a text that the schema has divided into what stands there. */
 function valueAt(value: unknown, path: Path): unknown {
-  return path.reduce<unknown>(
-    (node, step) =>
-      typeof node === "object" && node !== null && Object.hasOwn(node, step)
-        ? (node as Record<string | number, unknown>)[step]
-        : undefined,
-    value,
-  );
+  return path.reduce<unknown>((node, step) => {
+    if (typeof node === "string") return node;
+    return typeof node === "object" && node !== null && Object.hasOwn(node, step)
+      ? (node as Record<string | number, unknown>)[step]
+      : undefined;
+  }, value);
 }
 
 /** The schema of the value at `path`. */

@@ -122,6 +122,15 @@ describe("GET .../usage", () => {
     ]);
   });
 
+  test("[d5.2] a word among several that is none of the dimensions is not called missing", async () => {
+    for (const words of ["hour", "day,hour"]) {
+      const { status, body } = await get("acme.viewer", `/tenants/acme/usage?group_by=${words}`);
+      expect([status, body.error.param]).toEqual([400, `group_by[${words.split(",").length - 1}]`]);
+      expect(body.error.message).toContain("expected one of tenant, ");
+      expect(body.error.message).not.toContain("nothing");
+    }
+  });
+
   test("[d5.1] answers with 400 and the parameter what cannot be answered exactly", async () => {
     for (const [query, param] of [
       ["timezone=Mars/Olympus", "timezone"],
