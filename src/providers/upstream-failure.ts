@@ -48,8 +48,16 @@ export class StreamError extends Error {
 
 /** A response that violates the protocol. The fault is the provider's or a proxy's, and the client gets status 502. */
 export class MalformedAnswer extends Error {
-  constructor(message: string) {
+  /** What the provider counted for the answer to a task all the same; `null` where it told nothing. */
+  readonly told: ToldUsage | null;
+  constructor(message: string, told: ToldUsage | null = null) {
     super(message);
     this.name = "MalformedAnswer";
+    this.told = told;
   }
+}
+
+export interface ToldUsage {
+  readonly tokens: number | null;
+  readonly searchUnits?: number;
 }

@@ -26,7 +26,10 @@ export interface ReadAnswer {
   readonly passed?: PassedText;
 }
 
-/** Throws StreamError or MalformedAnswer, and returns a promise for a long answer. */
+/**
+ * Throws StreamError or MalformedAnswer, and returns a promise for a long answer. The answer may have no choices, which
+ * is for `requireChoices` to refuse once its usage is known.
+ */
 export function readAnswer(
   bytes: Uint8Array,
   open: Pick<OpenAnswer, "decode">,
@@ -62,13 +65,12 @@ function decoded(
 ): ReadAnswer {
   if (spoken !== undefined) {
     const value = known ?? parseSentObject(text, "answer");
-    return { answer: withChoices(provider.decodeResponse(text, decode, value)), passed: { text, value } };
+    return { answer: provider.decodeResponse(text, decode, value), passed: { text, value } };
   }
-  return { answer: withChoices(provider.decodeResponse(text, decode, known)) };
+  return { answer: provider.decodeResponse(text, decode, known) };
 }
 
-/** Among the answers of several requests, the absence of choices would go unnoticed. */
-function withChoices(answer: ChatAnswer): ChatAnswer {
-  if (answer.choices.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");
-  return answer;
+/** Throws MalformedAnswer. Among the answers of several requests, the absence of choices would go unnoticed. */
+export function requireChoices({ choices }: ChatAnswer): void {
+  if (choices.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");
 }

@@ -2,18 +2,19 @@
 import { estimatedUsage } from "../../accounting/estimate.ts";
 import { promptTokens } from "../metering/attempt-estimate.ts";
 import { usd } from "../../accounting/price.ts";
-import type { ChatAnswer, Usage } from "../../core/chat.ts";
+import type { ChatAnswer } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
 import { closeRequest, type OpenAnswer, sendRequests, reportedModel } from "../attempt/upstream-requests.ts";
 import type { AnswerForm, NativeAnswers } from "../answer-form.ts";
 import { answerFrame, answerHeaders } from "./answer-frame.ts";
 import type { Call } from "../call/call.ts";
+import type { AttemptUsage } from "../call/call-recorder.ts";
 import { collectedBytes } from "../call/collected-bytes.ts";
 import type { Answered, AttemptWork, OpenAttempt } from "../attempt/run-attempt.ts";
 import { inOneTurn, inTurns } from "../../core/concurrency/steps.ts";
 import { jsonInTurns, textInTurns } from "../long-bodies/written-in-turns.ts";
-import { readAnswer, TURNS_BYTES } from "./read-answer.ts";
+import { readAnswer, requireChoices, TURNS_BYTES } from "./read-answer.ts";
 import type { ObjectsWatch } from "../objects/call-objects.ts";
 import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import {
@@ -51,6 +52,9 @@ async function tryAnswer(attempt: OpenAttempt, call: Call, isRound: boolean): Pr
     if (attempt.objects !== null) await boundAnswer(bytes, attempt.objects, call);
     const reading = readAnswer(bytes, open, attempt.resolved);
     const { answer, passed } = isPending(reading) ? await reading : reading;
+    // what the provider counted is charged, also where the answer cannot be used
+    attempt.meter.readFrom(() => toldUsage(answer));
+    requireChoices(answer);
     const making = madeOf([answer], bytes.length, attempt, call, isRound);
     const made = isPending(making) ? await making : making;
     return passed === undefined ? made : { ...made, passed };
@@ -132,11 +136,8 @@ async function allRead(
   attempt: OpenAttempt,
   call: Call,
 ): Promise<{ readonly answers: readonly ChatAnswer[]; readonly length: number }> {
-  const usages = new Map<number, Usage | null>();
-  attempt.meter.readFrom((index) => {
-    const usage = usages.get(index) ?? null;
-    return usage === null ? null : { usage, isEstimated: false };
-  });
+  const usages = new Map<number, AttemptUsage | null>();
+  attempt.meter.readFrom((index) => usages.get(index) ?? null);
   let length = 0;
   const read = async (one: OpenAnswer): Promise<ChatAnswer> => {
     try {
@@ -144,7 +145,8 @@ async function allRead(
       if (attempt.objects !== null) await boundAnswer(bytes, attempt.objects, call);
       const { answer } = await readAnswer(bytes, one, attempt.resolved);
       length += bytes.length;
-      usages.set(attempt.requests.indexOf(one.request), strictUsage(answer.usage));
+      usages.set(attempt.requests.indexOf(one.request), toldUsage(answer));
+      requireChoices(answer);
       return answer;
     } catch (thrown) {
       throw closed(one, thrown, attempt, call);
@@ -152,6 +154,11 @@ async function allRead(
   };
   const answers = await Promise.all(open.map(read));
   return { answers, length };
+}
+
+function toldUsage({ usage }: ChatAnswer): AttemptUsage | null {
+  const told = strictUsage(usage);
+  return told === null ? null : { usage: told, isEstimated: false };
 }
 
 export function answerBytes({ response }: OpenAnswer, { lifetime }: OpenAttempt, call: Call): MaybePromise<Uint8Array> {

@@ -35,7 +35,7 @@ import { splitChunk } from "../guards/guarded-chunks.ts";
 import { LONG_TEXT } from "../long-bodies/read-in-turns.ts";
 import type { StreamUnderGuards } from "../guards/stream-under-guards.ts";
 import { collectedBytes } from "../call/collected-bytes.ts";
-import { readAnswer, TURNS_BYTES } from "../answer/read-answer.ts";
+import { readAnswer, requireChoices, TURNS_BYTES } from "../answer/read-answer.ts";
 import { NativePassing } from "../native/native-passing.ts";
 import { streamByBeginning } from "./misnamed-stream.ts";
 import { StreamNormalizer } from "./stream-normalizer.ts";
@@ -298,6 +298,7 @@ async function chunksOf(open: OpenAnswer, resolved: Resolved, call: Call): Promi
   const bytes = await collectedBytes(open.response.body, call);
   const isLong = bytes.length >= TURNS_BYTES;
   const { answer } = await readAnswer(bytes, open, resolved);
+  requireChoices(answer);
   open.response.body.accept();
   // a non-streaming answer is complete when its transport ended well, even if the server names no finish reason
   const choices = answer.choices.map((choice) => ({

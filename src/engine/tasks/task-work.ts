@@ -6,7 +6,7 @@ import type { JsonObject } from "../../core/json.ts";
 import { isPending } from "../../core/maybe-promise.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import type { TaskAnswer } from "../../providers/task-form.ts";
-import { StreamError } from "../../providers/upstream-failure.ts";
+import { MalformedAnswer, StreamError, type ToldUsage } from "../../providers/upstream-failure.ts";
 import { isCount } from "../../providers/answers/token-count.ts";
 import { answerBytes, closed, type RecordedFigures } from "../answer/reply-non-streaming.ts";
 import { TURNS_BYTES } from "../answer/read-answer.ts";
@@ -133,17 +133,24 @@ class TaskRun {
     try {
       const answer = await this.#read(open);
       open.response.body.accept();
-      const { provider, target } = resolved;
-      const { tokenHeader } = taskFormOf(request.form.task!, provider, target.model);
-      const tokens = answer.tokens ?? tokensIn(tokenHeader === undefined ? null : open.response.header(tokenHeader));
-      this.#told.set(open.request, { tokens, searchUnits: answer.searchUnits ?? null });
+      this.#tell(open, answer);
       open.request.answeredBy(reportedModel(answer.model, resolved));
       return answer;
     } catch (thrown) {
       // an error of the provider inside a response counts as a refusal
       if (thrown instanceof StreamError) this.#sent.delete(open.request);
+      // one that cannot be used is billed all the same
+      if (thrown instanceof MalformedAnswer) this.#tell(open, thrown.told ?? { tokens: null });
       throw closed(open, thrown, attempt, this.#call);
     }
+  }
+
+  /** Notes what the provider counted for the answer, in its body or in a header. */
+  #tell({ request, response }: OpenAnswer, { tokens, searchUnits }: ToldUsage): void {
+    const { fitted, resolved } = this.#attempt;
+    const { tokenHeader } = taskFormOf(fitted.request.form.task!, resolved.provider, resolved.target.model);
+    const counted = tokens ?? tokensIn(tokenHeader === undefined ? null : response.header(tokenHeader));
+    this.#told.set(request, { tokens: counted, searchUnits: searchUnits ?? null });
   }
 
   async #read(open: OpenAnswer): Promise<TaskAnswer<unknown>> {

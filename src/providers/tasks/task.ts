@@ -6,6 +6,7 @@ import { unsupportedValue } from "../../core/refusals.ts";
 import type { Target } from "../../core/target.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
 import type { DecodeContext, EncodedRequest } from "../encoded-request.ts";
+import type { TaskAnswer } from "../task-form.ts";
 import { MalformedAnswer } from "../upstream-failure.ts";
 import { describeText } from "../answers/sent-json.ts";
 import { isCount } from "../answers/token-count.ts";
@@ -69,6 +70,23 @@ export function parseNumbers(body: string): Json {
     return JSON.parse(body) as Json;
   } catch {
     throw new MalformedAnswer(`The provider's answer is ${describeText(body)}, not JSON.`);
+  }
+}
+
+/**
+ * Returns the answer with what `read` finds in it. A MalformedAnswer that `read` throws gets what the provider counted,
+ * which is charged.
+ */
+export function answerWith<Value>(
+  told: Omit<TaskAnswer<Value>, "values">,
+  read: () => readonly Value[],
+): TaskAnswer<Value> {
+  try {
+    return { values: read(), ...told };
+  } catch (thrown) {
+    if (!(thrown instanceof MalformedAnswer)) throw thrown;
+    const { tokens, searchUnits } = told;
+    throw new MalformedAnswer(thrown.message, { tokens, ...(searchUnits !== undefined && { searchUnits }) });
   }
 }
 

@@ -9,7 +9,7 @@ import type { TaskForm } from "../task-form.ts";
 import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import type { Vector } from "./task-values.ts";
 import { requireSentObject } from "../answers/sent-json.ts";
-import { inputCount, parseNumbers, taskRequest, textInputs, toldTokens } from "./task.ts";
+import { answerWith, inputCount, parseNumbers, taskRequest, textInputs, toldTokens } from "./task.ts";
 import { orderedVectors } from "./vector.ts";
 
 export interface AskedTexts {
@@ -53,12 +53,10 @@ export function textEmbeddings(form: TextEmbeddings): TaskForm<Vector> {
       const answer = requireSentObject(parseNumbers(body), "answer");
       if (failure?.isIn(answer) === true) throw new StreamError(failure.classify({ status: 200, body }));
       const { vectors, tokens, model = null } = form.read(answer);
-      if (!Array.isArray(vectors)) throw new MalformedAnswer("The provider's answer has no list of vectors.");
-      return {
-        values: orderedVectors(vectors as readonly (Json | undefined)[], inputCount(context)),
-        tokens: toldTokens(tokens),
-        model,
-      };
+      return answerWith({ tokens: toldTokens(tokens), model }, () => {
+        if (!Array.isArray(vectors)) throw new MalformedAnswer("The provider's answer has no list of vectors.");
+        return orderedVectors(vectors as readonly (Json | undefined)[], inputCount(context));
+      });
     },
   };
 }

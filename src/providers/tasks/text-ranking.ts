@@ -5,7 +5,7 @@ import type { Target } from "../../core/target.ts";
 import type { TaskForm } from "../task-form.ts";
 import { StreamError, type UpstreamFailure } from "../upstream-failure.ts";
 import { rankedDocuments, type RerankInputs, rerankInputs } from "./ranking.ts";
-import { inputCount, parseNumbers, taskRequest, toldTokens } from "./task.ts";
+import { answerWith, inputCount, parseNumbers, taskRequest, toldTokens } from "./task.ts";
 import type { RankedDocument } from "./task-values.ts";
 
 export interface TextRanking extends Pick<TaskForm<RankedDocument>, "docs" | "searchUnits"> {
@@ -46,12 +46,8 @@ export function textRanking(form: TextRanking): TaskForm<RankedDocument> {
       if (failure !== null) throw new StreamError(failure);
       const { ranked, score = "relevance_score", tokens, searchUnits: told, model = null } = form.read(value);
       const units = toldTokens(told);
-      return {
-        values: rankedDocuments(ranked, score, inputCount(context)),
-        tokens: toldTokens(tokens),
-        ...(units !== null && { searchUnits: units }),
-        model,
-      };
+      const counted = { tokens: toldTokens(tokens), ...(units !== null && { searchUnits: units }), model };
+      return answerWith(counted, () => rankedDocuments(ranked, score, inputCount(context)));
     },
   };
 }

@@ -6,6 +6,8 @@ import { compilePrices, priceSchema } from "../../../src/accounting/price-settin
 import type { CallRecord } from "../../../src/core/record/record.ts";
 import { callLine } from "../../../src/observe/log.ts";
 import { openMetrics } from "../../../src/observe/metrics/metrics.ts";
+import { EMBEDDINGS } from "../../../src/operations/embeddings/embeddings.ts";
+import { RERANK } from "../../../src/operations/rerank/rerank.ts";
 import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../../harness/in-process.ts";
 import { limitSet } from "../../harness/limited.ts";
 import { readStream } from "../../harness/sse.ts";
@@ -73,6 +75,47 @@ async function told(
     record: stub.records.at(-1)!,
   };
 }
+
+describe("an answer that cannot be used", () => {
+  const usage = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 };
+  const nameless = { id: "call_1", type: "function", function: { arguments: "{}" } };
+  const choice = { index: 0, message: { role: "assistant", content: null, tool_calls: [nameless] } };
+  const asked = { model: "openai:gpt-5-mini", messages: [{ role: "user", content: "Hello" }], num_retries: 0 };
+
+  test.each([
+    ["without a choice", { choices: [] }],
+    ["with a call without a name", { choices: [{ ...choice, finish_reason: "tool_calls" }] }],
+  ])("[d4.2 d8.9] %s is charged what the provider counted for it", async (_, answer) => {
+    const stub = stubGateway({ upstream: cannedUpstream(() => ({ body: JSON.stringify({ ...answer, usage }) })) });
+    const response = await stub.chat(asked);
+    expect([response.status, JSON.parse(await response.text()).error.code]).toEqual([502, "upstream_invalid_response"]);
+    expect(stub.records.at(-1)).toMatchObject({ usage, usageSource: "provider" });
+  });
+
+  test("[d4.2 d12.10] with too few vectors is charged what the provider counted for it", async () => {
+    const body = JSON.stringify({
+      data: [{ index: 0, embedding: [1, 2] }],
+      usage: { prompt_tokens: 11, total_tokens: 11 },
+    });
+    const stub = stubGateway({ operation: EMBEDDINGS, upstream: cannedUpstream(() => ({ body })) });
+    const response = await stub.chat({ model: "openai:text-embedding-3-small", input: ["one", "two"] });
+    expect(response.status).toBe(502);
+    expect(
+      stub.records.at(-1)!.attempts.map(({ usage: used, usageSource }) => [used!.prompt_tokens, usageSource]),
+    ).toEqual(Array.from(stub.sent, () => [11, "provider"]));
+  });
+
+  test("[d4.2 d12.10] that ranks a document twice is charged the search units that the provider counted for it", async () => {
+    const result = { index: 0, relevance_score: 0.5 };
+    const body = JSON.stringify({ results: [result, result], meta: { billed_units: { search_units: 3 } } });
+    const stub = stubGateway({ operation: RERANK, upstream: cannedUpstream(() => ({ body })) });
+    const response = await stub.chat({ model: "cohere:rerank-v3.5", query: "one", documents: ["one", "two"] });
+    expect(response.status).toBe(502);
+    expect(stub.records.at(-1)!.attempts.map(({ usage: used }) => used!.search_units)).toEqual(
+      Array.from(stub.sent, () => 3),
+    );
+  });
+});
 
 describe.each([
   ["plain", false],

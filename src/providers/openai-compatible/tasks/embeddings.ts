@@ -8,6 +8,7 @@ import { StreamError } from "../../upstream-failure.ts";
 import type { Vector } from "../../tasks/task-values.ts";
 import { requireSentObject } from "../../answers/sent-json.ts";
 import {
+  answerWith,
   inputCount,
   parseNumbers,
   taskMemoOf,
@@ -80,12 +81,9 @@ function formOf({ label, row, base, errors }: EmbeddingProvider, own: EmbeddingR
       if (errors.isError(value)) throw new StreamError(errors.classifyParsed(200, value, body));
       const { data, usage, model } = requireSentObject(value, "answer");
       const { prompt_tokens: prompt, total_tokens: total } = isObject(usage) ? usage : {};
-      return {
-        values: indexedVectors(data, inputCount(context), own.base64Holds === "int8" ? bytesOf : vectorOf),
-        tokens: toldTokens(prompt) ?? toldTokens(total),
-        ...(isObject(usage) && { usage }),
-        model,
-      };
+      const told = { tokens: toldTokens(prompt) ?? toldTokens(total), ...(isObject(usage) && { usage }), model };
+      const vector = own.base64Holds === "int8" ? bytesOf : vectorOf;
+      return answerWith(told, () => indexedVectors(data, inputCount(context), vector));
     },
   };
 }
