@@ -201,7 +201,7 @@ function abandon<T>({ answer, attempt }: Answered<T>, { discard }: AttemptWork<T
 
 /**
  * Starts a second attempt when the first content is late. The attempt with the first content wins, and the other one is
- * ended. Rejects with the failure of the first attempt.
+ * ended; an empty answer ends no other attempt. Rejects with the failure of the first attempt.
  */
 async function hedged<T>(
   first: AttemptRun<T>,
@@ -225,12 +225,32 @@ async function hedged<T>(
   if (step === null) return first.result;
   call.recorder.planned(step.candidate.target.name, whyChosen(step), 0);
   const second = new AttemptRun({ ...step, isAnotherLeft: null, tried: NONE_TRIED }, call, work);
-  const winner = await Promise.any([answerOf(first), answerOf(second)]).catch(() => null);
-  if (winner === null) return first.result;
-  const loser = winner.run === first ? second : first;
-  loser.supersede();
-  void release(loser, work);
+  const empty = new Map<AttemptRun<T>, Answered<T>>();
+  const withContent = async (run: AttemptRun<T>): ReturnType<typeof answerOf<T>> => {
+    const one = await answerOf(run);
+    if (!work.isEmpty(one.answered.answer)) return one;
+    empty.set(run, one.answered);
+    throw new Error("nothing was generated");
+  };
+  const winner = await Promise.any([withContent(first), withContent(second)]).catch(() => null);
+  const [firstEmpty, secondEmpty] = [empty.get(first), empty.get(second)];
+  if (winner === null) {
+    if (firstEmpty !== undefined && secondEmpty !== undefined) dropEmpty(secondEmpty, work);
+    return firstEmpty ?? secondEmpty ?? first.result;
+  }
+  const lost = firstEmpty ?? secondEmpty;
+  if (lost !== undefined) dropEmpty(lost, work);
+  else {
+    const loser = winner.run === first ? second : first;
+    loser.supersede();
+    void release(loser, work);
+  }
   return winner.answered;
+}
+
+function dropEmpty<T>(answered: Answered<T>, work: AttemptWork<T>): void {
+  abandon(answered, work);
+  answered.attempt.settle("success");
 }
 
 /** Whether a second attempt may be made there. The plan in the record says why it may not. */

@@ -70,6 +70,35 @@ describe.each([...HOW])("a late first content, %s", (_, how) => {
     ]);
   });
 
+  test("[d7.1] an answer in which nothing was generated does not end the other attempt", async () => {
+    const empty: Fault = { kind: "empty", delayMs: 60 };
+    const late: Fault = { kind: "ok", delayMs: 300 };
+    for (const [up0, up1, answer] of [
+      [empty, late, "up1.1;"],
+      [{ kind: "ok", delayMs: 300 }, { kind: "empty" }, "up0.1;"],
+    ] as const) {
+      const gateway = hedgedGateway([up0], [up1]);
+      const { content } = await contentOf(gateway, how);
+      await settled();
+      expect(content).toBe(answer.repeat(WORDS));
+      expect(ends(gateway)).toEqual([
+        ["up0", "read"],
+        ["up1", "read"],
+      ]);
+      expect(codes(gateway).toSorted()).toEqual([null, "upstream_incomplete"].toSorted());
+      expect(gateway.context.routing.health.snapshot(0).map(({ inFlight }) => inFlight)).toEqual([0, 0]);
+    }
+  });
+
+  test("[d7.1] of two answers in which nothing was generated, none holds up what follows", async () => {
+    const empty: Fault = { kind: "empty", delayMs: 60 };
+    const gateway = hedgedGateway([empty, OK], [empty, OK], { retries: 1 });
+    const { content, status: code } = await contentOf(gateway, how);
+    await settled();
+    expect([code, content.length > 0, gateway.upstream.served.length]).toEqual([200, true, 3]);
+    expect(gateway.context.routing.health.snapshot(0).map(({ inFlight }) => inFlight)).toEqual([0, 0]);
+  });
+
   test("the first attempt is quicker after all: the second is ended", async () => {
     const gateway = hedgedGateway([{ kind: "ok", delayMs: 60 }], [{ kind: "ok", delayMs: 300 }]);
     const { content } = await contentOf(gateway, how);
