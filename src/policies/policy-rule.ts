@@ -15,7 +15,7 @@ import {
   CONDITION_VARIABLES,
   RULE_VARIABLES,
 } from "../core/configured/policy.ts";
-import { instructionsOf, linearPattern } from "../guards/pattern-program.ts";
+import { instructionsOf, linearPattern, MAX_PATTERN } from "../guards/pattern-program.ts";
 import { CALENDAR_FIELDS, zonedField } from "./zoned-time.ts";
 import {
   ClientFacts,
@@ -55,7 +55,6 @@ const MAX_BODY = 64;
 const MAX_MATCHED = 1_000_000;
 /** The most steps that they may take, by the sizes of their programs and the lengths of the texts: some 50 ms. */
 const MAX_STEPS = 15_000_000;
-const MAX_PATTERN = 1000;
 
 const MACROS: ReadonlySet<string> = new Set(["exists", "all", "exists_one", "map", "filter"]);
 const METHODS: ReadonlySet<string> = new Set([
@@ -398,8 +397,18 @@ function judgeMatches(receiver: ASTNode, given: readonly ASTNode[], walk: Walk):
   } catch (thrown) {
     throw refusal(walk.text, pattern.start, `not a valid pattern: ${(thrown as Error).message}`);
   }
-  const at = walk.text.indexOf("matches", receiver.end);
+  const at = nameAt("matches", receiver, walk);
   walk.edits.push({ at, end: at + "matches".length, text: MATCHES });
+}
+
+/** What stands between a receiver and the name of its method, beside the dot: closing brackets, white space, comments. */
+const BEFORE_NAME = /^(?:[\s)\].]|\/\/[^\n]*)*/;
+
+/** Returns where the name of a method stands. Throws RuleError where it is not found, because it could not be replaced. */
+function nameAt(name: string, { end }: ASTNode, { text }: Walk): number {
+  const at = end + BEFORE_NAME.exec(text.slice(end))![0].length;
+  if (!text.startsWith(name, at)) throw refusal(text, end, `${name}() cannot be used in this way`);
+  return at;
 }
 
 function judgeZone(name: string, receiver: ASTNode, zone: ASTNode, walk: Walk, body: Body | null): void {
@@ -410,7 +419,7 @@ function judgeZone(name: string, receiver: ASTNode, zone: ASTNode, walk: Walk, b
       zone.start,
       `${name}() needs the name of a time zone as a text literal, such as "Europe/Berlin"`,
     );
-  const at = walk.text.indexOf(name, receiver.end) + name.length;
+  const at = nameAt(name, receiver, walk) + name.length;
   walk.edits.push({ at, end: at, text: ZONED });
 }
 

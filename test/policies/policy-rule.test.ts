@@ -116,6 +116,11 @@ describe("a rule cannot be slow", () => {
       { user: `${long.slice(1)}!` },
     ],
     [
+      "a pattern behind a comment that names its function",
+      'request.parameters.user // matches\n.matches("^(a+)+$") || (request.parameters.user) // matches(\n . // matches(\n matches("^(a+)+$")',
+      { user: `${long.slice(1)}!` },
+    ],
+    [
       "a pattern on each of many items",
       'request.metadata.list.exists(x, x.matches("(a|aa)+$b") || request.parameters.user.matches("(a+)+!"))',
       { user: long, metadata: { list: many } },
