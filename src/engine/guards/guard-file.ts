@@ -4,11 +4,11 @@ import { isObject, type JsonObject } from "../../core/json.ts";
 import { percentDecoded } from "../../core/text/percent-encoding.ts";
 import { isTextName, isTextType } from "../../core/text/text-media.ts";
 
-/** https://www.rfc-editor.org/rfc/rfc2397 */
-const DATA_URI = /^data:([^,]{0,200}),/i;
+/** https://www.rfc-editor.org/rfc/rfc2397 The head of an address may be long. */
+const DATA_URI = /^data:([^,]*),/i;
 /** The number of base64 characters by which text is distinguished from binary data. */
 const HEAD = 684;
-const BASE64 = /^[A-Za-z0-9+/_=\r\n-]*$/;
+const BASE64 = /^[A-Za-z0-9+/_=\s-]*$/;
 // the expression is meant to match control characters
 // oxlint-disable-next-line no-control-regex
 const BYTES = /[\x00-\x08\x0e-\x1f\x7f]/;
@@ -25,21 +25,33 @@ export interface FileGuard {
  * which may declare its type.
  */
 export function guardedFile(value: string, owner: JsonObject, guard: FileGuard): string {
-  const head = DATA_URI.exec(value.slice(0, 256));
-  // text with spaces is neither an address nor base64
-  if (head === null && value.includes(" ")) return guard.text(value);
-  if (head === null) {
-    const guarded = BASE64.test(value.slice(0, HEAD)) ? guardedBase64(value, isDeclaredText(owner), guard) : value;
-    // the id of a file may look like base64
-    if (guarded === value && (value.length < HEAD || !BASE64.test(value.slice(0, HEAD)))) guard.fixed(value);
-    return guarded;
-  }
+  const head = DATA_URI.exec(value);
+  if (head === null) return guardedBare(value, owner, guard);
   const [before, type] = [head[0], head[1]!];
   const body = value.slice(before.length);
-  if (/;\s*base64$/i.test(type)) return before + guardedBase64(body, isTextType(type) || isDeclaredText(owner), guard);
+  if (/;\s*base64/i.test(type)) {
+    // where the word does not end the head, some readers decode base64 and others do not
+    if (!/;\s*base64$/i.test(type)) guard.fixed(percentDecoded(body));
+    return before + guardedBase64(body, isTextType(type) || isDeclaredText(owner), guard);
+  }
   const text = percentDecoded(body);
   const guarded = guard.text(text);
   return guarded === text ? value : before + encodeURIComponent(guarded);
+}
+
+/** A file without a head, the address of one, or its id. */
+function guardedBare(value: string, owner: JsonObject, guard: FileGuard): string {
+  // text with spaces is no address, and may still be base64: whoever decodes that skips characters that do not belong to it
+  const hasSpaces = value.includes(" ");
+  const shown = hasSpaces ? guard.text(value) : value;
+  if (shown !== value) return shown;
+  const isText = isDeclaredText(owner);
+  const isBase64 = BASE64.test(value.slice(0, HEAD));
+  const isData = owner["data"] === value || owner["file_data"] === value;
+  const guarded = isBase64 || (isText && isData) ? guardedBase64(value, isText, guard) : value;
+  // the id of a file may look like base64
+  if (guarded === value && !hasSpaces && (value.length < HEAD || !isBase64)) guard.fixed(value);
+  return guarded;
 }
 
 function isDeclaredText({ media_type: mediaType, mime_type: mimeType, filename, file }: JsonObject): boolean {

@@ -488,10 +488,26 @@ describe("guards on input in unusual places", () => {
       type: "file",
       file: { filename: "a", file_data: `data:text/plain;base64,${latin1(text)}` },
     }),
+    "a data URI with a long head": (text) => ({
+      type: "file",
+      file: { filename: "a", file_data: `data:text/plain;name=${"a".repeat(300)};base64,${latin1(text)}` },
+    }),
+    "a data URI that says more behind `base64`": (text) => ({
+      type: "file",
+      file: { filename: "a", file_data: `data:text/plain;base64;name=a,${latin1(text)}` },
+    }),
     "the name of the file": (text) => ({ type: "file", file: { filename: "letter.md", file_data: latin1(text) } }),
     "the type of a document": (text) => ({
       type: "document",
       source: { type: "base64", media_type: "text/csv", data: latin1(text) },
+    }),
+    "the type of a document with a space in its base64": (text) => ({
+      type: "document",
+      source: { type: "base64", media_type: "text/csv", data: latin1(text).replace(/^.{5}/, "$& ") },
+    }),
+    "the type of a document with another character in its base64": (text) => ({
+      type: "document",
+      source: { type: "base64", media_type: "text/csv", data: latin1(text).replace(/^.{5}/, "$&!") },
     }),
   };
   const HIDDEN: Readonly<Record<string, string>> = {
@@ -505,7 +521,7 @@ describe("guards on input in unusual places", () => {
     test.each(Object.entries(HIDDEN))(
       `[d3.3] a file that is text by its ${word} is searched, also with %s`,
       async (_what, text) => {
-        const model = word === "the type of a document" ? "ollama:llama3.2" : "openai:gpt-4o";
+        const model = word.startsWith("the type of a document") ? "ollama:llama3.2" : "openai:gpt-4o";
         const blocking = answering(on(BLOCKS, "input"));
         expect([(await said(blocking, { model, ...user(part(text)) })).status, blocking.sent.length]).toEqual([403, 0]);
         const masking = answering(on(MASKS, "input"));
