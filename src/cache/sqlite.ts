@@ -1,6 +1,6 @@
 // Answers kept in a SQLite file of the data folder, which the processes on it share and which outlives them. It is a cache:
-// a file that is damaged is made anew, and a process that cannot write at once does not wait.
-import { Database } from "bun:sqlite";
+// a file that is damaged is made anew, and a process that cannot write within 20 ms gives up.
+import { Database, SQLiteError } from "bun:sqlite";
 import { closeSync, openSync, rmSync } from "node:fs";
 import { writtenFileFault } from "../config/path-fault.ts";
 import { messageOf } from "../core/thrown.ts";
@@ -13,10 +13,10 @@ export interface SqliteCacheOptions {
 
 const OWNERS_FILE = 0o600;
 const SETUP = [
+  "PRAGMA busy_timeout = 20",
   "PRAGMA journal_mode = WAL",
   "PRAGMA synchronous = OFF",
   "PRAGMA secure_delete = ON",
-  "PRAGMA busy_timeout = 20",
   "CREATE TABLE IF NOT EXISTS answer (key TEXT NOT NULL PRIMARY KEY, tenant TEXT NOT NULL, route TEXT NOT NULL, asked_at REAL NOT NULL, expires_at REAL NOT NULL, used_at REAL NOT NULL, bytes INTEGER NOT NULL, body BLOB NOT NULL)",
   "CREATE INDEX IF NOT EXISTS answer_of_tenant ON answer (tenant, route)",
   "CREATE INDEX IF NOT EXISTS answer_by_use ON answer (used_at)",
@@ -48,7 +48,9 @@ export function openSqliteCache(options: SqliteCacheOptions): AnswerCache {
 function openOrMakeAnew(file: string): Database {
   try {
     return openFile(file);
-  } catch {
+  } catch (thrown) {
+    // another process writes to it
+    if (thrown instanceof SQLiteError && thrown.code?.startsWith("SQLITE_BUSY") === true) throw thrown;
     try {
       // what cannot be opened as a cache is no loss
       for (const end of ["", "-wal", "-shm"]) rmSync(file + end, { force: true });
@@ -63,8 +65,13 @@ function openFile(file: string): Database {
   // SQLite would make it readable by other users; it gives the files beside it the permissions of this one
   closeSync(openSync(file, "a", OWNERS_FILE));
   const database = new Database(file, { create: true, strict: true });
-  for (const statement of SETUP) database.run(statement);
-  return database;
+  try {
+    for (const statement of SETUP) database.run(statement);
+    return database;
+  } catch (thrown) {
+    database.close();
+    throw thrown;
+  }
 }
 
 interface Row {

@@ -1,4 +1,5 @@
 // The stores of answers, through the one suite. Valkey has answer-cache-valkey.test.ts.
+import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -95,6 +96,21 @@ describe("the file of the store", () => {
     rmSync(file, { recursive: true });
     expect(await cache.tenants()).toEqual([]);
     await cache.close();
+  });
+
+  test("[d13.5] one to which another process writes is a store that is away, and keeps its answers", async () => {
+    const file = join(folder(), "cache.sqlite");
+    const first = openSqliteCache({ file, maxBytes: BYTES });
+    await first.put(entry, nowMs);
+    const writer = new Database(file);
+    writer.run("BEGIN IMMEDIATE");
+    const second = openSqliteCache({ file, maxBytes: BYTES });
+    expect(() => second.tenants()).toThrow("database is locked");
+    writer.run("ROLLBACK");
+    writer.close();
+    expect(await second.get(entry, nowMs)).not.toBeNull();
+    await second.close();
+    await first.close();
   });
 
   test("[d13.5] two processes share it", async () => {
