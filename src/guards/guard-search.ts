@@ -74,7 +74,8 @@ export interface Matches {
 
 /** Masking so many takes some 20 ms, in the thread that serves calls. */
 const MAX_MATCHES = 100_000;
-const NUMBERS_A_MATCH = 5;
+/** How many numbers say where a match is. */
+export const NUMBERS_A_MATCH = 5;
 /** The most steps of the machine between two pauses: some milliseconds. */
 const STEPS_BETWEEN = 200_000;
 const LONGEST_PIECE = 16_384;

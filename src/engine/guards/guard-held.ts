@@ -3,7 +3,7 @@
 // of its text goes to the thread that serves calls.
 import { BlockedText, blocksUnsearched, UNSEARCHED } from "../../guards/guarded-text.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
-import { type Matches, receivedGuard, type SentGuard, type Texts } from "../../guards/guard-search.ts";
+import { type Matches, NUMBERS_A_MATCH, receivedGuard, type SentGuard, type Texts } from "../../guards/guard-search.ts";
 import { type PackedTexts, packTexts } from "../../guards/packed-texts.ts";
 import { TooMuchWork, withinWork } from "../../guards/work-meter.ts";
 import type { JsonEdit } from "../../core/request/json-edit.ts";
@@ -65,7 +65,7 @@ export class HeldGuardSearch {
     this.#prior = priorMatches(this.#texts, this.#guards, matches);
     if (matches === null) return this.#guards.map((_guard, place) => place);
     const speaking = new Set(matches.unsearched);
-    for (let at = 1; at < matches.numbers.length; at += 5) speaking.add(matches.numbers[at]!);
+    for (let at = 1; at < matches.numbers.length; at += NUMBERS_A_MATCH) speaking.add(matches.numbers[at]!);
     return [...speaking].toSorted((one, other) => one - other);
   }
 

@@ -2,7 +2,7 @@
 // that masks them.
 import { type Found, UNSEARCHED } from "../../guards/guarded-text.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
-import type { Matches, Texts } from "../../guards/guard-search.ts";
+import { type Matches, NUMBERS_A_MATCH, type Texts } from "../../guards/guard-search.ts";
 import type { PriorMatches, TextGuard } from "./text-guard.ts";
 
 /** Collects each text once. `visit` must call the guard with every text. */
@@ -66,7 +66,7 @@ export function priorMatches(texts: Texts, guards: readonly GuardPolicy[], match
     unsearched: guards.keys().toArray(),
   };
   const found = new Map<number, Found[]>();
-  for (let at = 0; at < numbers.length; at += 5) {
+  for (let at = 0; at < numbers.length; at += NUMBERS_A_MATCH) {
     const one: Found = {
       policy: guards[numbers[at + 1]!]!,
       start: numbers[at + 2]!,

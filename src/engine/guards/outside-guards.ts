@@ -36,6 +36,8 @@ export interface ServiceVerdict {
   /** What was sent. */
   readonly requests: number;
   readonly characters: number;
+  /** For each request, its characters in thousands, rounded up, added up: what prices are for. */
+  readonly thousands: number;
 }
 
 export interface GuardServices {
@@ -84,7 +86,7 @@ export function openGuardServices(options: GuardServicesOptions): GuardServices 
       const batches = batchesOf(question.texts, endpoint);
       if (batches.length > MAX_REQUESTS) return withoutVerdict(TOO_LONG);
       const probe = enterBreaker(breaker, clock.monotonic());
-      const sent: Sent = { requests: 0, characters: 0 };
+      const sent: Sent = { requests: 0, characters: 0, thousands: 0 };
       try {
         const verdict = await withinTime(service, callSignal, async (signal) => {
           const asked = batches.map((parts) =>
@@ -176,6 +178,7 @@ interface Asking {
 interface Sent {
   requests: number;
   characters: number;
+  thousands: number;
 }
 
 /** The answer to one request. */
@@ -190,10 +193,12 @@ async function askOne(
   options: GuardServicesOptions,
 ): Promise<Found> {
   const texts = parts.map(({ part }) => part);
+  const characters = texts.reduce((sum, { length }) => sum + length, 0);
   for (let times = 1; ; times++) {
     const request = await endpoint.request({ ...question, texts }, signal);
     sent.requests += 1;
-    for (const { length } of texts) sent.characters += length;
+    sent.characters += characters;
+    sent.thousands += Math.ceil(characters / 1000);
     const answer = await exchange(request, service, endpoint.guarded, signal, options);
     if (typeof answer === "string") return { parts, findings: endpoint.decode(jsonOf(answer), texts) };
     if (!answer.mayGoOn || times === MOST_TRIED)
@@ -262,7 +267,7 @@ export const TOO_LONG = "the texts are longer than a service is asked about";
 
 /** Says that there is no verdict, of a question that was not sent. */
 export function withoutVerdict(failure: string): ServiceVerdict {
-  return { findings: null, failure, labels: [], requests: 0, characters: 0 };
+  return { findings: null, failure, labels: [], requests: 0, characters: 0, thousands: 0 };
 }
 
 /** An empty text has nothing that could be found. */

@@ -4,7 +4,7 @@ import type { GuardPlace, GuardService, GuardServiceUse } from "../../core/confi
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import type { ServiceQuestion } from "../../providers/judging-form.ts";
 import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
-import type { Matches, Texts } from "../../guards/guard-search.ts";
+import { type Matches, NUMBERS_A_MATCH, type Texts } from "../../guards/guard-search.ts";
 import { partOf, stringsOf } from "../../guards/json-strings.ts";
 import { GatewayError } from "../../core/errors.ts";
 import {
@@ -143,13 +143,11 @@ export class CallServices {
 }
 
 function costOf(
-  { requests, characters }: ServiceVerdict,
+  { requests, thousands }: ServiceVerdict,
   { requestNanoUsd, thousandCharactersNanoUsd }: NonNullable<GuardService["price"]>,
 ): number {
-  return requests * requestNanoUsd + Math.ceil(characters / 1000) * thousandCharactersNanoUsd;
+  return requests * requestNanoUsd + thousands * thousandCharactersNanoUsd;
 }
-
-const NUMBERS_A_MATCH = 5;
 
 /** Adds the verdicts of services to what the other guards found. `local` has the ranks among guards without a service. */
 export function withVerdicts(

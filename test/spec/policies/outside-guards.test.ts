@@ -190,6 +190,14 @@ describe("a service on input", () => {
     const on = stage(policy({ on: "input", service: { ...SERVICE, price } }));
     await say(on, user("x".repeat(1001)));
     expect(on.stub.records[0]!.guardServices[0]!.costNanoUsd).toBe(1_000_000 + 2 * 500_000);
+    // a part of a thousand counts in each request
+    const apart = stage(policy({ on: "input", service: { ...SERVICE, price } }));
+    await say(apart, { messages: Array.from({ length: 1001 }, (_, at) => ({ role: "user", content: `t${at}` })) });
+    expect(apart.stub.records[0]!.guardServices[0]).toMatchObject({
+      requests: 2,
+      characters: 3890 + 5,
+      costNanoUsd: 2 * 1_000_000 + (4 + 1) * 500_000,
+    });
     const without = stage({ name: "mail", guard: { classes: ["email"], action: "mask" } });
     await say(without);
     expect(without.stub.records[0]!.guardServices).toEqual([]);
