@@ -135,7 +135,11 @@ export function openDispatcher(options: DispatcherOptions): Dispatcher {
     isInUse: () => isInUse,
     async close(timeoutMs) {
       isClosed = true;
-      await within(Promise.all([turns.close(), ...deliveries]), timeoutMs);
+      // the turn under way may still begin deliveries
+      await within(
+        turns.close().then(() => Promise.all(deliveries)),
+        timeoutMs,
+      );
     },
   };
 }

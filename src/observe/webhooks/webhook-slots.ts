@@ -5,9 +5,9 @@ import type { Webhook } from "../../core/record/event.ts";
 interface WebhookSlots {
   /** How many more deliveries to the webhook may begin now. */
   free(webhook: Webhook): number;
-  /** Returns the function that ends the delivery. `isTaken` says whether the receiver accepted it. */
+  /** Returns the function that ends the delivery. `isDelivered` says whether the receiver accepted it. */
   take(webhook: Webhook): (isDelivered: boolean) => void;
-  /** Sorts by waiting time, the longest first. */
+  /** Sorts by the last delivery that began: first those of webhooks that have had none, or whose last one began longest ago. */
   inTurn<T extends { readonly webhookId: string }>(due: readonly T[]): readonly T[];
   /** Removes webhooks that no longer exist. */
   forget(isKnown: (webhookId: string) => boolean): void;

@@ -302,6 +302,28 @@ describe("deliveries to webhooks", () => {
     queue = inner;
   });
 
+  test("[d11.4] the end waits for deliveries that a turn under way still begins", async () => {
+    const inner = queue;
+    const claiming = Promise.withResolvers<void>();
+    const mayClaim = Promise.withResolvers<void>();
+    queue = {
+      ...inner,
+      async claim(...claim) {
+        claiming.resolve();
+        await mayClaim.promise;
+        return await inner.claim(...claim);
+      },
+    };
+    begin([configured("a")]);
+    await tell(someEvent());
+    await claiming.promise;
+    const closed = dispatcher!.close(60_000);
+    mayClaim.resolve();
+    await closed;
+    queue = inner;
+    expect(await all()).toMatchObject([{ state: "delivered", attempts: 1 }]);
+  });
+
   test("[d11.4] after a start without webhooks the deliveries waiting for earlier ones are given up, and earlier events are kept for none", async () => {
     const recipient = { webhookId: "gone", webhookName: "gone", tenantId: "default", projectId: null };
     const [waiting, unheard, fresh] = [
