@@ -13,21 +13,24 @@ export function auditHeads(
   reader: Pick<ChainReader, "auditChains" | "auditHead">,
   webhooks: () => WebhookSet,
 ): AuditHeads {
-  const emitted = new Map<string, number>();
+  /** By chain. */
+  const emitted = new Map<string, string>();
   return {
     async report() {
       if (webhooks().size === 0) return;
       for (const chain of await reader.auditChains()) {
         const head = await reader.auditHead(chain);
-        if (head === null || head.sequence === emitted.get(chain)) continue;
+        if (head === null) continue;
+        const onceKey = `audit.head ${chain} ${head.sequence} ${head.hash}`;
+        if (onceKey === emitted.get(chain)) continue;
         events.emit({
           type: "audit.head",
           tenantId: tenantOfChain(chain),
           projectId: null,
           data: { sequence: head.sequence, hash: head.hash },
-          onceKey: `audit.head ${chain} ${head.sequence} ${head.hash}`,
+          onceKey,
         });
-        emitted.set(chain, head.sequence);
+        emitted.set(chain, onceKey);
       }
     },
   };

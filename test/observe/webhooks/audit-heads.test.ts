@@ -39,3 +39,21 @@ test("each new head is emitted once, for its tenant, and finds a log that was se
   await store.close();
   await other.close();
 });
+
+test("a head of the same length with another hash is emitted, because the log was written anew", async () => {
+  const said: NewEvent[] = [];
+  let hash = "one";
+  const heads = auditHeads(
+    { emit: (event) => void said.push(event) },
+    { auditChains: async () => ["acme"], auditHead: async () => ({ sequence: 7, hash }) },
+    () => ({ ...NO_WEBHOOKS, size: 1 }),
+  );
+  await heads.report();
+  await heads.report();
+  hash = "other";
+  await heads.report();
+  expect(said.map(({ data }) => data)).toEqual([
+    { sequence: 7, hash: "one" },
+    { sequence: 7, hash: "other" },
+  ]);
+});
