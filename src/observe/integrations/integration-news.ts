@@ -3,9 +3,14 @@
 import type { Clock } from "../../core/clock.ts";
 import type { Log } from "../log.ts";
 
+/** What is delivered to an integration: the records of calls, and metrics beside them. */
+export type Delivered = "calls" | "metrics";
+
 export interface IntegrationNewsReporter {
-  failing(message: string): void;
-  back(): void;
+  failing(what: Delivered, message: string): void;
+  back(what: Delivered): void;
+  /** Called when another thread takes over, which does not know what failed in the one before. */
+  forget(): void;
 }
 
 const PAUSE_MS = 60_000;
@@ -17,20 +22,22 @@ export function integrationNews(
   fields: Readonly<Record<string, unknown>>,
   clock: Pick<Clock, "monotonic">,
 ): IntegrationNewsReporter {
-  let message: string | null = null;
+  const failing = new Set<Delivered>();
+  let message = "";
   let isReported = false;
   let quietUntilMs = Number.NEGATIVE_INFINITY;
   let timer: ReturnType<typeof setTimeout> | null = null;
 
   const report = (): void => {
     timer = null;
-    if (message === null || isReported) return;
+    if (failing.size === 0 || isReported) return;
     isReported = true;
     quietUntilMs = clock.monotonic() + PAUSE_MS;
     log.warn({ ...fields, error_detail: message.slice(0, MAX_TEXT_CHARACTERS) }, "deliveries to an integration fail");
   };
   return {
-    failing(why) {
+    failing(what, why) {
+      failing.add(what);
       message = why;
       const waitMs = quietUntilMs - clock.monotonic();
       if (waitMs <= 0) return report();
@@ -38,11 +45,15 @@ export function integrationNews(
       timer = setTimeout(report, waitMs);
       timer.unref();
     },
-    back() {
-      message = null;
-      if (!isReported) return;
+    back(what) {
+      failing.delete(what);
+      if (failing.size > 0 || !isReported) return;
       isReported = false;
       log.info({ ...fields }, "deliveries to an integration work again");
+    },
+    forget() {
+      failing.clear();
+      isReported = false;
     },
   };
 }

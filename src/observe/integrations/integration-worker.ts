@@ -10,6 +10,7 @@ import { parseRecord } from "../../wire/json/record-json.ts";
 import type { CallbackItem } from "./sinks/callback-sink.ts";
 import { type SharedFigures, sharedFigures } from "./integration-figures.ts";
 import { type ReceivedLine, readLine, recordedCall } from "./integration-line.ts";
+import type { Delivered } from "./integration-news.ts";
 import type { Integration } from "./integration-settings.ts";
 import { openSink } from "./open-sink.ts";
 import type { MetricsExport, MetricsWatch } from "./sinks/otlp-metrics.ts";
@@ -31,8 +32,8 @@ export interface EndRequest {
 
 /** `integration` is its position in the setup. */
 export type IntegrationNews =
-  | { readonly kind: "failing"; readonly integration: number; readonly message: string }
-  | { readonly kind: "back"; readonly integration: number }
+  | { readonly kind: "failing"; readonly integration: number; readonly what: Delivered; readonly message: string }
+  | { readonly kind: "back"; readonly integration: number; readonly what: Delivered }
   | { readonly kind: "ended" };
 
 const BEAT_MS = 250;
@@ -56,11 +57,11 @@ function watchOf(integration: number, figures: SharedFigures, report: (news: Int
     retried: () => figures.add(integration, "retries", 1),
     failing: (message) => {
       figures.set(integration, "failing", 1);
-      report({ kind: "failing", integration, message });
+      report({ kind: "failing", integration, what: "calls", message });
     },
     back: () => {
       figures.set(integration, "failing", 0);
-      report({ kind: "back", integration });
+      report({ kind: "back", integration, what: "calls" });
     },
   };
 }
@@ -73,8 +74,8 @@ function metricsWatch(
 ): MetricsWatch {
   return {
     failed: () => figures.add(integration, "failures", 1),
-    failing: (message) => report({ kind: "failing", integration, message }),
-    back: () => report({ kind: "back", integration }),
+    failing: (message) => report({ kind: "failing", integration, what: "metrics", message }),
+    back: () => report({ kind: "back", integration, what: "metrics" }),
   };
 }
 

@@ -121,15 +121,17 @@ function openThread(
     integrationNews(log, { integration: one.name, type: one.settings.type }, systemClock),
   );
   const onNews = (news: Exclude<IntegrationNews, { readonly kind: "ended" }>): void => {
-    if (news.kind === "back") return reporters[news.integration]!.back();
-    reporters[news.integration]!.failing(news.message);
+    if (news.kind === "back") return reporters[news.integration]!.back(news.what);
+    reporters[news.integration]!.failing(news.what, news.message);
     onFailing(integrations[news.integration]!.name, news.message);
   };
-  const onLost = (why: string): void =>
+  const onLost = (why: string): void => {
+    for (const reporter of reporters) reporter.forget();
     log.warn(
       { integrations: integrations.map(({ name }) => name), error_detail: why.slice(0, MAX_TEXT_CHARACTERS) },
       "the thread of integrations ended and is restarted",
     );
+  };
   return new IntegrationThread({
     integrations,
     clock: systemClock,

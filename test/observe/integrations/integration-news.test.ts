@@ -21,14 +21,39 @@ test("a sink that fails and recovers with every call is reported once in a minut
   });
   const news = integrationNews(log, { integration: "mine" }, time.clock);
   for (let count = 0; count < 50; count++) {
-    news.failing(`no. ${count} ${"x".repeat(5000)}`);
-    news.back();
+    news.failing("calls", `no. ${count} ${"x".repeat(5000)}`);
+    news.back("calls");
   }
   expect(told).toEqual(["fails: no. 0 xx", "back"]);
-  news.failing("no. 50  ");
+  news.failing("calls", "no. 50  ");
   expect(told).toHaveLength(2);
   await time.drain(70_000);
   expect(told).toEqual(["fails: no. 0 xx", "back", "fails: no. 50  "]);
-  news.back();
+  news.back("calls");
   expect(told.at(-1)).toBe("back");
+});
+
+test("an integration works again when both its calls and its metrics are delivered", () => {
+  const told: string[] = [];
+  const log = { warn: () => void told.push("fails"), info: () => void told.push("back") };
+  const news = integrationNews(log, {}, time.clock);
+  news.failing("calls", "no");
+  news.failing("metrics", "no");
+  news.back("metrics");
+  expect(told).toEqual(["fails"]);
+  news.back("calls");
+  expect(told).toEqual(["fails", "back"]);
+});
+
+test("a failure that another thread reports is reported, also where one was in the thread before", () => {
+  const told: string[] = [];
+  const log = { warn: () => void told.push("fails"), info: () => void told.push("back") };
+  let nowMs = 0;
+  const news = integrationNews(log, {}, { monotonic: () => nowMs });
+  news.failing("calls", "no");
+  news.forget();
+  nowMs = 70_000;
+  news.failing("calls", "no");
+  news.back("calls");
+  expect(told).toEqual(["fails", "fails", "back"]);
 });
