@@ -3,8 +3,8 @@
 // must neither block the gateway nor exhaust its memory.
 
 export interface LineSink {
-  /** `line` includes its line end. */
-  write(line: string): void;
+  /** The text is one line or several, each with its line end. */
+  write(text: string): void;
   /**
    * Hands over the collected lines. Resolves when the system has accepted them, which never happens when the reader has
    * stopped reading.
@@ -70,12 +70,12 @@ export function openLineSink({ output, blockBytes, maxWaitingBytes }: LineSinkOp
   };
 
   return {
-    write(line) {
-      if (waitingLength + block.length + line.length > maxWaitingBytes) {
-        dropped++;
+    write(text) {
+      if (waitingLength + block.length + text.length > maxWaitingBytes) {
+        dropped += text.split("\n").length - 1;
         return;
       }
-      block += line;
+      block += text;
       if (block.length >= blockBytes) void flush();
     },
     flush,

@@ -52,6 +52,8 @@ const MAX_TOOL_RUNS = 128;
 const MAX_TOOL_WORDS = 256;
 /** Lines of calls without a known token. */
 const UNAUTHENTICATED_PER_SECOND = 10;
+/** A call that ended more seconds before an earlier one says that the clock was set back. */
+const MOST_BEHIND_S = 60;
 
 /** Lines are handed to the system in blocks of this size, and at the latest after this time. */
 const BLOCK_BYTES = 32 * 1024;
@@ -116,9 +118,9 @@ class UnauthenticatedLines {
 
   mayLog(record: CallRecord): boolean {
     if (!isUnauthenticated(record)) return true;
-    const second = Math.floor(record.startedAtMs / 1000);
-    // Calls are logged in the order of their ends: one that began earlier does not start a new second.
-    if (second > this.#second) {
+    // Calls come nearly in the order of their ends, unless the clock was set back.
+    const second = Math.floor((record.startedAtMs + record.totalMs) / 1000);
+    if (second > this.#second || second < this.#second - MOST_BEHIND_S) {
       this.#second = second;
       this.#lines = 0;
     }

@@ -80,6 +80,12 @@ test("[d11.1] while the reader does not read, a bounded number of bytes waits, a
   expect(sink.dropped()).toBe(dropped);
 });
 
+test("[d11.1] of several lines that were written together, each that is dropped is counted", async () => {
+  const sink = openLineSink({ output: { write: async () => {} }, blockBytes: 10, maxWaitingBytes: 20 });
+  sink.write("a line\nanother line\na third line\n");
+  expect(sink.dropped()).toBe(3);
+});
+
 test("[d11.1] a file that can no longer be written fails nobody", async () => {
   const file = openSync(join(folder, "closed"), "w");
   const output = fileOutput(file, 2 * BLOCK_BYTES);

@@ -1,7 +1,7 @@
 // The line of a call holds what callers and providers said only as text of JSON, and only so much of it; an observer that fails takes nothing from others.
 import { expect, test } from "bun:test";
 import type { CallRecord } from "../../src/core/record/record.ts";
-import { callLine } from "../../src/observe/log.ts";
+import { callLine, openLog } from "../../src/observe/log.ts";
 import { observers } from "../../src/observe/observer.ts";
 import { parseJson } from "../../src/wire/json/json.ts";
 import { attemptOf, bareRecord } from "../contract/store/call-records.ts";
@@ -111,6 +111,16 @@ test("[d11.1] line ends and control characters of any field are escaped", () => 
   // oxlint-disable-next-line no-control-regex
   expect(line).not.toMatch(/[\u0000-\u001f]/);
   expect(JSON.parse(line)).toMatchObject({ model_asked: nasty, metadata: { [nasty]: nasty } });
+});
+
+test("[d2.7] calls without a known token get lines again when the clock was set back", async () => {
+  const lines: string[] = [];
+  const log = openLog({ level: "info", output: { write: async (text) => void lines.push(text) } });
+  const nowMs = Date.UTC(2026, 0, 1, 12);
+  for (const startedAtMs of [nowMs, nowMs - 3_600_000])
+    for (let call = 0; call < 20; call++) log.publish(bareRecord({ tokenId: null, status: 401, startedAtMs }));
+  await log.close();
+  expect(lines.join("").match(/"msg":"call"/g)).toHaveLength(20);
 });
 
 test("[d11.4] an observer that throws affects neither the other observers nor the caller", () => {
