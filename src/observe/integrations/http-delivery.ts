@@ -15,12 +15,6 @@ export interface Post {
   readonly isRetryable?: (status: number) => boolean;
 }
 
-export interface DeliveryResponse {
-  readonly status: number;
-  /** The beginning of the response body. */
-  readonly body: Uint8Array;
-}
-
 /** Bounds of the response: the rest is neither read nor waited for. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 const ANSWER_MS = 1000;
@@ -29,12 +23,12 @@ const TRANSIENT: ReadonlySet<number> = new Set([408, 425, 429]);
 
 const isTransient = (status: number): boolean => status >= 500 || TRANSIENT.has(status);
 
-/** Returns the response if its status is 2xx. Throws SinkFault. */
+/** Returns the beginning of the response body if the status is 2xx. Throws SinkFault. */
 export async function post(
   { url, headers, body, isRetryable = isTransient }: Post,
   signal: AbortSignal,
   clock: Pick<Clock, "now">,
-): Promise<DeliveryResponse> {
+): Promise<Uint8Array> {
   let response: Response;
   try {
     response = await fetch(url, {
@@ -60,7 +54,7 @@ export async function post(
       { isRetryable: isRetryable(status), retryAfterMs: waitMs },
     );
   }
-  return { status, body: await firstBytes(response) };
+  return await firstBytes(response);
 }
 
 /**

@@ -1,6 +1,7 @@
 // The spans that are made of a record: which exist, under which parent, what they contain, and what they never contain.
 import { describe, expect, test } from "bun:test";
 import type { CallContent } from "../../../src/core/configured/content.ts";
+import type { ErrorCode } from "../../../src/core/errors.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
 import { datadog } from "../../../src/observe/integrations/sinks/datadog-sink.ts";
 import { langfuse } from "../../../src/observe/integrations/sinks/langfuse-sink.ts";
@@ -175,6 +176,18 @@ describe("spans of a call", () => {
       expect(attempt!.attributes["langfuse.observation.type"]).toBe(langfuseType);
       expect(attempt!.attributes["openinference.span.kind"]).toBe(kind);
     }
+  });
+
+  test("[d11.4] Langfuse shows an attempt as an error where it failed, and not where it was ended here", () => {
+    const levelOf = (code: ErrorCode | null): unknown =>
+      received(tracedCall({ attempts: [attemptOf({ spanId: "1".repeat(16), code })] }), [langfuse({} as never)])[1]!
+        .attributes["langfuse.observation.level"];
+    expect(([null, "superseded", "client_closed", "upstream_error"] as const).map(levelOf)).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      "ERROR",
+    ]);
   });
 
   test("the path of an operation in spans is the one at which it is served", () => {

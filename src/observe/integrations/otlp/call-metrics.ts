@@ -6,7 +6,7 @@ import type { ToolRun } from "../../../core/configured/tool.ts";
 import { type Attributes, cut } from "./attributes.ts";
 import type { Instrument, MetricSums } from "./metric.ts";
 import { conventionalOperation } from "./operation-names.ts";
-import { sentStatus, vendorOf } from "./record-spans.ts";
+import { sentStatus, toolErrorType, vendorOf } from "./record-spans.ts";
 
 const SECONDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
 const FIRST_TOKEN_SECONDS = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
@@ -80,10 +80,12 @@ export function countCall(record: CallRecord, sums: MetricSums): void {
 
 function countAttempt(record: CallRecord, attempt: Attempt, sums: MetricSums): void {
   const { stream, totalMs } = record;
-  const { provider, vendor, code, usage, usageSource, startMs, firstContentMs } = attempt;
+  const { provider, vendor: known, code, usage, usageSource, startMs, firstContentMs } = attempt;
   const model = code === null ? cut(attempt.model) : undefined;
-  const key = `${record.operation} ${provider} ${code} ${model}`;
-  const attributes = attributesOf(record.operation, vendor ?? provider, provider, model);
+  const vendor = known ?? provider;
+  const place = `${record.operation} ${provider} ${vendor} ${model}`;
+  const key = `${place} ${code}`;
+  const attributes = attributesOf(record.operation, vendor, provider, model);
   sums.add(INSTRUMENTS.clientDuration, key, Math.max(0, (attempt.totalMs ?? totalMs) - startMs) / 1000, () =>
     attributes({ "error.type": code ?? undefined }),
   );
@@ -92,10 +94,10 @@ function countAttempt(record: CallRecord, attempt: Attempt, sums: MetricSums): v
       attributes({ "error.type": code ?? undefined }),
     );
   if (usage === null || usageSource !== "provider") return;
-  sums.add(INSTRUMENTS.clientTokens, `${record.operation} ${provider} ${model} input`, usage.prompt_tokens, () =>
+  sums.add(INSTRUMENTS.clientTokens, `${place} input`, usage.prompt_tokens, () =>
     attributes({ "gen_ai.token.type": "input" }),
   );
-  sums.add(INSTRUMENTS.clientTokens, `${record.operation} ${provider} ${model} output`, usage.completion_tokens, () =>
+  sums.add(INSTRUMENTS.clientTokens, `${place} output`, usage.completion_tokens, () =>
     attributes({ "gen_ai.token.type": "output" }),
   );
 }
@@ -119,7 +121,7 @@ const attributesOf =
 
 /** The tool server chooses the names of its tools. */
 function countTool({ totalMs }: CallRecord, run: ToolRun, sums: MetricSums): void {
-  const error = run.code ?? (run.isError ? "tool_error" : undefined);
+  const error = toolErrorType(run);
   sums.add(
     INSTRUMENTS.toolDuration,
     `${run.server} ${run.tool} ${error}`,

@@ -34,12 +34,12 @@ export async function exportTo(
     "user-agent": `dragoman/${VERSION}`,
     ...(gzip && { "content-encoding": "gzip" }),
   };
-  const response = await post(
+  const answer = await post(
     { url, headers: { ...headers, ...own }, body, isRetryable: (status) => RETRYABLE.has(status) },
     signal,
     clock,
   );
-  return readPartialSuccess(response.body);
+  return readPartialSuccess(answer);
 }
 
 const MAX_MESSAGE = 500;

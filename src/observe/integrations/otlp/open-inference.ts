@@ -3,7 +3,7 @@
 import type { Message, ToolCall, Usage } from "../../../core/chat.ts";
 import type { CallContent, AnswerContent } from "../../../core/configured/content.ts";
 import type { CallRecord } from "../../../core/record/record.ts";
-import { type AttributeValue, type Attributes, cut, merged } from "./attributes.ts";
+import { type AttributeValue, type Attributes, cut, figureOf, merged } from "./attributes.ts";
 import type { Dialect } from "./call-spans.ts";
 
 export const openInference: Dialect = ({ record, content }, part) => {
@@ -35,14 +35,13 @@ function callAttributes({ endUser, metadata }: CallRecord): Attributes {
 
 function tokenCounts(usage: Usage | null): Attributes {
   if (usage === null) return {};
-  const count = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined);
   return {
     "llm.token_count.prompt": usage.prompt_tokens,
     "llm.token_count.completion": usage.completion_tokens,
     "llm.token_count.total": usage.total_tokens,
-    "llm.token_count.prompt_details.cache_read": count(usage.prompt_tokens_details?.cached_tokens),
-    "llm.token_count.prompt_details.cache_write": count(usage.prompt_tokens_details?.cache_write_tokens),
-    "llm.token_count.completion_details.reasoning": count(usage.completion_tokens_details?.reasoning_tokens),
+    "llm.token_count.prompt_details.cache_read": figureOf(usage.prompt_tokens_details?.cached_tokens),
+    "llm.token_count.prompt_details.cache_write": figureOf(usage.prompt_tokens_details?.cache_write_tokens),
+    "llm.token_count.completion_details.reasoning": figureOf(usage.completion_tokens_details?.reasoning_tokens),
   };
 }
 

@@ -5,7 +5,7 @@ import type { Usage } from "../../../core/chat.ts";
 import type { Attempt, CallRecord, UsageSource } from "../../../core/record/record.ts";
 import type { ToolRun } from "../../../core/configured/tool.ts";
 import type { TraceContext } from "../../../core/record/trace.ts";
-import { type Attributes, cut, type Double, prefixed } from "./attributes.ts";
+import { type Attributes, cut, type Double, figureOf, prefixed } from "./attributes.ts";
 import { conventionalOperation } from "./operation-names.ts";
 import type { Span } from "./span.ts";
 
@@ -147,8 +147,13 @@ function attemptSpan(
     ...childSpan(record, trace, attempt),
     name: `${conventionalOperation(record.operation).name} ${cut(attempt.model)}`,
     attributes,
-    error: attempt.code === null || ENDED_HERE.has(attempt.code) ? null : attempt.code,
+    error: attemptFailure(attempt),
   };
+}
+
+/** The code of an attempt that failed; `null` for one that succeeded or was ended here. */
+export function attemptFailure({ code }: Attempt): string | null {
+  return ENDED_HERE.has(code) ? null : code;
 }
 
 /** The span of an attempt or tool run. It ends with the call if it was still in flight then. */
@@ -198,9 +203,9 @@ function usageAttributes(usage: Usage | null, source: UsageSource | null): Attri
   return {
     "gen_ai.usage.input_tokens": usage.prompt_tokens,
     "gen_ai.usage.output_tokens": usage.completion_tokens,
-    "gen_ai.usage.cache_read.input_tokens": count(prompt?.cached_tokens),
-    "gen_ai.usage.cache_creation.input_tokens": count(prompt?.cache_write_tokens),
-    "gen_ai.usage.reasoning.output_tokens": count(usage.completion_tokens_details?.reasoning_tokens),
+    "gen_ai.usage.cache_read.input_tokens": figureOf(prompt?.cached_tokens),
+    "gen_ai.usage.cache_creation.input_tokens": figureOf(prompt?.cache_write_tokens),
+    "gen_ai.usage.reasoning.output_tokens": figureOf(usage.completion_tokens_details?.reasoning_tokens),
     "dragoman.usage.source": source ?? undefined,
   };
 }
@@ -215,12 +220,19 @@ function toolSpan(
     ...childSpan(record, trace, run),
     name: `execute_tool ${cut(run.tool)}`,
     attributes,
-    error: run.isError && !ENDED_HERE.has(run.code) ? (run.code ?? TOOL_ERROR) : null,
+    error: toolFailure(run),
   };
 }
 
-/** The convention's value for a tool that reports its own failure. */
-const TOOL_ERROR = "tool_error";
+/** Says how a tool run failed; `null` for one that succeeded or was ended here. */
+export function toolFailure(run: ToolRun): string | null {
+  return run.isError && !ENDED_HERE.has(run.code) ? toolErrorType(run)! : null;
+}
+
+/** A tool that reports its own failure has the convention's value for that. */
+export function toolErrorType({ code, isError }: ToolRun): string | undefined {
+  return code ?? (isError ? "tool_error" : undefined);
+}
 
 function toolAttributes(run: ToolRun): Attributes {
   return {
@@ -229,7 +241,7 @@ function toolAttributes(run: ToolRun): Attributes {
     "gen_ai.tool.call.id": cut(run.callId),
     "gen_ai.tool.type": "extension",
     "mcp.method.name": "tools/call",
-    "error.type": run.code ?? (run.isError ? TOOL_ERROR : undefined),
+    "error.type": toolErrorType(run),
     "dragoman.tool.server": run.server,
     "dragoman.tool.round": run.round,
     "dragoman.tool.result_bytes": run.resultBytes ?? undefined,
@@ -239,11 +251,6 @@ function toolAttributes(run: ToolRun): Attributes {
 function finishReasons({ finishReasons: reasons }: CallRecord): readonly string[] | undefined {
   const given = reasons.filter((reason) => reason !== null);
   return given.length === 0 ? undefined : given;
-}
-
-/** A provider's figure may be of any type. */
-function count(value: unknown): number | undefined {
-  return typeof value === "number" && Number.isFinite(value) ? value : undefined;
 }
 
 function seconds(ms: number | null): Double | undefined {

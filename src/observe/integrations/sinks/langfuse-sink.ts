@@ -6,7 +6,7 @@ import type { LangfuseSettings } from "./langfuse-settings.ts";
 import { type Attributes, cut, prefixed } from "../otlp/attributes.ts";
 import { openTraceSink } from "./otlp-sink.ts";
 import type { Dialect } from "../otlp/call-spans.ts";
-import type { SpanPart } from "../otlp/record-spans.ts";
+import { attemptFailure, type SpanPart, toolFailure } from "../otlp/record-spans.ts";
 import { inputMessage, outputMessage } from "../otlp/span-content.ts";
 
 export function openLangfuseSink(settings: LangfuseSettings): Sink {
@@ -62,7 +62,7 @@ function textOf(metadata: JsonObject | null, field: string): string | undefined 
 }
 
 function observationAttributes({ record, content }: RecordedCall, part: SpanPart): Attributes {
-  if (part.of === "tool") return { "langfuse.observation.type": "tool", ...level(part.run.isError, part.run.code) };
+  if (part.of === "tool") return { "langfuse.observation.type": "tool", ...levelOf(toolFailure(part.run)) };
   if (part.of === "attempt") {
     const { attempt, isAnswer } = part;
     const cameMs = attempt.firstContentMs;
@@ -78,13 +78,13 @@ function observationAttributes({ record, content }: RecordedCall, part: SpanPart
         isAnswer && record.attempts.length === 1 && record.cost !== null
           ? JSON.stringify({ total: record.cost.nanoUsd / 1e9 })
           : undefined,
-      ...level(attempt.code !== null, attempt.code),
+      ...levelOf(attemptFailure(attempt)),
     };
   }
   return {
     // With a model of its own, this span would count as one more answer and its cost would be counted twice.
     "langfuse.observation.type": "span",
-    ...level(record.code !== null, record.code),
+    ...levelOf(record.code),
     ...(content !== null && {
       "langfuse.observation.input": JSON.stringify(content.messages.map(inputMessage)),
       "langfuse.observation.output": JSON.stringify(content.answers.map(outputMessage)),
@@ -92,8 +92,8 @@ function observationAttributes({ record, content }: RecordedCall, part: SpanPart
   };
 }
 
-function level(isFailed: boolean, code: string | null): Attributes {
-  return isFailed
-    ? { "langfuse.observation.level": "ERROR", "langfuse.observation.status_message": code ?? undefined }
-    : {};
+function levelOf(failure: string | null): Attributes {
+  return failure === null
+    ? {}
+    : { "langfuse.observation.level": "ERROR", "langfuse.observation.status_message": failure };
 }

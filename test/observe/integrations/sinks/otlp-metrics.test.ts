@@ -177,6 +177,17 @@ describe("what is counted", () => {
     expect(metric(metrics, "dragoman.calls")).toMatchObject({ type: "sum", isMonotonic: true });
   });
 
+  test("providers of two tenants that have the same id and are of different vendors have series of their own", () => {
+    const metrics = counted(
+      ["openai", "anthropic"].map((vendor) => record({ attempts: [attemptOf({ spanId: null, vendor })] })),
+    );
+    for (const name of ["gen_ai.client.operation.duration", "gen_ai.client.token.usage"])
+      expect([
+        name,
+        new Set(metric(metrics, name).points.map(({ attributes }) => attributes["gen_ai.provider.name"])),
+      ]).toEqual([name, new Set(["openai", "anthropic"])]);
+  });
+
   test("estimates are not usage, and an explained plan is not a call", () => {
     const metrics = counted([
       record({ attempts: [attemptOf({ usageSource: "estimated" })] }),
