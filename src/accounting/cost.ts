@@ -121,6 +121,13 @@ export function costBound(
   return sum.nanoUsd();
 }
 
+/** Returns the cost of tokens at a rate: exact nano-dollars, rounded up, at most the largest safe integer. */
+export function amountOf(tokens: number, rate: number): number {
+  const sum = new Sum(0);
+  sum.add(tokens, { base: rate, tiers: [] });
+  return sum.nanoUsd()!;
+}
+
 const FREE: Rate = { base: 0, tiers: [] };
 
 function dearer(one: Rate | null, other: Rate | null, promptTokens: number): Rate | null {
@@ -159,7 +166,7 @@ class Sum {
   nanoUsd(): number | null {
     if (!this.#isKnown) return null;
     const rounded = this.#whole + Math.ceil(this.#millionths / MILLION);
-    if (this.#exact === null) return rounded;
+    if (this.#exact === null) return Math.min(rounded, Number.MAX_SAFE_INTEGER);
     const exact = (BigInt(this.#whole) * 1_000_000n + BigInt(this.#millionths) + this.#exact + 999_999n) / 1_000_000n;
     return exact > Number.MAX_SAFE_INTEGER ? Number.MAX_SAFE_INTEGER : Number(exact);
   }

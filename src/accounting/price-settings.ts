@@ -68,7 +68,11 @@ const RATE_NAMES = Object.keys(RATE_SHAPE) as readonly RateName[];
 const isGlob = (model: string): boolean => model.includes("*");
 /** Of two patterns that match, the one with more literal characters is more specific. */
 const literalLength = (model: string): number => model.replaceAll("*", "").length;
-const isDate = (text: string): boolean => !Number.isNaN(Date.parse(text));
+/** The runtime reads 30 February as 2 March. */
+const isDate = (text: string): boolean => {
+  const ms = Date.parse(text);
+  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text.slice(0, "2026-01-31".length));
+};
 
 type Figures = Readonly<Partial<Record<RateName, string | undefined>>>;
 

@@ -1,8 +1,5 @@
-// Converts rates to dollars and back, selects the rates that apply at a time, and computes amounts, all in integers
-// (promise 4.7). cost.ts computes the cost of a call.
-
-// Decides (money and limits): Is a price above a number of tokens for the whole call? By: `rateFor`. Also: `cost.ts`
-// (`costOf`). Rule: Yes, for all tokens of an upstream request whose prompt is longer than the tier says.
+// Converts rates to dollars and back, and selects the rates that apply at a time, all in integers (promise 4.7). cost.ts
+// computes costs.
 import type { ModelPrice, PricePeriod, Rate, Rates } from "../core/configured/price.ts";
 
 const DAY_MS = 86_400_000;
@@ -25,18 +22,7 @@ export function rateFor({ base, tiers }: Rate, promptTokens: number): number {
   return tiers.findLast(({ above }) => promptTokens > above)?.rate ?? base;
 }
 
-/** Returns exact nano-dollars, rounded up, at most the largest safe integer. */
-export function amountOf(tokens: number, rate: number): number {
-  const whole = tokens * Math.floor(rate / MILLION);
-  // computed in two parts, because the product may exceed what a double holds exactly
-  if (tokens <= MOST_EXACT && whole <= MOST_EXACT * MILLION)
-    return whole + Math.ceil((tokens * (rate % MILLION)) / MILLION);
-  const exact = (BigInt(tokens) * BigInt(rate) + 999_999n) / 1_000_000n;
-  return exact > Number.MAX_SAFE_INTEGER ? Number.MAX_SAFE_INTEGER : Number(exact);
-}
 export const MILLION = 1_000_000;
-/** Up to this number of tokens, their product with the millionths of a rate is exact in a double. */
-const MOST_EXACT = 1_000_000_000;
 
 /** Converts dollars for a million tokens. */
 export function rateOfMillion(dollars: number): number {

@@ -149,6 +149,8 @@ test("[d4.7] a cost is the exact result, rounded up once, and within the range o
     }),
     { numRuns: 2000 },
   );
+  const highest: Rates = { ...NO_RATES, prompt: flat(MILLION), completion: flat(1) };
+  expect(costOf(usage(Number.MAX_SAFE_INTEGER, 1, {}, {}, 0), highest)).toBe(Number.MAX_SAFE_INTEGER);
 });
 
 describe("[d4.2] the reserved cost of a call", () => {

@@ -172,6 +172,8 @@ describe("figures", () => {
       "tiers.0.completion",
     ],
     ["an invalid day", { prompt: "1", from: "2026-13-01" }, "from"],
+    ["a day that the month does not have", { prompt: "1", from: "2026-02-30" }, "from"],
+    ["a time of a day that the month does not have", { prompt: "1", from: "2026-04-31T09:30:00Z" }, "from"],
     ["a model without provider", { model: "gpt-4o", prompt: "1" }, "model"],
     ["an unknown member", { prompt: "1", promt: "1" }, ""],
   ];

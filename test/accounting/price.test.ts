@@ -1,7 +1,8 @@
 // Prices in integers: no floating-point sums, tiers, periods of the day, dollars as exact text.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { amountOf, exactRate, rateFor, rateOfMillion, ratesAt, usd, usdPerToken } from "../../src/accounting/price.ts";
+import { amountOf } from "../../src/accounting/cost.ts";
+import { exactRate, rateFor, rateOfMillion, ratesAt, usd, usdPerToken } from "../../src/accounting/price.ts";
 import { type ModelPrice, NO_RATES, type Rates } from "../../src/core/configured/price.ts";
 
 const rates = (prompt: number): Rates => ({ ...NO_RATES, prompt: { base: prompt, tiers: [] } });

@@ -3,9 +3,9 @@
 
 // Decides (money and limits): How much does an attempt reserve? By: `estimateAttempt`. Also: booked by
 // `admission/call-limits.ts` (`CallLimits`). Rule: The prompt and the requested or assumed output, for each choice.
-import { costBound } from "../../accounting/cost.ts";
+import { amountOf, costBound } from "../../accounting/cost.ts";
 import { estimatePrompt, estimateValues } from "../../accounting/estimate.ts";
-import { amountOf, rateFor } from "../../accounting/price.ts";
+import { rateFor } from "../../accounting/price.ts";
 import type { CurrentPrice } from "../../accounting/price-book.ts";
 import type { ReservationEstimate } from "../../admission/reservation-estimate.ts";
 import type { ChatRequest } from "../../core/chat.ts";
