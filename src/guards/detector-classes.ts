@@ -6,10 +6,12 @@ import { lazy, memoizeBounded } from "../core/memoization.ts";
 import type { Detector } from "../core/configured/policy.ts";
 import { emailDetector } from "./detector-email.ts";
 import {
+  digitsOf,
   NATIONAL_ID_NAMES,
   NATIONAL_IDS,
   type NationalId,
   type NationalIdForm,
+  passesLuhn,
   SEVEN_DIGITS,
   THIRTEEN_DIGITS,
 } from "./detector-national-ids.ts";
@@ -181,7 +183,11 @@ function cardIn(match: string, before: string): number {
   const end = longestPrefix(
     match,
     (digits) =>
-      digits.length >= 13 && digits.length <= 19 && isIssued(digits) && !isRepeated(digits) && passesLuhn(digits),
+      digits.length >= 13 &&
+      digits.length <= 19 &&
+      isIssued(digits) &&
+      !isRepeated(digits) &&
+      passesLuhn(digitsOf(digits)),
   );
   const found = match.slice(0, end);
   return isGrouped(found) ? end : 0;
@@ -219,15 +225,6 @@ function longestPrefix(match: string, accepts: (word: string) => boolean): numbe
   return 0;
 }
 
-function passesLuhn(digits: string): boolean {
-  let sum = 0;
-  for (let index = 0; index < digits.length; index++) {
-    const digit = Number(digits[digits.length - 1 - index]);
-    sum += index % 2 === 0 ? digit : digit * 2 - (digit > 4 ? 9 : 0);
-  }
-  return sum % 10 === 0;
-}
-
 /** ISO 13616: length by country (SWIFT IBAN registry), check digits by ISO 7064 modulo 97. */
 function ibanIn(match: string): number {
   return longestPrefix(match, (word) => {
@@ -255,6 +252,7 @@ const IBAN_LENGTHS: Readonly<Record<string, number>> = {
   BE: 16,
   BG: 22,
   BH: 22,
+  BI: 27,
   BR: 29,
   BY: 28,
   CH: 21,
@@ -262,12 +260,14 @@ const IBAN_LENGTHS: Readonly<Record<string, number>> = {
   CY: 28,
   CZ: 24,
   DE: 22,
+  DJ: 27,
   DK: 18,
   DO: 28,
   EE: 20,
   EG: 29,
   ES: 24,
   FI: 18,
+  FK: 18,
   FO: 18,
   FR: 27,
   GB: 22,
@@ -276,6 +276,7 @@ const IBAN_LENGTHS: Readonly<Record<string, number>> = {
   GL: 18,
   GR: 27,
   GT: 28,
+  HN: 28,
   HR: 21,
   HU: 28,
   IE: 22,
@@ -297,11 +298,14 @@ const IBAN_LENGTHS: Readonly<Record<string, number>> = {
   MD: 24,
   ME: 22,
   MK: 19,
+  MN: 20,
   MR: 27,
   MT: 31,
   MU: 30,
+  NI: 28,
   NL: 18,
   NO: 15,
+  OM: 23,
   PK: 24,
   PL: 28,
   PS: 29,
@@ -309,12 +313,15 @@ const IBAN_LENGTHS: Readonly<Record<string, number>> = {
   QA: 29,
   RO: 24,
   RS: 22,
+  RU: 33,
   SA: 24,
   SC: 31,
+  SD: 18,
   SE: 24,
   SI: 19,
   SK: 24,
   SM: 27,
+  SO: 23,
   ST: 25,
   SV: 28,
   TL: 23,
@@ -324,6 +331,7 @@ const IBAN_LENGTHS: Readonly<Record<string, number>> = {
   VA: 22,
   VG: 24,
   XK: 20,
+  YE: 30,
 };
 
 /** E.164: 8 to 15 digits with the country code. */

@@ -21,7 +21,7 @@ export const SEVEN_DIGITS = new HintSearch(/\d(?:[ ./()+-]{0,3}\d){6}/, 25);
 export const THIRTEEN_DIGITS = new HintSearch(/\d(?:[ ./()+-]{0,3}\d){12}/, 49);
 const DIGITS: Hint = { search: new HintSearch(/\d(?:[ ./()+-]{0,3}\d){8}/, 33), lead: 0 };
 
-const digitsOf = (match: string): readonly number[] => Array.from(match.replaceAll(/\D/g, ""), Number);
+export const digitsOf = (match: string): readonly number[] => Array.from(match.replaceAll(/\D/g, ""), Number);
 const weighted = (digits: readonly number[], weights: readonly number[]): number =>
   weights.reduce((sum, weight, index) => sum + weight * digits[index]!, 0);
 
@@ -113,7 +113,7 @@ function isDay(digits: readonly number[]): boolean {
   return month >= 1 && month <= 12 && day >= 1 && day <= 31;
 }
 
-function passesLuhn(digits: readonly number[]): boolean {
+export function passesLuhn(digits: readonly number[]): boolean {
   const sum = digits
     .toReversed()
     .reduce((total, digit, index) => total + (index % 2 === 0 ? digit : digit * 2 - (digit > 4 ? 9 : 0)), 0);
