@@ -3,7 +3,7 @@
 // https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 import { createHmac } from "node:crypto";
 
-const PREFIX = "whsec_";
+const PREFIX_LENGTH = "whsec_".length;
 
 export interface SignedMessage {
   /** The same at each delivery attempt, so that a receiver recognizes a repeat. */
@@ -20,10 +20,7 @@ export function webhookHeaders(
   const seconds = String(Math.floor(atMs / 1000));
   const signatures = secrets.map(
     (secret) =>
-      `v1,${createHmac(
-        "sha256",
-        Buffer.from(secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : secret, "base64"),
-      )
+      `v1,${createHmac("sha256", Buffer.from(secret.slice(PREFIX_LENGTH), "base64"))
         .update(`${id}.${seconds}.${body}`)
         .digest("base64")}`,
   );

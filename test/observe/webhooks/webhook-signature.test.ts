@@ -1,7 +1,7 @@
 // Signatures as receivers see them, verified by the library that the documentation recommends.
 import { describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
-import { newWebhookSecret } from "../../../src/observe/webhooks/webhook-settings.ts";
+import { newWebhookSecret, webhookSecret } from "../../../src/observe/webhooks/webhook-settings.ts";
 import { webhookHeaders } from "../../../src/observe/webhooks/webhook-signature.ts";
 
 const body = JSON.stringify({ type: "token.expired", data: { name: "naïve ☂" } });
@@ -16,6 +16,13 @@ describe("a signature", () => {
         new Webhook(secret).sign("evt_1", new Date(message.atMs), body),
       );
     }
+  });
+
+  test("[d11.4] is made with a secret of 24 to 64 bytes", () => {
+    const lengths = Array.from({ length: 80 }, (_, length) => length);
+    const isSecret = (length: number): boolean =>
+      webhookSecret.safeParse(`whsec_${Buffer.alloc(length, 7).toString("base64")}`).success;
+    expect(lengths.filter(isSecret)).toEqual(lengths.slice(24, 65));
   });
 
   test("[d11.4] with two secrets is verified with either of them, so that receivers can change over", () => {

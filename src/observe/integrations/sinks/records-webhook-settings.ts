@@ -8,13 +8,12 @@ import {
   receiverAddress,
   receiverHeaders,
 } from "../integration-fields.ts";
-import { SECRET } from "../../webhooks/webhook-settings.ts";
+import { webhookSecret } from "../../webhooks/webhook-settings.ts";
 
-const secret = z
-  .string()
-  .max(200)
-  .refine((text) => SECRET.test(text), 'expected "whsec_" and 24 to 64 bytes as base64')
-  .meta({ title: "Secret", description: "`whsec_` and 24 to 64 random bytes as base64." });
+const secret = webhookSecret.meta({
+  title: "Secret",
+  description: "`whsec_` and 24 to 64 random bytes as base64.",
+});
 
 const SHAPE = {
   type: z.literal("webhook"),
