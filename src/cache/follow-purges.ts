@@ -17,7 +17,7 @@ export const CACHE_KEY = /^[0-9a-f]{64}$/;
 export interface FollowPurgesOptions {
   readonly cache: Pick<ResponseCache, "purge" | "mayHold">;
   readonly reader: Pick<Reader, "listAudit">;
-  readonly clock: Clock;
+  readonly clock: Pick<Clock, "now">;
 }
 
 const LOOK_MS = 1000;
@@ -49,9 +49,12 @@ export function followPurges({ cache, reader, clock }: FollowPurgesOptions): Fol
     return rows;
   };
   const look = async (): Promise<void> => {
-    // what is kept from now on was asked for after every purge so far
-    if (!cache.mayHold()) return;
     const nowMs = clock.now();
+    // what is kept from now on was asked for after every purge so far
+    if (!cache.mayHold()) {
+      lookedAtMs = nowMs;
+      return;
+    }
     try {
       const rows = await purgesSince(lookedAtMs - OVERLAP_MS);
       for (const row of rows) if (!known.has(row.id)) await cache.purge(placeOf(row), row.atMs);
