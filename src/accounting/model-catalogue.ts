@@ -112,21 +112,22 @@ function ratesOfFile({ prompt, completion }: { readonly prompt: string; readonly
  * the provider.
  */
 export function cataloguedModels(source: KnowledgeSource): readonly string[] {
-  const provider = bundled(source);
-  if (provider === null) return [];
-  const isListed = ({ id, deprecated, match }: ModelInfo): boolean =>
-    deprecated !== true && !NO_CHAT.test(id) && (source.listed?.test(id) ?? true) && matches(match, id);
-  const names = provider.models.filter((model) => isListed(model) && isChat(model)).map(({ id }) => id);
-  return [...new Set(names)].toSorted().slice(0, MAX_LISTED);
+  return namesOf(
+    source,
+    (model) => !NO_CHAT.test(model.id) && (source.listed?.test(model.id) ?? true) && isChat(model),
+  );
 }
 
 /** Returns the embedding models of the catalogue in the same way. */
 export function cataloguedEmbeddings(source: KnowledgeSource): readonly string[] {
-  const names = (bundled(source)?.models ?? [])
-    .filter(({ id, deprecated, match }) => deprecated !== true && !PREFIX.test(id) && matches(match, id))
-    .map(({ id }) => id)
-    .filter((id) => modelKind(id) === "embeddings");
-  return [...new Set(names)].toSorted().slice(0, MAX_LISTED);
+  return namesOf(source, ({ id }) => modelKind(id) === "embeddings");
+}
+
+function namesOf(source: KnowledgeSource, isOne: (model: ModelInfo) => boolean): readonly string[] {
+  const models = (bundled(source)?.models ?? []).filter(
+    (model) => model.deprecated !== true && !PREFIX.test(model.id) && isOne(model) && matches(model.match, model.id),
+  );
+  return [...new Set(models.map(({ id }) => id))].toSorted().slice(0, MAX_LISTED);
 }
 
 /** What a model is for, by its name; a conversation where nothing else is known. */
@@ -141,8 +142,8 @@ const EMBEDDINGS = /embed|(^|[/-])(bge|e5|gte|all-minilm|voyage)-/i;
 /** Names that are only a prefix. */
 const PREFIX = /[-.:/]$/;
 
-/** Models of other operations, and names that are only a prefix. */
-const NO_CHAT = /[-.:/]$|realtime|transcribe|embed|whisper|moderation|[-_](tts|live)([-_]|$)/i;
+/** Models of other operations. */
+const NO_CHAT = /realtime|transcribe|embed|whisper|moderation|[-_](tts|live)([-_]|$)/i;
 
 /** Embedding models have no price of generated tokens; image and speech models have no token prices. */
 function isChat(model: ModelInfo): boolean {

@@ -3,6 +3,7 @@
 import { BoundedCache } from "../core/bounded-cache.ts";
 import { DIRECT_ROUTE, type Route } from "../core/configured/route.ts";
 import { type Snapshot, snapshotSeenBy } from "../core/snapshot.ts";
+import type { ModelLabel, NamedModel } from "../observe/metrics/call-meters.ts";
 import { type KnowledgeSource, modelKnowledge } from "./model-catalogue.ts";
 
 export interface NameSources {
@@ -11,27 +12,11 @@ export interface NameSources {
   readonly builtIn: ReadonlyMap<string, readonly { readonly id: string }[]>;
 }
 
-export interface RequestedModel {
-  readonly tenantId: string | null;
-  readonly projectId: string | null;
-  readonly provider: string | null;
-  /** The provider's own name. */
-  readonly model: string | null;
-}
-
 /** The number of names in the cache, so that most calls need one lookup. Callers choose the names. */
 const MAX_REMEMBERED = 2000;
 
-export interface NamedModel {
-  /** The name itself or, for a model that the catalogue recognizes by a prefix, the catalogue's own name. */
-  readonly name: string;
-  /** False when only the catalogue has the name. */
-  readonly isConfigured: boolean;
-}
-
 export interface ModelNames {
-  /** Returns `null` when the name is neither configured nor in the catalogue. */
-  nameOf(requested: RequestedModel): NamedModel | null;
+  readonly nameOf: ModelLabel;
   /** Judges `<provider>:<model>`. */
   isNamed(target: string): boolean;
 }
@@ -41,7 +26,7 @@ export function openModelNames(snapshot: () => Snapshot, sources: NameSources): 
   let routed: ReadonlySet<string> = new Set();
   const remembered = new BoundedCache<string, NamedModel | null>(MAX_REMEMBERED);
 
-  const nameOf = ({ tenantId, projectId, provider, model }: RequestedModel): NamedModel | null => {
+  const nameOf: ModelLabel = ({ tenantId, projectId, provider, model }) => {
     if (provider === null || model === null) return null;
     const now = snapshot();
     if (now !== seen) {

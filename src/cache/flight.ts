@@ -113,8 +113,7 @@ export class Flight {
    */
   complete(pieces: number): Uint8Array | null {
     if (!this.#hasEnded) {
-      this.#hasEnded = true;
-      this.#over();
+      this.#end();
       // a read that is in progress continues with the rest
       if (!this.#isReading) void this.#drain();
       this.#notify();
@@ -225,7 +224,7 @@ export class Flight {
 
   /** Forgets what all readers have read, or what the slowest has not, once the response is not kept any more. */
   #forget(): void {
-    if (!this.#isClosed || !this.#isSpoiled) return;
+    if (!this.#isSpoiled) return;
     let slowest = Number.POSITIVE_INFINITY;
     for (const reader of this.#readers) slowest = Math.min(slowest, reader.place);
     this.#arrived.dropBefore(slowest, 2 * this.#maxBytes);

@@ -7,15 +7,9 @@ import type { CancelSignal } from "../core/concurrency/cancellation.ts";
 import type { Clock } from "../core/clock.ts";
 import { isPending, type MaybePromise, whenReady } from "../core/maybe-promise.ts";
 import { LATE, within } from "../core/concurrency/timeout.ts";
-import {
-  type AnswerCache,
-  type CacheAddress,
-  type CacheFigures,
-  type CachePlace,
-  isAskedBefore,
-  isAt,
-} from "./answer-cache.ts";
-import { type CacheKeys } from "./cache-keys.ts";
+import type { CacheCounts } from "../observe/metrics/cache-meters.ts";
+import { type AnswerCache, type CacheAddress, type CachePlace, isAskedBefore, isAt } from "./answer-cache.ts";
+import type { CacheKeys } from "./cache-keys.ts";
 import { Flight, type FlightReader } from "./flight.ts";
 import { keptBody, readKeptBody, type KeptResponse } from "./kept-body.ts";
 
@@ -46,12 +40,6 @@ export interface CacheQuestion extends CacheAddress {
 /** An answer that was kept. */
 export interface KeptAnswer extends KeptResponse {
   readonly askedAtMs: number;
-}
-
-export interface CacheCounts extends CacheFigures {
-  readonly faults: number;
-  readonly garbage: number;
-  readonly flights: number;
 }
 
 /** A call waits no longer for the store. */

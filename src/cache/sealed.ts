@@ -1,5 +1,5 @@
 // Seals what a driver keeps outside of this process. An entry that cannot be opened does not exist.
-import { isPending, whenReady } from "../core/maybe-promise.ts";
+import { whenReady } from "../core/maybe-promise.ts";
 import type { AnswerCache, CacheEntry } from "./answer-cache.ts";
 import type { CacheKeys } from "./cache-keys.ts";
 
@@ -20,9 +20,6 @@ export function sealedCache(
     purge: (place, atMs, nowMs) => store.purge(place, atMs, nowMs),
     tenants: () => store.tenants(),
     figures: () => store.figures(),
-    async close() {
-      const closing = store.close();
-      if (isPending(closing)) await closing;
-    },
+    close: () => store.close(),
   };
 }

@@ -4,6 +4,7 @@
 import { GuardedText, type GuardFinding } from "../../guards/guarded-text.ts";
 import { type ChatChunk, type ChunkDelta, FINISH_REASONS, type ReasoningDetail, type Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { lazy } from "../../core/memoization.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import { isProtocolWord } from "./protocol-words.ts";
 import { underGuards } from "../call/policy-violation.ts";
@@ -133,7 +134,7 @@ export class StreamGuard {
   readonly withholdsLogprobs: boolean;
   readonly #guards: readonly GuardPolicy[];
   readonly #onFinding: GuardFinding;
-  readonly #wholeGuard: () => TextGuard;
+  readonly #whole: () => TextGuard;
   readonly #texts = new Map<string, GuardedText>();
   /** The other members of each reasoning block whose text has not ended, by the key of that text. */
   readonly #details = new Map<string, JsonObject>();
@@ -144,13 +145,8 @@ export class StreamGuard {
   constructor(guards: readonly GuardPolicy[], onFinding: GuardFinding, whole?: () => TextGuard) {
     this.#guards = guards;
     this.#onFinding = onFinding;
-    const own = whole === undefined ? textGuard(guards, onFinding) : null;
-    this.#wholeGuard = whole ?? (() => own!);
+    this.#whole = whole ?? lazy(() => textGuard(guards, onFinding));
     this.withholdsLogprobs = changes(guards);
-  }
-
-  get #whole(): TextGuard {
-    return this.#wholeGuard();
   }
 
   /** Takes the next piece of a text and returns what may be sent of the text. */
@@ -234,7 +230,7 @@ export class StreamGuard {
   #nameOf(name: string): string {
     let shown = this.#names.get(name);
     if (shown === undefined) {
-      shown = isProtocolWord(name) ? name : underGuards(() => guardName(name, this.#whole));
+      shown = isProtocolWord(name) ? name : underGuards(() => guardName(name, this.#whole()));
       if (this.#names.size < MAX_NAMES) this.#names.set(name, shown);
     }
     return shown;
@@ -281,7 +277,7 @@ export class StreamGuard {
       const guarded = isVendorField(name, value)
         ? this.whole(value, name)
         : name === "usage" && isObject(value)
-          ? underGuards(() => guardedUsage(value, this.#whole))
+          ? underGuards(() => guardedUsage(value, this.#whole()))
           : name === "id" && typeof value === "string"
             ? this.#nameOf(value)
             : value;
@@ -292,14 +288,14 @@ export class StreamGuard {
 
   /** Searches the name of a function, which cannot be replaced. */
   name(text: string): void {
-    underGuards(() => this.#whole.fixed!(text));
+    underGuards(() => this.#whole().fixed!(text));
   }
 
   /** Searches a value that arrives in one piece. */
   whole<T extends Json | undefined>(value: T, name: string): T {
     if (value === undefined || value === null) return value;
     return underGuards(
-      () => namesAndNumbers(mapTexts(value, this.#whole, answerKind, name, { [name]: value }), this.#whole) as T,
+      () => namesAndNumbers(mapTexts(value, this.#whole(), answerKind, name, { [name]: value }), this.#whole()) as T,
     );
   }
 }

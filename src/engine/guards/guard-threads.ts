@@ -50,7 +50,7 @@ export interface GuardThreadsOptions {
   readonly searchMs?: number;
   /** How long a search may take, including the searches before it. */
   readonly waitMs?: number;
-  /** Called when a thread has ended by itself, with the reason. */
+  /** Called for each search that is lost because its thread has ended or failed, with the reason. */
   readonly onEnded: (why: string) => void;
 }
 

@@ -54,7 +54,8 @@ interface Group {
   readonly members: readonly Member[];
   /** Mask of the members that get every call. */
   readonly always: number;
-  readonly choosy: readonly Member[];
+  /** The members that get only some calls. */
+  readonly filtered: readonly Member[];
   /** Mask of the members that get content. */
   readonly withContent: number;
 }
@@ -97,7 +98,7 @@ function groupOf(outlines: readonly IntegrationOutline[], thread: number, take: 
     take,
     members,
     always: bits(({ wants }) => wants === null),
-    choosy: members.filter(({ wants }) => wants !== null),
+    filtered: members.filter(({ wants }) => wants !== null),
     withContent: bits(({ outline }) => outline.content),
   };
 }
@@ -124,7 +125,7 @@ export function compileScope({
 
 function maskOf(group: Group, record: CallRecord): number {
   let mask = group.always;
-  for (const { wants, place } of group.choosy) if (wants!(record)) mask |= 1 << place;
+  for (const { wants, place } of group.filtered) if (wants!(record)) mask |= 1 << place;
   return mask;
 }
 

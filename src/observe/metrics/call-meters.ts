@@ -22,6 +22,7 @@ const OWN_SECONDS = [
 ];
 
 export interface NamedModel {
+  /** The name itself or, for a model that the catalogue recognizes by a prefix, the catalogue's own name. */
   readonly name: string;
   /** False when the model occurs only in the catalogue. */
   readonly isConfigured: boolean;

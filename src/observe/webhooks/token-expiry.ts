@@ -35,7 +35,7 @@ export function watchTokenExpiry(
       return;
     // A new webhook gets the events that are still due.
     if (now.webhooks !== known?.webhooks) reported = new Set();
-    known = now;
+    known = { tokens: now.tokens, webhooks: now.webhooks };
     nextMs = Number.POSITIVE_INFINITY;
     const still = new Set<string>();
     for (const token of now.tokens.values()) {

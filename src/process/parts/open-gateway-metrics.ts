@@ -34,7 +34,7 @@ export function openGatewayMetrics(source: SnapshotSource, parts: MetricParts): 
     isCacheShared: source.configuration().cache.store !== "memory",
     budgets: () => parts.budgets().statuses(),
     integrations: () => parts.integrations?.statuses() ?? [],
-    modelLabel: (call) => names.nameOf(call),
+    modelLabel: names.nameOf,
     isNamedTarget: (target) => names.isNamed(target),
     isRegisteredServer: ({ tenantId, projectId }, label) =>
       tenantId !== null && projectId !== null && source.current().toolServers.of(tenantId, projectId).has(label),

@@ -2,6 +2,7 @@
 // serves calls monitors this one.
 import { pathToFileURL } from "node:url";
 import { systemClock } from "../../../core/clock.ts";
+import { untilOver, withTimeout } from "../../../core/concurrency/timeout.ts";
 import { messageOf } from "../../../core/thrown.ts";
 import { isPending } from "../../../core/maybe-promise.ts";
 import type { Callbacks, CallStart, StreamChunk } from "../callback.ts";
@@ -27,6 +28,7 @@ export async function openCallbackSink({
   delivery,
 }: Pick<CallbackSettings, "module" | "content" | "delivery">): Promise<Receiver<CallbackItem>> {
   const callbacks = callbacksOf(await import(pathToFileURL(module).href));
+  const late = (): Error => new Error(`it did not finish within ${delivery.timeoutMs} ms`);
   const call = (item: CallbackItem): unknown => {
     if (item.kind === "start") return callbacks.onCallStart?.(item.event);
     if (item.kind === "chunk") return callbacks.onStreamChunk?.(item.event);
@@ -46,7 +48,7 @@ export async function openCallbackSink({
           // The signal is aborted only at the end of the process.
           if (signal.aborted) throw signal.reason;
           const doing = call(item);
-          if (isPending(doing)) await within(doing, delivery.timeoutMs, signal);
+          if (isPending(doing)) await withTimeout(untilOver(doing, signal), delivery.timeoutMs, late);
         } catch (thrown) {
           rejected += 1;
           why = messageOf(thrown);
@@ -63,22 +65,4 @@ function callbacksOf(module: unknown): Callbacks {
   const found = NAMES.filter((name) => typeof exported[name] === "function");
   if (found.length === 0) throw new SinkFault(`the module exports none of ${NAMES.join(", ")}`, { isRetryable: false });
   return Object.fromEntries(found.map((name) => [name, exported[name]])) as Callbacks;
-}
-
-async function within(doing: Promise<unknown>, timeoutMs: number, signal: AbortSignal): Promise<void> {
-  let end = (): void => {};
-  const late = new Promise<never>((_, reject) => {
-    const tooLate = (): void => reject(new Error(`it did not finish within ${timeoutMs} ms`));
-    const timer = setTimeout(tooLate, timeoutMs);
-    signal.addEventListener("abort", tooLate);
-    end = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", tooLate);
-    };
-  });
-  try {
-    await Promise.race([doing, late]);
-  } finally {
-    end();
-  }
 }
