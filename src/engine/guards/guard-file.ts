@@ -54,9 +54,9 @@ function guardedBare(value: string, owner: JsonObject, guard: FileGuard): string
   return guarded;
 }
 
-function isDeclaredText({ media_type: mediaType, mime_type: mimeType, filename, file }: JsonObject): boolean {
+function isDeclaredText({ media_type: mediaType, mime_type: mimeType, format, filename, file }: JsonObject): boolean {
   return (
-    [mediaType, mimeType].some((type) => typeof type === "string" && isTextType(type)) ||
+    [mediaType, mimeType, format].some((type) => typeof type === "string" && isTextType(type)) ||
     (typeof filename === "string" && isTextName(filename)) ||
     (isObject(file) && isDeclaredText(file))
   );

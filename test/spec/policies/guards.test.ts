@@ -496,6 +496,7 @@ describe("guards on input in unusual places", () => {
       type: "file",
       file: { filename: "a", file_data: `data:text/plain;base64;name=a,${latin1(text)}` },
     }),
+    "the format of the file": (text) => ({ type: "file", file: { format: "text/plain", file_data: latin1(text) } }),
     "the name of the file": (text) => ({ type: "file", file: { filename: "letter.md", file_data: latin1(text) } }),
     "the type of a document": (text) => ({
       type: "document",
