@@ -490,13 +490,17 @@ describe("guards on input in unusual places", () => {
     }),
     "a data URI with a long head": (text) => ({
       type: "file",
-      file: { filename: "a", file_data: `data:text/plain;name=${"a".repeat(300)};base64,${latin1(text)}` },
+      file: { filename: "a", file_data: `data:text/plain${";a=b".repeat(80)};base64,${latin1(text)}` },
     }),
     "a data URI that says more behind `base64`": (text) => ({
       type: "file",
       file: { filename: "a", file_data: `data:text/plain;base64;name=a,${latin1(text)}` },
     }),
     "the format of the file": (text) => ({ type: "file", file: { format: "text/plain", file_data: latin1(text) } }),
+    "the name of the file, with another character in its base64": (text) => ({
+      type: "file",
+      file: { filename: "letter.md", file_data: latin1(text).replace(/^.{5}/, "$&!") },
+    }),
     "the name of the file": (text) => ({ type: "file", file: { filename: "letter.md", file_data: latin1(text) } }),
     "the type of a document": (text) => ({
       type: "document",
@@ -505,10 +509,6 @@ describe("guards on input in unusual places", () => {
     "the type of a document with a space in its base64": (text) => ({
       type: "document",
       source: { type: "base64", media_type: "text/csv", data: latin1(text).replace(/^.{5}/, "$& ") },
-    }),
-    "the type of a document with another character in its base64": (text) => ({
-      type: "document",
-      source: { type: "base64", media_type: "text/csv", data: latin1(text).replace(/^.{5}/, "$&!") },
     }),
   };
   const HIDDEN: Readonly<Record<string, string>> = {
