@@ -1,5 +1,8 @@
 // Converts rates to dollars and back, and selects the rates that apply at a time, all in integers (promise 4.7). cost.ts
 // computes costs.
+
+// Decides (money and limits): Is a price above a number of tokens for the whole call? By: `rateFor`. Also: `cost.ts`
+// (`costOf`). Rule: Yes, for all tokens of an upstream request whose prompt is longer than the tier says.
 import type { ModelPrice, PricePeriod, Rate, Rates } from "../core/configured/price.ts";
 
 const DAY_MS = 86_400_000;
