@@ -457,7 +457,7 @@ describe("one flight", () => {
     await Promise.all(calls.map(({ text }) => text));
     expect(gateway.sent).toHaveLength(1);
     const outcomes = gateway.records.map((record) => [record.code, record.cache!.outcome, record.cost!.nanoUsd > 0]);
-    expect(outcomes.toSorted()).toEqual([
+    expect(outcomes.toSorted((one, other) => String(one).localeCompare(String(other)))).toEqual([
       ["upstream_incomplete", "hit", false],
       ["upstream_incomplete", "miss", true],
     ]);

@@ -85,7 +85,8 @@ describe.each([...HOW])("a late first content, %s", (_, how) => {
         ["up0", "read"],
         ["up1", "read"],
       ]);
-      expect(codes(gateway).toSorted()).toEqual([null, "upstream_incomplete"].toSorted());
+      expect(codes(gateway)).toHaveLength(2);
+      expect(new Set(codes(gateway))).toEqual(new Set([null, "upstream_incomplete"]));
       expect(gateway.context.routing.health.snapshot(0).map(({ inFlight }) => inFlight)).toEqual([0, 0]);
     }
   });
