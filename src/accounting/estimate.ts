@@ -61,8 +61,8 @@ export function estimatePrompt(messages: readonly Message[]): number {
   return fixed + tokensOf(counted);
 }
 
-/** https://www.rfc-editor.org/rfc/rfc2397 */
-const DATA_URI = /^data:([^,]{0,200}),/i;
+/** https://www.rfc-editor.org/rfc/rfc2397 The head of an address may be long. */
+const DATA_URI = /^data:([^,]*),/i;
 /** Characters of base64 for each character of the text. */
 const BASE64 = 4 / 3;
 
@@ -75,7 +75,7 @@ function fileTokens(part: ContentPart): number {
     return isText ? textTokens(data.length / (type === "text" ? 1 : BASE64)) : 0;
   }
   const address = isObject(file) ? (file["file_data"] ?? file["file_id"]) : null;
-  const said = typeof address === "string" ? DATA_URI.exec(address.slice(0, 256))?.[1] : undefined;
+  const said = typeof address === "string" ? DATA_URI.exec(address)?.[1] : undefined;
   if (said === undefined || !isTextType(said)) return 0;
   return textTokens((address as string).length / (/;\s*base64$/i.test(said) ? BASE64 : 1));
 }

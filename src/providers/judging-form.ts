@@ -139,7 +139,7 @@ export function jsonRequest(url: string, headers: Readonly<Record<string, string
 
 /** Appends a path to an address, whose query stays at the end. */
 export function pathUnder(address: string, path: string): string {
-  const [base = "", query] = address.split("?", 2);
-  const rest = query === undefined ? "" : `${path.includes("?") ? "&" : "?"}${query}`;
+  const [base = "", ...query] = address.split("?");
+  const rest = query.length === 0 ? "" : `${path.includes("?") ? "&" : "?"}${query.join("?")}`;
   return `${base.replace(/\/+$/, "")}${path}${rest}`;
 }

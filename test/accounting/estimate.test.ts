@@ -37,6 +37,10 @@ test("a prompt is all that a model reads of its messages, in whichever member it
       role: "user",
       content: [{ type: "file", file: { file_data: `data:text/plain;base64,${base64}` } }],
     },
+    "a text file behind a long head": {
+      role: "user",
+      content: [{ type: "file", file: { file_data: `data:text/plain;name=${"n".repeat(300)};base64,${base64}` } }],
+    },
     "a document": {
       role: "user",
       content: [{ type: "document", source: { type: "base64", media_type: "text/markdown", data: base64 } }],

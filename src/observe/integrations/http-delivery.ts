@@ -87,7 +87,10 @@ async function firstBytes(response: Response): Promise<Uint8Array> {
 
 /** Messages of the runtime may contain the address, which may contain a key. */
 function asFault(thrown: unknown, signal: AbortSignal): SinkFault {
-  if (signal.aborted && signal.reason instanceof SinkFault) return signal.reason;
+  if (signal.aborted)
+    return signal.reason instanceof SinkFault
+      ? signal.reason
+      : new SinkFault("no answer in time", { isRetryable: true });
   const { code } = (thrown ?? {}) as { readonly code?: unknown };
   return new SinkFault(`the receiver cannot be reached${typeof code === "string" ? ` (${code})` : ""}`, {
     isRetryable: true,

@@ -320,6 +320,15 @@ describe("exports", () => {
     await receiver.close();
   });
 
+  test("[d11.4] a receiver that answers too late is not called unreachable", async () => {
+    const receiver = otlpReceiver(() => new Promise(() => {}));
+    const { metrics, told } = opened(receiver.url);
+    metrics.count(record());
+    await metrics.end(1000);
+    expect(told.words).toEqual(["failed", "failing metrics: no answer in time"]);
+    await receiver.close();
+  });
+
   test("[d11.4] are sent by themselves, at the interval", async () => {
     const receiver = otlpReceiver();
     const { metrics } = opened(receiver.url, { metrics_interval_s: 1 });
