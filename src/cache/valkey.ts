@@ -35,7 +35,7 @@ end
 return 1`;
 /**
  * KEYS: the purges, the set of what is purged. ARGV: the place, the time, for how long it is known, the prefix of answers,
- * now (`isAskedBefore`).
+ * now (`isAskedBefore`). Returns how many were removed, and how many are left.
  * A server that is full removes answers all the same; it does not note the purge, and takes no answers either.
  */
 const PURGE = `
@@ -50,7 +50,7 @@ for _, key in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
 end
 redis.pcall('HSET', KEYS[1], ARGV[1], ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
-return count`;
+return {count, redis.call('ZCARD', KEYS[2])}`;
 /** The same for one answer. KEYS: the purges, the answer. ARGV: the place, the time, for how long it is known, the route or nothing. */
 const PURGE_KEY = `
 if ARGV[4] ~= '' and redis.call('HGET', KEYS[2], 'route') ~= ARGV[4] then return 0 end
@@ -61,7 +61,7 @@ return count`;
 
 type Scripted = {
   dragomanCachePut(...args: readonly (string | number | Buffer)[]): Promise<number>;
-  dragomanCachePurge(...args: readonly (string | number)[]): Promise<number>;
+  dragomanCachePurge(...args: readonly (string | number)[]): Promise<readonly [removed: number, left: number]>;
   dragomanCachePurgeKey(...args: readonly (string | number)[]): Promise<number>;
 };
 
@@ -99,9 +99,9 @@ class ValkeyCache implements AnswerCache {
 
   async put({ key, tenantId, route, askedAtMs, expiresAtMs, body }: CacheEntry, nowMs: number): Promise<void> {
     if (expiresAtMs <= nowMs) return;
-    // before the answer, so that there is no answer of a tenant that is not known
+    // before the answer, so that there is no answer of a tenant that is not known, and again behind a purge that came between
     await this.#client.sadd(TENANTS, tenantId);
-    await this.#scripts.dragomanCachePut(
+    const putting = this.#scripts.dragomanCachePut(
       `${answersOf(tenantId)}${key}`,
       indexOf({ tenantId }),
       indexOf({ tenantId, route }),
@@ -114,6 +114,7 @@ class ValkeyCache implements AnswerCache {
       tenantId,
       Buffer.from(body),
     );
+    await Promise.all([putting, this.#client.sadd(TENANTS, tenantId)]);
   }
 
   async purge({ tenantId, route, key }: CachePlace, purgedAtMs: number, nowMs: number): Promise<number> {
@@ -127,7 +128,7 @@ class ValkeyCache implements AnswerCache {
         PURGE_KEPT_MS,
         route ?? "",
       );
-    const count = await this.#scripts.dragomanCachePurge(
+    const [removed, left] = await this.#scripts.dragomanCachePurge(
       purges,
       indexOf({ tenantId, route }),
       route === undefined ? "" : `route:${route}`,
@@ -136,8 +137,8 @@ class ValkeyCache implements AnswerCache {
       answersOf(tenantId),
       nowMs + SKEW_MS,
     );
-    if (route === undefined) await this.#client.srem(TENANTS, tenantId);
-    return count;
+    if (route === undefined && left === 0) await this.#client.srem(TENANTS, tenantId);
+    return removed;
   }
 
   async tenants(): Promise<readonly string[]> {

@@ -151,6 +151,13 @@ export function answerCacheSuite(name: string, open: () => Promise<OpenedCache>,
       expect(await cache.tenants()).toEqual(expect.arrayContaining([a, b]));
       await cache.purge({ tenantId: a }, startMs, startMs);
       expect(await cache.tenants()).not.toContain(a);
+      // what is newer than a purge stays, and its tenant is known
+      await cache.put(
+        entry(b, "2", { askedAtMs: startMs + MINUTE, expiresAtMs: startMs + 3 * MINUTE }),
+        startMs + MINUTE,
+      );
+      await cache.purge({ tenantId: b }, startMs, startMs + MINUTE);
+      expect(await cache.tenants()).toContain(b);
       expect(await cache.tenants()).toContain(b);
     });
   });
