@@ -45,7 +45,7 @@ export function createMcpApp(context: McpContext): { answer(request: McpRequest)
       if (http.method !== "POST")
         throw methodNotAllowed(
           "POST, GET",
-          `${new URL(http.url).pathname} is an MCP server: it takes messages with POST, and GET for a stream of events; got ${http.method}.`,
+          `${new URL(http.url).pathname} is an MCP server: it takes messages with POST, and GET with accept: text/event-stream for a stream of events; got ${http.method}.`,
         );
       const bytes = await readBody(
         http,
@@ -55,7 +55,8 @@ export function createMcpApp(context: McpContext): { answer(request: McpRequest)
       const message = parsedBody(bodyText(bytes), limits.body).value;
       const { kept } = context;
       const answers = kept === null ? null : { kept, tenantId: caller.token.tenantId, tokenId: caller.token.id };
-      if (message["method"] === undefined) {
+      // an answer of the client; the library refuses what is neither that nor a request
+      if (message["method"] === undefined && (message["result"] !== undefined || message["error"] !== undefined)) {
         if (answers !== null) await keepAnswer(message, answers);
         return new Response(null, { status: 202 });
       }

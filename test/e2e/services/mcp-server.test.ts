@@ -513,6 +513,12 @@ describe("[d16.3] bad input", () => {
     expect([response.status, ((await response.json()) as any).error.code]).toEqual([status, code]);
   });
 
+  test("what is neither a request nor an answer is refused as the protocol does, and an answer is taken", async () => {
+    const refused = await send('{"a":1}');
+    expect([refused.status, ((await refused.json()) as any).error.code]).toEqual([400, -32600]);
+    expect((await send('{"jsonrpc":"2.0","id":7,"result":{}}')).status).toBe(202);
+  });
+
   test("other methods of HTTP name those that are taken", async () => {
     const response = await send("", "PUT");
     expect([response.status, response.headers.get("allow")]).toEqual([405, "POST, GET"]);
