@@ -150,25 +150,14 @@ function withRoutes<T extends RouteScope>(file: T, own: Stock): T {
   };
 }
 
-/** Setting by setting: the store applies where the file sets nothing. */
+/** Setting by setting, and deviation by deviation: the store applies where the file sets nothing. */
 function withDefaults(file: ScopeSettings, store: ScopeSettings): ScopeSettings {
-  const models = file.models ?? store.models;
-  const contentLog = file.contentLog ?? store.contentLog;
-  const cacheAllowed = file.cacheAllowed ?? store.cacheAllowed;
-  const cache = file.cache ?? store.cache;
-  const timezone = file.timezone ?? store.timezone;
-  const responsesStore = file.responsesStore ?? store.responsesStore;
+  const ofFile = Object.fromEntries(Object.entries(file).filter(([, value]) => value !== undefined && value !== null));
   const hasDeviations = file.clientDeviations !== undefined || store.clientDeviations !== undefined;
   return {
-    dropParams: file.dropParams ?? store.dropParams,
-    disableStopSequenceLimit: file.disableStopSequenceLimit ?? store.disableStopSequenceLimit,
-    ...(models !== undefined && { models }),
-    ...(responsesStore !== undefined && { responsesStore }),
+    ...store,
+    ...ofFile,
     ...(hasDeviations && { clientDeviations: { ...store.clientDeviations, ...file.clientDeviations } }),
-    ...(contentLog !== undefined && { contentLog }),
-    ...(cacheAllowed !== undefined && { cacheAllowed }),
-    ...(cache !== undefined && { cache }),
-    ...(timezone !== undefined && { timezone }),
   };
 }
 

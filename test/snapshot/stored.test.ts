@@ -164,6 +164,15 @@ describe("file and store", () => {
     expect(tenantSettings.get("acme")).toEqual({ dropParams: false, disableStopSequenceLimit: true });
   });
 
+  test("[d16.2] prompt caching of a project joins as every other setting", async () => {
+    await put("setting", "settings", { prompt_cache: "auto" }, "site");
+    await put("setting", "settings", { drop_params: true }, "app");
+    const file = "projects: {app: {settings: {prompt_cache: auto}}, site: {settings: {drop_params: false}}}\n";
+    const { projectSettings } = (await follow(file)).current();
+    expect(projectSettings.get("site")).toMatchObject({ dropParams: false, promptCaching: "auto" });
+    expect(projectSettings.get("app")).toMatchObject({ dropParams: true, promptCaching: "auto" });
+  });
+
   test("[d1.4] a model that the tenant or the project has not enabled is unknown there", async () => {
     await put("setting", "settings", { models: ["sandbox:*", "openai:gpt-*"] });
     await put("setting", "settings", { models: ["openai:*"] }, "site");

@@ -139,7 +139,7 @@ function shownSettings({
   responsesStore,
   contentLog,
   cache,
-  promptCaching: _promptCaching,
+  promptCaching,
   ...same
 }: ScopeSettings): Documents {
   const settings = asJson({
@@ -152,6 +152,7 @@ function shownSettings({
       redact: contentLog.redact && snakeCased(contentLog.redact),
     },
     cache: cache === "off" ? false : cache && { ttl_s: cache.ttlMs / 1000, scope: cache.scope },
+    prompt_cache: promptCaching === "off" ? false : promptCaching,
   });
   return Object.keys(settings).length === 0 ? [] : [["settings", settings]];
 }
