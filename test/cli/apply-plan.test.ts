@@ -1,6 +1,7 @@
 // The plan of `dragoman apply` from documents and the present state: the order, the differences, and what stays
 // unchanged.
 import { describe, expect, test } from "bun:test";
+import { shownDifferences } from "../../src/cli/apply/apply.ts";
 import { documentsOf, titleOf, type DesiredState } from "../../src/cli/apply/documents.ts";
 import { type ApplyPlan, type PlanOptions, planOf, specToSend, type ActualState } from "../../src/cli/apply/plan.ts";
 import { withSecrets } from "../../src/cli/apply/secrets.ts";
@@ -186,6 +187,68 @@ describe("a plan", () => {
     const text = `kind: policy\nname: pol_1\nspec: ${JSON.stringify({ guard: { action: "mask", service: service("${KEY}") } })}`;
     expect(plan(text, [there]).steps).toEqual([]);
     expect(told(plan(text, [there], { renewSecrets: true }))).toEqual(["change policy pol_1 (tenant default)"]);
+  });
+
+  test("treats the query of an address as the stored one, at the same address only", () => {
+    const there: ActualState = {
+      kind: "webhook",
+      tenant: "default",
+      project: null,
+      name: "w",
+      id: "whk_1",
+      spec: { url: "https://a.test/hook?*** 0123456789ab" },
+      etag: null,
+      origin: "store",
+    };
+    const at = (url: string): string => `kind: webhook\nname: w\nspec: {url: '${url}'}`;
+    expect(plan(at("https://a.test/hook?key=${KEY}"), [there]).steps).toEqual([]);
+    expect(plan(at("https://a.test/hook?*** ffffffffffff"), [there]).steps).toEqual([]);
+    const changed = ["change webhook w (tenant default)"];
+    expect(told(plan(at("https://a.test/hook?key=${KEY}"), [there], { renewSecrets: true }))).toEqual(changed);
+    for (const url of ["https://b.test/hook?key=k", "https://a.test/hook?", "https://a.test/hook"])
+      expect([url, told(plan(at(url), [there]))]).toEqual([url, changed]);
+    const [same, moved] = ["https://a.test/hook?*** ffffffffffff", "https://b.test/hook?*** ffffffffffff"];
+    expect([same, moved].map((url) => specToSend({ url }, there.spec))).toEqual([there.spec, { url: moved }]);
+    const { desired } = withSecrets(wanted(at(moved)), [there], { get: () => "key=k" });
+    expect(desired[0]!.spec).toEqual({ url: "https://b.test/hook?key=k" });
+  });
+
+  test("shows no secret of a document, wherever it stands in a value that is new", () => {
+    const shown = (kind: ActualState["kind"], before: ActualState["spec"], spec: object) => {
+      const there = { ...route("x", before), kind, tenant: "default", project: null };
+      const { steps } = plan(JSON.stringify({ kind, name: "x", spec }), [there], { renewSecrets: true });
+      return shownDifferences(steps[0]!).map(({ path, to }) => ({ [path]: to }));
+    };
+    expect(
+      shown(
+        "provider",
+        { api_keys: ["*** 0123456789ab"], token_url: "https://a.test" },
+        {
+          api_keys: ["sk-1", { key: "sk-2", weight: 1 }],
+          aws: { secret_access_key: "sk-3" },
+          token_url: "https://b.test",
+        },
+      ),
+    ).toEqual([
+      { api_keys: ["***", { key: "***", weight: 1 }] },
+      { token_url: "https://b.test" },
+      { aws: { secret_access_key: "***" } },
+    ]);
+    expect(
+      shown(
+        "tool_server",
+        { url: "https://a.test" },
+        {
+          url: "https://a.test?k=sk-1",
+          headers: { "x-own": "sk-2" },
+          oauth: { client_id: "me", client_secret: "sk-3" },
+        },
+      ),
+    ).toEqual([
+      { url: "https://a.test?***" },
+      { headers: { "x-own": "***" } },
+      { oauth: { client_id: "me", client_secret: "***" } },
+    ]);
   });
 
   test("changes nothing of the configuration file, and reports where it differs from the desired state", () => {

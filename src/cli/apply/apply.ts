@@ -1,7 +1,9 @@
 // `dragoman apply`: reads documents, prints what would change, and makes the changes. A second run changes nothing.
 import { counted } from "../../core/text/counted.ts";
 import type { Environment } from "../../config/environment.ts";
+import { isConfiguredKind } from "../../core/configured/configured.ts";
 import type { Json } from "../../core/json.ts";
+import { withoutSecrets } from "../../store/configuration/secret-fields.ts";
 import { type AdminClient, type GatewayFlags, openAdminClient } from "../admin/client.ts";
 import { printError, printJson, printLine } from "../output.ts";
 import { type Kind, readDocuments, titleOf, type DesiredState } from "./documents.ts";
@@ -76,18 +78,22 @@ async function applyPlan(
 
 const SIGNS = { create: "+", change: "~", remove: "-" } as const;
 
-function printStep({ action, what, differences }: Step, say: (line: string) => void): void {
-  say(`${SIGNS[action]} ${titleOf(what)}`);
-  if (action === "change")
-    for (const { path, from, to } of differences) say(`    ${path}: ${shown(path, from)} -> ${shown(path, to)}`);
+function printStep(step: Step, say: (line: string) => void): void {
+  say(`${SIGNS[step.action]} ${titleOf(step.what)}`);
+  if (step.action === "change")
+    for (const { path, from, to } of shownDifferences(step)) say(`    ${path}: ${textOf(from)} -> ${textOf(to)}`);
 }
 
-const SECRET = /key|secret|token|password|authorization|service_account/i;
+const textOf = (value: Json | undefined): string => (value === undefined ? "(not set)" : JSON.stringify(value));
 
 /** A document's secret must not appear in a terminal or in the log of a pipeline. */
-function shown(path: string, value: Json | undefined): string {
-  if (value === undefined) return "(not set)";
-  return SECRET.test(path) && typeof value === "string" && !value.startsWith("*** ") ? "***" : JSON.stringify(value);
+export function shownDifferences({ what: { kind }, differences }: Step): readonly Difference[] {
+  if (!isConfiguredKind(kind)) return differences;
+  return differences.map(({ path, from, to }) => ({
+    path,
+    from: withoutSecrets(kind, path, from),
+    to: withoutSecrets(kind, path, to),
+  }));
 }
 
 function counts({ steps, unchanged }: ApplyPlan): string {
@@ -96,20 +102,19 @@ function counts({ steps, unchanged }: ApplyPlan): string {
 }
 
 function report(plan: ApplyPlan, done: number, failure: Error | null, dryRun: boolean): unknown {
-  const masked = ({ path, from, to }: Difference) => ({
-    path,
-    from: from === undefined ? null : (JSON.parse(quoted(path, from)) as Json),
-    to: to === undefined ? null : (JSON.parse(quoted(path, to)) as Json),
+  const changes = plan.steps.map((step, index) => {
+    const { kind, tenant, project, name } = step.what;
+    const differences = step.action === "change" ? shownDifferences(step) : [];
+    return {
+      action: step.action,
+      kind,
+      tenant,
+      project,
+      name,
+      differences: differences.map(({ path, from = null, to = null }) => ({ path, from, to })),
+      done: index < done,
+    };
   });
-  const changes = plan.steps.map(({ action, what: { kind, tenant, project, name }, differences }, index) => ({
-    action,
-    kind,
-    tenant,
-    project,
-    name,
-    differences: action === "change" ? differences.map(masked) : [],
-    done: index < done,
-  }));
   return {
     dry_run: dryRun,
     unchanged: plan.unchanged,
@@ -117,9 +122,4 @@ function report(plan: ApplyPlan, done: number, failure: Error | null, dryRun: bo
     read_only: plan.readOnly.map(titleOf),
     error: failure?.message ?? null,
   };
-}
-
-function quoted(path: string, value: Json): string {
-  const text = shown(path, value);
-  return text === "***" ? '"***"' : text;
 }

@@ -2,6 +2,7 @@
 // secret is shown masked and cannot be compared: it counts as equal to the document's secret, unless secrets are to be
 // renewed.
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { withoutMasks } from "../../store/configuration/secret-fields.ts";
 import { type Kind, keyOf, KINDS, type DesiredState } from "./documents.ts";
 
 /** A resource in the gateway's current state. */
@@ -143,10 +144,22 @@ function routesNamed(value: Json | undefined): readonly string[] {
   );
 }
 
-const MASKED = /^\*\*\* /;
+/** What a text shows beside its masked secret, which is the whole text or the query of an address. */
+const shownPart = (text: string): string => withoutMasks(text, "");
 
 export function isMasked(value: Json | undefined): value is string {
-  return typeof value === "string" && MASKED.test(value);
+  return typeof value === "string" && shownPart(value) !== value;
+}
+
+/** Whether one masked secret stands for the other: at another address it is another one. */
+export function areMaskedAlike(one: Json | undefined, other: Json | undefined): boolean {
+  return isMasked(one) && isMasked(other) && shownPart(one) === shownPart(other);
+}
+
+/** Whether a document says what the gateway shows masked. */
+function mayBeMasked(text: string, masked: string): boolean {
+  const shown = shownPart(masked);
+  return text.length > shown.length && text.startsWith(shown);
 }
 
 function differencesOf(
@@ -169,13 +182,13 @@ function differencesOf(
   }
   if (Array.isArray(from) && Array.isArray(to) && from.length === to.length)
     return from.flatMap((one: Json, index) => differencesOf(one, to[index] as Json, renewSecrets, `${path}[${index}]`));
-  if (isMasked(from) && typeof to === "string" && (!renewSecrets || isMasked(to))) return [];
+  if (isMasked(from) && typeof to === "string" && mayBeMasked(to, from) && (!renewSecrets || isMasked(to))) return [];
   return JSON.stringify(from) === JSON.stringify(to) ? [] : [{ path, from, to }];
 }
 
 /** The spec to send: a masked secret in a document stands for the stored one, whatever its mask was at the export. */
 export function specToSend(desired: Json | undefined, actual: Json | undefined): Json | undefined {
-  if (isMasked(desired) && isMasked(actual)) return actual;
+  if (areMaskedAlike(desired, actual)) return actual;
   if (Array.isArray(desired))
     return desired.map(
       (one: Json, index) => specToSend(one, Array.isArray(actual) ? (actual[index] as Json) : undefined) ?? null,

@@ -3,7 +3,8 @@
 import type { Variables } from "../../config/expansion.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { titleOf, type DesiredState } from "./documents.ts";
-import { isMasked, presentIn, type ActualState } from "./plan.ts";
+import { withoutMasks } from "../../store/configuration/secret-fields.ts";
+import { areMaskedAlike, isMasked, presentIn, type ActualState } from "./plan.ts";
 
 export interface MissingSecret {
   /** Such as `provider theirs (tenant acme): api_key`. */
@@ -44,7 +45,11 @@ function filledIn(
   secret: (path: string) => Json,
   path = "",
 ): Json | undefined {
-  if (isMasked(value)) return isMasked(kept) ? value : secret(path);
+  if (isMasked(value)) {
+    if (areMaskedAlike(value, kept)) return value;
+    const given = secret(path);
+    return typeof given === "string" ? withoutMasks(value, given) : given;
+  }
   if (Array.isArray(value))
     return value.map(
       (one: Json, index) =>

@@ -31,6 +31,10 @@ export type ConfiguredKind = (typeof CONFIGURED_NOUNS)[ConfiguredNoun]["kind"];
 export const EVERY_NOUN = Object.keys(CONFIGURED_NOUNS) as readonly ConfiguredNoun[];
 export const CONFIGURED_KINDS: readonly ConfiguredKind[] = EVERY_NOUN.map((noun) => CONFIGURED_NOUNS[noun].kind);
 
+export function isConfiguredKind(kind: string): kind is ConfiguredKind {
+  return (CONFIGURED_KINDS as readonly string[]).includes(kind);
+}
+
 export function nounOf(kind: ConfiguredKind): ConfiguredNoun {
   return EVERY_NOUN.find((noun) => CONFIGURED_NOUNS[noun].kind === kind)!;
 }

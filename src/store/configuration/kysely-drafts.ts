@@ -1,6 +1,6 @@
 // Drafts over any database that Kysely supports. Their texts are encrypted, because what is typed may be a secret.
 import { type Kysely, type SelectQueryBuilder, sql } from "kysely";
-import { CONFIGURED_KINDS, type ConfiguredKind } from "../../core/configured/configured.ts";
+import { type ConfiguredKind, isConfiguredKind } from "../../core/configured/configured.ts";
 import { DRAFT } from "./draft-schema.ts";
 import { type DraftPlace, type DraftTable, draftTextPlace } from "./drafts.ts";
 import { DecryptionError, type SecretCipher } from "../../config/secret-cipher.ts";
@@ -57,7 +57,7 @@ export function draftTable(db: Db, cipher: SecretCipher | null): DraftTable {
     },
     listDrafts: async (place) =>
       (await of(db, place).limit(sql.lit(MOST_DRAFTS)).execute())
-        .filter(({ kind }) => (CONFIGURED_KINDS as readonly string[]).includes(kind))
+        .filter(({ kind }) => isConfiguredKind(kind))
         .map((row) => keptIn(DRAFT, row)),
     removeDraft: (place) => removed(db, place),
   };

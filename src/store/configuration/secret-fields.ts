@@ -127,6 +127,16 @@ function rewritten(
   document: JsonObject,
   change: (text: string, path: string) => string,
 ): JsonObject {
+  return rewrittenAt(kind, "", document, change) as JsonObject;
+}
+
+/** The same for what stands at a path of a document. */
+function rewrittenAt(
+  kind: ConfiguredKind,
+  place: string,
+  found: Json | undefined,
+  change: (text: string, path: string) => string,
+): Json | undefined {
   const ofText = (value: string, path: string): string => {
     if (isSecretField(kind, path)) return value === "" ? value : change(value, path);
     const at = isSecretField(kind, `${path}?`) ? queryAt(value) : 0;
@@ -141,7 +151,12 @@ function rewritten(
       );
     return value;
   };
-  return SECRET_FIELDS[kind].length === 0 ? document : (walk(document, "") as JsonObject);
+  return SECRET_FIELDS[kind].length === 0 ? found : walk(found, place);
+}
+
+/** What stands at a path of a document, with `***` in place of each secret that is not masked. */
+export function withoutSecrets(kind: ConfiguredKind, path: string, found: Json | undefined): Json | undefined {
+  return rewrittenAt(kind, path, found, (text) => (isMasked(text) ? text : "***"));
 }
 
 const placeOf = (kind: ConfiguredKind, id: string, path: string): string => `${kind}/${id}/${path}`;

@@ -3,7 +3,7 @@
 import { requireWritable } from "../../../auth/grants.ts";
 import { requireConfigures } from "../../../auth/tokens/restriction-grants.ts";
 import { formatPath } from "../../../config/problem.ts";
-import { CONFIGURED_KINDS, type ConfiguredKind, nounOf } from "../../../core/configured/configured.ts";
+import { type ConfiguredKind, isConfiguredKind, nounOf } from "../../../core/configured/configured.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { conflict } from "../../../core/refusals.ts";
 import type { Change, Resource } from "../../../store/records.ts";
@@ -57,16 +57,12 @@ async function requireOwn(
 ): Promise<readonly Resource[]> {
   const things: Resource[] = [];
   for (const { kind, id } of changes) {
-    const found = isConfigured(kind) ? await writer.findResource(kind, id) : null;
+    const found = isConfiguredKind(kind) ? await writer.findResource(kind, id) : null;
     if (found === null) continue;
     requireWritable(role, found);
     things.push(found);
   }
   return things;
-}
-
-function isConfigured(kind: Change["kind"]): kind is ConfiguredKind {
-  return (CONFIGURED_KINDS as readonly string[]).includes(kind);
 }
 
 async function mistakesIn(
