@@ -11,8 +11,6 @@ import { membershipsOf } from "../memberships.ts";
 
 /** How long a login counts as recent: recent-login.ts says for what. */
 export const RECENT_LOGIN_MS = 15 * 60_000;
-/** How exactly the time of the last use is kept. */
-export const SEEN_EVERY_MS = 60_000;
 
 export interface SessionSecret {
   readonly text: string;

@@ -9,7 +9,6 @@ import {
   newSessionSecret,
   rightsOf,
   secretHash,
-  SEEN_EVERY_MS,
   sessionToken,
 } from "../../auth/logins/console-sessions.ts";
 import { requireAddress } from "../../auth/client-address.ts";
@@ -35,6 +34,9 @@ export interface NewSession extends OpenSession {
 }
 
 const MAX_BROWSER = 200;
+/** The time of the last use is kept as exactly as this, and as this share of the idle time where that is less. */
+const SEEN_EVERY_MS = 60_000;
+const SEEN_SHARE = 0.1;
 
 /** A login always gets a session of its own; the one that the browser had before is ended. */
 export async function openSession(
@@ -78,7 +80,8 @@ export async function currentSession(
   const session = await store.sessions.findSession(secretHash(secret));
   if (session === null) throw sessionRequired("The session has ended.");
   const nowMs = clock.now();
-  const idleEndsAtMs = session.seenAtMs + context.settings().sessionIdleMs;
+  const { sessionIdleMs } = context.settings();
+  const idleEndsAtMs = session.seenAtMs + sessionIdleMs;
   const token = nowMs >= idleEndsAtMs ? null : sessionToken(session, context.snapshot(), nowMs);
   if (token === null) {
     await store.sessions.endSession(session.id);
@@ -87,9 +90,10 @@ export async function currentSession(
     );
   }
   requireAddress(token, () => address);
-  if (nowMs - session.seenAtMs < SEEN_EVERY_MS) return { session, token, idleEndsAtMs };
+  const seenEveryMs = Math.min(SEEN_EVERY_MS, sessionIdleMs * SEEN_SHARE);
+  if (nowMs - session.seenAtMs < seenEveryMs) return { session, token, idleEndsAtMs };
   await store.sessions.sessionSeen(session.secretHash, nowMs);
-  return { session, token, idleEndsAtMs: nowMs + context.settings().sessionIdleMs };
+  return { session, token, idleEndsAtMs: nowMs + sessionIdleMs };
 }
 
 export async function endSession(

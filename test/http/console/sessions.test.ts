@@ -1,5 +1,8 @@
 // Sessions of the console over a real store: how they begin, what they may do, and what ends them.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { loggedInByLink, newSessionSecret } from "../../../src/auth/logins/console-sessions.ts";
 import { createToken, revokeToken, rotateToken } from "../../../src/auth/tokens/token-admin.ts";
 import { LOCAL_ACTOR } from "../../../src/store/records.ts";
@@ -289,3 +292,24 @@ for (const kind of await allDatabases()) {
     });
   });
 }
+
+test("[d14.2] a session that is used does not end, however short the idle time is", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "dragoman-idle-"));
+  const file = join(folder, "dragoman.yaml");
+  writeFileSync(file, "console: {session_idle_s: 60}\n");
+  const clock = turnedClock(1_790_000_000_000);
+  const world = await openAdminWorld({ file, clock });
+  try {
+    const own = consoleBrowser({ origin: ORIGIN, send: (request) => world.fetch(request, "127.0.0.1") });
+    expect((await own.login(world.tokens.get("acme.owner")!)).status).toBe(200);
+    const after = async (ms: number): Promise<number> => {
+      clock.turnTo(clock.now() + ms);
+      return (await own.ask("GET", "/console/api/v1/key")).status;
+    };
+    for (let used = 0; used < 5; used++) expect(await after(50_000)).toBe(200);
+    expect(await after(MINUTE_MS)).toBe(401);
+  } finally {
+    await world.close();
+    rmSync(folder, { recursive: true });
+  }
+});
