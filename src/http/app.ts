@@ -36,6 +36,7 @@ import { OPERATIONS } from "../operations/operations.ts";
 import type { KeptStores } from "../operations/responses/keeping/kept-responses.ts";
 import type { Reader } from "../operations/responses/keeping/opened-responses.ts";
 import { listCapabilities } from "../providers/capability-listing.ts";
+import { splitName } from "../routing/compile-routes.ts";
 import { findRoute, namedRoutes, routesFor } from "../routing/resolve-route.ts";
 import type { DocumentDependencies } from "./admin/configured/document-rule.ts";
 
@@ -473,9 +474,13 @@ function callableRoutes(token: AccessToken, context: AppContext): readonly Route
 
 /** Whether any model that the route names is enabled in the place. */
 function mayAnswer({ targets, fallbacks }: Route, snapshot: Snapshot, token: AccessToken): boolean {
+  const isModelEnabled = (name: string): boolean => {
+    const split = splitName(name);
+    return split !== null && isEnabled(snapshot, token, `${split.providerId}:${split.model}`);
+  };
   return (
     targets.some(({ name }) => isEnabled(snapshot, token, name)) ||
-    fallbacks.some(({ model }) => model === null || isEnabled(snapshot, token, model.replace("/", ":")))
+    fallbacks.some(({ model }) => model === null || isModelEnabled(model))
   );
 }
 

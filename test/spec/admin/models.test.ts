@@ -3,10 +3,11 @@
 import { describe, expect, test } from "bun:test";
 import { providersPage } from "../../../docs/generate-providers.ts";
 import { systemClock } from "../../../src/core/clock.ts";
-import type { ProviderSettings } from "../../../src/core/snapshot.ts";
+import type { ProviderSettings, Snapshot } from "../../../src/core/snapshot.ts";
 import { createApp } from "../../../src/http/app.ts";
 import { refuseUnservedWith } from "../../../src/http/unserved-operations.ts";
 import { BUILT_IN_MODELS, providers } from "../../../src/providers/registry.ts";
+import { routesSeen } from "../../../src/routing/compile-routes.ts";
 import { codeWords } from "../../docs/pages.ts";
 import { runCli } from "../../harness/processes/gateway-process.ts";
 import { projectToken, stubGateway } from "../../harness/in-process.ts";
@@ -17,10 +18,10 @@ import { idleStanding } from "../../harness/standing.ts";
 
 const { token, text } = projectToken();
 
-function serve(settings?: readonly ProviderSettings[]) {
+function serve(settings?: readonly ProviderSettings[], snapshot: Partial<Snapshot> = {}) {
   const stub = stubGateway({
     ...(settings && { providers: settings }),
-    snapshot: { tokens: new Map([[token.id, token]]) },
+    snapshot: { tokens: new Map([[token.id, token]]), ...snapshot },
   });
   const app = createApp({
     clock: systemClock,
@@ -45,6 +46,27 @@ function serve(settings?: readonly ProviderSettings[]) {
 
 const all = serve();
 const model = async (name: string, get = all): Promise<any> => (await get(`/api/v1/models/${name}`)).body;
+
+test("[d9.1] a route is listed where only a fallback of it is enabled, however the name of that is written", async () => {
+  const targets = ["openai:gpt-5"];
+  const get = serve(undefined, {
+    routes: routesSeen([
+      {
+        routes: {
+          colon: { targets, fallbacks: ["openrouter:openai/gpt-5"] },
+          slash: { targets, fallbacks: ["openrouter/openai/gpt-5"] },
+          other: { targets, fallbacks: ["openrouter:openai/o3"] },
+        },
+        defaults: {},
+      },
+    ]),
+    tenantSettings: new Map([
+      [token.tenantId, { dropParams: null, disableStopSequenceLimit: null, models: ["openrouter:openai/gpt-5"] }],
+    ]),
+  });
+  const ids = (await get("/api/v1/models")).body.data.map(({ id }: { readonly id: string }) => id);
+  expect(ids.filter((id: string) => !id.includes(":"))).toEqual(["colon", "slash"]);
+});
 
 describe("[d9.1] the models of the sandbox", () => {
   const sandboxIds = async (get: typeof all): Promise<readonly string[]> =>
