@@ -1,5 +1,6 @@
 // `dragoman import litellm-keys <dump>`: takes over teams and virtual keys of LiteLLM's database, in one change of ours:
 // teams are projects, and keys become tokens by claim links, or stay valid by their hash until a day.
+import { z } from "zod";
 import { counted } from "../../core/text/counted.ts";
 import { keptUser } from "../../auth/logins/kept-identity.ts";
 import { newSessionSecret } from "../../auth/logins/console-sessions.ts";
@@ -65,13 +66,13 @@ function untilOf({ acceptForeignKeys, until, claimLinks }: ImportKeysFlags, nowM
     throw new Error(
       "--accept-foreign-keys and --claim-links exclude each other: a key stays valid, or becomes a new one",
     );
-  const day = /^\d{4}-\d{2}-\d{2}$/.test(until ?? "") ? Date.parse(`${until!}T00:00:00Z`) : Number.NaN;
-  if (Number.isNaN(day))
+  if (until === undefined || !z.iso.date().safeParse(until).success)
     throw new Error(
       "--accept-foreign-keys needs --until <date>, the last day in UTC on which the keys are valid, such as 2030-01-31",
     );
-  if (day + DAY_MS <= nowMs) throw new Error(`--until ${until!} has passed; name a day that is still to come`);
-  return day + DAY_MS;
+  const endMs = Date.parse(until) + DAY_MS;
+  if (endMs <= nowMs) throw new Error(`--until ${until} has passed; name a day that is still to come`);
+  return endMs;
 }
 
 function consoleOf({ claimLinks }: ImportKeysFlags): string | null {
@@ -80,7 +81,8 @@ function consoleOf({ claimLinks }: ImportKeysFlags): string | null {
     throw new Error(
       "--claim-links: expected the address at which browsers reach the gateway, such as https://gateway.example.com",
     );
-  return new URL(claimLinks).origin;
+  const { origin, pathname } = new URL(claimLinks);
+  return origin + pathname.replace(/\/+$/, "");
 }
 
 interface Giving {

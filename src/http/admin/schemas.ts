@@ -50,13 +50,13 @@ export const time = z.iso.datetime().meta({ description: "Time in UTC." });
 export const percentiles = z
   .strictObject({ p50: z.int().nullable(), p95: z.int().nullable() })
   .meta({ id: "Percentiles" });
-const DAY = /^\d{4}-\d{2}-\d{2}$/;
+/** The forms know how many days each month has, which `Date.parse` does not. */
+const DAY_OR_TIME = z.union([z.iso.date(), z.iso.datetime({ offset: true })]);
 /** A day means its beginning in UTC. */
 export const instant = z
   .string()
   .refine(
-    (text) =>
-      (DAY.test(text) || z.iso.datetime({ offset: true }).safeParse(text).success) && !Number.isNaN(Date.parse(text)),
+    (text) => DAY_OR_TIME.safeParse(text).success && !Number.isNaN(Date.parse(text)),
     "expected a day such as 2026-01-31, or a time such as 2026-01-31T09:00:00Z",
   )
   .transform((text) => Date.parse(text));

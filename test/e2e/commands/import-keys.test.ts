@@ -93,6 +93,12 @@ test("[d15.2] a key becomes a project token, which a link gives once", async () 
   expect((await redeem()).status).toBe(401);
 });
 
+test("[d15.2] a link leads to the path below which browsers reach the gateway", async () => {
+  const rows = [row("sk-below-1234567890", "below")];
+  const { stdout } = await imported(rows, "--claim-links", "https://example.com/llm/");
+  expect(stdout).toContain("https://example.com/llm/console/claim#code=");
+});
+
 test("nothing is written without a word of what becomes of the keys, and bad options are refused", async () => {
   const { stdout } = await imported([row("sk-never-1234567890", "never")]);
   expect(stdout).toContain("Nothing was written");
@@ -101,6 +107,7 @@ test("nothing is written without a word of what becomes of the keys, and bad opt
     ["--accept-foreign-keys"],
     ["--accept-foreign-keys", "--until", "2020-01-01"],
     ["--accept-foreign-keys", "--until", "31.12.2030"],
+    ["--accept-foreign-keys", "--until", "2030-02-30"],
     ["--claim-links", "here"],
     ["--claim-links", gateway.url, "--tenant", "nobody"],
     ["--accept-foreign-keys", "--until", UNTIL, "--project", "nobody"],
