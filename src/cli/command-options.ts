@@ -16,6 +16,13 @@ export function positiveNumber(text: string): number {
   return value;
 }
 
+/** Throws InvalidArgumentError. */
+export function numberFromZero(text: string): number {
+  const value = text.trim() === "" ? Number.NaN : Number(text);
+  if (!(value >= 0) || !Number.isFinite(value)) throw new InvalidArgumentError("expected a number of 0 or more");
+  return value;
+}
+
 /** Returns the command of this name, which is there already. */
 export function commandOf(program: Command, name: string): Command {
   return program.commands.find((command) => command.name() === name)!;

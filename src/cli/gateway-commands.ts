@@ -3,7 +3,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { readEnvironment } from "../config/environment.ts";
 import { gatewayOptions, placedOptions } from "./admin/commands.ts";
-import { commandOf, positiveNumber, type SetCode } from "./command-options.ts";
+import { commandOf, numberFromZero, positiveNumber, type SetCode } from "./command-options.ts";
 
 export function addChat(program: Command): void {
   gatewayOptions(program.command("chat").description("make a chat call at a running gateway, and print the answer"))
@@ -263,7 +263,7 @@ export function addWebhookCommands(program: Command, setCode: SetCode): void {
       .description("give a webhook a new secret; the old one signs too for a while")
       .argument("<name>"),
   )
-    .option("--overlap-minutes <n>", "how long the old secret signs too (default: 1440)", Number)
+    .option("--overlap-minutes <n>", "how long the old secret signs too (default: 1440)", numberFromZero)
     .action(async (name, options) => (await import("./admin/webhooks.ts")).rotate(name, options, readEnvironment()));
 }
 
