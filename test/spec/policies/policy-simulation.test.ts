@@ -1,5 +1,8 @@
 // A policy is simulated on recorded calls: which it denies, as it is and with a change, whose they are, and what cannot be judged from records.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { LOCAL_ACTOR } from "../../../src/store/records.ts";
 import { attemptOf, DAY_ONE, rowOf } from "../../contract/store/call-records.ts";
 import { type AdminWorld, openAdminWorld, type Told } from "../../harness/admin.ts";
@@ -90,3 +93,25 @@ for (const kind of kinds)
       expect(body).toMatchObject({ calls: 4, now: null, proposed: { denied: 4 } });
     });
   });
+
+test("a policy of the tenant is not taken for one of the file that applies to all and has the same name", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "dragoman-same-name-"));
+  const file = join(folder, "dragoman.yaml");
+  writeFileSync(file, "policies: {streams: {rule: 'true'}}\n");
+  const world = await openAdminWorld({ file });
+  try {
+    await world.store.change(LOCAL_ACTOR, async (writer) => {
+      const policy = { kind: "policy", tenantId: "acme", projectId: null, name: "streams" } as const;
+      await writer.createResource({ ...policy, document: { rule: "request.stream" } });
+    });
+    await world.source.reload();
+    await world.calls.ingest([true, false].map((stream) => rowOf({ projectId: "site", stream })));
+    const { body } = await world.send("acme.viewer", "POST", PATH, {});
+    expect(body.now).toEqual({ allowed: 1, denied: 1, unknown: 0 });
+    const { body: shown } = await world.send("acme.viewer", "GET", PATH.replace("/simulate", ""));
+    expect([shown.origin, shown.rule]).toEqual(["store", "request.stream"]);
+  } finally {
+    await world.close();
+    rmSync(folder, { recursive: true });
+  }
+});

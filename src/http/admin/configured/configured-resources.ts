@@ -112,13 +112,17 @@ export function isOf(
   return tenantId === place.tenantId && projectId === place.projectId;
 }
 
-export async function isStored(
-  { place }: AdminCall,
+/** What an id or a name stands for in the place: in its part of the file, else in the database, else for all tenants. */
+export async function findInUse(
+  call: AdminCall,
   store: Reader,
   kind: ConfiguredKind,
   key: string,
-): Promise<boolean> {
-  return (await store.findResourceByName(kind, place!, key)) !== null;
+  context: ConfiguredContext,
+): Promise<Configured<JsonObject> | Resource | null> {
+  const filed = fromFile(call, kind, key, context);
+  if (filed !== undefined && isOf(call.place!, filed)) return filed;
+  return (await findByIdOrName(store, kind, call.place!, key)) ?? filed ?? null;
 }
 
 interface Cursor {

@@ -42,9 +42,9 @@ import {
   type ConfiguredContext,
   requireChangeable,
   requireResource,
+  findInUse,
   fromFile,
   isOf,
-  isStored,
   listPage,
   listQuery,
 } from "./configured-resources.ts";
@@ -169,11 +169,9 @@ function readOperations(of: Noun): Operations {
             ? { body: unstoredSettings(call.place!, settingsOfFile(call)), etag: UNSTORED_ETAG }
             : settingsAnswer(stored, settingsOfFile(call));
         }
-        const key = call.params["id"]!;
-        const filed = fromFile(call, kind, key, context);
-        if (filed !== undefined && (isOf(call.place!, filed) || !(await isStored(call, store, kind, key))))
-          return { body: shownFromFile(filed) };
-        return respond(call, await requireResource(call, store, kind, context));
+        const found = await findInUse(call, store, kind, call.params["id"]!, context);
+        if (found !== null && "origin" in found) return { body: shownFromFile(found) };
+        return respond(call, found ?? (await requireResource(call, store, kind, context)));
       },
     }),
   };

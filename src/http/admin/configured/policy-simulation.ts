@@ -5,7 +5,7 @@ import type { JsonObject } from "../../../core/json.ts";
 import { policySchema, type PolicyDocument } from "../../../policies/policy-settings.ts";
 import type { Simulations } from "../../../simulation/simulations.ts";
 import type { Reader } from "../../../store/reader.ts";
-import { type ConfiguredContext, findByIdOrName, fromFile } from "./configured-resources.ts";
+import { type ConfiguredContext, findInUse } from "./configured-resources.ts";
 import { requireStorable } from "./desired-document.ts";
 import { type AdminCall, type AdminOperation, apart, PLACES } from "../operation.ts";
 import { keptSimulations } from "../report-reads.ts";
@@ -106,7 +106,7 @@ interface Present {
 
 async function presentPolicy(call: Call, store: Reader, context: ConfiguredContext): Promise<Present> {
   const key = call.params["id"]!;
-  const found = fromFile(call, "policy", key, context) ?? (await findByIdOrName(store, "policy", call.place!, key));
+  const found = await findInUse(call, store, "policy", key, context);
   const parsed = policySchema.safeParse(found?.document);
   return { name: found?.name ?? key, document: parsed.success ? parsed.data : null };
 }

@@ -10,7 +10,7 @@ import { simulatedConfiguration } from "../../../simulation/simulated-configurat
 import type { Simulations } from "../../../simulation/simulations.ts";
 import type { Reader } from "../../../store/reader.ts";
 import { nothingThere, placeText } from "../../../auth/grants.ts";
-import { type ConfiguredContext, fromFile, nameInPath } from "./configured-resources.ts";
+import { type ConfiguredContext, findInUse, nameInPath } from "./configured-resources.ts";
 import { requireStorable } from "./desired-document.ts";
 import { problemsError } from "../input.ts";
 import { type AdminCall, type AdminOperation, apart, PLACES } from "../operation.ts";
@@ -197,10 +197,7 @@ async function presentTests(
   name: string,
   context: ConfiguredContext,
 ): Promise<RouteEntry["tests"]> {
-  const document =
-    fromFile(call, "route", name, context)?.document ??
-    (await store.findResourceByName("route", call.place!, name))?.document;
-  const parsed = routeSchema.safeParse(document);
+  const parsed = routeSchema.safeParse((await findInUse(call, store, "route", name, context))?.document);
   return parsed.success ? parsed.data.tests : [];
 }
 

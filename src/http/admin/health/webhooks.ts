@@ -13,7 +13,7 @@ import { type Delivery, DELIVERY_STATES, type DeliveryFilter } from "../../../st
 import type { Reader } from "../../../store/reader.ts";
 import {
   type ConfiguredContext,
-  fromFile,
+  findInUse,
   requireChangeable,
   requireResource,
 } from "../configured/configured-resources.ts";
@@ -160,8 +160,8 @@ type AnyWebhook = Pick<Configured<JsonObject>, "id" | "name" | "tenantId" | "pro
 
 /** A webhook of the file or of the database: both can be tested. */
 async function requireWebhook(call: AdminCall, store: Reader, context: ConfiguredContext): Promise<AnyWebhook> {
-  const filed = fromFile(call, "webhook", call.params["id"]!, context);
-  const found = filed ?? (await requireResource(call, store, "webhook", context));
+  const inUse = await findInUse(call, store, "webhook", call.params["id"]!, context);
+  const found = inUse ?? (await requireResource(call, store, "webhook", context));
   return {
     id: found.id,
     name: found.name,
