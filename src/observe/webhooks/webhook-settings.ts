@@ -74,6 +74,11 @@ const SHAPE = {
 const SECRET_MEANING =
   "The secret that signs deliveries (Standard Webhooks): `whsec_` and 24 to 64 random bytes in base64.";
 
+/** A former secret without an end would sign nothing. */
+const hasEnd = (webhook: { readonly previous_secret?: unknown; readonly previous_secret_until?: unknown }): boolean =>
+  webhook.previous_secret === undefined || webhook.previous_secret_until !== undefined;
+const NO_END = { path: ["previous_secret_until"], message: "is missing: expected until when previous_secret signs" };
+
 /** The schema of the admin API and the store. */
 export const webhookSchema = z
   .strictObject({
@@ -83,18 +88,21 @@ export const webhookSchema = z
       description: `${SECRET_MEANING} By default one is generated and shown only in this response.`,
     }),
   })
+  .refine(hasEnd, NO_END)
   .meta({ title: "Webhook", description: "An address to which events are sent." });
 
 export type WebhookDocument = z.output<typeof webhookSchema>;
 
 /** A secret that the gateway made could not be shown for a webhook in the file, so the file has to give it. */
-const filedSchema = z.strictObject({
-  ...SHAPE,
-  secret: webhookSecret.meta({
-    title: "Secret",
-    description: `${SECRET_MEANING} Best as \`"\${file:...}"\` or \`"\${VARIABLE}"\`. Create one with \`echo whsec_$(openssl rand -base64 32)\`.`,
-  }),
-});
+const filedSchema = z
+  .strictObject({
+    ...SHAPE,
+    secret: webhookSecret.meta({
+      title: "Secret",
+      description: `${SECRET_MEANING} Best as \`"\${file:...}"\` or \`"\${VARIABLE}"\`. Create one with \`echo whsec_$(openssl rand -base64 32)\`.`,
+    }),
+  })
+  .refine(hasEnd, NO_END);
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 

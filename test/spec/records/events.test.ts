@@ -278,6 +278,8 @@ describe("webhooks of the admin API", () => {
       ["timeout_s", 61],
       ["max_attempts", 0],
       ["previous_secret_until", "soon"],
+      // without an end it would sign nothing
+      ["previous_secret", `whsec_${"B".repeat(43)}=`],
     ] as const) {
       const { status, body } = await make({ [field]: value });
       expect([field, status, String(body.error.param).startsWith(field)]).toEqual([field, 400, true]);
