@@ -71,6 +71,9 @@ export function openLogins({ upstream, clock, onFault }: LoginsOptions): Logins 
     async identifyFor(clientId, text, issuer, nowMs) {
       const jose = await import("jose");
       const payload = await verified(text, { ...issuer, audiences: [clientId] }, keysOf(issuer), nowMs, jose);
+      // the party to which it was issued, where it is named (OpenID Connect Core 1.0, 3.1.3.7)
+      const { azp = clientId } = payload;
+      if (azp !== clientId) throw invalid("it was issued to another client");
       return asPersonalToken(payload, issuer, nowMs);
     },
     identify(text, issuers, nowMs) {

@@ -1,6 +1,7 @@
 // Promises 2.2 and 2.7 for tokens of a company's login (OpenID Connect), through the whole gateway, against an issuer on this machine.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { exportSPKI, SignJWT, UnsecuredJWT } from "jose";
+import type { GatewayError } from "../../../src/core/errors.ts";
 import type { Membership } from "../../../src/core/identity.ts";
 import { type LoginGrant, type LoginIssuer, loginKey } from "../../../src/core/configured/login.ts";
 import type { Snapshot } from "../../../src/core/snapshot.ts";
@@ -229,6 +230,25 @@ describe("a refused login", () => {
     expect(issuer.asked).toEqual([]);
     expect(await gateway.outcome(await made({ aud: ["other", "gateway"] }))).toBe("200");
     for (const sub of ["", undefined, 7]) expect(await gateway.outcome(await made({ sub }))).toBe("401 invalid_token");
+  });
+
+  test("[d14.2] an ID token opens the console only for the client to which it was issued", async () => {
+    const { logins } = gatewayOf().context;
+    const user = async (claims: object): Promise<string> =>
+      await logins.identifyFor("console", await made({ aud: "console", ...claims }), configured(), NOW).then(
+        ({ userId }) => userId!,
+        (thrown: GatewayError) => thrown.code,
+      );
+    expect(await user({})).toBe("corp.ann");
+    expect(await user({ azp: "console" })).toBe("corp.ann");
+    for (const claims of [
+      { azp: "other" },
+      { azp: "" },
+      { azp: 1 },
+      { aud: ["console", "api"], azp: "api" },
+      { aud: "gateway" },
+    ])
+      expect([claims, await user(claims)]).toEqual([claims, "invalid_token"]);
   });
 
   test("[d2.7] unsigned, signed by another issuer, with another issuer's key, or with the public key as a secret: 401", async () => {
