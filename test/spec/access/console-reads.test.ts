@@ -454,3 +454,24 @@ test("a drain says what is wrong with it, and where", async () => {
   const nobody = await world.send("acme.admin", "POST", drain.replace("sandbox", "nobody"), { minutes: 1 });
   expect([nobody.status, nobody.body.error.message]).toEqual([404, expect.stringContaining("provider nobody")]);
 });
+
+test("[d14.3] a budget without a period has the days that were the last", async () => {
+  const { result } = await world.store.change(LOCAL_ACTOR, (writer) =>
+    writer.createResource({
+      kind: "budget",
+      tenantId: "beta",
+      projectId: null,
+      name: "total",
+      document: { usd: "12", window: "total" },
+    }),
+  );
+  await world.source.reload();
+  await world.calls.ingest(
+    Array.from({ length: 120 }, (_, index) =>
+      rowOf({ startedAtMs: NOW - index * DAY_MS, tenantId: "beta", projectId: "lab" }),
+    ),
+  );
+  const { body } = await get(`/tenants/beta/limit_states/${result.id}`, "beta.owner");
+  const days = body.days.map(({ day }: { readonly day: string }) => day);
+  expect([days.length, days[0], days.at(-1)]).toEqual([100, "2026-03-11", "2026-06-18"]);
+});

@@ -67,6 +67,8 @@ const consumer = z
 const limitDay = z
   .strictObject({ day: z.string(), calls: z.int(), tokens: z.int(), cost_usd: z.string() })
   .meta({ id: "LimitDay" });
+/** A budget without a period may count for years. */
+const MOST_DAYS = 100;
 const detail = z
   .strictObject({
     ...SHAPE,
@@ -74,7 +76,12 @@ const detail = z
       description:
         "Who has used most in the period of a budget. Null for a limit, and where the scope has globs, for which there are no sums.",
     }),
-    days: z.array(limitDay).nullable().meta({ description: "What was used on each day in UTC; null as `consumers`." }),
+    days: z
+      .array(limitDay)
+      .nullable()
+      .meta({
+        description: `What was used on each day in UTC, the last ${MOST_DAYS} of them; null as \`consumers\`.`,
+      }),
     as_of: time,
   })
   .meta({ id: "LimitDetail" });
@@ -104,6 +111,7 @@ export interface RuleState {
 
 const MOST_SHOWN = 500;
 const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 const RECENT_MS = 6 * HOUR_MS;
 const MOST_VALUES = 5;
 
@@ -217,7 +225,7 @@ async function valuesOf(
   const within = projectId ?? rule.projectId;
   // Whole days, because end users have daily sums.
   const countedFromMs = beginningOf(rule, nowMs) ?? nowMs - Math.max(HOUR_MS, slidingLengthMs(rule));
-  const fromMs = Math.floor(countedFromMs / 86_400_000) * 86_400_000;
+  const fromMs = Math.floor(countedFromMs / DAY_MS) * DAY_MS;
   const { data } = await calls.usage(
     { limit: MOST_VALUES },
     { ...scopeOf({ tenantId, projectId: within }), fromMs, by, order: "tokens" },
@@ -271,10 +279,11 @@ async function usedBy(
   if (scope === null) return { consumers: null, days: null };
   const fromMs = beginningOf(rule, nowMs);
   const query = { ...scope, ...(fromMs !== null && { fromMs }) };
+  const firstDayMs = Math.floor(nowMs / DAY_MS) * DAY_MS - (MOST_DAYS - 1) * DAY_MS;
   const dimension = scope.projectId === undefined ? ("project" as const) : ("token" as const);
   const [consumers, days] = await Promise.all([
     calls.usage({ limit: 10 }, { ...query, by: [dimension], order: rule.unit === "nano_usd" ? "cost" : "tokens" }),
-    calls.usage({ limit: 100 }, { ...query, by: ["day"], order: "group" }),
+    calls.usage({ limit: MOST_DAYS }, { ...query, fromMs: fromMs ?? firstDayMs, by: ["day"], order: "group" }),
   ]);
   const figures = ({ sums }: UsageRow) => ({
     calls: Number(sums.calls),
