@@ -11,7 +11,7 @@ import {
   renameSync,
   rmSync,
   statSync,
-  writeSync,
+  writeFileSync,
 } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { join, resolve } from "node:path";
@@ -96,7 +96,10 @@ export function addMasterKey(keys: MasterKeys): boolean {
 }
 
 function parseKeys(text: string, place: string): readonly Uint8Array[] {
-  const entries = text.split(/[\s,]+/).filter((word) => word !== "" && !word.startsWith("#"));
+  const entries = text
+    .replaceAll(/#.*/g, "")
+    .split(/[\s,]+/)
+    .filter((word) => word !== "");
   if (entries.length === 0) throw problem(place, `expected a key of 32 bytes in base64; ${CURE}`);
   return entries.map((word) => {
     const bytes = Buffer.from(word, "base64");
@@ -128,8 +131,11 @@ function createKeyFile(file: string): void {
 function writeKeys(file: string, keys: readonly Uint8Array[]): void {
   const handle = openSync(file, "wx", 0o600);
   try {
-    writeSync(handle, keys.map((key) => `${Buffer.from(key).toString("base64")}\n`).join(""));
+    writeFileSync(handle, keys.map((key) => `${Buffer.from(key).toString("base64")}\n`).join(""));
     fsyncSync(handle);
+  } catch (error) {
+    rmSync(file);
+    throw error;
   } finally {
     closeSync(handle);
   }

@@ -90,6 +90,13 @@ describe("the master key", () => {
     expect(readdirSync(dataFolder)).toEqual([]);
   });
 
+  test("may have lines of comments beside it", () => {
+    const [one, two] = [1, 2].map((fill) => Buffer.alloc(32, fill).toString("base64"));
+    const text = `# made on the first of March\n${one} # in use\n\n# before\n${two}\n`;
+    const keys = find({ DRAGOMAN_MASTER_KEY: text })!.read();
+    expect(keys.map((key) => Buffer.from(key).toString("base64"))).toEqual([one, two]);
+  });
+
   test("that is invalid is refused with the place and the cure, and never repeated", () => {
     const file = join(dataFolder, "mine.key");
     writeFileSync(file, "not-a-key-but-secret\n");
