@@ -2,15 +2,14 @@
 // its place, so that an encrypted text that is moved to another row or field cannot be decrypted. The text names its
 // key, so that keys can be changed one after the other: `sealed:1:<key id>:<handle>:<base64url of nonce, ciphertext and
 // tag>`. The handle is random and distinguishes secrets without revealing them.
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { messageOf } from "../core/thrown.ts";
+import { openedBytes, sealedBytes } from "./sealed-bytes.ts";
 
 const PREFIX = "sealed:1:";
 const ENCRYPTED = /^sealed:1:([0-9a-f]{8}):([0-9a-f]{12}):([A-Za-z0-9_-]{38,})$/;
 /** The form as a pattern of SQLite's GLOB, for a text that contains an encrypted one. */
 export const CONTAINS_ENCRYPTED = `*${PREFIX}${"[0-9a-f]".repeat(8)}:${"[0-9a-f]".repeat(12)}:*`;
-const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
 export const MASTER_KEY_BYTES = 32;
 
 export interface SecretCipher {
@@ -98,18 +97,13 @@ function boundTo(keyId: string, handle: string, place: string): Buffer {
 }
 
 function encrypted([keyId, key]: readonly [string, Uint8Array], handle: string, secret: string, place: string): string {
-  const nonce = randomBytes(NONCE_BYTES);
-  const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(boundTo(keyId, handle, place));
-  const bytes = Buffer.concat([nonce, cipher.update(secret, "utf8"), cipher.final(), cipher.getAuthTag()]);
+  const bytes = sealedBytes(key, Buffer.from(secret), boundTo(keyId, handle, place));
   return `${PREFIX}${keyId}:${handle}:${bytes.toString("base64url")}`;
 }
 
 function decrypted(key: Uint8Array, bytes: Buffer, bound: Buffer, keyId: string): string {
-  const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, NONCE_BYTES))
-    .setAAD(bound)
-    .setAuthTag(bytes.subarray(-TAG_BYTES));
   try {
-    return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString("utf8");
+    return openedBytes(key, bytes, bound).toString("utf8");
   } catch {
     throw new DecryptionError(`it was changed, or copied from another place (master key ${keyId})`);
   }
