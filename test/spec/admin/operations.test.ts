@@ -418,6 +418,8 @@ describe("HTTP, headers and errors", () => {
       allowed.headers.get("access-control-allow-origin"),
       allowed.headers.get("access-control-allow-headers"),
     ]).toEqual([204, origin, "authorization,content-type,x-stainless-os"]);
+    // pages delete responses that are kept, and end sessions of MCP
+    expect(allowed.headers.get("access-control-allow-methods")!.split(", ")).toContain("DELETE");
     for (const response of [
       await open.chat(ECHO, { origin }),
       await open.chat({ ...ECHO, stream: true }, { origin }),
@@ -425,7 +427,7 @@ describe("HTTP, headers and errors", () => {
       await open.get("/api/v1/models", { origin }),
     ]) {
       expect(response.headers.get("access-control-allow-origin")).toBe(origin);
-      expect(response.headers.get("access-control-expose-headers")).toMatch(/x-request-id.*retry-after/);
+      expect(response.headers.get("access-control-expose-headers")).toMatch(/x-request-id.*mcp-session-id.*retry-after/);
       expect(response.headers.get("vary")).toBe("origin");
       await response.body?.cancel();
     }
