@@ -3,6 +3,7 @@ import { type GatewayError } from "../../core/errors.ts";
 import { insufficientRole } from "../../core/refusals.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import { compileGlob } from "../../core/text/glob.ts";
+import { withColon } from "./token-restrictions.ts";
 
 type Restrictions = Pick<AccessToken, "models" | "routes" | "tools" | "ipRanges">;
 
@@ -10,8 +11,12 @@ type Restrictions = Pick<AccessToken, "models" | "routes" | "tools" | "ipRanges"
 export function requireRestrictionsWithin(own: Restrictions, given: Restrictions): void {
   // Models and routes add to each other: a token with both may call what either of them permits.
   const calls = own.models.length > 0 || own.routes.length > 0;
+  const models = own.models.map(withColon);
   if (calls && given.models.length === 0 && given.routes.length === 0) throw widerRestriction("models");
-  if (calls && given.models.some((pattern) => !isPermittedBy(own.models, pattern))) throw widerRestriction("models");
+  if (calls && given.models.some((pattern) => !isPermittedBy(models, withColon(pattern))))
+    throw widerRestriction("models");
+  // A token that is restricted to models alone may name every route.
+  if (own.routes.length > 0 && given.routes.length === 0) throw widerRestriction("routes");
   if (calls && given.routes.some((pattern) => !isPermittedBy(own.routes, pattern))) throw widerRestriction("routes");
   if (own.tools.length > 0 && (given.tools.length === 0 || given.tools.some((glob) => !isPermittedBy(own.tools, glob))))
     throw widerRestriction("tools");

@@ -106,6 +106,6 @@ function matches(globs: readonly Glob[], text: string): boolean {
 }
 
 /** A slash after the provider stands for the colon, as in requests (promise 1.3). */
-function withColon(pattern: string): string {
+export function withColon(pattern: string): string {
   return pattern.replace(/^([^*:/]+)\//, "$1:");
 }

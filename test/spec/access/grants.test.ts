@@ -377,6 +377,23 @@ describe("[d2.11] restricted tokens", () => {
         given,
         code(await world.send(narrow, "POST", `${A}/projects/site/tokens?dry_run=true`, { name: "t", ...given })),
       ]).toEqual([given, expected]);
+    const slashed = await make({ models: ["*/gpt-*", "sandbox:*"] });
+    const both = await make({ models: ["openai:gpt-*"], routes: ["fast", "slow"] });
+    for (const [by, given, expected] of [
+      // the slash after a provider stands for the colon
+      [narrow, { models: ["openai/gpt-5"] }, "done"],
+      [slashed, { models: ["sandbox/echo"] }, "done"],
+      [slashed, { models: ["openai/gpt-5"] }, "403 insufficient_role"],
+      // with models alone, it could name every route
+      [both, { models: ["openai:gpt-5"] }, "403 insufficient_role"],
+      [both, { models: ["openai:gpt-5"], routes: ["fast"] }, "done"],
+      [both, { routes: ["slow"] }, "done"],
+      [both, { routes: ["other"] }, "403 insufficient_role"],
+    ] as const)
+      expect([
+        given,
+        code(await world.send(by, "POST", `${A}/projects/site/tokens?dry_run=true`, { name: "t", ...given })),
+      ]).toEqual([given, expected]);
     const { body: wide } = await world.send("acme.admin", "POST", `${A}/projects/site/tokens`, { name: "wide" });
     expect(code(await world.send(narrow, "POST", `${A}/projects/site/tokens/${wide.id}/rotate`))).toBe(
       "403 insufficient_role",
