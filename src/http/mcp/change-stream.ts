@@ -18,6 +18,8 @@ export function changeStream(list: WatchedList, watches: ListWatches, signal: Ab
           controller.enqueue(encoder.encode(text));
           if ((controller.desiredSize ?? 0) < -MOST_UNREAD_BYTES) close();
         };
+        // its end would not be told any more
+        if (signal.aborted) return controller.close();
         // this comes first, because it may refuse
         const stop = watches.watch(list, { changed: () => send(CHANGED), ended: () => close() });
         const keepAlive = setInterval(() => send(": keep-alive\n\n"), KEEP_ALIVE_MS);
@@ -29,7 +31,7 @@ export function changeStream(list: WatchedList, watches: ListWatches, signal: Ab
           end();
           controller.close();
         };
-        signal.addEventListener("abort", end);
+        signal.addEventListener("abort", end, { once: true });
         send(": follows the list of tools\n\n");
       },
       cancel: () => end(),
