@@ -45,7 +45,7 @@ export async function describeMe(
       id: session.id,
       login: session.way,
       started_at: iso(session.startedAtMs),
-      ends_at: iso(Math.min(session.endsAtMs, Number.MAX_SAFE_INTEGER)),
+      ends_at: iso(session.endsAtMs),
       idle_ends_at: iso(Math.min(idleEndsAtMs, session.endsAtMs)),
       recent_until: iso(session.startedAtMs + RECENT_LOGIN_MS),
     },
