@@ -8,6 +8,7 @@
 import { GatewayError } from "../core/errors.ts";
 import { insufficientRole } from "../core/refusals.ts";
 import {
+  highestRole,
   roleAtLeast,
   type AccessToken,
   type Membership,
@@ -17,7 +18,7 @@ import {
 } from "../core/identity.ts";
 import { memoizePerObject } from "../core/memoization.ts";
 import type { Snapshot } from "../core/snapshot.ts";
-import { requireMoreThanOps, runsGateway } from "./grants.ts";
+import { requireMoreThanOps, roleOfMember, roleOfProjectToken, runsGateway } from "./grants.ts";
 import { membershipsOf } from "./memberships.ts";
 import { restrictionsOf, toolRestrictionOf } from "./tokens/token-restrictions.ts";
 
@@ -113,10 +114,7 @@ function requireAnyProject(token: AccessToken, { projects, memberships }: Scopes
   const reaching = membershipsOf(token, { memberships }).filter(
     ({ projectId }) => projectId === null || projects.get(projectId)?.tenantId === token.tenantId,
   );
-  const highest = reaching.reduce<Role | null>(
-    (best, { role }) => (best === null || roleAtLeast(role, best) ? role : best),
-    null,
-  );
+  const highest = highestRole(reaching.map(({ role }) => role));
   if (highest === null) throw noProject();
   requireDeveloper(highest);
 }
@@ -152,14 +150,13 @@ function ownProject(token: AccessToken, scope: Pick<RequestedScope, "projectId">
     (scope.projectId !== null && scope.projectId !== projectId)
   )
     throw projectMismatch();
-  const cap = token.role ?? "developer";
-  return { projectId, role: roleAtLeast(cap, "maintainer") ? "maintainer" : cap };
+  return { projectId, role: roleOfProjectToken(token) };
 }
 
 function usersProject(token: AccessToken, scope: RequestedScope, { projects, memberships }: Scopes): ProjectRole {
   const own = membershipsOf(token, { memberships });
   const projectId = scope.projectId ?? onlyProject(token, own, projects);
-  const role = projects.get(projectId)?.tenantId === token.tenantId ? highestRole(own, projectId) : null;
+  const role = projects.get(projectId)?.tenantId === token.tenantId ? roleOfMember(own, projectId) : null;
   if (role === null) throw projectMismatch();
   return { projectId, role };
 }
@@ -204,14 +201,4 @@ function visibleProjects(
   for (const { projectId } of own)
     if (projectId !== null && projects.get(projectId)?.tenantId === token.tenantId) named.add(projectId);
   return [...named];
-}
-
-/** The higher of the roles in the tenant and in the project; `null` when there is neither. */
-function highestRole(own: readonly Membership[], projectId: string): Role | null {
-  let highest: Role | null = null;
-  for (const membership of own) {
-    if (membership.projectId !== null && membership.projectId !== projectId) continue;
-    if (highest === null || roleAtLeast(membership.role, highest)) highest = membership.role;
-  }
-  return highest;
 }

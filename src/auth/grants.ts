@@ -3,11 +3,11 @@
 import { GatewayError } from "../core/errors.ts";
 import {
   type AccessToken,
+  highestRole,
   type Membership,
   OPS,
   type Permission,
   type Role,
-  ROLES,
   roleAtLeast,
 } from "../core/identity.ts";
 import { insufficientRole, invalidRequest, notFound } from "../core/refusals.ts";
@@ -85,10 +85,19 @@ export function roleAt(
   if (isOperator) return "owner";
   if (tenantId !== token.tenantId) return null;
   if (token.kind === "project")
-    return projectId !== null && projectId === token.projectId
-      ? lowerOf(token.role ?? "developer", "maintainer")
-      : null;
-  return highest(
+    return projectId !== null && projectId === token.projectId ? roleOfProjectToken(token) : null;
+  return roleOfMember(memberships, projectId);
+}
+
+/** The role of a project token in its project. */
+export function roleOfProjectToken({ role }: AccessToken): Role {
+  const given = role ?? "developer";
+  return roleAtLeast(given, "maintainer") ? "maintainer" : given;
+}
+
+/** The higher of the roles in the tenant and in the project; `null` when there is neither. */
+export function roleOfMember(memberships: readonly Membership[], projectId: string | null): Role | null {
+  return highestRole(
     memberships
       .filter((membership) => membership.projectId === null || membership.projectId === projectId)
       .map(({ role }) => role),
@@ -191,12 +200,4 @@ export function requireWritable(own: Role, { setBy }: { readonly setBy: Role | n
       "read_only",
       `This was set by the role ${setBy}, so lower roles cannot change it; the role here is ${own}.`,
     );
-}
-
-function highest(roles: readonly Role[]): Role | null {
-  return roles.reduce<Role | null>((best, role) => (best === null || roleAtLeast(role, best) ? role : best), null);
-}
-
-function lowerOf(a: Role, b: Role): Role {
-  return ROLES.indexOf(a) <= ROLES.indexOf(b) ? a : b;
 }

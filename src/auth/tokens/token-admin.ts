@@ -3,6 +3,7 @@
 // GatewayError; no message repeats a token.
 import { conflict } from "../../core/refusals.ts";
 import {
+  highestRole,
   OPS,
   PERMISSIONS,
   ROLES,
@@ -256,8 +257,8 @@ async function userWithRole(role: Role, reader: Reader): Promise<{ readonly id: 
 /** A personal token has no role of its own, so its user must have the role. */
 async function requireRole(userId: string, role: Role, reader: Reader): Promise<void> {
   const { data } = await reader.listMemberships({ limit: 1000 }, { userId });
-  const highest = data.map((membership) => membership.role).toSorted((a, b) => ROLES.indexOf(b) - ROLES.indexOf(a))[0];
-  if (highest === undefined || !roleAtLeast(highest, role))
+  const highest = highestRole(data.map((membership) => membership.role));
+  if (highest === null || !roleAtLeast(highest, role))
     throw new Error(
       `The highest role of the user ${userId} is ${highest ?? "none"}, and a personal token has the roles of its user. Give the user the role ${role} first.`,
     );
@@ -377,9 +378,17 @@ function retired(token: AccessToken, nowMs: number, overlapEndsMs: number): read
     .filter((secret) => secret.retiresAtMs > nowMs);
 }
 
+/** `live`, unless it was revoked or has expired. */
+export function stateOfToken(
+  { revokedAtMs, expiresAtMs }: Pick<AccessToken, "revokedAtMs" | "expiresAtMs">,
+  nowMs: number,
+): TokenSummary["state"] {
+  if (revokedAtMs !== null) return "revoked";
+  return nowMs >= expiresAtMs ? "expired" : "live";
+}
+
 function summary({ secrets: _secrets, ...token }: AccessToken, nowMs: number): TokenSummary {
-  const isExpired = nowMs >= token.expiresAtMs;
-  return { ...token, state: token.revokedAtMs !== null ? "revoked" : isExpired ? "expired" : "live" };
+  return { ...token, state: stateOfToken(token, nowMs) };
 }
 
 /** Finds a token by its id or by its whole text. */

@@ -1,7 +1,7 @@
 // What requests and responses show of an access token.
 import { z } from "zod";
 import { parseTokenText } from "../../../auth/tokens/access-token.ts";
-import { LONGEST_DAYS, SHORTEST_OVERLAP_MS } from "../../../auth/tokens/token-admin.ts";
+import { LONGEST_DAYS, SHORTEST_OVERLAP_MS, stateOfToken } from "../../../auth/tokens/token-admin.ts";
 import { MOST_RESTRICTIONS, RESTRICTIONS } from "../../../auth/tokens/token-restrictions.ts";
 import { OPS, PERMISSIONS, ROLES } from "../../../core/identity.ts";
 import type { JsonObject } from "../../../core/json.ts";
@@ -137,8 +137,8 @@ export const rotation = z
   .meta({ id: "TokenRotation" });
 
 export function shownToken(kept: Kept<StoredToken>, nowMs: number): JsonObject {
-  const { createdBy = null, expiresAtMs, revokedAtMs } = kept;
-  const state = revokedAtMs !== null ? "revoked" : nowMs >= expiresAtMs ? "expired" : "live";
+  const { createdBy = null } = kept;
+  const state = stateOfToken(kept, nowMs);
   const createdAtMs = kept.createdAtMs ?? 0;
   return shownAs(token, { ...kept, ip: kept.ipRanges, state, createdAtMs, createdBy, etag: etagOf(kept) });
 }
