@@ -3,6 +3,7 @@ import { createInterface } from "node:readline/promises";
 import { stringify } from "yaml";
 import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { cellText, csvLine } from "../../core/text/csv.ts";
 import { printJson, printLine, printTable } from "../output.ts";
 import { type AdminClient, type AdminRequest, type GatewayFlags, openAdminClient } from "./client.ts";
 import { type InputFlags, readInput } from "./input.ts";
@@ -158,24 +159,14 @@ async function printList(client: AdminClient, noun: Noun, flags: NounFlags): Pro
   printThings(noun.columns, things);
 }
 
-/**
- * Prints CSV (RFC 4180) with a column for each field of the group and each sum. A cell that a spreadsheet would treat
- * as a formula begins with an apostrophe.
- */
+/** Prints CSV with a column for each field of the group and each sum. */
 function printCsv(rows: readonly JsonObject[]): void {
-  const safe = (text: string): string => (/^[=+\-@\t\r]/.test(text) ? `'${text}` : text);
-  const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   const flat = rows.map(({ group, ...sums }) =>
     Object.entries({ ...(isObject(group) && group), ...sums }).filter(([, value]) => !isObject(value)),
   );
-  const lines = flat.map((fields) =>
-    fields.map(([, value]) =>
-      quoted(
-        safe(value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value)),
-      ),
-    ),
-  );
-  for (const line of [(flat[0] ?? []).map(([name]) => name), ...lines]) printLine(line.join(","));
+  const head = (flat[0] ?? []).map(([name]) => name);
+  for (const cells of [head, ...flat.map((fields) => fields.map(([, value]) => cellText(value)))])
+    printLine(csvLine(cells).trimEnd());
 }
 
 /** Throws an Error that names the flag, because the API's own error names its query parameter. */
