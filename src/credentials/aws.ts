@@ -1,6 +1,7 @@
 // Uses the credentials that AWS's own chain finds: environment, shared files and profiles, web identity, container,
 // instance. The chain is the vendor's library (@aws-sdk/credential-provider-node), loaded when a configuration asks for
 // it: https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html
+import { messageOf } from "../core/thrown.ts";
 import { ExchangeFault, type Issued } from "./token-exchange.ts";
 
 export interface AwsIdentity {
@@ -25,10 +26,9 @@ export async function chainKeys(profile: string | null, nowMs: number, chain: Aw
   try {
     found = await chain(profile);
   } catch (thrown) {
-    const why = thrown instanceof Error ? thrown.message : String(thrown);
     throw new ExchangeFault(
       "failed",
-      `the AWS credential chain found no credentials${profile === null ? "" : ` for the profile ${profile}`}: ${why.slice(0, 500)}`,
+      `the AWS credential chain found no credentials${profile === null ? "" : ` for the profile ${profile}`}: ${messageOf(thrown).slice(0, 500)}`,
       thrown,
     );
   }

@@ -7,6 +7,7 @@ import { GOOGLE_TOKEN_URL, IBM_TOKEN_URL, type StoredCredential } from "../core/
 import { GatewayError } from "../core/errors.ts";
 import type { Credential } from "../core/target.ts";
 import type { MaybePromise } from "../core/maybe-promise.ts";
+import { messageOf } from "../core/thrown.ts";
 import type { UpstreamClient } from "../wire/upstream.ts";
 import { type AwsChain, chainKeys, nodeChain } from "./aws.ts";
 import { clientRequest, federatedRequest } from "./entra.ts";
@@ -114,8 +115,6 @@ async function issue(stored: StoredCredential, options: CredentialMakerOptions):
   if (stored.fromCaller) allowedToCallers(stored);
   if (stored.kind === "aws_chain")
     return bounded(chainKeys(stored.profile, nowMs, options.awsChain ?? nodeChain), options);
-  if (stored.kind === "google_default")
-    return bounded(libraryToken(null, nowMs, options.googleAuth ?? importGoogleAuth), options);
   const request = await tokenRequest(stored, nowMs);
   if (request === "library")
     return bounded(
@@ -143,6 +142,8 @@ async function tokenRequest(stored: StoredCredential, nowMs: number): Promise<To
       return serviceAccountRequest(stored, nowMs);
     case "google_file":
       return fileRequest(stored, nowMs);
+    case "google_default":
+      return "library";
     case "entra_client":
       return clientRequest(stored);
     case "entra_federated":
@@ -168,6 +169,6 @@ async function bounded(
     return await withTimeout(work, exchangeTimeoutMs, late);
   } catch (thrown) {
     if (thrown instanceof ExchangeFault) throw thrown;
-    throw new ExchangeFault("failed", thrown instanceof Error ? thrown.message.slice(0, 500) : String(thrown), thrown);
+    throw new ExchangeFault("failed", messageOf(thrown).slice(0, 500), thrown);
   }
 }

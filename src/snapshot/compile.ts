@@ -17,7 +17,7 @@ import { type RouteScope, routesSeen, splitName } from "../routing/compile-route
 import type { Contents } from "../store/configuration/contents.ts";
 import type { Identities } from "../store/records.ts";
 import { type Configuration, routesOf } from "./configuration.ts";
-import { type Joined, joined } from "./joined.ts";
+import { globalScope, type Joined, joined } from "./joined.ts";
 import { openMemoizer, type Memoize } from "./memoize.ts";
 import { compileProviders, type ProviderTable } from "./provider-table.ts";
 import type { ScopeConfiguration } from "./scopes.ts";
@@ -237,11 +237,7 @@ function compileRoutes(
   memoize: Memoize,
 ): Pick<Snapshot, "routes" | "tenantRoutes" | "projectRoutes"> {
   const { tenants, projects } = configuration;
-  const global: RouteScope = memoize(
-    "global scope",
-    [configuration.routes, configuration.route_defaults],
-    () => routesOf(configuration).global,
-  );
+  const global = globalScope(configuration, memoize);
   const tenantOf = new Map(identities.projects.map(({ id, tenantId }) => [id, tenantId]));
   const seenBy = (
     kind: string,

@@ -13,7 +13,7 @@ import { scopeRouteProblems } from "../routing/route-problems.ts";
 import type { RouteEntry } from "../routing/settings.ts";
 import type { Contents } from "../store/configuration/contents.ts";
 import type { Identities } from "../store/records.ts";
-import type { Configuration } from "./configuration.ts";
+import { type Configuration, routesOf } from "./configuration.ts";
 import { entriesOfFile, documentsOfFile } from "./file-entries.ts";
 import type { Memoize } from "./memoize.ts";
 import type { ScopeConfiguration } from "./scopes.ts";
@@ -122,14 +122,14 @@ function withStored(
   memoize: Memoize,
 ): Configuration {
   if (routes.length === 0 && settings.length === 0) return configuration;
-  const routesOf = Map.groupBy(routes, scopeOf);
-  const settingsOf = new Map(settings.map((one) => [scopeOf(one), one]));
+  const routesIn = Map.groupBy(routes, scopeOf);
+  const settingsIn = new Map(settings.map((one) => [scopeOf(one), one]));
   const tenants = new Map(configuration.tenants);
   const projects = new Map(configuration.projects);
-  for (const key of new Set([...routesOf.keys(), ...settingsOf.keys()])) {
+  for (const key of new Set([...routesIn.keys(), ...settingsIn.keys()])) {
     const file = inFile(configuration, key);
-    const own = routesOf.get(key) ?? [];
-    const setting = settingsOf.get(key);
+    const own = routesIn.get(key) ?? [];
+    const setting = settingsIn.get(key);
     const scope = memoize(`scope ${key}`, [file, setting, ...own], (): ScopeConfiguration => ({
       ...withRoutes(file, own),
       settings: setting === undefined ? file.settings : withDefaults(file.settings, setting.document),
@@ -161,6 +161,12 @@ function withDefaults(file: ScopeSettings, store: ScopeSettings): ScopeSettings 
   };
 }
 
+/** The same object as long as the routes of the file and their defaults are the same. */
+export function globalScope(configuration: Configuration, memoize: Memoize): RouteScope {
+  const { routes, route_defaults: defaults } = configuration;
+  return memoize("global scope", [routes, defaults], () => routesOf(configuration).global);
+}
+
 interface Usable {
   readonly usable: Stock;
   /** What is left out, and why, with one sentence for each. */
@@ -183,10 +189,7 @@ function usableRoutes(
     ...providers.flatMap(({ name }) => name ?? []),
   ];
   const known = memoize("known providers", [...new Set(ids)].toSorted(), () => new Set(ids));
-  const global: RouteScope = memoize("global routes", [configuration.routes, configuration.route_defaults], () => ({
-    routes: configuration.routes,
-    defaults: configuration.route_defaults,
-  }));
+  const global = globalScope(configuration, memoize);
   const byScope = Map.groupBy(routes, scopeOf);
   const inScope = (key: string, own: Stock, wider: readonly RouteScope[]): Usable => {
     const file = inFile(configuration, key);

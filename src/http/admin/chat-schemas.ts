@@ -1,7 +1,6 @@
 // The chat operation and the listings as OpenAPI schemas. Request fields come from the table in core/params.ts; the
 // check of each field determines its type and bounds.
-import { CATALOGUE } from "../../core/errors.ts";
-import { GatewayError } from "../../core/errors.ts";
+import { CATALOGUE, GatewayError } from "../../core/errors.ts";
 import type { Json } from "../../core/json.ts";
 import { COMMON, type Field, GATEWAY } from "../../core/params.ts";
 

@@ -17,6 +17,10 @@ const dollars = z
   .regex(/^\d{1,6}(\.\d{1,9})?$/, 'expected dollars such as "0.25"')
   .transform((text) => Math.round(Number(text) * 1e9))
   .optional();
+const traceId = z
+  .string()
+  .regex(/^[0-9a-f]{32}$/, "expected 32 hex digits")
+  .optional();
 const MAX_TEXT_CHARACTERS = MAX_TAG - 8;
 const shortText = z.string().min(1).max(MAX_TEXT_CHARACTERS).optional();
 
@@ -39,10 +43,7 @@ const metadata = z
 /** Every filter but the order. */
 export const callFilters = {
   ...filters,
-  trace_id: z
-    .string()
-    .regex(/^[0-9a-f]{32}$/, "expected 32 hex digits")
-    .optional(),
+  trace_id: traceId,
   model_asked: word.meta({ description: "`model` as the caller wrote it." }),
   status: z.coerce.number().int().min(100).max(599).optional(),
   status_class: z
@@ -56,11 +57,7 @@ export const callFilters = {
   cancelled: flag.meta({ description: "Whether the client disconnected before the end." }),
   explained: flag,
   mirrored: flag.meta({ description: "Whether the call is a copy for the mirror of its route." }),
-  mirror_of: z
-    .string()
-    .regex(/^[0-9a-f]{32}$/, "expected 32 hex digits")
-    .optional()
-    .meta({ description: "The trace id of the call that the call is a copy of." }),
+  mirror_of: traceId.meta({ description: "The trace id of the call that the call is a copy of." }),
   settled: flag,
   min_ms: count,
   max_ms: count,
@@ -77,10 +74,7 @@ export const callFilters = {
   max_cost_usd: dollars,
   metadata,
   client_request_id: shortText.meta({ description: "The `x-request-id` that the client sent." }),
-  otel_trace_id: z
-    .string()
-    .regex(/^[0-9a-f]{32}$/, "expected 32 hex digits")
-    .optional(),
+  otel_trace_id: traceId,
   tool: shortText.meta({ description: "A tool that ran on a tool server: the server's label, or `<label>/<tool>`." }),
   policy: shortText.meta({ description: "A policy that took effect in the call." }),
   limit_id: shortText.meta({ description: "A limit or budget that refused an attempt, or would have in audit mode." }),

@@ -146,7 +146,7 @@ function budgetRule(dependencies: DocumentDependencies): DocumentRule {
       return degradeProblems(document, providerIds(dependencies, await allOf(reader, "provider", tenantId)), [
         dependencies.configuration().routes,
         ...seen,
-      ]).map(({ path, message }) => ({ path, message }));
+      ]);
     },
   };
 }

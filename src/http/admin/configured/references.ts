@@ -118,11 +118,11 @@ function danglingIn(dependencies: DocumentDependencies, naming: Naming): readonl
       tenants.get(tenantId)!.routes,
       ...(projectId === null ? [] : [projects.get(projectId)?.routes ?? file.projects.get(projectId)?.routes ?? {}]),
     ];
-    return degradeProblems(budget.document, ids, seen).map(({ param, message }): Dangling => ({
+    return degradeProblems(budget.document, ids, seen).map(({ path, message }): Dangling => ({
       kind: "budget",
       name: budget.name ?? budget.id,
       projectId,
-      param,
+      param: formatPath(path),
       message,
     }));
   });
@@ -140,7 +140,7 @@ export function degradeProblems(
   document: JsonObject,
   providers: ReadonlySet<string>,
   routes: readonly RouteEntries[],
-): readonly (Finding & { readonly param: string })[] {
+): readonly Finding[] {
   const parsed = budgetSchema.safeParse(document);
   if (!parsed.success) return [];
   return parsed.data.thresholds.flatMap((one, index) => {
@@ -155,7 +155,6 @@ export function degradeProblems(
       : [
           {
             path,
-            param: formatPath(path),
             message: to.startsWith("route:")
               ? "there is no route with this name"
               : "there is no provider with the id before the colon",

@@ -54,15 +54,13 @@ export function openRefusalNotes({ store, clock }: Pick<AdminContext, "store" | 
       const row = rowOf(token.id);
       if (row === null) return;
       const last = row === MAX_ROWS ? " Further attempts of this token within this minute are not recorded." : "";
-      // An attempt in another tenant is recorded in the caller's own tenant.
-      const isOwn = place?.tenantId === token.tenantId;
       const note = {
         action: operation.id,
         outcome: "refused",
         kind: operation.tag,
-        ...(isOwn
-          ? { tenantId: token.tenantId, projectId: place?.projectId ?? null }
-          : { tenantId: token.tenantId, projectId: null }),
+        // An attempt in another tenant is recorded in the caller's own tenant.
+        tenantId: token.tenantId,
+        projectId: place?.tenantId === token.tenantId ? place.projectId : null,
         targetId: target,
         note: `${error.code}: ${error.message}${last}`,
       } as const;
