@@ -91,7 +91,8 @@ describe("the master key", () => {
   });
 
   test("may have lines of comments beside it", () => {
-    const [one, two] = [1, 2].map((fill) => Buffer.alloc(32, fill).toString("base64"));
+    const one = Buffer.alloc(32, 1).toString("base64");
+    const two = Buffer.alloc(32, 2).toString("base64");
     const text = `# made on the first of March\n${one} # in use\n\n# before\n${two}\n`;
     const keys = find({ DRAGOMAN_MASTER_KEY: text })!.read();
     expect(keys.map((key) => Buffer.from(key).toString("base64"))).toEqual([one, two]);

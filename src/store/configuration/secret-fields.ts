@@ -222,8 +222,8 @@ function decryptedText(cipher: SecretCipher, encrypted: string, place: string): 
 /** Everything that determines where the secrets are sent, without the secrets themselves. */
 function addressOf(kind: ConfiguredKind, document: JsonObject): string {
   const harmless = HARMLESS_FIELDS[kind] ?? [];
-  const withoutSecrets = rewritten(kind, document, () => "");
-  return JSON.stringify(inOrder(withoutSecrets, harmless, ""));
+  const bare = rewritten(kind, document, () => "");
+  return JSON.stringify(inOrder(bare, harmless, ""));
 }
 
 /** The members of objects by their names, without those whose paths are listed. */

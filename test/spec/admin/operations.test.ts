@@ -427,7 +427,9 @@ describe("HTTP, headers and errors", () => {
       await open.get("/api/v1/models", { origin }),
     ]) {
       expect(response.headers.get("access-control-allow-origin")).toBe(origin);
-      expect(response.headers.get("access-control-expose-headers")).toMatch(/x-request-id.*mcp-session-id.*retry-after/);
+      expect(response.headers.get("access-control-expose-headers")).toMatch(
+        /x-request-id.*mcp-session-id.*retry-after/,
+      );
       expect(response.headers.get("vary")).toBe("origin");
       await response.body?.cancel();
     }
