@@ -206,7 +206,7 @@ function eventStream({ places, feed, missed, lastsMs, mayGoOn, context, leave }:
     try {
       for await (const text of judgedParts(eventsOf(waiting, context, isOver), mayGoOn)) send(text);
     } catch (thrown) {
-      reason = thrown instanceof GatewayError ? "unauthorized" : "unavailable";
+      reason = thrown instanceof GatewayError && thrown.entry.status < 500 ? "unauthorized" : "unavailable";
     }
     if (isLeft) return;
     send(`event: end\ndata: ${JSON.stringify({ reason })}\n\n`);
