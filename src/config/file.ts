@@ -90,11 +90,9 @@ function withoutEchoes(problems: readonly ConfigurationProblem[]): Configuration
  */
 function coerceExpanded(value: unknown, issues: readonly z.core.$ZodIssue[], { expanded }: YamlDocument): boolean {
   let coerced = false;
-  for (const issue of issues) {
-    if (issue.code !== "invalid_type") continue;
-    const path = issue.path as Path;
+  for (const { path, expected } of wrongTypes(issues, [])) {
     const text = expanded.get(JSON.stringify(path));
-    const replacement = text === undefined ? undefined : scalarOf(text.trim(), issue.expected);
+    const replacement = text === undefined ? undefined : scalarOf(text.trim(), expected);
     if (replacement === undefined) continue;
     const parent = path
       .slice(0, -1)
@@ -103,6 +101,18 @@ function coerceExpanded(value: unknown, issues: readonly z.core.$ZodIssue[], { e
     coerced = true;
   }
   return coerced;
+}
+
+/** The values of a wrong type, also in each of the forms that a value may have, and the type that was expected. */
+function wrongTypes(
+  issues: readonly z.core.$ZodIssue[],
+  above: Path,
+): readonly { readonly path: Path; readonly expected: string }[] {
+  return issues.flatMap((issue) => {
+    const path = [...above, ...(issue.path as Path)];
+    if (issue.code === "invalid_union") return issue.errors.flatMap((form) => wrongTypes(form, path));
+    return issue.code === "invalid_type" ? [{ path, expected: issue.expected }] : [];
+  });
 }
 
 function scalarOf(text: string, expected: string): number | boolean | undefined {

@@ -188,6 +188,21 @@ describe("values of a configuration file", () => {
     });
   });
 
+  test("the environment fills in numbers and booleans also where a value may have one of several forms", () => {
+    const forms = z.strictObject({
+      workers: z.union([z.int(), z.literal("auto")]),
+      targets: z.array(z.union([z.string(), z.strictObject({ model: z.string(), weight: z.number() })])),
+    });
+    const environment = readEnvironment({ N: "3", AUTO: "auto" });
+    const filled = (text: string): unknown => readConfigFile({ file: "a.yaml", text, schema: forms, environment });
+    expect(filled('workers: "${N}"\ntargets: ["${N}", {model: "${N}", weight: "${N}"}]\n')).toEqual({
+      workers: 3,
+      targets: ["3", { model: "3", weight: 3 }],
+    });
+    expect(filled('workers: "${AUTO}"\ntargets: []\n')).toEqual({ workers: "auto", targets: [] });
+    expect(() => filled('workers: "${N}"\ntargets: [{model: a, weight: "3"}]\n')).toThrow("weight: expected number");
+  });
+
   test("a number in quotes is not a number, nor is a variable that contains no number", () => {
     expect(problemsOf('server: {port: "8080"}\n')).toEqual([
       "dragoman.yaml:1:10 server.port: expected number, got string",
