@@ -5,8 +5,7 @@ import { messageOf } from "../../core/thrown.ts";
 /** Throws Error when the file is there already, or cannot be written. */
 export async function writeExport(text: ReadableStream<Uint8Array>, out: string | undefined): Promise<void> {
   if (out === undefined) {
-    const decoder = new TextDecoder();
-    for await (const part of text) process.stdout.write(decoder.decode(part, { stream: true }));
+    for await (const part of text) process.stdout.write(part);
     return;
   }
   const file = await open(out, "wx", 0o600).catch((thrown: unknown) => {
@@ -15,7 +14,7 @@ export async function writeExport(text: ReadableStream<Uint8Array>, out: string 
     });
   });
   try {
-    for await (const part of text) await file.write(part);
+    for await (const part of text) await file.writeFile(part);
   } finally {
     await file.close();
   }

@@ -1,0 +1,29 @@
+// The file into which the command line writes what the gateway exports.
+import { expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { writeExport } from "../../src/cli/admin/export-file.ts";
+
+const streamOf = (parts: readonly string[]): ReadableStream<Uint8Array> =>
+  new ReadableStream({
+    start(controller) {
+      for (const part of parts) controller.enqueue(new TextEncoder().encode(part));
+      controller.close();
+    },
+  });
+
+test("has all parts one after the other, is its owner's only, and replaces no file", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "export-"));
+  try {
+    const file = join(folder, "audit.jsonl");
+    const parts = ["a longer line\n", "é\n", "x".repeat(200_000), "\nend\n"];
+    await writeExport(streamOf(parts), file);
+    expect(readFileSync(file, "utf8")).toBe(parts.join(""));
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    await expect(writeExport(streamOf(["other"]), file)).rejects.toThrow("An existing file is not replaced");
+    expect(readFileSync(file, "utf8")).toBe(parts.join(""));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
