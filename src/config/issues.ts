@@ -64,13 +64,9 @@ function otherKey(issue: Issue | OwnIssue, path: Path, shapeAt: (path: Path) => 
 /** For a value that may have one of several forms, only issues of the form with the matching type are reported. */
 function flatten(issue: Issue, value: unknown): readonly (Issue | OwnIssue)[] {
   if (issue.code !== "invalid_union") return [issue];
-  const forms = issue.errors.filter(
-    (form) => !form.some(({ code, path }) => code === "invalid_type" && path.length === 0),
-  );
+  const forms = issue.errors.filter((form) => form.every((each) => otherForm(each) === null));
   if (forms.length !== 1) {
-    const expected = issue.errors
-      .flat()
-      .flatMap((each) => (each.code === "invalid_type" && each.path.length === 0 ? [nounOf(each.expected)] : []));
+    const expected = issue.errors.flat().flatMap((each) => otherForm(each) ?? []);
     return [
       {
         code: "finding",
@@ -85,6 +81,13 @@ function flatten(issue: Issue, value: unknown): readonly (Issue | OwnIssue)[] {
   return forms[0]!.flatMap((each) =>
     flatten({ ...each, path: [...issue.path, ...each.path] }, valueAt(value, each.path as Path)),
   );
+}
+
+/** What the form is, where that is another type or a single word; `null` where the value has the form, with faults. */
+function otherForm(issue: Issue): string | null {
+  if (issue.path.length > 0) return null;
+  if (issue.code === "invalid_type") return nounOf(issue.expected);
+  return issue.code === "invalid_value" && issue.values.length === 1 ? String(issue.values[0]) : null;
 }
 
 function messageOf(issue: Issue | OwnIssue, value: unknown): string {

@@ -6,7 +6,7 @@ import { LEAST_BODY_BOUNDS } from "../core/request/body-bounds.ts";
 import type { ServerLimits } from "../core/snapshot.ts";
 import { headerName } from "./sent-headers.ts";
 import { sectionSettings, type SectionSettings } from "./section-settings.ts";
-import { EXPECTED_WORKERS, MAX_WORKERS, usableCores, type WorkerCount } from "./worker-count.ts";
+import { MAX_WORKERS, usableCores, type WorkerCount } from "./worker-count.ts";
 import { compileIpRanges, isIpRange } from "../wire/ip-range.ts";
 import { totalmem } from "node:os";
 
@@ -82,7 +82,7 @@ const PLACE = {
     flag: "--port",
   }),
   workers: z
-    .union([z.int().min(1).max(MAX_WORKERS), z.literal("auto")], { error: `expected ${EXPECTED_WORKERS}` })
+    .union([z.int().min(1).max(MAX_WORKERS), z.literal("auto")])
     .default(1)
     .meta({
       title: "Workers",

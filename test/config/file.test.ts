@@ -49,6 +49,24 @@ describe("problems of a configuration file", () => {
     expect(problemsOf(text)).toEqual(["dragoman.yaml:8:5 providers.openai.api_key: expected string, got number"]);
   });
 
+  test("name each form that a value may have, where it has none of them", () => {
+    const forms = z.strictObject({ workers: z.union([z.int().min(1), z.literal("auto")]) });
+    const faultOf = (value: string): string | undefined => {
+      const text = `workers: ${value}`;
+      try {
+        readConfigFile({ file: "a.yaml", text, schema: forms, environment: readEnvironment({}) });
+      } catch (thrown) {
+        return (thrown as Error).message;
+      }
+    };
+    expect(["four", "1.5", "true", "0"].map(faultOf)).toEqual([
+      "a.yaml:1:1 workers: expected number or auto, got string",
+      "a.yaml:1:1 workers: expected a whole number or auto, got a fraction",
+      "a.yaml:1:1 workers: expected number or auto, got boolean",
+      "a.yaml:1:1 workers: expected at least 1",
+    ]);
+  });
+
   test("come all at once, in the order of the file", () => {
     expect(
       problemsOf(
