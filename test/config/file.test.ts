@@ -51,10 +51,11 @@ describe("problems of a configuration file", () => {
 
   test("name each form that a value may have, where it has none of them", () => {
     const forms = z.strictObject({ workers: z.union([z.int().min(1), z.literal("auto")]) });
-    const faultOf = (value: string): string | undefined => {
+    const faultOf = (value: string): string => {
       const text = `workers: ${value}`;
       try {
         readConfigFile({ file: "a.yaml", text, schema: forms, environment: readEnvironment({}) });
+        return "";
       } catch (thrown) {
         return (thrown as Error).message;
       }

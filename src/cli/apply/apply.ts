@@ -3,7 +3,7 @@ import { counted } from "../../core/text/counted.ts";
 import type { Environment } from "../../config/environment.ts";
 import { isConfiguredKind } from "../../core/configured/configured.ts";
 import type { Json } from "../../core/json.ts";
-import { withoutSecrets } from "../../store/configuration/secret-fields.ts";
+import { HIDDEN, withoutSecrets } from "../../store/configuration/secret-fields.ts";
 import { type AdminClient, type GatewayFlags, openAdminClient } from "../admin/client.ts";
 import { printError, printJson, printLine } from "../output.ts";
 import { type Kind, readDocuments, titleOf, type DesiredState } from "./documents.ts";
@@ -84,7 +84,10 @@ function printStep(step: Step, say: (line: string) => void): void {
     for (const { path, from, to } of shownDifferences(step)) say(`    ${path}: ${textOf(from)} -> ${textOf(to)}`);
 }
 
-const textOf = (value: Json | undefined): string => (value === undefined ? "(not set)" : JSON.stringify(value));
+function textOf(value: Json | undefined): string {
+  if (value === undefined) return "(not set)";
+  return value === HIDDEN ? HIDDEN : JSON.stringify(value);
+}
 
 /** A document's secret must not appear in a terminal or in the log of a pipeline. */
 export function shownDifferences({ what: { kind }, differences }: Step): readonly Difference[] {

@@ -154,9 +154,12 @@ function rewrittenAt(
   return SECRET_FIELDS[kind].length === 0 ? found : walk(found, place);
 }
 
+/** What is shown in place of a secret that a document has. */
+export const HIDDEN = "***";
+
 /** What stands at a path of a document, with `***` in place of each secret that is not masked. */
 export function withoutSecrets(kind: ConfiguredKind, path: string, found: Json | undefined): Json | undefined {
-  return rewrittenAt(kind, path, found, (text) => (isMasked(text) ? text : "***"));
+  return rewrittenAt(kind, path, found, (text) => (isMasked(text) ? text : HIDDEN));
 }
 
 const placeOf = (kind: ConfiguredKind, id: string, path: string): string => `${kind}/${id}/${path}`;

@@ -237,7 +237,7 @@ describe("a refused login", () => {
     const user = async (claims: object): Promise<string> =>
       await logins.identifyFor("console", await made({ aud: "console", ...claims }), configured(), NOW).then(
         ({ userId }) => userId!,
-        (thrown: GatewayError) => thrown.code,
+        (thrown: unknown) => (thrown as GatewayError).code,
       );
     expect(await user({})).toBe("corp.ann");
     expect(await user({ azp: "console" })).toBe("corp.ann");
