@@ -34,7 +34,7 @@ export class MemoryAccounts {
     const entries = this.#entriesOf(rule);
     const entry =
       value === "" ? (entries.only ??= newEntry(entries, rule, "")) : this.#valued(entries, rule, value, times);
-    if (advance(entry.count, times)) entry.marks = null;
+    advance(entry.count, times);
     return entry;
   }
 

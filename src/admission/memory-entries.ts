@@ -30,8 +30,6 @@ export interface Entry {
   earlierHolds: KeptHolds | null;
   /** The stamp of what was kept of it when this process began, or 0: what earlier processes granted later is not in that. */
   restoredStamp: number;
-  /** Marks of the current period that `first` has already seen. */
-  marks: Set<string> | null;
   /** The stamp of the latest operation that changed the count. */
   stamp: number;
   /** Whether the entry is queued to be written. */
@@ -55,7 +53,6 @@ export function newEntry({ key }: RuleEntries, rule: Pick<LimitRule, "kind" | "w
     held: null,
     earlierHolds: null,
     restoredStamp: 0,
-    marks: null,
     stamp: 0,
     isKept: false,
   };
@@ -63,11 +60,12 @@ export function newEntry({ key }: RuleEntries, rule: Pick<LimitRule, "kind" | "w
 
 /** `awaited` are workers of earlier processes that still run. */
 export function keptRow(
-  { rule, value, count, held, earlierHolds, restoredStamp, marks, stamp }: Entry,
+  { rule, value, count, held, earlierHolds, restoredStamp, stamp }: Entry,
   times: Times,
   throughOf: (holder: string) => number,
   awaited: readonly string[],
 ): KeptCount {
+  const { marks } = count;
   const window = keptWindow(count, times);
   if (window === null && marks === null) return { rule, value, state: null };
   const state: KeptState = {
@@ -103,6 +101,7 @@ export function restoreAll(
     const { kind, window } = ruleOfKey(key);
     const entries = rules.get(key) ?? { key, only: null, byValue: new Map<string, Entry>() };
     const entry = newEntry(entries, { kind, window }, value);
+    const { count } = entry;
     const corrected = laterState(kept, { kind, window }, journalled.of(nameOf({ rule: key, value })), times);
     const isLater = corrected !== null;
     const { parts, stamp = 0, held } = corrected ?? kept;
@@ -110,9 +109,9 @@ export function restoreAll(
     entry.earlierHolds = held ?? null;
     entry.restoredStamp = kept.stamp ?? 0;
     seen(entry.stamp);
-    restore(entry.count, { parts }, times);
-    if (kept.marks !== undefined && kept.parts[0]?.[0] === entry.count.head) entry.marks = new Set(kept.marks);
-    if (entry.count.total === 0 && entry.marks === null) {
+    restore(count, { parts }, times);
+    if (kept.marks !== undefined && kept.parts[0]?.[0] === count.head) count.marks = new Set(kept.marks);
+    if (count.total === 0 && count.marks === null) {
       dropped.push({ rule: key, value, state: null });
       return;
     }
@@ -137,15 +136,16 @@ export function moveToEnd(byValue: Map<string, Entry>, value: string, entry: Ent
 }
 
 /**
- * Removes those of the least recently used values that count nothing; the others move to the end and are checked again
- * later.
+ * Removes those of the least recently used values that count nothing, and of which nothing was reported in this period;
+ * the others move to the end and are checked again later.
  */
 export function dropIdle(byValue: Map<string, Entry>, times: Times): void {
   let left = LOOKED_AT;
   for (const [value, entry] of byValue) {
     if (left-- === 0) return;
-    advance(entry.count, times);
-    if (entry.count.total === 0 && entry.count.open === 0 && !entry.isKept) byValue.delete(value);
+    const { count } = entry;
+    advance(count, times);
+    if (count.total === 0 && count.open === 0 && count.marks === null && !entry.isKept) byValue.delete(value);
     else moveToEnd(byValue, value, entry);
   }
 }

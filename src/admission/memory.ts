@@ -187,8 +187,9 @@ class MemoryLimits implements MemoryLimitStore {
 
   async first(account: Account, mark: string): Promise<boolean> {
     const entry = this.#accounts.entryOf(account, this.#times());
-    if (entry.marks?.has(mark) === true) return false;
-    (entry.marks ??= new Set()).add(mark);
+    const { count } = entry;
+    if (count.marks?.has(mark) === true) return false;
+    (count.marks ??= new Set()).add(mark);
     this.#keeper?.keepLater(entry);
     return true;
   }

@@ -41,6 +41,8 @@ export interface Count {
   /** Needs that have not ended, and the units that they were charged. */
   open: number;
   reserved: number;
+  /** Marks of the present calendar period that `first` has already seen; `null` when there are none. */
+  marks: Set<string> | null;
 }
 
 const SLIDES_MS: Readonly<Record<string, number>> = { second: 1_000, minute: 60_000, hour: 3_600_000 };
@@ -62,23 +64,24 @@ export function newCount(rule: Pick<LimitRule, "kind" | "window">): Count {
     newest: 0,
     open: 0,
     reserved: 0,
+    marks: null,
   };
 }
 
 /**
- * Removes what has left the window by now. Returns true when a new calendar period began; a clock that goes back does
- * not reopen an earlier one.
+ * Removes what has left the window by now, and where a new calendar period began, the marks of the earlier one. A clock
+ * that goes back does not reopen a period.
  */
-export function advance(count: Count, times: Times): boolean {
+export function advance(count: Count, times: Times): void {
   if (count.ring !== null) {
     const bucket = Math.floor((times.slidingMs * BUCKETS) / count.slidesMs);
     if (bucket > count.head) slide(count, count.ring, bucket);
-    return false;
+    return;
   }
-  if (times.wallMs < count.endsMs) return false;
+  if (times.wallMs < count.endsMs) return;
   [count.head, count.endsMs] = periodAt(count.window, times.wallMs);
   count.total = 0;
-  return true;
+  count.marks = null;
 }
 
 function placeOf(bucket: number): number {

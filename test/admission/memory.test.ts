@@ -176,6 +176,13 @@ describe("windows that slide", () => {
 
 describe("periods of the calendar", () => {
   const at = (text: string): number => Date.parse(`${text}Z`);
+  const MARKED: Partial<LimitRule> = {
+    kind: "budget",
+    unit: "tokens",
+    window: "day",
+    limit: 100,
+    scope: { user: "*" },
+  };
   test.each([
     ["day", "2026-03-10T23:59:59.999", "2026-03-11T00:00:00.000"],
     ["week", "2026-03-15T23:59:59.999", "2026-03-16T00:00:00.000"],
@@ -232,6 +239,32 @@ describe("periods of the calendar", () => {
     under.settle([1]);
     over.settle([8]);
     expect(used(store, account)).toBe(3);
+  });
+
+  test.each<[string, (store: LimitStore, call: Reservation, tick: () => void) => unknown]>([
+    ["the end of a call of the old one", (_store, call) => call.settle([90])],
+    ["that its counts are kept", (_store, _call, tick) => tick()],
+    ["another call", (store) => take(store, accountOf(MARKED, "ann"))],
+    ["another value", (store) => take(store, accountOf(MARKED, "bob"))],
+  ])("[d4.6] an event is reported again in the next period, also where that begins with %s", async (_, begin) => {
+    const clock = turnedClock(at("2026-03-10T23:59:59"));
+    const { opened: store, tick } = withIntervals(() => openMemoryLimits({ clock, countStore: keeperOf({}) }));
+    const account = accountOf(MARKED, "ann");
+    const call = take(store, account, 90)!;
+    expect([await store.first(account, "80"), await store.first(account, "80")]).toEqual([true, false]);
+    clock.pass(2_000);
+    begin(store, call, tick);
+    expect([await store.first(account, "80"), await store.first(account, "80")]).toEqual([true, false]);
+  });
+
+  test("[d4.6] an event is reported once in a period, also where nothing counts any more of its value and others come", async () => {
+    const store = openMemoryLimits({ clock: turnedClock() });
+    const account = accountOf(MARKED, "ann");
+    const call = take(store, account, 90)!;
+    expect(await store.first(account, "80")).toBe(true);
+    call.settle([0]);
+    for (let other = 0; other < 10; other++) take(store, accountOf(MARKED, `other ${other}`));
+    expect(await store.first(account, "80")).toBe(false);
   });
 
   test("a clock that is set back opens no period again, and a clock that ran ahead opens none twice", () => {
