@@ -1,5 +1,6 @@
 // The thresholds of budgets (promise 4.6). Each is reported to the event log, the metrics and the log once in a window of
-// its account, across all replicas, when that much of the budget is used or reserved.
+// its account, across all replicas, when that much of the budget is used or reserved; and again when the budget was
+// changed and that much of its new amount is.
 import { usd } from "../accounting/price.ts";
 import type { Events, NewEvent } from "../core/record/event.ts";
 import type { Account, LimitRule, Threshold } from "../core/configured/limit.ts";
@@ -39,7 +40,7 @@ export function thresholdWatch(
       const report = (isFirst: boolean): void => {
         if (isFirst) onCrossed({ account, threshold, status });
       };
-      store.first(account, `threshold ${threshold.percent}`).then(report, () => {});
+      store.first(account, `threshold ${threshold.percent} of ${account.rule.limit}`).then(report, () => {});
     }
   };
 
