@@ -165,8 +165,8 @@ class Sum {
 
   nanoUsd(): number | null {
     if (!this.#isKnown) return null;
-    const rounded = this.#whole + Math.ceil(this.#millionths / MILLION);
-    if (this.#exact === null) return Math.min(rounded, Number.MAX_SAFE_INTEGER);
+    if (this.#exact === null)
+      return Math.min(this.#whole + Math.ceil(this.#millionths / MILLION), Number.MAX_SAFE_INTEGER);
     const exact = (BigInt(this.#whole) * 1_000_000n + BigInt(this.#millionths) + this.#exact + 999_999n) / 1_000_000n;
     return exact > Number.MAX_SAFE_INTEGER ? Number.MAX_SAFE_INTEGER : Number(exact);
   }

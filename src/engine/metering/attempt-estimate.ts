@@ -102,7 +102,7 @@ export function estimateAttempt(request: ChatRequest, at: PricedTarget, prices: 
     // the inputs of a task share its requests; of a conversation, each choice counts as a request with the whole prompt
     const requests = request.form.task === undefined ? 1 : callsFor(request, provider, target.model);
     const cost = price === null ? null : costBound(promptOf(), outputOf(assumed), 1, price.rates, units, requests);
-    return cost === null ? null : { nanoUsd: cost * n, priceId: price!.id };
+    return cost === null ? null : { nanoUsd: Math.min(cost * n, Number.MAX_SAFE_INTEGER), priceId: price!.id };
   };
   return {
     get requests() {
@@ -114,7 +114,9 @@ export function estimateAttempt(request: ChatRequest, at: PricedTarget, prices: 
         : (costOf(assumeOutputTokens)?.nanoUsd ?? null);
     },
     most(assumedTokens, assumedInCost) {
-      const [prompt, completion] = [promptOf() * n, outputOf(assumedTokens) * n];
+      const prompt = promptOf() * n;
+      // rows hold no figure that is not exact
+      const completion = Math.min(outputOf(assumedTokens) * n, Number.MAX_SAFE_INTEGER - prompt);
       return {
         usage: {
           prompt_tokens: prompt,

@@ -57,7 +57,8 @@ export class AttemptMeter {
   #source: UsageSource | null = null;
   /** `null` for an attempt that does not use the response cache, and pays. */
   #payment: Payment | null = null;
-  #isCharged = false;
+  /** `null` until the attempt is charged. */
+  #charged: CountedUsage | null = null;
   #isClosed = false;
 
   constructor({ attempt, estimate, requests, reservation, prices, recorder, onClosed }: AttemptMeterOptions) {
@@ -110,7 +111,7 @@ export class AttemptMeter {
 
   /** The most that the attempt may use, as its limits reserve it; `null` once what it used is charged. */
   most(): ChargeInFlight | null {
-    if (this.#isCharged) return null;
+    if (this.#charged !== null) return null;
     const tokens = this.#reservation?.assumedOutput("tokens") ?? null;
     const money = this.#reservation?.assumedOutput("nano_usd") ?? null;
     return this.#estimate.most(tokens ?? money ?? DEFAULT_OUTPUT_TOKENS, money ?? tokens ?? DEFAULT_OUTPUT_TOKENS);
@@ -142,7 +143,7 @@ export class AttemptMeter {
       const part = this.#usageOf(index);
       request.usageKnown(part?.usage ?? null, part === null ? null : part.isEstimated ? "estimated" : "provider");
     }
-    const used = this.#isCharged ? null : this.usage;
+    const used = this.#charged === null ? this.usage : null;
     if (used !== null) {
       this.#charge(used.usage);
       // the usage of an attempt without an answer becomes the call's usage only where nothing better is known
@@ -157,28 +158,30 @@ export class AttemptMeter {
     return { usage: { prompt_tokens: prompt, completion_tokens: 0, total_tokens: prompt }, isEstimated: true };
   }
 
-  /** What the limits count so far. Never throws: a usage whose cost cannot be computed, which fails the call, counts nothing. */
+  /**
+   * What limits count, which is what the record is charged, at the same price. Never throws: a usage whose cost cannot be
+   * computed, which fails the call, counts nothing.
+   */
   #counted(): CountedUsage {
     try {
-      const usage = this.usage?.usage;
-      if (usage === undefined) return NO_USAGE;
-      const nanoUsd = this.#sumOverRequests("cost", usage)?.nanoUsd ?? 0;
-      return { tokens: countedTokens(usage), nanoUsd, ...(!this.#isPaid && { isCacheHit: true }) };
+      if (this.#charged === null) this.#chargeRest();
     } catch {
-      return NO_USAGE;
+      // `close` tries it again, and fails with it.
+      this.#charged = null;
     }
-  }
-
-  get #isPaid(): boolean {
-    return this.#payment?.isPaid ?? true;
+    return this.#charged ?? NO_USAGE;
   }
 
   #charge(usage: Usage): void {
-    if (this.#isCharged) return;
-    this.#isCharged = true;
+    if (this.#charged !== null) return;
+    // What fails here is not tried again.
+    this.#charged = NO_USAGE;
     const { record } = this.#recorder;
+    const isPaid = this.#payment?.isPaid ?? true;
     const cost = this.#sumOverRequests("cost", usage);
-    if (!this.#isPaid) {
+    const nanoUsd = cost?.nanoUsd ?? 0;
+    this.#charged = { tokens: countedTokens(usage), nanoUsd, ...(!isPaid && { isCacheHit: true }) };
+    if (!isPaid) {
       this.#recorder.costs(sumOfCosts(record.cost, cost === null ? null : { nanoUsd: 0, priceId: cost.priceId }));
       return this.#recorder.saved(cost?.nanoUsd ?? null);
     }
