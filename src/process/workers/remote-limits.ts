@@ -59,6 +59,9 @@ class RemoteLimits implements RemoteLimitStore {
   }
 
   async reserve(needs: readonly Need[], call = ""): Promise<Reservation | Shortage> {
+    // What was given back before has to be there.
+    if (this.#whenSent !== null) await this.#whenSent.promise;
+    // From here to the request nothing waits: a rule has to be sent before another call names its number.
     const id = ++this.#lastId;
     const rules: (readonly [number, LimitRule])[] = [];
     const wire: ReserveWire = {
@@ -73,8 +76,6 @@ class RemoteLimits implements RemoteLimitStore {
       ...(rules.length > 0 && { rules }),
     };
     try {
-      // What was given back before has to be there.
-      if (this.#whenSent !== null) await this.#whenSent.promise;
       return this.#answered(wire, needs, await this.#channel.request("reserve", wire));
     } catch {
       return unavailable(needs[0]!);

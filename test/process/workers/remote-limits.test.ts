@@ -9,6 +9,23 @@ import { openChannels } from "../../harness/channels.ts";
 
 const TOKENS = accountOf({ id: "tokens", unit: "tokens", limit: 1000 });
 
+test("[d13.2] a rule is sent before any other call names its number, also where its call waits for settlements to leave", async () => {
+  const { worker, supervisor } = openChannels();
+  const limits = openRemoteLimits(worker, "worker", () => {});
+  void new WorkerReservations(openMemoryLimits({ clock: systemClock }), supervisor, {
+    holder: "worker",
+    clock: systemClock,
+    settledFile: null,
+  });
+  (await reserved(limits, needOf(TOKENS, 100))).settle([30]);
+  const other = accountOf({ id: "other", unit: "tokens", limit: 1000 });
+  const first = reserved(limits, needOf(other, 100));
+  const second = Promise.resolve().then(() => reserved(limits, needOf(other, 100)));
+  limits.sendSettled();
+  const used = (await Promise.all([first, second])).map(({ after }) => after[0]!.used);
+  expect(used.toSorted((one, another) => one - another)).toEqual([100, 200]);
+});
+
 /** What makes a settlement leave. */
 const OCCASIONS: Readonly<Record<string, (limits: RemoteLimitStore) => void>> = {
   "at the end of the turn": () => {},
