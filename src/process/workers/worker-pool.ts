@@ -44,7 +44,8 @@ export class WorkerPool {
   #watch: ReturnType<typeof setInterval> | null = null;
   #lastCheckMs = 0;
   #restarting: Promise<void> | null = null;
-  #isOpen = false;
+  /** The places whose first worker has listened: from then on, one that ends there is replaced. */
+  readonly #begun = new Set<number>();
   #isStarting = true;
   #isClosing = false;
   #cut = 0;
@@ -74,9 +75,9 @@ export class WorkerPool {
       this.#backOffs.map(async (_, slot) => {
         const end = await this.#started(this.#spawn(slot));
         if (end !== null) throw new Error(`worker ${slot} could not start: ${describedEnd(end)}`);
+        this.#begun.add(slot);
       }),
     );
-    this.#isOpen = true;
     this.#lastCheckMs = this.#options.clock.monotonic();
     this.#watch = setInterval(() => this.#check(), BEAT_MS);
   }
@@ -146,7 +147,8 @@ export class WorkerPool {
       worker.state = "listening";
       worker.hasServed = true;
       worker.beat(0, this.#options.clock.monotonic());
-      if (this.#isOpen) this.#options.log("info", "a worker serves calls", { slot: worker.slot, pid: worker.pid });
+      if (this.#begun.has(worker.slot))
+        this.#options.log("info", "a worker serves calls", { slot: worker.slot, pid: worker.pid });
       void this.#group.add(worker).then(worker.hasListened);
     });
     channel.handle("not_listening", () => void this.#group.remove(worker).then(worker.hasLeft));
@@ -188,6 +190,8 @@ export class WorkerPool {
     log("info", "the workers are restarted one after the other");
     for (const old of this.workers.filter(({ state }) => state === "listening")) {
       if (this.#isClosing) return;
+      // The worker in its place is a new process already.
+      if (old.state === "ended") continue;
       const end = await this.#started(this.#spawn(old.slot));
       if (end !== null) {
         log("error", "a new worker could not start, so the restart has ended and the old workers stay", {
@@ -219,7 +223,7 @@ export class WorkerPool {
     void this.#group.remove(worker);
     onEnded(worker);
     if (worker.isLeaving && end.code === 0) return;
-    if (!this.#isOpen) return;
+    if (!this.#begun.has(worker.slot)) return;
     log("error", "a worker has ended unexpectedly and is replaced", {
       slot: worker.slot,
       pid: worker.pid,

@@ -75,6 +75,35 @@ describe("[d13.2] a pool of workers", () => {
     expect(logged).toContain("a worker has ended unexpectedly and is replaced");
   });
 
+  test("replaces a worker that has listened and ended before all of them listen", async () => {
+    const { pool, serving, ended } = await openPool("serves");
+    const starting = pool.start();
+    const [victim, late] = pool.workers;
+    process.kill(late!.pid, "SIGSTOP");
+    await victim!.listens;
+    process.kill(victim!.pid, "SIGKILL");
+    await until(() => ended.length === 1);
+    process.kill(late!.pid, "SIGCONT");
+    await starting;
+    await until(() => serving().length === 2);
+    expect(new Set(pool.workers.map(({ slot }) => slot))).toEqual(new Set([0, 1]));
+  });
+
+  test("restarts no worker that was replaced since the restart began, so that each place has one", async () => {
+    const { pool, serving, ended } = await openPool("serves");
+    await pool.start();
+    const [, victim] = pool.workers;
+    const restarting = pool.restart();
+    const first = pool.workers.at(-1)!;
+    process.kill(first.pid, "SIGSTOP");
+    process.kill(victim!.pid, "SIGKILL");
+    await until(() => ended.length === 1);
+    process.kill(first.pid, "SIGCONT");
+    await restarting;
+    await until(() => ended.length === 2 && serving().length === 2);
+    expect(pool.workers.map(({ slot }) => slot).toSorted()).toEqual([0, 1]);
+  });
+
   test("restarts one after the other; each new worker listens before the old one leaves", async () => {
     const { pool, serving, ended } = await openPool("serves");
     await pool.start();
